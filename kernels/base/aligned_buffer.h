@@ -1,4 +1,5 @@
-// AlignedBuffer: move-only host memory, 64-byte aligned (one cache line, one zmm), zeroed. Failure is an error value.
+// AlignedBuffer: move-only host memory, 64-byte aligned (one cache line, one zmm), zeroed. Failure
+// is an error value.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ class AlignedBuffer {
   static Result<AlignedBuffer> make(std::size_t bytes) {
     constexpr std::size_t kAlign = 64;
     const std::size_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
-    void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlign, rounded == 0 ? kAlign : rounded);
+    void* memory =
+        rounded < bytes ? nullptr : std::aligned_alloc(kAlign, rounded == 0 ? kAlign : rounded);
     if (memory == nullptr)
       return Error{ErrorKind::out_of_memory, "MEMORY",
                    "The machine refused " + std::to_string(bytes) + " bytes of main memory."};

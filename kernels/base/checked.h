@@ -1,6 +1,7 @@
-// Checked: arithmetic on sizes that came from outside. Once a step overflows the value stays bad, so a chain of steps is
-// judged once, at its end.
-//   source  the class of bugs CVE-2026-33298 and CVE-2025-53630 belong to: fix the class, not the line
+// Checked: arithmetic on sizes that came from outside. Once a step overflows the value stays bad,
+// so a chain of steps is judged once, at its end.
+//   source  the class of bugs CVE-2026-33298 and CVE-2025-53630 belong to: fix the class, not the
+//   line
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ class Checked {
   template <class T = std::size_t>
   constexpr std::optional<T> to() const {
     static_assert(std::is_integral_v<T>);
-    if (!ok_ || value_ > static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return std::nullopt;
+    if (!ok_ || value_ > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
+      return std::nullopt;
     return static_cast<T>(value_);
   }
 

@@ -1,5 +1,6 @@
-// IEEE fp16 as stored in caches and weights: conversion by plain bit arithmetic, so that every machine gives the same
-// bits. SIMD units use F16C, which rounds alike (nearest, ties to even); half_test.cpp holds them together.
+// IEEE fp16 as stored in caches and weights: conversion by plain bit arithmetic, so that every
+// machine gives the same bits. SIMD units use F16C, which rounds alike (nearest, ties to even);
+// half_test.cpp holds them together.
 #pragma once
 
 #include <bit>
@@ -34,7 +35,8 @@ inline Half float_to_half(float x) {
   return static_cast<Half>(sign | ((rest - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-// Toward -infinity and toward +infinity, for finite x with |x| <= 65504 (the quantiser's bound rests on them).
+// Toward -infinity and toward +infinity, for finite x with |x| <= 65504 (the quantiser's bound
+// rests on them).
 inline Half float_to_half_down(float x) {
   Half h = float_to_half(x);
   if (half_to_float(h) <= x) return h;

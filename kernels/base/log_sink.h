@@ -1,4 +1,5 @@
-// LogSink: how a lower layer says one line without knowing who writes it. `runtime/log` leads it to spdlog; the default is silence.
+// LogSink: how a lower layer says one line without knowing who writes it. `runtime/log` leads it to
+// spdlog; the default is silence.
 //   needs   a record is "what key=value", one line, without user text, titles, file names or tokens
 //   threads may be called from any thread
 #pragma once

@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error. Expected failures (file, memory, device, Stop) travel as values; our own bugs are
-// assertions (assert.h). Named after std::expected, which g++ 12 has only under C++23, so that it can replace this.
+// Result<T>: a value or an Error. Expected failures (file, memory, device, Stop) travel as values;
+// our own bugs are assertions (assert.h). Named after std::expected, which g++ 12 has only under
+// C++23, so that it can replace this.
 //   needs   value() only where ok(), error() only where not
 //   threads as its T
 #pragma once
@@ -13,7 +14,8 @@
 
 namespace satchel {
 
-// The classes a caller may want to tell apart; the programs map them to exit codes (app/cli/exit_codes.h).
+// The classes a caller may want to tell apart; the programs map them to exit codes
+// (app/cli/exit_codes.h).
 enum class ErrorKind {
   invalid,        // what the caller asked for makes no sense
   not_found,      // a file, chat, model or name that is not there
@@ -26,8 +28,8 @@ enum class ErrorKind {
   internal,       // a stranger's exception or a broken promise of ours
 };
 
-// What went wrong. `code` is stable and for programs ("MODEL_TRUNCATED"); `message` is for people: what, where, what was
-// kept, what to do (../shared/reliability.md section 7 lists the texts).
+// What went wrong. `code` is stable and for programs ("MODEL_TRUNCATED"); `message` is for people:
+// what, where, what was kept, what to do (../shared/reliability.md section 7 lists the texts).
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;
@@ -98,15 +100,17 @@ class [[nodiscard]] Result<void> {
 #define SATCHEL_JOIN_(a, b) a##b
 #define SATCHEL_JOIN(a, b) SATCHEL_JOIN_(a, b)
 
-// Runs an expression that gives a Result; returns its Error from the surrounding function unchanged.
+// Runs an expression that gives a Result; returns its Error from the surrounding function
+// unchanged.
 #define SATCHEL_TRY(...) SATCHEL_TRY_NAMED_(SATCHEL_JOIN(satchel_try_, __COUNTER__), __VA_ARGS__)
-#define SATCHEL_TRY_NAMED_(name, ...)                    \
-  do {                                                   \
-    auto&& name = (__VA_ARGS__);                         \
+#define SATCHEL_TRY_NAMED_(name, ...)                                  \
+  do {                                                                 \
+    auto&& name = (__VA_ARGS__);                                       \
     if (!name.ok()) return std::forward<decltype(name)>(name).error(); \
   } while (false)
 
-// SATCHEL_TRY_ASSIGN(const Page page, pool.page_at(id)): declares and fills a variable, or returns the Error unchanged.
+// SATCHEL_TRY_ASSIGN(const Page page, pool.page_at(id)): declares and fills a variable, or returns
+// the Error unchanged.
 #define SATCHEL_TRY_ASSIGN(declaration, ...) \
   SATCHEL_TRY_ASSIGN_NAMED_(SATCHEL_JOIN(satchel_try_, __COUNTER__), declaration, __VA_ARGS__)
 #define SATCHEL_TRY_ASSIGN_NAMED_(name, declaration, ...) \
