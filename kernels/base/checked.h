@@ -18,11 +18,13 @@ class Checked {
 
   friend constexpr Checked operator*(Checked a, Checked b) {
     std::uint64_t out = 0;
-    return {out, a.ok_ && b.ok_ && !__builtin_mul_overflow(a.value_, b.value_, &out)};
+    const bool fits = !__builtin_mul_overflow(a.value_, b.value_, &out);  // before `out` is read
+    return {out, a.ok_ && b.ok_ && fits};
   }
   friend constexpr Checked operator+(Checked a, Checked b) {
     std::uint64_t out = 0;
-    return {out, a.ok_ && b.ok_ && !__builtin_add_overflow(a.value_, b.value_, &out)};
+    const bool fits = !__builtin_add_overflow(a.value_, b.value_, &out);  // before `out` is read
+    return {out, a.ok_ && b.ok_ && fits};
   }
   friend constexpr Checked operator-(Checked a, Checked b) {
     return {a.value_ - b.value_, a.ok_ && b.ok_ && a.value_ >= b.value_};
