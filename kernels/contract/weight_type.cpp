@@ -1,0 +1,43 @@
+#include "kernels/contract/weight_type.h"
+
+#include <algorithm>
+
+#include "kernels/base/assert.h"
+#include "kernels/base/checked.h"
+
+namespace satchel::kernels {
+namespace {
+struct Row {
+  WeightType type;
+  WeightTypeTraits traits;
+};
+constexpr Row kTraits[] = {
+    {WeightType::f32, {"F32", 1, 4}},       {WeightType::f16, {"F16", 1, 2}},
+    {WeightType::q4_0, {"Q4_0", 32, 18}},   {WeightType::q4_1, {"Q4_1", 32, 20}},
+    {WeightType::q5_0, {"Q5_0", 32, 22}},   {WeightType::q5_1, {"Q5_1", 32, 24}},
+    {WeightType::q8_0, {"Q8_0", 32, 34}},   {WeightType::q4_k, {"Q4_K", 256, 144}},
+    {WeightType::q6_k, {"Q6_K", 256, 210}}, {WeightType::bf16, {"BF16", 1, 2}},
+};
+static_assert(std::size(kTraits) == kWeightTypes.size());
+}  // namespace
+
+const WeightTypeTraits& weight_type_traits(WeightType type) {
+  const auto* row = std::find_if(std::begin(kTraits), std::end(kTraits),
+                                 [&](const Row& r) { return r.type == type; });
+  SATCHEL_ASSERT(row != std::end(kTraits));
+  return row->traits;
+}
+
+std::optional<WeightType> weight_type_of(std::uint32_t gguf_id) {
+  for (const WeightType type : kWeightTypes)
+    if (static_cast<std::uint32_t>(type) == gguf_id) return type;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> row_bytes(WeightType type, std::size_t n_values) {
+  const WeightTypeTraits& traits = weight_type_traits(type);
+  if (n_values % traits.block_values != 0) return std::nullopt;
+  return (Checked(n_values / traits.block_values) * Checked(traits.block_bytes)).to<std::size_t>();
+}
+
+}  // namespace satchel::kernels

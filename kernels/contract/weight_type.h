@@ -1,0 +1,49 @@
+// WeightType: how the numbers of a weight matrix are stored. The values are GGUF's type ids, so
+// that a file's id becomes one by `weight_type_of`; what is not listed here, no backend computes
+// with.
+//   layout  a row is a run of blocks; a block holds `block_values` values in `block_bytes` bytes
+//   (kernels/reference/dequant.h) source  ggml's block formats, as the Python package `gguf` sizes
+//   them (GGML_QUANT_SIZES)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace satchel::kernels {
+
+enum class WeightType : std::uint32_t {
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q4_k = 12,
+  q6_k = 14,
+  bf16 = 30,
+};
+
+inline constexpr std::array kWeightTypes = {
+    WeightType::f32,  WeightType::f16,  WeightType::q4_0, WeightType::q4_1, WeightType::q5_0,
+    WeightType::q5_1, WeightType::q8_0, WeightType::q4_k, WeightType::q6_k, WeightType::bf16};
+
+struct WeightTypeTraits {
+  const char* name;          // as people write it: "Q4_0"
+  std::size_t block_values;  // a row's length is a multiple of this
+  std::size_t block_bytes;
+};
+
+// Asserts that `type` is one of the enumerators.
+const WeightTypeTraits& weight_type_traits(WeightType type);
+
+// The type with this GGUF id, or nothing if no backend computes with it.
+std::optional<WeightType> weight_type_of(std::uint32_t gguf_id);
+
+// Bytes of `n_values` consecutive values, or nothing if they are no whole number of blocks or the
+// size overflows.
+std::optional<std::size_t> row_bytes(WeightType type, std::size_t n_values);
+
+}  // namespace satchel::kernels

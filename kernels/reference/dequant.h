@@ -1,0 +1,18 @@
+// Block formats of weights, read back to fp32 by plain loops: the specification that every faster
+// path is held against.
+//   row     n_values values as stored, row_bytes(type, n_values) bytes, little-endian, at any
+//   alignment out     [n_values] fp32 needs   n_values is a multiple of the type's block_values; a
+//   stored scale of infinity or NaN gives such values math    every step rounds to fp32 once, in
+//   the order the formulas in dequant.cpp name, so that results are bit-exact source  ggml's block
+//   formats; held against the Python package `gguf` (tests/golden/weights)
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/contract/weight_type.h"
+
+namespace satchel::kernels {
+
+void dequantise_row(WeightType type, const std::byte* row, std::size_t n_values, float* out);
+
+}  // namespace satchel::kernels
