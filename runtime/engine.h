@@ -1,0 +1,61 @@
+// Engine: one loaded model with its tokenizer, chat template and backend; sessions are made from
+// it.
+//   owns     model, backend. Sessions must not outlive their Engine.
+//   threads  one call at a time over an Engine and all its sessions (they share the backend's
+//   threads) errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: ../shared/reliability.md
+//   section 7
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "kernels/base/clock.h"
+#include "kernels/base/log_sink.h"
+#include "kernels/contract/registry.h"
+#include "runtime/governor/estimator.h"
+#include "runtime/model/config.h"
+#include "runtime/progress.h"
+#include "runtime/session/session.h"
+#include "runtime/tokenizer/chat_template.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace satchel::runtime {
+
+struct EngineOptions {
+  std::filesystem::path model;
+  std::string backend = "cpu";
+  std::size_t n_threads = 0;  // 0: one per core
+  std::string cpu_level;      // "": the best the machine has
+  std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
+  LogSink log;
+  ProgressFn progress;
+};
+
+class Model;
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> open(const EngineOptions& options);
+  ~Engine();
+
+  const ModelConfig& config() const;
+  const std::string& fingerprint() const;  // of the model file
+  const Tokenizer& tokenizer() const;
+  const ChatTemplate& chat_template() const;
+  std::size_t weight_bytes() const;
+  std::string device() const;  // the backend, for people
+
+  // An empty chat, or one to resume (Session::resume).
+  Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);
+  Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
+
+  struct State;  // for Session
+  State& state();
+
+ private:
+  explicit Engine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,39 @@
+// Estimator: every predicted figure comes from here: the load dialog, the sliders, `satchel
+// estimate` and the default budget.
+//   promise  what is then allocated is <= the estimate and >= 95 % of it
+//   (tests/unit/runtime/estimator_test.cpp)
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/base/result.h"
+#include "kvcache/cache.h"
+#include "runtime/model/config.h"
+
+namespace satchel::runtime {
+
+struct Estimate {
+  std::size_t weight_bytes = 0;  // as the backend will hold them
+  std::size_t cache_bytes = 0;   // sinks, tails and pages for n_tokens
+  std::size_t scratch_bytes =
+      0;  // reading one prompt of n_tokens: activations, one layer's exact K and V
+  std::size_t pool_bytes = 0;  // cache + scratch: what --budget counts
+  std::size_t fp16_bytes = 0;  // the same tokens in fp16
+  std::size_t n_tokens_fit =
+      0;  // largest n_tokens, up to the model's context, that `budget_bytes` holds
+  std::size_t memory_free_bytes = 0;  // of the machine, now
+  bool fits = false;  // pool_bytes <= budget_bytes, and weights + pool <= free memory
+};
+
+struct EstimateRequest {
+  std::size_t n_tokens = 0;      // 0: the model's context
+  std::size_t budget_bytes = 0;  // 0: the default budget
+};
+Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
+                          const kvcache::Recipe& recipe, const EstimateRequest& request);
+// The full cache with its scratch at the model's context, or a quarter of the free memory if that
+// is less.
+Result<std::size_t> default_budget(const ModelConfig& config);
+std::size_t free_memory_bytes();
+
+}  // namespace satchel::runtime

@@ -1,0 +1,21 @@
+// Progress and Stop, shared by everything that takes longer than a blink.
+//   threads  progress is called on the thread that made the call, at least every 100 ms of work,
+//   done never falls and ends at
+//            total. Stop is a std::stop_token: any thread may ask; bound 200 ms on a CPU.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+
+namespace satchel::runtime {
+
+enum class Phase { load_model, read_prompt, measure_fidelity, generate, save, restore };
+
+struct Progress {
+  Phase phase = Phase::read_prompt;
+  std::size_t done = 0, total = 0;  // read_prompt: token-layers; the others: tokens or bytes
+};
+using ProgressFn = std::function<void(const Progress&)>;
+
+}  // namespace satchel::runtime

@@ -1,0 +1,48 @@
+// Sampler: which token comes next. Deterministic for a seed, on every machine.
+//   order    repetition penalty -> temperature -> top-k -> top-p -> min-p -> draw; temperature 0 is
+//   greedy (argmax after the
+//            penalty; ties to the lower id)
+//   errors   invalid, PARAM: names the field, its value and its range
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/base/result.h"
+#include "kernels/base/rng.h"
+
+namespace satchel::runtime {
+
+struct Sampling {
+  double temperature = 0;         // 0 … 2; 0 = greedy
+  std::size_t top_k = 40;         // 0 = all
+  double top_p = 0.95;            // (0, 1]; 1 = off
+  double min_p = 0.05;            // [0, 1); 0 = off
+  double repetition_penalty = 1;  // [1, 2]; 1 = off; over the last repetition_window tokens (Keskar
+                                  // et al., arXiv:1909.05858)
+  std::size_t repetition_window = 64;
+  std::uint64_t seed = 0;
+  std::size_t n_tokens_max = 0;  // 0: until the end of the turn or of the context
+};
+Result<void> check(const Sampling& sampling);
+
+class Sampler {
+ public:
+  explicit Sampler(const Sampling& sampling) : sampling_(sampling), rng_(sampling.seed) {}
+  // logits [n_vocabulary], in main memory, changed in place; recent: the newest tokens, last one
+  // newest.
+  std::int32_t choose(std::span<float> logits, std::span<const std::int32_t> recent);
+
+ private:
+  struct Candidate {
+    std::int32_t id;
+    float logit;
+  };
+  Sampling sampling_;
+  Rng rng_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace satchel::runtime

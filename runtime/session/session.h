@@ -1,0 +1,119 @@
+// Session: one conversation: its token ids, its cache and where both are kept.
+//
+//   states       empty -> (add_user, add_document)* -> unread tokens -> read -> ready -> generate
+//   -> ready … invariants   1 every message is in the journal before the model sees it; an answer
+//   streams into it
+//                2 tokens() are the messages' token ids side by side; the cache has seen a prefix
+//                of them (n_read) 3 after Stop, an error or a full pool the session stays usable
+//                and holds what was done; a prompt half
+//                  read is as if not begun
+//                4 resume never trusts: identity and checksums are verified, else the tokens are
+//                read again, and the
+//                  report says so
+//   threads      one call at a time; Stop by std::stop_token from any thread
+//   errors       CACHE_FULL (pool), CONTEXT_FULL (the model's context; n_context_left() tells
+//   before), storage's codes,
+//                cancelled/STOPPED
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/clock.h"
+#include "kvcache/cache.h"
+#include "kvcache/snapshot/block_store.h"
+#include "kvcache/snapshot/journal.h"
+#include "kvcache/snapshot/snapshot.h"
+#include "runtime/fidelity/fidelity.h"
+#include "runtime/progress.h"
+#include "runtime/sampler/sampler.h"
+
+namespace satchel::runtime {
+
+class Engine;
+
+struct SessionOptions {
+  explicit SessionOptions(kvcache::Recipe recipe_in) : recipe(std::move(recipe_in)) {}
+  kvcache::Recipe recipe;
+  std::size_t budget_bytes = 0;  // of the pool, scratch included; 0: default_budget()
+  std::optional<std::string>
+      system;            // system prompt; none: the template's own default text, if it has one
+  kvcache::ChatId chat;  // for journal and blocks
+  kvcache::Journal* journal = nullptr;    // not owned; nullptr: nothing is kept
+  kvcache::BlockStore* blocks = nullptr;  // not owned; nullptr: the cache is not saved
+  const Clock* clock = nullptr;           // not owned; nullptr: the system's
+};
+
+struct ReadReport {
+  std::size_t n_tokens = 0;  // read now
+  double ms = 0;
+  bool compressed = false;    // a recipe evicted or packed something
+  std::size_t n_evicted = 0;  // lane-tokens that went
+  Fidelity fidelity;          // n_tokens 0: not measured (nothing was packed)
+};
+
+enum class Finish { end_of_turn, n_tokens_max, stopped, context_full, cache_full };
+struct GenerateReport {
+  std::string text;
+  std::size_t n_tokens = 0;  // generated
+  Finish finish = Finish::end_of_turn;
+  std::string message;  // for people, where finish is context_full or cache_full: what to do
+  ReadReport read;      // the prompt read first
+  double ms = 0;        // generating, without reading
+};
+// A piece is whole code points. Return false to stop.
+using PieceFn = std::function<bool(std::string_view piece)>;
+
+struct ResumeReport {
+  kvcache::RestoreOutcome outcome = kvcache::RestoreOutcome::nothing_saved;
+  std::size_t n_chat_tokens = 0;  // the chat's token ids
+  std::size_t n_reused = 0;       // of them, taken from the saved cache
+  std::size_t n_reread = 0;       // of them, read again now
+  std::size_t bytes_read = 0;
+  double ms = 0;  // until the next token can be made
+  double reread_ms_estimate =
+      0;  // what reading n_reused again would take, from the speed measured last; 0: unknown
+  std::string message;  // for people, where something was read again
+};
+
+class Session {
+ public:
+  ~Session();
+
+  // Commits the message, does not read it yet.
+  Result<kvcache::MessageId> add_user(std::string_view text);
+  // A document as a user message of its own with the stored (not generated) answer "Noted.".
+  Result<kvcache::MessageId> add_document(std::string_view title, std::string_view text);
+  // Reads what is unread (compressing as the recipe says) and measures fidelity.
+  Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
+  // Reads what is unread, then answers.
+  Result<GenerateReport> generate(const Sampling& sampling, const PieceFn& piece,
+                                  std::stop_token stop, const ProgressFn& progress);
+
+  Result<kvcache::SaveReport> save();
+  // needs   a session just made over a chat that has messages
+  Result<ResumeReport> resume(std::stop_token stop, const ProgressFn& progress);
+
+  std::span<const std::int32_t> tokens() const;
+  std::size_t n_read() const;          // of tokens(), seen by the cache
+  std::size_t n_context() const;       // the model's
+  std::size_t n_context_left() const;  // tokens that still go in
+  kvcache::CacheStats stats() const;
+  const Fidelity& fidelity() const;  // the last measurement
+  const kvcache::Recipe& recipe() const;
+
+ private:
+  friend class Engine;
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace satchel::runtime
