@@ -1,0 +1,54 @@
+# Sourced by run.sh and test.sh: what is installed, how it is built. Every step says what it does and fails with one line.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { [ "${quiet:-0}" = 1 ] || printf 'satchel: %s\n' "$*" >&2; }
+die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
+
+build_packages="g++ cmake ninja-build ccache pkg-config libsentencepiece-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev qt6-base-dev"
+run_packages="fonts-dejavu-core"
+test_packages="libgtest-dev libgmock-dev procps python3-pip unzip"
+
+# Installs the named Debian packages that are missing, as root or through sudo.
+install_missing() {
+  command -v dpkg-query >/dev/null || die "this script installs Debian packages, and there is no dpkg here. Install the packages named in packaging/common.sh by hand, then build with: cmake --preset release && cmake --build --preset release"
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local as_root=""
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "these packages are missing, and neither root nor sudo is at hand: ${missing[*]}"
+    as_root="sudo"
+  fi
+  say "installing ${missing[*]}"
+  local log; log=$(mktemp)
+  if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
+         $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+    tail -n 15 "$log" >&2
+    die "apt-get could not install them; the whole output is in $log"
+  fi
+  rm -f "$log"
+}
+
+# build DIR TARGET… -- CMAKE_OPTION…: configures (Release) and builds, quietly unless it fails.
+build() {
+  local dir=$1; shift
+  local targets=() options=()
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=("$1"); shift; done
+  [ $# -eq 0 ] || shift
+  options=("$@")
+  mkdir -p "$dir"
+  local log=$dir/build.log started=$SECONDS
+  say "building in ${dir#"$root"/} (the first time takes minutes)"
+  if ! cmake -S "$root" -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release "${options[@]}" >"$log" 2>&1; then
+    grep -A8 'CMake Error' "$log" >&2 || tail -n 15 "$log" >&2
+    die "configuring failed; the whole output is in $log"
+  fi
+  if ! cmake --build "$dir" $([ ${#targets[@]} -eq 0 ] || printf -- '--target %s ' "${targets[@]}") >>"$log" 2>&1; then
+    grep -B1 -A12 -E 'FAILED|error:' "$log" | head -n 40 >&2
+    die "building failed; the whole output is in $log"
+  fi
+  say "built in $((SECONDS - started)) s"
+}
