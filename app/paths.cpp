@@ -1,0 +1,73 @@
+#include "app/paths.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+namespace satchel::app {
+namespace {
+namespace fs = std::filesystem;
+
+fs::path from_environment(const char* variable, const fs::path& below_home) {
+  const char* value = std::getenv(variable);
+  if (value != nullptr && fs::path(value).is_absolute()) return fs::path(value) / "satchel";
+  const char* home = std::getenv("HOME");
+  return fs::path(home != nullptr ? home : "/") / below_home / "satchel";
+}
+
+// Installed: next to the programs, in share/satchel/models. Built in the source tree: there.
+fs::path bundled_model() {
+  constexpr std::string_view kName = "notes-mini-f16.gguf";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed = program.parent_path().parent_path() / "share/satchel/models" / kName;
+  if (!error && fs::exists(installed, error)) return installed;
+  return fs::path(SATCHEL_MODELS_DIR) / kName;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return text;
+}
+}  // namespace
+
+Paths standard_paths(const fs::path& store) {
+  Paths paths;
+  paths.data_dir = from_environment("XDG_DATA_HOME", ".local/share");
+  paths.cache_dir = from_environment("XDG_CACHE_HOME", ".cache");
+  paths.models_dir = paths.data_dir / "models";
+  paths.bundled_model = bundled_model();
+  if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
+  return paths;
+}
+
+std::vector<ModelFile> find_models(const Paths& paths) {
+  std::vector<ModelFile> own;
+  std::error_code error;
+  for (fs::directory_iterator it(paths.models_dir, error), end; !error && it != end;
+       it.increment(error)) {
+    const fs::path& path = it->path();
+    if (lower(path.extension().string()) == ".gguf" && path.filename().string().front() != '.')
+      own.push_back({path, path.stem().string(), false});
+  }
+  std::sort(own.begin(), own.end(),
+            [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
+  if (fs::exists(paths.bundled_model, error))
+    own.insert(own.begin(), {paths.bundled_model, "notes-mini (bundled)", true});
+  return own;
+}
+
+fs::path resolve_model(const Paths& paths, const std::string& given) {
+  if (given.empty()) return paths.bundled_model;
+  std::error_code error;
+  if (given.find('/') != std::string::npos || fs::exists(given, error)) return given;
+  std::vector<fs::path> matches;
+  for (const ModelFile& model : find_models(paths))
+    if (lower(model.name).rfind(lower(given), 0) == 0) matches.push_back(model.path);
+  return matches.size() == 1 ? matches.front() : fs::path(given);
+}
+
+}  // namespace satchel::app

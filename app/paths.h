@@ -1,0 +1,37 @@
+// Where the programs keep things and find models. Libraries read no environment; this does it for
+// both programs.
+//   source  XDG base directories; ../shared/embedding.md section 6
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace satchel::app {
+
+struct Paths {
+  std::filesystem::path data_dir;    // precious: library.db
+  std::filesystem::path cache_dir;   // disposable: kvcache.db
+  std::filesystem::path models_dir;  // the user's own models
+  std::filesystem::path bundled_model;
+};
+
+// From XDG_DATA_HOME, XDG_CACHE_HOME and HOME. `store`, if not empty, takes the place of both
+// data_dir and cache_dir.
+Paths standard_paths(const std::filesystem::path& store);
+
+struct ModelFile {
+  std::filesystem::path path;
+  std::string name;  // for a picker: the file's name without .gguf; "notes-mini (bundled)" for the
+                     // bundled one
+  bool bundled = false;
+};
+// The bundled model first, then those of models_dir by name.
+std::vector<ModelFile> find_models(const Paths& paths);
+
+// What --model takes: a path, or the name (or an unambiguous beginning) of one of find_models(); ""
+// is the bundled one. Returns what was given, unchanged, where nothing matches: opening it then
+// says what is wrong.
+std::filesystem::path resolve_model(const Paths& paths, const std::string& given);
+
+}  // namespace satchel::app
