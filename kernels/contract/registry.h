@@ -10,9 +10,9 @@
 namespace satchel::kernels {
 
 struct BackendOptions {
-  std::size_t n_threads = 0;   // 0: one per core this process may use
-  std::string_view cpu_level;  // "", or a name of cpu_level_names(): forces it; higher than the
-                               // machine has is an error
+  std::size_t n_threads = 0;        // 0: one per core this process may use
+  std::string_view cpu_level = {};  // "", or a name of cpu_level_names(): forces it; higher than
+                                    // the machine has is an error
 };
 
 // "reference" (always there), "cpu" (x86-64 with AVX2 and FMA). Fails with device_lost, code

@@ -1,0 +1,90 @@
+#include "kernels/contract/registry.h"
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "kernels/reference/backend_reference.h"
+#ifdef SATCHEL_CPU_BACKEND
+#include "kernels/cpu/backend_cpu.h"
+#include "kernels/cpu/cpu_level.h"
+#endif
+
+namespace satchel::kernels {
+namespace {
+
+Error no_such_backend(std::string_view name) {
+  std::string known;
+  for (const std::string_view have : backend_names())
+    known += (known.empty() ? "" : ", ") + std::string(have);
+  return Error{ErrorKind::device_lost, "BACKEND",
+               "This build has no backend \"" + std::string(name) + "\". It has: " + known + "."};
+}
+
+#ifdef SATCHEL_CPU_BACKEND
+constexpr std::array<std::string_view, 2> kBackendNames = {"reference", "cpu"};
+
+Error cpu_feature(std::string message) {
+  return Error{ErrorKind::device_lost, "CPU_FEATURE", std::move(message)};
+}
+
+Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
+  const std::optional<cpu::CpuLevel> highest = cpu::highest_cpu_level();
+  if (!highest.has_value())
+    return cpu_feature(
+        "This processor lacks AVX2, FMA or F16C, which the cpu backend needs. The backend "
+        "\"reference\" runs everywhere, slowly.");
+  if (options.cpu_level.empty()) return cpu::make_backend(options.n_threads, *highest);
+  const std::optional<cpu::CpuLevel> forced = cpu::cpu_level_of(options.cpu_level);
+  const std::string asked = "\"" + std::string(options.cpu_level) + "\"";
+  if (!forced.has_value()) {
+    std::string known;
+    for (const std::string_view name : cpu_level_names())
+      known += (known.empty() ? "" : ", ") + std::string(name);
+    return cpu_feature("There is no CPU level " + asked + ". There are: " + known + ".");
+  }
+  if (*forced > *highest)
+    return cpu_feature("This processor does not have the CPU level " + asked + "; it has \"" +
+                       std::string(cpu::kCpuLevelNames[static_cast<std::size_t>(*highest)]) +
+                       "\".");
+  return cpu::make_backend(options.n_threads, *forced);
+}
+#else
+constexpr std::array<std::string_view, 1> kBackendNames = {"reference"};
+#endif
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> open_backend(std::string_view name,
+                                              const BackendOptions& options) {
+  if (name == "reference") return reference::make_backend();
+#ifdef SATCHEL_CPU_BACKEND
+  if (name == "cpu") return open_cpu(options);
+#else
+  static_cast<void>(options);
+#endif
+  return no_such_backend(name);
+}
+
+std::span<const std::string_view> backend_names() {
+  return kBackendNames;
+}
+
+std::span<const std::string_view> cpu_level_names() {
+#ifdef SATCHEL_CPU_BACKEND
+  return cpu::kCpuLevelNames;
+#else
+  return {};
+#endif
+}
+
+std::size_t cpu_levels_present() {
+#ifdef SATCHEL_CPU_BACKEND
+  const std::optional<cpu::CpuLevel> highest = cpu::highest_cpu_level();
+  return highest.has_value() ? static_cast<std::size_t>(*highest) + 1 : 0;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace satchel::kernels

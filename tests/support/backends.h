@@ -1,0 +1,46 @@
+// Every backend a test should run on, as rows for INSTANTIATE_TEST_SUITE_P: reference, cpu at each
+// level that is built, cuda. What this machine or build lacks is a row too: it is skipped by name.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::test {
+
+struct BackendRow {
+  std::string name = {};       // "cpu_avx2"
+  std::string backend = {};    // what open_backend is given
+  std::string cpu_level = {};  // "" for the others
+  std::string missing = {};    // why it cannot run here; empty: it can
+};
+
+std::vector<BackendRow> backend_rows();
+std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_threads = 2);
+std::unique_ptr<kernels::Backend> open_reference();
+
+// Fixture: `class EveryBackend : public OnEveryBackend {}`, then backend() and reference().
+class OnEveryBackend : public testing::TestWithParam<BackendRow> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().missing.empty()) GTEST_SKIP() << GetParam().missing;
+    backend_ = open_row(GetParam());
+    reference_ = open_reference();
+  }
+  kernels::Backend& backend() { return *backend_; }
+  kernels::Backend& reference() { return *reference_; }
+
+ private:
+  std::unique_ptr<kernels::Backend> backend_, reference_;
+};
+
+inline std::string row_name(const testing::TestParamInfo<BackendRow>& row) {
+  return row.param.name;
+}
+
+}  // namespace satchel::test
