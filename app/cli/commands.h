@@ -1,0 +1,23 @@
+// The commands of `satchel`, a file each. Each adds its subcommand; main.cpp runs the one chosen
+// and returns its exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace satchel::app {
+
+using Run = std::function<int()>;
+// Called when the command was chosen and its options are parsed.
+using Choose = std::function<void(Run)>;
+
+void add_chat(CLI::App& app, const Choose& choose);
+void add_chats(CLI::App& app, const Choose& choose);
+void add_demo(CLI::App& app, const Choose& choose);
+void add_info(CLI::App& app, const Choose& choose);
+void add_recipes(CLI::App& app, const Choose& choose);
+void add_estimate(CLI::App& app, const Choose& choose);
+void add_bench(CLI::App& app, const Choose& choose);
+void add_eval(CLI::App& app, const Choose& choose);
+
+}  // namespace satchel::app

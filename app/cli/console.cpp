@@ -1,0 +1,187 @@
+#include "app/cli/console.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "app/cli/exit_codes.h"
+
+namespace satchel::app {
+namespace {
+
+constexpr double kBarAfterMs = 1000, kRedrawMs = 100;
+
+std::string_view title(runtime::Phase phase) {
+  switch (phase) {
+    case runtime::Phase::load_model:
+      return "Loading the model";
+    case runtime::Phase::read_prompt:
+      return "Reading";
+    case runtime::Phase::measure_fidelity:
+      return "Measuring";
+    case runtime::Phase::generate:
+      return "Answering";
+    case runtime::Phase::save:
+      return "Saving";
+    case runtime::Phase::restore:
+      return "Resuming";
+  }
+  return "Working";
+}
+
+void write(std::FILE* to, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+std::string fixed(double value, int digits) {
+  char buffer[64];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
+  return error == std::errc() ? std::string(buffer, end) : "?";
+}
+
+}  // namespace
+
+Console::Console(bool json, bool quiet)
+    : json_(json),
+      quiet_(quiet),
+      stdin_terminal_(isatty(STDIN_FILENO) == 1),
+      stdout_terminal_(isatty(STDOUT_FILENO) == 1),
+      stderr_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void Console::data(std::string_view text) {
+  write(stdout, text);
+}
+
+void Console::note(std::string_view line) {
+  if (!quiet_) warning(line);
+}
+
+void Console::warning(std::string_view line) {
+  end_progress();
+  write(stderr, std::string(line) + "\n");
+}
+
+void Console::document(const Json& json) {
+  end_progress();
+  write(stdout, json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int Console::fail(const Error& error) {
+  warning("satchel: " + error.message + " [" + error.code + "]");
+  if (json_) document(Json{{"error", {{"code", error.code}, {"message", error.message}}}});
+  return exit_code(error.kind);
+}
+
+runtime::ProgressFn Console::progress() {
+  if (quiet_) return {};
+  return [this](const runtime::Progress& progress) { show(progress); };
+}
+
+void Console::show(const runtime::Progress& progress) {
+  if (progress.total == 0 || progress.phase == runtime::Phase::generate) return;
+  const double now = clock_.steady_ms();
+  if (phase_began_ms_ < 0 || progress.phase != phase_ || progress.done == 0) {
+    end_progress();
+    phase_ = progress.phase;
+    phase_began_ms_ = now;
+    tenths_ = 0;
+  }
+  const double passed = now - phase_began_ms_;
+  const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+  if (passed < kBarAfterMs) return;
+  const double left = share > 0 ? passed * (1 - share) / share : 0;
+  if (stderr_terminal_) {
+    if (now - drawn_ms_ < kRedrawMs && progress.done < progress.total) return;
+    constexpr std::size_t kWidth = 30;
+    const auto filled = std::min(kWidth, static_cast<std::size_t>(share * kWidth));
+    write(stderr, "\r" + std::string(title(phase_)) + "  [" + std::string(filled, '#') +
+                      std::string(kWidth - filled, '.') + "] " + fixed(share * 100, 0) + " %  " +
+                      format_seconds(left) + " left   ");
+    drawn_ms_ = now;
+    bar_drawn_ = true;
+    if (progress.done == progress.total) end_progress();
+    return;
+  }
+  const auto tenths = static_cast<std::size_t>(share * 10);
+  if (tenths <= tenths_) return;
+  tenths_ = tenths;
+  write(stderr, std::string(title(phase_)) + ": " + std::to_string(tenths * 10) + " %, " +
+                    format_seconds(left) + " left\n");
+}
+
+void Console::end_progress() {
+  if (bar_drawn_) write(stderr, "\r\033[K");
+  bar_drawn_ = false;
+  phase_began_ms_ = -1;
+}
+
+std::string with_thousands(std::size_t n) {
+  std::string digits = std::to_string(n);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string format_bytes(std::size_t bytes) {
+  constexpr std::string_view kUnits[] = {"bytes", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 999.95 && unit + 1 < std::size(kUnits)) value /= 1000, ++unit;
+  return (unit == 0 ? std::to_string(bytes) : fixed(value, 1)) + " " + std::string(kUnits[unit]);
+}
+
+std::string format_seconds(double ms) {
+  if (ms < 60'000) return fixed(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
+  const auto seconds = static_cast<std::size_t>(ms / 1000);
+  return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
+}
+
+std::string format_percent(double share) {
+  return fixed(share * 100, 1) + " %";
+}
+
+Result<std::size_t> parse_bytes(std::string_view text) {
+  const auto bad = [&] {
+    return Error{ErrorKind::invalid, "PARAM",
+                 "\"" + std::string(text) +
+                     "\" is no amount of memory. Write for example 300MB, 1.5GB or 512MiB."};
+  };
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !(value >= 0)) return bad();
+  std::string unit(end, text.data() + text.size());
+  unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
+  struct Unit {
+    std::string_view name;
+    double factor;
+  };
+  constexpr Unit kUnits[] = {{"", 1},     {"B", 1},        {"K", 1e3},      {"KB", 1e3},
+                             {"kB", 1e3}, {"M", 1e6},      {"MB", 1e6},     {"G", 1e9},
+                             {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+  for (const Unit& known : kUnits)
+    if (unit == known.name && value * known.factor < 0x1p53)
+      return static_cast<std::size_t>(value * known.factor);
+  return bad();
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return Error{ErrorKind::not_found, "DOC_NOT_FOUND", "There is no file \"" + path + "\"."};
+  constexpr std::uintmax_t kBytesMax = 16u << 20;
+  if (std::filesystem::file_size(path, error) > kBytesMax)
+    return Error{ErrorKind::invalid, "DOC_LIMIT", "\"" + path + "\" is larger than 16 MiB."};
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream all;
+  all << in.rdbuf();
+  if (!in) return Error{ErrorKind::storage, "DOC_READ", "\"" + path + "\" cannot be read."};
+  return std::move(all).str();
+}
+
+}  // namespace satchel::app

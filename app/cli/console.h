@@ -1,0 +1,54 @@
+// Console: data on stdout, everything else on stderr; progress only where a person watches.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "kernels/base/clock.h"
+#include "kernels/base/result.h"
+#include "runtime/progress.h"
+
+namespace satchel::app {
+
+using Json = nlohmann::ordered_json;
+
+class Console {
+ public:
+  Console(bool json, bool quiet);
+
+  bool json() const { return json_; }
+  bool interactive() const { return stdin_terminal_ && stdout_terminal_; }
+
+  void data(std::string_view text);     // stdout, as it is, flushed
+  void note(std::string_view line);     // stderr, unless --quiet
+  void warning(std::string_view line);  // stderr, always
+  void document(const Json& json);      // one line on stdout
+  // Says what went wrong on stderr (and as JSON on stdout under --json); returns the exit code.
+  int fail(const Error& error);
+
+  // A bar on a terminal for what takes over a second, else a line per 10 %.
+  runtime::ProgressFn progress();
+  void end_progress();
+
+ private:
+  void show(const runtime::Progress& progress);
+  bool json_, quiet_, stdin_terminal_, stdout_terminal_, stderr_terminal_;
+  SystemClock clock_;
+  runtime::Phase phase_ = runtime::Phase::load_model;
+  double phase_began_ms_ = -1, drawn_ms_ = 0;
+  std::size_t tenths_ = 0;
+  bool bar_drawn_ = false;
+};
+
+std::string with_thousands(std::size_t n);    // 31,904
+std::string format_bytes(std::size_t bytes);  // "1.9 MB", decimal units
+std::string format_seconds(double ms);        // "0.21 s", "3 min 5 s"
+std::string format_percent(double share);     // "86.7 %"
+// "300 MB", "1.5GiB", "4096": bytes. Fails with invalid, PARAM.
+Result<std::size_t> parse_bytes(std::string_view text);
+// The whole file as UTF-8 text; not_found, or corrupt DOC_ENCODING naming the offset.
+Result<std::string> read_text_file(const std::string& path);
+
+}  // namespace satchel::app

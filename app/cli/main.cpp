@@ -1,0 +1,61 @@
+// satchel: the command line. Wiring only.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "app/cli/commands.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/interrupt.h"
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  satchel chat                                  talk to the bundled model\n"
+    "  satchel chat --document notes.txt --recipe compact\n"
+    "  satchel chat --chat holiday                   go on with a saved chat, or begin it\n"
+    "  satchel chats                                 what is saved\n"
+    "  satchel estimate --model smol --recipe compact\n"
+    "  satchel demo                                  the whole product in half a minute\n"
+    "\n"
+    "Exit codes: 0 ok, 1 other, 2 usage, 3 not found, 4 bad or damaged input, 5 does not fit in "
+    "memory,\n"
+    "6 device missing or lost, 7 storage, 130 interrupted.\n";
+
+int run(int argc, char** argv) {
+  CLI::App app("Chats with long documents in a fixed amount of memory.", "satchel");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "satchel " SATCHEL_VERSION);
+  app.require_subcommand(1);
+  satchel::app::Run chosen;
+  const auto choose = [&](satchel::app::Run command) { chosen = std::move(command); };
+  satchel::app::add_chat(app, choose);
+  satchel::app::add_chats(app, choose);
+  satchel::app::add_demo(app, choose);
+  satchel::app::add_info(app, choose);
+  satchel::app::add_recipes(app, choose);
+  satchel::app::add_estimate(app, choose);
+  satchel::app::add_bench(app, choose);
+  satchel::app::add_eval(app, choose);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? satchel::app::kExitOk : satchel::app::kExitUsage;
+  }
+  satchel::app::catch_interrupts();
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& stranger) {  // the border where strangers' exceptions end
+    std::fprintf(stderr, "satchel: something broke that should not: %s [INTERNAL]\n",
+                 stranger.what());
+    return satchel::app::kExitOther;
+  }
+}

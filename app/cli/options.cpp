@@ -1,0 +1,65 @@
+#include "app/cli/options.h"
+
+namespace satchel::app {
+
+void add_output_options(CLI::App& command, Options& options) {
+  command.add_flag("--json", options.json, "One JSON document on stdout");
+  command.add_flag("-q,--quiet", options.quiet, "No progress, no notes; warnings and errors stay");
+}
+
+void add_store_option(CLI::App& command, Options& options) {
+  command
+      .add_option("--store", options.store,
+                  "Folder for chats and saved caches instead of the user's own")
+      ->type_name("DIR");
+}
+
+void add_model_options(CLI::App& command, Options& options) {
+  command
+      .add_option("-m,--model", options.model,
+                  "GGUF file, or the beginning of a name in the model folder; default: the bundled "
+                  "notes-mini")
+      ->type_name("FILE");
+  command
+      .add_option("--template", options.chat_template,
+                  "Chat template, where the file's own is not recognised")
+      ->type_name("NAME");
+  command.add_option("--backend", options.backend, "cpu, or reference (slow, plain loops)")
+      ->capture_default_str();
+  command
+      .add_option("--cpu-level", options.cpu_level, "Force an instruction level: avx2, avx512 …")
+      ->type_name("NAME");
+  command.add_option("-t,--threads", options.threads, "Threads; default: one per core")
+      ->type_name("N");
+}
+
+void add_recipe_options(CLI::App& command, Options& options) {
+  command
+      .add_option("-r,--recipe", options.recipe,
+                  "Preset (full, balanced, compact, extreme), built-in recipe, or recipe file; "
+                  "default: full")
+      ->type_name("NAME");
+  command
+      .add_option("--keep", options.keep,
+                  "Share of a prompt's tokens to keep, instead of the recipe's own")
+      ->check(CLI::Range(0.01, 1.0));
+  command
+      .add_option("--budget", options.budget,
+                  "Hard limit for the cache and its scratch, weights not counted: 300MB, 2GiB …")
+      ->type_name("BYTES");
+}
+
+void add_sampling_options(CLI::App& command, Options& options) {
+  runtime::Sampling& sampling = options.sampling;
+  command.add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "0 is off")->capture_default_str();
+  command.add_option("--top-p", sampling.top_p, "1 is off")->capture_default_str();
+  command.add_option("--min-p", sampling.min_p, "0 is off")->capture_default_str();
+  command.add_option("--repetition-penalty", sampling.repetition_penalty, "1 is off")
+      ->capture_default_str();
+  command.add_option("--seed", sampling.seed, "Same seed, same text")->capture_default_str();
+  command.add_option("-n,--max-tokens", sampling.n_tokens_max, "0: until the answer ends")
+      ->capture_default_str();
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,33 @@
+// Options that several commands share, with their help texts in one place.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "app/paths.h"
+#include "runtime/sampler/sampler.h"
+
+namespace satchel::app {
+
+struct Options {
+  std::string model;   // --model
+  std::string recipe;  // --recipe
+  double keep = 0;     // --keep; 0: as the recipe says
+  std::string budget;  // --budget
+  std::string store;   // --store
+  std::string backend = "cpu";
+  std::string cpu_level;
+  std::string chat_template;
+  std::size_t threads = 0;
+  bool json = false, quiet = false;
+  runtime::Sampling sampling;
+};
+
+void add_output_options(CLI::App& command, Options& options);    // --json --quiet
+void add_store_option(CLI::App& command, Options& options);      // --store
+void add_model_options(CLI::App& command, Options& options);     // --model --backend --threads …
+void add_recipe_options(CLI::App& command, Options& options);    // --recipe --keep --budget
+void add_sampling_options(CLI::App& command, Options& options);  // --temperature … --seed
+
+}  // namespace satchel::app

@@ -1,0 +1,73 @@
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/workbench.h"
+#include "runtime/governor/presets.h"
+
+namespace satchel::app {
+namespace {
+
+Json to_json(const kvcache::Recipe& recipe) {
+  return Json{
+      {"name", recipe.name()},       {"source", recipe.source()},
+      {"differs", recipe.differs()}, {"keep", recipe.keep()},
+      {"hash", recipe.hash()},       {"recipe", Json::parse(recipe.json(), nullptr, false)}};
+}
+
+int check(Console& console, const std::string& path) {
+  Result<kvcache::Recipe> recipe = runtime::resolve_recipe(path);
+  if (!recipe.ok()) return console.fail(recipe.error());
+  if (console.json()) {
+    console.document(to_json(*recipe));
+  } else {
+    console.data(recipe->name() + " is a valid recipe.\n" + recipe->json() + "\n");
+  }
+  return kExitOk;
+}
+
+int list(Console& console) {
+  Json rows = Json::array();
+  std::string text = "Presets\n";
+  for (const runtime::Preset& preset : runtime::presets())
+    text += "  " + std::string(preset.name) + std::string(12 - preset.name.size(), ' ') +
+            std::string(preset.recipe) + ", keeps " + format_percent(preset.keep) +
+            " of a prompt's tokens\n";
+  text += "Recipes\n";
+  for (const kvcache::BuiltinRecipe& builtin : kvcache::builtin_recipes()) {
+    Result<kvcache::Recipe> recipe = kvcache::Recipe::builtin(builtin.name);
+    if (!recipe.ok()) return console.fail(recipe.error());
+    rows.push_back(to_json(*recipe));
+    text += "  " + recipe->name() +
+            std::string(12 - std::min<std::size_t>(11, recipe->name().size()), ' ') +
+            recipe->source() + "\n";
+  }
+  if (!console.json()) {
+    console.data(text);
+    return kExitOk;
+  }
+  Json presets = Json::array();
+  for (const runtime::Preset& preset : runtime::presets())
+    presets.push_back({{"name", preset.name}, {"recipe", preset.recipe}, {"keep", preset.keep}});
+  console.document({{"schema", 1}, {"presets", presets}, {"recipes", rows}});
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_recipes(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<Options>();
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("recipes", "The compression recipes and presets");
+  add_output_options(*command, *options);
+  command->add_option("--check", *path, "Check a recipe file and print it in canonical form")
+      ->type_name("FILE");
+  command->callback([=] {
+    choose([=] {
+      Console console(options->json, options->quiet);
+      return path->empty() ? list(console) : check(console, *path);
+    });
+  });
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,60 @@
+#include "app/cli/workbench.h"
+
+#include "runtime/governor/presets.h"
+
+namespace satchel::app {
+
+Result<kvcache::Recipe> chosen_recipe(const Options& options, std::string_view fallback) {
+  const std::string_view name =
+      options.recipe.empty() ? fallback : std::string_view(options.recipe);
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, runtime::resolve_recipe(name));
+  if (options.keep > 0) return recipe.with_keep(options.keep);
+  return recipe;
+}
+
+Result<std::size_t> chosen_budget(const Options& options) {
+  if (options.budget.empty()) return std::size_t{0};
+  return parse_bytes(options.budget);
+}
+
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
+                                                     const std::filesystem::path& model) {
+  runtime::EngineOptions engine;
+  engine.model = model;
+  engine.backend = options.backend;
+  engine.n_threads = options.threads;
+  engine.cpu_level = options.cpu_level;
+  engine.chat_template = options.chat_template;
+  engine.progress = console.progress();
+  return runtime::Engine::open(engine);
+}
+
+Json to_json(const kvcache::CacheStats& stats) {
+  return Json{{"tokens", stats.n_tokens},
+              {"kv_bytes_fp16", stats.fp16_bytes},
+              {"kv_bytes", stats.bytes},
+              {"body_bytes_fp16", stats.body_fp16_bytes},
+              {"body_bytes", stats.body_bytes},
+              {"kept_lane_tokens", stats.n_kept},
+              {"evicted_lane_tokens", stats.n_evicted},
+              {"pool_bytes", stats.pool_bytes},
+              {"pool_peak_bytes", stats.pool_peak_bytes}};
+}
+
+Json to_json(const runtime::Fidelity& fidelity) {
+  if (fidelity.n_tokens == 0) return Json{{"measured", false}};
+  return Json{{"measured", true},
+              {"tokens", fidelity.n_tokens},
+              {"agreement", fidelity.agreement},
+              {"kl_nats", fidelity.kl},
+              {"measured_at_token", fidelity.measured_at}};
+}
+
+std::string describe(const kvcache::CacheStats& stats) {
+  if (stats.fp16_bytes == 0) return "empty";
+  return format_bytes(stats.bytes) + ", " + format_bytes(stats.fp16_bytes) + " in fp16 (" +
+         format_percent(static_cast<double>(stats.bytes) / static_cast<double>(stats.fp16_bytes)) +
+         ")";
+}
+
+}  // namespace satchel::app

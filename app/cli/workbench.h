@@ -1,0 +1,27 @@
+// What several commands open from the options they were given.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "kvcache/recipes/recipe.h"
+#include "runtime/engine.h"
+
+namespace satchel::app {
+
+// --recipe and --keep; `fallback` where --recipe is not given.
+Result<kvcache::Recipe> chosen_recipe(const Options& options, std::string_view fallback = "full");
+// --budget in bytes; 0 where it is not given.
+Result<std::size_t> chosen_budget(const Options& options);
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
+                                                     const std::filesystem::path& model);
+
+// Figures of a cache as every command reports them.
+Json to_json(const kvcache::CacheStats& stats);
+Json to_json(const runtime::Fidelity& fidelity);
+// "412.0 kB of 2.9 MB in fp16 (14.0 %)"
+std::string describe(const kvcache::CacheStats& stats);
+
+}  // namespace satchel::app
