@@ -44,7 +44,7 @@ struct CacheShape {
   std::size_t n_lanes() const { return n_layers * n_kv_heads; }
   // fp16 K and V of one token in every lane.
   std::size_t fp16_bytes_per_token() const {
-    return n_lanes() * head_dim * 2 * sizeof(kernels::Half);
+    return n_lanes() * head_dim * 2 * sizeof(Half);
   }
 };
 
