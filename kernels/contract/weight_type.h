@@ -1,9 +1,8 @@
 // WeightType: how the numbers of a weight matrix are stored. The values are GGUF's type ids, so
-// that a file's id becomes one by `weight_type_of`; what is not listed here, no backend computes
-// with.
-//   layout  a row is a run of blocks; a block holds `block_values` values in `block_bytes` bytes
-//   (kernels/reference/dequant.h) source  ggml's block formats, as the Python package `gguf` sizes
-//   them (GGML_QUANT_SIZES)
+// that a file's id becomes one by weight_type_of(); what is not listed, no backend computes with.
+//   layout  a row is a run of blocks of block_values values in block_bytes bytes each; their bits
+//           are in kernels/reference/dequant.cpp
+//   source  ggml's block formats, sized as in the Python package gguf (GGML_QUANT_SIZES)
 #pragma once
 
 #include <array>

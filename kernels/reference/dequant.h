@@ -1,10 +1,11 @@
 // Block formats of weights, read back to fp32 by plain loops: the specification that every faster
 // path is held against.
-//   row     n_values values as stored, row_bytes(type, n_values) bytes, little-endian, at any
-//   alignment out     [n_values] fp32 needs   n_values is a multiple of the type's block_values; a
-//   stored scale of infinity or NaN gives such values math    every step rounds to fp32 once, in
-//   the order the formulas in dequant.cpp name, so that results are bit-exact source  ggml's block
-//   formats; held against the Python package `gguf` (tests/golden/weights)
+//   row     n_values values as stored: row_bytes(type, n_values) bytes, at any alignment
+//   out     [n_values] fp32
+//   needs   n_values is a multiple of the type's block_values; a stored scale of infinity or NaN
+//           gives such values
+//   math    every step rounds to fp32, in the order that dequant.cpp names: bit-exact
+//   source  ggml's block formats; held against the Python package gguf (tests/golden/weights)
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,91 @@
+#include "runtime/gguf/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace satchel::runtime {
+namespace {
+
+Error read_error(const std::string& name, const std::string& reason) {
+  return {ErrorKind::storage, "MODEL_READ", "\"" + name + "\" cannot be read: " + reason + "."};
+}
+std::string reason_of(int error) {
+  return std::generic_category().message(error);
+}
+
+}  // namespace
+
+Result<MappedFile::Stamp> MappedFile::stamp_of(int descriptor) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0)
+    return Error{ErrorKind::storage, "MODEL_READ",
+                 "The file's size cannot be read: " + reason_of(errno) + "."};
+  return Stamp{.size = static_cast<std::uint64_t>(status.st_size),
+               .changed_s = status.st_mtim.tv_sec,
+               .changed_ns = status.st_mtim.tv_nsec};
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  MappedFile file;
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.descriptor_ < 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
+                   "There is no file \"" + path.string() + "\"."};
+    return read_error(name, reason_of(errno));
+  }
+  struct stat status {};
+  if (fstat(file.descriptor_, &status) != 0) return read_error(name, reason_of(errno));
+  if (S_ISDIR(status.st_mode)) return read_error(name, "it is a folder");
+  if (!S_ISREG(status.st_mode)) return read_error(name, "it is a device or pipe, not a file");
+  SATCHEL_TRY_ASSIGN(file.stamp_, stamp_of(file.descriptor_));
+  if (file.stamp_.size > std::numeric_limits<std::size_t>::max() / 2)
+    return read_error(name, "it is too large for this machine");
+  const auto size = static_cast<std::size_t>(file.stamp_.size);
+  if (size == 0) return file;
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor_, 0);
+  if (memory == MAP_FAILED) return read_error(name, reason_of(errno));
+  file.bytes_ = {static_cast<const std::byte*>(memory), size};
+  (void)madvise(
+      memory, size,
+      MADV_DONTDUMP);  // gigabytes that a core dump can do without; failing costs only that
+  SATCHEL_TRY(file.check_unchanged());
+  return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      stamp_(other.stamp_),
+      bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(stamp_, other.stamp_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Result<void> MappedFile::check_unchanged() const {
+  if (descriptor_ < 0) return {};
+  SATCHEL_TRY_ASSIGN(const Stamp now, stamp_of(descriptor_));
+  if (now == stamp_) return {};
+  return Error{
+      ErrorKind::corrupt, "MODEL_CHANGED",
+      "The model file was changed while it was open. Nothing more is read from it; open it again."};
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,77 @@
+// GgufFile: a model file, opened and checked whole; everything it gives out is a view into the
+// mapped file.
+//   owns    the mapping (view() borrows instead); entries, tensors and strings die with the object
+//   errors  opening: those of parse.h and mapped_file.h, and MODEL_SHARD for a part of several;
+//           getters: MODEL_METADATA, naming the key and the type found;
+//           require_tensor: MODEL_METADATA, MODEL_QUANT
+//   threads const calls from any thread
+//   cost    opening reads the table (2 MB for a vocabulary of 100,000 tokens), not the weights
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/result.h"
+#include "runtime/gguf/mapped_file.h"
+#include "runtime/gguf/parse.h"
+
+namespace satchel::runtime {
+
+class GgufFile {
+ public:
+  static Result<GgufFile> open(const std::filesystem::path& path);
+  // Of bytes in memory that outlive the object.
+  static Result<GgufFile> view(std::span<const std::byte> bytes);
+
+  std::uint32_t version() const { return table_.version; }
+  std::size_t file_bytes() const { return bytes_.size(); }
+  std::span<const GgufEntry> metadata() const { return table_.entries; }
+  std::span<const GgufTensor> tensors() const { return table_.tensors; }
+
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+  const GgufValue* find(std::string_view key) const {
+    return table_.find_value(key);
+  }  // null if absent
+  const GgufTensor* find_tensor(std::string_view name) const { return table_.find_tensor(name); }
+  // The tensor, there and of a type that backends compute with: `type` holds a value.
+  Result<const GgufTensor*> require_tensor(std::string_view name) const;
+
+  // Numbers. Integers may be stored in any width that the value fits; floats are finite. `absent`
+  // is what a missing key means; without it, a missing key is an Error.
+  Result<std::uint32_t> get_u32(std::string_view key,
+                                std::optional<std::uint32_t> absent = {}) const;
+  Result<std::uint64_t> get_u64(std::string_view key,
+                                std::optional<std::uint64_t> absent = {}) const;
+  Result<float> get_f32(std::string_view key, std::optional<float> absent = {}) const;
+  Result<bool> get_bool(std::string_view key, std::optional<bool> absent = {}) const;
+
+  // The bytes as stored, which need not be UTF-8.
+  Result<std::string_view> get_string(std::string_view key) const;
+  Result<std::vector<std::string_view>> get_string_array(std::string_view key) const;
+  Result<std::vector<float>> get_f32_array(std::string_view key) const;  // no NaN
+  Result<std::vector<std::int32_t>> get_i32_array(
+      std::string_view key) const;  // any integer width, if all fit
+
+  // What a saved cache remembers its model by: xxh3-128 over the whole file, 32 hexadecimal digits.
+  // Reads every byte (94 MB: about 10 ms from memory), so ask once. Finds other and damaged files,
+  // not forged ones.
+  Result<std::string> model_fingerprint() const;
+
+  // Before a long read of weights: MODEL_CHANGED if someone wrote to the file since it was opened.
+  Result<void> check_unchanged() const { return file_.check_unchanged(); }
+
+ private:
+  static Result<GgufFile> parse(std::span<const std::byte> bytes);
+  Result<void> check_whole() const;
+
+  MappedFile file_;
+  std::span<const std::byte> bytes_;
+  GgufTable table_;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,21 @@
+// What a tensor's type id means in ggml, also for the formats that no backend here computes with:
+// `satchel info` names and sizes them, only using one is refused.
+//   source  ggml's type ids, block sizes as in the Python package gguf 0.19.0 (GGML_QUANT_SIZES)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace satchel::runtime {
+
+struct StorageType {
+  std::uint32_t id;
+  const char* name;
+  std::size_t block_values;
+  std::size_t block_bytes;
+};
+
+// Null if ggml has no such type (or had one long ago).
+const StorageType* storage_type_of(std::uint32_t id);
+
+}  // namespace satchel::runtime
