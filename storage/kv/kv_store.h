@@ -1,0 +1,69 @@
+// KvStore: the disposable file kvcache.db: packed blocks of caches, one snapshot per chat. Losing it
+// costs time, never words.
+//   invariants 1 a manifest points only to blocks that are stored
+//              2 after commit a chat has the blocks of its newest manifest and no others
+//              3 block_bytes() <= quota_bytes: chats used longest ago give way, never the one that
+//                is written and never the one read last
+//              4 a file that is damaged, of another version or of another library is deleted and
+//                made anew; the report says so
+//   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
+//              BLOCK_SIZE, BLOCK_ID, GENERATION
+//   threads    one call at a time
+//   source     ../shared/reliability.md section 3, rules 1 and 5
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "kernels/base/log_sink.h"
+#include "kernels/base/result.h"
+#include "kvcache/snapshot/block_store.h"
+#include "storage/library/library.h"
+
+namespace satchel::storage {
+
+struct KvOptions {
+  std::filesystem::path path;  // kvcache.db in a folder that is ours
+  OpenMode mode = OpenMode::read_write;
+  LogSink log;
+  std::string library_id;         // whose chats these are
+  std::uint64_t quota_bytes = 0;  // of all blocks; 0: no limit
+  std::string vfs;                // SQLite's default if empty
+};
+
+class KvStore final : public kvcache::BlockStore {
+ public:
+  // errors  not_found: read_only, and there is none yet; storage: the folder cannot be written
+  static Result<std::unique_ptr<KvStore>> open(KvOptions options);
+  ~KvStore() override;
+  KvStore(KvStore&&) = delete;
+
+  // Why the saved caches were thrown away at opening, for people; empty: they were not.
+  const std::string& notice() const { return notice_; }
+
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(kvcache::ChatId chat) override;
+  Result<std::vector<std::byte>> block(kvcache::ChatId chat, kvcache::BlockId id) override;
+  // A block that no manifest points to yet may be put again (a crash left it behind).
+  Result<void> put_block(kvcache::ChatId chat, kvcache::BlockId id,
+                         std::span<const std::byte> bytes) override;
+  Result<void> commit(kvcache::ChatId chat, std::uint64_t generation,
+                      std::span<const std::byte> manifest,
+                      std::span<const kvcache::BlockId> live) override;
+  // Overwrites the chat's blocks, empties the write-ahead log and gives the space back.
+  Result<void> drop(kvcache::ChatId chat) override;
+
+  Result<std::vector<kvcache::ChatId>> chats();             // that have a manifest or blocks
+  Result<std::uint64_t> block_bytes();                      // of all chats
+  Result<std::uint64_t> block_bytes(kvcache::ChatId chat);  // of one
+
+ private:
+  struct State;
+  explicit KvStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+  std::string notice_;
+};
+
+}  // namespace satchel::storage
