@@ -64,7 +64,7 @@ class Weight {
 struct WeightSource {
   WeightType type = WeightType::f32;
   std::size_t n_out = 0, n_in = 0;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes = {};
 };
 
 // How GGUF's Llama files order the two halves of a rotated pair.

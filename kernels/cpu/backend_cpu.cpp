@@ -5,22 +5,12 @@
 
 #include "kernels/cpu/cache_ops.h"
 #include "kernels/cpu/cpu_context.h"
+#include "kernels/cpu/matmul.h"
 #include "kernels/reference/host_memory.h"
 #include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cpu {
 namespace {
-
-class CpuWeight final : public Weight {
- public:
-  explicit CpuWeight(const WeightSource& source)
-      : Weight(source.type, source.n_out, source.n_in), source_(source) {}
-  std::size_t owned_bytes() const override { return 0; }
-  const WeightSource& source() const { return source_; }
-
- private:
-  WeightSource source_;
-};
 
 const CpuWeight& ours(const Weight& weight) {
   return static_cast<const CpuWeight&>(weight);
@@ -50,12 +40,11 @@ class CpuBackend final : public Backend {
     return {};
   }
   Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
-    reference::check_source(source);
-    return std::unique_ptr<Weight>(std::make_unique<CpuWeight>(source));
+    return cpu::load_weight(context_, source);
   }
 
   Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override {
-    return reference::embed(ours(table).source(), ids, out);
+    return cpu::embed(context_, ours(table), ids, out);
   }
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
@@ -64,7 +53,7 @@ class CpuBackend final : public Backend {
   Result<void> rope(const RopeArgs& args) override { return reference::rope(args); }
   Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                       float* out) override {
-    return reference::matmul(ours(weight).source(), x, n_tokens, out);
+    return cpu::matmul(context_, scratch_, ours(weight), x, n_tokens, out);
   }
   Result<void> gated_silu(float* gate, const float* up, std::size_t n_values) override {
     return reference::gated_silu(gate, up, n_values);
@@ -103,6 +92,7 @@ class CpuBackend final : public Backend {
  private:
   std::unique_ptr<ThreadPool> pool_;
   CpuContext context_;
+  MatmulScratch scratch_;
 };
 
 }  // namespace

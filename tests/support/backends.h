@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ class OnEveryBackend : public testing::TestWithParam<BackendRow> {
   std::unique_ptr<kernels::Backend> backend_, reference_;
 };
 
+inline void PrintTo(const BackendRow& row, std::ostream* out) {
+  *out << row.name;
+}
 inline std::string row_name(const testing::TestParamInfo<BackendRow>& row) {
   return row.param.name;
 }

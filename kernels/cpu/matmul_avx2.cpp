@@ -1,0 +1,14 @@
+#include "kernels/cpu/matmul_float_kernel.h"
+#include "kernels/cpu/matmul_packed_kernel.h"
+#include "kernels/cpu/matmul_table.h"
+#include "kernels/cpu/quantise_kernel.h"
+#include "kernels/cpu/simd_avx2.h"
+
+namespace satchel::kernels::cpu {
+
+const MatmulTable kMatmulAvx2 = {.tile = SimdAvx2::kTile,
+                                 .quantise = quantise<SimdAvx2>,
+                                 .packed = matmul_packed<SimdAvx2>,
+                                 .floats = matmul_floats<SimdAvx2>};
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,64 @@
+// What one instruction level offers the driver of matrix products (matmul.h): plain functions over
+// plain memory; the driver owns threads, scratch and order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/contract/weight_type.h"
+#include "kernels/cpu/packed_shape.h"
+
+namespace satchel::kernels::cpu {
+
+// Activations as 16-bit integers, one fp32 scale for 32 of them. Tokens lie in tiles of `tile`
+// tokens, then of the powers of two that make up the rest, so that a kernel reads one stream:
+//   pairs  of each tile [n_blocks, 16 pairs, tile] words of two codes
+//   words  of each tile [n_blocks, 3, tile]: the scale; then, as integers, the sum of the first 16
+//          and of the last 16 codes times -offset (type with one scale: all 32, and 0); a type with
+//          minima has scale times sum of all 32, as fp32, in the last place
+struct Activations {
+  std::int32_t* pairs = nullptr;
+  std::int32_t* words = nullptr;
+};
+inline constexpr std::size_t kBlockWords = 3;
+
+struct QuantiseJob {
+  PackedShape shape;         // of the weight to be met
+  const float* x = nullptr;  // [n_tokens, 32 * n_blocks]
+  std::size_t n_tokens = 0, n_blocks = 0;
+  Activations out;
+};
+
+// One group of 16 rows (packed_weight.h) against all tokens.
+struct PackedJob {
+  WeightType type = WeightType::q8_0;
+  const std::byte* codes = nullptr;
+  const std::byte* scales = nullptr;
+  std::size_t n_blocks = 0, n_rows = 0;  // n_rows <= 16 are wanted
+  Activations x;
+  std::size_t n_tokens = 0;
+  float* out = nullptr;  // out[t * out_stride + row]
+  std::size_t out_stride = 0;
+};
+
+// Rows of f32, f16 or bf16 as they lie in the file, at any alignment.
+struct FloatJob {
+  WeightType type = WeightType::f32;
+  const std::byte* rows = nullptr;
+  std::size_t n_rows = 0, n_in = 0;
+  const float* x = nullptr;  // [n_tokens, n_in]
+  std::size_t n_tokens = 0;
+  float* out = nullptr;  // out[t * out_stride + row]
+  std::size_t out_stride = 0;
+};
+
+struct MatmulTable {
+  std::size_t tile;  // tokens
+  void (*quantise)(const QuantiseJob& job);
+  void (*packed)(const PackedJob& job);
+  void (*floats)(const FloatJob& job);
+};
+
+extern const MatmulTable kMatmulAvx2, kMatmulAvx512, kMatmulAvx512Vnni;
+
+}  // namespace satchel::kernels::cpu

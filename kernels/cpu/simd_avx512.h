@@ -1,0 +1,109 @@
+// Registers of 16 rows, for the kernels of matmul_packed_kernel.h: AVX-512 F, BW, VL, DQ, and VNNI
+// where the unit is compiled for it. Everything has internal linkage.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/simd_inline.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+struct SimdAvx512 {
+  using Int = __m512i;
+  using Float = __m512;
+  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kTile = 8;  // tokens that meet one register of repacked weights
+  static constexpr std::size_t kFloatTile =
+      6;                          // tokens times 4 rows of fp32 sums: 24 of 32 registers
+  template <std::size_t kTokens>  // registers of rows at a time
+  static consteval std::size_t vectors() {
+    return 1;
+  }
+
+  SATCHEL_INLINE Int load(const void* at) { return _mm512_loadu_si512(at); }
+  // kLanes pairs of signed bytes to pairs of 16-bit words
+  SATCHEL_INLINE Int load_bytes(const void* at) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
+  }
+  SATCHEL_INLINE Int broadcast(const std::int32_t* at) { return _mm512_set1_epi32(*at); }
+  SATCHEL_INLINE Int words(int bits) { return _mm512_set1_epi16(static_cast<short>(bits)); }
+  SATCHEL_INLINE Int zero() { return _mm512_setzero_si512(); }
+  SATCHEL_INLINE Int and_(Int a, Int b) { return _mm512_and_si512(a, b); }
+  SATCHEL_INLINE Int or_(Int a, Int b) { return _mm512_or_si512(a, b); }
+  template <int kBits>
+  SATCHEL_INLINE Int shift_right(Int a) {
+    if constexpr (kBits > 0)
+      return _mm512_srli_epi16(a, kBits);
+    else if constexpr (kBits < 0)
+      return _mm512_slli_epi16(a, -kBits);
+    else
+      return a;
+  }
+  // sum + a[2i]·b[2i] + a[2i + 1]·b[2i + 1]
+  SATCHEL_INLINE Int dot(Int sum, Int a, Int b) {
+#ifdef __AVX512VNNI__
+    return _mm512_dpwssd_epi32(sum, a, b);
+#else
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+#endif
+  }
+
+  SATCHEL_INLINE Int add(Int a, Int b) {
+    return _mm512_add_epi32(a, b);
+  }
+
+  SATCHEL_INLINE Float to_float(Int a) {
+    return _mm512_cvtepi32_ps(a);
+  }
+  SATCHEL_INLINE Float zero_float() {
+    return _mm512_setzero_ps();
+  }
+  SATCHEL_INLINE Float broadcast_float(const std::int32_t* bits) {
+    return _mm512_castsi512_ps(_mm512_set1_epi32(*bits));
+  }
+  SATCHEL_INLINE Float load_float(const void* at) {
+    return _mm512_loadu_ps(at);
+  }
+  SATCHEL_INLINE Float load_half(const void* at) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
+  }
+  SATCHEL_INLINE Float load_bfloat(const void* at) {
+    const __m256i words = _mm256_loadu_si256(static_cast<const __m256i*>(at));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+  }
+  SATCHEL_INLINE float sum(Float a) {
+    return _mm512_reduce_add_ps(a);
+  }
+  SATCHEL_INLINE Float mul(Float a, Float b) {
+    return _mm512_mul_ps(a, b);
+  }
+  SATCHEL_INLINE Float fma(Float a, Float b, Float c) {
+    return _mm512_fmadd_ps(a, b, c);
+  }
+  // The bits of the largest magnitude among 32 values; a NaN is larger than infinity.
+  SATCHEL_INLINE std::uint32_t largest_bits(const float* x) {
+    const Int magnitude = _mm512_set1_epi32(0x7fffffff);
+    return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(_mm512_max_epi32(
+        _mm512_and_si512(load(x), magnitude), _mm512_and_si512(load(x + 16), magnitude))));
+  }
+  // 32 values times `factor`, rounded to the nearest: |code| <= 32767. Sums of each half of them.
+  SATCHEL_INLINE void round_block(const float* x, float factor, std::int16_t* codes,
+                                  std::int32_t* sums) {
+    const Float f = _mm512_set1_ps(factor);
+    for (int half = 0; half < 2; ++half, x += 16, codes += 16) {
+      const Int a = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x), f));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), _mm512_cvtepi32_epi16(a));
+      sums[half] = _mm512_reduce_add_epi32(a);
+    }
+  }
+  SATCHEL_INLINE void store(float* to, Float a) {
+    _mm512_storeu_ps(to, a);
+  }
+};
+
+}  // namespace
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,107 @@
+// Normalisation, activation and addition of every backend against the reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "support/backends.h"
+#include "support/weights.h"
+
+namespace satchel::kernels {
+namespace {
+
+using test::random_values;
+
+class EveryNorm : public test::OnEveryBackend {};
+
+TEST_P(EveryNorm, rms_norm_is_the_references_in_place_and_apart) {
+  for (const std::size_t width : {1u, 7u, 8u, 15u, 16u, 17u, 127u, 128u, 129u, 576u}) {
+    for (const std::size_t n_tokens : {0u, 1u, 2u, 33u}) {
+      const auto x = random_values(n_tokens * width, width);
+      const auto gain = random_values(width, width + 1);
+      std::vector<float> want(x.size()), got(x.size());
+      ASSERT_TRUE(
+          reference().rms_norm(x.data(), gain.data(), n_tokens, width, 1e-5f, want.data()).ok());
+      ASSERT_TRUE(
+          backend().rms_norm(x.data(), gain.data(), n_tokens, width, 1e-5f, got.data()).ok());
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(got[i], want[i], 2e-6f * (1 + std::abs(want[i]))) << width << ", " << i;
+      auto in_place = x;
+      ASSERT_TRUE(
+          backend()
+              .rms_norm(in_place.data(), gain.data(), n_tokens, width, 1e-5f, in_place.data())
+              .ok());
+      EXPECT_EQ(in_place, got);
+    }
+  }
+}
+
+TEST_P(EveryNorm, rms_norm_of_zeros_is_zero_and_of_large_values_finite) {
+  std::vector<float> x(40, 0.0f), gain(40, 2.0f), out(40, 1.0f);
+  ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), 1, 40, 1e-5f, out.data()).ok());
+  EXPECT_EQ(out, x);
+  x.assign(40, -1e15f);
+  ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), 1, 40, 1e-5f, out.data()).ok());
+  for (const float value : out) EXPECT_NEAR(value, -2.0f, 1e-5f);
+}
+
+TEST_P(EveryNorm, gated_silu_is_the_references_over_the_whole_range) {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 1536u, 40000u}) {
+    auto gate = random_values(n, n);
+    for (std::size_t i = 0; i < n; ++i) gate[i] *= static_cast<float>(i % 7);
+    if (n > 20) {
+      gate[3] = -200.0f;
+      gate[4] = 200.0f;
+      gate[5] = -88.5f;
+      gate[6] = 0.0f;
+    }
+    const auto up = random_values(n, n + 1);
+    auto got = gate, want = gate;
+    ASSERT_TRUE(reference().gated_silu(want.data(), up.data(), n).ok());
+    ASSERT_TRUE(backend().gated_silu(got.data(), up.data(), n).ok());
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-6f * std::abs(want[i]) + 1e-30f) << "gate " << gate[i];
+  }
+}
+
+TEST_P(EveryNorm, gated_silu_passes_a_nan_on) {
+  std::vector<float> gate(20, 1.0f), up(20, 1.0f);
+  gate[2] = std::nanf("");
+  up[17] = std::nanf("");
+  ASSERT_TRUE(backend().gated_silu(gate.data(), up.data(), 20).ok());
+  for (std::size_t i = 0; i < 20; ++i)
+    EXPECT_EQ(std::isnan(gate[i]), i == 2 || i == 17) << "value " << i;
+}
+
+TEST_P(EveryNorm, add_is_exact) {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 576u, 50000u}) {
+    auto got = random_values(n, n);
+    auto want = got;
+    const auto y = random_values(n, n + 1);
+    ASSERT_TRUE(reference().add(want.data(), y.data(), n).ok());
+    ASSERT_TRUE(backend().add(got.data(), y.data(), n).ok());
+    EXPECT_EQ(got, want);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, EveryNorm, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+
+TEST(Reference, normalises_and_gates_as_written_by_hand) {
+  auto backend = test::open_reference();
+  const float x[] = {3, -4}, gain[] = {1, 10};
+  float out[2];
+  ASSERT_TRUE(backend->rms_norm(x, gain, 1, 2, 0.0f, out).ok());
+  EXPECT_FLOAT_EQ(out[0], 3 / std::sqrt(12.5f));
+  EXPECT_FLOAT_EQ(out[1], -40 / std::sqrt(12.5f));
+  float gate[] = {0, 1, -1};
+  const float up[] = {5, 2, 1};
+  ASSERT_TRUE(backend->gated_silu(gate, up, 3).ok());
+  EXPECT_EQ(gate[0], 0.0f);
+  EXPECT_FLOAT_EQ(gate[1], 1.4621172f);
+  EXPECT_FLOAT_EQ(gate[2], -0.26894143f);
+}
+
+}  // namespace
+}  // namespace satchel::kernels
