@@ -6,8 +6,8 @@
 #include "kernels/cpu/cache_ops.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/vector_ops.h"
 #include "kernels/reference/host_memory.h"
-#include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -48,18 +48,23 @@ class CpuBackend final : public Backend {
   }
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
-    return reference::rms_norm(x, gain, n_tokens, width, epsilon, out);
+    return cpu::rms_norm(context_, {.x = x,
+                                    .gain = gain,
+                                    .n_tokens = n_tokens,
+                                    .width = width,
+                                    .epsilon = epsilon,
+                                    .out = out});
   }
-  Result<void> rope(const RopeArgs& args) override { return reference::rope(args); }
+  Result<void> rope(const RopeArgs& args) override { return cpu::rope(context_, args); }
   Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                       float* out) override {
     return cpu::matmul(context_, scratch_, ours(weight), x, n_tokens, out);
   }
   Result<void> gated_silu(float* gate, const float* up, std::size_t n_values) override {
-    return reference::gated_silu(gate, up, n_values);
+    return cpu::gated_silu(context_, gate, up, n_values);
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
-    return reference::add(x, y, n_values);
+    return cpu::add(context_, x, y, n_values);
   }
 
   Result<void> store(const StoreArgs& args) override { return cpu::store(context_, args); }
@@ -83,10 +88,10 @@ class CpuBackend final : public Backend {
   }
 
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
-    return reference::argmax(logits, n);
+    return cpu::argmax(context_, logits, n);
   }
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override {
-    return reference::top_k(logits, n, out);
+    return cpu::top_k(context_, logits, n, out);
   }
 
  private:

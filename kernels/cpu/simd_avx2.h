@@ -102,6 +102,50 @@ struct SimdAvx2 {
       sums[half] = _mm_cvtsi128_si32(sum);
     }
   }
+  SATCHEL_INLINE Float broadcast_float(float a) { return _mm256_set1_ps(a); }
+  SATCHEL_INLINE Float add(Float a, Float b) { return _mm256_add_ps(a, b); }
+  SATCHEL_INLINE Float sub(Float a, Float b) { return _mm256_sub_ps(a, b); }
+  SATCHEL_INLINE Float div(Float a, Float b) { return _mm256_div_ps(a, b); }
+  // the smaller, the larger; b where one is NaN
+  SATCHEL_INLINE Float min(Float a, Float b) { return _mm256_min_ps(a, b); }
+  SATCHEL_INLINE Float max(Float a, Float b) { return _mm256_max_ps(a, b); }
+  SATCHEL_INLINE Int round_to_int(Float a) { return _mm256_cvtps_epi32(a); }
+  // 2^n for -127 < n < 128
+  SATCHEL_INLINE Float power_of_two(Int n) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+  }
+  SATCHEL_INLINE Float swap_neighbours(Float a) { return _mm256_permute_ps(a, 0xb1); }
+  // Which lanes are not <= limit (a NaN is not), as bits.
+  SATCHEL_INLINE unsigned above(Float a, Float limit) {
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, limit, _CMP_NLE_UQ)));
+  }
+
+  using Double = __m256d;
+  using Long = __m256i;
+  static constexpr std::size_t kDoubles = 4;
+  SATCHEL_INLINE Double load_double(const double* at) { return _mm256_loadu_pd(at); }
+  SATCHEL_INLINE Double broadcast_double(double a) { return _mm256_set1_pd(a); }
+  SATCHEL_INLINE Double add_double(Double a, Double b) { return _mm256_add_pd(a, b); }
+  SATCHEL_INLINE Double sub_double(Double a, Double b) { return _mm256_sub_pd(a, b); }
+  SATCHEL_INLINE Double mul_double(Double a, Double b) { return _mm256_mul_pd(a, b); }
+  SATCHEL_INLINE Double fma_double(Double a, Double b, Double c) {
+    return _mm256_fmadd_pd(a, b, c);
+  }
+  SATCHEL_INLINE Long bits_of(Double a) { return _mm256_castpd_si256(a); }
+  SATCHEL_INLINE Long add_long(Long a, long long b) {
+    return _mm256_add_epi64(a, _mm256_set1_epi64x(b));
+  }
+  // b where the lowest bit of `which` is set, else a
+  SATCHEL_INLINE Double pick(Long which, Double a, Double b) {
+    return _mm256_blendv_pd(a, b, _mm256_castsi256_pd(_mm256_slli_epi64(which, 63)));
+  }
+  // a, negated where the second lowest bit of `which` is set
+  SATCHEL_INLINE Double negate_by_bit_1(Long which, Double a) {
+    const Long sign = _mm256_slli_epi64(_mm256_srli_epi64(which, 1), 63);
+    return _mm256_xor_pd(a, _mm256_castsi256_pd(sign));
+  }
+  SATCHEL_INLINE void store_as_float(float* to, Double a) { _mm_storeu_ps(to, _mm256_cvtpd_ps(a)); }
+
   SATCHEL_INLINE void store(float* to, Float a) { _mm256_storeu_ps(to, a); }
 };
 

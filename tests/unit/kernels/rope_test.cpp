@@ -44,7 +44,7 @@ TEST_P(EveryRope, is_the_references_for_both_orders_and_partial_heads) {
         args.x = want.data();
         ASSERT_TRUE(reference().rope(args).ok());
         for (std::size_t i = 0; i < x.size(); ++i)
-          ASSERT_NEAR(got[i], want[i], 1e-6f * (1 + std::abs(x[i]) * 10))
+          ASSERT_NEAR(got[i], want[i], 4e-6f)  // values reach 35: one or two roundings
               << "head_dim " << head_dim << ", token " << i / (n_heads * head_dim);
       }
     }

@@ -1,0 +1,114 @@
+#include "kernels/cpu/vector_ops.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/base/assert.h"
+#include "kernels/cpu/vector_ops_table.h"
+#include "kernels/reference/model_ops.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+// Chosen: fewer values are done sooner than a second thread is woken.
+constexpr std::size_t kShareValues = 8192;
+
+const VectorOpsTable& table_of(CpuLevel level) {
+  return level == CpuLevel::avx2 ? kVectorOpsAvx2 : kVectorOpsAvx512;  // VNNI adds nothing here
+}
+
+std::size_t rows_of_a_share(std::size_t row_values) {
+  return std::max<std::size_t>(1, kShareValues / std::max<std::size_t>(1, row_values));
+}
+
+// Larger first, then the lower index.
+bool ranks_before(const Backend::Ranked& a, const Backend::Ranked& b) {
+  return a.value > b.value || (a.value == b.value && a.index < b.index);
+}
+
+}  // namespace
+
+Result<void> rms_norm(const CpuContext& context, const NormArgs& args) {
+  const VectorOpsTable& table = table_of(context.level);
+  context.pool.parallel_for(args.n_tokens, rows_of_a_share(args.width),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              for (std::size_t t = begin; t < end; ++t)
+                                table.rms_norm(args.x + t * args.width, args.gain, args.width,
+                                               args.epsilon, args.out + t * args.width);
+                            });
+  return {};
+}
+
+Result<void> rope(const CpuContext& context, const RopeArgs& args) {
+  const std::size_t n_pairs = args.inverse_frequency.size();
+  SATCHEL_ASSERT(args.positions.size() == args.n_tokens && 2 * n_pairs <= args.head_dim);
+  const VectorOpsTable& table = table_of(context.level);
+  const std::size_t token_values = args.n_heads * args.head_dim;
+  context.pool.parallel_for(args.n_tokens, rows_of_a_share(token_values),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              table.rope({.x = args.x + begin * token_values,
+                                          .n_tokens = end - begin,
+                                          .n_heads = args.n_heads,
+                                          .head_dim = args.head_dim,
+                                          .positions = args.positions.data() + begin,
+                                          .inverse_frequency = args.inverse_frequency.data(),
+                                          .n_pairs = n_pairs,
+                                          .adjacent = args.pairs == RopePairs::adjacent});
+                            });
+  return {};
+}
+
+Result<void> gated_silu(const CpuContext& context, float* gate, const float* up, std::size_t n) {
+  const VectorOpsTable& table = table_of(context.level);
+  context.pool.parallel_for(n, kShareValues, [&](std::size_t begin, std::size_t end, std::size_t) {
+    table.gated_silu(gate + begin, up + begin, end - begin);
+  });
+  return {};
+}
+
+Result<void> add(const CpuContext& context, float* x, const float* y, std::size_t n) {
+  const VectorOpsTable& table = table_of(context.level);
+  context.pool.parallel_for(n, 2 * kShareValues,
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              table.add(x + begin, y + begin, end - begin);
+                            });
+  return {};
+}
+
+// Each hit is a new record; among n values in random order there are about ln n.
+Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std::size_t n) {
+  SATCHEL_ASSERT(n > 0);
+  const VectorOpsTable& table = table_of(context.level);
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < n; i = table.find_above(logits, i + 1, n, logits[best])) {
+    if (std::isnan(logits[i])) return reference::nan_among_logits(i);
+    best = i;
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+// Keeps the best so far as a heap whose front is the last of them; only what beats it is touched.
+Result<void> top_k(const CpuContext& context, const float* logits, std::size_t n,
+                   std::span<Backend::Ranked> out) {
+  SATCHEL_ASSERT(out.size() <= n);
+  const VectorOpsTable& table = table_of(context.level);
+  const std::size_t k = out.size();
+  for (std::size_t i = 0; i < k; ++i) {
+    if (std::isnan(logits[i])) return reference::nan_among_logits(i);
+    out[i] = {static_cast<std::int32_t>(i), logits[i]};
+  }
+  std::make_heap(out.begin(), out.end(), ranks_before);
+  const auto next = [&](std::size_t from) {
+    return table.find_above(logits, from, n, k == 0 ? INFINITY : out.front().value);
+  };
+  for (std::size_t i = next(k); i < n; i = next(i + 1)) {
+    if (std::isnan(logits[i])) return reference::nan_among_logits(i);
+    std::pop_heap(out.begin(), out.end(), ranks_before);
+    out.back() = {static_cast<std::int32_t>(i), logits[i]};
+    std::push_heap(out.begin(), out.end(), ranks_before);
+  }
+  std::sort_heap(out.begin(), out.end(), ranks_before);
+  return {};
+}
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,14 @@
+#include "kernels/cpu/rope_kernel.h"
+#include "kernels/cpu/simd_avx2.h"
+#include "kernels/cpu/vector_ops_kernel.h"
+#include "kernels/cpu/vector_ops_table.h"
+
+namespace satchel::kernels::cpu {
+
+const VectorOpsTable kVectorOpsAvx2 = {.rms_norm = VectorOps<SimdAvx2>::rms_norm,
+                                       .gated_silu = VectorOps<SimdAvx2>::gated_silu,
+                                       .add = VectorOps<SimdAvx2>::add,
+                                       .rope = RopeKernel<SimdAvx2>::run,
+                                       .find_above = VectorOps<SimdAvx2>::find_above};
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,30 @@
+// The operations on rows of fp32 that one instruction level offers (vector_ops.h drives them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace satchel::kernels::cpu {
+
+struct RopeJob {
+  float* x = nullptr;  // [n_tokens, n_heads, head_dim]
+  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
+  const std::int32_t* positions = nullptr;    // [n_tokens]
+  const double* inverse_frequency = nullptr;  // [n_pairs]
+  std::size_t n_pairs = 0;
+  bool adjacent = true;  // pairs (2i, 2i + 1), else (i, i + n_pairs)
+};
+
+struct VectorOpsTable {
+  void (*rms_norm)(const float* x, const float* gain, std::size_t width, float epsilon,
+                   float* out);  // one row
+  void (*gated_silu)(float* gate, const float* up, std::size_t n);
+  void (*add)(float* x, const float* y, std::size_t n);
+  void (*rope)(const RopeJob& job);
+  // The first i >= begin with x[i] not <= limit (so a NaN is found), or n.
+  std::size_t (*find_above)(const float* x, std::size_t begin, std::size_t n, float limit);
+};
+
+extern const VectorOpsTable kVectorOpsAvx2, kVectorOpsAvx512;
+
+}  // namespace satchel::kernels::cpu
