@@ -40,9 +40,13 @@ class Sampler {
     std::int32_t id;
     float logit;
   };
+  void rank(std::span<const float> logits);
+  void cut_tail();
+  std::int32_t draw();
   Sampling sampling_;
   Rng rng_;
   std::vector<Candidate> candidates_;
+  std::vector<double> weights_;  // of the first candidates, those that may be drawn
 };
 
 }  // namespace satchel::runtime

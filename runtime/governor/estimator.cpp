@@ -1,0 +1,83 @@
+#include "runtime/governor/estimator.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "runtime/model/scratch.h"
+
+namespace satchel::runtime {
+namespace {
+
+struct PoolNeed {
+  std::size_t cache_bytes = 0, scratch_bytes = 0;
+  std::size_t total() const { return cache_bytes + scratch_bytes; }
+};
+
+// A cache that holds n_tokens and can read them as one prompt.
+Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& recipe,
+                           std::size_t n_tokens) {
+  SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed need,
+                     kvcache::cache_need(config.cache_shape(), recipe, n_tokens));
+  return PoolNeed{.cache_bytes = need.fixed_bytes + need.page_bytes,
+                  .scratch_bytes = need.reading_bytes + reading_bytes(config, n_tokens)};
+}
+
+// The need never falls as tokens are added, so the last that fits is found by halving.
+Result<std::size_t> tokens_that_fit(const ModelConfig& config, const kvcache::Recipe& recipe,
+                                    std::size_t budget_bytes) {
+  std::size_t fits = 0, too_many = config.context + 1;
+  while (too_many - fits > 1) {
+    const std::size_t middle = fits + (too_many - fits) / 2;
+    SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, middle));
+    (need.total() <= budget_bytes ? fits : too_many) = middle;
+  }
+  return fits;
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
+                          const kvcache::Recipe& recipe, const EstimateRequest& request) {
+  const std::size_t n_tokens = request.n_tokens == 0 ? config.context : request.n_tokens;
+  if (n_tokens > config.context)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "tokens must be at most the model's context of " + std::to_string(config.context) +
+                     ", is " + std::to_string(n_tokens) + "."};
+  std::size_t budget_bytes = request.budget_bytes;
+  if (budget_bytes == 0) {
+    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config));
+  }
+  SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, n_tokens));
+  Estimate out;
+  out.weight_bytes = weight_bytes;
+  out.cache_bytes = need.cache_bytes;
+  out.scratch_bytes = need.scratch_bytes;
+  out.pool_bytes = need.total();
+  out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
+  SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, budget_bytes));
+  out.memory_free_bytes = free_memory_bytes();
+  out.fits = out.pool_bytes <= budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
+             weight_bytes <= out.memory_free_bytes - out.pool_bytes;
+  return out;
+}
+
+Result<std::size_t> default_budget(const ModelConfig& config) {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
+  SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, full, config.context));
+  return std::min(need.total(), free_memory_bytes() / 4);
+}
+
+// MemAvailable counts what the kernel could drop, mapped model files among it.
+std::size_t free_memory_bytes() {
+  std::ifstream table("/proc/meminfo");
+  std::string key, unit;
+  std::size_t kib = 0;
+  while (table >> key >> kib) {
+    if (key == "MemAvailable:") return kib * 1024;
+    std::getline(table, unit);
+  }
+  return 0;
+}
+
+}  // namespace satchel::runtime

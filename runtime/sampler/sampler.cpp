@@ -1,0 +1,109 @@
+#include "runtime/sampler/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace satchel::runtime {
+namespace {
+
+std::string number_text(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+Error out_of_range(const char* field, double value, const char* range) {
+  return Error{ErrorKind::invalid, "PARAM",
+               std::string(field) + " must be " + range + ", is " + number_text(value) + "."};
+}
+
+// Divides what speaks for a token that came lately, multiplies what speaks against it.
+void penalise(std::span<float> logits, std::span<const std::int32_t> recent, double penalty) {
+  for (std::size_t i = 0; i < recent.size(); ++i) {
+    const std::int32_t id = recent[i];
+    if (std::find(recent.begin(), recent.begin() + static_cast<std::ptrdiff_t>(i), id) !=
+        recent.begin() + static_cast<std::ptrdiff_t>(i))
+      continue;  // once for each token, however often it came
+    float& logit = logits[static_cast<std::size_t>(id)];
+    const auto exact = static_cast<double>(logit);
+    logit = static_cast<float>(exact > 0 ? exact / penalty : exact * penalty);
+  }
+}
+
+std::int32_t argmax(std::span<const float> logits) {
+  return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+}  // namespace
+
+Result<void> check(const Sampling& sampling) {
+  const auto within = [](double x, double low, double high) { return x >= low && x <= high; };
+  if (!within(sampling.temperature, 0, 2))
+    return out_of_range("temperature", sampling.temperature, "0 … 2");
+  if (!within(sampling.top_p, 0, 1) || sampling.top_p == 0)
+    return out_of_range("top_p", sampling.top_p, "above 0 and at most 1");
+  if (!within(sampling.min_p, 0, 1) || sampling.min_p == 1)
+    return out_of_range("min_p", sampling.min_p, "at least 0 and below 1");
+  if (!within(sampling.repetition_penalty, 1, 2))
+    return out_of_range("repetition_penalty", sampling.repetition_penalty, "1 … 2");
+  return {};
+}
+
+std::int32_t Sampler::choose(std::span<float> logits, std::span<const std::int32_t> recent) {
+  if (sampling_.repetition_penalty > 1)
+    penalise(logits, recent.last(std::min(recent.size(), sampling_.repetition_window)),
+             sampling_.repetition_penalty);
+  if (sampling_.temperature == 0) return argmax(logits);
+  rank(logits);
+  cut_tail();
+  return draw();
+}
+
+// candidates_: the top_k, likeliest first, ties to the lower id.
+void Sampler::rank(std::span<const float> logits) {
+  candidates_.resize(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    candidates_[i] = {static_cast<std::int32_t>(i), logits[i]};
+  const std::size_t keep =
+      sampling_.top_k == 0 ? logits.size() : std::min(sampling_.top_k, logits.size());
+  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(keep);
+  std::partial_sort(candidates_.begin(), end, candidates_.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+                    });
+  candidates_.resize(keep);
+}
+
+// Turns logits into weights relative to the likeliest token (weight 1), then drops what top-p and
+// min-p leave out.
+void Sampler::cut_tail() {
+  const double top = static_cast<double>(candidates_.front().logit);
+  weights_.clear();
+  double sum = 0;
+  for (const Candidate& candidate : candidates_) {
+    weights_.push_back(
+        std::exp((static_cast<double>(candidate.logit) - top) / sampling_.temperature));
+    sum += weights_.back();
+  }
+  double so_far = 0;
+  std::size_t keep = 0;
+  while (keep < weights_.size() && (keep == 0 || so_far < sampling_.top_p * sum))
+    so_far += weights_[keep++];
+  while (keep > 1 && weights_[keep - 1] < sampling_.min_p) --keep;
+  weights_.resize(keep);
+}
+
+std::int32_t Sampler::draw() {
+  double sum = 0;
+  for (const double weight : weights_) sum += weight;
+  double rest = rng_.uniform() * sum;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    rest -= weights_[i];
+    if (rest < 0) return candidates_[i].id;
+  }
+  return candidates_[weights_.size() - 1].id;  // rounding left a crumb
+}
+
+}  // namespace satchel::runtime
