@@ -1,0 +1,73 @@
+// ChatTemplate: how a chat becomes the token ids that a model was trained on, turn by turn.
+//   why turns  the ids of a chat are the truth and only grow: what stands in the cache is never
+//              rendered again. Every turn begins with a control token, so turns put side by side
+//              are the ids of the whole (Llama-2 and Mistral: as their templates print them)
+//   safe       user and system text is never parsed for control tokens
+//   known      by its text, not by running it: a file's template is a program of a stranger
+//   order      open_chat -> (user_turn -> assistant_head -> generated ids -> assistant_tail)* ;
+//              assistant_turn stands for the last three where the answer is given, not generated
+//   errors     unsupported TEMPLATE_UNKNOWN, listing what --template takes; corrupt MODEL_TOKENIZER
+//              if the vocabulary lacks a token the template needs; those of Tokenizer::encode
+//   threads    const calls from any thread
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/result.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace satchel::runtime {
+
+struct TurnFormat;
+
+class ChatTemplate {
+ public:
+  static constexpr std::size_t kTemplateBytesMax = 256u << 10;  // reliability.md section 7
+
+  // By the text of tokenizer.chat_template.
+  static Result<ChatTemplate> recognise(std::string_view jinja);
+  // By what --template takes. It has no default system text.
+  static Result<ChatTemplate> named(std::string_view name);
+  static std::span<const std::string_view> names();
+
+  std::string_view name() const;
+  // What the template says when the chat brings no system text; "" if nothing.
+  const std::string& default_system() const { return default_system_; }
+  // The system text stands inside the first user turn: give it to user_turn as well.
+  bool system_in_first_turn() const;
+
+  // What comes before the first turn: bos where the model wants it, and the system turn. May be
+  // empty. `system` none: the default text; "": no system turn.
+  Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
+                                         std::optional<std::string_view> system) const;
+  // A whole user turn. `system`: with the first turn of a chat what open_chat was given, later
+  // none; read only where system_in_first_turn().
+  Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,
+                                         std::optional<std::string_view> system = {}) const;
+  // What makes the model answer (may be empty).
+  Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer) const;
+  // What closes an answer whose last token is `last`: the end-of-turn token unless that is `last`,
+  // and what follows it.
+  Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
+                                              std::optional<TokenId> last) const;
+  // Head, a given answer, tail.
+  Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer,
+                                              std::string_view text) const;
+  // The token that ends a turn in this template; none if the vocabulary lacks it.
+  std::optional<TokenId> end_token(const Tokenizer& tokenizer) const;
+
+ private:
+  explicit ChatTemplate(const TurnFormat& format) : format_(&format) {}
+
+  const TurnFormat* format_;    // one of a constant table
+  bool writes_bos_ = false;     // the template prints bos itself
+  bool trims_ = false;          // white space around what people wrote goes
+  std::string preamble_;        // stands before any system text (Llama 3.1: dates)
+  std::string default_system_;  // "" if none
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,52 @@
+// Vocabulary: the pieces of a model's tokenizer as its GGUF file lists them, checked; the seam
+// between the file and the tokenizers, and what tests build by hand.
+//   errors  corrupt MODEL_TOKENIZER, naming the key or the piece; unsupported MODEL_TOKENIZER for a
+//           tokenizer of another kind; MODEL_METADATA from the GGUF getters
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/base/result.h"
+
+namespace satchel::runtime {
+
+class GgufFile;
+
+using TokenId = std::int32_t;
+
+enum class VocabularyKind { sentencepiece, byte_bpe };  // tokenizer.ggml.model: llama, gpt2
+
+// The numbers are those of tokenizer.ggml.token_type and of sentencepiece's own model.
+enum class PieceType : std::int32_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,       // never made from user text
+  user_defined = 4,  // matched whole wherever it stands in a text
+  unused = 5,
+  byte = 6,  // <0x00> … <0xFF>
+};
+
+struct Vocabulary {
+  static constexpr std::size_t kPiecesMax = 1u << 20;      // ../shared/reliability.md section 7
+  static constexpr std::size_t kPieceBytesMax = 1u << 10;  // ../shared/reliability.md section 7
+
+  VocabularyKind kind = VocabularyKind::sentencepiece;
+  std::string pre;                  // of byte_bpe: the pre-tokeniser's name
+  std::vector<std::string> pieces;  // [n], index = TokenId; ▁ or Ġ for a space, as stored
+  std::vector<float> scores;        // [n] for sentencepiece, else may be empty
+  std::vector<PieceType> types;     // [n]
+  std::vector<std::string> merges;  // of byte_bpe: "left right", first = merged first
+  std::optional<TokenId> unknown, bos, eos, eot;
+  bool adds_bos = false;
+  bool adds_space_prefix = true;  // of sentencepiece: a text is read as if a space stood before it
+
+  static Result<Vocabulary> from(const GgufFile& file);
+  // Checks lengths, ids and limits, and sets types right that files have wrong: exactly one unknown
+  // piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control.
+  Result<void> check_and_mend();
+};
+
+}  // namespace satchel::runtime
