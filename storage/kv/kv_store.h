@@ -5,7 +5,7 @@
 //              3 block_bytes() <= quota_bytes: chats used longest ago give way, never the one that
 //                is written and never the one read last
 //              4 a file that is damaged, of another version or of another library is deleted and
-//                made anew; the report says so
+//                made anew, at opening or when the damage is met; notice() says so
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
 //   threads    one call at a time
@@ -26,12 +26,12 @@
 namespace satchel::storage {
 
 struct KvOptions {
-  std::filesystem::path path;  // kvcache.db in a folder that is ours
+  std::filesystem::path path = {};  // kvcache.db in a folder that is ours
   OpenMode mode = OpenMode::read_write;
-  LogSink log;
-  std::string library_id;         // whose chats these are
+  LogSink log = {};
+  std::string library_id = {};    // whose chats these are
   std::uint64_t quota_bytes = 0;  // of all blocks; 0: no limit
-  std::string vfs;                // SQLite's default if empty
+  std::string vfs = {};           // SQLite's default if empty
 };
 
 class KvStore final : public kvcache::BlockStore {
@@ -41,8 +41,8 @@ class KvStore final : public kvcache::BlockStore {
   ~KvStore() override;
   KvStore(KvStore&&) = delete;
 
-  // Why the saved caches were thrown away at opening, for people; empty: they were not.
-  const std::string& notice() const { return notice_; }
+  // Why the saved caches were thrown away, for people; empty: they were not.
+  const std::string& notice() const;
 
   Result<std::optional<kvcache::SavedManifest>> newest_manifest(kvcache::ChatId chat) override;
   Result<std::vector<std::byte>> block(kvcache::ChatId chat, kvcache::BlockId id) override;
@@ -59,11 +59,11 @@ class KvStore final : public kvcache::BlockStore {
   Result<std::uint64_t> block_bytes();                      // of all chats
   Result<std::uint64_t> block_bytes(kvcache::ChatId chat);  // of one
 
+  struct State;  // state.h
+
  private:
-  struct State;
   explicit KvStore(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
-  std::string notice_;
 };
 
 }  // namespace satchel::storage

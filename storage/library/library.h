@@ -41,15 +41,15 @@ inline constexpr std::int64_t kDeletedDaysKept = 30;  // section 3, rule 15
 
 // With what a chat runs. Storage reads none of it.
 struct ChatSetup {
-  std::string model_fingerprint, model_path;
-  std::string recipe_json;
-  std::uint64_t budget_bytes = 0;     // 0: the default
-  std::optional<std::string> system;  // none: the template's own
+  std::string model_fingerprint = {}, model_path = {};
+  std::string recipe_json = {};
+  std::uint64_t budget_bytes = 0;          // 0: the default
+  std::optional<std::string> system = {};  // none: the template's own
 };
 
 struct NewChat {
-  std::string name;   // what `--chat NAME` continues; unique among chats not removed; may be ""
-  std::string title;  // what people see; may be ""
+  std::string name = {};  // what `--chat NAME` continues; unique among chats not removed; may be ""
+  std::string title = {};  // what people see; may be ""
   ChatSetup setup;
 };
 
@@ -59,7 +59,7 @@ struct Chat {
   ChatSetup setup;
   std::int64_t created_ms = 0, used_ms = 0;  // since 1970, UTC; used: the last message
   std::optional<std::int64_t> removed_ms;
-  std::size_t n_messages = 0, n_tokens = 0;
+  std::size_t n_messages = 0, n_tokens = 0;  // without what an answer gained while it streams
 };
 
 enum class OpenMode {
@@ -69,12 +69,13 @@ enum class OpenMode {
 enum class ChatFilter { kept, removed };
 
 struct LibraryOptions {
-  std::filesystem::path path;  // library.db in a folder that is ours
+  std::filesystem::path path = {};  // library.db in a folder that is ours
   OpenMode mode = OpenMode::read_write;
   const Clock* clock = nullptr;  // not owned
-  LogSink log;
+  LogSink log = {};
   bool check = false;  // the last process ended without closing: quick_check
-  std::string vfs;     // SQLite's default if empty; tests break disks with it
+  std::optional<Error> read_only_reason = {};  // with read_only: what writing calls answer
+  std::string vfs = {};  // SQLite's default if empty; tests break disks with it
 };
 
 struct LibraryReport {
@@ -92,9 +93,9 @@ class Library final : public kvcache::Journal {
   ~Library() override;  // flushes
   Library(Library&&) = delete;
 
-  const LibraryReport& report() const { return report_; }
+  const LibraryReport& report() const;
   // Told apart from every other library, so that caches of one are never taken for another's.
-  const std::string& library_id() const { return library_id_; }
+  const std::string& library_id() const;
 
   Result<ChatId> create_chat(const NewChat& chat);
   // By id also removed chats; by name only kept ones, exactly as written.
@@ -131,8 +132,6 @@ class Library final : public kvcache::Journal {
   struct State;
   explicit Library(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
-  LibraryReport report_;
-  std::string library_id_;
 };
 
 }  // namespace satchel::storage

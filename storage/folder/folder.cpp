@@ -1,0 +1,149 @@
+#include "storage/folder/folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace satchel::storage {
+namespace {
+namespace fs = std::filesystem;
+
+// A descriptor that closes itself.
+class File {
+ public:
+  File(const fs::path& path, int flags) : descriptor_(::open(path.c_str(), flags, 0600)) {}
+  File(File&&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) (void)::close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+  int give() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+Error system_error(const fs::path& path, int number) {
+  if (number == EROFS || number == EACCES || number == EPERM)
+    return {ErrorKind::storage, "READ_ONLY",
+            "\"" + path.string() +
+                "\" cannot be written: reading works, saving does not. Make the "
+                "folder writable or choose another."};
+  if (number == ENOSPC || number == EDQUOT)
+    return {ErrorKind::storage, "DISK_FULL",
+            "The disk is full: \"" + path.string() +
+                "\" could not be made. Free some space and "
+                "try again."};
+  return {ErrorKind::storage, "STORAGE",
+          "\"" + path.string() + "\" cannot be used: " + std::generic_category().message(number) +
+              ". Choose another folder."};
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  return ::ftruncate(descriptor, 0) == 0 &&
+         ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
+         ::fsync(descriptor) == 0;
+}
+
+// The process id that the lock file holds; empty if none.
+std::string holder_of(int descriptor) {
+  std::array<char, 16> text{};
+  const ssize_t n = ::pread(descriptor, text.data(), text.size(), 0);
+  std::string digits;
+  for (ssize_t i = 0; i < n && text[static_cast<std::size_t>(i)] >= '0' &&
+                      text[static_cast<std::size_t>(i)] <= '9';
+       ++i)
+    digits += text[static_cast<std::size_t>(i)];
+  return digits;
+}
+}  // namespace
+
+Result<void> make_private_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) {
+    if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
+    if (error) return system_error(folder, error.value());
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return system_error(folder, errno);
+  }
+  struct stat found {};
+  if (::stat(folder.c_str(), &found) != 0) return system_error(folder, errno);
+  if (!S_ISDIR(found.st_mode)) return system_error(folder, ENOTDIR);
+  if (found.st_uid != ::geteuid())
+    return Error{ErrorKind::storage, "STORAGE",
+                 "\"" + folder.string() + "\" belongs to another user (" +
+                     std::to_string(found.st_uid) +
+                     "), so chats are not put there. Choose a folder of your own."};
+  return {};
+}
+
+Result<void> make_private_file(const fs::path& path) {
+  const File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+  if (file.get() < 0) return system_error(path, errno);
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) return system_error(path, errno);
+  if (!S_ISREG(found.st_mode)) return system_error(path, EINVAL);
+  if ((found.st_mode & 0077) != 0 && ::fchmod(file.get(), 0600) != 0)
+    return system_error(path, errno);
+  return {};
+}
+
+Result<void> sync_file(const fs::path& path) {
+  const File file(path, O_RDONLY | O_CLOEXEC);
+  const File folder(path.parent_path(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (file.get() < 0 || folder.get() < 0 || ::fsync(file.get()) != 0 || ::fsync(folder.get()) != 0)
+    return system_error(path, errno);
+  return {};
+}
+
+Result<void> tag_as_cache(const fs::path& folder) {
+  constexpr std::string_view kTag =
+      "Signature: 8a477f597d28d172789f06886806bc55\n"
+      "# Satchel keeps here what it can make again. See https://bford.info/cachedir/\n";
+  const fs::path path = folder / "CACHEDIR.TAG";
+  const File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+  if (file.get() < 0) return system_error(path, errno);
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) return system_error(path, errno);
+  if (found.st_size > 0) return {};
+  if (!write_all(file.get(), kTag)) return system_error(path, errno);
+  return {};
+}
+
+Result<FolderLock> FolderLock::take(const fs::path& path) {
+  File file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+  if (file.get() < 0) return system_error(path, errno);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return system_error(path, errno);
+    const std::string holder = holder_of(file.get());
+    return Error{ErrorKind::storage, "LIBRARY_LOCKED",
+                 "The library is open in another Satchel" +
+                     (holder.empty() ? std::string() : " (process " + holder + ")") +
+                     ". Close it there, or use another folder."};
+  }
+  const bool unclean = !holder_of(file.get()).empty();
+  // An id that could not be written costs a check after a crash, not the lock.
+  (void)write_all(file.get(), std::to_string(::getpid()) + "\n");
+  return FolderLock(file.give(), unclean);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), ended_unclean_(other.ended_unclean_) {}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) (void)::close(descriptor_);
+}
+
+void FolderLock::release() {
+  if (descriptor_ < 0) return;
+  (void)::ftruncate(descriptor_, 0);
+  (void)::close(std::exchange(descriptor_, -1));
+}
+
+}  // namespace satchel::storage

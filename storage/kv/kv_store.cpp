@@ -1,0 +1,170 @@
+#include "storage/kv/kv_store.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "storage/folder/folder.h"
+#include "storage/kv/state.h"
+#include "storage/migrations/migrations.h"
+
+namespace satchel::storage {
+namespace {
+using kvcache::BlockId;
+using kvcache::ChatId;
+
+constexpr std::int64_t kApplicationId = 0x534b5643;  // kv-001.sql
+
+Error discarded(const std::string& why) {
+  return {ErrorKind::corrupt, "CACHE_DAMAGED", why};
+}
+
+Error no_cache() {
+  return {ErrorKind::not_found, "NO_CACHE", "There are no saved caches yet."};
+}
+
+Error opened_to_read() {
+  return {ErrorKind::storage, "READ_ONLY",
+          "The saved caches were opened for reading only. No message is affected."};
+}
+
+// Makes the tables in an empty file. Corrupt: not a file that this program can go on with.
+Result<void> check_or_make(Connection& db, const KvOptions& options) {
+  SATCHEL_TRY_ASSIGN(const std::int64_t version, db.integer("PRAGMA user_version"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t application, db.integer("PRAGMA application_id"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t n_tables, db.integer("SELECT count(*) FROM sqlite_schema"));
+  const bool empty = version == 0 && n_tables == 0;
+  if (empty && options.mode == OpenMode::read_only) return no_cache();
+  if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId))
+    return discarded("The saved caches were made by another version of Satchel.");
+  if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
+  if (empty) {
+    SATCHEL_TRY(migrate(db, kv_migrations()));
+    SATCHEL_TRY_ASSIGN(Query insert,
+                       db.prepare("INSERT INTO meta(key, value) VALUES('library_id', ?1)"));
+    return insert.bind(1, options.library_id).run();
+  }
+  SATCHEL_TRY_ASSIGN(Query stored, db.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, stored.step());
+  if (!found || stored.text_at(0) != options.library_id)
+    return discarded("The saved caches belong to another library.");
+  return {};
+}
+}  // namespace
+
+Result<void> KvStore::State::connect() {
+  if (options.mode == OpenMode::read_write) SATCHEL_TRY(make_private_file(options.path));
+  const Access access =
+      options.mode == OpenMode::read_write ? Access::read_write : Access::read_only;
+  SATCHEL_TRY_ASSIGN(Connection opened,
+                     Connection::open({options.path, access, Content::cache, options.vfs}));
+  SATCHEL_TRY(check_or_make(opened, options));
+  connection.emplace(std::move(opened));
+  return {};
+}
+
+void KvStore::State::discard(const Error& why) {
+  connection.reset();
+  if (options.mode == OpenMode::read_only) return;
+  std::error_code ignored;
+  for (const char* suffix : {"", "-wal", "-shm"})
+    std::filesystem::remove(options.path.string() + suffix, ignored);
+  notice = why.message + " They were deleted; chats will be read again once, no message is lost.";
+  if (options.log) options.log(LogLevel::warning, "kvcache", "discarded code=" + why.code);
+}
+
+Result<Connection*> KvStore::State::reader() {
+  if (connection.has_value() && connection->disk_failed()) connection.reset();
+  if (!connection.has_value()) {
+    auto made = connect();
+    if (!made.ok() && made.error().kind == ErrorKind::corrupt) {
+      discard(made.error());
+      made = connect();
+    }
+    if (!made.ok()) return made.error();
+  }
+  return &*connection;
+}
+
+Result<Connection*> KvStore::State::writer() {
+  if (options.mode == OpenMode::read_only) return opened_to_read();
+  return reader();
+}
+
+KvStore::KvStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KvStore::~KvStore() = default;
+
+const std::string& KvStore::notice() const {
+  return state_->notice;
+}
+
+Result<std::unique_ptr<KvStore>> KvStore::open(KvOptions options) {
+  std::error_code ignored;
+  if (options.mode == OpenMode::read_only && !std::filesystem::exists(options.path, ignored))
+    return no_cache();
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  SATCHEL_TRY(state->reader());
+  return std::unique_ptr<KvStore>(new KvStore(std::move(state)));
+}
+
+Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(ChatId chat) {
+  using Found = std::optional<kvcache::SavedManifest>;
+  state_->last_read = chat.value;
+  return state_->reading([&](Connection& db) -> Result<Found> {
+    SATCHEL_TRY_ASSIGN(Query query,
+                       db.prepare("SELECT generation, manifest FROM chat WHERE id = ?1 "
+                                  "AND generation IS NOT NULL"));
+    SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, chat.value).step());
+    if (!row) return Found();
+    kvcache::SavedManifest manifest{static_cast<std::uint64_t>(query.integer_at(0)),
+                                    query.blob_at(1)};
+    SATCHEL_TRY(query.run());
+    // Which chat was used when is a matter of quota only: a disk that refuses it may be read.
+    if (state_->options.mode == OpenMode::read_write) (void)touch(db, chat);
+    return Found(std::move(manifest));
+  });
+}
+
+Result<std::vector<std::byte>> KvStore::block(ChatId chat, BlockId id) {
+  return state_->reading([&](Connection& db) -> Result<std::vector<std::byte>> {
+    SATCHEL_TRY_ASSIGN(Query query,
+                       db.prepare("SELECT bytes FROM block JOIN block_bytes ON block_bytes.id = "
+                                  "bytes_id WHERE chat = ?1 AND block.id = ?2"));
+    query.bind(1, chat.value).bind(2, static_cast<std::int64_t>(id));
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return block_not_found(id);
+    return query.blob_at(0);
+  });
+}
+
+Result<std::vector<ChatId>> KvStore::chats() {
+  return state_->reading([&](Connection& db) -> Result<std::vector<ChatId>> {
+    SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM chat ORDER BY id"));
+    std::vector<ChatId> found;
+    for (;;) {
+      SATCHEL_TRY_ASSIGN(const bool row, query.step());
+      if (!row) return found;
+      found.push_back({query.integer_at(0)});
+    }
+  });
+}
+
+Result<std::uint64_t> KvStore::block_bytes() {
+  return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
+    SATCHEL_TRY_ASSIGN(const std::int64_t sum,
+                       db.integer("SELECT coalesce(sum(size_bytes), 0) FROM block"));
+    return static_cast<std::uint64_t>(sum);
+  });
+}
+
+Result<std::uint64_t> KvStore::block_bytes(ChatId chat) {
+  return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
+    SATCHEL_TRY_ASSIGN(
+        Query query, db.prepare("SELECT coalesce(sum(size_bytes), 0) FROM block WHERE chat = ?1"));
+    SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, chat.value).integer());
+    return static_cast<std::uint64_t>(sum);
+  });
+}
+
+}  // namespace satchel::storage

@@ -1,0 +1,241 @@
+#include "storage/library/state.h"
+
+namespace satchel::storage {
+namespace {
+
+constexpr const char* kById =
+    "SELECT id, name, title, model_fingerprint, model_path, recipe, budget_bytes, system, "
+    "created_ms, used_ms, removed_ms, "
+    "(SELECT count(*) FROM message WHERE chat = chat.id), "
+    "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message WHERE chat = chat.id) "
+    "FROM chat ";
+
+std::string select_chats(const char* rest) {
+  return std::string(kById) + rest;
+}
+
+Chat chat_at(const Query& row) {
+  Chat chat;
+  chat.id = {row.integer_at(0)};
+  chat.name = row.text_at(1);
+  chat.title = row.text_at(2);
+  chat.setup.model_fingerprint = row.text_at(3);
+  chat.setup.model_path = row.text_at(4);
+  chat.setup.recipe_json = row.text_at(5);
+  chat.setup.budget_bytes = static_cast<std::uint64_t>(row.integer_at(6));
+  if (!row.null_at(7)) chat.setup.system = row.text_at(7);
+  chat.created_ms = row.integer_at(8);
+  chat.used_ms = row.integer_at(9);
+  if (!row.null_at(10)) chat.removed_ms = row.integer_at(10);
+  chat.n_messages = static_cast<std::size_t>(row.integer_at(11));
+  chat.n_tokens = static_cast<std::size_t>(row.integer_at(12));
+  return chat;
+}
+
+Result<std::vector<Chat>> all_of(Query& query) {
+  std::vector<Chat> chats;
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return chats;
+    chats.push_back(chat_at(query));
+  }
+}
+
+// The kept chat of that name; 0: none.
+Result<std::int64_t> id_of_name(Connection& connection, std::string_view name) {
+  if (name.empty()) return std::int64_t{0};
+  SATCHEL_TRY_ASSIGN(Query query, connection.prepare("SELECT id FROM chat WHERE name = ?1 AND "
+                                                     "name <> '' AND removed_ms IS NULL"));
+  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, name).step());
+  return row ? query.integer_at(0) : std::int64_t{0};
+}
+
+Error chat_exists() {
+  return {ErrorKind::invalid, "CHAT_EXISTS",
+          "There is a chat of that name already. Continue it, or choose another name."};
+}
+
+void bind_system(Query& query, int parameter, const std::optional<std::string>& system) {
+  if (system.has_value())
+    query.bind(parameter, *system);
+  else
+    query.bind_null(parameter);
+}
+
+// Runs an UPDATE … RETURNING id of one chat.
+Result<void> changed_one(Query& update, ChatId id) {
+  SATCHEL_TRY_ASSIGN(const bool found, update.step());
+  if (!found) return chat_not_found(id);
+  return update.run();
+}
+}  // namespace
+
+Error chat_not_found(ChatId id) {
+  return {ErrorKind::not_found, "CHAT_NOT_FOUND",
+          "There is no chat " + std::to_string(id.value) + " (any more)."};
+}
+
+Result<void> touch_chat(Connection& connection, ChatId id, std::int64_t now_ms) {
+  SATCHEL_TRY_ASSIGN(
+      Query update,
+      connection.prepare("UPDATE chat SET used_ms = ?2, used_seq = (SELECT max(used_seq) + 1 FROM "
+                         "chat) WHERE id = ?1 AND removed_ms IS NULL RETURNING id"));
+  return changed_one(update.bind(1, id.value).bind(2, now_ms), id);
+}
+
+Result<ChatId> Library::create_chat(const NewChat& chat) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, chat.name));
+  if (taken != 0) return chat_exists();
+  SATCHEL_TRY_ASSIGN(
+      Query insert,
+      db->prepare("INSERT INTO chat(name, title, model_fingerprint, model_path, recipe, "
+                  "budget_bytes, system, created_ms, used_ms, used_seq) VALUES(?1, ?2, ?3, ?4, ?5, "
+                  "?6, ?7, ?8, ?8, (SELECT coalesce(max(used_seq), 0) + 1 FROM chat)) "
+                  "RETURNING id"));
+  const ChatSetup& setup = chat.setup;
+  insert.bind(1, chat.name).bind(2, chat.title).bind(3, setup.model_fingerprint);
+  insert.bind(4, setup.model_path).bind(5, setup.recipe_json);
+  insert.bind(6, static_cast<std::int64_t>(setup.budget_bytes));
+  bind_system(insert, 7, setup.system);
+  insert.bind(8, state_->options.clock->wall_ms());
+  SATCHEL_TRY_ASSIGN(const std::int64_t id, insert.integer());
+  SATCHEL_TRY(change.commit());
+  return ChatId{id};
+}
+
+Result<Chat> Library::chat(ChatId id) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  SATCHEL_TRY_ASSIGN(Query query, db->prepare(select_chats("WHERE id = ?1").c_str()));
+  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, id.value).step());
+  if (!row) return chat_not_found(id);
+  return chat_at(query);
+}
+
+Result<std::optional<Chat>> Library::find_chat(std::string_view name) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  SATCHEL_TRY_ASSIGN(const std::int64_t id, id_of_name(*db, name));
+  if (id == 0) return std::optional<Chat>();
+  SATCHEL_TRY_ASSIGN(Chat found, chat({id}));
+  return std::optional<Chat>(std::move(found));
+}
+
+Result<std::vector<Chat>> Library::chats(ChatFilter filter) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  const std::string sql = select_chats(filter == ChatFilter::kept
+                                           ? "WHERE removed_ms IS NULL ORDER BY used_seq DESC"
+                                           : "WHERE removed_ms IS NOT NULL ORDER BY used_seq DESC");
+  SATCHEL_TRY_ASSIGN(Query query, db->prepare(sql.c_str()));
+  return all_of(query);
+}
+
+Result<void> Library::rename_chat(ChatId id, std::string_view name) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, name));
+  if (taken != 0 && taken != id.value) return chat_exists();
+  {
+    SATCHEL_TRY_ASSIGN(Query update,
+                       db->prepare("UPDATE chat SET name = ?2 WHERE id = ?1 AND removed_ms IS NULL "
+                                   "RETURNING id"));
+    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, name), id));
+  }
+  return change.commit();
+}
+
+Result<void> Library::set_title(ChatId id, std::string_view title) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  {
+    SATCHEL_TRY_ASSIGN(Query update,
+                       db->prepare("UPDATE chat SET title = ?2 WHERE id = ?1 RETURNING id"));
+    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, title), id));
+  }
+  return change.commit();
+}
+
+Result<void> Library::set_setup(ChatId id, const ChatSetup& setup) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  {
+    SATCHEL_TRY_ASSIGN(
+        Query update,
+        db->prepare("UPDATE chat SET model_fingerprint = ?2, model_path = ?3, recipe = ?4, "
+                    "budget_bytes = ?5, system = ?6 WHERE id = ?1 RETURNING id"));
+    update.bind(1, id.value).bind(2, setup.model_fingerprint).bind(3, setup.model_path);
+    update.bind(4, setup.recipe_json).bind(5, static_cast<std::int64_t>(setup.budget_bytes));
+    bind_system(update, 6, setup.system);
+    SATCHEL_TRY(changed_one(update, id));
+  }
+  return change.commit();
+}
+
+Result<void> Library::remove_chat(ChatId id) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  {
+    SATCHEL_TRY_ASSIGN(Query update,
+                       db->prepare("UPDATE chat SET removed_ms = ?2 WHERE id = ?1 AND removed_ms "
+                                   "IS NULL RETURNING id"));
+    SATCHEL_TRY(
+        changed_one(update.bind(1, id.value).bind(2, state_->options.clock->wall_ms()), id));
+  }
+  return change.commit();
+}
+
+Result<void> Library::restore_chat(ChatId id) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const Chat found, chat(id));
+  if (!found.removed_ms.has_value()) return {};
+  std::string name = found.name;
+  for (int n = 2;; ++n) {
+    SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, name));
+    if (taken == 0) break;
+    name = found.name + " (" + std::to_string(n) + ")";
+  }
+  {
+    SATCHEL_TRY_ASSIGN(Query update, db->prepare("UPDATE chat SET removed_ms = NULL, name = ?2 "
+                                                 "WHERE id = ?1 RETURNING id"));
+    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, name), id));
+  }
+  return change.commit();
+}
+
+Result<std::vector<ChatId>> Library::expired_chats() {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  constexpr std::int64_t kDayMs = 86'400'000;
+  SATCHEL_TRY_ASSIGN(Query query,
+                     db->prepare("SELECT id FROM chat WHERE removed_ms < ?1 ORDER BY id"));
+  query.bind(1, state_->options.clock->wall_ms() - kDeletedDaysKept * kDayMs);
+  std::vector<ChatId> expired;
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return expired;
+    expired.push_back({query.integer_at(0)});
+  }
+}
+
+Result<void> Library::purge_chat(ChatId id) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  for (const char* sql :
+       {"DELETE FROM message_part WHERE message IN (SELECT id FROM message WHERE chat = ?1)",
+        "DELETE FROM message WHERE chat = ?1"}) {
+    SATCHEL_TRY_ASSIGN(Query rows, db->prepare(sql));
+    SATCHEL_TRY(rows.bind(1, id.value).run());
+  }
+  {
+    SATCHEL_TRY_ASSIGN(Query row, db->prepare("DELETE FROM chat WHERE id = ?1 RETURNING id"));
+    SATCHEL_TRY(changed_one(row.bind(1, id.value), id));
+  }
+  SATCHEL_TRY(change.commit());
+  std::erase_if(state_->streams, [&](const auto& entry) { return entry.second.chat == id.value; });
+  SATCHEL_TRY_ASSIGN(const bool emptied, db->empty_wal());
+  if (!emptied && state_->options.log)
+    state_->options.log(LogLevel::warning, "library", "log not emptied reason=reader");
+  return {};
+}
+
+}  // namespace satchel::storage

@@ -1,0 +1,226 @@
+#include <system_error>
+
+#include "storage/folder/folder.h"
+#include "storage/library/state.h"
+#include "storage/migrations/migrations.h"
+
+namespace satchel::storage {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kApplicationId = 0x534c4942;  // library-001.sql
+
+Error no_library(const fs::path& path) {
+  return {ErrorKind::not_found, "NO_LIBRARY",
+          "There is no library yet at \"" + path.string() + "\". The first chat makes it."};
+}
+
+Error newer_schema(std::int64_t version) {
+  return {ErrorKind::storage, "SCHEMA_NEWER",
+          "The library was made by a newer Satchel (schema " + std::to_string(version) +
+              "), this one knows " + std::to_string(newest_version(library_migrations())) +
+              ". Opened read-only. Update Satchel to go on writing."};
+}
+
+Error opened_to_read() {
+  return {ErrorKind::storage, "READ_ONLY",
+          "The library was opened for reading only. Nothing was changed."};
+}
+
+// The schema's version; 0: an empty file. An error if the file is someone else's.
+Result<std::int64_t> version_of(Connection& connection, const fs::path& path) {
+  SATCHEL_TRY_ASSIGN(const std::int64_t application, connection.integer("PRAGMA application_id"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t version, connection.integer("PRAGMA user_version"));
+  SATCHEL_TRY_ASSIGN(const std::int64_t n_tables,
+                     connection.integer("SELECT count(*) FROM sqlite_schema"));
+  const bool empty = n_tables == 0 && version == 0;
+  if (!empty && (application != kApplicationId || version < 1))
+    return Error{ErrorKind::corrupt, "LIBRARY_DAMAGED",
+                 "\"" + path.string() +
+                     "\" is a database, but not a Satchel library. Nothing was "
+                     "changed. Move it away or choose another folder."};
+  return version;
+}
+
+// Row and parts of one message, into the row. The bytes go over as they are: what is wrong with them
+// is told where they are read, and costs that message alone.
+Result<void> fold_parts(Connection& connection, std::int64_t message) {
+  std::vector<std::byte> tokens;
+  std::string text;
+  {
+    SATCHEL_TRY_ASSIGN(Query pieces,
+                       connection.prepare("SELECT tokens, text FROM (SELECT 0 AS seq, tokens, text "
+                                          "FROM message WHERE id = ?1 UNION ALL SELECT seq, "
+                                          "tokens, text FROM message_part WHERE message = ?1) "
+                                          "ORDER BY seq"));
+    pieces.bind(1, message);
+    for (;;) {
+      SATCHEL_TRY_ASSIGN(const bool row, pieces.step());
+      if (!row) break;
+      const auto more = pieces.blob_at(0);
+      tokens.insert(tokens.end(), more.begin(), more.end());
+      text += pieces.text_at(1);
+    }
+  }
+  SATCHEL_TRY_ASSIGN(Query update,
+                     connection.prepare("UPDATE message SET state = 'interrupted', tokens = ?2, "
+                                        "text = ?3 WHERE id = ?1"));
+  SATCHEL_TRY(update.bind(1, message).bind(2, tokens).bind(3, text).run());
+  SATCHEL_TRY_ASSIGN(Query sweep,
+                     connection.prepare("DELETE FROM message_part WHERE message = ?1"));
+  return sweep.bind(1, message).run();
+}
+
+bool is_empty_or_missing(const fs::path& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error || size == 0;
+}
+}  // namespace
+
+Library::Library(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Library::~Library() {
+  if (const auto flushed = flush(); !flushed.ok() && state_->options.log)
+    state_->options.log(LogLevel::error, "library",
+                        "last part of a streaming answer not saved code=" + flushed.error().code);
+}
+
+const LibraryReport& Library::report() const {
+  return state_->report;
+}
+const std::string& Library::library_id() const {
+  return state_->library_id;
+}
+
+Result<std::unique_ptr<Library>> Library::open(LibraryOptions options) {
+  SATCHEL_ASSERT(options.clock != nullptr);
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  SATCHEL_TRY(state->connect());
+  return std::unique_ptr<Library>(new Library(std::move(state)));
+}
+
+Result<void> Library::State::connect() {
+  if (options.mode == OpenMode::read_write) {
+    auto writing = make_private_file(options.path);
+    if (writing.ok()) writing = connect_for_writing();
+    if (writing.ok()) return {};
+    report.read_only = writing.error();
+    if (options.log)
+      options.log(LogLevel::warning, "library", "opened read-only code=" + report.read_only->code);
+  } else {
+    report.read_only = options.read_only_reason.value_or(opened_to_read());
+  }
+  connection.reset();
+  const auto reading = connect_for_reading();
+  // The first failure says more than that of the second, lesser try.
+  if (!reading.ok() && options.mode == OpenMode::read_write) return *report.read_only;
+  return reading;
+}
+
+Result<void> Library::State::connect_for_writing() {
+  SATCHEL_TRY_ASSIGN(Connection opened, Connection::open({options.path, Access::read_write,
+                                                          Content::library, options.vfs}));
+  connection.emplace(std::move(opened));
+  SATCHEL_TRY_ASSIGN(const std::int64_t version, version_of(*connection, options.path));
+  if (version > newest_version(library_migrations())) return newer_schema(version);
+  SATCHEL_TRY(connection->use_wal());
+  if (options.check) SATCHEL_TRY(connection->quick_check());
+  return prepare_for_writing(version);
+}
+
+Result<void> Library::State::prepare_for_writing(std::int64_t version) {
+  if (version > 0 && version < newest_version(library_migrations())) {
+    report.backup =
+        options.path.parent_path() / ("library-before-" + std::to_string(version + 1) + ".db");
+    SATCHEL_TRY(back_up(*connection, report.backup));
+  }
+  SATCHEL_TRY(migrate(*connection, library_migrations()));
+  SATCHEL_TRY(interrupt_streaming());
+  SATCHEL_TRY_ASSIGN(last_message, connection->integer("SELECT coalesce(max(id), 0) FROM message"));
+  SATCHEL_TRY_ASSIGN(Query id,
+                     connection->prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, id.step());
+  library_id = found ? id.text_at(0) : std::string();
+  return {};
+}
+
+Result<void> Library::State::connect_for_reading() {
+  std::error_code ignored;
+  if (!fs::exists(options.path, ignored)) return no_library(options.path);
+  Result<std::int64_t> version = std::int64_t{0};
+  for (const Access access : {Access::read_only, Access::read_only_media}) {
+    connection.reset();
+    SATCHEL_TRY_ASSIGN(Connection opened,
+                       Connection::open({options.path, access, Content::library, options.vfs}));
+    connection.emplace(std::move(opened));
+    version = version_of(*connection, options.path);
+    // Without a place for its side files SQLite cannot begin. If there is no log to miss, the file
+    // alone is the whole truth.
+    if (version.ok() || !is_empty_or_missing(options.path.string() + "-wal")) break;
+  }
+  if (!version.ok()) return version.error();
+  if (version.value() == 0) return no_library(options.path);
+  if (version.value() > newest_version(library_migrations()))
+    report.read_only = newer_schema(version.value());
+  SATCHEL_TRY_ASSIGN(Query id,
+                     connection->prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, id.step());
+  library_id = found ? id.text_at(0) : std::string();
+  return {};
+}
+
+Result<Connection*> Library::State::reader() {
+  if (!connection.has_value() || connection->disk_failed()) SATCHEL_TRY(reconnect());
+  return &*connection;
+}
+
+Result<Connection*> Library::State::writer() {
+  if (report.read_only.has_value()) return *report.read_only;
+  return reader();
+}
+
+// After a failure of the disk nothing that the page cache says is believed, and what was not said
+// to be saved is taken back, so that saving it again does not double it.
+Result<void> Library::State::reconnect() {
+  connection.reset();
+  if (report.read_only.has_value()) return connect_for_reading();
+  const std::int64_t acked = last_message;
+  options.check = true;
+  auto again = connect_for_writing();
+  if (again.ok() && last_message > acked) {
+    SATCHEL_TRY_ASSIGN(Transaction change, connection->begin(Sync::full));
+    SATCHEL_TRY_ASSIGN(Query unsaid, connection->prepare("DELETE FROM message WHERE id > ?1"));
+    again = unsaid.bind(1, acked).run();
+    if (again.ok()) again = change.commit();
+  }
+  last_message = acked;
+  if (again.ok()) return {};
+  connection.reset();
+  if (again.error().kind != ErrorKind::corrupt) return again;  // the next call tries again
+  report.read_only = again.error();
+  return connect_for_reading();
+}
+
+// Answers that streamed when their process died keep what they hold.
+Result<void> Library::State::interrupt_streaming() {
+  std::vector<std::int64_t> left;
+  {
+    SATCHEL_TRY_ASSIGN(Query rows, connection->prepare("SELECT id FROM message WHERE state = "
+                                                       "'streaming' ORDER BY id"));
+    for (;;) {
+      SATCHEL_TRY_ASSIGN(const bool row, rows.step());
+      if (!row) break;
+      if (!streams.contains(rows.integer_at(0))) left.push_back(rows.integer_at(0));
+    }
+  }
+  if (left.empty()) return {};
+  SATCHEL_TRY_ASSIGN(Transaction change, connection->begin(Sync::full));
+  for (const std::int64_t message : left) SATCHEL_TRY(fold_parts(*connection, message));
+  SATCHEL_TRY(change.commit());
+  report.n_interrupted += left.size();
+  return {};
+}
+
+}  // namespace satchel::storage

@@ -1,0 +1,34 @@
+#include "storage/library/state.h"
+
+namespace satchel::storage {
+
+Result<std::optional<std::string>> Library::setting(std::string_view key) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
+  SATCHEL_TRY_ASSIGN(Query query, db->prepare("SELECT value FROM setting WHERE key = ?1"));
+  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, key).step());
+  if (!row) return std::optional<std::string>();
+  return std::optional<std::string>(query.text_at(0));
+}
+
+Result<void> Library::set_setting(std::string_view key, std::string_view value) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  {
+    SATCHEL_TRY_ASSIGN(Query upsert,
+                       db->prepare("INSERT OR REPLACE INTO setting(key, value) VALUES(?1, ?2)"));
+    SATCHEL_TRY(upsert.bind(1, key).bind(2, value).run());
+  }
+  return change.commit();
+}
+
+Result<void> Library::unset_setting(std::string_view key) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  {
+    SATCHEL_TRY_ASSIGN(Query erase, db->prepare("DELETE FROM setting WHERE key = ?1"));
+    SATCHEL_TRY(erase.bind(1, key).run());
+  }
+  return change.commit();
+}
+
+}  // namespace satchel::storage

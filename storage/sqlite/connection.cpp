@@ -1,0 +1,146 @@
+#include "storage/sqlite/connection.h"
+
+#include <utility>
+
+#include "storage/sqlite/handle.h"
+
+namespace satchel::storage {
+namespace {
+
+constexpr int kBusyMs = 5000;            // ../shared/reliability.md section 3, rule 2
+constexpr int kRowBytesMax = 128 << 20;  // a message of 16 MiB, one token a byte, and some air
+
+// A path as SQLite's URI wants it: only what cannot mislead its parser stays as it is.
+std::string uri_of(const std::filesystem::path& path) {
+  static constexpr std::string_view kHex = "0123456789ABCDEF", kPlain = "/-_.~";
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                        (byte >= 'A' && byte <= 'Z');
+    if (letter || kPlain.find(c) != std::string_view::npos)
+      uri += c;
+    else
+      (uri += '%').append({kHex[byte >> 4], kHex[byte & 15u]});
+  }
+  return uri;
+}
+
+int flags_of(Access access) {
+  constexpr int kCommon = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
+  return kCommon | (access == Access::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                                 : SQLITE_OPEN_READONLY);
+}
+
+// A stranger's file may carry a schema of its own: it must not run functions or write itself.
+void harden(sqlite3* db, Access access) {
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  if (access != Access::read_write)  // the writing process alone checkpoints
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kRowBytesMax);
+  sqlite3_busy_timeout(db, kBusyMs);
+}
+}  // namespace
+
+Connection::Connection(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+Result<Connection> Connection::open(const ConnectionOptions& options) {
+  auto handle = std::make_unique<Handle>();
+  handle->path = options.path.string();
+  handle->content = options.content;
+  std::string uri = uri_of(options.path);
+  if (options.access == Access::read_only_media) uri += "?immutable=1";
+  const int code = sqlite3_open_v2(uri.c_str(), &handle->db, flags_of(options.access),
+                                   options.vfs.empty() ? nullptr : options.vfs.c_str());
+  if (code != SQLITE_OK) return sqlite_error(*handle, code);
+  harden(handle->db, options.access);
+  Connection connection(std::move(handle));
+  SATCHEL_TRY(
+      connection.exec("PRAGMA foreign_keys=ON; PRAGMA cell_size_check=ON;"
+                      "PRAGMA mmap_size=0; PRAGMA secure_delete=ON;"
+                      "PRAGMA temp_store=MEMORY;"));
+  if (options.access == Access::read_write) {
+    // Blocks of up to 8 MiB want few, large pages; a message is a few hundred bytes.
+    if (options.content == Content::cache)
+      SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
+    SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216;"));
+  }
+  return connection;
+}
+
+Result<void> Connection::exec(const char* sql) {
+  const int code = sqlite3_exec(handle_->db, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return sqlite_error(*handle_, code);
+  return {};
+}
+
+Result<Query> Connection::prepare(const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(handle_->db, sql, -1, 0, &statement, nullptr);
+  if (code != SQLITE_OK) return sqlite_error(*handle_, code);
+  return Query(*handle_, statement);
+}
+
+Result<std::int64_t> Connection::integer(const char* sql) {
+  SATCHEL_TRY_ASSIGN(Query query, prepare(sql));
+  return query.integer();
+}
+
+Result<Transaction> Connection::begin(Sync sync) {
+  const bool full = sync == Sync::full;
+  if (full != handle_->full_sync) {  // may change between transactions only
+    SATCHEL_TRY(exec(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+    handle_->full_sync = full;
+  }
+  SATCHEL_TRY(exec("BEGIN IMMEDIATE"));
+  return Transaction(*handle_);
+}
+
+Result<void> Connection::use_wal() {
+  SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA journal_mode=WAL"));
+  SATCHEL_TRY_ASSIGN(const bool row, query.step());
+  if (row && query.text_at(0) == "wal") return {};
+  return Error{ErrorKind::storage, "STORAGE",
+               "\"" + handle_->path +
+                   "\" lies on a file system without shared memory (a network disk?). Choose a "
+                   "folder on a local disk."};
+}
+
+Result<bool> Connection::empty_wal() {
+  SATCHEL_TRY_ASSIGN(const std::int64_t busy, integer("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return busy == 0;
+}
+
+Result<void> Connection::quick_check() {
+  SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA quick_check(1)"));
+  SATCHEL_TRY_ASSIGN(const bool row, query.step());
+  const std::string finding = row ? query.text_at(0) : "the check gave no answer";
+  if (finding != "ok") return damaged_error(*handle_, finding);
+  return {};
+}
+
+bool Connection::disk_failed() const {
+  return handle_->disk_failed;
+}
+
+Transaction::~Transaction() {
+  // SQLite has rolled back by itself after some errors; then there is nothing to end.
+  if (handle_ != nullptr && sqlite3_get_autocommit(handle_->db) == 0)
+    (void)sqlite3_exec(handle_->db, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+Result<void> Transaction::commit() {
+  SATCHEL_ASSERT(handle_ != nullptr);
+  const int code = sqlite3_exec(handle_->db, "COMMIT", nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return sqlite_error(*handle_, code);
+  handle_ = nullptr;
+  return {};
+}
+
+}  // namespace satchel::storage

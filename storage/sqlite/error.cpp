@@ -1,0 +1,91 @@
+#include <cerrno>
+
+#include "storage/sqlite/handle.h"
+
+namespace satchel::storage {
+namespace {
+
+struct Words {
+  const char* file;  // how a person calls it
+  const char* kept;
+  const char* damaged_code;
+  const char* damaged_advice;
+};
+const Words& words_of(Content content) {
+  static constexpr Words kLibrary = {
+      "library", "What was saved before is kept.", "LIBRARY_DAMAGED",
+      "Nothing was changed. Copy the folder to a safe place; a backup (library-before-*.db) in the "
+      "same folder can take the file's place."};
+  static constexpr Words kCache = {"saved cache", "No message is affected.", "CACHE_DAMAGED",
+                                   "No message is affected; the chat will be read again."};
+  return content == Content::library ? kLibrary : kCache;
+}
+
+Error disk_full(const Handle& handle) {
+  return {ErrorKind::storage, "DISK_FULL",
+          "The disk is full: not saved in \"" + handle.path + "\". " +
+              words_of(handle.content).kept + " Free some space and try again."};
+}
+
+Error read_only(const Handle& handle) {
+  return {ErrorKind::storage, "READ_ONLY",
+          "\"" + handle.path + "\" is read-only: reading works, saving does not. " +
+              words_of(handle.content).kept + " Make the folder writable or choose another."};
+}
+
+bool is_full(int system_errno) {
+  return system_errno == ENOSPC || system_errno == EDQUOT;
+}
+bool is_forbidden(int system_errno) {
+  return system_errno == EROFS || system_errno == EACCES;
+}
+}  // namespace
+
+Error damaged_error(const Handle& handle, std::string_view finding) {
+  const Words& words = words_of(handle.content);
+  return {ErrorKind::corrupt, words.damaged_code,
+          "The " + std::string(words.file) + " \"" + handle.path + "\" is damaged (" +
+              std::string(finding) + "). " + words.damaged_advice};
+}
+
+Error sqlite_error(Handle& handle, int code) {
+  const Words& words = words_of(handle.content);
+  // The system's own number is telling only where the system refused.
+  const int system = handle.db == nullptr ? 0 : sqlite3_system_errno(handle.db);
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return disk_full(handle);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return read_only(handle);
+    case SQLITE_NOMEM:
+      return {ErrorKind::out_of_memory, "MEMORY",
+              "The machine refused the memory to work on \"" + handle.path + "\". " + words.kept};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorKind::storage, "LIBRARY_LOCKED",
+              "Another program holds \"" + handle.path + "\". " + words.kept +
+                  " Close it and try again."};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return damaged_error(handle, sqlite3_errstr(code));
+    case SQLITE_IOERR:
+      handle.disk_failed = true;
+      if (is_full(system)) return disk_full(handle);
+      if (is_forbidden(system)) return read_only(handle);
+      break;
+    case SQLITE_CANTOPEN:
+      if (is_full(system)) return disk_full(handle);
+      if (is_forbidden(system)) return read_only(handle);
+      break;
+    default:
+      break;
+  }
+  const char* text = handle.db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle.db);
+  return {ErrorKind::storage, "STORAGE",
+          "The " + std::string(words.file) + " \"" + handle.path + "\" could not be used: " + text +
+              " (SQLite " + std::to_string(code) + "). " + words.kept +
+              " Check the disk and try again."};
+}
+
+}  // namespace satchel::storage

@@ -1,0 +1,28 @@
+// Handle: the sqlite3 object, and the one place where its codes become Errors.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <string>
+
+#include "storage/sqlite/connection.h"
+
+namespace satchel::storage {
+
+struct Handle {
+  sqlite3* db = nullptr;
+  std::string path;
+  Content content = Content::library;
+  bool full_sync = true;  // SQLite's default
+  bool disk_failed = false;
+
+  Handle() = default;
+  Handle(Handle&&) = delete;
+  ~Handle() { sqlite3_close_v2(db); }
+};
+
+// For a code other than OK, ROW and DONE that a call on `handle` just gave.
+Error sqlite_error(Handle& handle, int code);
+Error damaged_error(const Handle& handle, std::string_view finding);
+
+}  // namespace satchel::storage

@@ -1,0 +1,137 @@
+#include "storage/store.h"
+
+#include <system_error>
+#include <utility>
+
+#include "storage/folder/folder.h"
+
+namespace satchel::storage {
+namespace fs = std::filesystem;
+
+struct Store::State {
+  StoreOptions options;
+  SystemClock system_clock;
+  std::optional<FolderLock> lock, cache_lock;
+  std::unique_ptr<Library> library;
+  std::unique_ptr<KvStore> kv;
+  std::string cache_notice;
+  bool ended_unclean = false;
+
+  Result<void> open_library();
+  Result<void> open_kv();
+  Result<void> sweep_orphans();
+};
+
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Store::~Store() {
+  // The lock says "all is well" only if it is: else the next opening checks the file.
+  const bool flushed = state_->library->flush().ok();
+  state_->kv.reset();
+  state_->library.reset();
+  if (flushed && state_->lock.has_value()) state_->lock->release();
+}
+
+Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
+  auto state = std::make_unique<State>();
+  state->options = std::move(options);
+  if (state->options.clock == nullptr) state->options.clock = &state->system_clock;
+  SATCHEL_TRY(state->open_library());
+  const auto kv = state->open_kv();
+  if (!kv.ok()) {
+    state->kv.reset();
+    if (kv.error().kind != ErrorKind::not_found) state->cache_notice = kv.error().message;
+    if (state->options.log)
+      state->options.log(LogLevel::warning, "store", "no saved caches code=" + kv.error().code);
+  }
+  return std::unique_ptr<Store>(new Store(std::move(state)));
+}
+
+Result<void> Store::State::open_library() {
+  LibraryOptions to{.path = options.data_dir / "library.db",
+                    .mode = options.mode,
+                    .clock = options.clock,
+                    .log = options.log,
+                    .check = false,
+                    .read_only_reason = std::nullopt,
+                    .vfs = options.vfs};
+  std::error_code ignored;
+  if (options.mode == OpenMode::read_write || fs::exists(options.data_dir, ignored))
+    SATCHEL_TRY(make_private_folder(options.data_dir));
+  if (options.mode == OpenMode::read_write) {
+    auto taken = FolderLock::take(options.data_dir / "library.lock");
+    if (taken.ok()) {
+      lock.emplace(std::move(taken).value());
+      to.check = ended_unclean = lock->ended_unclean();
+    } else if (taken.error().code == "LIBRARY_LOCKED" || !fs::exists(to.path, ignored)) {
+      return taken.error();
+    } else {  // chats on a disk that takes nothing can still be read
+      to.mode = OpenMode::read_only;
+      to.read_only_reason = taken.error();
+    }
+  }
+  SATCHEL_TRY_ASSIGN(library, Library::open(std::move(to)));
+  return {};
+}
+
+Result<void> Store::State::open_kv() {
+  const bool writing = !library->report().read_only.has_value();
+  if (writing) {
+    SATCHEL_TRY(make_private_folder(options.cache_dir));
+    if (!fs::equivalent(options.cache_dir, options.data_dir)) {
+      // Two libraries may be given one cache folder; the second does without.
+      SATCHEL_TRY_ASSIGN(FolderLock taken, FolderLock::take(options.cache_dir / "kvcache.lock"));
+      cache_lock.emplace(std::move(taken));
+      SATCHEL_TRY(tag_as_cache(options.cache_dir));
+    }
+  }
+  SATCHEL_TRY_ASSIGN(kv,
+                     KvStore::open({.path = options.cache_dir / "kvcache.db",
+                                    .mode = writing ? OpenMode::read_write : OpenMode::read_only,
+                                    .log = options.log,
+                                    .library_id = library->library_id(),
+                                    .quota_bytes = options.quota_bytes,
+                                    .vfs = options.vfs}));
+  cache_notice = kv->notice();
+  return writing ? sweep_orphans() : Result<void>();
+}
+
+// Saved caches of chats that are gone: a deletion that found the cache unreachable.
+Result<void> Store::State::sweep_orphans() {
+  SATCHEL_TRY_ASSIGN(const std::vector<ChatId> saved, kv->chats());
+  for (const ChatId id : saved) {
+    const auto known = library->chat(id);
+    if (known.ok()) continue;
+    if (known.error().code != "CHAT_NOT_FOUND") return known.error();
+    SATCHEL_TRY(kv->drop(id));
+  }
+  return {};
+}
+
+Library& Store::library() {
+  return *state_->library;
+}
+KvStore* Store::kv() {
+  return state_->kv.get();
+}
+const std::string& Store::cache_notice() const {
+  return state_->kv == nullptr ? state_->cache_notice : state_->kv->notice();
+}
+bool Store::ended_unclean() const {
+  return state_->ended_unclean;
+}
+
+Result<void> Store::delete_now(ChatId chat) {
+  // The cache first: were it the other way round, a failure between would leave it without an
+  // owner until the next opening.
+  if (state_->kv != nullptr) SATCHEL_TRY(state_->kv->drop(chat));
+  return state_->library->purge_chat(chat);
+}
+
+Result<std::size_t> Store::purge_expired() {
+  SATCHEL_TRY_ASSIGN(const std::vector<ChatId> expired, state_->library->expired_chats());
+  for (const ChatId chat : expired) SATCHEL_TRY(delete_now(chat));
+  return expired.size();
+}
+
+}  // namespace satchel::storage

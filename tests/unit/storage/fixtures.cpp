@@ -1,0 +1,79 @@
+#include "fixtures.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "kernels/base/rng.h"
+
+namespace satchel::storage {
+namespace fs = std::filesystem;
+
+TempFolder::TempFolder() {
+  std::string name = (fs::temp_directory_path() / "satchel-storage-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = name;
+}
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+bool KeptLog::mentions(std::string_view word) const {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(word) != std::string::npos; });
+}
+
+Result<std::unique_ptr<Store>> try_store(const TempFolder& folder, StoreOptions options) {
+  options.data_dir = folder / "data";
+  options.cache_dir = folder / "cache";
+  return Store::open(std::move(options));
+}
+std::unique_ptr<Store> open_store(const TempFolder& folder, StoreOptions options) {
+  return must(try_store(folder, std::move(options)));
+}
+
+NewChat named(std::string name) {
+  NewChat chat;
+  chat.name = std::move(name);
+  chat.title = "A title";
+  chat.setup = {"fingerprint", "/models/m.gguf", R"({"recipe":1})", 5u << 20, "Be brief."};
+  return chat;
+}
+
+MessageId say(Library& library, ChatId chat, std::string_view text,
+              const std::vector<std::int32_t>& tokens) {
+  return must(
+      library.append(chat, {kvcache::Role::user, kvcache::MessageState::complete, text, tokens}));
+}
+
+MessageId begin_answer(Library& library, ChatId chat) {
+  return must(
+      library.append(chat, {kvcache::Role::assistant, kvcache::MessageState::streaming, "", {}}));
+}
+
+std::vector<std::string> texts(Library& library, ChatId chat) {
+  std::vector<std::string> found;
+  for (const auto& message : must(library.messages(chat))) found.push_back(message.text);
+  return found;
+}
+
+std::vector<std::byte> bytes_of(std::size_t n, unsigned seed) {
+  Rng rng(seed);
+  std::vector<std::byte> bytes(n);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(rng.next());
+  return bytes;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write_file(const fs::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+}  // namespace satchel::storage

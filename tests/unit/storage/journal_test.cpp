@@ -1,0 +1,202 @@
+// Messages of library.db: what is said to be saved is saved, whole and in order.
+#include <gmock/gmock.h>
+
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+using kvcache::MessageState;
+using kvcache::Role;
+using kvcache::StoredMessage;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::vector<std::int32_t> kOne = {7};
+
+// What a second process sees: only what is committed.
+std::vector<StoredMessage> as_others_see(const TempFolder& folder, ChatId chat) {
+  const auto reader = open_store(folder, {.mode = OpenMode::read_only});
+  return must(reader->library().messages(chat));
+}
+
+TEST(Journal, a_chat_without_messages_is_empty_and_an_unknown_chat_is_an_error) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  EXPECT_THAT(must(store->library().messages(chat)), IsEmpty());
+  EXPECT_EQ(code_of(store->library().messages({99})), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(store->library().append({99}, {})), "CHAT_NOT_FOUND");
+}
+
+TEST(Journal, messages_come_back_equal_and_in_order) {
+  const TempFolder folder;
+  StandingClock clock;
+  const std::vector<std::int32_t> tokens = {0, 1, -1, 127, 128, 129, 32000, INT32_MAX, INT32_MIN};
+  const std::string text("zero \0 inside, \xC3\xA9, \xF0\x9F\x91\x9C", 24);
+  ChatId chat;
+  {
+    const auto store = open_store(folder, {.clock = &clock});
+    chat = must(store->library().create_chat(named("a")));
+    must(store->library().append(chat, {Role::system, MessageState::complete, text, tokens}));
+    clock.wall -= 1000;  // order is not the clock's
+    must(store->library().append(chat, {Role::user, MessageState::complete, "", {}}));
+    must(store->library().append(chat, {Role::assistant, MessageState::interrupted, "ab", kOne}));
+  }
+  const auto store = open_store(folder);
+  const auto found = must(store->library().messages(chat));
+  ASSERT_THAT(found, SizeIs(3));
+  EXPECT_EQ(found[0].role, Role::system);
+  EXPECT_EQ(found[0].text, text);
+  EXPECT_EQ(found[0].tokens, tokens);
+  EXPECT_EQ(found[0].created_ms, clock.wall + 1000);
+  EXPECT_EQ(found[1].text, "");
+  EXPECT_THAT(found[1].tokens, IsEmpty());
+  EXPECT_EQ(found[2].state, MessageState::interrupted);
+  EXPECT_LT(found[1].id, found[2].id);
+}
+
+TEST(Journal, an_answer_streams_and_ends) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId answer = begin_answer(library, chat);
+  must(library.extend(answer, "Hel", kOne));
+  EXPECT_THAT(texts(library, chat), ElementsAre("Hel"));
+  must(library.finish(answer, MessageState::complete, "lo", kOne));
+  const auto found = as_others_see(folder, chat);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].text, "Hello");
+  EXPECT_THAT(found[0].tokens, ElementsAre(7, 7));
+  EXPECT_EQ(found[0].state, MessageState::complete);
+  EXPECT_EQ(code_of(library.extend(answer, "x", kOne)), "MESSAGE_STATE");
+  EXPECT_EQ(code_of(library.finish(answer, MessageState::complete, "", {})), "MESSAGE_STATE");
+}
+
+TEST(Journal, parts_are_on_disk_after_250_ms) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId answer = begin_answer(library, chat);
+  clock.steady = 249;
+  must(library.extend(answer, "a", kOne));
+  EXPECT_EQ(as_others_see(folder, chat)[0].text, "");
+  clock.steady = 250;
+  must(library.extend(answer, "b", kOne));
+  EXPECT_EQ(as_others_see(folder, chat)[0].text, "ab");
+  must(library.extend(answer, "c", kOne));
+  must(library.flush());
+  EXPECT_EQ(as_others_see(folder, chat)[0].text, "abc");
+  EXPECT_EQ(as_others_see(folder, chat)[0].state, MessageState::streaming);
+}
+
+TEST(Journal, parts_are_on_disk_after_32_tokens) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId answer = begin_answer(library, chat);
+  for (int i = 0; i < 31; ++i) must(library.extend(answer, "x", kOne));
+  EXPECT_THAT(as_others_see(folder, chat)[0].tokens, IsEmpty());
+  must(library.extend(answer, "x", kOne));
+  EXPECT_THAT(as_others_see(folder, chat)[0].tokens, SizeIs(32));
+}
+
+TEST(Journal, what_streamed_when_the_process_died_is_interrupted_and_kept) {
+  const TempFolder folder;
+  ChatId chat;
+  {
+    // A store that is never closed: the folder is copied while it streams.
+    const auto store = open_store(folder);
+    Library& library = store->library();
+    chat = must(library.create_chat(named("a")));
+    say(library, chat, "question");
+    const MessageId answer = begin_answer(library, chat);
+    must(library.extend(answer, "part one, ", kOne));
+    must(library.flush());
+    must(library.extend(answer, "part two", kOne));
+    must(library.flush());
+    std::filesystem::copy(folder / "data", folder / "copy");
+  }
+  StoreOptions options{.data_dir = folder / "copy", .cache_dir = folder / "copy"};
+  const auto store = must(Store::open(options));
+  EXPECT_TRUE(store->ended_unclean());
+  EXPECT_EQ(store->library().report().n_interrupted, 1u);
+  const auto found = must(store->library().messages(chat));
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[1].state, MessageState::interrupted);
+  EXPECT_EQ(found[1].text, "part one, part two");
+  EXPECT_THAT(found[1].tokens, ElementsAre(7, 7));
+}
+
+TEST(Journal, closing_saves_what_extend_still_held) {
+  const TempFolder folder;
+  ChatId chat;
+  {
+    const auto store = open_store(folder);
+    chat = must(store->library().create_chat(named("a")));
+    must(store->library().extend(begin_answer(store->library(), chat), "held", kOne));
+  }
+  const auto store = open_store(folder);
+  EXPECT_THAT(texts(store->library(), chat), ElementsAre("held"));
+}
+
+TEST(Journal, a_message_of_the_largest_size_goes_in_and_a_larger_one_does_not) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const std::string largest(kMessageBytesMax, 'x');
+  say(library, chat, largest);
+  const std::string larger = largest + "x";
+  EXPECT_EQ(code_of(library.append(chat, {Role::user, MessageState::complete, larger, {}})),
+            "MESSAGE_SIZE");
+  const MessageId answer = begin_answer(library, chat);
+  EXPECT_EQ(code_of(library.extend(answer, larger, {})), "MESSAGE_SIZE");
+  EXPECT_EQ(code_of(library.finish(answer, MessageState::complete, larger, {})), "MESSAGE_SIZE");
+  must(library.finish(answer, MessageState::complete, "ok", {}));
+  EXPECT_EQ(texts(library, chat), (std::vector<std::string>{largest, "ok"}));
+}
+
+TEST(Journal, a_chat_deleted_while_it_streams_takes_the_answer_along) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId answer = begin_answer(library, chat);
+  must(library.extend(answer, "x", kOne));
+  must(library.flush());
+  must(store->delete_now(chat));
+  EXPECT_EQ(code_of(library.extend(answer, "y", kOne)), "MESSAGE_STATE");
+}
+
+TEST(Journal, logs_and_errors_hold_no_words_of_the_user) {
+  const TempFolder folder;
+  KeptLog log;
+  std::string errors;
+  {
+    const auto store = open_store(folder, {.log = log.sink()});
+    NewChat chat = named("canaryname");
+    chat.title = "canarytitle";
+    const ChatId id = must(store->library().create_chat(chat));
+    say(store->library(), id, "canarytext");
+    errors += store->library().create_chat(chat).error().message;
+    errors += store->library()
+                  .append({99}, {Role::user, MessageState::complete, "canarytext", {}})
+                  .error()
+                  .message;
+    begin_answer(store->library(), id);
+  }
+  write_file(folder / "cache/kvcache.db", "canary, no database");
+  open_store(folder, {.log = log.sink()});
+  EXPECT_FALSE(log.lines.empty());  // the cache that was thrown away is told
+  EXPECT_FALSE(log.mentions("canary"));
+  EXPECT_EQ(errors.find("canary"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace satchel::storage

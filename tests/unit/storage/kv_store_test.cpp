@@ -1,0 +1,212 @@
+// Blocks and manifests of kvcache.db.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+using kvcache::BlockId;
+using kvcache::kBlockBytesMax;
+using kvcache::kBlockBytesMin;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr ChatId kChat{1}, kOther{2}, kThird{3};
+
+std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_bytes = 0,
+                                 std::string library_id = "library") {
+  return must(KvStore::open({.path = folder / "kvcache.db",
+                             .mode = OpenMode::read_write,
+                             .log = {},
+                             .library_id = std::move(library_id),
+                             .quota_bytes = quota_bytes,
+                             .vfs = {}}));
+}
+
+void put(KvStore& kv, ChatId chat, BlockId id, std::size_t n = kBlockBytesMin) {
+  must(kv.put_block(chat, id, bytes_of(n, static_cast<unsigned>(id))));
+}
+void commit(KvStore& kv, ChatId chat, std::uint64_t generation, std::vector<BlockId> live) {
+  must(kv.commit(chat, generation, bytes_of(100, static_cast<unsigned>(generation)), live));
+}
+
+TEST(KvStore, knows_nothing_of_a_new_chat_and_that_is_no_error) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  EXPECT_FALSE(must(kv->newest_manifest(kChat)).has_value());
+  EXPECT_EQ(code_of(kv->block(kChat, 0)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(must(kv->block_bytes()), 0u);
+  EXPECT_EQ(kv->notice(), "");
+}
+
+TEST(KvStore, blocks_and_manifest_come_back_equal) {
+  const TempFolder folder;
+  {
+    const auto kv = open_kv(folder);
+    put(*kv, kChat, 0, kBlockBytesMin);
+    put(*kv, kChat, 1, kBlockBytesMax);
+    put(*kv, kChat, 2, 1);
+    put(*kv, kOther, 0, 17);
+    commit(*kv, kChat, 1, {0, 1, 2});
+  }
+  const auto kv = open_kv(folder);
+  const auto manifest = must(kv->newest_manifest(kChat));
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(manifest->generation, 1u);
+  EXPECT_EQ(manifest->bytes, bytes_of(100, 1));
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(must(kv->block(kChat, 1)), bytes_of(kBlockBytesMax, 1));
+  EXPECT_EQ(must(kv->block(kChat, 2)), bytes_of(1, 2));
+  EXPECT_EQ(must(kv->block_bytes(kChat)), kBlockBytesMin + kBlockBytesMax + 1);
+  EXPECT_EQ(must(kv->block_bytes()), kBlockBytesMin + kBlockBytesMax + 18);
+}
+
+TEST(KvStore, blocks_that_no_manifest_points_to_yet_do_not_change_the_snapshot) {
+  const TempFolder folder;
+  {
+    const auto kv = open_kv(folder);
+    put(*kv, kChat, 0);
+    commit(*kv, kChat, 1, {0});
+    put(*kv, kChat, 1, 99);  // and here the process ends
+  }
+  const auto kv = open_kv(folder);
+  EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 1u);
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  must(kv->put_block(kChat, 1, bytes_of(50, 5)));  // the next process counts on from the manifest
+  EXPECT_EQ(must(kv->block(kChat, 1)), bytes_of(50, 5));
+}
+
+TEST(KvStore, a_commit_sweeps_what_is_not_live) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  for (BlockId id = 0; id < 4; ++id) put(*kv, kChat, id);
+  put(*kv, kOther, 1);
+  commit(*kv, kChat, 1, {0, 1, 2});
+  EXPECT_EQ(code_of(kv->block(kChat, 3)), "BLOCK_NOT_FOUND");
+  put(*kv, kChat, 4);
+  commit(*kv, kChat, 2, {4, 1, 1});
+  EXPECT_EQ(code_of(kv->block(kChat, 0)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(must(kv->block_bytes(kChat)), 2 * kBlockBytesMin);
+  commit(*kv, kChat, 3, {});
+  EXPECT_EQ(must(kv->block_bytes(kChat)), 0u);
+  EXPECT_EQ(must(kv->block(kOther, 1)), bytes_of(kBlockBytesMin, 1));
+}
+
+TEST(KvStore, a_refused_commit_leaves_the_old_snapshot) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 5, {0});
+  const std::vector<BlockId> live = {0}, missing = {0, 7}, early = {};
+  EXPECT_EQ(code_of(kv->commit(kChat, 5, {}, live)), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, 4, {}, early)), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, 1ull << 63, {}, live)), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, 6, {}, missing)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 5u);
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+}
+
+TEST(KvStore, blocks_that_cannot_be_are_refused) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  EXPECT_EQ(code_of(kv->put_block(kChat, 0, {})), "BLOCK_SIZE");
+  EXPECT_EQ(code_of(kv->put_block(kChat, 0, bytes_of(kBlockBytesMax + 1, 0))), "BLOCK_SIZE");
+  EXPECT_EQ(code_of(kv->put_block(kChat, 1ull << 63, bytes_of(1, 0))), "BLOCK_ID");
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 1, {0});
+  EXPECT_EQ(code_of(kv->put_block(kChat, 0, bytes_of(1, 9))), "BLOCK_ID");
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+}
+
+TEST(KvStore, dropping_a_chat_overwrites_its_bytes_and_gives_the_space_back) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  const std::string canary = "canary-canary-canary-canary";
+  std::vector<std::byte> bytes(1u << 20);
+  for (std::size_t at = 0; at + canary.size() < bytes.size(); at += 1000)
+    std::transform(canary.begin(), canary.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                   [](char c) { return static_cast<std::byte>(c); });
+  must(kv->put_block(kChat, 0, bytes));
+  put(*kv, kOther, 0);
+  commit(*kv, kOther, 1, {0});
+  must(kv->drop(kChat));
+  must(kv->drop(kThird));  // nothing there: nothing to do
+  EXPECT_THAT(must(kv->chats()), ElementsAre(kOther));
+  EXPECT_LT(std::filesystem::file_size(folder / "kvcache.db"), 1u << 20);
+  EXPECT_EQ(std::filesystem::file_size(folder / "kvcache.db-wal"), 0u);
+  EXPECT_EQ(read_file(folder / "kvcache.db").find(canary), std::string::npos);
+}
+
+TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder, 3 * kBlockBytesMin);
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 1, {0});
+  put(*kv, kOther, 0);
+  commit(*kv, kOther, 1, {0});
+  put(*kv, kThird, 0);
+  must(kv->newest_manifest(kChat));  // used again
+  put(*kv, kThird, 1);
+  EXPECT_THAT(must(kv->chats()), ElementsAre(kChat, kThird));
+}
+
+TEST(KvStore, neither_the_chat_that_is_saved_nor_the_one_just_opened_gives_way) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder, 2 * kBlockBytesMin);
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 1, {0});
+  must(kv->newest_manifest(kChat));
+  put(*kv, kOther, 0);
+  EXPECT_EQ(code_of(kv->put_block(kOther, 1, bytes_of(kBlockBytesMin, 1))), "CACHE_QUOTA");
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(must(kv->block(kOther, 0)), bytes_of(kBlockBytesMin, 0));
+  must(kv->drop(kOther));  // and goes on
+  put(*kv, kChat, 1);
+}
+
+TEST(KvStore, caches_of_another_library_are_thrown_away) {
+  const TempFolder folder;
+  {
+    const auto kv = open_kv(folder);
+    put(*kv, kChat, 0);
+  }
+  const auto kv = open_kv(folder, 0, "another");
+  EXPECT_THAT(must(kv->chats()), IsEmpty());
+  EXPECT_NE(kv->notice(), "");
+  put(*kv, kChat, 0);
+}
+
+TEST(KvStore, a_file_that_is_no_database_is_thrown_away) {
+  const TempFolder folder;
+  write_file(folder / "kvcache.db", std::string(5000, 'x'));
+  const auto kv = open_kv(folder);
+  EXPECT_NE(kv->notice().find("damaged"), std::string::npos);
+  put(*kv, kChat, 0);
+  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+}
+
+TEST(KvStore, opened_to_read_it_changes_nothing) {
+  const TempFolder folder;
+  KvOptions options{.path = folder / "kvcache.db",
+                    .mode = OpenMode::read_only,
+                    .log = {},
+                    .library_id = "library",
+                    .quota_bytes = 0,
+                    .vfs = {}};
+  EXPECT_EQ(code_of(KvStore::open(options)), "NO_CACHE");
+  EXPECT_FALSE(std::filesystem::exists(options.path));
+  const auto writer = open_kv(folder);
+  put(*writer, kChat, 0);
+  commit(*writer, kChat, 1, {0});
+  const auto reader = must(KvStore::open(options));
+  EXPECT_TRUE(must(reader->newest_manifest(kChat)).has_value());
+  EXPECT_EQ(must(reader->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(code_of(reader->put_block(kChat, 1, bytes_of(1, 0))), "READ_ONLY");
+  EXPECT_EQ(code_of(reader->commit(kChat, 2, {}, {})), "READ_ONLY");
+  EXPECT_EQ(code_of(reader->drop(kChat)), "READ_ONLY");
+}
+
+}  // namespace
+}  // namespace satchel::storage

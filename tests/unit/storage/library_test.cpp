@@ -1,0 +1,166 @@
+// Chats and settings of library.db.
+#include <gmock/gmock.h>
+
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> names(Library& library, ChatFilter filter = ChatFilter::kept) {
+  std::vector<std::string> found;
+  for (const Chat& chat : must(library.chats(filter))) found.push_back(chat.name);
+  return found;
+}
+
+TEST(Chats, a_new_library_has_none) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  EXPECT_THAT(names(store->library()), IsEmpty());
+  EXPECT_FALSE(must(store->library().find_chat("")).has_value());
+}
+
+TEST(Chats, come_back_as_they_were_made) {
+  const TempFolder folder;
+  StandingClock clock;
+  {
+    const auto store = open_store(folder, {.clock = &clock});
+    must(store->library().create_chat(named("notes")));
+  }
+  const auto store = open_store(folder, {.clock = &clock});
+  const auto chat = must(store->library().find_chat("notes"));
+  ASSERT_TRUE(chat.has_value());
+  EXPECT_EQ(chat->title, "A title");
+  EXPECT_EQ(chat->setup.model_fingerprint, "fingerprint");
+  EXPECT_EQ(chat->setup.model_path, "/models/m.gguf");
+  EXPECT_EQ(chat->setup.recipe_json, R"({"recipe":1})");
+  EXPECT_EQ(chat->setup.budget_bytes, 5u << 20);
+  EXPECT_EQ(chat->setup.system, "Be brief.");
+  EXPECT_EQ(chat->created_ms, clock.wall);
+  EXPECT_EQ(chat->n_messages, 0u);
+  EXPECT_EQ(chat->n_tokens, 0u);
+  EXPECT_FALSE(store->ended_unclean());
+}
+
+TEST(Chats, the_one_used_last_comes_first_even_if_the_clock_went_back) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  Library& library = store->library();
+  const ChatId first = must(library.create_chat(named("first")));
+  must(library.create_chat(named("second")));
+  clock.wall = 0;  // 1970
+  say(library, first, "hello");
+  EXPECT_THAT(names(library), ElementsAre("first", "second"));
+}
+
+TEST(Chats, count_their_messages_and_tokens) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  say(store->library(), chat, "one", {1, 2, 3});
+  say(store->library(), chat, "two", {4});
+  const Chat found = must(store->library().chat(chat));
+  EXPECT_EQ(found.n_messages, 2u);
+  EXPECT_EQ(found.n_tokens, 4u);
+}
+
+TEST(Chats, a_name_belongs_to_one_kept_chat) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId old = must(library.create_chat(named("notes")));
+  EXPECT_EQ(code_of(library.create_chat(named("notes"))), "CHAT_EXISTS");
+  must(library.create_chat(named("")));  // without a name, as often as one likes
+  must(library.create_chat(named("")));
+  const ChatId other = must(library.create_chat(named("other")));
+  EXPECT_EQ(code_of(library.rename_chat(other, "notes")), "CHAT_EXISTS");
+  must(library.rename_chat(old, "notes"));  // its own name is free to it
+  must(library.remove_chat(old));
+  must(library.rename_chat(other, "notes"));
+  EXPECT_EQ(must(library.find_chat("notes"))->id, other);
+  EXPECT_EQ(code_of(library.rename_chat(old, "x")), "CHAT_NOT_FOUND");
+}
+
+TEST(Chats, a_name_is_only_text) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  const std::string name = "a'; DROP TABLE chat; -- \xE2\x82\xAC \n % _";
+  const ChatId chat = must(store->library().create_chat(named(name)));
+  EXPECT_EQ(must(store->library().find_chat(name))->id, chat);
+  EXPECT_FALSE(must(store->library().find_chat("a%")).has_value());
+}
+
+TEST(Chats, a_removed_one_comes_back_whole_under_a_free_name) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("notes")));
+  say(library, chat, "kept");
+  must(library.remove_chat(chat));
+  EXPECT_THAT(names(library), IsEmpty());
+  EXPECT_THAT(names(library, ChatFilter::removed), ElementsAre("notes"));
+  EXPECT_EQ(code_of(library.append(chat, {})), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(library.remove_chat(chat)), "CHAT_NOT_FOUND");
+  must(library.create_chat(named("notes")));
+  must(library.restore_chat(chat));
+  EXPECT_EQ(must(library.chat(chat)).name, "notes (2)");
+  EXPECT_THAT(texts(library, chat), ElementsAre("kept"));
+}
+
+TEST(Chats, expire_thirty_days_after_they_were_removed) {
+  const TempFolder folder;
+  StandingClock clock;
+  const auto store = open_store(folder, {.clock = &clock});
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("old")));
+  say(library, chat, "words");
+  must(library.remove_chat(chat));
+  clock.wall += 30LL * 86'400'000;
+  EXPECT_EQ(must(store->purge_expired()), 0u);
+  clock.wall += 1;
+  EXPECT_EQ(must(store->purge_expired()), 1u);
+  EXPECT_EQ(code_of(library.chat(chat)), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(library.messages(chat)), "CHAT_NOT_FOUND");
+}
+
+TEST(Chats, take_a_new_model_recipe_and_title) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  must(store->library().set_setup(chat, {"other", "/m", "{}", 1, std::nullopt}));
+  must(store->library().set_title(chat, "New"));
+  const Chat found = must(store->library().chat(chat));
+  EXPECT_EQ(found.setup.model_fingerprint, "other");
+  EXPECT_FALSE(found.setup.system.has_value());
+  EXPECT_EQ(found.title, "New");
+  EXPECT_EQ(code_of(store->library().set_title({99}, "x")), "CHAT_NOT_FOUND");
+}
+
+TEST(Chats, a_deleted_id_is_never_given_again) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  must(store->delete_now(chat));
+  EXPECT_GT(must(store->library().create_chat(named("b"))), chat);
+}
+
+TEST(Settings, are_kept_replaced_and_forgotten) {
+  const TempFolder folder;
+  {
+    const auto store = open_store(folder);
+    EXPECT_FALSE(must(store->library().setting("theme")).has_value());
+    must(store->library().set_setting("theme", "dark"));
+    must(store->library().set_setting("theme", "light"));
+    must(store->library().set_setting("empty", ""));
+  }
+  const auto store = open_store(folder);
+  EXPECT_EQ(must(store->library().setting("theme")), "light");
+  EXPECT_EQ(must(store->library().setting("empty")), "");
+  must(store->library().unset_setting("theme"));
+  EXPECT_FALSE(must(store->library().setting("theme")).has_value());
+}
+
+}  // namespace
+}  // namespace satchel::storage
