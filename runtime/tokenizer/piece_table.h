@@ -1,0 +1,40 @@
+// PieceTable: what the tokenizer knows of its pieces apart from how text is cut: their bytes, which
+// are special, which end a turn.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/tokenizer/piece_matcher.h"
+#include "runtime/tokenizer/vocabulary.h"
+
+namespace satchel::runtime {
+
+class PieceTable {
+ public:
+  // needs a vocabulary that check_and_mend accepted
+  explicit PieceTable(Vocabulary vocabulary);
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  bool holds(TokenId token) const {
+    return token >= 0 && static_cast<std::size_t>(token) < vocabulary_.pieces.size();
+  }
+  // The bytes of decoded text; "" for control, unknown and unused pieces.
+  std::string_view bytes(TokenId token) const;
+  bool ends_turn(TokenId token) const;
+
+  const PieceMatcher& control() const { return control_; }
+  // Pieces of text to look for before encoding; none for sentencepiece, whose library does it.
+  const PieceMatcher& user_defined() const { return user_defined_; }
+
+ private:
+  Vocabulary vocabulary_;
+  std::string bytes_;
+  std::vector<std::size_t> begin_;  // [n + 1] into bytes_
+  std::vector<TokenId> turn_ends_;  // sorted
+  PieceMatcher control_, user_defined_;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,25 @@
+// TextEncoder: turns a run of text that holds no special tokens into ids; one per kind of
+// vocabulary.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/result.h"
+#include "runtime/tokenizer/vocabulary.h"
+
+namespace satchel::runtime {
+
+class TextEncoder {
+ public:
+  virtual ~TextEncoder() = default;
+  // Adds the ids of `text`, which is valid UTF-8 and not empty.
+  virtual Result<void> encode(std::string_view text, std::vector<TokenId>& out) const = 0;
+};
+
+// Both want a vocabulary that check_and_mend accepted, and keep nothing of it by reference.
+Result<std::unique_ptr<TextEncoder>> make_sentencepiece_encoder(const Vocabulary& vocabulary);
+Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary);
+
+}  // namespace satchel::runtime
