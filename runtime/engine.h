@@ -45,6 +45,7 @@ class Engine {
   const ChatTemplate& chat_template() const;
   std::size_t weight_bytes() const;
   std::string device() const;  // the backend, for people
+  Model& model();              // for runtime/measure
 
   // An empty chat, or one to resume (Session::resume).
   Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);

@@ -10,11 +10,13 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/gguf/value.h"
+
 namespace satchel::runtime {
 namespace {
 
 Error read_error(const std::string& name, const std::string& reason) {
-  return {ErrorKind::storage, "MODEL_READ", "\"" + name + "\" cannot be read: " + reason + "."};
+  return {ErrorKind::storage, "MODEL_READ", quoted(name, 128) + " cannot be read: " + reason + "."};
 }
 std::string reason_of(int error) {
   return std::generic_category().message(error);
@@ -40,7 +42,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   if (file.descriptor_ < 0) {
     if (errno == ENOENT || errno == ENOTDIR)
       return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
-                   "There is no file \"" + path.string() + "\"."};
+                   "There is no file " + quoted(path.string(), 512) + "."};
     return read_error(name, reason_of(errno));
   }
   struct stat status {};

@@ -1,5 +1,6 @@
-// Uses everything that an opened GGUF file gives out, as hostile as it may be: every byte that a getter promises is read.
-// Shared by the fuzz target and by the unit tests that walk truncations and flipped bytes.
+// Uses everything that an opened GGUF file gives out, as hostile as it may be: every byte that a
+// getter promises is read. Shared by the fuzz target and by the unit tests that walk truncations
+// and flipped bytes.
 #pragma once
 
 #include <algorithm>

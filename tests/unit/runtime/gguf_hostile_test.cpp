@@ -1,5 +1,5 @@
-// Damaged and forged files: refused with the code and the words of reliability.md section 7, never a crash, a hang or a
-// large allocation. The fuzz target goes on from here.
+// Damaged and forged files: refused with the code and the words of reliability.md section 7, never
+// a crash, a hang or a large allocation. The fuzz target goes on from here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,8 @@ GgufWriter declared(std::initializer_list<std::uint64_t> dims, std::uint32_t typ
   return out;
 }
 
-// Opens and, where that works, uses a file that may be anything; checks what must hold of any outcome.
+// Opens and, where that works, uses a file that may be anything; checks what must hold of any
+// outcome.
 void expect_sane(const Bytes& bytes, const std::string& what) {
   const auto begin = std::chrono::steady_clock::now();
   const auto file = GgufFile::view(bytes);

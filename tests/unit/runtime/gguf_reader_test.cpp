@@ -151,6 +151,8 @@ TEST(GgufReader, a_getter_names_the_key_and_the_type_it_found) {
 TEST(GgufReader, a_missing_key_may_have_a_meaning_but_a_wrong_type_never) {
   const Opened opened(small_gguf());
   EXPECT_EQ(*opened.file->get_u32("absent", 7u), 7u);
+  EXPECT_EQ(*opened.file->get_u64("absent", 7u), 7u);
+  EXPECT_FALSE(opened.file->get_u64("absent").ok());
   EXPECT_EQ(*opened.file->get_f32("absent", 0.5f), 0.5f);
   EXPECT_FALSE(*opened.file->get_bool("absent", false));
   EXPECT_FALSE(opened.file->get_u32("t.f32", 7u).ok());
@@ -216,6 +218,9 @@ TEST(GgufReader, what_cannot_be_opened_says_why) {
   EXPECT_THAT(message_of(GgufFile::open(std::filesystem::temp_directory_path())),
               HasSubstr("it is a folder"));
   EXPECT_THAT(message_of(GgufFile::open("/dev/null")), HasSubstr("device or pipe"));
+  const auto too_long = GgufFile::open("/" + std::string(5000, 'x'));  // refused by the system
+  EXPECT_EQ(too_long.error().kind, ErrorKind::storage);
+  EXPECT_THAT(message_of(too_long), HasSubstr("[MODEL_READ]"));
   const TempFile temp("notes.bin");
   std::ofstream(temp.path) << "PK\x03\x04 and so on, long enough to be anything";
   const auto zip = message_of(GgufFile::open(temp.path));

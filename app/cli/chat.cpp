@@ -1,0 +1,220 @@
+// `satchel chat`: one conversation in the terminal, interactive, piped, or one shot.
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "app/cli/commands.h"
+#include "app/cli/conversation.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/workbench.h"
+
+namespace satchel::app {
+namespace {
+
+struct ChatOptions {
+  Options common;
+  std::string name, prompt, document;
+  std::optional<std::string> system;
+};
+
+constexpr const char* kHelp =
+    "  /document FILE   read a text file into the chat\n"
+    "  /memory          what the chat holds and what that costs\n"
+    "  /new             begin a new chat with the same settings\n"
+    "  /quit            save and leave (so does Ctrl-D)\n"
+    "  Ctrl-C stops an answer; what it said so far is kept.";
+
+enum class Line { text, interrupted, end };
+Line read_line(std::string& line) {
+  char* buffer = nullptr;
+  std::size_t capacity = 0;
+  errno = 0;
+  const ssize_t n = ::getline(&buffer, &capacity, stdin);
+  const int failure = errno;
+  line.assign(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+  std::free(buffer);
+  if (n < 0) {
+    std::clearerr(stdin);
+    return failure == EINTR ? Line::interrupted : Line::end;
+  }
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+  return Line::text;
+}
+
+std::string describe(const runtime::ReadReport& read) {
+  std::string text =
+      "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
+  if (read.fidelity.n_tokens > 0)
+    text += "; after compression the next token is the same " +
+            format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
+            std::to_string(read.fidelity.n_tokens) + " tokens)";
+  return text + ".";
+}
+
+class Talk {
+ public:
+  Talk(const ChatOptions& options, Console& console) : options_(options), console_(console) {}
+
+  Result<int> run() {
+    const bool one_shot = !options_.prompt.empty();
+    SATCHEL_TRY_ASSIGN(conversation_,
+                       Conversation::open(options_.common,
+                                          {.name = options_.name,
+                                           .keep = !one_shot || !options_.name.empty(),
+                                           .system = options_.system},
+                                          console_));
+    if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
+    if (!options_.document.empty()) SATCHEL_TRY(read_document(options_.document));
+    if (one_shot) {
+      SATCHEL_TRY(answer(options_.prompt));
+    } else {
+      SATCHEL_TRY(converse());
+    }
+    conversation_->save(console_);
+    if (console_.json()) console_.document(report_);
+    return interrupted_ ? int{kExitInterrupted} : int{kExitOk};
+  }
+
+ private:
+  Result<void> converse() {
+    if (console_.interactive())
+      console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
+                    "\". /help lists commands.");
+    for (std::string line; !end_asked();) {
+      if (console_.interactive()) console_.data("\n> ");
+      const Line got = read_line(line);
+      if (got == Line::interrupted) interrupted_ = true;
+      if (got != Line::text || line == "/quit") break;
+      if (line.empty()) continue;
+      const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
+      if (!done.ok() && !recover(done.error())) return done.error();
+    }
+    return {};
+  }
+
+  Result<void> obey(const std::string& line) {
+    if (line == "/help") {
+      console_.note(kHelp);
+    } else if (line == "/memory") {
+      const kvcache::CacheStats stats = conversation_->session().stats();
+      console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+                    with_thousands(conversation_->session().n_context_left()) +
+                    " more fit the model's context.");
+    } else if (line == "/new") {
+      conversation_->save(console_);
+      return conversation_->start_over();
+    } else if (line.rfind("/document ", 0) == 0) {
+      return read_document(line.substr(10));
+    } else {
+      console_.note("There is no command " + line + ".\n" + kHelp);
+    }
+    return {};
+  }
+
+  Result<void> read_document(const std::string& path) {
+    SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+    SATCHEL_TRY(conversation_->session().add_document(
+        std::filesystem::path(path).filename().string(), text));
+    SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
+                       conversation_->session().read(begin_interruptible(), console_.progress()));
+    console_.end_progress();
+    console_.note(describe(read));
+    conversation_->save(console_);
+    return {};
+  }
+
+  Result<void> answer(const std::string& question) {
+    SATCHEL_TRY(conversation_->session().add_user(question));
+    const bool stream = !console_.json();
+    const auto piece = [&](std::string_view text) {
+      console_.end_progress();
+      if (stream) console_.data(text);
+      return true;
+    };
+    SATCHEL_TRY_ASSIGN(
+        const runtime::GenerateReport report,
+        conversation_->session().generate(options_.common.sampling, piece, begin_interruptible(),
+                                          console_.progress()));
+    console_.end_progress();
+    if (stream) console_.data("\n");
+    if (report.read.fidelity.n_tokens > 0) console_.note(describe(report.read));
+    interrupted_ = report.finish == runtime::Finish::stopped && !console_.interactive();
+    conversation_->save(console_);
+    report_ = Json{{"schema", 1},
+                   {"answer", report.text},
+                   {"tokens", report.n_tokens},
+                   {"read_tokens", report.read.n_tokens},
+                   {"read_ms", report.read.ms},
+                   {"generate_ms", report.ms},
+                   {"cache", to_json(conversation_->session().stats())},
+                   {"fidelity", to_json(conversation_->session().fidelity())}};
+    if (report.finish == runtime::Finish::context_full ||
+        report.finish == runtime::Finish::cache_full)
+      return full(report.message);
+    return {};
+  }
+
+  // Never silence: says what is full and lets the person choose.
+  Result<void> full(const std::string& message) {
+    console_.warning(message);
+    if (!console_.interactive()) return {};
+    console_.data("[n] begin a new chat   [q] save and leave   [Enter] stay here to read on\n> ");
+    std::string choice;
+    if (read_line(choice) != Line::text) return {};
+    if (choice == "n") return conversation_->start_over();
+    if (choice == "q") std::raise(SIGTERM);
+    return {};
+  }
+
+  // Whether the conversation can go on after this error.
+  bool recover(const Error& error) {
+    console_.end_progress();
+    if (error.code == "CONTEXT_FULL" || error.code == "CACHE_FULL") return full(error.message).ok();
+    if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
+        error.kind == ErrorKind::internal)
+      return false;
+    console_.warning(error.message + " [" + error.code + "]");
+    return console_.interactive();
+  }
+
+  const ChatOptions& options_;
+  Console& console_;
+  std::unique_ptr<Conversation> conversation_;
+  Json report_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+void add_chat(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<ChatOptions>();
+  CLI::App* command = app.add_subcommand("chat", "Talk to a model; the chat is saved as it goes");
+  command->add_option("--chat", options->name, "Go on with this chat, or begin it")
+      ->type_name("NAME");
+  command
+      ->add_option("-p,--prompt", options->prompt,
+                   "One question, one answer; saved only with --chat")
+      ->type_name("TEXT");
+  command->add_option("--document", options->document, "Read a text file first")->type_name("FILE");
+  command->add_option("--system", options->system, "System prompt of a new chat")
+      ->type_name("TEXT");
+  add_output_options(*command, options->common);
+  add_store_option(*command, options->common);
+  add_model_options(*command, options->common);
+  add_recipe_options(*command, options->common);
+  add_sampling_options(*command, options->common);
+  command->callback([=] {
+    choose([=] {
+      Console console(options->common.json, options->common.quiet);
+      const Result<int> code = Talk(*options, console).run();
+      return code.ok() ? *code : console.fail(code.error());
+    });
+  });
+}
+
+}  // namespace satchel::app

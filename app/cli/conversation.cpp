@@ -1,0 +1,129 @@
+#include "app/cli/conversation.h"
+
+#include <ctime>
+
+#include "app/cli/interrupt.h"
+#include "app/cli/workbench.h"
+
+namespace satchel::app {
+namespace {
+
+std::string name_by_date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&now, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+  return text;
+}
+
+Result<std::unique_ptr<storage::Store>> open_store(const Paths& paths) {
+  storage::StoreOptions store;
+  store.data_dir = paths.data_dir;
+  store.cache_dir = paths.cache_dir;
+  return storage::Store::open(std::move(store));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
+                                                         const ConversationRequest& request,
+                                                         Console& console) {
+  auto opened = std::make_unique<Conversation>();
+  SATCHEL_TRY(opened->open_chat(options, request, console));
+  SATCHEL_TRY(opened->open_session());
+  if (!opened->session_->tokens().empty() || !request.keep) return opened;
+  SATCHEL_TRY_ASSIGN(const auto messages, opened->store_->library().messages(opened->chat_));
+  if (messages.empty()) return opened;
+  SATCHEL_TRY_ASSIGN(opened->resumed_,
+                     opened->session_->resume(begin_interruptible(), console.progress()));
+  console.end_progress();
+  return opened;
+}
+
+Result<void> Conversation::open_chat(const Options& options, const ConversationRequest& request,
+                                     Console& console) {
+  const Paths paths = standard_paths(options.store);
+  SATCHEL_TRY_ASSIGN(setup_.budget_bytes, chosen_budget(options));
+  SATCHEL_TRY_ASSIGN(recipe_, chosen_recipe(options));
+  setup_.system = request.system;
+  setup_.model_path = std::filesystem::absolute(resolve_model(paths, options.model)).string();
+  std::optional<storage::Chat> saved;
+  if (request.keep) {
+    SATCHEL_TRY_ASSIGN(store_, open_store(paths));
+    if (!store_->cache_notice().empty()) console.warning(store_->cache_notice());
+    SATCHEL_TRY_ASSIGN(saved, store_->library().find_chat(request.name));
+  }
+  if (saved && !request.name.empty()) {
+    if (options.model.empty()) setup_.model_path = saved->setup.model_path;
+    if (options.recipe.empty() && options.keep == 0) {
+      SATCHEL_TRY_ASSIGN(recipe_, kvcache::Recipe::parse(saved->setup.recipe_json));
+    }
+    if (setup_.budget_bytes == 0) setup_.budget_bytes = saved->setup.budget_bytes;
+    setup_.system = saved->setup.system;
+  } else if (request.must_exist) {
+    return Error{
+        ErrorKind::not_found, "CHAT_NOT_FOUND",
+        "There is no chat named \"" + request.name + "\". `satchel chats` lists what is saved."};
+  }
+  SATCHEL_TRY_ASSIGN(engine_, open_engine(options, console, setup_.model_path));
+  console.end_progress();
+  setup_.model_fingerprint = engine_->fingerprint();
+  setup_.recipe_json = recipe_->json();
+  name_ = request.name;
+  if (!request.keep) return {};
+  if (saved && !request.name.empty()) {
+    chat_ = saved->id;
+    return store_->library().set_setup(chat_, setup_);
+  }
+  if (name_.empty()) name_ = name_by_date();
+  SATCHEL_TRY_ASSIGN(
+      chat_, store_->library().create_chat({.name = name_, .title = name_, .setup = setup_}));
+  return {};
+}
+
+Result<void> Conversation::open_session() {
+  runtime::SessionOptions session(*recipe_);
+  session.budget_bytes = setup_.budget_bytes;
+  session.system = setup_.system;
+  session.chat = chat_;
+  if (store_) {
+    session.journal = &store_->library();
+    session.blocks = store_->kv();
+  }
+  session_.reset();
+  SATCHEL_TRY_ASSIGN(session_, engine_->new_session(session));
+  return {};
+}
+
+void Conversation::save(Console& console) {
+  if (!store_ || store_->kv() == nullptr) return;
+  const Result<kvcache::SaveReport> saved = session_->save();
+  if (!saved.ok())
+    console.warning("The chat is safe, its cache is not saved: " + saved.error().message + " [" +
+                    saved.error().code + "]");
+}
+
+Result<void> Conversation::start_over() {
+  if (store_) {
+    name_ = name_by_date();
+    SATCHEL_TRY_ASSIGN(
+        chat_, store_->library().create_chat({.name = name_, .title = name_, .setup = setup_}));
+  }
+  resumed_.reset();
+  return open_session();
+}
+
+std::string describe(const runtime::ResumeReport& report) {
+  if (report.n_reread == 0 && report.outcome == kvcache::RestoreOutcome::restored) {
+    std::string text =
+        "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
+    if (report.reread_ms_estimate > 0)
+      text += "; reading them again would take about " + format_seconds(report.reread_ms_estimate);
+    return text + ".";
+  }
+  return report.message + " Reused " + with_thousands(report.n_reused) + " tokens, read " +
+         with_thousands(report.n_reread) + " again in " + format_seconds(report.ms) + ".";
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,59 @@
+// Conversation: a chat of the user's library opened for talking: store, engine and session, in the order they need.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/cli/console.h"
+#include "app/cli/options.h"
+#include "runtime/engine.h"
+#include "storage/store.h"
+
+namespace satchel::app {
+
+struct ConversationRequest {
+  std::string name;                   // of the chat; "" with keep: a new one named by date and time
+  bool keep = true;                   // false: nothing goes to disk
+  bool must_exist = false;            // CHAT_NOT_FOUND instead of a new chat
+  std::optional<std::string> system;  // system prompt of a new chat
+};
+
+class Conversation {
+ public:
+  // Opens or begins the chat; a saved one is resumed (read again where its cache cannot be trusted).
+  // Where --model or --recipe are not given, a saved chat goes on with its own.
+  static Result<std::unique_ptr<Conversation>> open(const Options& options,
+                                                    const ConversationRequest& request,
+                                                    Console& console);
+
+  runtime::Session& session() { return *session_; }
+  runtime::Engine& engine() { return *engine_; }
+  storage::Store* store() { return store_.get(); }
+  const std::string& name() const { return name_; }
+  kvcache::ChatId chat() const { return chat_; }
+  const std::optional<runtime::ResumeReport>& resumed() const { return resumed_; }
+
+  // Puts the cache on disk, if anything is kept. A failure is a warning: the words are safe.
+  void save(Console& console);
+  // A new, empty chat with the same settings.
+  Result<void> start_over();
+
+ private:
+  Result<void> open_chat(const Options& options, const ConversationRequest& request,
+                         Console& console);
+  Result<void> open_session();
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<runtime::Session> session_;
+  std::optional<kvcache::Recipe> recipe_;
+  storage::ChatSetup setup_;
+  std::string name_;
+  kvcache::ChatId chat_;
+  std::optional<runtime::ResumeReport> resumed_;
+};
+
+// "Resumed 31,904 tokens in 0.21 s; reading them again would take about 58 s.", or why they were read again.
+std::string describe(const runtime::ResumeReport& report);
+
+}  // namespace satchel::app

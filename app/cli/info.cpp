@@ -1,0 +1,122 @@
+// `satchel info`: what a model file holds, and what this machine offers.
+#include <algorithm>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/workbench.h"
+#include "runtime/gguf/limits.h"
+#include "runtime/gguf/reader.h"
+
+namespace satchel::app {
+namespace {
+
+std::string dims(const runtime::GgufTensor& tensor) {
+  std::string text;
+  for (std::size_t i = 0; i < tensor.n_dims; ++i)
+    text += (i == 0 ? "" : " x ") + std::to_string(tensor.dims[i]);
+  return text;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  return std::string(text) + std::string(width > text.size() ? width - text.size() : 1, ' ');
+}
+
+Result<void> model_file(const std::filesystem::path& path, Console& console) {
+  SATCHEL_TRY_ASSIGN(const runtime::GgufFile file, runtime::GgufFile::open(path));
+  Json metadata = Json::object(), tensors = Json::array();
+  std::string text = path.string() + ": GGUF version " + std::to_string(file.version()) + ", " +
+                     format_bytes(file.file_bytes()) + "\n\nMetadata\n";
+  for (const runtime::GgufEntry& entry : file.metadata()) {
+    metadata[std::string(entry.key)] = describe(entry.value);
+    text += "  " + padded(entry.key, 42) + describe(entry.value) + "\n";
+  }
+  text += "\nTensors\n";
+  std::size_t n_values = 0;
+  for (const runtime::GgufTensor& tensor : file.tensors()) {
+    n_values += tensor.n_values;
+    tensors.push_back({{"name", tensor.name},
+                       {"type", tensor.type_name},
+                       {"dims", std::vector<std::size_t>(tensor.dims.begin(),
+                                                         tensor.dims.begin() + tensor.n_dims)},
+                       {"bytes", tensor.bytes.size()}});
+    text += "  " + padded(tensor.name, 32) + padded(tensor.type_name, 6) +
+            padded(dims(tensor), 16) + format_bytes(tensor.bytes.size()) + "\n";
+  }
+  text += "\n" + with_thousands(file.tensors().size()) + " tensors, " + with_thousands(n_values) +
+          " values\n";
+  if (!console.json()) {
+    console.data(text);
+    return {};
+  }
+  SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
+  console.document({{"schema", 1},
+                    {"path", path.string()},
+                    {"version", file.version()},
+                    {"bytes", file.file_bytes()},
+                    {"fingerprint", fingerprint},
+                    {"values", n_values},
+                    {"metadata", metadata},
+                    {"tensors", tensors}});
+  return {};
+}
+
+void machine(const Options& options, Console& console) {
+  const Paths paths = standard_paths(options.store);
+  Json models = Json::array(), levels = Json::array();
+  std::string text =
+      "satchel " SATCHEL_VERSION "\n\nInstruction levels (the highest present is used)\n";
+  const auto names = kernels::cpu_level_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool present = i < kernels::cpu_levels_present();
+    levels.push_back({{"name", names[i]}, {"present", present}});
+    text += "  " + padded(names[i], 14) + (present ? "present" : "absent") + "\n";
+  }
+  text += "  cuda          absent: this build has no CUDA backend\n\nModels\n";
+  for (const ModelFile& model : find_models(paths)) {
+    models.push_back(
+        {{"name", model.name}, {"path", model.path.string()}, {"bundled", model.bundled}});
+    text += "  " + padded(model.name, 34) + model.path.string() + "\n";
+  }
+  text += "\nFolders\n  chats   " + paths.data_dir.string() + "\n  caches  " +
+          paths.cache_dir.string() + "\n  models  " + paths.models_dir.string() +
+          "\n\nFree memory " + format_bytes(runtime::free_memory_bytes()) + "\n";
+  if (console.json()) {
+    console.document({{"schema", 1},
+                      {"version", SATCHEL_VERSION},
+                      {"cpu_levels", levels},
+                      {"models", models},
+                      {"data_dir", paths.data_dir.string()},
+                      {"cache_dir", paths.cache_dir.string()},
+                      {"models_dir", paths.models_dir.string()},
+                      {"memory_free_bytes", runtime::free_memory_bytes()}});
+  } else {
+    console.data(text);
+  }
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<Options>();
+  auto path = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("info", "What a GGUF file holds; without a file: this machine");
+  command->add_option("file", *path, "GGUF file, or the beginning of a name in the model folder")
+      ->type_name("FILE");
+  add_output_options(*command, *options);
+  add_store_option(*command, *options);
+  command->callback([=] {
+    choose([=] {
+      Console console(options->json, options->quiet);
+      if (path->empty()) {
+        machine(*options, console);
+        return int{kExitOk};
+      }
+      const Result<void> done = model_file(resolve_model(standard_paths({}), *path), console);
+      return done.ok() ? int{kExitOk} : console.fail(done.error());
+    });
+  });
+}
+
+}  // namespace satchel::app

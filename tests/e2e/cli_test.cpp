@@ -1,0 +1,119 @@
+// The command line as scripts see it: output, exit codes, messages.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "process.h"
+
+namespace satchel::test {
+namespace {
+
+const std::string kBundled = SATCHEL_SOURCE_DIR "/models/notes-mini-f16.gguf";
+
+std::string bundled_bytes() {
+  std::ifstream in(kBundled, std::ios::binary);
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+TEST(Cli, no_command_and_unknown_options_are_usage_errors) {
+  const Folder home;
+  EXPECT_EQ(run(home, {}).exit_code, 2);
+  EXPECT_EQ(run(home, {"chat", "--no-such-option"}).exit_code, 2);
+  EXPECT_EQ(run(home, {"chat", "--prompt", "Hi", "--temperature", "9"}).exit_code, 2);
+  EXPECT_EQ(run(home, {"--help"}).exit_code, 0);
+}
+
+TEST(Cli, info_prints_metadata_and_tensors) {
+  const Folder home;
+  const Finished text = run(home, {"info", kBundled});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.out.find("llama.attention.head_count_kv"), std::string::npos);
+  EXPECT_NE(text.out.find("blk.5.ffn_down.weight"), std::string::npos);
+  const auto json = run(home, {"info", kBundled, "--json"}).json();
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["tensors"].size(), 56u);
+  EXPECT_EQ(json["version"], 3);
+}
+
+TEST(Cli, a_damaged_or_missing_model_is_named_with_its_own_exit_code) {
+  const Folder home;
+  const auto zip = home.write("a.gguf", std::string("PK\x03\x04 not a model", 20));
+  const Finished not_a_model = run(home, {"info", zip.string()});
+  EXPECT_EQ(not_a_model.exit_code, 4);
+  EXPECT_NE(not_a_model.err.find("MODEL_FORMAT"), std::string::npos);
+
+  const auto cut = home.write("cut.gguf", bundled_bytes().substr(0, 3'000'000));
+  const Finished truncated =
+      run(home, {"chat", "--prompt", "Hi", "--model", cut.string(), "--json"});
+  EXPECT_EQ(truncated.exit_code, 4);
+  EXPECT_EQ(truncated.json()["error"]["code"], "MODEL_TRUNCATED");
+
+  EXPECT_EQ(run(home, {"info", "/no/such/file.gguf"}).exit_code, 3);
+}
+
+TEST(Cli, a_budget_that_is_too_small_says_what_would_do) {
+  const Folder home;
+  const Finished finished = run(home, {"chat", "--prompt", "Hi", "--budget", "10kB"});
+  EXPECT_EQ(finished.exit_code, 5);
+  EXPECT_NE(finished.err.find("[MEMORY]"), std::string::npos) << finished.err;
+}
+
+TEST(Cli, one_shot_answers_and_leaves_nothing_behind) {
+  const Folder home;
+  const Finished finished = run(home, {"chat", "--prompt", "Hello!", "--json"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_FALSE(finished.json()["answer"].get<std::string>().empty());
+  EXPECT_FALSE(std::filesystem::exists(home.path() / ".local"));
+}
+
+TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
+  const Folder home;
+  const auto answer = [&](const std::string& seed) {
+    return run(home,
+               {"chat", "--prompt", "Who are you?", "--json", "--temperature", "1.5", "--min-p",
+                "0", "--top-k", "0", "--top-p", "1", "--seed", seed, "--max-tokens", "40"})
+        .json()["answer"]
+        .get<std::string>();
+  };
+  EXPECT_EQ(answer("7"), answer("7"));
+  EXPECT_NE(answer("7"), answer("8"));
+}
+
+TEST(Cli, estimate_and_recipes_speak_json) {
+  const Folder home;
+  const auto full = run(home, {"estimate", "--json", "--tokens", "1200"}).json();
+  const auto compact =
+      run(home, {"estimate", "--json", "--tokens", "1200", "--recipe", "compact"}).json();
+  EXPECT_LT(compact["cache_bytes"], full["cache_bytes"]);
+  const auto recipes = run(home, {"recipes", "--json"}).json();
+  EXPECT_EQ(recipes["presets"].size(), 4u);
+  EXPECT_GE(recipes["recipes"].size(), 2u);
+  const auto bad = home.write("bad.json", "{\"recipe\": 1, \"name\": \"bad\"");
+  EXPECT_EQ(run(home, {"recipes", "--check", bad.string()}).exit_code, 2);
+}
+
+TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
+  const Folder home;
+  const Finished finished = run(home, {"demo", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const auto json = finished.json();
+  ASSERT_TRUE(json.is_object()) << finished.out;
+  EXPECT_EQ(json["reused_tokens"], json["chat_tokens"]);
+  EXPECT_GT(json["chat_tokens"], 600);
+  EXPECT_EQ(json["reread_tokens"], 0);
+  EXPECT_LT(json["kv_bytes"], json["kv_bytes_fp16"]);
+  EXPECT_LT(json["body_bytes"].get<double>(), 0.15 * json["body_bytes_fp16"].get<double>());
+  for (const char* key : {"agreement", "resume_ms", "recipe", "backend"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  for (const auto& answer : json["answers"]) {
+    EXPECT_EQ(answer["correct_full"], true) << answer;
+    EXPECT_EQ(answer["correct_packed"], true) << answer;
+    EXPECT_EQ(answer["correct_resumed"], true) << answer;
+  }
+}
+
+}  // namespace
+}  // namespace satchel::test

@@ -1,0 +1,59 @@
+// Runs `satchel` as a process, as a person or a script would.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace satchel::test {
+
+using Arguments = std::vector<std::string>;
+
+// A folder of this test, removed with it.
+class Folder {
+ public:
+  Folder();
+  Folder(Folder&&) = delete;
+  ~Folder();
+  const std::filesystem::path& path() const { return path_; }
+  std::string string() const { return path_.string(); }
+  std::filesystem::path write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Finished {
+  int exit_code = 0;  // 128 + signal where a signal ended it
+  std::string out, err;
+  // The last line of `out` as JSON; discarded (test it) where it is none.
+  nlohmann::json json() const;
+};
+
+// HOME and the XDG folders of the process lie in `home`. Its input is `input`, then the end.
+Finished run(const Folder& home, const Arguments& arguments, const std::string& input = "");
+
+// A process that runs on until it is killed or its input ends.
+class Running {
+ public:
+  Running(const Folder& home, const Arguments& arguments);
+  Running(Running&&) = delete;
+  ~Running();
+  void write(const std::string& text);
+  // Reads standard output until it holds `text` or the process ends; all that came so far.
+  std::string read_until(const std::string& text);
+  // The same until `n` more bytes have come.
+  std::string read_more(std::size_t n);
+  void signal(int number);
+  int wait();  // closes its input first
+
+ private:
+  pid_t pid_ = -1;
+  int in_ = -1, out_ = -1;
+  std::string text_;
+};
+
+}  // namespace satchel::test

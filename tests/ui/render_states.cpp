@@ -1,0 +1,151 @@
+// Renders the main states of the window to PNG files, to be looked at.
+//   render_states FOLDER [light|dark]
+#include <QApplication>
+#include <QDir>
+#include <QFontDatabase>
+#include <cstdio>
+#include <functional>
+
+#include "scenes.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/theme.h"
+
+namespace {
+
+using namespace satchel::ui;
+using namespace Qt::StringLiterals;
+
+void addChats(Scene& scene) {
+  const QDateTime now = QDateTime::fromMSecsSinceEpoch(scene.clock.wall);
+  int age = 1;
+  for (const QString& title :
+       {u"What the harbour office wrote about the new moorings"_s, u"Letter to the archive"_s,
+        u"Recipe for rye bread"_s, u"Packing list"_s, u"Contract, second reading"_s})
+    scene.engine.addChat(title, now.addDays(-age++), {userMessage(title)});
+}
+
+ChatKey addSample(Scene& scene, const QString& preset) {
+  ChatSettings settings;
+  settings.preset = preset;
+  settings.budgetBytes = 210'000'000;
+  return scene.engine.addChat(u"Field notes, week 14"_s,
+                              QDateTime::fromMSecsSinceEpoch(scene.clock.wall),
+                              sampleConversation(), settings);
+}
+
+void showEmpty(Scene& scene) {
+  addChats(scene);
+  scene.openModel();
+}
+
+void showReading(Scene& scene) {
+  addChats(scene);
+  scene.openModel();
+  for (const qint64 done : {0, 512, 1204})
+    scene.engine.script.progress.append({satchel::runtime::Phase::read_prompt, done, 3912});
+  scene.state.attachDocument(u"field-notes-week-14.md"_s, sampleDocument());
+  for (int i = 0; i < 6; ++i) {
+    scene.clock.steady += 900;
+    scene.engine.play();
+  }
+}
+
+void openSample(Scene& scene, const QString& preset) {
+  addChats(scene);
+  const ChatKey chat = addSample(scene, preset);
+  scene.openModel();
+  scene.engine.script.resume.n_chat_tokens = scene.engine.script.resume.n_reused = 4218;
+  scene.engine.script.resume.ms = 212;
+  scene.engine.script.resume.reread_ms_estimate = 58'000;
+  scene.engine.script.cache = sampleCache(preset, 4218, scene.clock.wall);
+  scene.state.openChat(chat);
+  scene.engine.playAll();
+}
+
+void showConversation(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+}
+
+void showStreaming(Scene& scene) {
+  openSample(scene, u"balanced"_s);
+  scene.engine.script.progress.clear();
+  scene.engine.script.pieces = {u"Yes. "_s, u"The archive room's code was changed on "_s,
+                                u"**Tuesday** and is now `4417`. "_s, u"Bring "_s, u"the "_s};
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.play(6);
+}
+
+void showExtreme(Scene& scene) {
+  openSample(scene, u"extreme"_s);
+  scene.state.dismissResume();
+  scene.state.memory()->setPresetIndex(1);
+}
+
+void showError(Scene& scene) {
+  openSample(scene, u"full"_s);
+  scene.state.dismissResume();
+  scene.state.showError(
+      u"CACHE_FULL"_s,
+      u"The memory limit of 210 MB is reached after 8,112 tokens. The message is saved and was not "
+      "read. Begin a new chat with a smaller preset or a higher limit."_s);
+  scene.window->composer()->setText(
+      u"A long message that I had begun to write,\nwhich has more than one line\nand stays."_s);
+}
+
+void showDeleted(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.deleteChat(2);
+}
+
+struct State {
+  const char* name;
+  std::function<void(Scene&)> build;
+  int width = 1280, height = 820;
+  bool chats = true, memory = true;
+};
+
+const State kStates[] = {
+    {"1-empty", showEmpty},
+    {"2-reading", showReading},
+    {"3-conversation", showConversation},
+    {"4-streaming", showStreaming},
+    {"5-resumed", [](Scene& scene) { openSample(scene, u"compact"_s); }},
+    {"6-extreme", showExtreme, 1280, 1000},
+    {"7-error", showError},
+    {"8-deleted", showDeleted, 1100, 640},
+    {"9-narrow", showConversation, 760, 640, false, false},
+    {"10-no-model", [](Scene&) {}, 1100, 700},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: render_states FOLDER [light|dark]\n");
+    return 2;
+  }
+  const bool dark = argc > 2 && QByteArray(argv[2]) == "dark";
+  if (QFontDatabase::families().contains(u"Inter"_s)) QApplication::setFont(QFont(u"Inter"_s, 10));
+  applyAppearance(app, dark ? Appearance::Dark : Appearance::Light);
+  const QDir folder(QString::fromLocal8Bit(argv[1]));
+  if (!folder.mkpath(u"."_s)) return 1;
+  for (const State& state : kStates) {
+    Scene scene;
+    scene.window->setColumns(state.chats, state.memory);
+    scene.show(state.width, state.height);
+    state.build(scene);
+    Scene::settle();
+    const QString file = folder.filePath(
+        QLatin1String(state.name) + (dark ? QStringLiteral("-dark.png") : QStringLiteral(".png")));
+    if (!scene.window->grab().save(file)) {
+      std::fprintf(stderr, "cannot write %s\n", qPrintable(file));
+      return 1;
+    }
+    std::printf("%s\n", qPrintable(file));
+  }
+  return 0;
+}

@@ -1,0 +1,152 @@
+#include "scenes.h"
+
+#include <QApplication>
+
+namespace satchel::ui {
+
+using namespace Qt::StringLiterals;
+
+Scene::Scene() : state(&engine, &clock) {
+  engine.script.model = sampleModel();
+  engine.script.previews = samplePreviews();
+  WindowOptions options;
+  options.sampleDocument = u"sample-notes.txt"_s;
+  options.modelFolder = u"~/.local/share/satchel/models"_s;
+  window = std::make_unique<MainWindow>(&state, options);
+}
+
+Scene::~Scene() = default;
+
+void Scene::show(int width, int height) {
+  window->resize(width, height);
+  window->show();
+  settle();
+}
+
+void Scene::openModel() {
+  state.openModel(u"/models/SmolLM2-135M-Instruct.gguf"_s);
+  engine.playAll();
+  settle();
+}
+
+void Scene::settle() {
+  for (int i = 0; i < 5; ++i) QApplication::processEvents();
+}
+
+ModelInfo sampleModel() {
+  ModelInfo model;
+  model.title = u"SmolLM2-135M-Instruct"_s;
+  model.device = u"cpu"_s;
+  model.weightBytes = 94'000'000;
+  model.layerCount = 30;
+  model.contextTokens = 8192;
+  return model;
+}
+
+Previews samplePreviews() {
+  Previews previews;
+  previews.defaultBytes = 210'000'000;
+  previews.freeBytes = 5'140'000'000;
+  const auto add = [&previews](const QString& preset, std::size_t bytes, std::size_t fit) {
+    Preview preview;
+    preview.preset = preset;
+    preview.estimate.pool_bytes = bytes;
+    preview.estimate.n_tokens_fit = fit;
+    previews.presets.append(preview);
+  };
+  add(u"full"_s, 198'000'000, 8192);
+  add(u"balanced"_s, 41'000'000, 8192);
+  add(u"compact"_s, 26'400'000, 8192);
+  add(u"extreme"_s, 18'900'000, 8192);
+  return previews;
+}
+
+CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs) {
+  CacheState cache;
+  const double keep = preset == u"extreme"_s ? 0.25 : preset == u"compact"_s ? 0.5 : 1;
+  const bool packed = preset != u"full"_s;
+  cache.chatTokens = cache.readTokens = tokens;
+  cache.contextTokens = 8192;
+  kvcache::CacheStats& stats = cache.stats;
+  stats.n_tokens = std::size_t(tokens);
+  stats.fp16_bytes = std::size_t(tokens) * 23040;
+  const auto body = double(tokens - 200) * 23040;
+  stats.body_fp16_bytes = std::size_t(body);
+  stats.body_bytes = std::size_t(packed ? body * keep * 0.19 : body);
+  stats.bytes = stats.body_bytes + 5'990'000;
+  stats.pool_bytes = 210'000'000;
+  stats.pool_used_bytes = stats.bytes;
+  stats.pool_peak_bytes = stats.bytes + 14'000'000;
+  for (int layer = 0; layer < 30; ++layer) {
+    kvcache::LayerStats bar;
+    const double share = packed && keep < 1 ? keep * (1.5 - layer / 29.0) : 1;
+    bar.n_kept_max = std::size_t(double(tokens) * std::min(1.0, share + 0.06));
+    bar.n_kept_min = std::size_t(double(tokens) * std::min(1.0, share));
+    bar.n_pages = 12;
+    if (packed) {
+      bar.k_bits = 3.0;
+      bar.v_bits = 2.8;
+    }
+    stats.layers.push_back(bar);
+  }
+  if (packed) {
+    cache.fidelity.n_tokens = 128;
+    cache.fidelity.agreement = preset == u"extreme"_s ? 0.898 : 0.961;
+    cache.fidelity.kl = preset == u"extreme"_s ? 0.084 : 0.021;
+    cache.fidelity.measured_at = std::size_t(tokens);
+    cache.fidelity.measured_ms = wallMs - 130'000;
+  }
+  return cache;
+}
+
+Message userMessage(const QString& text) {
+  Message message;
+  message.text = text;
+  return message;
+}
+
+Message answerMessage(const QString& text, const QString& footnote) {
+  Message message;
+  message.role = kvcache::Role::assistant;
+  message.text = text;
+  message.footnote = footnote;
+  return message;
+}
+
+QString sampleDocument() {
+  return u"Field notes, week 14\n\nMara Lindqvist moved to Bergen in the spring and works there as "
+         "a boat builder. Her brother Jonas still plays the cello, most evenings, in the room "
+         "above the bakery.\nThe code of the archive room is 4417. It was changed on Tuesday.\n"
+         "The spare key lies in the blue tin on the shelf behind the stove.\n\nVisits\nOdile comes "
+         "on Friday at ten. Bring the map of the harbour, which is in the green folder.\n"_s
+             .repeated(6);
+}
+
+QString sampleMarkdown() {
+  return u"There are three visits this week. In short:\n\n"
+         "| Who | Day | Bring |\n|---|---|---|\n| Odile | Friday, 10:00 | the harbour map |\n"
+         "| Jonas | Saturday | nothing |\n| Mara | Sunday, 15:30 | the `blue tin` |\n\n"
+         "Two things to keep in mind:\n\n"
+         "- The **archive room** has a new code since Tuesday.\n"
+         "- The map is in the *green folder*, not on the shelf.\n\n"
+         "If you want a reminder in the terminal:\n\n"
+         "```python\nfrom datetime import date\n\nvisits = {\"Odile\": date(2026, 4, 10), "
+         "\"Mara\": date(2026, 4, 12)}\nfor name, day in sorted(visits.items()):\n"
+         "    print(f\"{name:8} {day:%A}\")\n```\n\n"
+         "See also [the harbour office](https://harbour.example/visits)."_s;
+}
+
+QList<Message> sampleConversation() {
+  Message document = userMessage(sampleDocument());
+  document.documentTitle = u"field-notes-week-14.md"_s;
+  return {document,
+          answerMessage(u"Noted."_s),
+          userMessage(u"Where is the spare key?"_s),
+          answerMessage(u"The spare key lies in the blue tin on the shelf behind the stove."_s,
+                        u"18 tokens · 41.2 tokens/s"_s),
+          userMessage(u"Which visits are there this week, and what should I bring? Please make a "
+                      "small table."_s),
+          answerMessage(sampleMarkdown(), u"214 tokens · 38.7 tokens/s"_s)};
+}
+
+}  // namespace satchel::ui

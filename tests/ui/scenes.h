@@ -1,0 +1,45 @@
+// Scenes: a window on a scripted engine with a model open, for tests and pictures. Its figures are
+// made up, but plausible for a small model; they are never measurements.
+#pragma once
+
+#include <memory>
+
+#include "kernels/base/clock.h"
+#include "ui/model/app_state.h"
+#include "ui/model/scripted_engine.h"
+#include "ui/widgets/main_window.h"
+
+namespace satchel::ui {
+
+class StillClock final : public Clock {
+ public:
+  std::int64_t wall_ms() const override { return wall; }
+  double steady_ms() const override { return steady; }
+  std::int64_t wall = 1'790'000'000'000;
+  double steady = 0;
+};
+
+struct Scene {
+  Scene();
+  ~Scene();
+  StillClock clock;
+  ScriptedEngine engine;
+  AppState state;
+  std::unique_ptr<MainWindow> window;
+
+  // Shown at this size, all events done.
+  void show(int width = 1280, int height = 820);
+  void openModel();
+  static void settle();
+};
+
+ModelInfo sampleModel();
+Previews samplePreviews();
+CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
+QList<Message> sampleConversation();
+QString sampleDocument();
+QString sampleMarkdown();
+Message userMessage(const QString& text);
+Message answerMessage(const QString& text, const QString& footnote = {});
+
+}  // namespace satchel::ui

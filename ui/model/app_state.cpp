@@ -1,0 +1,243 @@
+#include "ui/model/app_state.h"
+
+#include "ui/model/document_file.h"
+#include "ui/model/format.h"
+
+namespace satchel::ui {
+namespace {
+
+QString footnoteOf(const runtime::GenerateReport& report) {
+  if (report.n_tokens == 0) return {};
+  QString text = AppState::tr("%1 tokens").arg(formatCount(qint64(report.n_tokens)));
+  if (report.ms > 0)
+    text +=
+        AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / report.ms, 0, 'f', 1);
+  return text;
+}
+
+}  // namespace
+
+AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
+    : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
+  Q_ASSERT(engine && clock);
+  connectEngine();
+  connect(&m_memory, &MemoryPanelState::previewWanted, engine, &EngineClient::preview);
+  connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
+}
+
+void AppState::connectEngine() {
+  connect(m_engine, &EngineClient::modelOpened, this, &AppState::onModelOpened);
+  connect(m_engine, &EngineClient::chatsListed, this,
+          [this](const QList<ChatEntry>& chats) { m_chats.load(chats); });
+  connect(m_engine, &EngineClient::chatOpened, this, &AppState::onChatOpened);
+  connect(m_engine, &EngineClient::chatChanged, this, [this](const ChatEntry& chat) {
+    m_chats.put(chat);
+    if (chat.id == m_chat.id) takeChat(chat);
+  });
+  connect(m_engine, &EngineClient::chatEntered, this, [this](const ChatEntry& chat) {
+    m_chats.put(chat);
+    takeChat(chat);
+  });
+  connect(m_engine, &EngineClient::chatDeleted, this, [this](const ChatEntry& chat) {
+    m_chats.remove(chat.id);
+    m_deleted = chat;
+    Q_EMIT deletedChanged();
+    if (chat.id == m_chat.id) newChat();
+  });
+  connect(m_engine, &EngineClient::resumed, this, [this](const runtime::ResumeReport& report) {
+    m_resume = ResumeState::of(report);
+    setPhase(Phase::Ready);
+    Q_EMIT resumeChanged();
+  });
+  connect(m_engine, &EngineClient::messageAdded, this, [this](const Message& message) {
+    m_sentText.clear();
+    m_conversation.append(message);
+  });
+  connect(m_engine, &EngineClient::progressed, this, &AppState::onProgressed);
+  connect(m_engine, &EngineClient::answerStarted, this, [this](const Message& answer) {
+    m_conversation.beginAnswer(answer);
+    setPhase(Phase::Answering);
+  });
+  connect(m_engine, &EngineClient::pieceArrived, this, [this](const QString& piece) {
+    if (m_conversation.isStreaming()) m_conversation.appendPiece(piece);
+  });
+  connect(m_engine, &EngineClient::answerFinished, this, &AppState::onAnswerFinished);
+  connect(m_engine, &EngineClient::documentRead, this, &AppState::onDocumentRead);
+  connect(m_engine, &EngineClient::cacheChanged, &m_memory, &MemoryPanelState::setCache);
+  connect(m_engine, &EngineClient::previewed, &m_memory, &MemoryPanelState::setPreviews);
+  connect(m_engine, &EngineClient::failed, this, &AppState::onFailed);
+}
+
+void AppState::takeChat(const ChatEntry& chat) {
+  m_chat = chat;
+  m_chats.setCurrent(chat.id);
+  Q_EMIT chatChanged();
+}
+
+// Reading or answering ended. Where the user has meanwhile gone on to another chat or model, that
+// is what is being waited for.
+void AppState::finishWork() {
+  if (m_phase == Phase::Reading || m_phase == Phase::Answering) setPhase(Phase::Ready);
+}
+
+bool AppState::isBusy() const {
+  return m_phase != Phase::NoModel && m_phase != Phase::Ready;
+}
+
+bool AppState::canStop() const {
+  return m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Opening;
+}
+
+void AppState::setPhase(Phase phase) {
+  if (m_phase == phase) return;
+  m_phase = phase;
+  if (isBusy()) m_reading.begin(m_clock->steady_ms() / 1000);
+  Q_EMIT phaseChanged();
+}
+
+void AppState::openModel(const QString& path) {
+  if (canStop()) m_engine->stop();
+  setPhase(Phase::Loading);
+  m_engine->openModel(path);
+}
+
+void AppState::newChat() {
+  if (m_phase == Phase::NoModel) return;
+  if (canStop()) m_engine->stop();
+  setPhase(Phase::Opening);
+  m_engine->newChat(m_memory.nextSettings());
+}
+
+void AppState::openChat(ChatKey chat) {
+  if (m_phase == Phase::NoModel || chat == m_chat.id) return;
+  if (canStop()) m_engine->stop();
+  setPhase(Phase::Opening);
+  m_engine->openChat(chat);
+}
+
+void AppState::renameChat(ChatKey chat, const QString& title) {
+  m_engine->renameChat(chat, title);
+}
+
+void AppState::deleteChat(ChatKey chat) {
+  if (chat == m_chat.id && canStop()) m_engine->stop();
+  m_engine->deleteChat(chat);
+}
+
+void AppState::restoreDeleted() {
+  if (m_deleted.id == 0) return;
+  m_engine->restoreChat(m_deleted.id);
+  forgetDeleted();
+}
+
+void AppState::forgetDeleted() {
+  m_deleted = {};
+  Q_EMIT deletedChanged();
+}
+
+void AppState::send(const QString& text) {
+  if (!canSend() || text.trimmed().isEmpty()) return;
+  m_sentText = text;
+  dismissResume();
+  setPhase(Phase::Reading);
+  m_engine->send(text);
+}
+
+void AppState::attachDocument(const QString& title, const QString& text) {
+  if (!canSend()) return;
+  dismissResume();
+  setPhase(Phase::Reading);
+  m_engine->attachDocument(title, text);
+}
+
+void AppState::attachFile(const QString& path) {
+  const Result<DocumentFile> document = DocumentFile::read(path);
+  if (!document.ok()) {
+    showError(QString::fromStdString(document.error().code),
+              QString::fromStdString(document.error().message));
+    return;
+  }
+  if (document->wasRecoded)
+    Q_EMIT noticeShown(
+        tr("\"%1\" is not UTF-8; it was read as Windows-1252.").arg(document->title));
+  attachDocument(document->title, document->text);
+}
+
+void AppState::stop() {
+  if (canStop()) m_engine->stop();
+}
+
+void AppState::dismissResume() {
+  if (m_resume.kind == ResumeState::Hidden) return;
+  m_resume = {};
+  Q_EMIT resumeChanged();
+}
+
+void AppState::showError(const QString& code, const QString& message) {
+  Q_EMIT errorShown(code, message);
+}
+
+void AppState::onModelOpened(const ModelInfo& model) {
+  m_model = model;
+  m_memory.setModel(model);
+  setPhase(Phase::Ready);
+  m_engine->listChats();
+  m_engine->newChat(m_memory.nextSettings());
+}
+
+void AppState::onChatOpened(const OpenedChat& chat) {
+  m_conversation.load(chat.messages);
+  m_memory.setChat(chat);
+  dismissResume();
+  // A saved chat is ready when it has been resumed.
+  setPhase(chat.messages.isEmpty() ? Phase::Ready : Phase::Opening);
+  takeChat(chat.entry);
+}
+
+void AppState::onProgressed(const ReadingProgress& progress) {
+  m_reading.update(progress, m_clock->steady_ms() / 1000);
+  Q_EMIT progressChanged();
+}
+
+void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
+  const bool whole = report.finish == runtime::Finish::end_of_turn ||
+                     report.finish == runtime::Finish::n_tokens_max;
+  const auto state = whole ? kvcache::MessageState::complete : kvcache::MessageState::interrupted;
+  m_conversation.finishAnswer(state, footnoteOf(report));
+  finishWork();
+  if (report.finish == runtime::Finish::context_full)
+    showError(QStringLiteral("CONTEXT_FULL"), QString::fromStdString(report.message));
+  if (report.finish == runtime::Finish::cache_full)
+    showError(QStringLiteral("CACHE_FULL"), QString::fromStdString(report.message));
+}
+
+void AppState::onDocumentRead(const runtime::ReadReport& report) {
+  finishWork();
+  Q_EMIT noticeShown(
+      tr("Read %1 tokens in %2.")
+          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000)));
+}
+
+void AppState::onFailed(const EngineError& error) {
+  m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
+  if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
+  m_sentText.clear();
+  switch (error.request) {
+    case Request::OpenModel:
+      setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);
+      break;
+    case Request::NewChat:
+    case Request::OpenChat:
+      setPhase(Phase::Ready);
+      break;
+    case Request::Send:
+    case Request::AttachDocument:
+      finishWork();
+      break;
+    default:
+      break;  // done beside what the user waits for
+  }
+  if (!error.cancelled) showError(error.code, error.message);
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,98 @@
+// AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
+// the engine's signals into the models and the user's wishes to the engine; the widgets only show
+// it.
+//   states   Starting -> Loading -> Ready <-> Reading -> Answering -> Ready; NoModel when opening
+//            failed
+//   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
+#pragma once
+
+#include <QObject>
+#include <functional>
+#include <memory>
+
+#include "kernels/base/clock.h"
+#include "ui/model/chat_list_model.h"
+#include "ui/model/conversation_model.h"
+#include "ui/model/engine_client.h"
+#include "ui/model/memory_panel_state.h"
+#include "ui/model/reading_clock.h"
+#include "ui/model/resume_state.h"
+
+namespace satchel::ui {
+
+class AppState : public QObject {
+  Q_OBJECT
+
+ public:
+  enum class Phase { NoModel, Loading, Ready, Opening, Reading, Answering };
+
+  // engine, clock: not owned
+  AppState(EngineClient* engine, const Clock* clock, QObject* parent = nullptr);
+
+  ConversationModel* conversation() { return &m_conversation; }
+  ChatListModel* chats() { return &m_chats; }
+  MemoryPanelState* memory() { return &m_memory; }
+
+  Phase phase() const { return m_phase; }
+  bool isBusy() const;
+  bool canSend() const { return m_phase == Phase::Ready; }
+  bool canStop() const;
+  const ModelInfo& model() const { return m_model; }
+  const ChatEntry& chat() const { return m_chat; }
+  const ReadingClock& reading() const { return m_reading; }
+  const ResumeState& resume() const { return m_resume; }
+  // The chat taken out of the list last, while it can be brought back.
+  const ChatEntry& deleted() const { return m_deleted; }
+
+  void openModel(const QString& path);
+  void newChat();
+  void openChat(ChatKey chat);
+  void renameChat(ChatKey chat, const QString& title);
+  void deleteChat(ChatKey chat);
+  void restoreDeleted();
+  void forgetDeleted();
+  void send(const QString& text);
+  void attachDocument(const QString& title, const QString& text);
+  void attachFile(const QString& path);
+  void stop();
+  void dismissResume();
+  void showError(const QString& code, const QString& message);
+
+ Q_SIGNALS:
+  void phaseChanged();
+  void chatChanged();  // another chat is open, or its title changed
+  void progressChanged();
+  void resumeChanged();
+  void deletedChanged();
+  void errorShown(const QString& code, const QString& message);
+  // What the user wrote was not taken: it belongs back into the input box.
+  void textRefused(const QString& text);
+  void noticeShown(const QString& text);
+
+ private:
+  void connectEngine();
+  void setPhase(Phase phase);
+  void takeChat(const ChatEntry& chat);
+  void finishWork();
+  void onModelOpened(const ModelInfo& model);
+  void onChatOpened(const OpenedChat& chat);
+  void onProgressed(const ReadingProgress& progress);
+  void onAnswerFinished(const runtime::GenerateReport& report);
+  void onDocumentRead(const runtime::ReadReport& report);
+  void onFailed(const EngineError& error);
+
+  EngineClient* m_engine;
+  const Clock* m_clock;
+  ConversationModel m_conversation;
+  ChatListModel m_chats;
+  MemoryPanelState m_memory;
+  Phase m_phase = Phase::NoModel;
+  ModelInfo m_model;
+  ChatEntry m_chat;
+  ReadingClock m_reading;
+  ResumeState m_resume;
+  ChatEntry m_deleted;
+  QString m_sentText;  // until its message is in the library
+};
+
+}  // namespace satchel::ui

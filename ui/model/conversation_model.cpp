@@ -1,0 +1,98 @@
+#include "ui/model/conversation_model.h"
+
+namespace satchel::ui {
+
+int ConversationModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : int(m_rows.size());
+}
+
+QVariant ConversationModel::data(const QModelIndex& index, int role) const {
+  if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
+  const Row& row = m_rows[index.row()];
+  switch (role) {
+    case Qt::AccessibleTextRole:
+      return row.message.role == kvcache::Role::user
+                 ? tr("You: %1").arg(row.message.documentTitle.isEmpty()
+                                         ? row.message.text
+                                         : row.message.documentTitle)
+                 : tr("Answer: %1").arg(row.message.text);
+    case TextRole:
+      return row.message.text;
+    case AuthorRole:
+      return int(row.message.role);
+    case StateRole:
+      return int(row.message.state);
+    case DocumentTitleRole:
+      return row.message.documentTitle;
+    case FootnoteRole:
+      return row.message.footnote;
+    case KeyRole:
+      return row.key;
+    case ExpandedRole:
+      return row.expanded;
+    default:
+      return {};
+  }
+}
+
+QHash<int, QByteArray> ConversationModel::roleNames() const {
+  return {{TextRole, "text"},         {AuthorRole, "author"},
+          {StateRole, "state"},       {DocumentTitleRole, "documentTitle"},
+          {FootnoteRole, "footnote"}, {KeyRole, "key"},
+          {ExpandedRole, "expanded"}};
+}
+
+ConversationModel::Row ConversationModel::makeRow(const Message& message) {
+  return {message, ++m_keysGiven, false};
+}
+
+void ConversationModel::load(const QList<Message>& messages) {
+  beginResetModel();
+  m_rows.clear();
+  m_rows.reserve(messages.size());
+  for (const Message& message : messages) m_rows.append(makeRow(message));
+  endResetModel();
+}
+
+void ConversationModel::append(const Message& message) {
+  const int row = rowCount();
+  beginInsertRows({}, row, row);
+  m_rows.append(makeRow(message));
+  endInsertRows();
+}
+
+void ConversationModel::beginAnswer(const Message& answer) {
+  Q_ASSERT(!isStreaming());
+  Message streaming = answer;
+  streaming.role = kvcache::Role::assistant;
+  streaming.state = kvcache::MessageState::streaming;
+  append(streaming);
+}
+
+void ConversationModel::appendPiece(const QString& piece) {
+  Q_ASSERT(isStreaming());
+  m_rows.back().message.text += piece;
+  const QModelIndex last = index(rowCount() - 1);
+  Q_EMIT dataChanged(last, last, {TextRole});
+}
+
+void ConversationModel::finishAnswer(kvcache::MessageState state, const QString& footnote) {
+  if (!isStreaming()) return;
+  m_rows.back().message.state = state;
+  m_rows.back().message.footnote = footnote;
+  const QModelIndex last = index(rowCount() - 1);
+  Q_EMIT dataChanged(last, last, {StateRole, FootnoteRole});
+}
+
+void ConversationModel::setExpanded(int row, bool expanded) {
+  if (row < 0 || row >= rowCount() || m_rows[row].expanded == expanded) return;
+  m_rows[row].expanded = expanded;
+  const QModelIndex changed = index(row);
+  Q_EMIT dataChanged(changed, changed, {ExpandedRole});
+}
+
+bool ConversationModel::isStreaming() const {
+  return !m_rows.isEmpty() && m_rows.back().message.state == kvcache::MessageState::streaming;
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,58 @@
+// ConversationModel: the messages of the open chat, one row each.
+//   states     at most one row streams, and it is the last one
+//   invariant  a piece changes the last row only: one dataChanged, no reset
+#pragma once
+
+#include <QAbstractListModel>
+#include <QList>
+
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+class ConversationModel : public QAbstractListModel {
+  Q_OBJECT
+
+ public:
+  enum Role {
+    TextRole = Qt::UserRole,
+    AuthorRole,         // int of kvcache::Role
+    StateRole,          // int of kvcache::MessageState
+    DocumentTitleRole,  // empty: not a document
+    FootnoteRole,
+    KeyRole,       // qint64, of this row and no other while the model lives
+    ExpandedRole,  // bool: a long message is shown whole
+  };
+
+  using QAbstractListModel::QAbstractListModel;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QHash<int, QByteArray> roleNames() const override;
+
+  void load(const QList<Message>& messages);
+  void append(const Message& message);
+  // needs   no row streams
+  void beginAnswer(const Message& answer);
+  // needs   the last row streams
+  void appendPiece(const QString& piece);
+  // Ends the streaming row; without one, does nothing.
+  void finishAnswer(kvcache::MessageState state, const QString& footnote);
+  void setExpanded(int row, bool expanded);
+
+  bool isStreaming() const;
+  const Message& message(int row) const { return m_rows[row].message; }
+
+ private:
+  struct Row {
+    Message message;
+    qint64 key = 0;
+    bool expanded = false;
+  };
+  Row makeRow(const Message& message);
+
+  QList<Row> m_rows;
+  qint64 m_keysGiven = 0;
+};
+
+}  // namespace satchel::ui

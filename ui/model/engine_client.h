@@ -1,0 +1,63 @@
+// EngineClient: the engine as the window sees it. Every request returns at once; what comes of it
+// is a signal.
+//   order    requests are done one after the other, in the order they were made; stop() overtakes
+//   errors   failed(): the request changed nothing that is not shown by another signal before it
+//   threads  methods and signals belong to the thread the client lives in
+//   made as  ScriptedEngine (tests), InProcessEngine (a worker thread)
+#pragma once
+
+#include <QObject>
+#include <QString>
+
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+class EngineClient : public QObject {
+  Q_OBJECT
+
+ public:
+  using QObject::QObject;
+
+  // Ends the chat that is open, loads the model.
+  virtual void openModel(const QString& path) = 0;
+  virtual void listChats() = 0;
+  // The chat enters the library with its first message.
+  virtual void newChat(const ChatSettings& settings) = 0;
+  virtual void openChat(ChatKey chat) = 0;
+  virtual void renameChat(ChatKey chat, const QString& title) = 0;
+  // Takes the chat out of the list; restoreChat() brings it back.
+  virtual void deleteChat(ChatKey chat) = 0;
+  virtual void restoreChat(ChatKey chat) = 0;
+  // To the open chat: commits the message, reads what is unread, answers.
+  virtual void send(const QString& text) = 0;
+  // Commits the document with its answer "Noted." and reads it.
+  virtual void attachDocument(const QString& title, const QString& text) = 0;
+  // Ends reading or answering; what was made is kept.
+  virtual void stop() = 0;
+  virtual void preview(quint64 budgetBytes) = 0;
+
+ Q_SIGNALS:
+  void modelOpened(const satchel::ui::ModelInfo& model);
+  void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
+  // With messages: resumed() or failed() follows.
+  void chatOpened(const satchel::ui::OpenedChat& chat);
+  // The open chat had its first message and is in the library now.
+  void chatEntered(const satchel::ui::ChatEntry& chat);
+  // Title or time changed, or the chat is back.
+  void chatChanged(const satchel::ui::ChatEntry& chat);
+  void chatDeleted(const satchel::ui::ChatEntry& chat);
+  void resumed(const satchel::runtime::ResumeReport& report);
+  void messageAdded(const satchel::ui::Message& message);
+  void progressed(const satchel::ui::ReadingProgress& progress);
+  void answerStarted(const satchel::ui::Message& answer);
+  void pieceArrived(const QString& piece);
+  void answerFinished(const satchel::runtime::GenerateReport& report);
+  void documentRead(const satchel::runtime::ReadReport& report);
+  void cacheChanged(const satchel::ui::CacheState& state);
+  void previewed(const satchel::ui::Previews& previews);
+  void saved(const satchel::kvcache::SaveReport& report);
+  void failed(const satchel::ui::EngineError& error);
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,112 @@
+// What travels between the window and the engine: plain values, copied across threads. Figures are
+// the runtime's own structs, so that a number keeps its name from where it was measured to where it
+// is drawn.
+#pragma once
+
+#include <QDateTime>
+#include <QList>
+#include <QString>
+
+#include "kvcache/cache.h"
+#include "kvcache/snapshot/journal.h"
+#include "runtime/fidelity/fidelity.h"
+#include "runtime/governor/estimator.h"
+#include "runtime/progress.h"
+#include "runtime/session/session.h"
+
+namespace satchel::ui {
+
+// A model file the user can pick.
+struct ModelChoice {
+  QString path, title;
+  quint64 bytes = 0;
+  bool isBundled = false;
+};
+
+// A chat's id in the library; 0: a chat that has no message yet and is not in the library.
+using ChatKey = qint64;
+
+struct ModelInfo {
+  QString path, title;
+  QString device;  // the backend, for people
+  quint64 weightBytes = 0;
+  int layerCount = 0;
+  int contextTokens = 0;
+};
+
+// What is fixed when a chat begins.
+struct ChatSettings {
+  QString preset = QStringLiteral("full");  // as runtime::resolve_recipe takes it
+  quint64 budgetBytes = 0;                  // 0: the default budget
+};
+
+struct ChatEntry {
+  ChatKey id = 0;
+  QString title;
+  QDateTime changed;
+};
+
+struct Message {
+  qint64 id = 0;
+  kvcache::Role role = kvcache::Role::user;
+  kvcache::MessageState state = kvcache::MessageState::complete;
+  QString text;
+  QString documentTitle;  // empty: not a document
+  QString footnote;       // measured, for people: "142 tokens · 31 tokens/s"
+};
+
+struct OpenedChat {
+  ChatEntry entry;
+  ChatSettings settings;
+  QString recipe;  // its name
+  double keep = 1;
+  QList<Message> messages;
+};
+
+struct CacheState {
+  kvcache::CacheStats stats;
+  runtime::Fidelity fidelity;
+  qint64 readTokens = 0;  // seen by the cache
+  qint64 chatTokens = 0;
+  qint64 contextTokens = 0;
+};
+
+struct Preview {
+  QString preset;
+  runtime::Estimate estimate;  // of the model's whole context
+};
+// The presets under one budget, from most accurate to smallest.
+struct Previews {
+  quint64 budgetBytes = 0;  // as asked; 0 was replaced by the default
+  quint64 defaultBytes = 0;
+  quint64 freeBytes = 0;  // of the machine, now
+  QList<Preview> presets;
+};
+
+struct ReadingProgress {
+  runtime::Phase phase = runtime::Phase::read_prompt;
+  qint64 done = 0, total = 0;  // read_prompt, restore: tokens; load_model: bytes
+};
+
+enum class Request {
+  OpenModel,
+  ListChats,
+  NewChat,
+  OpenChat,
+  RenameChat,
+  DeleteChat,
+  RestoreChat,
+  Send,
+  AttachDocument,
+  Preview,
+  Save,
+};
+
+struct EngineError {
+  Request request = Request::OpenModel;
+  QString code;     // stable: "MODEL_TRUNCATED"
+  QString message;  // for people: what happened, what was kept, what to do
+  bool cancelled = false;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,65 @@
+#include "ui/model/format.h"
+
+#include <QLocale>
+#include <array>
+#include <cmath>
+
+namespace satchel::ui {
+namespace {
+
+const QLocale& english() {
+  static const QLocale locale(QLocale::English, QLocale::UnitedStates);
+  return locale;
+}
+
+// Three digits where they say something: 1.24, 31.0, 310.
+QString threeDigits(double value) {
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return english().toString(value, 'f', decimals);
+}
+
+}  // namespace
+
+QString formatBytes(quint64 bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
+  auto value = double(bytes);
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  const QString number = unit == 0 ? QString::number(bytes) : threeDigits(value);
+  return QStringLiteral("%1 %2").arg(number, QLatin1String(kUnits[unit]));
+}
+
+QString formatCount(qint64 count) {
+  return english().toString(count);
+}
+
+QString formatSeconds(double seconds) {
+  if (seconds < 0.0095) return QStringLiteral("%1 ms").arg(seconds * 1000, 0, 'f', 1);
+  if (seconds < 9.95) return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds < 0.995 ? 2 : 1);
+  const auto whole = qint64(std::llround(seconds));
+  if (whole < 60) return QStringLiteral("%1 s").arg(whole);
+  if (whole < 3600) return QStringLiteral("%1 min %2 s").arg(whole / 60).arg(whole % 60);
+  return QStringLiteral("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
+}
+
+QString formatPercent(double share) {
+  const double percent = share * 100;
+  // Never round up to a perfection that was not measured.
+  if (share < 1 && percent > 99.9) return QStringLiteral("99.9 %");
+  const bool whole = std::abs(percent - std::round(percent)) < 0.05;
+  return QStringLiteral("%1 %").arg(percent, 0, 'f', whole ? 0 : 1);
+}
+
+QString formatAge(qint64 milliseconds) {
+  const qint64 minutes = milliseconds / 60'000;
+  if (minutes < 1) return QStringLiteral("just now");
+  if (minutes < 60) return QStringLiteral("%1 min ago").arg(minutes);
+  if (minutes < 60 * 24) return QStringLiteral("%1 h ago").arg(minutes / 60);
+  const qint64 days = minutes / (60 * 24);
+  return days == 1 ? QStringLiteral("1 day ago") : QStringLiteral("%1 days ago").arg(days);
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,15 @@
+// How figures read everywhere in the window: bytes in powers of 1,000, counts with thin groups,
+// durations in the unit that keeps two to three digits.
+#pragma once
+
+#include <QString>
+
+namespace satchel::ui {
+
+QString formatBytes(quint64 bytes);      // "1.24 GB", "310 MB", "4.4 MB"
+QString formatCount(qint64 count);       // "31,904"
+QString formatSeconds(double seconds);   // "0.21 s", "58 s", "3 min 20 s"
+QString formatPercent(double share);     // 0.973 -> "97.3 %", 1 -> "100 %"
+QString formatAge(qint64 milliseconds);  // "just now", "5 min ago", "2 h ago", "3 days ago"
+
+}  // namespace satchel::ui

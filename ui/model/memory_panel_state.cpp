@@ -1,0 +1,280 @@
+#include "ui/model/memory_panel_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/governor/presets.h"
+#include "ui/model/format.h"
+
+namespace satchel::ui {
+namespace {
+
+QString textOf(std::string_view text) {
+  return QString::fromUtf8(text.data(), qsizetype(text.size()));
+}
+
+// Two significant digits: 312,345,678 -> 310,000,000.
+quint64 rounded(double bytes) {
+  const double step = std::pow(10, std::floor(std::log10(std::max(bytes, 10.0))) - 1);
+  return quint64(std::llround(bytes / step) * qint64(std::llround(step)));
+}
+
+QString explain(const runtime::Preset& preset) {
+  if (preset.recipe == "full")
+    return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
+  if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 2 bits.");
+  return MemoryPanelState::tr("Keeps the %1 that got most attention, in 2 bits.")
+      .arg(formatPercent(preset.keep));
+}
+
+}  // namespace
+
+MemoryPanelState::MemoryPanelState(const Clock* clock, QObject* parent)
+    : QObject(parent), m_clock(clock) {
+  Q_ASSERT(clock);
+}
+
+ChatSettings MemoryPanelState::nextSettings() const {
+  ChatSettings settings = m_next;
+  const auto presets = runtime::presets();
+  if (m_presetIndex < int(presets.size()))
+    settings.preset = textOf(presets[std::size_t(m_presetIndex)].name);
+  return settings;
+}
+
+int MemoryPanelState::presetCount() const {
+  return int(runtime::presets().size());
+}
+
+PresetLine MemoryPanelState::presetLine(int index) const {
+  const auto presets = runtime::presets();
+  if (index < 0 || index >= int(presets.size())) return {};
+  const runtime::Preset& preset = presets[std::size_t(index)];
+  PresetLine line;
+  line.preset = textOf(preset.name);
+  line.title = textOf(preset.title);
+  line.explanation = explain(preset);
+  line.fidelity = fidelityOfPreset(line.preset);
+  for (const Preview& preview : m_previews.presets) {
+    if (preview.preset != line.preset) continue;
+    const auto fits = qint64(preview.estimate.n_tokens_fit);
+    line.fitsContext = m_model.contextTokens > 0 && fits >= m_model.contextTokens;
+    line.tokens = line.fitsContext ? tr("fits the whole context, %1 tokens").arg(formatCount(fits))
+                                   : tr("fits %1 tokens").arg(formatCount(fits));
+    line.bytes = formatBytes(preview.estimate.pool_bytes);
+  }
+  return line;
+}
+
+QString MemoryPanelState::fidelityOfPreset(const QString& preset) const {
+  const auto presets = runtime::presets();
+  for (const runtime::Preset& known : presets)
+    if (textOf(known.name) == preset && known.recipe == "full") return tr("exact");
+  const auto found = m_measured.constFind(preset);
+  if (found == m_measured.constEnd()) return tr("not measured yet");
+  return tr("%1 agreement, %2").arg(formatPercent(found->agreement), ageOf(*found));
+}
+
+QString MemoryPanelState::ageOf(const runtime::Fidelity& fidelity) const {
+  return tr("measured at token %1, %2")
+      .arg(formatCount(qint64(fidelity.measured_at)),
+           formatAge(m_clock->wall_ms() - fidelity.measured_ms));
+}
+
+quint64 MemoryPanelState::budgetMin() const {
+  // What the smallest preset needs for its whole context, or a sixteenth of the default: below
+  // that a chat of this model hardly begins.
+  quint64 least = m_previews.defaultBytes / 16;
+  for (const Preview& preview : m_previews.presets)
+    least = std::min(least, quint64(preview.estimate.pool_bytes));
+  return std::max<quint64>(rounded(double(least)), 1'000'000);
+}
+
+quint64 MemoryPanelState::budgetMax() const {
+  const quint64 free = m_previews.freeBytes;
+  const quint64 most = std::max<quint64>(free, m_previews.defaultBytes);
+  return std::max(most, budgetMin() + 1);
+}
+
+double MemoryPanelState::budgetPosition() const {
+  const double low = std::log(double(budgetMin())), high = std::log(double(budgetMax()));
+  const double here = std::log(double(std::max<quint64>(budgetBytes(), 1)));
+  return std::clamp((here - low) / (high - low), 0.0, 1.0);
+}
+
+quint64 MemoryPanelState::budgetAt(double position) const {
+  const double low = std::log(double(budgetMin())), high = std::log(double(budgetMax()));
+  const quint64 bytes = rounded(std::exp(low + std::clamp(position, 0.0, 1.0) * (high - low)));
+  return std::clamp(bytes, budgetMin(), budgetMax());
+}
+
+QString MemoryPanelState::budgetText() const {
+  return hasPreviews() ? formatBytes(budgetBytes()) : QStringLiteral("–");
+}
+
+QString MemoryPanelState::machineText() const {
+  return hasPreviews() ? tr("%1 free on this machine").arg(formatBytes(m_previews.freeBytes))
+                       : QString();
+}
+
+QString MemoryPanelState::previewText() const {
+  if (!hasPreviews()) return tr("Open a model to see what fits.");
+  const PresetLine line = presetLine(m_presetIndex);
+  QString text = line.explanation;
+  for (const Preview& preview : m_previews.presets) {
+    if (preview.preset != line.preset) continue;
+    const runtime::Estimate& estimate = preview.estimate;
+    text += u' ' + tr("At most %1 of memory, estimated; %2.")
+                       .arg(formatBytes(std::min<quint64>(estimate.pool_bytes, budgetBytes())),
+                            line.tokens);
+  }
+  return text;
+}
+
+bool MemoryPanelState::differsFromChat() const {
+  if (!m_hasChat) return false;
+  const ChatSettings next = nextSettings();
+  return next.preset != m_chat.settings.preset || next.budgetBytes != m_chat.settings.budgetBytes;
+}
+
+void MemoryPanelState::setBudgetBytes(quint64 bytes) {
+  if (bytes == m_next.budgetBytes) return;
+  m_next.budgetBytes = bytes;
+  Q_EMIT previewWanted(bytes);
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setPresetIndex(int index) {
+  index = std::clamp(index, 0, presetCount() - 1);
+  if (index == m_presetIndex) return;
+  m_presetIndex = index;
+  Q_EMIT changed();
+}
+
+QString MemoryPanelState::recipeText() const {
+  if (!m_hasChat) return {};
+  QString title = m_chat.settings.preset;
+  for (int i = 0; i < presetCount(); ++i)
+    if (presetLine(i).preset == title) title = presetLine(i).title;
+  if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
+  return m_chat.keep < 1
+             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
+             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+}
+
+QString MemoryPanelState::bytesText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.fp16_bytes == 0) return tr("nothing read yet");
+  return tr("%1 for %2 tokens; in fp16 they take %3")
+      .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
+           formatBytes(stats.fp16_bytes));
+}
+
+QString MemoryPanelState::bodyText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.body_fp16_bytes == 0) return {};
+  const double saved = 1 - double(stats.body_bytes) / double(stats.body_fp16_bytes);
+  return tr("Older tokens: %1 instead of %2, %3 saved")
+      .arg(formatBytes(stats.body_bytes), formatBytes(stats.body_fp16_bytes),
+           formatPercent(std::max(0.0, saved)));
+}
+
+QString MemoryPanelState::poolText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.pool_bytes == 0) return {};
+  return tr("%1 of %2 in use, at most %3 so far")
+      .arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes),
+           formatBytes(stats.pool_peak_bytes));
+}
+
+QString MemoryPanelState::fidelityText() const {
+  const runtime::Fidelity& fidelity = m_cache.fidelity;
+  if (fidelity.n_tokens > 0)
+    return tr("%1 same next token · KL %2 nats")
+        .arg(formatPercent(fidelity.agreement),
+             QString::number(fidelity.kl, 'f', fidelity.kl < 0.1 ? 3 : 2));
+  if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
+    return tr("exact: nothing was compressed");
+  return tr("nothing compressed yet");
+}
+
+QString MemoryPanelState::fidelityAge() const {
+  return m_cache.fidelity.n_tokens > 0 ? ageOf(m_cache.fidelity) : QString();
+}
+
+QString MemoryPanelState::contextText() const {
+  const qint64 context = m_cache.contextTokens > 0 ? m_cache.contextTokens : m_model.contextTokens;
+  if (context == 0) return {};
+  return tr("%1 of %2 tokens").arg(formatCount(m_cache.chatTokens), formatCount(context));
+}
+
+double MemoryPanelState::contextShare() const {
+  return m_cache.contextTokens > 0
+             ? std::clamp(double(m_cache.chatTokens) / double(m_cache.contextTokens), 0.0, 1.0)
+             : 0;
+}
+
+double MemoryPanelState::budgetShare() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  return stats.pool_bytes > 0
+             ? std::clamp(double(stats.pool_used_bytes) / double(stats.pool_bytes), 0.0, 1.0)
+             : 0;
+}
+
+QList<LayerBar> MemoryPanelState::layerBars() const {
+  QList<LayerBar> bars;
+  const auto all = double(std::max<std::size_t>(m_cache.stats.n_tokens, 1));
+  for (const kvcache::LayerStats& layer : m_cache.stats.layers) {
+    LayerBar bar;
+    bar.keptShareMin = double(layer.n_kept_min) / all;
+    bar.keptShare = (double(layer.n_kept_min) + double(layer.n_kept_max)) / 2 / all;
+    const bool hasBody = layer.n_pages > 0;
+    bar.bits = hasBody ? (layer.k_bits + layer.v_bits) / 2 : 16;
+    const QString kept = layer.n_kept_min == layer.n_kept_max
+                             ? formatCount(qint64(layer.n_kept_min))
+                             : QStringLiteral("%1–%2").arg(formatCount(qint64(layer.n_kept_min)),
+                                                           formatCount(qint64(layer.n_kept_max)));
+    bar.text = tr("Layer %1: %2 tokens kept").arg(bars.size()).arg(kept);
+    if (hasBody)
+      bar.text +=
+          tr(", older ones at K %1 and V %2 bits")
+              .arg(QString::number(layer.k_bits, 'f', 1), QString::number(layer.v_bits, 'f', 1));
+    bars.append(bar);
+  }
+  return bars;
+}
+
+void MemoryPanelState::setModel(const ModelInfo& model) {
+  m_model = model;
+  m_next.budgetBytes = 0;
+  m_previews = {};
+  m_measured.clear();
+  m_hasChat = false;
+  m_cache = {};
+  Q_EMIT previewWanted(0);
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setPreviews(const Previews& previews) {
+  // An answer to an older question: the slider has moved on.
+  if (m_next.budgetBytes != 0 && previews.budgetBytes != m_next.budgetBytes) return;
+  m_previews = previews;
+  m_next.budgetBytes = previews.budgetBytes;
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setChat(const OpenedChat& chat) {
+  m_hasChat = true;
+  m_chat = chat;
+  m_chat.messages.clear();
+  m_cache = {};
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setCache(const CacheState& cache) {
+  m_cache = cache;
+  if (cache.fidelity.n_tokens > 0) m_measured.insert(m_chat.settings.preset, cache.fidelity);
+  Q_EMIT changed();
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,104 @@
+// MemoryPanelState: everything the memory panel shows, as numbers and sentences; the widgets only
+// place them.
+//   invariant  a fidelity figure is shown with where it comes from: measured (token, age) or exact
+//              by construction; where nothing was measured, no figure is shown
+//   source     every predicted byte and token: runtime::estimate, asked through EngineClient
+#pragma once
+
+#include <QHash>
+#include <QList>
+#include <QObject>
+#include <QString>
+
+#include "kernels/base/clock.h"
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+// One stop of the accuracy <-> memory slider.
+struct PresetLine {
+  QString preset, title;
+  QString explanation;  // what it does to the memory, in a sentence
+  QString tokens;       // "fits 31,904 tokens"
+  QString bytes;        // of the model's whole context
+  QString fidelity;     // with its tag
+  bool fitsContext = false;
+};
+
+struct LayerBar {
+  double keptShare = 0;     // of the chat's tokens, mean of least and most lane, 0 … 1
+  double keptShareMin = 0;  // of the lane that keeps least
+  double bits = 16;         // per value in the body, mean of K and V
+  QString text;             // "Layer 3: 1,204 … 1,310 tokens kept, K 2.5 and V 2.4 bits"
+};
+
+class MemoryPanelState : public QObject {
+  Q_OBJECT
+
+ public:
+  // clock: not owned; gives ages
+  explicit MemoryPanelState(const Clock* clock, QObject* parent = nullptr);
+
+  // --- what the next new chat gets
+  quint64 budgetBytes() const { return m_next.budgetBytes; }
+  int presetIndex() const { return m_presetIndex; }
+  ChatSettings nextSettings() const;
+  bool hasPreviews() const { return !m_previews.presets.isEmpty(); }
+  int presetCount() const;
+  PresetLine presetLine(int index) const;
+  // The slider's ends: from what a short chat needs to what the machine has free.
+  quint64 budgetMin() const;
+  quint64 budgetMax() const;
+  // Slider positions 0 … 1 on a logarithmic scale; values are rounded to two digits.
+  double budgetPosition() const;
+  quint64 budgetAt(double position) const;
+  QString budgetText() const;   // "310 MB"
+  QString machineText() const;  // "of 5.1 GB free on this machine"
+  // What the next chat would be, in one or two sentences.
+  QString previewText() const;
+  // Whether the sliders differ from what the open chat has.
+  bool differsFromChat() const;
+
+  void setBudgetBytes(quint64 bytes);
+  void setPresetIndex(int index);
+
+  // --- the open chat
+  bool hasChat() const { return m_hasChat; }
+  QString recipeText() const;    // "Compact · recipe minikv, 50 % kept"
+  QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
+  QString bodyText() const;      // the body alone
+  QString poolText() const;      // "12 of 310 MB in use, at most 30 MB so far"
+  QString fidelityText() const;  // "98.4 % the same next token · KL 0.012 nats"
+  QString fidelityAge() const;   // "measured at token 3,904, 2 min ago"
+  QString contextText() const;   // "3,904 of 8,192 tokens"
+  double contextShare() const;   // 0 … 1
+  double budgetShare() const;    // of the pool in use, 0 … 1
+  QList<LayerBar> layerBars() const;
+
+ public:
+  void setModel(const ModelInfo& model);
+  void setPreviews(const Previews& previews);
+  void setChat(const OpenedChat& chat);
+  void setCache(const CacheState& cache);
+
+ Q_SIGNALS:
+  void changed();
+  // The budget moved: previews for it are wanted.
+  void previewWanted(quint64 budgetBytes);
+
+ private:
+  QString fidelityOfPreset(const QString& preset) const;
+  QString ageOf(const runtime::Fidelity& fidelity) const;
+
+  const Clock* m_clock;
+  ModelInfo m_model;
+  ChatSettings m_next;
+  int m_presetIndex = 0;
+  Previews m_previews;
+  bool m_hasChat = false;
+  OpenedChat m_chat;  // without its messages
+  CacheState m_cache;
+  QHash<QString, runtime::Fidelity> m_measured;  // newest of each preset, with this model
+};
+
+}  // namespace satchel::ui

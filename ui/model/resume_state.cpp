@@ -1,0 +1,41 @@
+#include "ui/model/resume_state.h"
+
+#include <QCoreApplication>
+
+#include "ui/model/format.h"
+
+namespace satchel::ui {
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("ResumeState", text);
+}
+
+QString reusedText(const runtime::ResumeReport& report) {
+  QString text = tr("Resumed %1 tokens in %2.")
+                     .arg(formatCount(qint64(report.n_reused)), formatSeconds(report.ms / 1000));
+  if (report.reread_ms_estimate > 0)
+    text += tr(" Reading them again would take about %1.")
+                .arg(formatSeconds(report.reread_ms_estimate / 1000));
+  return text;
+}
+
+}  // namespace
+
+ResumeState ResumeState::of(const runtime::ResumeReport& report) {
+  const auto withReason = [&report](const QString& text) {
+    return report.message.empty() ? text : text + u' ' + QString::fromStdString(report.message);
+  };
+  if (report.n_reused == 0 && report.n_reread == 0) return {};
+  if (report.n_reread == 0) return {Reused, reusedText(report)};
+  const QString reread = formatCount(qint64(report.n_reread));
+  if (report.n_reused == 0)
+    return {
+        Reread,
+        withReason(tr("Read %1 tokens again in %2.").arg(reread, formatSeconds(report.ms / 1000)))};
+  return {PartlyReread, withReason(tr("Reused %1 tokens, read %2 again, in %3.")
+                                       .arg(formatCount(qint64(report.n_reused)), reread,
+                                            formatSeconds(report.ms / 1000)))};
+}
+
+}  // namespace satchel::ui

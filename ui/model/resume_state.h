@@ -1,0 +1,19 @@
+// ResumeState: what the chip above a reopened chat says. Every figure in it was measured, but for
+// the time a reading would have taken, which says "about".
+#pragma once
+
+#include <QString>
+
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+struct ResumeState {
+  enum Kind { Hidden, Reused, PartlyReread, Reread };
+  Kind kind = Hidden;
+  QString text;
+
+  static ResumeState of(const runtime::ResumeReport& report);
+};
+
+}  // namespace satchel::ui

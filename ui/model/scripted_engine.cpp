@@ -1,0 +1,186 @@
+#include "ui/model/scripted_engine.h"
+
+#include <algorithm>
+
+namespace satchel::ui {
+namespace {
+
+// Chats made while playing are newer than any that was added, each newer than the one before.
+QDateTime timeOf(ChatKey chat) {
+  return QDateTime(QDate(2100, 1, 1), QTime(0, 0), Qt::UTC).addSecs(chat);
+}
+
+}  // namespace
+
+bool ScriptedEngine::failsFor(Request request) {
+  const auto found =
+      std::find_if(script.errors.begin(), script.errors.end(),
+                   [request](const EngineError& error) { return error.request == request; });
+  if (found == script.errors.end()) return false;
+  const EngineError error = *found;
+  script.errors.erase(found);
+  then([this, error] { Q_EMIT failed(error); });
+  return true;
+}
+
+void ScriptedEngine::openModel(const QString& path) {
+  m_steps.clear();
+  m_open = {};
+  if (failsFor(Request::OpenModel)) return;
+  script.model.path = path;
+  then([this] { Q_EMIT modelOpened(script.model); });
+}
+
+void ScriptedEngine::listChats() {
+  QList<ChatEntry> chats;
+  for (const auto& [key, chat] : m_library) chats.append(chat.entry);
+  Q_EMIT chatsListed(chats);
+}
+
+void ScriptedEngine::newChat(const ChatSettings& settings) {
+  m_open = {};
+  m_open.settings = settings;
+  m_open.recipe =
+      settings.preset == QStringLiteral("full") ? settings.preset : QStringLiteral("minikv");
+  Q_EMIT chatOpened(m_open);
+}
+
+void ScriptedEngine::openChat(ChatKey chat) {
+  if (failsFor(Request::OpenChat)) return;
+  m_open = m_library.at(chat);
+  Q_EMIT chatOpened(m_open);
+  playProgress();
+  then([this] { Q_EMIT resumed(script.resume); });
+  then([this] { Q_EMIT cacheChanged(script.cache); });
+}
+
+void ScriptedEngine::renameChat(ChatKey chat, const QString& title) {
+  OpenedChat& entry = m_library.at(chat);
+  entry.entry.title = title;
+  Q_EMIT chatChanged(entry.entry);
+}
+
+void ScriptedEngine::deleteChat(ChatKey chat) {
+  const auto found = m_library.find(chat);
+  if (found == m_library.end()) return;
+  const ChatEntry entry = found->second.entry;
+  m_deleted.insert(m_library.extract(found));
+  Q_EMIT chatDeleted(entry);
+}
+
+void ScriptedEngine::restoreChat(ChatKey chat) {
+  const auto found = m_deleted.find(chat);
+  if (found == m_deleted.end()) return;
+  const ChatEntry entry = found->second.entry;
+  m_library.insert(m_deleted.extract(found));
+  Q_EMIT chatChanged(entry);
+}
+
+void ScriptedEngine::send(const QString& text) {
+  if (failsFor(Request::Send)) return;
+  enterLibrary(text.section(u'\n', 0, 0).left(60));
+  Message message;
+  message.text = text;
+  then([this, message] { Q_EMIT messageAdded(message); });
+  playProgress();
+  then([this] {
+    m_isAnswering = true;
+    m_answer.clear();
+    m_pieceCount = 0;
+    Q_EMIT answerStarted(Message{});
+  });
+  for (const QString& piece : script.pieces)
+    then([this, piece] {
+      m_answer += piece;
+      ++m_pieceCount;
+      Q_EMIT pieceArrived(piece);
+    });
+  then([this] { finishAnswer(script.answer.finish); });
+  then([this] { Q_EMIT cacheChanged(script.cache); });
+}
+
+void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
+  if (failsFor(Request::AttachDocument)) return;
+  enterLibrary(title);
+  Message document;
+  document.documentTitle = title;
+  document.text = text;
+  Message noted;
+  noted.role = kvcache::Role::assistant;
+  noted.text = QStringLiteral("Noted.");
+  then([this, document] { Q_EMIT messageAdded(document); });
+  then([this, noted] { Q_EMIT messageAdded(noted); });
+  playProgress();
+  then([this] { Q_EMIT documentRead(script.document); });
+  then([this] { Q_EMIT cacheChanged(script.cache); });
+}
+
+void ScriptedEngine::stop() {
+  ++m_stopsAsked;
+  m_steps.clear();
+  if (m_isAnswering) {
+    then([this] { finishAnswer(runtime::Finish::stopped); });
+  } else {
+    EngineError error;
+    error.request = Request::Send;
+    error.code = QStringLiteral("STOPPED");
+    error.cancelled = true;
+    then([this, error] { Q_EMIT failed(error); });
+  }
+}
+
+void ScriptedEngine::preview(quint64 budgetBytes) {
+  Previews previews = script.previews;
+  previews.budgetBytes = budgetBytes != 0 ? budgetBytes : previews.defaultBytes;
+  Q_EMIT previewed(previews);
+}
+
+bool ScriptedEngine::play(int steps) {
+  for (int i = 0; i < steps; ++i) {
+    if (m_steps.empty()) return false;
+    const auto step = std::move(m_steps.front());
+    m_steps.pop_front();
+    step();
+  }
+  return true;
+}
+
+void ScriptedEngine::playAll() {
+  while (play()) {
+  }
+}
+
+ChatKey ScriptedEngine::addChat(const QString& title, const QDateTime& changed,
+                                const QList<Message>& messages, const ChatSettings& settings) {
+  OpenedChat chat;
+  chat.entry = {++m_lastKey, title, changed};
+  chat.settings = settings;
+  chat.recipe =
+      settings.preset == QStringLiteral("full") ? settings.preset : QStringLiteral("minikv");
+  chat.messages = messages;
+  m_library.emplace(m_lastKey, chat);
+  return m_lastKey;
+}
+
+void ScriptedEngine::enterLibrary(const QString& title) {
+  if (m_open.entry.id != 0) return;
+  m_open.entry = {++m_lastKey, title, timeOf(m_lastKey)};
+  m_library.emplace(m_open.entry.id, m_open);
+  then([this, entry = m_open.entry] { Q_EMIT chatEntered(entry); });
+}
+
+void ScriptedEngine::playProgress() {
+  for (const ReadingProgress& progress : script.progress)
+    then([this, progress] { Q_EMIT progressed(progress); });
+}
+
+void ScriptedEngine::finishAnswer(runtime::Finish finish) {
+  m_isAnswering = false;
+  runtime::GenerateReport report = script.answer;
+  report.finish = finish;
+  report.text = m_answer.toStdString();
+  report.n_tokens = std::size_t(m_pieceCount);
+  Q_EMIT answerFinished(report);
+}
+
+}  // namespace satchel::ui

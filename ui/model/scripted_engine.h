@@ -1,0 +1,77 @@
+// ScriptedEngine: an EngineClient for tests and pictures that makes nothing up: what it says was
+// put into its script. Keeps chats in memory.
+//   use      set the script, make requests, then play(): each step emits one signal. A request that
+//            needs no script (newChat, renameChat …) answers at once.
+#pragma once
+
+#include <QList>
+#include <QStringList>
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "ui/model/engine_client.h"
+
+namespace satchel::ui {
+
+class ScriptedEngine final : public EngineClient {
+  Q_OBJECT
+
+ public:
+  struct Script {
+    ModelInfo model;
+    Previews previews;  // answered with the budget that was asked
+    QStringList pieces = {QStringLiteral("Noted.")};
+    runtime::GenerateReport answer;  // text and n_tokens are filled in
+    runtime::ReadReport document;
+    QList<ReadingProgress> progress;  // before an answer, a document or a resume
+    runtime::ResumeReport resume;
+    CacheState cache;           // after each answer, document and resume
+    QList<EngineError> errors;  // the next requests of that kind fail, once each
+  };
+
+  using EngineClient::EngineClient;
+
+  Script script;
+
+  void openModel(const QString& path) override;
+  void listChats() override;
+  void newChat(const ChatSettings& settings) override;
+  void openChat(ChatKey chat) override;
+  void renameChat(ChatKey chat, const QString& title) override;
+  void deleteChat(ChatKey chat) override;
+  void restoreChat(ChatKey chat) override;
+  void send(const QString& text) override;
+  void attachDocument(const QString& title, const QString& text) override;
+  void stop() override;
+  void preview(quint64 budgetBytes) override;
+
+  // Emits the next signals of what was asked; false: there are none.
+  bool play(int steps = 1);
+  void playAll();
+  // A chat that is already in the library.
+  ChatKey addChat(const QString& title, const QDateTime& changed, const QList<Message>& messages,
+                  const ChatSettings& settings = {});
+
+  const ChatSettings& settings() const { return m_open.settings; }
+  int stopsAsked() const { return m_stopsAsked; }
+
+ private:
+  bool failsFor(Request request);
+  void enterLibrary(const QString& title);
+  void playProgress();
+  void then(std::function<void()> step) { m_steps.push_back(std::move(step)); }
+  void finishAnswer(runtime::Finish finish);
+
+  std::deque<std::function<void()>> m_steps;
+  std::map<ChatKey, OpenedChat> m_library;
+  std::map<ChatKey, OpenedChat> m_deleted;
+  OpenedChat m_open;
+  QString m_answer;
+  qint64 m_pieceCount = 0;
+  bool m_isAnswering = false;
+  ChatKey m_lastKey = 0;
+  int m_stopsAsked = 0;
+};
+
+}  // namespace satchel::ui

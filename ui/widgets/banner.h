@@ -1,0 +1,45 @@
+// Banner: one message across the conversation that stays until it is closed: an error with its
+// code, a notice, or the chip of a resumed chat. Never a box that must be clicked away.
+#pragma once
+
+#include "ui/widgets/card.h"
+
+class QLabel;
+class QPushButton;
+
+namespace satchel::ui {
+
+class IconButton;
+
+class Banner : public Card {
+  Q_OBJECT
+
+ public:
+  explicit Banner(QWidget* parent = nullptr);
+
+  void showError(const QString& code, const QString& message);
+  void showNotice(const QString& text);
+  void showGood(const QString& text);
+  // Offers to undo or to try again; a later show… takes the offer away.
+  void setAction(const QString& label);
+  QString text() const;
+
+ Q_SIGNALS:
+  void actionChosen();
+  void closed();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void showText(Tone tone, const QString& text, const QString& code);
+  void refreshColors();
+
+  Tone m_kind = Quiet;
+  QLabel* m_text;
+  QLabel* m_code;
+  QPushButton* m_action;
+  IconButton* m_close;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,167 @@
+#include "ui/widgets/chat_list_panel.h"
+
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "ui/model/app_state.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/icon_button.h"
+
+namespace satchel::ui {
+
+void ChatListDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
+                             const QModelIndex& index) const {
+  const Theme& theme = themeOf(option.palette);
+  const bool current = index.data(ChatListModel::CurrentRole).toBool();
+  const bool hovered = (option.state & QStyle::State_MouseOver) != 0;
+  const bool focused = (option.state & QStyle::State_HasFocus) != 0;
+  const QRectF box = QRectF(option.rect).adjusted(kGap, 1, -kGap, -1);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(focused ? QPen(theme.accent) : QPen(Qt::NoPen));
+  painter->setBrush(current   ? QBrush(theme.accentSoft)
+                    : hovered ? QBrush(theme.surface)
+                              : QBrush(Qt::NoBrush));
+  painter->drawRoundedRect(box, 8, 8);
+  const QFont font = current ? scaledFont(option.font, 1, QFont::DemiBold) : option.font;
+  painter->setFont(font);
+  painter->setPen(theme.text);
+  const QRectF text = box.adjusted(12, 0, -12, 0);
+  painter->drawText(
+      text, Qt::AlignLeft | Qt::AlignVCenter,
+      QFontMetricsF(font).elidedText(index.data().toString(), Qt::ElideRight, text.width()));
+  painter->restore();
+}
+
+QSize ChatListDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const {
+  return {120, option.fontMetrics.height() + 20};
+}
+
+void ChatListDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                                            const QModelIndex&) const {
+  editor->setGeometry(option.rect.adjusted(kGap + 6, 4, -kGap - 6, -4));
+}
+
+ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
+    : QWidget(parent),
+      m_state(state),
+      m_filter(new QLineEdit(this)),
+      m_list(new QListView(this)),
+      m_undo(new Banner(this)) {
+  auto* name = new QLabel(QStringLiteral("Satchel"), this);
+  name->setFont(scaledFont(font(), 1.2, QFont::DemiBold));
+  auto* fresh = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), IconButton::Flat, this);
+  m_filtered.setSourceModel(state->chats());
+  m_filtered.setFilterCaseSensitivity(Qt::CaseInsensitive);
+  m_filter->setObjectName(QStringLiteral("field"));
+  m_filter->setPlaceholderText(tr("Find a chat (Ctrl+K)"));
+  m_filter->setAccessibleName(tr("Find a chat"));
+  m_filter->setClearButtonEnabled(true);
+  m_filter->installEventFilter(this);
+  m_list->setModel(&m_filtered);
+  m_list->setItemDelegate(new ChatListDelegate(m_list));
+  m_list->setFrameShape(QFrame::NoFrame);
+  m_list->setMouseTracking(true);
+  m_list->setUniformItemSizes(true);
+  m_list->setEditTriggers(QAbstractItemView::EditKeyPressed);
+  m_list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  m_list->setContextMenuPolicy(Qt::CustomContextMenu);
+  m_list->setAccessibleName(tr("Chats"));
+  m_list->viewport()->setAutoFillBackground(false);
+
+  auto* head = new QHBoxLayout;
+  head->setContentsMargins(kGapLarge + 4, kGap + 2, kGap + 2, kGapSmall);
+  head->addWidget(name, 1);
+  head->addWidget(fresh);
+  auto* field = new QHBoxLayout;
+  field->setContentsMargins(kGap + 4, 0, kGap + 4, kGap);
+  field->addWidget(m_filter);
+  auto* foot = new QHBoxLayout;
+  foot->setContentsMargins(kGap, 0, kGap, kGap);
+  foot->addWidget(m_undo);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(kGapSmall);
+  column->addLayout(head);
+  column->addLayout(field);
+  column->addWidget(m_list, 1);
+  column->addLayout(foot);
+
+  connect(fresh, &QAbstractButton::clicked, state, &AppState::newChat);
+  connect(m_filter, &QLineEdit::textChanged, &m_filtered,
+          &QSortFilterProxyModel::setFilterFixedString);
+  connect(m_list, &QListView::clicked, this, &ChatListPanel::openAt);
+  connect(m_list, &QListView::activated, this, &ChatListPanel::openAt);
+  connect(m_list, &QWidget::customContextMenuRequested, this, &ChatListPanel::showMenu);
+  connect(state, &AppState::deletedChanged, this, &ChatListPanel::showDeleted);
+  connect(m_undo, &Banner::actionChosen, state, &AppState::restoreDeleted);
+  connect(m_undo, &Banner::closed, state, &AppState::forgetDeleted);
+}
+
+void ChatListPanel::focusFilter() {
+  m_filter->setFocus(Qt::ShortcutFocusReason);
+  m_filter->selectAll();
+}
+
+ChatKey ChatListPanel::keyAt(const QModelIndex& index) const {
+  return index.data(ChatListModel::KeyRole).toLongLong();
+}
+
+void ChatListPanel::openAt(const QModelIndex& index) {
+  if (!index.isValid()) return;
+  m_state->openChat(keyAt(index));
+  m_filter->clear();
+}
+
+void ChatListPanel::showMenu(const QPoint& point) {
+  const QModelIndex index = m_list->indexAt(point);
+  if (!index.isValid()) return;
+  const ChatKey key = keyAt(index);
+  QMenu menu(this);
+  menu.addAction(tr("Open"), this, [this, index] { openAt(index); });
+  menu.addAction(tr("Rename"), this, [this, index] { m_list->edit(index); });
+  menu.addSeparator();
+  menu.addAction(tr("Delete"), this, [this, key] { m_state->deleteChat(key); });
+  menu.exec(m_list->viewport()->mapToGlobal(point));
+}
+
+void ChatListPanel::showDeleted() {
+  const ChatEntry& chat = m_state->deleted();
+  if (chat.id == 0) {
+    m_undo->hide();
+    return;
+  }
+  const QString title = fontMetrics().elidedText(chat.title, Qt::ElideRight, 110);
+  m_undo->showNotice(tr("Deleted \"%1\".").arg(title));
+  m_undo->setAction(tr("Undo"));
+}
+
+// From the filter straight to the chats: Down goes there, Enter opens the first.
+bool ChatListPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == m_filter && event->type() == QEvent::KeyPress) {
+    switch (static_cast<QKeyEvent*>(event)->key()) {
+      case Qt::Key_Down:
+        m_list->setFocus(Qt::OtherFocusReason);
+        m_list->setCurrentIndex(m_filtered.index(0, 0));
+        return true;
+      case Qt::Key_Return:
+      case Qt::Key_Enter:
+        openAt(m_filtered.index(0, 0));
+        return true;
+      case Qt::Key_Escape:
+        m_filter->clear();
+        m_filter->clearFocus();
+        return true;
+      default:
+        break;
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+}  // namespace satchel::ui

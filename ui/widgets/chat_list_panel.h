@@ -1,0 +1,54 @@
+// ChatListPanel: the left column: a new chat, a filter, the chats, and an offer to undo a deletion.
+#pragma once
+
+#include <QSortFilterProxyModel>
+#include <QStyledItemDelegate>
+#include <QWidget>
+
+#include "ui/model/engine_types.h"
+
+class QLineEdit;
+class QListView;
+
+namespace satchel::ui {
+
+class AppState;
+class Banner;
+
+class ChatListDelegate : public QStyledItemDelegate {
+  Q_OBJECT
+
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override;
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+  void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
+                            const QModelIndex& index) const override;
+};
+
+class ChatListPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  // state: not owned
+  explicit ChatListPanel(AppState* state, QWidget* parent = nullptr);
+
+  void focusFilter();
+  QListView* list() { return m_list; }
+
+ private:
+  ChatKey keyAt(const QModelIndex& index) const;
+  void openAt(const QModelIndex& index);
+  void showMenu(const QPoint& point);
+  void showDeleted();
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+  AppState* m_state;
+  QSortFilterProxyModel m_filtered;
+  QLineEdit* m_filter;
+  QListView* m_list;
+  Banner* m_undo;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,130 @@
+#include "ui/widgets/composer.h"
+
+#include <QAbstractTextDocumentLayout>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QScrollBar>
+#include <QTextDocument>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/widgets/icon_button.h"
+
+namespace satchel::ui {
+namespace {
+
+constexpr int kLinesMax = 9;
+
+}  // namespace
+
+Composer::Composer(QWidget* parent)
+    : Card(Field, parent),
+      m_edit(new QPlainTextEdit(this)),
+      m_attach(new IconButton(Icon::Attach, tr("Attach a text or Markdown file"), IconButton::Flat,
+                              this)),
+      m_send(new IconButton(Icon::Send, tr("Send (Enter)"), IconButton::Filled, this)),
+      m_hint(new QLabel(tr("Enter sends · Shift+Enter for a new line"), this)) {
+  m_edit->setPlaceholderText(tr("Write a message"));
+  m_edit->setAccessibleName(tr("Message"));
+  m_edit->setFrameShape(QFrame::NoFrame);
+  m_edit->setTabChangesFocus(true);
+  m_edit->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_edit->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_edit->document()->setDocumentMargin(2);
+  m_edit->viewport()->setAutoFillBackground(false);
+  m_edit->setAcceptDrops(false);  // files belong to the window
+  m_edit->installEventFilter(this);
+  m_hint->setObjectName(QStringLiteral("muted"));
+  m_hint->setFont(scaledFont(font(), 0.86));
+
+  auto* buttons = new QHBoxLayout;
+  buttons->setSpacing(kGap);
+  buttons->addWidget(m_attach);
+  buttons->addStretch();
+  buttons->addWidget(m_hint);
+  buttons->addWidget(m_send);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(kGap + 2, kGap + 4, kGap + 2, kGap);
+  column->setSpacing(kGapSmall);
+  auto* text = new QHBoxLayout;
+  text->setContentsMargins(kGap, 0, kGap, 0);
+  text->addWidget(m_edit);
+  column->addLayout(text);
+  column->addLayout(buttons);
+
+  connect(m_edit, &QPlainTextEdit::textChanged, this, &Composer::refresh);
+  connect(m_edit->document()->documentLayout(), &QAbstractTextDocumentLayout::documentSizeChanged,
+          this, &Composer::fitHeight);
+  connect(m_send, &QAbstractButton::clicked, this, [this] {
+    if (m_canStop) {
+      Q_EMIT stopAsked();
+    } else {
+      trySend();
+    }
+  });
+  connect(m_attach, &QAbstractButton::clicked, this, &Composer::attachAsked);
+  setFocusProxy(m_edit);
+  fitHeight();
+  refresh();
+}
+
+void Composer::setText(const QString& text) {
+  m_edit->setPlainText(text);
+  m_edit->moveCursor(QTextCursor::End);
+}
+
+void Composer::clear() {
+  m_edit->clear();
+}
+
+void Composer::setState(bool canSend, bool canStop) {
+  m_canSend = canSend;
+  m_canStop = canStop;
+  m_send->setIconKind(canStop ? Icon::Stop : Icon::Send,
+                      canStop ? tr("Stop (Esc)") : tr("Send (Enter)"));
+  refresh();
+}
+
+void Composer::refresh() {
+  const bool hasText = !m_edit->toPlainText().trimmed().isEmpty();
+  m_send->setEnabled(m_canStop || (m_canSend && hasText));
+  m_attach->setEnabled(m_canSend);
+  m_hint->setText(m_canStop ? tr("Esc stops") : tr("Enter sends · Shift+Enter for a new line"));
+}
+
+void Composer::trySend() {
+  const QString text = m_edit->toPlainText();
+  if (!m_canSend || text.trimmed().isEmpty()) return;
+  clear();
+  Q_EMIT sent(text);
+}
+
+// The document of a plain text edit measures itself in lines.
+void Composer::fitHeight() {
+  const double lines = std::clamp<double>(m_edit->document()->size().height(), 1, kLinesMax);
+  const double line = QFontMetricsF(m_edit->font()).lineSpacing();
+  m_edit->setFixedHeight(
+      int(std::ceil(lines * line + 2 * m_edit->document()->documentMargin() + 2)));
+  m_edit->setVerticalScrollBarPolicy(m_edit->document()->size().height() > kLinesMax
+                                         ? Qt::ScrollBarAsNeeded
+                                         : Qt::ScrollBarAlwaysOff);
+}
+
+bool Composer::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::FocusIn) setLit(true);
+  if (event->type() == QEvent::FocusOut) setLit(false);
+  if (event->type() == QEvent::KeyPress) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
+    if (enter && (key->modifiers() & Qt::ShiftModifier) == 0) {
+      trySend();
+      return true;
+    }
+  }
+  return Card::eventFilter(watched, event);
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,48 @@
+// Composer: where the user writes. Enter sends, Shift+Enter begins a line; grows with the text up
+// to a third of the window.
+#pragma once
+
+#include <QPlainTextEdit>
+
+#include "ui/widgets/card.h"
+
+class QLabel;
+
+namespace satchel::ui {
+
+class IconButton;
+
+class Composer : public Card {
+  Q_OBJECT
+
+ public:
+  explicit Composer(QWidget* parent = nullptr);
+
+  QPlainTextEdit* edit() { return m_edit; }
+  void setText(const QString& text);
+  void clear();
+  // busy: the button stops instead of sending. canSend: a chat is open and waits.
+  void setState(bool canSend, bool canStop);
+
+ Q_SIGNALS:
+  void sent(const QString& text);
+  void stopAsked();
+  void attachAsked();
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void fitHeight();
+  void refresh();
+  void trySend();
+
+  QPlainTextEdit* m_edit;
+  IconButton* m_attach;
+  IconButton* m_send;
+  QLabel* m_hint;
+  bool m_canSend = false;
+  bool m_canStop = false;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,319 @@
+#include "ui/widgets/conversation/conversation_view.h"
+
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QGuiApplication>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QUrl>
+#include <algorithm>
+
+#include "ui/model/conversation_model.h"
+
+namespace satchel::ui {
+namespace {
+
+constexpr int kPassesMax = 4;  // each makes more heights known; the second is nearly always still
+constexpr int kEndSlack = 24;  // pixels from the end that still count as the end
+
+}  // namespace
+
+ConversationView::ConversationView(QWidget* parent)
+    : QListView(parent), m_delegate(new MessageDelegate(&m_layouts, this)) {
+  setItemDelegate(m_delegate);
+  setFrameShape(QFrame::NoFrame);
+  setVerticalScrollMode(ScrollPerPixel);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setSelectionMode(NoSelection);
+  setEditTriggers(NoEditTriggers);
+  setFocusPolicy(Qt::StrongFocus);
+  setResizeMode(Adjust);
+  setViewportMargins(0, kGapHuge, 0, 0);
+  viewport()->setMouseTracking(true);
+  verticalScrollBar()->setSingleStep(40);
+  setAccessibleName(tr("Conversation"));
+}
+
+void ConversationView::setConversation(ConversationModel* model) {
+  m_model = model;
+  refreshView();
+  setModel(model);
+}
+
+void ConversationView::refreshView() {
+  m_layouts.setView(viewport()->width(), font(), themeOf(palette()));
+}
+
+bool ConversationView::isAtEnd() const {
+  const QScrollBar* bar = verticalScrollBar();
+  return bar->value() >= bar->maximum() - kEndSlack;
+}
+
+QModelIndex ConversationView::rowNear(int y) const {
+  for (int probe = y; probe < y + 200; probe += 8)
+    if (const QModelIndex found = indexAt({viewport()->width() / 2, probe}); found.isValid())
+      return found;
+  return {};
+}
+
+// Lays out the rows on the screen; true: a height turned out other than was thought.
+bool ConversationView::measureVisible() {
+  if (m_model == nullptr || m_model->rowCount() == 0) return false;
+  const QModelIndex first = rowNear(0);
+  if (!first.isValid()) return false;
+  bool changed = false;
+  int y = visualRect(first).top();
+  for (int row = first.row(); row < m_model->rowCount() && y < viewport()->height(); ++row) {
+    const QModelIndex index = m_model->index(row);
+    const int before = m_layouts.height(index);
+    if (!m_layouts.isMeasured(index)) m_layouts.layout(index);
+    const int after = m_layouts.height(index);
+    changed = changed || before != after;
+    y += after;
+  }
+  return changed;
+}
+
+// Measures what is seen until nothing moves any more, holding on to the end or to the first row.
+void ConversationView::settle() {
+  if (m_isSettling || m_model == nullptr) return;
+  m_isSettling = true;
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    const QModelIndex held = rowNear(0);
+    const int offset = held.isValid() ? visualRect(held).top() : 0;
+    if (!measureVisible()) break;
+    QListView::doItemsLayout();
+    QScrollBar* bar = verticalScrollBar();
+    if (m_followsEnd) {
+      bar->setValue(bar->maximum());
+    } else if (held.isValid()) {
+      bar->setValue(bar->value() + visualRect(held).top() - offset);
+    }
+  }
+  m_isSettling = false;
+}
+
+void ConversationView::doItemsLayout() {
+  refreshView();
+  QListView::doItemsLayout();
+  if (m_followsEnd) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
+  settle();
+}
+
+void ConversationView::dataChanged(const QModelIndex& topLeft, const QModelIndex& bottomRight,
+                                   const QList<int>& roles) {
+  bool grew = false;
+  for (int row = topLeft.row(); row <= bottomRight.row(); ++row) {
+    const QModelIndex index = m_model->index(row);
+    const int before = m_layouts.height(index);
+    m_layouts.touch(index);
+    // Rows out of sight are laid out when they are seen.
+    if (visualRect(index).intersects(viewport()->rect())) m_layouts.layout(index);
+    grew = grew || m_layouts.height(index) != before;
+  }
+  if (grew) doItemsLayout();
+  QListView::dataChanged(topLeft, bottomRight, roles);
+}
+
+void ConversationView::rowsInserted(const QModelIndex& parent, int start, int end) {
+  // What the user sent or what answers it is what the user wants to see.
+  m_followsEnd = true;
+  QListView::rowsInserted(parent, start, end);
+  scheduleDelayedItemsLayout();
+}
+
+void ConversationView::reset() {
+  m_layouts.clear();
+  m_delegate->selection = {};
+  m_followsEnd = true;
+  QListView::reset();
+}
+
+void ConversationView::resizeEvent(QResizeEvent* event) {
+  refreshView();
+  QListView::resizeEvent(event);
+  doItemsLayout();
+}
+
+void ConversationView::scrollContentsBy(int dx, int dy) {
+  QListView::scrollContentsBy(dx, dy);
+  if (m_isSettling) return;
+  m_followsEnd = isAtEnd();
+  settle();
+}
+
+void ConversationView::changeEvent(QEvent* event) {
+  QListView::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange ||
+      event->type() == QEvent::StyleChange)
+    scheduleDelayedItemsLayout();
+}
+
+ConversationView::Found ConversationView::find(const QPoint& point) {
+  Found found;
+  found.row = indexAt(point);
+  if (!found.row.isValid()) return found;
+  const QRect rect = visualRect(found.row);
+  found.hit = m_layouts.layout(found.row).hit(point - rect.topLeft());
+  return found;
+}
+
+void ConversationView::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
+  setFocus(Qt::MouseFocusReason);
+  m_pressed = event->position().toPoint();
+  const Found found = find(m_pressed);
+  m_isSelecting = found.row.isValid();
+  TextSelection& selection = m_delegate->selection;
+  selection = {};
+  if (m_isSelecting) {
+    selection.anchorRow = selection.focusRow = found.row;
+    selection.anchor = selection.focus = found.hit.place;
+  }
+  viewport()->update();
+}
+
+void ConversationView::mouseMoveEvent(QMouseEvent* event) {
+  const QPoint point = event->position().toPoint();
+  const Found found = find(point);
+  if (m_isSelecting && (event->buttons() & Qt::LeftButton) != 0) {
+    if (found.row.isValid()) {
+      m_delegate->selection.focusRow = found.row;
+      m_delegate->selection.focus = found.hit.place;
+    }
+    viewport()->update();
+    return;
+  }
+  const bool isButton = found.hit.kind == MessageHit::Link ||
+                        found.hit.kind == MessageHit::CopyCode ||
+                        found.hit.kind == MessageHit::Expand;
+  viewport()->setCursor(isButton                             ? Qt::PointingHandCursor
+                        : found.hit.kind == MessageHit::Text ? Qt::IBeamCursor
+                                                             : Qt::ArrowCursor);
+  const QPersistentModelIndex hovered(found.hit.kind == MessageHit::CopyCode ? found.row
+                                                                             : QModelIndex());
+  if (hovered != m_delegate->copyHovered) {
+    m_delegate->copyHovered = hovered;
+    viewport()->update();
+  }
+}
+
+void ConversationView::mouseReleaseEvent(QMouseEvent* event) {
+  m_isSelecting = false;
+  if (event->button() != Qt::LeftButton || !m_delegate->selection.isEmpty()) return;
+  activate(find(event->position().toPoint()), event->globalPosition().toPoint());
+}
+
+void ConversationView::mouseDoubleClickEvent(QMouseEvent* event) {
+  const Found found = find(event->position().toPoint());
+  if (!found.row.isValid() || found.hit.kind != MessageHit::Text) return;
+  const auto [from, to] = m_layouts.layout(found.row).wordAt(found.hit.place);
+  m_delegate->selection = {found.row, found.row, from, to};
+  viewport()->update();
+}
+
+void ConversationView::activate(const Found& found, const QPoint& global) {
+  switch (found.hit.kind) {
+    case MessageHit::Link:
+      askToOpen(found.hit.address, global);
+      break;
+    case MessageHit::CopyCode:
+      QGuiApplication::clipboard()->setText(
+          m_layouts.layout(found.row).codeOf(found.hit.place.part));
+      break;
+    case MessageHit::Expand:
+      m_followsEnd = false;
+      m_model->setExpanded(found.row.row(),
+                           !found.row.data(ConversationModel::ExpandedRole).toBool());
+      break;
+    case MessageHit::Text:
+    case MessageHit::Nothing:
+      break;
+  }
+}
+
+void ConversationView::askToOpen(const QString& address, const QPoint& global) {
+  const QUrl url(address, QUrl::StrictMode);
+  QMenu menu(this);
+  menu.addAction(address.left(120))->setEnabled(false);
+  menu.addSeparator();
+  const QAction* open = nullptr;
+  // Only what a browser shows; a file or a program is never opened from a chat.
+  if (url.isValid() &&
+      (url.scheme() == QStringLiteral("https") || url.scheme() == QStringLiteral("http")))
+    open = menu.addAction(tr("Open in the browser"));
+  const QAction* copy = menu.addAction(tr("Copy address"));
+  const QAction* chosen = menu.exec(global);
+  if (chosen == nullptr) return;
+  if (chosen == copy) QGuiApplication::clipboard()->setText(address);
+  if (chosen == open) Q_EMIT linkOpened(url);
+}
+
+void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
+  const Found found = find(event->pos());
+  QMenu menu(this);
+  if (!m_delegate->selection.isEmpty())
+    menu.addAction(tr("Copy"), QKeySequence::Copy, this, &ConversationView::copySelection);
+  if (found.row.isValid()) {
+    const QString text = found.row.data(ConversationModel::TextRole).toString();
+    menu.addAction(tr("Copy message"), this,
+                   [text] { QGuiApplication::clipboard()->setText(text); });
+    const QString code = m_layouts.layout(found.row).codeOf(found.hit.place.part);
+    if (found.hit.kind == MessageHit::CopyCode)
+      menu.addAction(tr("Copy code"), this,
+                     [code] { QGuiApplication::clipboard()->setText(code); });
+  }
+  if (!menu.isEmpty()) menu.exec(event->globalPos());
+}
+
+void ConversationView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy)) {
+    copySelection();
+    return;
+  }
+  QScrollBar* bar = verticalScrollBar();
+  switch (event->key()) {
+    case Qt::Key_Home:
+      bar->setValue(0);
+      break;
+    case Qt::Key_End:
+      bar->setValue(bar->maximum());
+      break;
+    case Qt::Key_Up:
+      bar->setValue(bar->value() - bar->singleStep());
+      break;
+    case Qt::Key_Down:
+      bar->setValue(bar->value() + bar->singleStep());
+      break;
+    default:
+      QListView::keyPressEvent(event);
+  }
+}
+
+QString ConversationView::selectedText() const {
+  const TextSelection& selection = m_delegate->selection;
+  if (selection.isEmpty()) return {};
+  auto* self = const_cast<ConversationView*>(this);
+  const int first = std::min(selection.anchorRow.row(), selection.focusRow.row());
+  const int last = std::max(selection.anchorRow.row(), selection.focusRow.row());
+  QStringList texts;
+  for (int row = first; row <= last; ++row) {
+    const QModelIndex index = m_model->index(row);
+    const auto [from, to] = m_delegate->selected(index);
+    texts.append(self->m_layouts.layout(index).textBetween(from, to));
+  }
+  return texts.join(QStringLiteral("\n\n"));
+}
+
+void ConversationView::clearSelection() {
+  m_delegate->selection = {};
+  viewport()->update();
+}
+
+void ConversationView::copySelection() {
+  const QString text = selectedText();
+  if (!text.isEmpty()) QGuiApplication::clipboard()->setText(text);
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,72 @@
+// ConversationView: the messages. Lays out only what is on the screen; rows above and below have
+// estimated heights until they are seen.
+//   invariants  1 while the user stands at the end, the end stays in view as an answer grows
+//               2 elsewhere, what is being read does not move when heights become known
+//   selection   across messages, with the mouse; Ctrl+C copies
+#pragma once
+
+#include <QListView>
+
+#include "ui/widgets/conversation/message_delegate.h"
+
+namespace satchel::ui {
+
+class ConversationModel;
+
+class ConversationView : public QListView {
+  Q_OBJECT
+
+ public:
+  explicit ConversationView(QWidget* parent = nullptr);
+
+  void setConversation(ConversationModel* model);
+  QString selectedText() const;
+  void clearSelection();
+  void copySelection();
+  LayoutCache& layouts() { return m_layouts; }
+
+ Q_SIGNALS:
+  // The user agreed to open the address, having seen it.
+  void linkOpened(const QUrl& address);
+
+ protected:
+  void doItemsLayout() override;
+  void dataChanged(const QModelIndex& topLeft, const QModelIndex& bottomRight,
+                   const QList<int>& roles) override;
+  void rowsInserted(const QModelIndex& parent, int start, int end) override;
+  void reset() override;
+  void resizeEvent(QResizeEvent* event) override;
+  void scrollContentsBy(int dx, int dy) override;
+  void changeEvent(QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  struct Found {
+    QModelIndex row;
+    MessageHit hit;
+  };
+  Found find(const QPoint& point);
+  // The row at or nearest below a height of the viewport.
+  QModelIndex rowNear(int y) const;
+  bool measureVisible();
+  void settle();
+  void refreshView();
+  bool isAtEnd() const;
+  void askToOpen(const QString& address, const QPoint& global);
+  void activate(const Found& found, const QPoint& global);
+
+  LayoutCache m_layouts;
+  MessageDelegate* m_delegate;
+  ConversationModel* m_model = nullptr;
+  bool m_followsEnd = true;
+  bool m_isSettling = false;
+  bool m_isSelecting = false;
+  QPoint m_pressed;
+};
+
+}  // namespace satchel::ui

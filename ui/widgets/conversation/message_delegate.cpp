@@ -1,0 +1,38 @@
+#include "ui/widgets/conversation/message_delegate.h"
+
+#include <QPainter>
+
+namespace satchel::ui {
+
+MessageDelegate::MessageDelegate(LayoutCache* layouts, QObject* parent)
+    : QStyledItemDelegate(parent), m_layouts(layouts) {}
+
+void MessageDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
+                            const QModelIndex& index) const {
+  const auto [from, to] = selected(index);
+  const MessageLayout& layout = m_layouts->layout(index);
+  painter->save();
+  painter->translate(option.rect.topLeft());
+  const QRectF clip = painter->hasClipping() ? painter->clipBoundingRect()
+                                             : QRectF(QPointF(0, 0), option.rect.size());
+  layout.draw(*painter, clip, from, to, copyHovered == index);
+  painter->restore();
+}
+
+QSize MessageDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
+  // The view is as wide as it is; only the height differs from row to row.
+  return {1, m_layouts->height(index)};
+}
+
+std::pair<TextPlace, TextPlace> MessageDelegate::selected(const QModelIndex& index) const {
+  if (selection.isEmpty()) return {};
+  auto first = std::pair(selection.anchorRow.row(), selection.anchor);
+  auto last = std::pair(selection.focusRow.row(), selection.focus);
+  if (last < first) std::swap(first, last);
+  const int row = index.row();
+  if (row < first.first || row > last.first) return {};
+  const TextPlace whole = m_layouts->layout(index).end();
+  return {row == first.first ? first.second : TextPlace(), row == last.first ? last.second : whole};
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,347 @@
+#include "ui/widgets/conversation/message_layout.h"
+
+#include <QAbstractTextDocumentLayout>
+#include <QCoreApplication>
+#include <QFontMetricsF>
+#include <QPainter>
+#include <QTextBlock>
+#include <QTextCursor>
+#include <QTextDocument>
+#include <QTextDocumentFragment>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/model/format.h"
+#include "ui/widgets/conversation/document_style.h"
+#include "ui/widgets/icon_button.h"
+
+namespace satchel::ui {
+namespace {
+
+constexpr double kColumnMax = 740;     // a line that is still easy to read
+constexpr double kBubbleShare = 0.84;  // of the column
+constexpr double kPadX = 16, kPadY = 11;
+constexpr double kRowGap = 26;  // below a message
+constexpr double kPartGap = 12;
+constexpr double kCodeHead = 32;
+constexpr qsizetype kShortCharacters = 900;  // a user's text longer than that is shown in part
+constexpr int kShortLines = 14;
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("MessageLayout", text);
+}
+
+double columnWidth(int width) {
+  return std::min<double>(width - 2 * kGapHuge, kColumnMax);
+}
+double columnLeft(int width) {
+  return (width - columnWidth(width)) / 2;
+}
+
+// The beginning of a long text, cut at the end of a line or word.
+QString shortened(const QString& text, qsizetype characters, int lines) {
+  qsizetype end = 0;
+  for (int line = 0; line < lines && end >= 0; ++line) {
+    const qsizetype next = text.indexOf(u'\n', end);
+    if (next < 0 || next > characters) {
+      end = std::min(characters, text.size());
+      break;
+    }
+    end = next + 1;
+  }
+  if (end >= text.size()) return text;
+  const qsizetype blank = text.lastIndexOf(u' ', end);
+  if (blank > end - 80 && text[end - 1] != u'\n') end = blank;
+  return text.left(end).trimmed() + QStringLiteral(" …");
+}
+
+QString footnoteText(const MessageContent& content) {
+  if (content.state != kvcache::MessageState::interrupted) return content.footnote;
+  const QString stopped = tr("Stopped here; what had come is kept.");
+  return content.footnote.isEmpty() ? stopped : content.footnote + QStringLiteral(" · ") + stopped;
+}
+
+}  // namespace
+
+MessageLayout::MessageLayout(int width, const QFont& font, const Theme& theme)
+    : m_width(width), m_font(font), m_theme(theme) {}
+
+MessageLayout::~MessageLayout() = default;
+
+void MessageLayout::setContent(const MessageContent& content) {
+  if (content == m_content && m_height > 0) return;
+  if (content.role != m_content.role) m_parts.clear();
+  m_content = content;
+  if (isUser()) {
+    const bool isDocument = !content.documentTitle.isEmpty();
+    const QString shown = content.isExpanded
+                              ? content.text
+                              : shortened(content.text, isDocument ? 240 : kShortCharacters,
+                                          isDocument ? 4 : kShortLines);
+    m_isShortened = shown.size() != content.text.size();
+    MessagePart part;
+    part.text = shown;
+    setParts({part});
+  } else {
+    m_isShortened = false;
+    setParts(markdownParts(content.text));
+  }
+  place();
+}
+
+// Keeps the parts that stand; what streams changes only the last one.
+void MessageLayout::setParts(const QList<MessagePart>& parts) {
+  const auto wanted = std::size_t(parts.size());
+  if (m_parts.size() > wanted) m_parts.resize(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const MessagePart& source = parts[qsizetype(i)];
+    if (i == m_parts.size()) {
+      m_parts.push_back(makePart(source));
+    } else if (m_parts[i].source != source && !grow(m_parts[i], source)) {
+      m_parts[i] = makePart(source);
+    }
+  }
+}
+
+// Plain text that only got longer is added at the end: what stands keeps its lines.
+bool MessageLayout::grow(Part& part, const MessagePart& source) {
+  const bool plain = isUser() || source.kind == MessagePart::Code;
+  if (!plain || part.source.kind != source.kind || !source.text.startsWith(part.source.text))
+    return false;
+  QTextCursor cursor(part.document.get());
+  cursor.movePosition(QTextCursor::End);
+  cursor.insertText(source.text.sliced(part.source.text.size()));
+  part.source = source;
+  return true;
+}
+
+MessageLayout::Part MessageLayout::makePart(const MessagePart& source) {
+  ++m_partsLaidOut;
+  Part part;
+  part.source = source;
+  part.document = std::make_unique<ClosedDocument>();
+  if (source.kind == MessagePart::Code || isUser()) {
+    part.document->setPlainText(source.text);
+    if (source.kind == MessagePart::Code) {
+      prepareCode(*part.document, m_font);
+    } else {
+      preparePlain(*part.document, m_font);
+    }
+  } else {
+    setMarkdown(*part.document, source.text, m_font, m_theme);
+  }
+  return part;
+}
+
+void MessageLayout::place() {
+  m_bubble = m_expand = QRectF();
+  if (isUser()) {
+    placeUser();
+  } else {
+    placeAnswer();
+  }
+}
+
+void MessageLayout::placeUser() {
+  const double column = columnWidth(m_width), left = columnLeft(m_width);
+  const bool isDocument = !m_content.documentTitle.isEmpty();
+  const double textMax = column * kBubbleShare - 2 * kPadX;
+  Part& part = m_parts.front();
+  part.document->setTextWidth(-1);
+  double textWidth = std::min(std::ceil(part.document->idealWidth()) + 1, textMax);
+  const QFontMetricsF bold(scaledFont(m_font, 1, QFont::DemiBold));
+  if (isDocument)
+    textWidth =
+        std::clamp(bold.horizontalAdvance(m_content.documentTitle) + 130, textWidth, textMax);
+  part.document->setTextWidth(textWidth);
+  const double head = isDocument ? 30 : 0;
+  const double foot = m_isShortened || (m_content.isExpanded && isDocument) ? 28 : 0;
+  const double height = part.document->size().height();
+  const double width = textWidth + 2 * kPadX;
+  m_bubble = QRectF(left + column - width, 0, width, height + 2 * kPadY + head + foot);
+  part.text = QRectF(m_bubble.left() + kPadX, m_bubble.top() + kPadY + head, textWidth, height);
+  if (foot > 0) m_expand = QRectF(part.text.left(), part.text.bottom() + 6, textWidth, foot - 6);
+  m_height = int(std::ceil(m_bubble.height() + kRowGap));
+}
+
+void MessageLayout::placeAnswer() {
+  const double column = columnWidth(m_width), left = columnLeft(m_width);
+  double y = 0;
+  for (Part& part : m_parts) {
+    if (y > 0) y += kPartGap;
+    const bool isCode = part.source.kind == MessagePart::Code;
+    const double textWidth = isCode ? column - 2 * kPadX : column;
+    if (part.document->textWidth() != textWidth) part.document->setTextWidth(textWidth);
+    const double height = part.document->size().height();
+    if (isCode) {
+      part.frame = QRectF(left, y, column, height + kCodeHead + kPadY + 4);
+      part.text = QRectF(left + kPadX, y + kCodeHead + 4, textWidth, height);
+      y = part.frame.bottom();
+    } else {
+      part.text = QRectF(left, y, textWidth, height);
+      y = part.text.bottom();
+    }
+  }
+  const QFontMetricsF small(scaledFont(m_font, 0.86));
+  if (m_parts.empty()) y = small.height() + 6;  // three dots until the first piece
+  if (!footnoteText(m_content).isEmpty()) {
+    m_footnote = QPointF(left, y + 8 + small.ascent());
+    y += 8 + small.height();
+  }
+  m_height = int(std::ceil(y + kRowGap));
+}
+
+void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
+                         bool copyHovered) const {
+  painter.setRenderHint(QPainter::Antialiasing);
+  if (!m_bubble.isNull()) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(m_theme.accentSoft);
+    painter.drawRoundedRect(m_bubble, 14, 14);
+  }
+  const QFont small = scaledFont(m_font, 0.86);
+  if (!m_content.documentTitle.isEmpty()) {
+    const QRectF head(m_bubble.left() + kPadX, m_bubble.top() + kPadY, m_bubble.width() - 2 * kPadX,
+                      22);
+    drawIcon(painter, Icon::Document, QRectF(head.left() - 2, head.top() - 1, 20, 20),
+             m_theme.accent);
+    const QFont bold = scaledFont(m_font, 1, QFont::DemiBold);
+    painter.setFont(bold);
+    painter.setPen(m_theme.text);
+    const QFontMetricsF metrics(bold);
+    painter.drawText(
+        head.adjusted(24, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+        metrics.elidedText(m_content.documentTitle, Qt::ElideMiddle, head.width() - 24));
+  }
+  for (int i = 0; i < int(m_parts.size()); ++i)
+    drawPart(painter, i, visible, from, to, copyHovered);
+  painter.setFont(small);
+  if (!m_expand.isNull()) {
+    painter.setPen(m_theme.accent);
+    const QString label =
+        m_content.isExpanded ? tr("Show less")
+                             : tr("Show all %1 characters").arg(formatCount(m_content.text.size()));
+    painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
+  }
+  if (isUser()) return;
+  painter.setPen(m_theme.muted);
+  if (m_parts.empty()) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(m_theme.muted);
+    for (int dot = 0; dot < 3; ++dot)
+      painter.drawEllipse(QPointF(columnLeft(m_width) + 4 + dot * 12, 10), 3, 3);
+  }
+  if (const QString footnote = footnoteText(m_content); !footnote.isEmpty())
+    painter.drawText(m_footnote, footnote);
+}
+
+void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from,
+                             TextPlace to, bool copyHovered) const {
+  const Part& part = m_parts[std::size_t(index)];
+  const QRectF all = part.frame.isNull() ? part.text : part.frame;
+  if (!all.intersects(visible)) return;
+  if (part.source.kind == MessagePart::Code) {
+    painter.setPen(QPen(m_theme.border, 1));
+    painter.setBrush(m_theme.code);
+    painter.drawRoundedRect(part.frame.adjusted(0.5, 0.5, -0.5, -0.5), kRadius, kRadius);
+    const QFont small = scaledFont(m_font, 0.86);
+    painter.setFont(small);
+    painter.setPen(m_theme.muted);
+    const QRectF head(part.frame.left() + kPadX, part.frame.top() + 3,
+                      part.frame.width() - 2 * kPadX, kCodeHead - 3);
+    painter.drawText(head, Qt::AlignLeft | Qt::AlignVCenter,
+                     part.source.language.isEmpty() ? tr("text") : part.source.language.left(24));
+    painter.setPen(copyHovered ? m_theme.text : m_theme.muted);
+    painter.drawText(copyRect(part), Qt::AlignRight | Qt::AlignVCenter, tr("Copy"));
+  }
+  QAbstractTextDocumentLayout::PaintContext context;
+  context.palette = paletteOf(m_theme);
+  context.clip = visible.translated(-part.text.topLeft());
+  if (from < to && from.part <= index && index <= to.part) {
+    QAbstractTextDocumentLayout::Selection selection;
+    selection.cursor = QTextCursor(part.document.get());
+    const int last = part.document->characterCount() - 1;
+    selection.cursor.setPosition(from.part == index ? std::min(from.character, last) : 0);
+    selection.cursor.setPosition(to.part == index ? std::min(to.character, last) : last,
+                                 QTextCursor::KeepAnchor);
+    QColor lit = m_theme.accent;
+    lit.setAlphaF(m_theme.isDark ? 0.4f : 0.25f);
+    selection.format.setBackground(lit);
+    context.selections.append(selection);
+  }
+  painter.save();
+  painter.translate(part.text.topLeft());
+  painter.setClipRect(context.clip, Qt::IntersectClip);
+  part.document->documentLayout()->draw(&painter, context);
+  painter.restore();
+}
+
+QRectF MessageLayout::copyRect(const Part& part) const {
+  return QRectF(part.frame.right() - kPadX - 60, part.frame.top() + 3, 60, kCodeHead - 3);
+}
+
+MessageHit MessageLayout::hit(const QPointF& point) const {
+  if (!m_expand.isNull() && m_expand.contains(point)) return {MessageHit::Expand, {}, {}};
+  for (int i = 0; i < int(m_parts.size()); ++i) {
+    const Part& part = m_parts[std::size_t(i)];
+    const bool isLast = i + 1 == int(m_parts.size());
+    if (part.source.kind == MessagePart::Code && copyRect(part).contains(point))
+      return {MessageHit::CopyCode, {i, 0}, {}};
+    if (point.y() > part.text.bottom() + kPartGap / 2 && !isLast) continue;
+    const QPointF inside = point - part.text.topLeft();
+    const auto* layout = part.document->documentLayout();
+    MessageHit hit;
+    hit.place = {i, std::max(0, layout->hitTest(inside, Qt::FuzzyHit))};
+    if (part.text.contains(point)) hit.kind = MessageHit::Text;
+    hit.address = layout->anchorAt(inside);
+    if (!hit.address.isEmpty()) hit.kind = MessageHit::Link;
+    return hit;
+  }
+  return {};
+}
+
+TextPlace MessageLayout::end() const {
+  if (m_parts.empty()) return {};
+  return {int(m_parts.size()) - 1, m_parts.back().document->characterCount() - 1};
+}
+
+std::pair<TextPlace, TextPlace> MessageLayout::wordAt(TextPlace place) const {
+  if (place.part >= int(m_parts.size())) return {place, place};
+  QTextCursor cursor(m_parts[std::size_t(place.part)].document.get());
+  cursor.setPosition(place.character);
+  cursor.select(QTextCursor::WordUnderCursor);
+  return {{place.part, cursor.selectionStart()}, {place.part, cursor.selectionEnd()}};
+}
+
+QString MessageLayout::textBetween(TextPlace from, TextPlace to) const {
+  QStringList texts;
+  for (int i = from.part; i <= to.part && i < int(m_parts.size()); ++i) {
+    const QTextDocument& document = *m_parts[std::size_t(i)].document;
+    const int last = document.characterCount() - 1;
+    QTextCursor cursor(const_cast<QTextDocument*>(&document));
+    cursor.setPosition(i == from.part ? std::min(from.character, last) : 0);
+    cursor.setPosition(i == to.part ? std::min(to.character, last) : last, QTextCursor::KeepAnchor);
+    texts.append(cursor.selection().toPlainText());
+  }
+  return texts.join(QStringLiteral("\n\n"));
+}
+
+QString MessageLayout::codeOf(int part) const {
+  return part < int(m_parts.size()) ? m_parts[std::size_t(part)].source.text : QString();
+}
+
+int MessageLayout::estimate(const MessageContent& content, int width, const QFont& font) {
+  const QFontMetricsF metrics(font);
+  const bool user = content.role == kvcache::Role::user;
+  const double line = metrics.height() * 1.35;
+  const double column = columnWidth(width) * (user ? kBubbleShare : 1);
+  const double perLine = std::max(10.0, column / metrics.averageCharWidth());
+  const auto length = double(user && !content.isExpanded
+                                 ? std::min<qsizetype>(content.text.size(), kShortCharacters)
+                                 : content.text.size());
+  const double lines =
+      std::ceil(length / perLine) + 0.6 * double(content.text.left(4000).count(u'\n'));
+  return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) + kRowGap);
+}
+
+}  // namespace satchel::ui

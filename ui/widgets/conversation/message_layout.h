@@ -1,0 +1,101 @@
+// MessageLayout: one message laid out for a width: a list of parts, each a QTextDocument with its
+// place. When the message grows, the parts that did not change stay as they are.
+//   owns     its documents
+//   needs    the thread of the window
+#pragma once
+
+#include <QFont>
+#include <QList>
+#include <QRectF>
+#include <QString>
+#include <memory>
+#include <vector>
+
+#include "kvcache/snapshot/journal.h"
+#include "ui/model/markdown_parts.h"
+#include "ui/widgets/theme.h"
+
+class QPainter;
+class QTextDocument;
+
+namespace satchel::ui {
+
+// What of a row is drawn.
+struct MessageContent {
+  QString text, documentTitle, footnote;
+  kvcache::Role role = kvcache::Role::user;
+  kvcache::MessageState state = kvcache::MessageState::complete;
+  bool isExpanded = false;
+  friend bool operator==(const MessageContent&, const MessageContent&) = default;
+};
+
+// A place in a message: a part and a character in it. Orders as the text reads.
+struct TextPlace {
+  int part = 0, character = 0;
+  friend auto operator<=>(const TextPlace&, const TextPlace&) = default;
+};
+
+struct MessageHit {
+  enum Kind { Nothing, Text, Link, CopyCode, Expand };
+  Kind kind = Nothing;
+  TextPlace place;
+  QString address;  // of a link
+};
+
+class MessageLayout {
+ public:
+  MessageLayout(int width, const QFont& font, const Theme& theme);
+  ~MessageLayout();
+
+  void setContent(const MessageContent& content);
+  int height() const { return m_height; }
+  int width() const { return m_width; }
+  // Parts laid out since it was made: for tests of what streaming costs.
+  int partsLaidOut() const { return m_partsLaidOut; }
+
+  // Draws at the painter's origin; `from` and `to` bound what is selected (equal: nothing).
+  void draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
+            bool copyHovered) const;
+  MessageHit hit(const QPointF& point) const;
+  TextPlace begin() const { return {}; }
+  TextPlace end() const;
+  // The word around a place.
+  std::pair<TextPlace, TextPlace> wordAt(TextPlace place) const;
+  QString textBetween(TextPlace from, TextPlace to) const;
+  QString codeOf(int part) const;
+
+  // The height of a message that was not laid out, from its length alone.
+  static int estimate(const MessageContent& content, int width, const QFont& font);
+
+ private:
+  struct Part {
+    MessagePart source;
+    std::unique_ptr<QTextDocument> document;
+    QRectF text;   // of the document
+    QRectF frame;  // the card around code or a bubble
+  };
+
+  bool isUser() const { return m_content.role == kvcache::Role::user; }
+  void setParts(const QList<MessagePart>& parts);
+  bool grow(Part& part, const MessagePart& source);
+  Part makePart(const MessagePart& source);
+  void place();
+  void placeUser();
+  void placeAnswer();
+  void drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from, TextPlace to,
+                bool copyHovered) const;
+  QRectF copyRect(const Part& part) const;
+
+  int m_width;
+  QFont m_font;
+  Theme m_theme;
+  MessageContent m_content;
+  bool m_isShortened = false;
+  std::vector<Part> m_parts;
+  QRectF m_bubble, m_expand;
+  QPointF m_footnote;
+  int m_height = 0;
+  int m_partsLaidOut = 0;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,70 @@
+#include "ui/widgets/empty_state.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "ui/widgets/mark.h"
+#include "ui/widgets/theme.h"
+
+namespace satchel::ui {
+
+EmptyState::EmptyState(QWidget* parent)
+    : QWidget(parent),
+      m_title(new QLabel(this)),
+      m_text(new QLabel(this)),
+      m_sample(new QPushButton(tr("Try it with sample notes"), this)),
+      m_attach(new QPushButton(tr("Attach a document…"), this)),
+      m_model(new QPushButton(tr("Open a model…"), this)) {
+  auto* mark = new QLabel(this);
+  mark->setPixmap(markPixmap(72, devicePixelRatioF()));
+  mark->setAlignment(Qt::AlignHCenter);
+  m_title->setFont(scaledFont(font(), 1.6, QFont::DemiBold));
+  m_title->setAlignment(Qt::AlignHCenter);
+  m_text->setAlignment(Qt::AlignHCenter);
+  m_text->setWordWrap(true);
+  m_text->setObjectName(QStringLiteral("muted"));
+  m_text->setFixedWidth(460);
+  m_sample->setObjectName(QStringLiteral("primary"));
+
+  auto* buttons = new QHBoxLayout;
+  buttons->setSpacing(kGap);
+  buttons->addStretch();
+  for (QPushButton* button : {m_sample, m_attach, m_model}) {
+    button->setCursor(Qt::PointingHandCursor);
+    buttons->addWidget(button);
+  }
+  buttons->addStretch();
+  auto* column = new QVBoxLayout(this);
+  column->setSpacing(kGapLarge);
+  column->addStretch(3);
+  column->addWidget(mark);
+  column->addWidget(m_title);
+  column->addWidget(m_text, 0, Qt::AlignHCenter);
+  column->addSpacing(kGap);
+  column->addLayout(buttons);
+  column->addStretch(4);
+  connect(m_sample, &QPushButton::clicked, this, &EmptyState::sampleAsked);
+  connect(m_attach, &QPushButton::clicked, this, &EmptyState::attachAsked);
+  connect(m_model, &QPushButton::clicked, this, &EmptyState::modelAsked);
+  setModel({}, false, false);
+}
+
+void EmptyState::setModel(const QString& model, bool isLoading, bool hasSample) {
+  const bool open = !model.isEmpty() && !isLoading;
+  m_title->setText(isLoading ? tr("Loading the model…")
+                   : open    ? tr("A long memory in a small bag")
+                             : tr("No model is open"));
+  m_text->setText(
+      open ? tr("Give it a document once and ask as often as you like. Satchel keeps what was read "
+                "in a fixed amount of memory, and a chat that you reopen goes on where it was, "
+                "without reading again.")
+      : isLoading ? tr("This takes a moment the first time.")
+                  : tr("Pick one above, drop a .gguf file here, or open one from your disk."));
+  m_sample->setVisible(open && hasSample);
+  m_attach->setVisible(open);
+  m_model->setVisible(!open && !isLoading);
+}
+
+}  // namespace satchel::ui

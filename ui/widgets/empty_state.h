@@ -1,0 +1,33 @@
+// EmptyState: what stands where the conversation will be: an invitation to try.
+#pragma once
+
+#include <QWidget>
+
+class QLabel;
+class QPushButton;
+
+namespace satchel::ui {
+
+class EmptyState : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit EmptyState(QWidget* parent = nullptr);
+
+  // model: its title; empty: none is open. hasSample: the sample notes were found.
+  void setModel(const QString& model, bool isLoading, bool hasSample);
+
+ Q_SIGNALS:
+  void sampleAsked();
+  void attachAsked();
+  void modelAsked();
+
+ private:
+  QLabel* m_title;
+  QLabel* m_text;
+  QPushButton* m_sample;
+  QPushButton* m_attach;
+  QPushButton* m_model;
+};
+
+}  // namespace satchel::ui

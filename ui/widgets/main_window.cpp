@@ -1,0 +1,321 @@
+#include "ui/widgets/main_window.h"
+
+#include <QCloseEvent>
+#include <QDesktopServices>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QMimeData>
+#include <QPushButton>
+#include <QShortcut>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include "ui/model/document_file.h"
+#include "ui/model/format.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/chat_list_panel.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/empty_state.h"
+#include "ui/widgets/icon_button.h"
+#include "ui/widgets/mark.h"
+#include "ui/widgets/memory/memory_panel.h"
+#include "ui/widgets/progress_strip.h"
+#include "ui/widgets/shortcuts_dialog.h"
+
+namespace satchel::ui {
+namespace {
+
+constexpr int kColumnMax = 788;  // the input box is as wide as the messages and their margins
+
+bool isModelFile(const QString& path) {
+  return path.endsWith(QStringLiteral(".gguf"), Qt::CaseInsensitive);
+}
+
+// Keeps its child in the middle, no wider than a line that is easy to read.
+QHBoxLayout* centred(QWidget* child) {
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(kGapHuge, 0, kGapHuge, 0);
+  child->setMaximumWidth(kColumnMax);
+  row->addWidget(child, 1);
+  return row;
+}
+
+}  // namespace
+
+MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* parent)
+    : QMainWindow(parent),
+      m_state(state),
+      m_options(options),
+      m_columns(new QSplitter(Qt::Horizontal, this)),
+      m_chats(new ChatListPanel(state, this)),
+      m_memory(new MemoryPanel(state->memory(), this)) {
+  setWindowTitle(QStringLiteral("Satchel"));
+  setWindowIcon(markIcon());
+  setAcceptDrops(true);
+  m_columns->setHandleWidth(1);
+  m_columns->addWidget(m_chats);
+  m_columns->addWidget(makeCentre());
+  m_columns->addWidget(m_memory);
+  m_columns->setStretchFactor(1, 1);
+  m_columns->setCollapsible(1, false);
+  m_chats->setMinimumWidth(190);
+  m_memory->setMinimumWidth(280);
+  m_columns->setSizes({240, 700, 312});
+  setCentralWidget(m_columns);
+  resize(1280, 820);
+  connectState();
+  addShortcuts();
+  refreshPhase();
+  refreshChat();
+  m_composer->setFocus();
+}
+
+QWidget* MainWindow::makeHeader() {
+  auto* header = new QWidget(this);
+  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chats (Ctrl+B)"),
+                               IconButton::Flat, header);
+  m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"),
+                                IconButton::Flat, header);
+  auto* help = new IconButton(Icon::Help, tr("Keys (F1)"), IconButton::Flat, header);
+  m_title = new QLabel(header);
+  m_title->setTextFormat(Qt::PlainText);
+  m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
+  m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  m_model = new QPushButton(header);
+  m_model->setObjectName(QStringLiteral("quiet"));
+  m_model->setCursor(Qt::PointingHandCursor);
+  m_model->setAccessibleName(tr("Model"));
+  auto* row = new QHBoxLayout(header);
+  row->setContentsMargins(kGap + 2, kGap, kGap + 2, kGap);
+  row->setSpacing(kGapSmall);
+  row->addWidget(m_foldChats);
+  row->addSpacing(kGapSmall);
+  row->addWidget(m_title, 1);
+  row->addWidget(m_model);
+  row->addWidget(help);
+  row->addWidget(m_foldMemory);
+  connect(m_foldChats, &QAbstractButton::clicked, this,
+          [this] { m_chats->setVisible(m_chats->isHidden()); });
+  connect(m_foldMemory, &QAbstractButton::clicked, this,
+          [this] { m_memory->setVisible(m_memory->isHidden()); });
+  connect(m_model, &QAbstractButton::clicked, this, &MainWindow::showModels);
+  connect(help, &QAbstractButton::clicked, this, [this] { ShortcutsDialog(this).exec(); });
+  return header;
+}
+
+QWidget* MainWindow::makeCentre() {
+  auto* centre = new QWidget(this);
+  centre->setAutoFillBackground(true);
+  centre->setBackgroundRole(QPalette::Base);
+  m_banner = new Banner(centre);
+  m_resume = new Banner(centre);
+  m_empty = new EmptyState(centre);
+  m_conversation = new ConversationView(centre);
+  m_conversation->setConversation(m_state->conversation());
+  m_stack = new QStackedWidget(centre);
+  m_stack->addWidget(m_empty);
+  m_stack->addWidget(m_conversation);
+  m_progress = new ProgressStrip(centre);
+  m_progress->hide();
+  m_composer = new Composer(centre);
+  auto* column = new QVBoxLayout(centre);
+  column->setContentsMargins(0, 0, 0, kGapLarge);
+  column->setSpacing(kGap);
+  column->addWidget(makeHeader());
+  column->addLayout(centred(m_banner));
+  column->addLayout(centred(m_resume));
+  column->addWidget(m_stack, 1);
+  column->addLayout(centred(m_progress));
+  column->addLayout(centred(m_composer));
+  connect(m_empty, &EmptyState::sampleAsked, this, &MainWindow::attachSample);
+  connect(m_empty, &EmptyState::attachAsked, this, &MainWindow::chooseDocument);
+  connect(m_empty, &EmptyState::modelAsked, this, &MainWindow::chooseModelFile);
+  connect(m_composer, &Composer::attachAsked, this, &MainWindow::chooseDocument);
+  connect(m_composer, &Composer::sent, m_state, &AppState::send);
+  connect(m_composer, &Composer::stopAsked, m_state, &AppState::stop);
+  connect(m_conversation, &ConversationView::linkOpened, this,
+          [](const QUrl& address) { QDesktopServices::openUrl(address); });
+  return centre;
+}
+
+void MainWindow::connectState() {
+  connect(m_state, &AppState::phaseChanged, this, &MainWindow::refreshPhase);
+  connect(m_state, &AppState::chatChanged, this, &MainWindow::refreshChat);
+  connect(m_state, &AppState::progressChanged, this, [this] {
+    m_progress->setProgress(m_state->reading().share(), m_state->reading().text());
+  });
+  connect(m_state, &AppState::resumeChanged, this, &MainWindow::refreshResume);
+  connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
+  connect(m_state, &AppState::noticeShown, m_banner, &Banner::showNotice);
+  connect(m_state, &AppState::textRefused, m_composer, &Composer::setText);
+  connect(m_resume, &Banner::closed, m_state, &AppState::dismissResume);
+  connect(m_memory, &MemoryPanel::newChatAsked, this, [this] {
+    m_state->newChat();
+    m_composer->setFocus();
+  });
+  for (const auto signal : {&QAbstractItemModel::rowsInserted})
+    connect(m_state->conversation(), signal, this, &MainWindow::refreshChat);
+}
+
+void MainWindow::addShortcuts() {
+  const auto add = [this](const QKeySequence& keys, auto&& action) {
+    auto* shortcut = new QShortcut(keys, this);
+    connect(shortcut, &QShortcut::activated, this, action);
+  };
+  add(QKeySequence(Qt::CTRL | Qt::Key_N), [this] {
+    m_state->newChat();
+    m_composer->setFocus();
+  });
+  add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] {
+    m_chats->show();
+    m_chats->focusFilter();
+  });
+  add(QKeySequence(Qt::CTRL | Qt::Key_B), [this] { m_chats->setVisible(m_chats->isHidden()); });
+  add(QKeySequence(Qt::CTRL | Qt::Key_M), [this] { m_memory->setVisible(m_memory->isHidden()); });
+  add(QKeySequence(Qt::CTRL | Qt::Key_O), [this] { chooseDocument(); });
+  add(QKeySequence(Qt::Key_F1), [this] { ShortcutsDialog(this).exec(); });
+  add(QKeySequence(Qt::Key_Escape), [this] { escape(); });
+}
+
+void MainWindow::escape() {
+  if (m_state->canStop()) {
+    m_state->stop();
+  } else if (m_banner->isVisible()) {
+    m_banner->hide();
+  }
+}
+
+void MainWindow::setColumns(bool chats, bool memory) {
+  m_chats->setVisible(chats);
+  m_memory->setVisible(memory);
+}
+
+void MainWindow::showModels() {
+  QMenu menu(this);
+  for (const ModelChoice& choice : m_options.models ? m_options.models() : QList<ModelChoice>()) {
+    QAction* action =
+        menu.addAction(tr("%1   %2").arg(choice.title, formatBytes(choice.bytes)), this,
+                       [this, path = choice.path] { m_state->openModel(path); });
+    action->setCheckable(true);
+    action->setChecked(choice.path == m_state->model().path);
+  }
+  menu.addSeparator();
+  menu.addAction(tr("Open GGUF…"), this, &MainWindow::chooseModelFile);
+  if (!m_options.modelFolder.isEmpty())
+    menu.addAction(tr("Own models: %1").arg(m_options.modelFolder))->setEnabled(false);
+  menu.addSeparator();
+  showAppearanceMenu(menu);
+  menu.exec(m_model->mapToGlobal(QPoint(0, m_model->height())));
+}
+
+void MainWindow::showAppearanceMenu(QMenu& menu) {
+  QMenu* looks = menu.addMenu(tr("Appearance"));
+  const auto add = [this, looks](const QString& name, Appearance appearance) {
+    QAction* action = looks->addAction(name, this, [this, appearance] {
+      m_options.appearance = appearance;
+      Q_EMIT appearanceChosen(appearance);
+    });
+    action->setCheckable(true);
+    action->setChecked(m_options.appearance == appearance);
+  };
+  add(tr("As the system"), Appearance::System);
+  add(tr("Light"), Appearance::Light);
+  add(tr("Dark"), Appearance::Dark);
+}
+
+void MainWindow::chooseModelFile() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Open a model"), {},
+                                                    tr("GGUF models (*.gguf);;All files (*)"));
+  if (!path.isEmpty()) m_state->openModel(path);
+}
+
+void MainWindow::chooseDocument() {
+  if (!m_state->canSend()) return;
+  const QString path = QFileDialog::getOpenFileName(
+      this, tr("Attach a document"), {}, tr("Text and Markdown (*.txt *.md *.markdown *.text)"));
+  if (!path.isEmpty()) m_state->attachFile(path);
+}
+
+void MainWindow::attachSample() {
+  m_state->attachFile(m_options.sampleDocument);
+  m_composer->setFocus();
+}
+
+void MainWindow::refreshPhase() {
+  using Phase = AppState::Phase;
+  const Phase phase = m_state->phase();
+  m_composer->setState(m_state->canSend(), m_state->canStop());
+  const bool shows = phase == Phase::Reading || phase == Phase::Opening || phase == Phase::Loading;
+  m_progress->setVisible(shows);
+  const QString text = phase == Phase::Reading   ? tr("Reading…")
+                       : phase == Phase::Opening ? tr("Opening the chat…")
+                                                 : tr("Loading the model…");
+  m_progress->setProgress(-1, text);
+  const QString model = m_state->model().title;
+  m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
+  m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleDocument.isEmpty());
+}
+
+void MainWindow::refreshChat() {
+  const bool hasMessages = m_state->conversation()->rowCount() > 0;
+  m_stack->setCurrentWidget(hasMessages ? static_cast<QWidget*>(m_conversation) : m_empty);
+  const QString title = m_state->chat().title;
+  m_title->setText(title.isEmpty() ? tr("New chat") : title);
+  setWindowTitle(title.isEmpty() ? QStringLiteral("Satchel") : title + tr(" – Satchel"));
+}
+
+void MainWindow::refreshResume() {
+  const ResumeState& resume = m_state->resume();
+  switch (resume.kind) {
+    case ResumeState::Hidden:
+      m_resume->hide();
+      break;
+    case ResumeState::Reused:
+      m_resume->showGood(resume.text);
+      break;
+    case ResumeState::PartlyReread:
+    case ResumeState::Reread:
+      m_resume->showNotice(resume.text);
+      break;
+  }
+}
+
+void MainWindow::openAnything(const QStringList& paths) {
+  for (const QString& path : paths) {
+    if (isModelFile(path)) {
+      m_state->openModel(path);
+    } else {
+      m_state->attachFile(path);
+    }
+  }
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  const auto urls = event->mimeData()->urls();
+  const bool takes = std::any_of(urls.begin(), urls.end(), [](const QUrl& url) {
+    return url.isLocalFile() &&
+           (isModelFile(url.toLocalFile()) || DocumentFile::isSupported(url.toLocalFile()));
+  });
+  if (takes) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  QStringList paths;
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile()) paths.append(url.toLocalFile());
+  event->acceptProposedAction();
+  openAnything(paths);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  m_state->stop();
+  event->accept();
+}
+
+}  // namespace satchel::ui

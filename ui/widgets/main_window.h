@@ -1,0 +1,88 @@
+// MainWindow: places the three columns and leads keys, menus and drops to AppState.
+#pragma once
+
+#include <QMainWindow>
+#include <functional>
+
+#include "ui/model/app_state.h"
+#include "ui/widgets/theme.h"
+
+class QLabel;
+class QPushButton;
+class QSplitter;
+class QStackedWidget;
+
+namespace satchel::ui {
+
+class Banner;
+class ChatListPanel;
+class Composer;
+class ConversationView;
+class EmptyState;
+class IconButton;
+class MemoryPanel;
+class ProgressStrip;
+
+struct WindowOptions {
+  std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
+  QString modelFolder;                         // where a user puts own models; for a text
+  QString sampleDocument;                      // a file; empty: there is none
+  Appearance appearance = Appearance::System;
+};
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  // state: not owned
+  MainWindow(AppState* state, const WindowOptions& options, QWidget* parent = nullptr);
+
+  void openAnything(const QStringList& paths);  // models and documents, as dropped
+  Composer* composer() { return m_composer; }
+  ConversationView* conversation() { return m_conversation; }
+  Banner* banner() { return m_banner; }
+  Banner* resumeChip() { return m_resume; }
+  void setColumns(bool chats, bool memory);
+
+ Q_SIGNALS:
+  void appearanceChosen(satchel::ui::Appearance appearance);
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
+
+ private:
+  QWidget* makeCentre();
+  QWidget* makeHeader();
+  void connectState();
+  void addShortcuts();
+  void showModels();
+  void showAppearanceMenu(QMenu& menu);
+  void chooseModelFile();
+  void chooseDocument();
+  void attachSample();
+  void refreshPhase();
+  void refreshChat();
+  void refreshResume();
+  void escape();
+
+  AppState* m_state;
+  WindowOptions m_options;
+  QSplitter* m_columns;
+  ChatListPanel* m_chats;
+  MemoryPanel* m_memory;
+  QLabel* m_title = nullptr;
+  QPushButton* m_model = nullptr;
+  IconButton* m_foldChats = nullptr;
+  IconButton* m_foldMemory = nullptr;
+  Banner* m_banner = nullptr;
+  Banner* m_resume = nullptr;
+  QStackedWidget* m_stack = nullptr;
+  EmptyState* m_empty = nullptr;
+  ConversationView* m_conversation = nullptr;
+  ProgressStrip* m_progress = nullptr;
+  Composer* m_composer = nullptr;
+};
+
+}  // namespace satchel::ui

@@ -1,0 +1,196 @@
+#include "ui/widgets/memory/memory_panel.h"
+
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "ui/model/memory_panel_state.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/memory/layer_bars.h"
+#include "ui/widgets/memory/meter.h"
+#include "ui/widgets/memory/preset_table.h"
+
+namespace satchel::ui {
+namespace {
+
+constexpr int kBudgetSteps = 400;
+constexpr int kAgeRefreshMs = 30'000;  // ages are told in minutes
+
+QLabel* makeLabel(const QString& text, const char* objectName, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  label->setObjectName(QLatin1String(objectName));
+  label->setTextFormat(Qt::PlainText);
+  return label;
+}
+
+QWidget* makeRule(QWidget* parent) {
+  auto* rule = new QFrame(parent);
+  rule->setFixedHeight(1);
+  rule->setAutoFillBackground(true);
+  rule->setBackgroundRole(QPalette::Mid);
+  return rule;
+}
+
+}  // namespace
+
+MemoryPanel::MemoryPanel(MemoryPanelState* state, QWidget* parent)
+    : QScrollArea(parent), m_state(state) {
+  auto* body = new QWidget(this);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(kGapLarge + 4, kGapLarge, kGapLarge + 4, kGapLarge);
+  column->setSpacing(kGap);
+  setWidget(body);
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  viewport()->setAutoFillBackground(false);
+  body->setAutoFillBackground(false);
+  setAccessibleName(tr("Memory"));
+  buildNext(column);
+  column->addSpacing(kGapLarge);
+  column->addWidget(makeRule(this));
+  column->addSpacing(kGapLarge);
+  buildChat(column);
+  column->addStretch();
+  connect(state, &MemoryPanelState::changed, this, &MemoryPanel::refresh);
+  auto* ages = new QTimer(this);
+  connect(ages, &QTimer::timeout, this, &MemoryPanel::refresh);
+  ages->start(kAgeRefreshMs);
+  refresh();
+}
+
+QLabel* MemoryPanel::addText(QVBoxLayout* column, const char* objectName, double scale) {
+  QLabel* label = makeLabel({}, objectName, this);
+  label->setWordWrap(true);
+  label->setFont(scaledFont(font(), scale));
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  column->addWidget(label);
+  return label;
+}
+
+void MemoryPanel::buildNext(QVBoxLayout* column) {
+  auto* head = new QHBoxLayout;
+  auto* name = makeLabel(tr("Memory limit"), "strong", this);
+  name->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  m_budget = makeLabel({}, "strong", this);
+  m_budget->setFont(scaledFont(font(), 1.25, QFont::DemiBold));
+  head->addWidget(name, 1);
+  head->addWidget(m_budget);
+  column->addLayout(head);
+  m_budgetSlider = new QSlider(Qt::Horizontal, this);
+  m_budgetSlider->setRange(0, kBudgetSteps);
+  m_budgetSlider->setAccessibleName(tr("Memory limit"));
+  column->addWidget(m_budgetSlider);
+  m_machine = addText(column, "muted", 0.9);
+  column->addSpacing(kGap);
+
+  auto* slider = makeLabel(tr("Accuracy or memory"), "strong", this);
+  slider->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  column->addWidget(slider);
+  m_presetSlider = new QSlider(Qt::Horizontal, this);
+  m_presetSlider->setRange(0, m_state->presetCount() - 1);
+  m_presetSlider->setPageStep(1);
+  m_presetSlider->setAccessibleName(tr("Accuracy or memory"));
+  column->addWidget(m_presetSlider);
+  m_presets = new PresetTable(this);
+  column->addWidget(m_presets);
+
+  auto* card = new Card(Card::Quiet, this);
+  auto* inside = new QVBoxLayout(card);
+  inside->setContentsMargins(kGap + 4, kGap + 2, kGap + 4, kGap + 2);
+  m_preview = addText(inside, "preview", 0.92);
+  column->addWidget(card);
+  m_apply = new QPushButton(tr("New chat with these settings"), this);
+  m_apply->setCursor(Qt::PointingHandCursor);
+  column->addWidget(m_apply);
+
+  connect(m_budgetSlider, &QSlider::valueChanged, this, [this](int value) {
+    m_state->setBudgetBytes(m_state->budgetAt(double(value) / kBudgetSteps));
+  });
+  connect(m_presetSlider, &QSlider::valueChanged, m_state, &MemoryPanelState::setPresetIndex);
+  connect(m_presets, &PresetTable::chosen, m_state, &MemoryPanelState::setPresetIndex);
+  connect(m_apply, &QPushButton::clicked, this, &MemoryPanel::newChatAsked);
+}
+
+void MemoryPanel::buildChat(QVBoxLayout* outer) {
+  m_chat = new QWidget(this);
+  auto* column = new QVBoxLayout(m_chat);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(kGap);
+  auto* name = makeLabel(tr("This chat"), "strong", this);
+  name->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  column->addWidget(name);
+  m_recipe = addText(column, "muted", 0.92);
+  m_context = new Meter(tr("Context"), m_chat);
+  m_pool = new Meter(tr("Memory"), m_chat);
+  column->addWidget(m_context);
+  column->addWidget(m_pool);
+  m_bytes = addText(column, "muted", 0.92);
+  column->addSpacing(kGapSmall);
+  auto* fidelity = makeLabel(tr("Fidelity"), "strong", this);
+  fidelity->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  column->addWidget(fidelity);
+  m_fidelity = addText(column, "body", 1);
+  m_fidelityAge = addText(column, "muted", 0.92);
+  m_barsBox = new QWidget(m_chat);
+  auto* bars = new QVBoxLayout(m_barsBox);
+  bars->setContentsMargins(0, kGap, 0, 0);
+  auto* layers = makeLabel(tr("Layers"), "strong", this);
+  layers->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  bars->addWidget(layers);
+  m_bars = new LayerBars(m_barsBox);
+  bars->addWidget(m_bars);
+  column->addWidget(m_barsBox);
+  outer->addWidget(m_chat);
+}
+
+void MemoryPanel::refresh() {
+  refreshNext();
+  refreshChat();
+}
+
+void MemoryPanel::refreshNext() {
+  const QSignalBlocker quietBudget(m_budgetSlider), quietPreset(m_presetSlider);
+  const bool ready = m_state->hasPreviews();
+  m_budget->setText(m_state->budgetText());
+  m_machine->setText(m_state->machineText());
+  m_machine->setVisible(ready);
+  for (QWidget* widget : {static_cast<QWidget*>(m_budgetSlider),
+                          static_cast<QWidget*>(m_presetSlider), static_cast<QWidget*>(m_apply)})
+    widget->setEnabled(ready);
+  if (!m_budgetSlider->isSliderDown())
+    m_budgetSlider->setValue(int(m_state->budgetPosition() * kBudgetSteps));
+  m_presetSlider->setValue(m_state->presetIndex());
+  QList<PresetLine> lines;
+  for (int i = 0; i < m_state->presetCount(); ++i) lines.append(m_state->presetLine(i));
+  m_presets->setLines(lines, m_state->presetIndex());
+  QString preview = m_state->previewText();
+  if (m_state->differsFromChat())
+    preview += QStringLiteral("\n\n") +
+               tr("For a new chat: the memory of a chat is set when it begins, and this one keeps "
+                  "its own.");
+  m_preview->setText(preview);
+}
+
+void MemoryPanel::refreshChat() {
+  const bool hasChat = m_state->hasChat();
+  m_chat->setVisible(hasChat);
+  if (!hasChat) return;
+  m_recipe->setText(m_state->recipeText());
+  m_context->setValue(m_state->contextShare(), m_state->contextText());
+  m_pool->setValue(m_state->budgetShare(), m_state->poolText());
+  const QString body = m_state->bodyText();
+  m_bytes->setText(body.isEmpty() ? m_state->bytesText()
+                                  : m_state->bytesText() + QStringLiteral("\n") + body);
+  m_fidelity->setText(m_state->fidelityText());
+  m_fidelityAge->setText(m_state->fidelityAge());
+  m_fidelityAge->setVisible(!m_state->fidelityAge().isEmpty());
+  const QList<LayerBar> bars = m_state->layerBars();
+  m_bars->setBars(bars);
+  m_barsBox->setVisible(!bars.isEmpty());
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,37 @@
+#include "ui/widgets/shortcuts_dialog.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <array>
+
+#include "ui/widgets/theme.h"
+
+namespace satchel::ui {
+
+ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
+  setWindowTitle(tr("Keys"));
+  const std::array<std::pair<QString, QString>, 10> keys = {{
+      {tr("Enter"), tr("Send the message")},
+      {tr("Shift+Enter"), tr("New line")},
+      {tr("Esc"), tr("Stop reading or answering")},
+      {tr("Ctrl+N"), tr("New chat with the chosen memory settings")},
+      {tr("Ctrl+K"), tr("Find a chat")},
+      {tr("Ctrl+O"), tr("Attach a document")},
+      {tr("Ctrl+B"), tr("Show or hide the chats")},
+      {tr("Ctrl+M"), tr("Show or hide the memory panel")},
+      {tr("F2"), tr("Rename the chat that has the focus in the list")},
+      {tr("F1"), tr("This list")},
+  }};
+  auto* grid = new QGridLayout(this);
+  grid->setContentsMargins(kGapHuge, kGapHuge, kGapHuge, kGapHuge);
+  grid->setHorizontalSpacing(kGapHuge);
+  grid->setVerticalSpacing(kGap + 2);
+  for (int row = 0; row < int(keys.size()); ++row) {
+    auto* key = new QLabel(keys[std::size_t(row)].first, this);
+    key->setFont(scaledFont(font(), 1, QFont::DemiBold));
+    grid->addWidget(key, row, 0);
+    grid->addWidget(new QLabel(keys[std::size_t(row)].second, this), row, 1);
+  }
+}
+
+}  // namespace satchel::ui
