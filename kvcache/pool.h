@@ -59,6 +59,8 @@ class Pool {
   std::size_t free_bytes() const;
   // Pages that could be taken now.
   std::size_t free_pages() const;
+  // Fails as take_page() would, if fewer than n could be taken.
+  Result<void> check_free_pages(std::size_t n_pages) const;
 
  private:
   friend class ScratchLease;

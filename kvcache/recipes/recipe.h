@@ -24,7 +24,8 @@ class Pipeline;  // stages/pipeline.h: the stages, made and checked
 
 class Recipe {
  public:
-  static Result<Recipe> parse(std::string_view json);
+  // `called` stands at the head of messages: a file's name.
+  static Result<Recipe> parse(std::string_view json, std::string_view called = "recipe");
   static Result<Recipe> builtin(std::string_view name);
   // The same recipe with another share of tokens kept, (0, 1]. A recipe that never evicts refuses
   // all but 1.

@@ -1,0 +1,64 @@
+// Gives the lower layers more: a share that is the same in every layer, and a share that falls
+// linearly from layer 0 to the last.
+//   formula k_0 = 2x - x/delta, k_{L-1} = x/delta, linear between; x: the mean falling share
+//   params  delta     steepness (7)
+//           constant  part of the budget that is the same in every layer (0.5)
+//   source  arXiv:2411.18077, after the code (layer 0 the most; the appendix says the opposite);
+//           tests M1, M3 of ../shared/methods/selection.md
+//   differs rounded by largest remainder over all lanes, where the code truncates; floors and caps
+//           by rules 4.4, 4.7, 4.8 there
+#include <cmath>
+#include <vector>
+
+#include "kvcache/stages/apportion.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class PyramidAllocator final : public Allocator {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(delta_, params.number("delta", {.fallback = 7, .min = 1, .max = 1000}));
+    SATCHEL_TRY_ASSIGN(constant_, params.number("constant", {.fallback = 0.5, .min = 0, .max = 1}));
+    return {};
+  }
+
+  void allocate(const TokenSpan& span, std::size_t n_protected,
+                std::span<std::size_t> budgets) const override {
+    const auto n_tokens = static_cast<double>(span.n_tokens);
+    const std::size_t total = keep_total(span);
+    const auto constant =
+        static_cast<double>(static_cast<std::size_t>(constant_ * span.keep * n_tokens));
+    const double falling =
+        static_cast<double>(total) - constant * static_cast<double>(budgets.size());
+    std::vector<double> wishes(budgets.size());
+    for (std::size_t lane = 0; lane < wishes.size(); ++lane)
+      wishes[lane] = constant + slope(lane / span.n_kv_heads, span.n_layers) * falling /
+                                    static_cast<double>(budgets.size());
+    const std::size_t mean = total / budgets.size();
+    apportion(wishes,
+              {.total = total,
+               .n_protected = n_protected,
+               .floor = (mean + 9) / 10,
+               .cap = span.n_tokens},
+              budgets);
+  }
+
+ private:
+  // 1 on average over the layers.
+  double slope(std::size_t layer, std::size_t n_layers) const {
+    if (n_layers == 1) return 1;
+    const double first = 2 - 1 / delta_;
+    const double last = 1 / delta_;
+    return first + (last - first) * static_cast<double>(layer) / static_cast<double>(n_layers - 1);
+  }
+
+  double delta_ = 7, constant_ = 0.5;
+};
+}  // namespace
+
+extern const StageEntry allocators_pyramid{.kind = StageKind::allocator,
+                                           .name = "pyramid",
+                                           .source = "arXiv:2411.18077",
+                                           .make = make_stage<PyramidAllocator>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,17 @@
+// Keeps fp16 as it is.
+//   bytes   head_dim * 2 per token
+//   bound   exact
+//   source  ours
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class ExactCodec final : public Codec {
+ public:
+  PagePlane plane() const override { return {}; }
+};
+}  // namespace
+
+extern const StageEntry codecs_exact{
+    .kind = StageKind::codec, .name = "exact", .source = "ours", .make = make_stage<ExactCodec>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,32 @@
+// Affine codes with an fp16 scale and minimum per group: K per channel over `group` kept tokens, V
+// per token over `group` channels.
+//   params  bits 2, 4 or 8 (2); group 16, 32, 64 or 128 (16)
+//   bytes   bits / 8 + 4 / group per value: 4 bits per value at 2 bits, group 16
+//   bound   |x - decoded| <= scale / 2 (../shared/methods/codecs.md 0.1)
+//   source  arXiv:2411.18077 (MiniKV), ../shared/methods/codecs.md 3.2
+//   differs scale and minimum are rounded outward before coding; groups of 32 and 64 are offered
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class MiniKv2Codec final : public Codec {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 2, {2, 4, 8}));
+    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 16, {16, 32, 64, 128}));
+    return {};
+  }
+  PagePlane plane() const override {
+    return {.form = kernels::PageForm::affine, .bits = bits_, .group = group_};
+  }
+
+ private:
+  std::size_t bits_ = 2, group_ = 16;
+};
+}  // namespace
+
+extern const StageEntry codecs_minikv2{.kind = StageKind::codec,
+                                       .name = "minikv2",
+                                       .source = "arXiv:2411.18077",
+                                       .make = make_stage<MiniKv2Codec>};
+}  // namespace satchel::kvcache

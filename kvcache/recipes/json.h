@@ -1,0 +1,42 @@
+// A small JSON tree that remembers the line of each value, so that a message about a recipe can
+// name the place. Bytes from outside: size, depth, duplicate keys and encoding are checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/result.h"
+
+namespace satchel::kvcache {
+
+inline constexpr std::size_t kRecipeBytesMax = 64u << 10;  // ../shared/reliability.md section 7
+inline constexpr std::size_t kJsonDepthMax = 64;
+
+struct JsonNode {
+  enum class Kind { null, boolean, number, string, array, object };
+  Kind kind = Kind::null;
+  std::size_t line = 1;  // of its key, or where it begins
+  bool boolean = false;
+  double number = 0;
+  std::string string = {};
+  std::vector<JsonNode> items = {};
+  std::vector<std::pair<std::string, JsonNode>> members = {};
+
+  const JsonNode* find(std::string_view key) const;  // object only; nullptr where absent
+  JsonNode* find(std::string_view key);
+};
+
+// `called` stands at the head of messages. Fails with invalid, RECIPE.
+Result<JsonNode> parse_json(std::string_view text, std::string_view called);
+// Keys sorted, no blanks, whole numbers without a point.
+std::string canonical_json(const JsonNode& node);
+// The value as a message shows it: 5, "two", an object.
+std::string json_text(const JsonNode& node);
+// `<called> line <n>: <what>`
+Error recipe_error(std::string_view called, std::size_t line, const std::string& what);
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,80 @@
+#include "kvcache/recipes/recipe.h"
+
+#include <array>
+#include <span>
+
+#include "kvcache/hash.h"
+#include "kvcache/recipes/json.h"
+#include "kvcache/stages/pipeline.h"
+
+namespace satchel::kvcache {
+namespace {
+
+constexpr double kRecipeVersion = 1;
+
+Result<std::string> read_text(const JsonNode& root, std::string_view key, std::string_view called) {
+  const JsonNode* node = root.find(key);
+  if (node == nullptr)
+    return recipe_error(called, root.line, "\"" + std::string(key) + "\" is missing.");
+  if (node->kind != JsonNode::Kind::string)
+    return recipe_error(called, node->line,
+                        "\"" + std::string(key) + "\" must be text, is " + json_text(*node) + ".");
+  return node->string;
+}
+
+Result<void> check_keys(const JsonNode& root, std::string_view called) {
+  static constexpr std::array<std::string_view, 13> kKnown = {
+      "recipe", "name",      "source",   "differs", "keep",  "trigger", "scorer",
+      "filter", "allocator", "assigner", "merger",  "codec", "reader"};
+  for (const auto& [name, node] : root.members) {
+    bool known = false;
+    for (const std::string_view key : kKnown) known = known || key == name;
+    if (!known) return recipe_error(called, node.line, "\"" + name + "\" is not known here.");
+  }
+  const JsonNode* version = root.find("recipe");
+  if (version == nullptr || version->kind != JsonNode::Kind::number ||
+      version->number != kRecipeVersion)
+    return recipe_error(called, version == nullptr ? root.line : version->line,
+                        "\"recipe\" must be 1, the version of this format.");
+  return {};
+}
+
+}  // namespace
+
+Result<Recipe> Recipe::parse(std::string_view json, std::string_view called) {
+  SATCHEL_TRY_ASSIGN(const JsonNode root, parse_json(json, called));
+  if (root.kind != JsonNode::Kind::object)
+    return recipe_error(called, root.line, "a recipe is an object: { \"recipe\": 1, … }.");
+  SATCHEL_TRY(check_keys(root, called));
+  Recipe recipe;
+  SATCHEL_TRY_ASSIGN(recipe.name_, read_text(root, "name", called));
+  SATCHEL_TRY_ASSIGN(recipe.source_, read_text(root, "source", called));
+  SATCHEL_TRY_ASSIGN(recipe.differs_, read_text(root, "differs", called));
+  SATCHEL_TRY_ASSIGN(Pipeline pipeline, Pipeline::make(root, called));
+  recipe.keep_ = pipeline.keep();
+  recipe.pipeline_ = std::make_shared<const Pipeline>(std::move(pipeline));
+  recipe.json_ = canonical_json(root);
+  recipe.hash_ = to_hex(hash_bytes(std::as_bytes(std::span(recipe.json_))));
+  return recipe;
+}
+
+Result<Recipe> Recipe::builtin(std::string_view name) {
+  std::string known;
+  for (const BuiltinRecipe& recipe : builtin_recipes()) {
+    if (recipe.name == name) return parse(recipe.json, std::string(name) + ".json");
+    known += (known.empty() ? "" : ", ") + std::string(recipe.name);
+  }
+  return Error{ErrorKind::not_found, "RECIPE",
+               "There is no recipe \"" + std::string(name) + "\". Known: " + known + "."};
+}
+
+Result<Recipe> Recipe::with_keep(double keep) const {
+  SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
+  JsonNode* node = root.find("keep");
+  if (node == nullptr) node = &root.members.emplace_back("keep", JsonNode{}).second;
+  node->kind = JsonNode::Kind::number;
+  node->number = keep;
+  return parse(canonical_json(root), name_);
+}
+
+}  // namespace satchel::kvcache

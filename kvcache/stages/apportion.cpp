@@ -1,0 +1,95 @@
+#include "kvcache/stages/apportion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+
+double sum(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// Scales the wishes below `cap` until all together are `total`; each round at least one more meets
+// its cap, so at most size() + 1 rounds.
+void spread_below_cap(std::span<double> wishes, double total, double cap) {
+  for (std::size_t round = 0; round <= wishes.size(); ++round) {
+    double free = 0, capped = 0;
+    for (const double wish : wishes) (wish >= cap ? capped : free) += wish >= cap ? cap : wish;
+    const double scale = free > 0 ? (total - capped) / free : 1;
+    bool stable = true;
+    for (double& wish : wishes) {
+      wish = wish >= cap ? cap : wish * scale;
+      if (wish > cap) stable = false;
+    }
+    if (stable) return;
+  }
+}
+
+// Raises to `floor` and lowers the largest to one level, so that the sum stays.
+void level_above_floor(std::span<double> wishes, double floor) {
+  const double total = sum(wishes);
+  std::vector<double> sorted(wishes.begin(), wishes.end());
+  for (double& wish : sorted) wish = std::max(wish, floor);
+  double excess = sum(sorted) - total;
+  if (excess <= 0) return;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  double level = sorted.front();
+  for (std::size_t n = 1; n <= sorted.size() && excess > 0; ++n) {  // n largest share the level
+    const double next = n < sorted.size() ? sorted[n] : floor;
+    const double step = std::min(excess, (level - next) * static_cast<double>(n));
+    level -= step / static_cast<double>(n);
+    excess -= step;
+  }
+  for (double& wish : wishes) wish = std::min(std::max(wish, floor), level);
+}
+
+void round_by_largest_remainder(std::span<const double> wishes, const BudgetLimits& limits,
+                                std::span<std::size_t> budgets) {
+  constexpr double kSlack = 1e-9;  // 131.9999999999 is 132
+  std::vector<double> remainder(wishes.size());
+  std::size_t given = 0;
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    budgets[i] = std::min(limits.cap, static_cast<std::size_t>(wishes[i] + kSlack));
+    remainder[i] = wishes[i] - static_cast<double>(budgets[i]);
+    given += budgets[i];
+  }
+  std::vector<std::size_t> order(wishes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return remainder[a] > remainder[b] + kSlack;
+  });
+  while (given < limits.total)
+    for (const std::size_t lane : order)
+      if (given < limits.total && budgets[lane] < limits.cap) ++budgets[lane], ++given;
+}
+
+}  // namespace
+
+std::size_t keep_total(const TokenSpan& span) {
+  const std::size_t all = span.n_tokens * span.n_layers * span.n_kv_heads;
+  const double share = span.keep * static_cast<double>(all);
+  return std::min(all, static_cast<std::size_t>(std::llround(share)));
+}
+
+void apportion(std::span<double> wishes, const BudgetLimits& limits,
+               std::span<std::size_t> budgets) {
+  SATCHEL_ASSERT(wishes.size() == budgets.size() && !wishes.empty());
+  SATCHEL_ASSERT(limits.total <= limits.cap * wishes.size());
+  const std::size_t least = std::min(limits.cap, std::max(limits.n_protected, limits.floor));
+  if (least * wishes.size() >= limits.total) {
+    std::fill(budgets.begin(), budgets.end(), std::min(limits.cap, least));
+    return;
+  }
+  const double all = sum(wishes);
+  for (double& wish : wishes) wish *= static_cast<double>(limits.total) / all;
+  spread_below_cap(wishes, static_cast<double>(limits.total), static_cast<double>(limits.cap));
+  level_above_floor(wishes, static_cast<double>(least));
+  round_by_largest_remainder(wishes, limits, budgets);
+}
+
+}  // namespace satchel::kvcache
