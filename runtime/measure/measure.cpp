@@ -55,7 +55,9 @@ Result<Speed> measure_speed(Engine& engine, const kvcache::Recipe& recipe,
     ids[i] = static_cast<std::int32_t>((i * 7919 + 17) % n_vocabulary);
   std::vector<float> logits(n_vocabulary);
   const SystemClock clock;
-  Speed speed{.n_prompt = request.n_prompt, .n_decode = request.n_decode};
+  Speed speed;
+  speed.n_prompt = request.n_prompt;
+  speed.n_decode = request.n_decode;
 
   const double began = clock.steady_ms();
   SATCHEL_TRY(read(engine.model(), *cache, ids, stop, logits));

@@ -109,9 +109,10 @@ class Session {
   const Fidelity& fidelity() const;  // the last measurement
   const kvcache::Recipe& recipe() const;
 
+  struct State;  // for this folder
+
  private:
   friend class Engine;
-  struct State;
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -1,7 +1,8 @@
 // ChatTemplate: how a chat becomes the token ids that a model was trained on, turn by turn.
 //   why turns  the ids of a chat are the truth and only grow: what stands in the cache is never
 //              rendered again. Every turn begins with a control token, so turns put side by side
-//              are the ids of the whole (Llama-2 and Mistral: as their templates print them)
+//              are the ids of the whole. Llama-2 and Mistral have no token between question
+//              and answer: pieces never reach across that border here
 //   safe       user and system text is never parsed for control tokens
 //   known      by its text, not by running it: a file's template is a program of a stranger
 //   order      open_chat -> (user_turn -> assistant_head -> generated ids -> assistant_tail)* ;
@@ -12,7 +13,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +32,7 @@ class ChatTemplate {
   static Result<ChatTemplate> recognise(std::string_view jinja);
   // By what --template takes. It has no default system text.
   static Result<ChatTemplate> named(std::string_view name);
-  static std::span<const std::string_view> names();
+  static std::vector<std::string_view> names();
 
   std::string_view name() const;
   // What the template says when the chat brings no system text; "" if nothing.
@@ -62,6 +62,8 @@ class ChatTemplate {
 
  private:
   explicit ChatTemplate(const TurnFormat& format) : format_(&format) {}
+  std::string_view trimmed(std::string_view text) const;  // if the template trims
+  std::optional<TokenId> bos_of(const Tokenizer& tokenizer) const;
 
   const TurnFormat* format_;    // one of a constant table
   bool writes_bos_ = false;     // the template prints bos itself

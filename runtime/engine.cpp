@@ -1,0 +1,121 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+
+#include "runtime/engine_state.h"
+#include "runtime/gguf/size_text.h"
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+namespace {
+
+// A session that could not read this many tokens would be of no use.
+constexpr std::size_t kLeastTokens = 256;
+
+Result<ChatTemplate> choose_template(const GgufFile& file, const std::string& name) {
+  if (!name.empty()) return ChatTemplate::named(name);
+  std::string_view text;
+  if (file.has("tokenizer.chat_template")) {
+    SATCHEL_TRY_ASSIGN(text, file.get_string("tokenizer.chat_template"));
+  }
+  return ChatTemplate::recognise(text);
+}
+
+Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
+  if (tokenizer.size() <= config.n_vocabulary) return {};
+  return Error{ErrorKind::corrupt, "MODEL_TOKENIZER",
+               "The tokenizer has " + count_text(tokenizer.size()) + " tokens, the model only " +
+                   count_text(config.n_vocabulary) + "."};
+}
+
+Result<std::size_t> checked_budget(const ModelConfig& config, const SessionOptions& options) {
+  std::size_t budget_bytes = options.budget_bytes;
+  if (budget_bytes == 0) {
+    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config));
+  }
+  const std::size_t n_least = std::min(kLeastTokens, config.context);
+  SATCHEL_TRY_ASSIGN(
+      const Estimate least,
+      estimate(config, 0, options.recipe, {.n_tokens = n_least, .budget_bytes = budget_bytes}));
+  if (least.pool_bytes > budget_bytes)
+    return Error{ErrorKind::out_of_memory, "MEMORY",
+                 "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
+                     options.recipe.name() + "\" needs " + size_text(least.pool_bytes) + " (" +
+                     std::to_string(least.pool_bytes) + " bytes) for a chat of " +
+                     std::to_string(n_least) + " tokens. Raise the limit."};
+  return budget_bytes;
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
+  auto state = std::make_unique<State>();
+  state->log = options.log;
+  SATCHEL_TRY_ASSIGN(state->file, GgufFile::open(options.model));
+  SATCHEL_TRY_ASSIGN(ModelConfig config, ModelConfig::from(state->file));
+  SATCHEL_TRY_ASSIGN(state->tokenizer, Tokenizer::open(state->file));
+  SATCHEL_TRY(check_vocabulary(*state->tokenizer, config));
+  SATCHEL_TRY_ASSIGN(ChatTemplate chat_template,
+                     choose_template(state->file, options.chat_template));
+  state->chat_template = std::make_unique<ChatTemplate>(std::move(chat_template));
+  SATCHEL_TRY_ASSIGN(state->backend,
+                     kernels::open_backend(options.backend, {.n_threads = options.n_threads,
+                                                             .cpu_level = options.cpu_level}));
+  SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
+  SATCHEL_TRY_ASSIGN(
+      state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
+  state->record(LogLevel::info,
+                "model_loaded layers=" + std::to_string(state->model->config().n_layers) +
+                    " weight_bytes=" + std::to_string(state->model->weights().bytes) +
+                    " backend=" + std::string(state->backend->name()));
+  return std::unique_ptr<Engine>(new Engine(std::move(state)));
+}
+
+const ModelConfig& Engine::config() const {
+  return state_->model->config();
+}
+const std::string& Engine::fingerprint() const {
+  return state_->fingerprint;
+}
+const Tokenizer& Engine::tokenizer() const {
+  return *state_->tokenizer;
+}
+const ChatTemplate& Engine::chat_template() const {
+  return *state_->chat_template;
+}
+std::size_t Engine::weight_bytes() const {
+  return state_->model->weights().bytes;
+}
+std::string Engine::device() const {
+  return state_->backend->device();
+}
+Model& Engine::model() {
+  return *state_->model;
+}
+Engine::State& Engine::state() {
+  return *state_;
+}
+
+Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& options) {
+  SATCHEL_TRY_ASSIGN(const std::size_t budget_bytes, checked_budget(config(), options));
+  SATCHEL_TRY_ASSIGN(
+      std::unique_ptr<kvcache::Cache> cache,
+      kvcache::Cache::open(*state_->backend, config().cache_shape(), options.recipe, budget_bytes));
+  return std::unique_ptr<Session>(
+      new Session(std::make_unique<Session::State>(*state_, options, std::move(cache))));
+}
+
+// What the backend repacked is taken already and no longer among the free memory.
+Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
+                                  const EstimateRequest& request) const {
+  const Weights& weights = state_->model->weights();
+  SATCHEL_TRY_ASSIGN(Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes,
+                                                     recipe, request));
+  out.weight_bytes = weights.bytes;
+  return out;
+}
+
+}  // namespace satchel::runtime

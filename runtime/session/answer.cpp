@@ -1,0 +1,129 @@
+#include "runtime/session/answer.h"
+
+#include "runtime/gguf/size_text.h"
+
+namespace satchel::runtime {
+
+using kvcache::MessageState;
+
+Answer::Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
+               std::stop_token stop, const ProgressFn& progress)
+    : session_(session),
+      sampling_(sampling),
+      sampler_(sampling),
+      piece_(piece),
+      stop_(std::move(stop)),
+      progress_(progress),
+      decoder_(*session.engine.tokenizer) {}
+
+Result<GenerateReport> Answer::run() {
+  const double began = session_.clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head, session_.transcript.answer_head());
+  if (stop_.stop_requested()) {
+    report_.finish = Finish::stopped;
+    return std::move(report_);
+  }
+  if (session_.n_context_left() < head.size() + kLeastAnswerTokens) {
+    report_.finish = Finish::context_full;
+    report_.message = context_full_text();
+    return std::move(report_);
+  }
+  SATCHEL_TRY(session_.transcript.begin_answer(head));
+  const Result<void> streamed = stream();
+  SATCHEL_TRY(finish(streamed.ok()));
+  SATCHEL_TRY(streamed);
+  report_.ms = session_.clock.steady_ms() - began;
+  return std::move(report_);
+}
+
+Result<void> Answer::stream() {
+  const Result<ReadReport> read = session_.read_span(
+      {.end = session_.transcript.tokens().size(), .logits = session_.logits}, stop_, {});
+  if (!read.ok()) return end_or_fail(read.error());
+  for (bool goes_on = true; goes_on;) {
+    SATCHEL_TRY_ASSIGN(goes_on, next());
+  }
+  return {};
+}
+
+Result<bool> Answer::next() {
+  const TokenId token = sampler_.choose(session_.logits, session_.transcript.tokens());
+  const Tokenizer& tokenizer = *session_.engine.tokenizer;
+  if (tokenizer.ends_turn(token)) {
+    report_.finish = Finish::end_of_turn;
+    // Another end token than the template's would leave the turn open for later ones.
+    if (token == session_.engine.chat_template->end_token(tokenizer)) ended_by_ = token;
+    return false;
+  }
+  const std::string text = decoder_.push(token);
+  SATCHEL_TRY(session_.transcript.extend_answer(text, {&token, 1}));
+  ++report_.n_tokens;
+  show(text);
+  if (const std::optional<Finish> limit = reached()) {
+    report_.finish = *limit;
+    if (*limit == Finish::context_full) report_.message = context_full_text();
+    return false;
+  }
+  const Result<void> decoded =
+      session_.engine.model->decode_step(*session_.cache, token, session_.logits);
+  if (decoded.ok()) return true;
+  SATCHEL_TRY(end_or_fail(decoded.error()));
+  return false;
+}
+
+std::optional<Finish> Answer::reached() const {
+  if (!wanted_ || stop_.stop_requested()) return Finish::stopped;
+  if (report_.n_tokens == sampling_.n_tokens_max) return Finish::n_tokens_max;
+  if (session_.n_context_left() < kLeastAnswerTokens) return Finish::context_full;
+  return std::nullopt;
+}
+
+Result<void> Answer::end_or_fail(const Error& problem) {
+  if (problem.kind == ErrorKind::cancelled) {
+    report_.finish = Finish::stopped;
+    return {};
+  }
+  if (problem.kind != ErrorKind::out_of_memory) return problem;
+  report_.finish = Finish::cache_full;
+  report_.message = session_.explain(problem).message;
+  return {};
+}
+
+Result<void> Answer::finish(bool went_well) {
+  const bool whole = went_well && (report_.finish == Finish::end_of_turn ||
+                                   report_.finish == Finish::n_tokens_max);
+  const std::string rest = decoder_.finish();
+  std::vector<TokenId> closing;
+  if (whole) {
+    if (ended_by_) closing.push_back(*ended_by_);
+    SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail,
+                       session_.engine.chat_template->assistant_tail(
+                           *session_.engine.tokenizer,
+                           ended_by_ ? *ended_by_ : session_.transcript.tokens().back()));
+    closing.insert(closing.end(), tail.begin(), tail.end());
+  }
+  SATCHEL_TRY(session_.transcript.finish_answer(
+      whole ? MessageState::complete : MessageState::interrupted, rest, closing));
+  show(rest);
+  if (!went_well) return {};
+  return session_.read_rest();
+}
+
+void Answer::show(const std::string& text) {
+  report_.text += text;
+  if (!text.empty() && piece_ && !piece_(text)) wanted_ = false;
+  const std::size_t n_max = sampling_.n_tokens_max;
+  if (progress_)
+    progress_({Phase::generate, report_.n_tokens,
+               n_max != 0 ? n_max : report_.n_tokens + session_.n_context_left()});
+}
+
+std::string Answer::context_full_text() const {
+  const std::size_t n_context = session_.engine.model->config().context;
+  return "The model's context of " + count_text(n_context) +
+         " tokens is full: " + count_text(session_.transcript.tokens().size()) + " are taken, " +
+         count_text(session_.n_context_left()) +
+         " left. The chat is kept. Start a new chat, or one from a shorter document.";
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,46 @@
+// Answer: one answer being made: its head is read, tokens are drawn until it ends, the journal has
+// each of them before it is shown, and at the end the cache has seen all of it.
+//   states  head -> streaming -> finished, once
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "runtime/sampler/sampler.h"
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+
+class Answer {
+ public:
+  Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
+         std::stop_token stop, const ProgressFn& progress);
+  Result<GenerateReport> run();
+
+ private:
+  // Reads the head, then tokens until report_.finish says what ended them.
+  Result<void> stream();
+  // Draws one token, commits and shows it, and takes it in; false after the last.
+  Result<bool> next();
+  std::optional<Finish> reached() const;  // what forbids another token
+  // A full pool and Stop end the answer, all else the call.
+  Result<void> end_or_fail(const Error& problem);
+  // Closes a whole answer, leaves a cut one open for the next message to close.
+  Result<void> finish(bool went_well);
+  void show(const std::string& text);
+  std::string context_full_text() const;
+
+  Session::State& session_;
+  Sampling sampling_;
+  Sampler sampler_;
+  const PieceFn& piece_;
+  std::stop_token stop_;
+  const ProgressFn& progress_;
+  StreamDecoder decoder_;
+  GenerateReport report_;
+  std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
+  bool wanted_ = true;               // false once piece_ said stop
+};
+
+}  // namespace satchel::runtime

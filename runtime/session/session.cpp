@@ -1,0 +1,87 @@
+#include "runtime/session/session.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/gguf/size_text.h"
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+namespace {
+
+Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
+  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+               "This needs " + count_text(n_needed) + " tokens with room for an answer, but " +
+                   count_text(n_left) + " of the model's " + count_text(n_context) +
+                   " are left. Nothing was sent. Shorten it or start a new chat."};
+}
+
+}  // namespace
+
+Session::State::State(Engine::State& engine_in, const SessionOptions& options_in,
+                      std::unique_ptr<kvcache::Cache> cache_in)
+    : engine(engine_in),
+      options(options_in),
+      clock(options_in.clock != nullptr ? *options_in.clock : system_clock),
+      cache(std::move(cache_in)),
+      transcript({.tokenizer = *engine_in.tokenizer,
+                  .chat_template = *engine_in.chat_template,
+                  .n_vocabulary = engine_in.model->config().n_vocabulary,
+                  .system = options_in.system,
+                  .journal = options_in.journal,
+                  .chat = options_in.chat}),
+      logits(engine_in.model->config().n_vocabulary) {
+  if (options.blocks != nullptr)
+    snapshot = std::make_unique<kvcache::Snapshot>(*cache, *options.blocks, options.chat);
+}
+
+std::size_t Session::State::n_context_left() const {
+  const std::size_t context = engine.model->config().context;
+  return context - std::min(context, transcript.tokens().size());
+}
+
+Result<kvcache::MessageId> Session::State::commit(const Draft& draft) {
+  const std::size_t n_needed = draft.n_tokens() + kLeastAnswerTokens;
+  if (n_needed > n_context_left())
+    return context_full(n_needed, n_context_left(), engine.model->config().context);
+  return transcript.commit(draft);
+}
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Result<kvcache::MessageId> Session::add_user(std::string_view text) {
+  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft(text, text, std::nullopt));
+  return state_->commit(draft);
+}
+
+Result<kvcache::MessageId> Session::add_document(std::string_view title, std::string_view text) {
+  const std::string shown =
+      title.empty() ? std::string(text) : std::string(title) + "\n\n" + std::string(text);
+  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft(text, shown, "Noted."));
+  return state_->commit(draft);
+}
+
+std::span<const std::int32_t> Session::tokens() const {
+  return state_->transcript.tokens();
+}
+std::size_t Session::n_read() const {
+  return state_->n_read();
+}
+std::size_t Session::n_context() const {
+  return state_->engine.model->config().context;
+}
+std::size_t Session::n_context_left() const {
+  return state_->n_context_left();
+}
+kvcache::CacheStats Session::stats() const {
+  return state_->cache->stats();
+}
+const Fidelity& Session::fidelity() const {
+  return state_->fidelity;
+}
+const kvcache::Recipe& Session::recipe() const {
+  return state_->options.recipe;
+}
+
+}  // namespace satchel::runtime

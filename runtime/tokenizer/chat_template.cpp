@@ -1,0 +1,208 @@
+#include "runtime/tokenizer/chat_template.h"
+
+#include <algorithm>
+
+#include "runtime/tokenizer/recognise.h"
+#include "runtime/tokenizer/turn_format.h"
+#include "runtime/tokenizer/utf8.h"
+
+namespace satchel::runtime {
+namespace {
+
+std::vector<std::string_view> format_names() {
+  std::vector<std::string_view> names;
+  for (const TurnFormat& format : turn_formats()) names.push_back(format.name);
+  return names;
+}
+
+Error unknown(const std::string& what) {
+  std::string list;
+  for (const TurnFormat& format : turn_formats())
+    list += (list.empty() ? "" : ", ") + std::string(format.name);
+  return {ErrorKind::unsupported, "TEMPLATE_UNKNOWN", what + " Choose: --template " + list + "."};
+}
+
+Result<void> check_needs(const TurnFormat& format, const Tokenizer& tokenizer) {
+  for (const std::string_view name : format.needs)
+    if (!name.empty() && !tokenizer.control(name))
+      return Error{ErrorKind::corrupt, "MODEL_TOKENIZER",
+                   "The chat template \"" + std::string(format.name) + "\" needs the token " +
+                       std::string(name) +
+                       ", which the vocabulary does not have. Choose another: --template NAME."};
+  return {};
+}
+
+// As Python's str.strip sees it.
+bool is_space(char32_t code) {
+  return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) || code == 0x85 ||
+         code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
+std::string_view without_leading_space(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Step step = utf8_step(text);
+    if (step.form != Utf8Form::whole || !is_space(step.code)) break;
+    text.remove_prefix(step.bytes);
+  }
+  return text;
+}
+
+std::string_view without_trailing_space(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Step step = utf8_step(text.substr(at));
+    at += step.bytes;
+    if (step.form != Utf8Form::whole || !is_space(step.code)) end = at;
+  }
+  return text.substr(0, end);
+}
+
+// Literals and texts in order, encoded as one.
+class TurnWriter {
+ public:
+  TurnWriter(const TurnFormat& format, const Tokenizer& tokenizer)
+      : tokenizer_(tokenizer),
+        after_marker_(tokenizer.kind() == VocabularyKind::sentencepiece ? format.after_marker
+                                                                        : AfterMarker::kept) {}
+
+  TurnWriter& literal(std::string_view text) {
+    if (after_marker_ != AfterMarker::kept) text = without_trailing_space(text);
+    parts_.push_back({text, SpecialText::parse});
+    return *this;
+  }
+  TurnWriter& text(std::string_view text) {
+    if (after_marker_ == AfterMarker::drops_all) text = without_leading_space(text);
+    parts_.push_back({text, SpecialText::as_text});
+    return *this;
+  }
+  TurnWriter& token(std::optional<TokenId> token) {
+    if (token) before_.push_back(*token);
+    return *this;
+  }
+  // Tokens given before, then the parts.
+  Result<std::vector<TokenId>> ids() {
+    SATCHEL_TRY_ASSIGN(const std::vector<TokenId> rest, tokenizer_.encode(parts_));
+    before_.insert(before_.end(), rest.begin(), rest.end());
+    return before_;
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  AfterMarker after_marker_;
+  std::vector<TokenId> before_;
+  std::vector<TextPart> parts_;
+};
+
+}  // namespace
+
+Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
+  if (jinja.empty()) return unknown("The model file has no chat template.");
+  if (jinja.size() > kTemplateBytesMax)
+    return unknown("Its chat template has " + std::to_string(jinja.size()) + " bytes, more than " +
+                   std::to_string(kTemplateBytesMax) + ".");
+  const TurnFormat* format = recognised_format(jinja);
+  if (format == nullptr) return unknown("Its chat template is not one we know.");
+  ChatTemplate made(*format);
+  made.writes_bos_ = jinja.find("bos_token") != std::string_view::npos ||
+                     jinja.find("<|begin_of_text|>") != std::string_view::npos;
+  made.trims_ = trims_content(jinja);
+  made.preamble_ = system_preamble(jinja);
+  made.default_system_ = default_system_text(jinja, *format);
+  return made;
+}
+
+Result<ChatTemplate> ChatTemplate::named(std::string_view name) {
+  const auto formats = turn_formats();
+  const auto found = std::find_if(formats.begin(), formats.end(),
+                                  [&](const TurnFormat& format) { return format.name == name; });
+  if (found == formats.end())
+    return unknown("There is no chat template \"" + std::string(name.substr(0, 64)) + "\".");
+  ChatTemplate made(*found);
+  made.writes_bos_ = found->writes_bos;
+  made.trims_ = found->trims;
+  return made;
+}
+
+std::vector<std::string_view> ChatTemplate::names() {
+  return format_names();
+}
+
+std::string_view ChatTemplate::name() const {
+  return format_->name;
+}
+
+bool ChatTemplate::system_in_first_turn() const {
+  return format_->system_in_first_turn;
+}
+
+std::string_view ChatTemplate::trimmed(std::string_view text) const {
+  return trims_ ? without_leading_space(without_trailing_space(text)) : text;
+}
+
+std::optional<TokenId> ChatTemplate::bos_of(const Tokenizer& tokenizer) const {
+  return writes_bos_ || tokenizer.adds_bos() ? tokenizer.bos() : std::nullopt;
+}
+
+Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
+                                                     std::optional<std::string_view> system) const {
+  SATCHEL_TRY(check_needs(*format_, tokenizer));
+  TurnWriter writer(*format_, tokenizer);
+  if (!format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
+  const std::string_view text = trimmed(system.value_or(default_system_));
+  if (!format_->system_in_first_turn && !(text.empty() && preamble_.empty()))
+    writer.literal(format_->system_before)
+        .text(preamble_)
+        .text(text)
+        .literal(format_->system_after);
+  return writer.ids();
+}
+
+Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
+                                                     std::string_view text,
+                                                     std::optional<std::string_view> system) const {
+  SATCHEL_TRY(check_needs(*format_, tokenizer));
+  TurnWriter writer(*format_, tokenizer);
+  if (format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
+  writer.literal(format_->user_before);
+  const bool has_system = format_->system_in_first_turn && system && !system->empty();
+  if (has_system)
+    writer.literal(format_->system_before).text(*system).literal(format_->system_after);
+  // Llama-2's template trims the two together, so that the text's beginning is inside.
+  const bool inside = has_system && !format_->system_before.empty();
+  writer.text(trims_ && inside ? without_trailing_space(text) : trimmed(text));
+  return writer.literal(format_->user_after).ids();
+}
+
+Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& tokenizer) const {
+  SATCHEL_TRY(check_needs(*format_, tokenizer));
+  return TurnWriter(*format_, tokenizer).literal(format_->head).ids();
+}
+
+Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& tokenizer,
+                                                          std::optional<TokenId> last) const {
+  const std::optional<TokenId> end = end_token(tokenizer);
+  TurnWriter writer(*format_, tokenizer);
+  if (!last || last != end) writer.token(end);
+  return writer.literal(format_->after_end).ids();
+}
+
+Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& tokenizer,
+                                                          std::string_view text) const {
+  SATCHEL_TRY(check_needs(*format_, tokenizer));
+  TurnWriter writer(*format_, tokenizer);
+  writer.literal(format_->head)
+      .literal(format_->answer_before)
+      .text(trimmed(text))
+      .literal(format_->answer_after);
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.ids());
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail, assistant_tail(tokenizer, {}));
+  ids.insert(ids.end(), tail.begin(), tail.end());
+  return ids;
+}
+
+std::optional<TokenId> ChatTemplate::end_token(const Tokenizer& tokenizer) const {
+  return format_->end.empty() ? tokenizer.eos() : tokenizer.control(format_->end);
+}
+
+}  // namespace satchel::runtime
