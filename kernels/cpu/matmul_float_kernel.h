@@ -43,37 +43,36 @@ struct FloatKernel {
   static void tile(const FloatJob& job, const std::byte* rows, const float* x, float* out) {
     const std::size_t row_bytes = job.n_in * kValueBytes;
     Float total[kRows][kTokens];
-    for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t t = 0; t < kTokens; ++t) total[r][t] = V::zero_float();
-    const auto step = [&](auto get_x, auto get_row) __attribute__((always_inline)) {
-      Float of_token[kTokens];
-      for (std::size_t t = 0; t < kTokens; ++t) of_token[t] = get_x(x + t * job.n_in);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const Float of_row = get_row(rows + r * row_bytes);
-        for (std::size_t t = 0; t < kTokens; ++t)
-          total[r][t] = V::fma(of_row, of_token[t], total[r][t]);
-      }
+    unroll_both<kRows, kTokens>([&](auto r, auto t)
+                                    SATCHEL_INLINE_LAMBDA { total[r][t] = V::zero_float(); });
+    const auto step = [&](const auto& get_x, const auto& get_row) SATCHEL_INLINE_LAMBDA {
+      Float of_token[kTokens], of_row[kRows];
+      unroll<0, kTokens>([&](auto t)
+                             SATCHEL_INLINE_LAMBDA { of_token[t] = get_x(x + t * job.n_in); });
+      unroll<0, kRows>([&](auto r)
+                           SATCHEL_INLINE_LAMBDA { of_row[r] = get_row(rows + r * row_bytes); });
+      unroll_both<kRows, kTokens>([&](auto r, auto t) SATCHEL_INLINE_LAMBDA {
+        total[r][t] = V::fma(of_row[r], of_token[t], total[r][t]);
+      });
     };
     std::size_t i = 0;
     for (; i + V::kLanes <= job.n_in; i += V::kLanes)
-      step(
-          [&](const float* at) __attribute__((always_inline)) { return V::load_float(at + i); },
-          [&](const std::byte* at)
-              __attribute__((always_inline)) { return load(at + i * kValueBytes); });
+      step([&](const float* at) SATCHEL_INLINE_LAMBDA { return V::load_float(at + i); },
+           [&](const std::byte* at) SATCHEL_INLINE_LAMBDA { return load(at + i * kValueBytes); });
     if (const std::size_t n = job.n_in - i; n > 0)
-      step(
-          [&](const float* at) __attribute__((always_inline)) { return load_tail(at + i, n); },
-          [&](const std::byte* at)
-              __attribute__((always_inline)) { return load_tail(at + i * kValueBytes, n); });
-    for (std::size_t t = 0; t < kTokens; ++t)
-      for (std::size_t r = 0; r < kRows; ++r) out[t * job.out_stride + r] = V::sum(total[r][t]);
+      step([&](const float* at) SATCHEL_INLINE_LAMBDA { return load_tail(at + i, n); },
+           [&](const std::byte* at)
+               SATCHEL_INLINE_LAMBDA { return load_tail(at + i * kValueBytes, n); });
+    unroll_both<kTokens, kRows>([&](auto t, auto r) SATCHEL_INLINE_LAMBDA {
+      out[t * job.out_stride + r] = V::sum(total[r][t]);
+    });
   }
 
   // Tokens outside, rows inside: a tile of tokens stays in L1 while the rows pass.
   static void run(const FloatJob& job) {
     const std::size_t row_bytes = job.n_in * kValueBytes;
     std::size_t done = 0;
-    const auto tiles_of = [&](auto tokens) __attribute__((always_inline)) {
+    const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
       for (; job.n_tokens - done >= kTokens; done += kTokens) {
         const float* x = job.x + done * job.n_in;

@@ -25,7 +25,7 @@ struct PackedKernel {
   using Int = typename V::Int;
   using Float = typename V::Float;
 
-  // The pair kPair of rows first_row …, as words.
+  // The pair kPair, as words, of the rows from first_row on.
   template <std::size_t kPair>
   SATCHEL_INLINE Int code_words(const std::byte* block, std::size_t first_row) {
     if constexpr (kShape.code_bits == 8) {
@@ -58,66 +58,86 @@ struct PackedKernel {
       return V::load_float(at + first_row * 4);
   }
 
-  // kVectors registers of rows against kTokens tokens, all blocks.
+  // kVectors registers of rows against kTokens tokens.
   template <std::size_t kVectors, std::size_t kTokens>
-  static void tile(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
-                   const std::int32_t* words, float* out, std::size_t out_stride) {
-    constexpr std::size_t kChains = kVectors * kTokens < 4 ? 2 : 1;  // hides the latency of one sum
-    constexpr std::size_t kPairsOfScale = kBlockPairs / kShape.scales;
+  struct Tile {
+    static constexpr std::size_t kChains = kVectors * kTokens < 4 ? 2 : 1;  // hide the latency
+    static constexpr std::size_t kPairsOfScale = kBlockPairs / kShape.scales;
     Float total[kVectors][kTokens];
-    for (std::size_t v = 0; v < kVectors; ++v)
-      for (std::size_t t = 0; t < kTokens; ++t) total[v][t] = V::zero_float();
-    const std::byte* codes = job.codes;
-    const std::byte* scales = job.scales;
-    for (std::size_t b = 0; b < job.n_blocks; ++b) {
-      unroll<0, kShape.scales>([&](auto scale) __attribute__((always_inline)) {
-        constexpr std::size_t kScale = decltype(scale)::value;
-        Int sum[kChains][kVectors][kTokens];
-        for (std::size_t v = 0; v < kVectors; ++v)
-          for (std::size_t t = 0; t < kTokens; ++t) {
-            sum[0][v][t] =
-                kShape.offset == 0 ? V::zero() : V::broadcast(words + (1 + kScale) * kTokens + t);
-            if constexpr (kChains == 2) sum[1][v][t] = V::zero();
-          }
-        unroll<kScale * kPairsOfScale, (kScale + 1) * kPairsOfScale>([&](
-            auto pair) __attribute__((always_inline)) {
-          constexpr std::size_t kPair = decltype(pair)::value;
-          Int code[kVectors];
-          for (std::size_t v = 0; v < kVectors; ++v)
-            code[v] = code_words<kPair>(codes, first_row + v * V::kLanes);
-          for (std::size_t t = 0; t < kTokens; ++t) {
-            const Int x = V::broadcast(pairs + kPair * kTokens + t);
-            for (std::size_t v = 0; v < kVectors; ++v) {
-              Int& s = sum[kPair % kChains][v][t];
-              s = V::dot(s, code[v], x);
-            }
-          }
-        });
-        for (std::size_t v = 0; v < kVectors; ++v) {
-          const std::size_t row = first_row + v * V::kLanes;
-          const Float scale_of_rows = scale_at(scales, kScale, row);
-          for (std::size_t t = 0; t < kTokens; ++t) {
-            Int s = sum[0][v][t];
-            if constexpr (kChains == 2) s = V::add(s, sum[1][v][t]);
-            const Float factor = V::mul(scale_of_rows, V::broadcast_float(words + t));
-            total[v][t] = V::fma(V::to_float(s), factor, total[v][t]);
-          }
-          if constexpr (kShape.has_minimum) {
-            const Float minimum = scale_at(scales, kShape.scales, row);
-            for (std::size_t t = 0; t < kTokens; ++t)
-              total[v][t] =
-                  V::fma(minimum, V::broadcast_float(words + 2 * kTokens + t), total[v][t]);
-          }
-        }
+
+    [[gnu::always_inline]] inline void start() {
+      unroll_both<kVectors, kTokens>([&](auto v, auto t)
+                                         SATCHEL_INLINE_LAMBDA { total[v][t] = V::zero_float(); });
+    }
+
+    // The values of one block that share the scale kScale.
+    template <std::size_t kScale>
+    [[gnu::always_inline]] inline void add_products(const std::byte* codes, const std::byte* scales,
+                                                    const std::int32_t* pairs,
+                                                    const std::int32_t* words) {
+      Int sum[kChains][kVectors][kTokens];
+      unroll_both<kVectors, kTokens>([&](auto v, auto t) SATCHEL_INLINE_LAMBDA {
+        sum[0][v][t] =
+            kShape.offset == 0 ? V::zero() : V::broadcast(words + (1 + kScale) * kTokens + t);
+        if constexpr (kChains == 2) sum[1][v][t] = V::zero();
       });
+      unroll<kScale * kPairsOfScale, (kScale + 1) * kPairsOfScale>(
+          [&](auto pair) SATCHEL_INLINE_LAMBDA {
+            constexpr std::size_t kPair = decltype(pair)::value;
+            Int code[kVectors];
+            unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
+              code[v] = code_words<kPair>(codes, v * V::kLanes);
+            });
+            unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+              Int& s = sum[kPair % kChains][v][t];
+              s = V::dot(s, code[v], V::broadcast(pairs + kPair * kTokens + t));
+            });
+          });
+      Float scale[kVectors];
+      unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
+        scale[v] = scale_at(scales, kScale, v * V::kLanes);
+      });
+      unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+        Int s = sum[0][v][t];
+        if constexpr (kChains == 2) s = V::add(s, sum[1][v][t]);
+        const Float factor = V::mul(scale[v], V::broadcast_float(words + t));
+        total[v][t] = V::fma(V::to_float(s), factor, total[v][t]);
+      });
+    }
+
+    [[gnu::always_inline]] inline void add_minima(const std::byte* scales,
+                                                  const std::int32_t* words) {
+      Float minimum[kVectors];
+      unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
+        minimum[v] = scale_at(scales, kShape.scales, v * V::kLanes);
+      });
+      unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+        const Float weighted = V::broadcast_float(words + 2 * kTokens + t);
+        total[v][t] = V::fma(minimum[v], weighted, total[v][t]);
+      });
+    }
+  };
+
+  // All blocks, for the rows from first_row on.
+  template <std::size_t kVectors, std::size_t kTokens>
+  static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
+                   const std::int32_t* words, float* out, std::size_t out_stride) {
+    const std::byte* codes = job.codes + first_row * (kShape.code_bits == 8 ? 2 : 4);
+    const std::byte* scales = job.scales + first_row * (kShape.half_scales ? 2 : 4);
+    Tile<kVectors, kTokens> tile;
+    tile.start();
+    for (std::size_t b = 0; b < job.n_blocks; ++b) {
+      tile.template add_products<0>(codes, scales, pairs, words);
+      if constexpr (kShape.scales == 2) tile.template add_products<1>(codes, scales, pairs, words);
+      if constexpr (kShape.has_minimum) tile.add_minima(scales, words);
       codes += kCodeBytes;
       scales += kScaleBytes;
       pairs += kBlockPairs * kTokens;
       words += kBlockWords * kTokens;
     }
-    for (std::size_t t = 0; t < kTokens; ++t)
-      for (std::size_t v = 0; v < kVectors; ++v)
-        V::store(out + t * out_stride + v * V::kLanes, total[v][t]);
+    unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+      V::store(out + t * out_stride + v * V::kLanes, tile.total[v][t]);
+    });
   }
 
   // All 16 rows; a group that is not full goes through a buffer.
@@ -130,7 +150,7 @@ struct PackedKernel {
     float* to = full ? out : whole;
     const std::size_t stride = full ? job.out_stride : kGroupRows;
     for (std::size_t row = 0; row < kGroupRows; row += V::kLanes * kVectors)
-      tile<kVectors, kTokens>(job, row, pairs, words, to + row, stride);
+      rows<kVectors, kTokens>(job, row, pairs, words, to + row, stride);
     if (full) return;
     for (std::size_t t = 0; t < kTokens; ++t)
       __builtin_memcpy(out + t * job.out_stride, whole + t * kGroupRows,
@@ -142,7 +162,7 @@ struct PackedKernel {
     const std::int32_t* words = job.x.words;
     float* out = job.out;
     std::size_t left = job.n_tokens;
-    const auto tiles_of = [&](auto tokens) __attribute__((always_inline)) {
+    const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
       for (; left >= kTokens; left -= kTokens) {
         group<kTokens>(job, pairs, words, out);

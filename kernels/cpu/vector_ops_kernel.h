@@ -36,9 +36,7 @@ struct VectorOps {
   }
 
   SATCHEL_INLINE Float exp(Float x) {
-    const auto c = [](float value) __attribute__((always_inline)) {
-      return V::broadcast_float(value);
-    };
+    const auto c = [](float value) SATCHEL_INLINE_LAMBDA { return V::broadcast_float(value); };
     x = V::max(c(-87.0f), V::min(c(88.0f), x));  // in this order a NaN stays
     const auto n = V::round_to_int(V::mul(x, c(1.44269504f)));
     const Float whole = V::to_float(n);
@@ -70,23 +68,19 @@ struct VectorOps {
     const double mean = static_cast<double>(V::sum(V::add(even, odd))) / static_cast<double>(width);
     const double scale = 1 / __builtin_sqrt(mean + static_cast<double>(epsilon));
     const Float of_row = V::broadcast_float(static_cast<float>(scale));
-    map(
-        x, gain, width, out, [&](Float a, Float g) __attribute__((always_inline)) {
-          return V::mul(V::mul(a, of_row), g);
-        });
+    map(x, gain, width, out,
+        [&](Float a, Float g) SATCHEL_INLINE_LAMBDA { return V::mul(V::mul(a, of_row), g); });
   }
 
   static void gated_silu(float* gate, const float* up, std::size_t n) {
-    map(
-        gate, up, n, gate, [](Float g, Float u) __attribute__((always_inline)) {
-          const Float one = V::broadcast_float(1.0f);
-          return V::mul(V::div(g, V::add(one, exp(V::sub(V::zero_float(), g)))), u);
-        });
+    map(gate, up, n, gate, [](Float g, Float u) SATCHEL_INLINE_LAMBDA {
+      const Float one = V::broadcast_float(1.0f);
+      return V::mul(V::div(g, V::add(one, exp(V::sub(V::zero_float(), g)))), u);
+    });
   }
 
   static void add(float* x, const float* y, std::size_t n) {
-    map(
-        x, y, n, x, [](Float a, Float b) __attribute__((always_inline)) { return V::add(a, b); });
+    map(x, y, n, x, [](Float a, Float b) SATCHEL_INLINE_LAMBDA { return V::add(a, b); });
   }
 
   static std::size_t find_above(const float* x, std::size_t begin, std::size_t n, float limit) {

@@ -1,0 +1,149 @@
+// bench_kernels [level] [threads]: what the CPU backend's matrix products and row operations reach,
+// against the read bandwidth and the fp32 multiply-add rate measured in the same run.
+//   decode   one token; the matrix is another copy at each call, 256 MiB in all, so that it comes
+//            from memory as in a model; GB/s count the file's bytes, not the repacked ones
+//   prefill  256 tokens
+//   figures  median of the rounds, first rounds dropped
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/machine_limits.h"
+#include "kernels/contract/registry.h"
+#include "support/weights.h"
+
+namespace satchel::bench {
+namespace {
+
+using kernels::Backend;
+using kernels::Weight;
+using kernels::WeightType;
+
+struct Shape {
+  std::size_t n_out, n_in;
+};
+constexpr Shape kShapes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49'152, 576}};  // SmolLM2-135M
+constexpr WeightType kTypes[] = {WeightType::q4_0, WeightType::q4_1, WeightType::q5_0,
+                                 WeightType::q8_0, WeightType::q4_k, WeightType::q6_k,
+                                 WeightType::f16,  WeightType::f32};
+
+template <class Body>
+double median_seconds(int rounds, const Body& body) {
+  std::vector<double> times;
+  for (int round = 0; round < rounds + rounds / 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    const auto end = std::chrono::steady_clock::now();
+    if (round >= rounds / 5) times.push_back(std::chrono::duration<double>(end - begin).count());
+  }
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[static_cast<std::size_t>(rounds / 2)];
+}
+
+void bench_matmul(Backend& backend, WeightType type, Shape shape, const MachineLimits& limits) {
+  const std::size_t n_in = type == WeightType::q4_k || type == WeightType::q6_k
+                               ? (shape.n_in + 255) / 256 * 256
+                               : shape.n_in;
+  const auto file = test::random_weight(type, shape.n_out, n_in, 1);
+  const std::size_t bytes = file.source().bytes.size();
+  // Weights that are read in place need their own file each; the others own a copy.
+  const std::size_t copies = std::max<std::size_t>(1, (std::size_t{256} << 20) / bytes);
+  std::vector<test::WeightFile> files;
+  std::vector<std::unique_ptr<Weight>> weights;
+  for (std::size_t i = 0; i < copies; ++i) {
+    const bool in_place = !weights.empty() && weights[0]->owned_bytes() == 0;
+    if (in_place) files.push_back(file);
+    auto weight = backend.load_weight((in_place ? files.back() : file).source());
+    if (!weight.ok()) std::exit(1);
+    weights.push_back(std::move(weight).value());
+  }
+  const auto x = test::random_values(256 * n_in, 2);
+  std::vector<float> out(256 * shape.n_out);
+  std::size_t next = 0;
+  const int calls = static_cast<int>(std::clamp<std::size_t>((64 << 20) / bytes, 1, 200));
+  const double decode =
+      median_seconds(11,
+                     [&] {
+                       for (int i = 0; i < calls; ++i)
+                         (void)backend.matmul(*weights[next++ % copies], x.data(), 1, out.data());
+                     }) /
+      calls;
+  const double prefill = median_seconds(
+      5, [&] { (void)backend.matmul(*weights[next++ % copies], x.data(), 256, out.data()); });
+  const double flops = 2.0 * 256 * static_cast<double>(shape.n_out * n_in);
+  const double rate = static_cast<double>(bytes) / decode;
+  std::printf("%-5s %6zu x %-5zu %9.1f us %7.1f GB/s %4.0f %%   %10.1f us %8.1f GFLOP/s %4.0f %%\n",
+              kernels::weight_type_traits(type).name, shape.n_out, n_in, decode * 1e6, rate / 1e9,
+              100 * rate / limits.read_bytes_per_s, prefill * 1e6, flops / prefill / 1e9,
+              100 * flops / prefill / limits.fma_flops_per_s);
+  std::fflush(stdout);
+}
+
+void line(const char* what, double seconds) {
+  std::printf("%-44s %9.2f us\n", what, seconds * 1e6);
+}
+
+void bench_rows(Backend& backend) {
+  auto x = test::random_values(256 * 1536, 3);
+  const auto y = test::random_values(256 * 1536, 4);
+  std::vector<float> out(x.size());
+  std::vector<std::int32_t> positions(256);
+  for (std::size_t i = 0; i < 256; ++i) positions[i] = static_cast<std::int32_t>(i + 1000);
+  std::vector<double> inverse(32, 0.01);
+  std::vector<Backend::Ranked> ranked(40);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{256}}) {
+    std::printf("rows of %zu token(s)\n", n);
+    line("  rms_norm 576", median_seconds(101, [&] {
+           (void)backend.rms_norm(x.data(), y.data(), n, 576, 1e-5f, out.data());
+         }));
+    line("  rope 9 heads of 64", median_seconds(101, [&] {
+           (void)backend.rope({.x = out.data(),
+                               .n_tokens = n,
+                               .n_heads = 9,
+                               .head_dim = 64,
+                               .positions = {positions.data(), n},
+                               .inverse_frequency = inverse});
+         }));
+    line("  gated_silu 1536",
+         median_seconds(101, [&] { (void)backend.gated_silu(x.data(), y.data(), n * 1536); }));
+    line("  add 576", median_seconds(101, [&] { (void)backend.add(x.data(), y.data(), n * 576); }));
+  }
+  const auto logits = test::random_values(49'152, 5);
+  line("argmax of 49152",
+       median_seconds(101, [&] { (void)backend.argmax(logits.data(), 49'152); }));
+  line("top 40 of 49152",
+       median_seconds(101, [&] { (void)backend.top_k(logits.data(), 49'152, ranked); }));
+}
+
+int run(const kernels::BackendOptions& options) {
+  auto opened = kernels::open_backend("cpu", options);
+  if (!opened.ok()) {
+    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
+    return 1;
+  }
+  Backend& backend = **opened;
+  const bool avx512 = backend.device().starts_with("AVX-512");
+  const MachineLimits limits = measure_machine(options.n_threads, avx512);
+  std::printf("%s, %s, %s\nread %.1f GB/s, fp32 multiply-add %.0f GFLOP/s\n", today().c_str(),
+              processor_name().c_str(), backend.device().c_str(), limits.read_bytes_per_s / 1e9,
+              limits.fma_flops_per_s / 1e9);
+  std::printf("%-20s %34s   %40s\n", "matmul", "one token, share of read",
+              "256 tokens, share of fp32 peak");
+  for (const WeightType type : kTypes)
+    for (const Shape shape : kShapes) bench_matmul(backend, type, shape, limits);
+  bench_rows(backend);
+  return 0;
+}
+
+}  // namespace
+}  // namespace satchel::bench
+
+int main(int argc, char** argv) {
+  return satchel::bench::run(
+      {.n_threads = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0,
+       .cpu_level = argc > 1 ? argv[1] : ""});
+}

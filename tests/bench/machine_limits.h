@@ -1,0 +1,18 @@
+// What this machine can do at best, measured now: the denominators of every benchmark.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace satchel::bench {
+
+struct MachineLimits {
+  double read_bytes_per_s = 0;  // all threads sum their share of 512 MiB
+  double fma_flops_per_s = 0;   // all threads run independent fp32 multiply-adds in registers
+};
+
+MachineLimits measure_machine(std::size_t n_threads, bool avx512);
+std::string processor_name();
+std::string today();  // yyyy-mm-dd
+
+}  // namespace satchel::bench
