@@ -69,8 +69,7 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
       packed.n_groups(), grain, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t g = begin; g < end; ++g)
           call.table.packed({.type = weight.type(),
-                             .codes = packed.codes(g),
-                             .scales = packed.scales(g),
+                             .group = packed.group(g),
                              .n_blocks = n_blocks,
                              .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
                              .x = room,

@@ -21,7 +21,8 @@ struct PackedKernel {
   static constexpr PackedShape kShape = packed_shape(kType);
   static constexpr std::size_t kVectorBytes = 64;  // 16 rows, two words each
   static constexpr std::size_t kScaleStride = kGroupRows * (kShape.half_scales ? 2 : 4);
-  static constexpr std::size_t kCodeBytes = kShape.code_bytes(), kScaleBytes = kShape.scale_bytes();
+  static constexpr std::size_t kCodeBytes = kShape.code_bytes();
+  static constexpr std::size_t kBlockBytes = kShape.block_bytes();
   using Int = typename V::Int;
   using Float = typename V::Float;
 
@@ -122,16 +123,19 @@ struct PackedKernel {
   template <std::size_t kVectors, std::size_t kTokens>
   static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
                    const std::int32_t* words, float* out, std::size_t out_stride) {
-    const std::byte* codes = job.codes + first_row * (kShape.code_bits == 8 ? 2 : 4);
-    const std::byte* scales = job.scales + first_row * (kShape.half_scales ? 2 : 4);
+    const std::byte* codes = job.group + first_row * (kShape.code_bits == 8 ? 2 : 4);
+    const std::byte* scales = job.group + kCodeBytes + first_row * (kShape.half_scales ? 2 : 4);
     Tile<kVectors, kTokens> tile;
     tile.start();
     for (std::size_t b = 0; b < job.n_blocks; ++b) {
+      if constexpr (kTokens == 1)
+        for (std::size_t line = 0; line < kBlockBytes; line += 64)
+          __builtin_prefetch(codes + kPrefetchBytes + line);
       tile.template add_products<0>(codes, scales, pairs, words);
       if constexpr (kShape.scales == 2) tile.template add_products<1>(codes, scales, pairs, words);
       if constexpr (kShape.has_minimum) tile.add_minima(scales, words);
-      codes += kCodeBytes;
-      scales += kScaleBytes;
+      codes += kBlockBytes;
+      scales += kBlockBytes;
       pairs += kBlockPairs * kTokens;
       words += kBlockWords * kTokens;
     }

@@ -32,8 +32,7 @@ struct QuantiseJob {
 // One group of 16 rows (packed_weight.h) against all tokens.
 struct PackedJob {
   WeightType type = WeightType::q8_0;
-  const std::byte* codes = nullptr;
-  const std::byte* scales = nullptr;
+  const std::byte* group = nullptr;
   std::size_t n_blocks = 0, n_rows = 0;  // n_rows <= 16 are wanted
   Activations x;
   std::size_t n_tokens = 0;
@@ -50,6 +49,7 @@ struct FloatJob {
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]
   std::size_t out_stride = 0;
+  std::size_t ahead_bytes = 0;  // set by the kernel
 };
 
 struct MatmulTable {

@@ -23,6 +23,7 @@ struct PackedShape {
   constexpr std::size_t code_bytes() const {  // of one block of a group
     return kGroupRows * kBlockValues * static_cast<std::size_t>(code_bits) / 8;
   }
+  constexpr std::size_t block_bytes() const { return code_bytes() + scale_bytes(); }
   constexpr std::size_t scale_bytes() const {  // of one block of a group, minima included
     return kGroupRows * (half_scales ? 2u : 4u) * (scales + (has_minimum ? 1u : 0u));
   }

@@ -138,9 +138,7 @@ Result<PackedWeight> PackedWeight::make(ThreadPool& pool, const WeightSource& so
   PackedWeight out;
   out.n_groups_ = (source.n_out + kGroupRows - 1) / kGroupRows;
   out.n_blocks_ = source.n_in / kBlockValues;
-  out.scales_at_ = out.n_blocks_ * shape.code_bytes();
-  const std::size_t used = out.n_blocks_ * (shape.code_bytes() + shape.scale_bytes());
-  out.group_bytes_ = (used + 63) / 64 * 64;
+  out.group_bytes_ = out.n_blocks_ * shape.block_bytes();
   SATCHEL_TRY_ASSIGN(out.memory_, AlignedBuffer::make(out.n_groups_ * out.group_bytes_));
 
   const std::size_t row_size = *row_bytes(source.type, source.n_in);
@@ -151,9 +149,9 @@ Result<PackedWeight> PackedWeight::make(ThreadPool& pool, const WeightSource& so
       for (std::size_t b = 0; b < out.n_blocks_; ++b) {
         Block block;
         read_block(source.type, source.bytes.data() + row * row_size, b, block);
-        write_codes(shape, block, row % kGroupRows, group + b * shape.code_bytes());
-        write_scales(shape, block, row % kGroupRows,
-                     group + out.scales_at_ + b * shape.scale_bytes());
+        std::byte* at = group + b * shape.block_bytes();
+        write_codes(shape, block, row % kGroupRows, at);
+        write_scales(shape, block, row % kGroupRows, at + shape.code_bytes());
       }
     }
   });

@@ -1,6 +1,7 @@
 // PackedWeight: a quantised matrix laid out anew when it is loaded, so that one vector register
 // holds the same place of 16 rows and no sum runs across a register.
-//   group    16 rows: the codes of all its blocks, then their scales; the rows past the last are 0
+//   group    16 rows: block by block its codes, then its scales; the rows past the last are 0. One
+//            token reads a matrix as a single rising stream
 //   codes    of a block of 32 values; a word is 16 bits, word 2r + e belongs to row r and to value
 //            2p + e of pair p = 0 … 15
 //              4 bits  4 vectors of 32 words; vector v holds pairs 4v … 4v + 3 from its low bits up
@@ -31,12 +32,11 @@ class PackedWeight {
   std::size_t n_blocks() const { return n_blocks_; }  // of a row
   std::size_t group_bytes() const { return group_bytes_; }
   std::size_t bytes() const { return memory_.size(); }
-  const std::byte* codes(std::size_t group) const { return memory_.data() + group * group_bytes_; }
-  const std::byte* scales(std::size_t group) const { return codes(group) + scales_at_; }
+  const std::byte* group(std::size_t index) const { return memory_.data() + index * group_bytes_; }
 
  private:
   AlignedBuffer memory_;
-  std::size_t n_groups_ = 0, n_blocks_ = 0, group_bytes_ = 0, scales_at_ = 0;
+  std::size_t n_groups_ = 0, n_blocks_ = 0, group_bytes_ = 0;
 };
 
 }  // namespace satchel::kernels::cpu

@@ -48,7 +48,9 @@ struct SimdAvx2 {
   }
   // sum + a[2i]·b[2i] + a[2i + 1]·b[2i + 1]
   SATCHEL_INLINE Int dot(Int sum, Int a, Int b) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    __asm__("" : "+x"(sum));  // else g++ adds products as a tree, and runs out of registers
+    return sum;
   }
 
   SATCHEL_INLINE Int add(Int a, Int b) { return _mm256_add_epi32(a, b); }
@@ -68,8 +70,12 @@ struct SimdAvx2 {
     const __m128i words = _mm_loadu_si128(static_cast<const __m128i*>(at));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
   }
+  // Upper half added to lower, down to four.
+  SATCHEL_INLINE __m128 fold(Float a) {
+    return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  }
   SATCHEL_INLINE float sum(Float a) {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    __m128 s = fold(a);
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
   }

@@ -48,7 +48,9 @@ struct SimdAvx512 {
 #ifdef __AVX512VNNI__
     return _mm512_dpwssd_epi32(sum, a, b);
 #else
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+    __asm__("" : "+v"(sum));  // else g++ adds products as a tree, and runs out of registers
+    return sum;
 #endif
   }
 
@@ -75,8 +77,15 @@ struct SimdAvx512 {
     const __m256i words = _mm256_loadu_si256(static_cast<const __m256i*>(at));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
   }
+  // Upper half added to lower, down to four.
+  SATCHEL_INLINE __m128 fold(Float a) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  }
   SATCHEL_INLINE float sum(Float a) {
-    return _mm512_reduce_add_ps(a);
+    __m128 s = fold(a);
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
   }
   SATCHEL_INLINE Float mul(Float a, Float b) {
     return _mm512_mul_ps(a, b);
