@@ -2,19 +2,23 @@
 
 #include <string>
 
-#include "kernels/base/half.h"
-
 namespace satchel::kernels {
 namespace {
 
-constexpr std::size_t kPageAlign = 256, kPlaneAlign = 16, kHeadDimMax = 256, kGroupMin = 16;
+constexpr std::size_t kHeadDimMax = 256;
+constexpr std::size_t kHeadDimStepExact = 8;
+constexpr std::size_t kHeadDimStep = 32;  // a row of 4-bit codes is whole 16-byte units
+constexpr std::size_t kHeadDimStepTwoBit = 64;
+constexpr std::size_t kGroupMin = 16;
+constexpr std::size_t kPlaneAlign = 16;
+constexpr std::size_t kPageAlign = 256;
 
-Error unsupported(const std::string& what) {
-  return {ErrorKind::unsupported, "PAGE_LAYOUT", "No page can be laid out: " + what + "."};
+std::size_t round_up(std::size_t bytes, std::size_t step) {
+  return (bytes + step - 1) / step * step;
 }
 
-std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
+Error refuse(const std::string& what) {
+  return Error{ErrorKind::unsupported, "PAGE_LAYOUT", "No page can be laid out with " + what + "."};
 }
 
 // Places planes one after the other.
@@ -31,51 +35,54 @@ class Planes {
   std::size_t end_ = 0;
 };
 
-bool good_bits(std::size_t bits) {
+bool head_dim_fits(std::size_t head_dim, std::size_t step) {
+  return head_dim >= step && head_dim <= kHeadDimMax && head_dim % step == 0;
+}
+
+bool bits_fit(std::size_t bits) {
   return bits == 2 || bits == 4 || bits == 8;
 }
 
-Result<void> check_head_dim(std::size_t head_dim, std::size_t step) {
-  if (head_dim == 0 || head_dim % step != 0 || head_dim > kHeadDimMax)
-    return unsupported("head_dim " + std::to_string(head_dim) + " is not a multiple of " +
-                       std::to_string(step) + " up to " + std::to_string(kHeadDimMax));
-  return {};
+bool group_fits(std::size_t group, std::size_t axis) {
+  return group >= kGroupMin && group <= axis && axis % group == 0;
 }
 
 }  // namespace
 
 Result<PageLayout> exact_layout(std::size_t head_dim) {
-  SATCHEL_TRY(check_head_dim(head_dim, 8));
-  PageLayout layout;
-  layout.form = PageForm::exact16;
-  layout.head_dim = static_cast<std::uint16_t>(head_dim);
+  if (!head_dim_fits(head_dim, kHeadDimStepExact))
+    return refuse("head_dim " + std::to_string(head_dim));
+  PageLayout layout{.form = PageForm::exact16, .head_dim = static_cast<std::uint16_t>(head_dim)};
+  const std::size_t rows_bytes = kPageTokens * head_dim * sizeof(std::uint16_t);
   Planes planes;
   layout.positions_at = planes.add(kPageTokens * sizeof(std::int32_t));
-  layout.k_codes_at = planes.add(kPageTokens * head_dim * sizeof(Half));
-  layout.v_codes_at = planes.add(kPageTokens * head_dim * sizeof(Half));
+  layout.k_codes_at = planes.add(rows_bytes);
+  layout.v_codes_at = planes.add(rows_bytes);
   layout.bytes = planes.page_bytes();
   return layout;
 }
 
 Result<PageLayout> affine_layout(const AffineShape& shape) {
-  if (!good_bits(shape.k_bits) || !good_bits(shape.v_bits))
-    return unsupported("bits must be 2, 4 or 8");
-  SATCHEL_TRY(check_head_dim(shape.head_dim, shape.k_bits == 2 ? 64 : 32));
-  if (shape.k_group < kGroupMin || kPageTokens % shape.k_group != 0)
-    return unsupported("a K group of " + std::to_string(shape.k_group) +
-                       " tokens does not divide a page of " + std::to_string(kPageTokens));
-  if (shape.v_group < kGroupMin || shape.head_dim % shape.v_group != 0)
-    return unsupported("a V group of " + std::to_string(shape.v_group) +
-                       " channels does not divide head_dim " + std::to_string(shape.head_dim));
-  PageLayout layout;
-  layout.form = PageForm::affine;
-  layout.head_dim = static_cast<std::uint16_t>(shape.head_dim);
-  layout.k_bits = static_cast<std::uint16_t>(shape.k_bits);
-  layout.v_bits = static_cast<std::uint16_t>(shape.v_bits);
-  layout.k_group = static_cast<std::uint16_t>(shape.k_group);
-  layout.v_group = static_cast<std::uint16_t>(shape.v_group);
-  const std::size_t k_plane = kPageTokens / shape.k_group * shape.head_dim * sizeof(Half);
-  const std::size_t v_plane = shape.head_dim / shape.v_group * kPageTokens * sizeof(Half);
+  if (!bits_fit(shape.k_bits) || !bits_fit(shape.v_bits))
+    return refuse(std::to_string(shape.k_bits) + " bits for K and " + std::to_string(shape.v_bits) +
+                  " for V");
+  const bool two_bit = shape.k_bits == 2;  // a row of V is 128 tokens at any head_dim
+  if (!head_dim_fits(shape.head_dim, two_bit ? kHeadDimStepTwoBit : kHeadDimStep))
+    return refuse("head_dim " + std::to_string(shape.head_dim) +
+                  (two_bit ? " with keys of 2 bits" : ""));
+  if (!group_fits(shape.k_group, kPageTokens))
+    return refuse("K groups of " + std::to_string(shape.k_group) + " tokens");
+  if (!group_fits(shape.v_group, shape.head_dim))
+    return refuse("V groups of " + std::to_string(shape.v_group) + " channels");
+
+  PageLayout layout{.form = PageForm::affine,
+                    .head_dim = static_cast<std::uint16_t>(shape.head_dim),
+                    .k_bits = static_cast<std::uint16_t>(shape.k_bits),
+                    .v_bits = static_cast<std::uint16_t>(shape.v_bits),
+                    .k_group = static_cast<std::uint16_t>(shape.k_group),
+                    .v_group = static_cast<std::uint16_t>(shape.v_group)};
+  const std::size_t k_plane = kPageTokens / shape.k_group * shape.head_dim * sizeof(std::uint16_t);
+  const std::size_t v_plane = shape.head_dim / shape.v_group * kPageTokens * sizeof(std::uint16_t);
   Planes planes;
   layout.positions_at = planes.add(kPageTokens * sizeof(std::int32_t));
   layout.k_scale_at = planes.add(k_plane);

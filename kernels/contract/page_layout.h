@@ -46,8 +46,8 @@ struct PageLayout {
   friend bool operator==(const PageLayout&, const PageLayout&) = default;
 };
 
-// Both fail with `unsupported` where head_dim is not a multiple of 32 (2 bits: 64) up to 256, bits
-// are not 2, 4 or 8, or a group does not divide its axis or is below 16.
+// Both fail with `unsupported` where head_dim is not a multiple of 32 (exact16: 8; keys of 2 bits:
+// 64) up to 256, bits are not 2, 4 or 8, or a group does not divide its axis or is below 16.
 Result<PageLayout> exact_layout(std::size_t head_dim);
 struct AffineShape {
   std::size_t head_dim = 0, k_bits = 2, v_bits = 2, k_group = 16, v_group = 16;

@@ -1,37 +1,57 @@
-// Where the codes of a packed row lie: fragment order along the row (the reduction axis), so that a tensor-core thread and
-// a SIMD lane both find adjacent pairs in one 32-bit word.
-//   words  the row is cut into spans of 128 / bits indices. Word (t, j), t = 0 … 3, belongs to span j and holds indices
-//          span·j + 8·i + 2t and the next one for every step i. Words lie t-major: [t][j].
-//   2, 4   step i: the even index at bit bits·i, the odd one at bits·i + 16
-//   8      step i: the even index in byte 2i, the odd one in byte 2i + 1
-//   source ../shared/methods/codecs.md 8.2 (golden: 4 bits, code = index mod 16, first word 0x91918080)
+// The storage order of a row of codes (and of the scales that belong to its axis): the order in
+// which the threads of a GPU's matrix instruction want them. A dot product does not care, as long
+// as the other operand is permuted alike.
+//   row     blocks of 128 entries, the last may be shorter (a multiple of 32; at 2 bits of 64)
+//   slots   of a block of n: slot s holds entry 8·m + 2·t + h of the block, where
+//           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2: the same for every number of bits
+//   words   little-endian u32, filled slot by slot: at 2 and 4 bits the r-th slot of a word lies at
+//           bit (r / 2) · bits + 16 · (r % 2), at 8 bits at bit 8 · r
+//   source  ../shared/methods/codecs.md 8.2
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace satchel::kernels {
 
-struct CodePlace {
-  std::size_t word = 0;  // of the row, 32 bits each, little-endian
-  unsigned shift = 0;    // of the code inside its word
-};
+inline constexpr std::size_t kRowBlock = 128;
 
-// Indices one set of four words covers: 64 (2 bits), 32 (4 bits), 16 (8 bits). A row's length is a multiple.
-constexpr std::size_t word_span(std::size_t bits) {
-  return 128 / bits;
+// The entry of a row of n_entries that lies in storage slot `slot`.
+constexpr std::size_t entry_of_slot(std::size_t n_entries, std::size_t slot) {
+  const std::size_t first = slot / kRowBlock * kRowBlock;
+  const std::size_t block = n_entries - first < kRowBlock ? n_entries - first : kRowBlock;
+  const std::size_t in_block = slot - first, share = block / 4;
+  return first + in_block % share / 2 * 8 + in_block / share * 2 + in_block % 2;
 }
 
-constexpr CodePlace code_place(std::size_t bits, std::size_t n_row, std::size_t index) {
-  const std::size_t span = word_span(bits), j = index / span, step = index % span / 8;
-  const std::size_t t = index % 8 / 2, odd = index % 2;
-  const std::size_t shift = bits == 8 ? 16 * step + 8 * odd : bits * step + 16 * odd;
-  return {t * (n_row / span) + j, static_cast<unsigned>(shift)};
+// The inverse.
+constexpr std::size_t slot_of_entry(std::size_t n_entries, std::size_t entry) {
+  const std::size_t first = entry / kRowBlock * kRowBlock;
+  const std::size_t block = n_entries - first < kRowBlock ? n_entries - first : kRowBlock;
+  const std::size_t in_block = entry - first;
+  return first + in_block % 8 / 2 * (block / 4) + in_block / 8 * 2 + in_block % 2;
 }
 
-// Where a row index stands in the planes that follow the row's order (scales, zeros): t-major like the words, so that what
-// one tensor-core thread needs is contiguous.
-constexpr std::size_t plane_slot(std::size_t n_row, std::size_t index) {
-  return index % 8 / 2 * (n_row / 4) + index / 8 * 2 + index % 2;
+// Where a slot's code starts within its 32-bit word.
+constexpr unsigned bit_of_slot(std::size_t bits, std::size_t slot) {
+  const std::size_t in_word = slot % (32 / bits);
+  return static_cast<unsigned>(bits == 8 ? 8 * in_word : in_word / 2 * bits + in_word % 2 * 16);
+}
+
+// One code of a packed row, by slot. `row` starts at a multiple of 4 bytes of the page.
+inline unsigned read_code(const std::byte* row, std::size_t bits, std::size_t slot) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, row + slot * bits / 32 * 4, sizeof word);
+  return (word >> bit_of_slot(bits, slot)) & ((1u << bits) - 1);
+}
+
+// Adds a code to a row whose bits of this slot are still 0.
+inline void put_code(std::byte* row, std::size_t bits, std::size_t slot, unsigned code) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, row + slot * bits / 32 * 4, sizeof word);
+  word |= code << bit_of_slot(bits, slot);
+  std::memcpy(row + slot * bits / 32 * 4, &word, sizeof word);
 }
 
 }  // namespace satchel::kernels

@@ -1,0 +1,30 @@
+// The quantiser U(b): one scale and one minimum for a group of values.
+//   bound   |x - decode(encode(x))| <= scale / 2 + rounding of fp32, because the minimum is rounded
+//           down and the scale up before the codes are computed, from the stored halves
+//   bytes   every operation is one rounding of fp32 (no fused multiply-add), so any machine that
+//           does the same ones gives the same bytes; a minimum of -0 is stored as +0
+//   source  ../shared/methods/codecs.md 0.1
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/base/half.h"
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::reference {
+
+struct AffineGroup {
+  Half scale = 0, zero = 0;
+};
+
+// Mends x in place (NaN to 0, beyond ±60000 clamped), counts into `health`, writes one code a value.
+AffineGroup encode_group(std::span<float> x, std::size_t bits, std::span<std::uint8_t> codes,
+                         EncodeHealth& health);
+
+inline float decode_value(AffineGroup group, unsigned code) {
+  return static_cast<float>(code) * half_to_float(group.scale) + half_to_float(group.zero);
+}
+
+}  // namespace satchel::kernels::reference

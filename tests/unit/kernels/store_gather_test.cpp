@@ -1,0 +1,73 @@
+// Rows on their way into a cache, and rows moved about in it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "support/backends.h"
+#include "support/weights.h"
+
+namespace satchel::kernels {
+namespace {
+
+class EveryStore : public test::OnEveryBackend {};
+
+TEST_P(EveryStore, halves_are_rounded_clamped_and_free_of_nan) {
+  const float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> x = {0,     -0.0f, 1,     -2.5f,      65504, 65519,
+                                65520, 1e9f,  -1e9f, kInf,       -kInf, std::nanf(""),
+                                6e-8f, 1e-9f, 0.1f,  1.0009766f, 2049};
+  std::vector<Half> out(x.size(), 0x1234);
+  ASSERT_TRUE(backend()
+                  .store({.from = x.data(),
+                          .n_rows = 1,
+                          .n_values = x.size(),
+                          .from_stride = x.size(),
+                          .to = out.data()})
+                  .ok());
+  EXPECT_EQ(out, (std::vector<Half>{0, 0x8000, 0x3c00, 0xc100, 0x7bff, 0x7bff, 0x7bff, 0x7bff,
+                                    0xfbff, 0x7bff, 0xfbff, 0, 1, 0, 0x2e66, 0x3c01, 0x6800}));
+}
+
+TEST_P(EveryStore, strided_rows_of_any_width_are_the_references) {
+  for (const std::size_t width : {1u, 15u, 16u, 17u, 64u, 100u}) {
+    for (const std::size_t n_rows : {0u, 1u, 5u, 129u}) {
+      const std::size_t stride = width * 3 + 1;
+      const auto x = test::random_values(n_rows * stride + 1, width);
+      std::vector<Half> want(n_rows * width), got(n_rows * width, 1);
+      StoreArgs args{.from = x.data(), .n_rows = n_rows, .n_values = width, .from_stride = stride};
+      args.to = want.data();
+      ASSERT_TRUE(reference().store(args).ok());
+      args.to = got.data();
+      ASSERT_TRUE(backend().store(args).ok());
+      EXPECT_EQ(got, want) << width << " x " << n_rows;
+    }
+  }
+}
+
+TEST_P(EveryStore, gather_moves_whole_rows_in_the_order_asked) {
+  for (const std::size_t row_bytes : {4u, 128u, 256u}) {
+    std::vector<std::byte> from(row_bytes * 300);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 / 7);
+    for (const std::size_t n : {0u, 1u, 127u, 128u, 129u}) {
+      std::vector<std::int32_t> indices(n);
+      for (std::size_t i = 0; i < n; ++i) indices[i] = static_cast<std::int32_t>(i * 7 % 300);
+      std::vector<std::byte> to(n * row_bytes + 1, std::byte{9});
+      ASSERT_TRUE(backend().gather(from.data(), indices.data(), n, row_bytes, to.data()).ok());
+      for (std::size_t i = 0; i < n; ++i)
+        ASSERT_EQ(
+            std::memcmp(to.data() + i * row_bytes,
+                        from.data() + static_cast<std::size_t>(indices[i]) * row_bytes, row_bytes),
+            0);
+      EXPECT_EQ(to.back(), std::byte{9});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, EveryStore, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+
+}  // namespace
+}  // namespace satchel::kernels
