@@ -102,7 +102,7 @@ std::string default_system_text(std::string_view jinja, const TurnFormat& format
 }
 
 std::string system_preamble(std::string_view jinja) {
-  constexpr std::string_view kCutoff = "Cutting Knowledge Date: December 2023\\n";
+  constexpr std::string_view kCutoff = "Cutting Knowledge Date: December 2023";
   if (!has(jinja, kCutoff) || !has(jinja, "Today Date: ")) return {};
   return "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 }

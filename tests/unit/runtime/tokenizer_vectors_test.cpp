@@ -1,27 +1,11 @@
 // The public test vectors of llama.cpp, read from beside the project; a machine without them skips
 // by name.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include "runtime/gguf/reader.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "tokenizer_cases.h"
 
 namespace satchel::runtime {
 namespace {
 
-const std::filesystem::path kVectors =
-    std::filesystem::path(SATCHEL_SHARED_DIR) / "models/ggml-vocab";
-
-std::string file_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
+using namespace tokenizer_tests;
 
 // Text, a line of its own that separates, text … ; the last text has no separator after it.
 std::vector<std::string> texts_of(const std::string& all) {
@@ -47,36 +31,28 @@ std::vector<std::vector<TokenId>> ids_of(const std::string& all) {
   return lines;
 }
 
-class PublicVectors : public testing::TestWithParam<const char*> {};
+class PublicVectors : public testing::TestWithParam<std::string> {};
 
 TEST_P(PublicVectors, give_the_published_ids) {
-  const auto path = kVectors / (std::string("ggml-vocab-") + GetParam() + ".gguf");
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path.filename();
-  const auto file = GgufFile::open(path);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  const auto tokenizer = Tokenizer::open(*file);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const auto path = vocabulary_file(GetParam());
+  if (path.empty()) GTEST_SKIP() << "the vectors of " << GetParam() << " are not on this machine";
+  const auto tokenizer = open_tokenizer(path);
+  ASSERT_TRUE(tokenizer);
   const auto texts = texts_of(file_text(path.string() + ".inp"));
-  const auto ids = ids_of(file_text(path.string() + ".out"));
+  const auto expected = ids_of(file_text(path.string() + ".out"));
   ASSERT_GT(texts.size(), 40u);
-  ASSERT_EQ(texts.size(), ids.size());
+  ASSERT_EQ(texts.size(), expected.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const auto got = (*tokenizer)->encode(texts[i], SpecialText::as_text);
-    ASSERT_TRUE(got.ok()) << got.error().message;
-    EXPECT_EQ(*got, ids[i]) << "text " << i << ": " << texts[i];
-    EXPECT_EQ((*tokenizer)->text(*got), texts[i]) << "text " << i;
+    const auto got = ids(*tokenizer, texts[i]);
+    EXPECT_EQ(got, expected[i]) << "text " << i << ": " << texts[i];
+    EXPECT_EQ(tokenizer->text(got), texts[i]) << "text " << i;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, PublicVectors,
                          testing::Values("llama-spm", "phi-3", "gpt-2", "starcoder", "refact",
                                          "deepseek-coder"),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           for (char& c : name)
-                             if (c == '-') c = '_';
-                           return name;
-                         });
+                         test_name);
 
 }  // namespace
 }  // namespace satchel::runtime
