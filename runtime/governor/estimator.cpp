@@ -14,9 +14,11 @@ struct PoolNeed {
   std::size_t total() const { return cache_bytes + scratch_bytes; }
 };
 
-// A cache that holds n_tokens and can read them as one prompt.
+// A cache that holds n_tokens and can read them as one prompt; no cache opens for less than a page
+// of them.
 Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& recipe,
                            std::size_t n_tokens) {
+  n_tokens = std::max(n_tokens, kernels::kPageTokens);
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed need,
                      kvcache::cache_need(config.cache_shape(), recipe, n_tokens));
   return PoolNeed{.cache_bytes = need.fixed_bytes + need.page_bytes,

@@ -1,0 +1,150 @@
+// What is read from a model file, and what is refused in which words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/contract/registry.h"
+#include "runtime/model/config.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+using testing::HasSubstr;
+using tests::GgufWriter;
+
+// Only what a config is made of: metadata and a table of 8 tokens.
+GgufWriter metadata() {
+  GgufWriter out;
+  out.add_string("general.architecture", "llama")
+      .add_u32("llama.block_count", 3)
+      .add_u32("llama.embedding_length", 256)
+      .add_u32("llama.feed_forward_length", 64)
+      .add_u32("llama.context_length", 512)
+      .add_u32("llama.attention.head_count", 4)
+      .add_f32("llama.attention.layer_norm_rms_epsilon", 1e-6f);
+  const std::vector<float> table(8 * 256);
+  out.add_tensor("token_embd.weight", {256, 8}, table);
+  return out;
+}
+
+Result<ModelConfig> config_of(const GgufWriter& writer) {
+  const auto bytes = writer.bytes();
+  auto file = GgufFile::view(bytes);
+  if (!file.ok()) return file.error();
+  return ModelConfig::from(*file);
+}
+
+std::string refusal(const GgufWriter& writer) {
+  const auto config = config_of(writer);
+  return config.ok() ? "accepted" : config.error().message + " [" + config.error().code + "]";
+}
+
+TEST(ModelConfig, of_the_bundled_model_is_as_its_metadata_say) {
+  const auto file = GgufFile::open(bundled_model());
+  ASSERT_TRUE(file.ok());
+  const auto config = ModelConfig::from(*file);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->name, "notes-mini");
+  EXPECT_EQ(config->n_layers, 6u);
+  EXPECT_EQ(config->n_heads, 4u);
+  EXPECT_EQ(config->n_kv_heads, 2u);
+  EXPECT_EQ(config->head_dim, 64u);
+  EXPECT_EQ(config->width, 192u);
+  EXPECT_EQ(config->ffn_width, 320u);
+  EXPECT_EQ(config->n_vocabulary, 1024u);
+  EXPECT_EQ(config->context, 1280u);
+  EXPECT_EQ(config->inverse_frequency.size(), 32u);
+  EXPECT_NEAR(config->inverse_frequency[1], std::pow(10000.0, -2.0 / 64), 1e-12);
+  EXPECT_FLOAT_EQ(config->cache_shape().attention_scale, 0.125f);
+}
+
+TEST(ModelConfig, what_a_file_leaves_out_has_its_usual_meaning) {
+  const auto config = config_of(metadata());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->n_kv_heads, 4u);
+  EXPECT_EQ(config->head_dim, 64u);
+  EXPECT_EQ(config->n_vocabulary, 8u);
+  EXPECT_EQ(config->inverse_frequency.size(), 32u);
+}
+
+TEST(ModelConfig, linear_scaling_and_llama_3_factors_slow_the_turns) {
+  const auto plain = config_of(metadata());
+  const auto linear = config_of(metadata()
+                                    .add_string("llama.rope.scaling.type", "linear")
+                                    .add_f32("llama.rope.scaling.factor", 4));
+  std::vector<float> factors(32, 1.0f);
+  factors[31] = 8;
+  const auto llama3 = config_of(metadata().add_tensor("rope_freqs.weight", {32}, factors));
+  ASSERT_TRUE(plain.ok() && linear.ok() && llama3.ok());
+  EXPECT_DOUBLE_EQ(linear->inverse_frequency[5], plain->inverse_frequency[5] / 4);
+  EXPECT_DOUBLE_EQ(llama3->inverse_frequency[30], plain->inverse_frequency[30]);
+  EXPECT_DOUBLE_EQ(llama3->inverse_frequency[31], plain->inverse_frequency[31] / 8);
+}
+
+TEST(ModelConfig, a_sliding_window_is_where_the_context_ends) {
+  const auto config = config_of(metadata().add_u32("llama.attention.sliding_window", 128));
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->context, 128u);
+}
+
+TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
+  GgufWriter mamba;
+  mamba.add_string("general.architecture", "mamba");
+  EXPECT_EQ(refusal(mamba), "\"mamba\" is not supported. Supported: llama. [MODEL_ARCH]");
+  EXPECT_THAT(refusal(metadata().add_u32("llama.expert_count", 8)), HasSubstr("8 experts"));
+  EXPECT_THAT(refusal(metadata().add_string("llama.rope.scaling.type", "yarn")),
+              HasSubstr("\"yarn\" is not supported"));
+  EXPECT_THAT(refusal(metadata().add_u32("llama.attention.value_length", 32)),
+              HasSubstr("Keys of 64 and values of 32"));
+}
+
+TEST(ModelConfig, impossible_numbers_are_refused_with_the_key) {
+  const auto with = [](const char* key, std::uint32_t value) {
+    return refusal(metadata().add_u32(key, value));
+  };
+  EXPECT_THAT(with("llama.attention.head_count_kv", 3), HasSubstr("does not divide the 4 heads"));
+  EXPECT_THAT(with("llama.attention.head_count_kv", 0), HasSubstr("head_count_kv\" is 0"));
+  EXPECT_THAT(with("llama.attention.key_length", 100'000), HasSubstr("key_length"));
+  EXPECT_THAT(with("llama.rope.dimension_count", 128), HasSubstr("dimension_count"));
+  EXPECT_THAT(with("llama.rope.dimension_count", 33), HasSubstr("is odd"));
+  EXPECT_THAT(with("llama.vocab_size", 9), HasSubstr("token_embd.weight has 8 rows"));
+  EXPECT_THAT(refusal(metadata().add_f32("llama.rope.freq_base", 0)), HasSubstr("freq_base"));
+  EXPECT_THAT(refusal(metadata().add_tensor("rope_freqs.weight", {3}, std::vector<float>(3, 1))),
+              HasSubstr("32 F32 expected"));
+  GgufWriter empty;
+  empty.add_string("general.architecture", "llama");
+  EXPECT_THAT(refusal(empty), HasSubstr("llama.block_count"));
+}
+
+std::string load_refusal(const GgufWriter& writer) {
+  const auto bytes = writer.bytes();
+  auto file = GgufFile::view(bytes);
+  if (!file.ok()) return file.error().message;
+  auto config = ModelConfig::from(*file);
+  if (!config.ok()) return config.error().message;
+  const auto backend = kernels::open_backend("reference", {});
+  const auto model = Model::load(**backend, *file, *config, {});
+  return model.ok() ? "accepted" : model.error().message + " [" + model.error().code + "]";
+}
+
+TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
+  EXPECT_EQ(load_refusal(tiny_gguf({})), "accepted");
+  EXPECT_THAT(load_refusal(metadata()), HasSubstr("blk.0.attn_norm.weight"));
+  GgufWriter wrong = metadata();
+  wrong.add_tensor("blk.0.attn_norm.weight", {8}, std::vector<float>(8));
+  EXPECT_THAT(load_refusal(wrong),
+              HasSubstr("Tensor \"blk.0.attn_norm.weight\" is [1, 8], but the metadata ask for "
+                        "[1, 256]. [MODEL_METADATA]"));
+}
+
+TEST(Weights, a_bias_or_any_tensor_without_a_place_in_the_graph_is_refused) {
+  GgufWriter biased = tiny_gguf({});
+  biased.add_tensor("blk.1.attn_q.bias", {256}, std::vector<float>(256));
+  EXPECT_THAT(load_refusal(biased), HasSubstr("\"blk.1.attn_q.bias\""));
+  EXPECT_THAT(load_refusal(biased), HasSubstr("[MODEL_ARCH]"));
+}
+
+}  // namespace
+}  // namespace satchel::runtime

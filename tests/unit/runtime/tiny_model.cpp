@@ -1,0 +1,134 @@
+#include "unit/runtime/tiny_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "kernels/base/rng.h"
+#include "kernels/contract/registry.h"
+#include "runtime/governor/estimator.h"
+#include "runtime/governor/presets.h"
+#include "support/weights.h"
+
+namespace satchel::runtime {
+namespace {
+
+// Ends the test program where a fixture cannot be had: nothing after it would mean anything.
+template <class T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    std::cerr << "[" << result.error().code << "] " << result.error().message << "\n";
+    std::abort();
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+}  // namespace
+
+tests::GgufWriter tiny_gguf(const TinyShape& shape) {
+  tests::GgufWriter out;
+  const auto u32 = [&](const char* key, std::size_t value) {
+    out.add_u32(key, static_cast<std::uint32_t>(value));
+  };
+  out.add_string("general.architecture", "llama").add_string("general.name", "tiny");
+  u32("llama.block_count", shape.n_layers);
+  u32("llama.embedding_length", shape.width);
+  u32("llama.feed_forward_length", shape.ffn_width);
+  u32("llama.context_length", shape.context);
+  u32("llama.attention.head_count", shape.n_heads);
+  u32("llama.attention.head_count_kv", shape.n_kv_heads);
+  u32("llama.attention.key_length", shape.head_dim);
+  u32("llama.attention.value_length", shape.head_dim);
+  out.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  std::uint64_t seed = shape.seed;
+  const auto matrix = [&](const std::string& name, std::size_t n_out, std::size_t n_in) {
+    auto weight = test::random_weight(shape.type, n_out, n_in, ++seed);
+    out.add_tensor(name, shape.type, {n_in, n_out}, weight.bytes());
+  };
+  const auto gain = [&](const std::string& name) {
+    const std::vector<float> ones(shape.width, 1.0f);
+    out.add_tensor(name, {shape.width}, ones);
+  };
+  const std::size_t q_width = shape.n_heads * shape.head_dim;
+  const std::size_t kv_width = shape.n_kv_heads * shape.head_dim;
+  matrix("token_embd.weight", shape.n_vocabulary, shape.width);
+  for (std::size_t layer = 0; layer < shape.n_layers; ++layer) {
+    const std::string at = "blk." + std::to_string(layer) + ".";
+    gain(at + "attn_norm.weight");
+    gain(at + "ffn_norm.weight");
+    matrix(at + "attn_q.weight", q_width, shape.width);
+    matrix(at + "attn_k.weight", kv_width, shape.width);
+    matrix(at + "attn_v.weight", kv_width, shape.width);
+    matrix(at + "attn_output.weight", shape.width, q_width);
+    matrix(at + "ffn_gate.weight", shape.ffn_width, shape.width);
+    matrix(at + "ffn_up.weight", shape.ffn_width, shape.width);
+    matrix(at + "ffn_down.weight", shape.width, shape.ffn_width);
+  }
+  gain("output_norm.weight");
+  if (!shape.tied) matrix("output.weight", shape.n_vocabulary, shape.width);
+  return out;
+}
+
+std::filesystem::path bundled_model() {
+  return std::filesystem::path(SATCHEL_SOURCE_DIR) / "models/notes-mini-f16.gguf";
+}
+
+TestModel open_model(GgufFile file, std::string_view backend, std::size_t context) {
+  TestModel out;
+  out.file = std::move(file);
+  out.backend = must(kernels::open_backend(backend, {.n_threads = 2}));
+  ModelConfig config = must(ModelConfig::from(out.file));
+  if (context != 0) config.context = context;
+  out.model = must(Model::load(*out.backend, out.file, std::move(config), {}));
+  return out;
+}
+
+TestModel tiny_model(const TinyShape& shape, std::string_view backend, std::size_t context) {
+  std::vector<std::byte> bytes = tiny_gguf(shape).bytes();
+  GgufFile file = must(GgufFile::view(bytes));
+  TestModel out = open_model(std::move(file), backend, context);
+  out.bytes = std::move(bytes);  // a vector's bytes stay where they are when it moves
+  return out;
+}
+
+std::unique_ptr<kvcache::Cache> TestModel::cache(std::string_view recipe, std::size_t n_tokens) {
+  const kvcache::Recipe chosen = must(resolve_recipe(recipe));
+  const Estimate need = must(
+      estimate(config(), 0, chosen, {.n_tokens = n_tokens, .budget_bytes = std::size_t{1} << 40}));
+  return must(kvcache::Cache::open(*backend, config().cache_shape(), chosen, need.pool_bytes));
+}
+
+std::vector<float> TestModel::read(kvcache::Cache& cache, std::span<const std::int32_t> ids) {
+  std::vector<float> logits(config().n_vocabulary);
+  must(model->read_prompt(
+      {.cache = cache, .ids = ids, .stop = {}, .progress = {}, .logits = logits}));
+  return logits;
+}
+
+std::vector<float> TestModel::decode(kvcache::Cache& cache, std::int32_t id) {
+  std::vector<float> logits(config().n_vocabulary);
+  must(model->decode_step(cache, id, logits));
+  return logits;
+}
+
+std::vector<std::int32_t> random_ids(std::size_t n, std::size_t n_vocabulary, std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<std::int32_t> ids(n);
+  for (auto& id : ids) id = static_cast<std::int32_t>(rng.next() % n_vocabulary);
+  return ids;
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
+  return largest;
+}
+
+std::size_t top_of(std::span<const float> logits) {
+  return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+}  // namespace satchel::runtime
