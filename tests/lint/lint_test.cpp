@@ -123,9 +123,10 @@ TEST(Layers, the_ui_model_knows_no_window) {
       "^(QWidget|QMainWindow|QDialog|QPainter|QFont|QColor|QPixmap|QTextDocument|QApplication|"
       "QtWidgets/.*|QtGui/.*)$");
   for (const Include& include : includes())
-    if (begins(include.path, "ui/model/"))
+    if (begins(include.path, "ui/model/")) {
       EXPECT_FALSE(std::regex_match(include.name, window))
           << include.path << ":" << include.line << " includes " << include.name;
+    }
 }
 
 TEST(Sizes, files_and_columns_stay_within_the_hard_limits) {
