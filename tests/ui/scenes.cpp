@@ -10,7 +10,9 @@ Scene::Scene() : state(&engine, &clock) {
   engine.script.model = sampleModel();
   engine.script.previews = samplePreviews();
   WindowOptions options;
-  options.sampleDocument = u"sample-notes.txt"_s;
+  options.sampleTitle = u"sample-notes.txt"_s;
+  options.sampleText = sampleDocument();
+  options.sampleQuestion = u"Where is the spare key?"_s;
   options.modelFolder = u"~/.local/share/satchel/models"_s;
   window = std::make_unique<MainWindow>(&state, options);
 }

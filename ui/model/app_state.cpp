@@ -27,6 +27,12 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
 
 void AppState::connectEngine() {
   connect(m_engine, &EngineClient::modelOpened, this, &AppState::onModelOpened);
+  connect(m_engine, &EngineClient::modelSwitched, this, [this](const ModelInfo& model) {
+    m_model = model;
+    m_memory.setModel(model);
+    Q_EMIT phaseChanged();
+  });
+  connect(m_engine, &EngineClient::noticed, this, &AppState::noticeShown);
   connect(m_engine, &EngineClient::chatsListed, this,
           [this](const QList<ChatEntry>& chats) { m_chats.load(chats); });
   connect(m_engine, &EngineClient::chatOpened, this, &AppState::onChatOpened);

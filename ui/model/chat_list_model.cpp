@@ -44,7 +44,7 @@ bool ChatListModel::setData(const QModelIndex& index, const QVariant& value, int
 }
 
 Qt::ItemFlags ChatListModel::flags(const QModelIndex& index) const {
-  const Qt::ItemFlags base = QAbstractListModel::flags(index) | Qt::ItemNeverHasChildren;
+  const Qt::ItemFlags base = QAbstractListModel::flags(index);
   return index.isValid() ? base | Qt::ItemIsEditable : base;
 }
 

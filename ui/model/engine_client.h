@@ -39,6 +39,8 @@ class EngineClient : public QObject {
 
  Q_SIGNALS:
   void modelOpened(const satchel::ui::ModelInfo& model);
+  // openChat() met a chat of another model and opened that one for it.
+  void modelSwitched(const satchel::ui::ModelInfo& model);
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   // With messages: resumed() or failed() follows.
   void chatOpened(const satchel::ui::OpenedChat& chat);
@@ -56,6 +58,8 @@ class EngineClient : public QObject {
   void documentRead(const satchel::runtime::ReadReport& report);
   void cacheChanged(const satchel::ui::CacheState& state);
   void previewed(const satchel::ui::Previews& previews);
+  // For people: something that is no failure but should be known.
+  void noticed(const QString& text);
   void saved(const satchel::kvcache::SaveReport& report);
   void failed(const satchel::ui::EngineError& error);
 };

@@ -29,7 +29,7 @@ QString formatBytes(quint64 bytes) {
     ++unit;
   }
   const QString number = unit == 0 ? QString::number(bytes) : threeDigits(value);
-  return QStringLiteral("%1 %2").arg(number, QLatin1String(kUnits[unit]));
+  return QStringLiteral("%1\u00a0%2").arg(number, QLatin1String(kUnits[unit]));
 }
 
 QString formatCount(qint64 count) {
@@ -37,20 +37,22 @@ QString formatCount(qint64 count) {
 }
 
 QString formatSeconds(double seconds) {
-  if (seconds < 0.0095) return QStringLiteral("%1 ms").arg(seconds * 1000, 0, 'f', 1);
-  if (seconds < 9.95) return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds < 0.995 ? 2 : 1);
+  if (seconds < 0.0095) return QStringLiteral("%1\u00a0ms").arg(seconds * 1000, 0, 'f', 1);
+  if (seconds < 9.95)
+    return QStringLiteral("%1\u00a0s").arg(seconds, 0, 'f', seconds < 0.995 ? 2 : 1);
   const auto whole = qint64(std::llround(seconds));
-  if (whole < 60) return QStringLiteral("%1 s").arg(whole);
-  if (whole < 3600) return QStringLiteral("%1 min %2 s").arg(whole / 60).arg(whole % 60);
-  return QStringLiteral("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
+  if (whole < 60) return QStringLiteral("%1\u00a0s").arg(whole);
+  if (whole < 3600)
+    return QStringLiteral("%1\u00a0min\u00a0%2\u00a0s").arg(whole / 60).arg(whole % 60);
+  return QStringLiteral("%1\u00a0h\u00a0%2\u00a0min").arg(whole / 3600).arg(whole % 3600 / 60);
 }
 
 QString formatPercent(double share) {
   const double percent = share * 100;
   // Never round up to a perfection that was not measured.
-  if (share < 1 && percent > 99.9) return QStringLiteral("99.9 %");
+  if (share < 1 && percent > 99.9) return QStringLiteral("99.9\u00a0%");
   const bool whole = std::abs(percent - std::round(percent)) < 0.05;
-  return QStringLiteral("%1 %").arg(percent, 0, 'f', whole ? 0 : 1);
+  return QStringLiteral("%1\u00a0%").arg(percent, 0, 'f', whole ? 0 : 1);
 }
 
 QString formatAge(qint64 milliseconds) {

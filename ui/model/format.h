@@ -1,5 +1,5 @@
 // How figures read everywhere in the window: bytes in powers of 1,000, counts with thin groups,
-// durations in the unit that keeps two to three digits.
+// durations in the unit that keeps two to three digits. Number and unit stay on one line.
 #pragma once
 
 #include <QString>

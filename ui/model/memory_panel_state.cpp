@@ -59,8 +59,7 @@ PresetLine MemoryPanelState::presetLine(int index) const {
     if (preview.preset != line.preset) continue;
     const auto fits = qint64(preview.estimate.n_tokens_fit);
     line.fitsContext = m_model.contextTokens > 0 && fits >= m_model.contextTokens;
-    line.tokens = line.fitsContext ? tr("fits the whole context, %1 tokens").arg(formatCount(fits))
-                                   : tr("fits %1 tokens").arg(formatCount(fits));
+    line.tokens = tr("%1 tokens fit").arg(formatCount(fits));
     line.bytes = formatBytes(preview.estimate.pool_bytes);
   }
   return line;
@@ -72,13 +71,11 @@ QString MemoryPanelState::fidelityOfPreset(const QString& preset) const {
     if (textOf(known.name) == preset && known.recipe == "full") return tr("exact");
   const auto found = m_measured.constFind(preset);
   if (found == m_measured.constEnd()) return tr("not measured yet");
-  return tr("%1 agreement, %2").arg(formatPercent(found->agreement), ageOf(*found));
+  return tr("%1 agreement, measured %2").arg(formatPercent(found->agreement), ageOf(*found));
 }
 
 QString MemoryPanelState::ageOf(const runtime::Fidelity& fidelity) const {
-  return tr("measured at token %1, %2")
-      .arg(formatCount(qint64(fidelity.measured_at)),
-           formatAge(m_clock->wall_ms() - fidelity.measured_ms));
+  return formatAge(m_clock->wall_ms() - fidelity.measured_ms);
 }
 
 quint64 MemoryPanelState::budgetMin() const {
@@ -103,6 +100,7 @@ double MemoryPanelState::budgetPosition() const {
 }
 
 quint64 MemoryPanelState::budgetAt(double position) const {
+  if (position >= 1) return budgetMax();
   const double low = std::log(double(budgetMin())), high = std::log(double(budgetMax()));
   const quint64 bytes = rounded(std::exp(low + std::clamp(position, 0.0, 1.0) * (high - low)));
   return std::clamp(bytes, budgetMin(), budgetMax());
@@ -124,9 +122,12 @@ QString MemoryPanelState::previewText() const {
   for (const Preview& preview : m_previews.presets) {
     if (preview.preset != line.preset) continue;
     const runtime::Estimate& estimate = preview.estimate;
-    text += u' ' + tr("At most %1 of memory, estimated; %2.")
-                       .arg(formatBytes(std::min<quint64>(estimate.pool_bytes, budgetBytes())),
-                            line.tokens);
+    text += u' ' + (line.fitsContext
+                        ? tr("The whole context of %1 tokens takes %2, estimated.")
+                              .arg(formatCount(m_model.contextTokens), line.bytes)
+                        : tr("%1 tokens fit into the limit, estimated; the whole context would "
+                             "take %2.")
+                              .arg(formatCount(qint64(estimate.n_tokens_fit)), line.bytes));
   }
   return text;
 }
@@ -165,7 +166,7 @@ QString MemoryPanelState::recipeText() const {
 QString MemoryPanelState::bytesText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
   if (stats.fp16_bytes == 0) return tr("nothing read yet");
-  return tr("%1 for %2 tokens; in fp16 they take %3")
+  return tr("Cache: %1 for %2 tokens (%3 in fp16)")
       .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
            formatBytes(stats.fp16_bytes));
 }
@@ -174,17 +175,15 @@ QString MemoryPanelState::bodyText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
   if (stats.body_fp16_bytes == 0) return {};
   const double saved = 1 - double(stats.body_bytes) / double(stats.body_fp16_bytes);
-  return tr("Older tokens: %1 instead of %2, %3 saved")
-      .arg(formatBytes(stats.body_bytes), formatBytes(stats.body_fp16_bytes),
-           formatPercent(std::max(0.0, saved)));
+  if (saved <= 0) return {};
+  return tr("Its older part: %1 instead of %2, %3 saved")
+      .arg(formatBytes(stats.body_bytes), formatBytes(stats.body_fp16_bytes), formatPercent(saved));
 }
 
 QString MemoryPanelState::poolText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
   if (stats.pool_bytes == 0) return {};
-  return tr("%1 of %2 in use, at most %3 so far")
-      .arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes),
-           formatBytes(stats.pool_peak_bytes));
+  return tr("%1 of %2").arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes));
 }
 
 QString MemoryPanelState::fidelityText() const {
@@ -199,7 +198,10 @@ QString MemoryPanelState::fidelityText() const {
 }
 
 QString MemoryPanelState::fidelityAge() const {
-  return m_cache.fidelity.n_tokens > 0 ? ageOf(m_cache.fidelity) : QString();
+  const runtime::Fidelity& fidelity = m_cache.fidelity;
+  if (fidelity.n_tokens == 0) return {};
+  return tr("measured at token %1, %2")
+      .arg(formatCount(qint64(fidelity.measured_at)), ageOf(fidelity));
 }
 
 QString MemoryPanelState::contextText() const {

@@ -19,8 +19,8 @@ namespace satchel::ui {
 struct PresetLine {
   QString preset, title;
   QString explanation;  // what it does to the memory, in a sentence
-  QString tokens;       // "fits 31,904 tokens"
-  QString bytes;        // of the model's whole context
+  QString tokens;       // "31,904 tokens fit"
+  QString bytes;        // of the model's whole context, estimated
   QString fidelity;     // with its tag
   bool fitsContext = false;
 };
@@ -67,7 +67,7 @@ class MemoryPanelState : public QObject {
   QString recipeText() const;    // "Compact · recipe minikv, 50 % kept"
   QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
   QString bodyText() const;      // the body alone
-  QString poolText() const;      // "12 of 310 MB in use, at most 30 MB so far"
+  QString poolText() const;      // "12 MB of 310 MB"
   QString fidelityText() const;  // "98.4 % the same next token · KL 0.012 nats"
   QString fidelityAge() const;   // "measured at token 3,904, 2 min ago"
   QString contextText() const;   // "3,904 of 8,192 tokens"

@@ -73,7 +73,9 @@ QString ReadingClock::text() const {
   }
   const double left = secondsLeft();
   if (left < 0) return what;
-  return tr("%1 · %2 left").arg(what, formatSeconds(std::max(1.0, std::round(left))));
+  return tr("%1 · %2 left")
+      .arg(what, left < 59.5 ? tr("%1\u00a0s").arg(std::max(1, int(std::lround(left))))
+                             : formatSeconds(left));
 }
 
 }  // namespace satchel::ui

@@ -157,6 +157,9 @@ ChatKey ScriptedEngine::addChat(const QString& title, const QDateTime& changed,
   chat.settings = settings;
   chat.recipe =
       settings.preset == QStringLiteral("full") ? settings.preset : QStringLiteral("minikv");
+  chat.keep = settings.preset == QStringLiteral("compact")   ? 0.5
+              : settings.preset == QStringLiteral("extreme") ? 0.25
+                                                             : 1;
   chat.messages = messages;
   m_library.emplace(m_lastKey, chat);
   return m_lastKey;

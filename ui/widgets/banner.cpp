@@ -1,6 +1,5 @@
 #include "ui/widgets/banner.h"
 
-#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -21,11 +20,12 @@ Banner::Banner(QWidget* parent)
   m_text->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   m_code->setTextFormat(Qt::PlainText);
   m_code->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_code->setObjectName(QStringLiteral("muted"));
   m_code->setFont(scaledFont(font(), 0.86));
   m_action->setObjectName(QStringLiteral("quiet"));
   auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(kGapLarge, kGapSmall + 2, kGapSmall + 2, kGapSmall + 2);
-  row->setSpacing(kGapLarge);
+  row->setContentsMargins(kGap + 4, kGapSmall + 2, kGapSmall + 2, kGapSmall + 2);
+  row->setSpacing(kGap);
   row->addWidget(m_text, 1);
   row->addWidget(m_code);
   row->addWidget(m_action);
@@ -60,30 +60,13 @@ QString Banner::text() const {
 }
 
 void Banner::showText(Tone tone, const QString& text, const QString& code) {
-  m_kind = tone;
   setTone(tone);
   m_text->setText(text);
   m_code->setText(code);
   m_code->setVisible(!code.isEmpty());
   m_action->hide();
   setAccessibleName(text);
-  refreshColors();
   show();
-}
-
-void Banner::refreshColors() {
-  const Theme& theme = themeOf(palette());
-  const QColor color = m_kind == Danger ? theme.danger : m_kind == Good ? theme.good : theme.text;
-  for (QLabel* label : {m_text, m_code}) {
-    QPalette colors = label->palette();
-    colors.setColor(QPalette::WindowText, color);
-    label->setPalette(colors);
-  }
-}
-
-void Banner::changeEvent(QEvent* event) {
-  Card::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange) refreshColors();
 }
 
 }  // namespace satchel::ui

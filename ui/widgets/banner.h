@@ -28,14 +28,9 @@ class Banner : public Card {
   void actionChosen();
   void closed();
 
- protected:
-  void changeEvent(QEvent* event) override;
-
  private:
   void showText(Tone tone, const QString& text, const QString& code);
-  void refreshColors();
 
-  Tone m_kind = Quiet;
   QLabel* m_text;
   QLabel* m_code;
   QPushButton* m_action;

@@ -136,8 +136,8 @@ void ChatListPanel::showDeleted() {
     m_undo->hide();
     return;
   }
-  const QString title = fontMetrics().elidedText(chat.title, Qt::ElideRight, 110);
-  m_undo->showNotice(tr("Deleted \"%1\".").arg(title));
+  m_undo->showNotice(tr("Chat deleted."));
+  m_undo->setToolTip(chat.title);
   m_undo->setAction(tr("Undo"));
 }
 

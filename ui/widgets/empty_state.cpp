@@ -41,7 +41,11 @@ EmptyState::EmptyState(QWidget* parent)
   column->addStretch(3);
   column->addWidget(mark);
   column->addWidget(m_title);
-  column->addWidget(m_text, 0, Qt::AlignHCenter);
+  auto* middle = new QHBoxLayout;
+  middle->addStretch(1);
+  middle->addWidget(m_text);
+  middle->addStretch(1);
+  column->addLayout(middle);
   column->addSpacing(kGap);
   column->addLayout(buttons);
   column->addStretch(4);

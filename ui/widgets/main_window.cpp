@@ -31,7 +31,7 @@
 namespace satchel::ui {
 namespace {
 
-constexpr int kColumnMax = 788;  // the input box is as wide as the messages and their margins
+constexpr int kColumnMax = 740;  // the input box is as wide as the messages
 
 bool isModelFile(const QString& path) {
   return path.endsWith(QStringLiteral(".gguf"), Qt::CaseInsensitive);
@@ -65,8 +65,8 @@ MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* p
   m_columns->setStretchFactor(1, 1);
   m_columns->setCollapsible(1, false);
   m_chats->setMinimumWidth(190);
-  m_memory->setMinimumWidth(280);
-  m_columns->setSizes({240, 700, 312});
+  m_memory->setMinimumWidth(300);
+  m_columns->setSizes({236, 690, 338});
   setCentralWidget(m_columns);
   resize(1280, 820);
   connectState();
@@ -243,7 +243,8 @@ void MainWindow::chooseDocument() {
 }
 
 void MainWindow::attachSample() {
-  m_state->attachFile(m_options.sampleDocument);
+  m_composer->edit()->setPlaceholderText(tr("For example: %1").arg(m_options.sampleQuestion));
+  m_state->attachDocument(m_options.sampleTitle, m_options.sampleText);
   m_composer->setFocus();
 }
 
@@ -259,7 +260,7 @@ void MainWindow::refreshPhase() {
   m_progress->setProgress(-1, text);
   const QString model = m_state->model().title;
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
-  m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleDocument.isEmpty());
+  m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
 }
 
 void MainWindow::refreshChat() {

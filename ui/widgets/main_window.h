@@ -26,7 +26,8 @@ class ProgressStrip;
 struct WindowOptions {
   std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
   QString modelFolder;                         // where a user puts own models; for a text
-  QString sampleDocument;                      // a file; empty: there is none
+  QString sampleTitle, sampleText;             // a document to try; empty: there is none
+  QString sampleQuestion;                      // what it answers
   Appearance appearance = Appearance::System;
 };
 

@@ -124,7 +124,7 @@ QString styleSheetOf(const Theme& theme) {
     QPushButton#quiet:focus { border-color: @accent; }
     QLabel#muted { color: @muted; }
     QLabel#heading { color: @muted; font-weight: 600; }
-    QScrollBar:vertical { background: transparent; width: 10px; margin: 2px; }
+    QScrollBar:vertical { background: transparent; width: 14px; margin: 2px 4px; }
     QScrollBar::handle:vertical { background: @handle; border-radius: 3px; min-height: 32px; }
     QScrollBar::handle:vertical:hover { background: @muted; }
     QScrollBar:horizontal { background: transparent; height: 10px; margin: 2px; }

@@ -15,6 +15,7 @@ namespace satchel::ui {
 namespace {
 
 constexpr int kPassesMax = 4;  // each makes more heights known; the second is nearly always still
+constexpr int kBarWidth = 14;  // as theme.cpp has it
 constexpr int kEndSlack = 24;  // pixels from the end that still count as the end
 
 }  // namespace
@@ -29,7 +30,10 @@ ConversationView::ConversationView(QWidget* parent)
   setEditTriggers(NoEditTriggers);
   setFocusPolicy(Qt::StrongFocus);
   setResizeMode(Adjust);
-  setViewportMargins(0, kGapHuge, 0, 0);
+  // A bar that comes and goes would lay everything out anew; its place is kept on the left too, so
+  // that the text stands in the middle.
+  setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
+  setViewportMargins(kBarWidth, 0, 0, 0);
   viewport()->setMouseTracking(true);
   verticalScrollBar()->setSingleStep(40);
   setAccessibleName(tr("Conversation"));

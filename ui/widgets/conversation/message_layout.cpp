@@ -19,9 +19,10 @@ namespace satchel::ui {
 namespace {
 
 constexpr double kColumnMax = 740;     // a line that is still easy to read
+constexpr double kMargin = 10;  // with the place of a scroll bar on both sides: kGapHuge
 constexpr double kBubbleShare = 0.84;  // of the column
 constexpr double kPadX = 16, kPadY = 11;
-constexpr double kRowGap = 26;  // below a message
+constexpr double kTopGap = 18, kBottomGap = 10;  // around a message
 constexpr double kPartGap = 12;
 constexpr double kCodeHead = 32;
 constexpr qsizetype kShortCharacters = 900;  // a user's text longer than that is shown in part
@@ -32,7 +33,7 @@ QString tr(const char* text) {
 }
 
 double columnWidth(int width) {
-  return std::min<double>(width - 2 * kGapHuge, kColumnMax);
+  return std::min<double>(width - 2 * kMargin, kColumnMax);
 }
 double columnLeft(int width) {
   return (width - columnWidth(width)) / 2;
@@ -158,17 +159,17 @@ void MessageLayout::placeUser() {
   const double foot = m_isShortened || (m_content.isExpanded && isDocument) ? 28 : 0;
   const double height = part.document->size().height();
   const double width = textWidth + 2 * kPadX;
-  m_bubble = QRectF(left + column - width, 0, width, height + 2 * kPadY + head + foot);
+  m_bubble = QRectF(left + column - width, kTopGap, width, height + 2 * kPadY + head + foot);
   part.text = QRectF(m_bubble.left() + kPadX, m_bubble.top() + kPadY + head, textWidth, height);
   if (foot > 0) m_expand = QRectF(part.text.left(), part.text.bottom() + 6, textWidth, foot - 6);
-  m_height = int(std::ceil(m_bubble.height() + kRowGap));
+  m_height = int(std::ceil(m_bubble.bottom() + kBottomGap));
 }
 
 void MessageLayout::placeAnswer() {
   const double column = columnWidth(m_width), left = columnLeft(m_width);
-  double y = 0;
+  double y = kTopGap;
   for (Part& part : m_parts) {
-    if (y > 0) y += kPartGap;
+    if (&part != &m_parts.front()) y += kPartGap;
     const bool isCode = part.source.kind == MessagePart::Code;
     const double textWidth = isCode ? column - 2 * kPadX : column;
     if (part.document->textWidth() != textWidth) part.document->setTextWidth(textWidth);
@@ -183,12 +184,12 @@ void MessageLayout::placeAnswer() {
     }
   }
   const QFontMetricsF small(scaledFont(m_font, 0.86));
-  if (m_parts.empty()) y = small.height() + 6;  // three dots until the first piece
+  if (m_parts.empty()) y += small.height() + 6;  // three dots until the first piece
   if (!footnoteText(m_content).isEmpty()) {
     m_footnote = QPointF(left, y + 8 + small.ascent());
     y += 8 + small.height();
   }
-  m_height = int(std::ceil(y + kRowGap));
+  m_height = int(std::ceil(y + kBottomGap));
 }
 
 void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace from, TextPlace to,
@@ -229,7 +230,7 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
     painter.setPen(Qt::NoPen);
     painter.setBrush(m_theme.muted);
     for (int dot = 0; dot < 3; ++dot)
-      painter.drawEllipse(QPointF(columnLeft(m_width) + 4 + dot * 12, 10), 3, 3);
+      painter.drawEllipse(QPointF(columnLeft(m_width) + 4 + dot * 12, kTopGap + 10), 3, 3);
   }
   if (const QString footnote = footnoteText(m_content); !footnote.isEmpty())
     painter.drawText(m_footnote, footnote);
@@ -341,7 +342,7 @@ int MessageLayout::estimate(const MessageContent& content, int width, const QFon
                                  : content.text.size());
   const double lines =
       std::ceil(length / perLine) + 0.6 * double(content.text.left(4000).count(u'\n'));
-  return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) + kRowGap);
+  return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) + kTopGap + kBottomGap);
 }
 
 }  // namespace satchel::ui

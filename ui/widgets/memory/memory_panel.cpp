@@ -170,8 +170,7 @@ void MemoryPanel::refreshNext() {
   QString preview = m_state->previewText();
   if (m_state->differsFromChat())
     preview += QStringLiteral("\n\n") +
-               tr("For a new chat: the memory of a chat is set when it begins, and this one keeps "
-                  "its own.");
+               tr("This is for a new chat; the one that is open keeps what it began with.");
   m_preview->setText(preview);
 }
 

@@ -65,7 +65,8 @@ void PresetTable::paintEvent(QPaintEvent*) {
     painter.drawText(first, Qt::AlignLeft | Qt::AlignVCenter, preset.title);
     painter.setFont(small);
     painter.setPen(theme.muted);
-    painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter, preset.tokens);
+    painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter,
+                     preset.bytes.isEmpty() ? QString() : preset.tokens);
     painter.drawText(
         second, Qt::AlignLeft | Qt::AlignVCenter,
         QFontMetricsF(small).elidedText(preset.fidelity, Qt::ElideRight, text.width()));

@@ -1,0 +1,122 @@
+// satchel-desktop: joins store, engine and window, and ends with them.
+//   exit codes  0 closed by the user, 1 the library cannot be opened, 2 wrong options
+#include <QApplication>
+#include <QMessageBox>
+#include <QSettings>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli/demo_notes.h"
+#include "app/paths.h"
+#include "storage/store.h"
+#include "ui/model/in_process_engine.h"
+#include "ui/widgets/main_window.h"
+#include "ui/widgets/mark.h"
+#include "ui/widgets/theme.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace satchel;
+
+struct Arguments {
+  std::string model, store;
+  std::size_t threads = 0;
+  std::vector<std::string> files;
+};
+
+QString textOf(std::string_view text) {
+  return QString::fromUtf8(text.data(), qsizetype(text.size()));
+}
+
+// The exit code, or -1 to go on.
+int parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App parser("The Satchel window: chats with a long memory in a fixed amount of space.");
+  parser.set_version_flag("--version", SATCHEL_VERSION);
+  parser.add_option("--model", arguments.model,
+                    "a GGUF file, or the name of a model in the model folder; default: the "
+                    "bundled one");
+  parser.add_option("--store", arguments.store,
+                    "folder for chats and saved caches; default: the user's data and cache "
+                    "folders");
+  parser.add_option("--threads", arguments.threads, "0: one per core");
+  parser.add_option("files", arguments.files, "text or Markdown documents to attach");
+  try {
+    parser.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = parser.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  return -1;
+}
+
+int refuse(const Error& error) {
+  const std::string message = error.message + " [" + error.code + "]";
+  std::fprintf(stderr, "satchel-desktop: %s\n", message.c_str());
+  QMessageBox box(QMessageBox::Warning, QStringLiteral("Satchel"), textOf(error.message));
+  box.setInformativeText(textOf(error.code));
+  box.setWindowIcon(ui::markIcon());
+  box.exec();
+  return 1;
+}
+
+ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearance) {
+  ui::WindowOptions options;
+  options.models = [paths] {
+    QList<ui::ModelChoice> choices;
+    for (const app::ModelFile& model : app::find_models(paths)) {
+      std::error_code error;
+      const auto bytes = fs::file_size(model.path, error);
+      choices.append(
+          {textOf(model.path.string()), textOf(model.name), error ? 0 : bytes, model.bundled});
+    }
+    return choices;
+  };
+  options.modelFolder = textOf(paths.models_dir.string());
+  options.sampleTitle = QStringLiteral("sample-notes.txt");
+  options.sampleText = textOf(app::kDemoNotes);
+  options.sampleQuestion = textOf(app::kDemoQuestions[0].question);
+  options.appearance = appearance;
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (const int code = parse(argc, argv, arguments); code >= 0) return code;
+  QApplication application(argc, argv);
+  QApplication::setApplicationName(QStringLiteral("satchel"));
+  QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
+  QApplication::setDesktopFileName(QStringLiteral("satchel"));
+  const app::Paths paths = app::standard_paths(arguments.store);
+  QSettings settings(textOf((paths.data_dir / "window.ini").string()), QSettings::IniFormat);
+  const auto appearance =
+      ui::Appearance(qBound(0, settings.value(QStringLiteral("appearance"), 0).toInt(), 2));
+  ui::applyAppearance(application, appearance);
+
+  storage::StoreOptions storeOptions;
+  storeOptions.data_dir = paths.data_dir;
+  storeOptions.cache_dir = paths.cache_dir;
+  auto store = storage::Store::open(std::move(storeOptions));
+  if (!store.ok()) return refuse(store.error());
+
+  const SystemClock clock;
+  ui::InProcessEngine engine(std::move(store).value(), arguments.threads);
+  ui::AppState state(&engine, &clock);
+  ui::MainWindow window(&state, windowOptions(paths, appearance));
+  QObject::connect(&window, &ui::MainWindow::appearanceChosen, &application,
+                   [&application, &settings](ui::Appearance chosen) {
+                     settings.setValue(QStringLiteral("appearance"), int(chosen));
+                     ui::applyAppearance(application, chosen);
+                   });
+  window.restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
+  window.show();
+  state.openModel(textOf(app::resolve_model(paths, arguments.model).string()));
+  const int code = QApplication::exec();
+  settings.setValue(QStringLiteral("geometry"), window.saveGeometry());
+  return code;
+}

@@ -1,0 +1,179 @@
+// The window's engine on the real runtime with the bundled model and a store on disk.
+#include <gtest/gtest.h>
+
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <functional>
+
+#include "ui/model/app_state.h"
+#include "ui/model/in_process_engine.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+using Phase = AppState::Phase;
+
+constexpr int kWaitMs = 60'000;  // a hang, not slowness
+
+// A program's life: store, engine, state. Ends as closing the window ends it.
+struct Life {
+  explicit Life(const QString& folder)
+      : engine(openStore(folder), 1),
+        state(&engine, &clock),
+        errors(&state, &AppState::errorShown),
+        resumed(&engine, &EngineClient::resumed),
+        saved(&engine, &EngineClient::saved) {}
+
+  static std::unique_ptr<storage::Store> openStore(const QString& folder) {
+    storage::StoreOptions options;
+    options.data_dir = options.cache_dir = folder.toStdString();
+    auto store = storage::Store::open(std::move(options));
+    EXPECT_TRUE(store.ok()) << store.error().message;
+    return std::move(store).value();
+  }
+  bool wait(const std::function<bool()>& done) {
+    return QTest::qWaitFor([&] { return done() || !errors.isEmpty(); }, kWaitMs) &&
+           errors.isEmpty();
+  }
+  std::string error() const {
+    return errors.isEmpty() ? "no error" : errors[0][1].toString().toStdString();
+  }
+  bool waitReady() {
+    return wait([this] { return state.phase() == Phase::Ready; });
+  }
+  bool openModel() {
+    state.openModel(QStringLiteral(SATCHEL_SOURCE_DIR "/models/notes-mini-f16.gguf"));
+    return waitReady() && wait([this] { return state.memory()->hasPreviews(); });
+  }
+  bool send(const QString& text) {
+    state.send(text);
+    const auto before = saved.count();
+    return waitReady() && wait([&] { return saved.count() > before; });
+  }
+
+  SystemClock clock;
+  InProcessEngine engine;
+  AppState state;
+  QSignalSpy errors, resumed, saved;
+};
+
+constexpr auto kNotes =
+    u"Read these notes. The code for the crimson chapel is 1171. Ada Halvorsen comes on Friday at "
+    "12. Quentin Ashford works as a pilot. Rita Krause is a sailor by trade.";
+
+class InProcessTest : public testing::Test {
+ protected:
+  QTemporaryDir m_folder;
+};
+
+TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
+  QString answer;
+  qint64 tokens = 0;
+  ChatKey key = 0;
+  {
+    Life life(m_folder.path());
+    ASSERT_TRUE(life.openModel()) << life.error();
+    life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes));
+    ASSERT_TRUE(life.waitReady()) << life.error();
+    ASSERT_TRUE(life.send(u"What is the code for the crimson chapel?"_s)) << life.error();
+    ASSERT_EQ(life.state.conversation()->rowCount(), 4);
+    answer = life.state.conversation()->message(3).text;
+    EXPECT_FALSE(answer.isEmpty());
+    EXPECT_EQ(life.state.chats()->rowCount(), 1);
+    key = life.state.chat().id;
+    EXPECT_GT(key, 0);
+  }
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
+  life.state.openChat(key);
+  ASSERT_TRUE(life.wait([&] { return life.resumed.count() == 1; })) << life.error();
+  ASSERT_EQ(life.state.conversation()->rowCount(), 4);
+  EXPECT_EQ(life.state.conversation()->message(0).documentTitle, u"notes.txt"_s);
+  EXPECT_EQ(life.state.conversation()->message(0).text, QString::fromUtf16(kNotes));
+  EXPECT_EQ(life.state.conversation()->message(3).text, answer);
+  const auto report = life.resumed[0][0].value<runtime::ResumeReport>();
+  EXPECT_EQ(report.n_reused, report.n_chat_tokens);
+  EXPECT_EQ(report.n_reread, 0u);
+  tokens = qint64(report.n_chat_tokens);
+  EXPECT_GT(tokens, 50);
+  EXPECT_EQ(life.state.resume().kind, ResumeState::Reused);
+  ASSERT_TRUE(life.send(u"When does Ada Halvorsen come?"_s)) << life.error();
+  EXPECT_EQ(life.state.conversation()->rowCount(), 6);
+}
+
+TEST_F(InProcessTest, closing_while_it_answers_loses_no_message) {
+  {
+    Life life(m_folder.path());
+    ASSERT_TRUE(life.openModel()) << life.error();
+    life.state.send(u"Hello there"_s);
+    ASSERT_TRUE(life.wait([&] { return life.state.conversation()->rowCount() >= 1; }));
+  }  // ends at once
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
+  life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
+  ASSERT_TRUE(life.wait([&] { return life.resumed.count() == 1; })) << life.error();
+  ASSERT_GE(life.state.conversation()->rowCount(), 1);
+  EXPECT_EQ(life.state.conversation()->message(0).text, u"Hello there"_s);
+}
+
+TEST_F(InProcessTest, a_compressed_chat_shows_what_was_measured) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.memory()->setPresetIndex(2);
+  life.state.newChat();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  QString notes;
+  for (int i = 0; i < 12; ++i) notes += QString::fromUtf16(kNotes) + u' ';
+  life.state.attachDocument(u"notes.txt"_s, notes);
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return !life.state.memory()->fidelityAge().isEmpty(); }));
+  EXPECT_FALSE(life.state.memory()->bodyText().isEmpty());
+  EXPECT_EQ(life.state.memory()->layerBars().size(), 6);
+}
+
+TEST_F(InProcessTest, a_model_that_is_none_is_an_error_with_its_code) {
+  Life life(m_folder.path());
+  life.state.openModel(QStringLiteral(SATCHEL_SOURCE_DIR "/LICENSE"));
+  EXPECT_FALSE(life.waitReady());
+  ASSERT_EQ(life.errors.count(), 1);
+  EXPECT_EQ(life.errors[0][0].toString(), u"MODEL_FORMAT"_s);
+  EXPECT_EQ(life.state.phase(), Phase::NoModel);
+}
+
+TEST_F(InProcessTest, a_message_that_does_not_fit_leaves_no_chat_behind) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  QSignalSpy refused(&life.state, &AppState::textRefused);
+  const QString text = u"word "_s.repeated(20'000);
+  life.state.send(text);
+  EXPECT_FALSE(life.waitReady() && life.errors.isEmpty());
+  ASSERT_GE(life.errors.count(), 1);
+  EXPECT_EQ(life.errors[0][0].toString(), u"CONTEXT_FULL"_s);
+  ASSERT_EQ(refused.count(), 1);
+  EXPECT_EQ(refused[0][0].toString(), text);
+  EXPECT_EQ(life.state.chats()->rowCount(), 0);
+  EXPECT_TRUE(life.state.canSend());
+}
+
+TEST_F(InProcessTest, rename_delete_and_undo_reach_the_library) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.send(u"Hello"_s)) << life.error();
+  const ChatKey key = life.state.chat().id;
+  life.state.renameChat(key, u"A better name"_s);
+  ASSERT_TRUE(life.wait([&] { return life.state.chat().title == u"A better name"_s; }));
+  life.state.deleteChat(key);
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 0; }));
+  ASSERT_TRUE(life.waitReady());
+  EXPECT_EQ(life.state.chat().id, 0);
+  life.state.restoreDeleted();
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; }));
+}
+
+}  // namespace
+}  // namespace satchel::ui

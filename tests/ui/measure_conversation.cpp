@@ -1,0 +1,71 @@
+// Prints what the conversation view costs; nothing is judged here. The aims are of
+// ../shared/desktop.md: first paint of 2,000 messages <= 150 ms, a piece <= 8 ms.
+//   measure_conversation
+#include <QApplication>
+#include <QElapsedTimer>
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "scenes.h"
+#include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/theme.h"
+
+namespace {
+
+using namespace satchel::ui;
+using namespace Qt::StringLiterals;
+
+constexpr int kMessages = 2000, kPieces = 600;
+
+QList<Message> longConversation() {
+  QList<Message> messages;
+  for (int i = 0; i < kMessages / 2; ++i) {
+    messages.append(userMessage(u"Question %1: what about the visits of this week?"_s.arg(i)));
+    messages.append(answerMessage(sampleMarkdown()));
+  }
+  return messages;
+}
+
+double milliseconds(const QElapsedTimer& timer) {
+  return double(timer.nsecsElapsed()) / 1e6;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  applyAppearance(app, Appearance::Light);
+  ConversationModel model;
+  ConversationView view;
+  view.resize(760, 700);
+  view.setConversation(&model);
+  view.show();
+  Scene::settle();
+  view.grab();
+
+  const QList<Message> messages = longConversation();
+  QElapsedTimer timer;
+  timer.start();
+  model.load(messages);
+  Scene::settle();
+  view.grab();
+  std::printf("first paint of %d messages: %.1f ms\n", kMessages, milliseconds(timer));
+
+  model.beginAnswer({});
+  Scene::settle();
+  std::vector<double> times;
+  for (int i = 0; i < kPieces; ++i) {
+    const QString piece = i % 40 == 39 ? u".\n\n"_s : u" word"_s;
+    timer.restart();
+    model.appendPiece(piece);
+    Scene::settle();
+    view.grab();
+    times.push_back(milliseconds(timer));
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("a piece, painted, behind %d messages: median %.2f ms, 99 %% %.2f ms, most %.2f ms\n",
+              kMessages, times[times.size() / 2], times[times.size() * 99 / 100], times.back());
+  return 0;
+}

@@ -1,0 +1,228 @@
+// AppState and MemoryPanelState on a scripted engine, without a window.
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+
+#include "scenes.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+using Phase = AppState::Phase;
+
+QString plain(QString text) {
+  return text.replace(QChar(QChar::Nbsp), u' ');
+}
+
+class AppStateTest : public testing::Test {
+ protected:
+  AppStateTest() : state(&engine, &clock) {
+    engine.script.model = sampleModel();
+    engine.script.previews = samplePreviews();
+    engine.script.pieces = {u"One "_s, u"two."_s};
+  }
+  void openModel() {
+    state.openModel(u"/m.gguf"_s);
+    engine.playAll();
+  }
+  void failNext(Request request) {
+    engine.script.errors.append({request, u"SOME_CODE"_s, u"What happened."_s, false});
+  }
+  StillClock clock;
+  ScriptedEngine engine;
+  AppState state;
+};
+
+TEST_F(AppStateTest, nothing_can_be_sent_before_a_model_is_open) {
+  EXPECT_FALSE(state.canSend());
+  state.send(u"hello"_s);
+  EXPECT_FALSE(engine.play());
+  openModel();
+  EXPECT_TRUE(state.canSend());
+}
+
+TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {
+  openModel();
+  engine.script.progress = {{runtime::Phase::read_prompt, 5, 10}};
+  QSignalSpy phases(&state, &AppState::phaseChanged);
+  state.send(u"hello"_s);
+  EXPECT_EQ(state.phase(), Phase::Reading);
+  engine.play(3);  // enters the library, message, progress
+  EXPECT_EQ(state.conversation()->rowCount(), 1);
+  engine.play();  // the answer begins
+  EXPECT_EQ(state.phase(), Phase::Answering);
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  ASSERT_EQ(state.conversation()->rowCount(), 2);
+  EXPECT_EQ(state.conversation()->message(1).text, u"One two."_s);
+  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::complete);
+  EXPECT_EQ(phases.count(), 3);
+}
+
+TEST_F(AppStateTest, the_first_message_brings_the_chat_into_the_list) {
+  openModel();
+  EXPECT_EQ(state.chats()->rowCount(), 0);
+  state.send(u"hello there\nmore"_s);
+  engine.playAll();
+  ASSERT_EQ(state.chats()->rowCount(), 1);
+  EXPECT_EQ(state.chat().title, u"hello there"_s);
+  EXPECT_EQ(state.chats()->current(), state.chat().id);
+}
+
+TEST_F(AppStateTest, stopping_keeps_what_had_come) {
+  openModel();
+  state.send(u"hello"_s);
+  engine.play(4);  // … and the first piece
+  state.stop();
+  engine.playAll();
+  EXPECT_EQ(engine.stopsAsked(), 1);
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.conversation()->message(1).text, u"One "_s);
+  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::interrupted);
+}
+
+TEST_F(AppStateTest, a_refused_message_comes_back_with_its_error) {
+  openModel();
+  failNext(Request::Send);
+  QSignalSpy errors(&state, &AppState::errorShown);
+  QSignalSpy refused(&state, &AppState::textRefused);
+  state.send(u"hello"_s);
+  engine.playAll();
+  ASSERT_EQ(errors.count(), 1);
+  EXPECT_EQ(errors[0][0].toString(), u"SOME_CODE"_s);
+  ASSERT_EQ(refused.count(), 1);
+  EXPECT_EQ(refused[0][0].toString(), u"hello"_s);
+  EXPECT_TRUE(state.canSend());
+}
+
+TEST_F(AppStateTest, a_model_that_does_not_open_leaves_no_model) {
+  failNext(Request::OpenModel);
+  openModel();
+  EXPECT_EQ(state.phase(), Phase::NoModel);
+}
+
+TEST_F(AppStateTest, leaving_a_chat_while_it_answers_stops_it_and_opens_the_other) {
+  const ChatKey saved =
+      engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
+  openModel();
+  engine.script.resume.n_reused = 10;
+  state.send(u"hello"_s);
+  engine.play(4);
+  state.openChat(saved);
+  EXPECT_EQ(engine.stopsAsked(), 1);
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.chat().id, saved);
+  EXPECT_EQ(state.conversation()->rowCount(), sampleConversation().size());
+  EXPECT_EQ(state.resume().kind, ResumeState::Reused);
+  state.send(u"more"_s);
+  EXPECT_EQ(state.resume().kind, ResumeState::Hidden);
+}
+
+TEST_F(AppStateTest, a_deleted_chat_can_be_brought_back) {
+  const ChatKey saved = engine.addChat(u"saved"_s, QDateTime::currentDateTime(), {});
+  openModel();
+  state.deleteChat(saved);
+  EXPECT_EQ(state.chats()->rowCount(), 0);
+  EXPECT_EQ(state.deleted().title, u"saved"_s);
+  const ChatKey open = state.chat().id;
+  state.restoreDeleted();
+  EXPECT_EQ(state.chats()->rowCount(), 1);
+  EXPECT_EQ(state.deleted().id, 0);
+  EXPECT_EQ(state.chat().id, open) << "bringing a chat back must not open it";
+}
+
+TEST_F(AppStateTest, deleting_the_open_chat_begins_a_new_one) {
+  openModel();
+  state.send(u"hello"_s);
+  engine.playAll();
+  state.deleteChat(state.chat().id);
+  engine.playAll();
+  EXPECT_EQ(state.chat().id, 0);
+  EXPECT_EQ(state.conversation()->rowCount(), 0);
+  EXPECT_TRUE(state.canSend());
+}
+
+TEST_F(AppStateTest, the_end_of_the_context_is_told) {
+  openModel();
+  engine.script.answer.finish = runtime::Finish::context_full;
+  engine.script.answer.message = "The context is full.";
+  QSignalSpy errors(&state, &AppState::errorShown);
+  state.send(u"hello"_s);
+  engine.playAll();
+  ASSERT_EQ(errors.count(), 1);
+  EXPECT_EQ(errors[0][0].toString(), u"CONTEXT_FULL"_s);
+  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::interrupted);
+}
+
+TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
+  openModel();
+  state.memory()->setPresetIndex(2);
+  state.memory()->setBudgetBytes(100'000'000);
+  state.newChat();
+  EXPECT_EQ(engine.settings().preset, u"compact"_s);
+  EXPECT_EQ(engine.settings().budgetBytes, 100'000'000u);
+  EXPECT_FALSE(state.memory()->differsFromChat());
+  state.memory()->setPresetIndex(3);
+  EXPECT_TRUE(state.memory()->differsFromChat());
+  EXPECT_EQ(engine.settings().preset, u"compact"_s) << "the open chat keeps what it began with";
+}
+
+TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
+  openModel();
+  EXPECT_EQ(state.memory()->presetLine(0).fidelity, u"exact"_s);
+  EXPECT_EQ(state.memory()->presetLine(2).fidelity, u"not measured yet"_s);
+  state.memory()->setPresetIndex(2);
+  state.newChat();
+  engine.script.cache = sampleCache(u"compact"_s, 4218, clock.wall);
+  state.send(u"hello"_s);
+  engine.playAll();
+  EXPECT_EQ(plain(state.memory()->presetLine(2).fidelity),
+            u"96.1 % agreement, measured 2 min ago"_s);
+  EXPECT_EQ(state.memory()->presetLine(1).fidelity, u"not measured yet"_s);
+  EXPECT_EQ(plain(state.memory()->fidelityText()), u"96.1 % same next token · KL 0.021 nats"_s);
+  EXPECT_EQ(state.memory()->fidelityAge(), u"measured at token 4,218, 2 min ago"_s);
+  clock.wall += 60 * 60'000;
+  EXPECT_EQ(state.memory()->fidelityAge(), u"measured at token 4,218, 1 h ago"_s);
+}
+
+TEST_F(AppStateTest, the_budget_slider_goes_from_little_to_what_the_machine_has) {
+  openModel();
+  MemoryPanelState* memory = state.memory();
+  EXPECT_EQ(memory->budgetBytes(), samplePreviews().defaultBytes);
+  EXPECT_EQ(memory->budgetAt(0), memory->budgetMin());
+  EXPECT_EQ(memory->budgetAt(1), memory->budgetMax());
+  EXPECT_EQ(memory->budgetMax(), samplePreviews().freeBytes);
+  quint64 before = 0;
+  for (int step = 0; step <= 100; ++step) {
+    const quint64 bytes = memory->budgetAt(step / 100.0);
+    EXPECT_GE(bytes, before);
+    before = bytes;
+  }
+}
+
+TEST_F(AppStateTest, an_old_preview_does_not_move_the_slider_back) {
+  openModel();
+  MemoryPanelState* memory = state.memory();
+  memory->setBudgetBytes(50'000'000);
+  Previews late = samplePreviews();
+  late.budgetBytes = 70'000'000;
+  memory->setPreviews(late);
+  EXPECT_EQ(memory->budgetBytes(), 50'000'000u);
+}
+
+TEST_F(AppStateTest, layer_bars_tell_tokens_and_bits) {
+  openModel();
+  EXPECT_TRUE(state.memory()->layerBars().isEmpty());
+  state.memory()->setCache(sampleCache(u"extreme"_s, 4000, clock.wall));
+  const auto bars = state.memory()->layerBars();
+  ASSERT_EQ(bars.size(), 30);
+  EXPECT_GT(bars.first().keptShare, bars.last().keptShare);
+  EXPECT_NEAR(bars.first().bits, 2.9, 1e-6);
+  EXPECT_EQ(bars.first().text,
+            u"Layer 0: 1,500–1,740 tokens kept, older ones at K 3.0 and V 2.8 bits"_s);
+}
+
+}  // namespace
+}  // namespace satchel::ui

@@ -1,0 +1,275 @@
+// The window on a scripted engine, driven by keys and the mouse, without a screen.
+#include <gtest/gtest.h>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QTest>
+#include <QTextBlock>
+
+#include "scenes.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/composer.h"
+#include "ui/widgets/conversation/conversation_view.h"
+#include "ui/widgets/conversation/document_style.h"
+#include "ui/widgets/memory/memory_panel.h"
+#include "ui/widgets/memory/preset_table.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+
+class WindowTest : public testing::Test {
+ protected:
+  WindowTest() {
+    scene.engine.script.pieces = {u"One "_s, u"two."_s};
+    scene.show();
+    scene.openModel();
+  }
+  void type(const QString& text) { QTest::keyClicks(scene.window->composer()->edit(), text); }
+  void press(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QTest::keyClick(scene.window->composer()->edit(), key, modifiers);
+    Scene::settle();
+  }
+  void openLong(int count) {
+    QList<Message> messages;
+    for (int i = 0; i < count; ++i) {
+      messages.append(userMessage(u"Question %1?"_s.arg(i)));
+      messages.append(answerMessage(sampleMarkdown()));
+    }
+    const ChatKey chat = scene.engine.addChat(u"long"_s, QDateTime::currentDateTime(), messages);
+    scene.state.openChat(chat);
+    scene.engine.playAll();
+    Scene::settle();
+  }
+  ConversationView* view() { return scene.window->conversation(); }
+  QScrollBar* bar() { return view()->verticalScrollBar(); }
+  Scene scene;
+};
+
+TEST_F(WindowTest, enter_sends_and_shift_enter_makes_a_line) {
+  type(u"first"_s);
+  press(Qt::Key_Return, Qt::ShiftModifier);
+  type(u"second"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  ASSERT_EQ(scene.state.conversation()->rowCount(), 2);
+  EXPECT_EQ(scene.state.conversation()->message(0).text, u"first\nsecond"_s);
+  EXPECT_EQ(scene.state.conversation()->message(1).text, u"One two."_s);
+  EXPECT_TRUE(scene.window->composer()->edit()->toPlainText().isEmpty());
+}
+
+TEST_F(WindowTest, escape_stops_an_answer_and_what_is_written_stays) {
+  type(u"hello"_s);
+  press(Qt::Key_Return);
+  scene.engine.play(4);
+  type(u"next"_s);
+  press(Qt::Key_Escape);
+  scene.engine.playAll();
+  EXPECT_EQ(scene.engine.stopsAsked(), 1);
+  EXPECT_EQ(scene.state.conversation()->message(1).text, u"One "_s);
+  EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"next"_s);
+}
+
+TEST_F(WindowTest, nothing_is_sent_while_it_answers) {
+  type(u"hello"_s);
+  press(Qt::Key_Return);
+  scene.engine.play(4);
+  type(u"too early"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  EXPECT_EQ(scene.state.conversation()->rowCount(), 2);
+  EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"too early"_s);
+}
+
+TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
+  scene.engine.script.errors.append(
+      {Request::Send, u"DISK_FULL"_s, u"The message was not saved. Free 20 MB."_s, false});
+  type(u"precious"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_TRUE(scene.window->banner()->isVisible());
+  EXPECT_EQ(scene.window->banner()->text(), u"The message was not saved. Free 20 MB."_s);
+  EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"precious"_s);
+  press(Qt::Key_Escape);
+  EXPECT_FALSE(scene.window->banner()->isVisible());
+}
+
+TEST_F(WindowTest, the_resume_chip_shows_and_goes_with_the_next_message) {
+  scene.engine.script.resume.n_reused = 31'904;
+  scene.engine.script.resume.ms = 210;
+  openLong(2);
+  EXPECT_TRUE(scene.window->resumeChip()->isVisible());
+  type(u"go on"_s);
+  press(Qt::Key_Return);
+  EXPECT_FALSE(scene.window->resumeChip()->isVisible());
+}
+
+TEST_F(WindowTest, the_preset_slider_and_the_table_are_one_choice) {
+  auto* table = scene.window->findChild<PresetTable*>();
+  ASSERT_NE(table, nullptr);
+  Q_EMIT table->chosen(3);
+  EXPECT_EQ(scene.state.memory()->presetIndex(), 3);
+  QSlider* slider = nullptr;
+  for (QSlider* found : scene.window->findChildren<QSlider*>())
+    if (found->maximum() == 3) slider = found;
+  ASSERT_NE(slider, nullptr);
+  EXPECT_EQ(slider->value(), 3);
+  slider->setValue(1);
+  EXPECT_EQ(scene.state.memory()->presetIndex(), 1);
+  EXPECT_NE(scene.engine.settings().preset, u"balanced"_s) << "only a new chat takes it";
+}
+
+TEST_F(WindowTest, control_n_begins_a_chat_with_the_chosen_settings) {
+  scene.state.memory()->setPresetIndex(2);
+  QTest::keyClick(scene.window.get(), Qt::Key_N, Qt::ControlModifier);
+  EXPECT_EQ(scene.engine.settings().preset, u"compact"_s);
+}
+
+TEST_F(WindowTest, both_sides_fold_by_key) {
+  auto* memory = scene.window->findChild<MemoryPanel*>();
+  EXPECT_TRUE(memory->isVisible());
+  QTest::keyClick(scene.window.get(), Qt::Key_M, Qt::ControlModifier);
+  EXPECT_FALSE(memory->isVisible());
+  QTest::keyClick(scene.window.get(), Qt::Key_M, Qt::ControlModifier);
+  EXPECT_TRUE(memory->isVisible());
+}
+
+TEST_F(WindowTest, only_messages_near_the_screen_are_laid_out) {
+  openLong(500);
+  EXPECT_GT(view()->layouts().size(), 0);
+  EXPECT_LE(view()->layouts().size(), 64);
+}
+
+TEST_F(WindowTest, a_chat_opens_at_its_end_and_stays_there_as_an_answer_grows) {
+  openLong(20);
+  EXPECT_EQ(bar()->value(), bar()->maximum());
+  scene.engine.script.pieces = QStringList(40, u"word word word word\n\n"_s);
+  scene.state.send(u"go on"_s);
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_EQ(bar()->value(), bar()->maximum());
+}
+
+TEST_F(WindowTest, what_is_read_further_up_does_not_move_while_an_answer_grows) {
+  openLong(20);
+  scene.engine.script.pieces = QStringList(40, u"word word word word\n\n"_s);
+  scene.state.send(u"go on"_s);
+  scene.engine.play(6);
+  Scene::settle();
+  bar()->setValue(bar()->maximum() / 2);
+  Scene::settle();
+  const QModelIndex read = view()->indexAt({view()->viewport()->width() / 2, 200});
+  ASSERT_TRUE(read.isValid());
+  const int before = view()->visualRect(read).top();
+  scene.engine.playAll();
+  Scene::settle();
+  EXPECT_EQ(view()->visualRect(read).top(), before);
+}
+
+TEST_F(WindowTest, text_is_selected_across_messages_and_copied) {
+  openLong(2);
+  bar()->setValue(0);
+  Scene::settle();
+  QWidget* screen = view()->viewport();
+  const QRect first = view()->visualRect(scene.state.conversation()->index(0));
+  const QRect second = view()->visualRect(scene.state.conversation()->index(1));
+  QTest::mousePress(screen, Qt::LeftButton, {}, {2, first.top() + 2});
+  QTest::mouseMove(screen, {screen->width() - 4, second.top() + 30});
+  QTest::mouseRelease(screen, Qt::LeftButton, {}, {screen->width() - 4, second.top() + 30});
+  const QString text = view()->selectedText();
+  EXPECT_TRUE(text.startsWith(u"Question 0?"_s)) << text.toStdString();
+  EXPECT_TRUE(text.contains(u"There are three visits this week."_s)) << text.toStdString();
+  view()->copySelection();
+  EXPECT_EQ(QApplication::clipboard()->text(), text);
+}
+
+MessageContent answer(const QString& text) {
+  MessageContent content;
+  content.role = kvcache::Role::assistant;
+  content.text = text;
+  return content;
+}
+
+TEST(MessageLayout, streaming_lays_out_only_the_part_that_grows) {
+  MessageLayout layout(700, QApplication::font(), lightTheme());
+  QString text;
+  for (int i = 0; i < 20; ++i) text += u"Paragraph %1 of some words.\n\n"_s.arg(i);
+  layout.setContent(answer(text));
+  const int before = layout.partsLaidOut();
+  text += u"The last one"_s;
+  layout.setContent(answer(text));
+  for (int i = 0; i < 10; ++i) {
+    text += u" grows"_s;
+    layout.setContent(answer(text));
+  }
+  EXPECT_EQ(layout.partsLaidOut() - before, 11);
+}
+
+TEST(MessageLayout, code_grows_at_its_end_without_being_laid_out_anew) {
+  MessageLayout layout(700, QApplication::font(), lightTheme());
+  QString text = u"```py\n"_s;
+  layout.setContent(answer(text));
+  const int height = layout.height();
+  for (int i = 0; i < 50; ++i) {
+    text += u"line %1\n"_s.arg(i);
+    layout.setContent(answer(text));
+  }
+  EXPECT_EQ(layout.partsLaidOut(), 1);
+  EXPECT_GT(layout.height(), height);
+  EXPECT_TRUE(layout.codeOf(0).endsWith(u"line 49"_s));
+}
+
+TEST(MessageLayout, a_grown_message_is_as_high_as_one_laid_out_at_once) {
+  MessageLayout grown(700, QApplication::font(), lightTheme());
+  const QString text = sampleMarkdown();
+  for (qsizetype length = 1; length <= text.size(); length += 3)
+    grown.setContent(answer(text.left(length)));
+  grown.setContent(answer(text));
+  MessageLayout whole(700, QApplication::font(), lightTheme());
+  whole.setContent(answer(text));
+  EXPECT_EQ(grown.height(), whole.height());
+}
+
+TEST(MessageLayout, edges_do_not_fail) {
+  MessageLayout layout(120, QApplication::font(), lightTheme());
+  for (const QString& text : {u""_s, u"```"_s, u"| a |\n|---|"_s, u"\n\n\n"_s, u"# "_s})
+    for (const auto role : {kvcache::Role::assistant, kvcache::Role::user}) {
+      MessageContent content = answer(text);
+      content.role = role;
+      layout.setContent(content);
+      EXPECT_GT(layout.height(), 0);
+      layout.hit({5, 5});
+      layout.textBetween(layout.begin(), layout.end());
+    }
+}
+
+TEST(DocumentStyle, tags_from_the_model_are_shown_not_obeyed) {
+  ClosedDocument document;
+  setMarkdown(document,
+              u"a <b>bold</b> <img src=\"file:///etc/hostname\"> <script>x</script>\n\n"
+              "<h1>block</h1>"_s,
+              QApplication::font(), lightTheme());
+  const QString text = document.toPlainText();
+  EXPECT_TRUE(text.contains(u"<b>bold</b>"_s)) << text.toStdString();
+  EXPECT_TRUE(text.contains(u"<script>x</script>"_s)) << text.toStdString();
+  EXPECT_TRUE(text.contains(u"<h1>block</h1>"_s)) << text.toStdString();
+  EXPECT_FALSE(text.contains(QChar(QChar::ObjectReplacementCharacter)));
+}
+
+TEST(DocumentStyle, pictures_are_named_and_never_loaded) {
+  ClosedDocument document;
+  setMarkdown(document,
+              u"See ![the harbour](file:///etc/hostname) and ![](https://x.example/p.png)."_s,
+              QApplication::font(), lightTheme());
+  const QString text = document.toPlainText();
+  EXPECT_TRUE(text.contains(u"[picture: the harbour]"_s)) << text.toStdString();
+  EXPECT_FALSE(text.contains(QChar(QChar::ObjectReplacementCharacter)));
+}
+
+}  // namespace
+}  // namespace satchel::ui

@@ -1,0 +1,117 @@
+#include "ui/model/in_process_engine.h"
+
+#include "ui/model/engine_worker.h"
+
+namespace satchel::ui {
+
+InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, std::size_t threadCount,
+                                 QObject* parent)
+    : EngineClient(parent), m_worker(new EngineWorker(std::move(store), threadCount)) {
+  m_worker->moveToThread(&m_thread);
+  connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
+  relaySignals();
+  m_thread.setObjectName(QStringLiteral("engine"));
+  m_thread.start();
+}
+
+InProcessEngine::~InProcessEngine() {
+  stop();
+  // Behind everything that was asked for: a message still waiting is put into the library first.
+  QMetaObject::invokeMethod(
+      m_worker, [thread = &m_thread] { thread->quit(); }, Qt::QueuedConnection);
+  m_thread.wait();
+}
+
+void InProcessEngine::relaySignals() {
+  connect(m_worker, &EngineWorker::modelOpened, this, &EngineClient::modelOpened);
+  connect(m_worker, &EngineWorker::modelSwitched, this, &EngineClient::modelSwitched);
+  connect(m_worker, &EngineWorker::chatsListed, this, &EngineClient::chatsListed);
+  connect(m_worker, &EngineWorker::chatOpened, this, &EngineClient::chatOpened);
+  connect(m_worker, &EngineWorker::chatEntered, this, &EngineClient::chatEntered);
+  connect(m_worker, &EngineWorker::chatChanged, this, &EngineClient::chatChanged);
+  connect(m_worker, &EngineWorker::chatDeleted, this, &EngineClient::chatDeleted);
+  connect(m_worker, &EngineWorker::resumed, this, &EngineClient::resumed);
+  connect(m_worker, &EngineWorker::messageAdded, this, &EngineClient::messageAdded);
+  connect(m_worker, &EngineWorker::progressed, this, &EngineClient::progressed);
+  connect(m_worker, &EngineWorker::answerStarted, this, &EngineClient::answerStarted);
+  connect(m_worker, &EngineWorker::pieceArrived, this, &EngineClient::pieceArrived);
+  connect(m_worker, &EngineWorker::answerFinished, this, &EngineClient::answerFinished);
+  connect(m_worker, &EngineWorker::documentRead, this, &EngineClient::documentRead);
+  connect(m_worker, &EngineWorker::cacheChanged, this, &EngineClient::cacheChanged);
+  connect(m_worker, &EngineWorker::previewed, this, &EngineClient::previewed);
+  connect(m_worker, &EngineWorker::noticed, this, &EngineClient::noticed);
+  connect(m_worker, &EngineWorker::saved, this, &EngineClient::saved);
+  connect(m_worker, &EngineWorker::failed, this, &EngineClient::failed);
+}
+
+// work: called as work(worker, stop token) on the engine's thread
+template <class Work>
+void InProcessEngine::post(Request request, Work work) {
+  QMetaObject::invokeMethod(
+      m_worker,
+      [worker = m_worker, request, work = std::move(work), token = m_stop.get_token()] {
+        worker->guard(request, [&] { work(*worker, token); });
+      },
+      Qt::QueuedConnection);
+}
+
+void InProcessEngine::openModel(const QString& path) {
+  post(Request::OpenModel,
+       [path](EngineWorker& worker, const std::stop_token&) { worker.openModel(path); });
+}
+
+void InProcessEngine::listChats() {
+  post(Request::ListChats,
+       [](EngineWorker& worker, const std::stop_token&) { worker.listChats(); });
+}
+
+void InProcessEngine::newChat(const ChatSettings& settings) {
+  post(Request::NewChat,
+       [settings](EngineWorker& worker, const std::stop_token&) { worker.newChat(settings); });
+}
+
+void InProcessEngine::openChat(ChatKey chat) {
+  post(Request::OpenChat, [chat](EngineWorker& worker, const std::stop_token& token) {
+    worker.openChat(chat, token);
+  });
+}
+
+void InProcessEngine::renameChat(ChatKey chat, const QString& title) {
+  post(Request::RenameChat, [chat, title](EngineWorker& worker, const std::stop_token&) {
+    worker.renameChat(chat, title);
+  });
+}
+
+void InProcessEngine::deleteChat(ChatKey chat) {
+  post(Request::DeleteChat,
+       [chat](EngineWorker& worker, const std::stop_token&) { worker.deleteChat(chat); });
+}
+
+void InProcessEngine::restoreChat(ChatKey chat) {
+  post(Request::RestoreChat,
+       [chat](EngineWorker& worker, const std::stop_token&) { worker.restoreChat(chat); });
+}
+
+void InProcessEngine::send(const QString& text) {
+  post(Request::Send,
+       [text](EngineWorker& worker, const std::stop_token& token) { worker.send(text, token); });
+}
+
+void InProcessEngine::attachDocument(const QString& title, const QString& text) {
+  post(Request::AttachDocument, [title, text](EngineWorker& worker, const std::stop_token& token) {
+    worker.attachDocument(title, text, token);
+  });
+}
+
+void InProcessEngine::stop() {
+  m_stop.request_stop();
+  m_stop = std::stop_source();
+}
+
+void InProcessEngine::preview(quint64 budgetBytes) {
+  post(Request::Preview, [budgetBytes](EngineWorker& worker, const std::stop_token&) {
+    worker.preview(budgetBytes);
+  });
+}
+
+}  // namespace satchel::ui
