@@ -211,6 +211,7 @@ void CacheState::clear() {
   std::fill(appended.begin(), appended.end(), std::uint8_t{0});
   step_open = false;
   n_tokens = 0;
+  ++n_clears;
   reserve_pages(std::vector<std::size_t>(lanes.size(), 0));
 }
 

@@ -43,9 +43,7 @@ struct CacheShape {
   float attention_scale = 0;  // usually 1 / sqrt(head_dim)
   std::size_t n_lanes() const { return n_layers * n_kv_heads; }
   // fp16 K and V of one token in every lane.
-  std::size_t fp16_bytes_per_token() const {
-    return n_lanes() * head_dim * 2 * sizeof(Half);
-  }
+  std::size_t fp16_bytes_per_token() const { return n_lanes() * head_dim * 2 * sizeof(Half); }
 };
 
 // What a cache of `n_tokens`, read as one prompt, takes from the pool. The one place this is

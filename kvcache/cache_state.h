@@ -30,6 +30,7 @@ struct CacheState {
   std::deque<Lane> lanes = {};  // [n_layers * n_kv_heads], layer-major; a deque never moves them
   std::vector<kernels::LaneView> views = {};
   std::size_t n_tokens = 0;
+  std::uint64_t n_clears = 0;  // a snapshot taken before the last clear() is no beginning of this
   bool step_open = false, reading = false;
   std::vector<std::uint8_t> appended = {};  // [n_layers], of the open step
 

@@ -1,4 +1,4 @@
-// Bytes as people read them: "612 bytes", "8.5 KiB", "1.2 GiB".
+// Figures as people read them: "612 bytes", "8.5 KiB"; "8,192".
 #pragma once
 
 #include <array>
@@ -17,6 +17,13 @@ inline std::string size_text(std::size_t bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
   return text.data();
+}
+
+inline std::string count_text(std::size_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
+    text.insert(text.size() - from_end, ",");
+  return text;
 }
 
 }  // namespace satchel::kvcache

@@ -39,8 +39,8 @@ enum class RestoreOutcome {
   other_model,   // CACHE_MODEL
   other_recipe,  // CACHE_RECIPE
   other_tokens,  // the chat was edited: the saved tokens are no prefix of it
-  other_format,
-  damaged,  // CACHE_PARTIAL
+  other_format,  // another version, another page layout, or more than this pool holds
+  damaged,       // CACHE_PARTIAL
 };
 struct RestoreReport {
   RestoreOutcome outcome = RestoreOutcome::nothing_saved;
