@@ -222,7 +222,7 @@ TEST_F(Refusal, of_a_shorter_chat) {
 TEST_F(Refusal, of_a_pool_that_is_too_full) {
   Saved cache(store_, small());
   Pool& pool = cache.driver.cache().pool();
-  const auto lease = pool.take_scratch(pool.free_bytes() - 2 * 8704);
+  const auto lease = pool.take_scratch(pool.free_bytes() - 8704);  // it has 2 pages
   ASSERT_TRUE(lease.ok());
   const auto report = cache.restore(700);
   ASSERT_TRUE(report.ok());
