@@ -6,8 +6,8 @@ namespace {
 constexpr const char* kById =
     "SELECT id, name, title, model_fingerprint, model_path, recipe, budget_bytes, system, "
     "created_ms, used_ms, removed_ms, "
-    "(SELECT count(*) FROM message WHERE chat = chat.id), "
-    "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message WHERE chat = chat.id) "
+    "(SELECT count(*) FROM message m WHERE m.chat = chat.id), "
+    "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id) "
     "FROM chat ";
 
 std::string select_chats(const char* rest) {
@@ -75,12 +75,18 @@ Error chat_not_found(ChatId id) {
           "There is no chat " + std::to_string(id.value) + " (any more)."};
 }
 
-Result<void> touch_chat(Connection& connection, ChatId id, std::int64_t now_ms) {
+Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms) {
   SATCHEL_TRY_ASSIGN(
       Query update,
       connection.prepare("UPDATE chat SET used_ms = ?2, used_seq = (SELECT max(used_seq) + 1 FROM "
-                         "chat) WHERE id = ?1 AND removed_ms IS NULL RETURNING id"));
-  return changed_one(update.bind(1, id.value).bind(2, now_ms), id);
+                         "chat), last_seq = last_seq + 1 WHERE id = ?1 AND removed_ms IS NULL "
+                         "RETURNING last_seq"));
+  update.bind(1, id.value).bind(2, now_ms);
+  SATCHEL_TRY_ASSIGN(const bool found, update.step());
+  if (!found) return chat_not_found(id);
+  const std::int64_t seq = update.integer_at(0);
+  SATCHEL_TRY(update.run());
+  return seq;
 }
 
 Result<ChatId> Library::create_chat(const NewChat& chat) {

@@ -120,6 +120,7 @@ class Library final : public kvcache::Journal {
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(MessageId message, kvcache::MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
+  // A damaged message comes as a placeholder that says so, `interrupted` and without tokens.
   Result<std::vector<kvcache::StoredMessage>> messages(ChatId chat) override;
   // Commits what extend still holds in memory.
   Result<void> flush();

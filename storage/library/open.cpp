@@ -42,33 +42,53 @@ Result<std::int64_t> version_of(Connection& connection, const fs::path& path) {
   return version;
 }
 
-// Row and parts of one message, into the row. The bytes go over as they are: what is wrong with them
-// is told where they are read, and costs that message alone.
+// Row and parts of one message, into the row.
 Result<void> fold_parts(Connection& connection, std::int64_t message) {
   std::vector<std::byte> tokens;
-  std::string text;
+  std::string text, role;
+  std::int64_t chat = 0, seq = 0;
   {
-    SATCHEL_TRY_ASSIGN(Query pieces,
-                       connection.prepare("SELECT tokens, text FROM (SELECT 0 AS seq, tokens, text "
-                                          "FROM message WHERE id = ?1 UNION ALL SELECT seq, "
-                                          "tokens, text FROM message_part WHERE message = ?1) "
-                                          "ORDER BY seq"));
-    pieces.bind(1, message);
+    SATCHEL_TRY_ASSIGN(Query row, connection.prepare("SELECT chat, seq, role, tokens, text FROM "
+                                                     "message WHERE id = ?1"));
+    SATCHEL_TRY_ASSIGN(const bool found, row.bind(1, message).step());
+    if (!found) return {};
+    chat = row.integer_at(0);
+    seq = row.integer_at(1);
+    role = row.text_at(2);
+    tokens = row.blob_at(3);
+    text = row.text_at(4);
+    SATCHEL_TRY_ASSIGN(Query parts,
+                       connection.prepare("SELECT tokens, text FROM message_part WHERE message = "
+                                          "?1 ORDER BY seq"));
+    parts.bind(1, message);
     for (;;) {
-      SATCHEL_TRY_ASSIGN(const bool row, pieces.step());
-      if (!row) break;
-      const auto more = pieces.blob_at(0);
+      SATCHEL_TRY_ASSIGN(const bool part, parts.step());
+      if (!part) break;
+      const auto more = parts.blob_at(0);
       tokens.insert(tokens.end(), more.begin(), more.end());
-      text += pieces.text_at(1);
+      text += parts.text_at(1);
     }
   }
-  SATCHEL_TRY_ASSIGN(Query update,
-                     connection.prepare("UPDATE message SET state = 'interrupted', tokens = ?2, "
-                                        "text = ?3 WHERE id = ?1"));
-  SATCHEL_TRY(update.bind(1, message).bind(2, tokens).bind(3, text).run());
-  SATCHEL_TRY_ASSIGN(Query sweep,
-                     connection.prepare("DELETE FROM message_part WHERE message = ?1"));
-  return sweep.bind(1, message).run();
+  return update_message(connection, message,
+                        {.chat = chat,
+                         .seq = seq,
+                         .role = role,
+                         .state = name_of(kvcache::MessageState::interrupted),
+                         .text = text,
+                         .tokens = tokens});
+}
+
+// Messages that were written, but not said to be saved.
+Result<void> take_back(Connection& connection, std::int64_t last_said) {
+  SATCHEL_TRY_ASSIGN(Transaction change, connection.begin(Sync::full));
+  for (const char* sql : {"UPDATE chat SET last_seq = (SELECT count(*) FROM message m WHERE m.chat "
+                          "= chat.id AND m.id "
+                          "<= ?1) WHERE id IN (SELECT chat FROM message WHERE id > ?1)",
+                          "DELETE FROM message WHERE id > ?1"}) {
+    SATCHEL_TRY_ASSIGN(Query query, connection.prepare(sql));
+    SATCHEL_TRY(query.bind(1, last_said).run());
+  }
+  return change.commit();
 }
 
 bool is_empty_or_missing(const fs::path& path) {
@@ -190,10 +210,7 @@ Result<void> Library::State::reconnect() {
   options.check = true;
   auto again = connect_for_writing();
   if (again.ok() && last_message > acked) {
-    SATCHEL_TRY_ASSIGN(Transaction change, connection->begin(Sync::full));
-    SATCHEL_TRY_ASSIGN(Query unsaid, connection->prepare("DELETE FROM message WHERE id > ?1"));
-    again = unsaid.bind(1, acked).run();
-    if (again.ok()) again = change.commit();
+    again = take_back(*connection, acked);
   }
   last_message = acked;
   if (again.ok()) return {};

@@ -11,7 +11,8 @@ namespace satchel::storage {
 
 // An answer that streams, whole: finish() then writes one row and depends on no earlier part.
 struct Stream {
-  std::int64_t chat = 0;
+  std::int64_t chat = 0, seq = 0;
+  kvcache::Role role = kvcache::Role::assistant;
   std::string text;
   std::vector<std::int32_t> tokens;
   std::size_t text_saved = 0, tokens_saved = 0;  // of text and tokens, in the row or in parts
@@ -43,12 +44,24 @@ struct Library::State {
   Result<void> interrupt_streaming();
 };
 
-// int32 to bytes and back, little-endian.
+std::string_view name_of(kvcache::Role role);
+std::string_view name_of(kvcache::MessageState state);
+// int32 to bytes, little-endian.
 std::vector<std::byte> to_blob(std::span<const std::int32_t> tokens);
-Result<std::vector<std::int32_t>> tokens_of(std::span<const std::byte> blob);
+
+// A row of `message` without id and time.
+struct MessageRow {
+  std::int64_t chat = 0, seq = 0;
+  std::string_view role, state, text;
+  std::span<const std::byte> tokens;
+};
+// SQLite keeps no checksum of a row, so a flipped bit would go unseen. Not against attackers.
+std::int64_t checksum_of(const MessageRow& row);
+Result<void> update_message(Connection& connection, std::int64_t id, const MessageRow& row);
 
 Error chat_not_found(ChatId id);
-// Marks a kept chat as the one used last. CHAT_NOT_FOUND if there is none.
-Result<void> touch_chat(Connection& connection, ChatId id, std::int64_t now_ms);
+// Marks a kept chat as the one used last and counts one message more: its place. CHAT_NOT_FOUND if
+// there is no such chat.
+Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms);
 
 }  // namespace satchel::storage

@@ -20,7 +20,8 @@ CREATE TABLE chat(
   created_ms INTEGER NOT NULL,
   used_ms INTEGER NOT NULL,
   used_seq INTEGER NOT NULL,      -- rises with every use of any chat
-  removed_ms INTEGER              -- NULL: kept
+  removed_ms INTEGER,             -- NULL: kept
+  last_seq INTEGER NOT NULL DEFAULT 0  -- of its messages, which have no gap: a lost row is noticed
 ) STRICT;
 CREATE UNIQUE INDEX chat_name ON chat(name) WHERE removed_ms IS NULL AND name <> '';
 CREATE INDEX chat_used ON chat(used_seq);
@@ -34,6 +35,7 @@ CREATE TABLE message(
   created_ms INTEGER NOT NULL,
   tokens BLOB NOT NULL,  -- int32, little-endian
   text TEXT NOT NULL,
+  checksum INTEGER NOT NULL,  -- FNV-1a over the row (storage/library/messages.cpp)
   UNIQUE(chat, seq)
 ) STRICT;
 CREATE INDEX message_streaming ON message(id) WHERE state = 'streaming';
