@@ -1,6 +1,8 @@
 #include "fixtures.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -11,8 +13,11 @@
 namespace satchel::storage {
 namespace fs = std::filesystem;
 
-TempFolder::TempFolder() {
-  std::string name = (fs::temp_directory_path() / "satchel-storage-XXXXXX").string();
+TempFolder::TempFolder(Place place) {
+  const fs::path memory = "/dev/shm";
+  const bool in_memory = place == Place::memory && ::access(memory.c_str(), W_OK) == 0;
+  std::string name =
+      ((in_memory ? memory : fs::temp_directory_path()) / "satchel-storage-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
   path_ = name;
 }
@@ -58,6 +63,23 @@ std::vector<std::string> texts(Library& library, ChatId chat) {
   std::vector<std::string> found;
   for (const auto& message : must(library.messages(chat))) found.push_back(message.text);
   return found;
+}
+
+std::string integrity(const fs::path& file) {
+  sqlite3* db = nullptr;
+  std::string finding = "no rows";
+  const auto keep = [](void* to, int n, char** values, char**) {
+    *static_cast<std::string*>(to) = n > 0 && values[0] != nullptr ? values[0] : "null";
+    return 0;
+  };
+  if (sqlite3_open(file.c_str(), &db) != SQLITE_OK) finding = "not opened";
+  const bool ran =
+      sqlite3_exec(db, "PRAGMA integrity_check(1)", keep, &finding, nullptr) == SQLITE_OK;
+  if (!ran) finding = "integrity_check failed";
+  std::string orphan;
+  (void)sqlite3_exec(db, "PRAGMA foreign_key_check", keep, &orphan, nullptr);
+  sqlite3_close(db);
+  return orphan.empty() ? finding : "orphans in " + orphan;
 }
 
 std::vector<std::byte> bytes_of(std::size_t n, unsigned seed) {

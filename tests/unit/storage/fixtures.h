@@ -15,9 +15,12 @@
 
 namespace satchel::storage {
 
+// In main memory where there is such a place: for tests of thousands of openings, whose syncs would
+// take minutes.
+enum class Place { disk, memory };
 class TempFolder {
  public:
-  TempFolder();
+  explicit TempFolder(Place place = Place::disk);
   ~TempFolder();
   TempFolder(TempFolder&&) = delete;
   const std::filesystem::path& path() const { return path_; }
@@ -73,6 +76,8 @@ MessageId say(Library& library, ChatId chat, std::string_view text,
               const std::vector<std::int32_t>& tokens = {1, 2, 3});
 MessageId begin_answer(Library& library, ChatId chat);
 std::vector<std::string> texts(Library& library, ChatId chat);
+// What SQLite itself says of a file that nobody has open: "ok", or the first finding.
+std::string integrity(const std::filesystem::path& file);
 std::vector<std::byte> bytes_of(std::size_t n, unsigned seed);
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view text);

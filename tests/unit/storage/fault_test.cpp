@@ -1,0 +1,252 @@
+// F1: every write, sync, truncate, open, delete and mapping fails, once and for ever.
+// ../shared/reliability.md section 4: acked entries are there, equal and in order (J1), others whole
+// or absent (J2), the files are sound (J3), and the next message goes in (J6).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "failing_vfs.h"
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+using kvcache::MessageState;
+using kvcache::Role;
+
+constexpr int kCallsMax = 2000;
+
+// What was tried, and what of it was said to be saved. Texts are all different.
+struct Ledger {
+  ChatId chat;
+  std::vector<std::string> tried, acked;
+  std::uint64_t generation = 0;  // of the manifest said to be saved
+  int n_failed = 0;              // steps that failed even when tried three times
+};
+
+class Script {
+ public:
+  Script(Store& store, StandingClock& clock, Ledger& ledger)
+      : store_(store), clock_(clock), ledger_(ledger) {}
+
+  void run() {
+    if (!stubbornly([&] { return make_chat(); })) return;
+    message("user 1");
+    answer("answer 1");
+    snapshot(1);
+    message("user 2");
+    answer("answer 2");
+    snapshot(2);
+    (void)stubbornly([&] { return store_.library().set_setting("key", "value").ok(); });
+  }
+
+ private:
+  template <class Step>
+  bool stubbornly(Step step) {
+    const bool done = step() || step() || step();
+    if (!done) ++ledger_.n_failed;
+    return done;
+  }
+
+  bool make_chat() {
+    const auto made = store_.library().create_chat(named("chat"));
+    if (made.ok()) {
+      ledger_.chat = made.value();
+      return true;
+    }
+    if (made.error().code != "CHAT_EXISTS") return false;
+    ledger_.chat = must(store_.library().find_chat("chat"))->id;  // the first try arrived after all
+    return true;
+  }
+
+  void message(const std::string& text) {
+    ledger_.tried.push_back(text);
+    const std::vector<std::int32_t> tokens(text.begin(), text.end());
+    const auto step = [&] {
+      return store_.library()
+          .append(ledger_.chat, {Role::user, MessageState::complete, text, tokens})
+          .ok();
+    };
+    if (stubbornly(step)) ledger_.acked.push_back(text);
+  }
+
+  void answer(const std::string& text) {
+    MessageId id;
+    const auto begin = [&] {
+      const auto made =
+          store_.library().append(ledger_.chat, {Role::assistant, MessageState::streaming, "", {}});
+      if (made.ok()) id = made.value();
+      return made.ok();
+    };
+    ledger_.tried.push_back(text);
+    if (!stubbornly(begin)) return;
+    std::string said;
+    for (const char letter : text) {
+      clock_.steady += kStreamMsMax;  // each piece is due at once
+      const std::int32_t token = letter;
+      const std::string_view piece(&letter, 1);
+      const auto extend = [&] { return store_.library().extend(id, piece, {&token, 1}).ok(); };
+      if (stubbornly(extend)) said += letter;
+    }
+    (void)stubbornly([&] { return store_.library().flush().ok(); });
+    if (said != text) ledger_.tried.back() = said;
+    const auto end = [&] {
+      return store_.library().finish(id, MessageState::complete, "", {}).ok();
+    };
+    if (stubbornly(end)) ledger_.acked.push_back(said);
+  }
+
+  void snapshot(std::uint64_t generation) {
+    KvStore* kv = store_.kv();
+    if (kv == nullptr) return;
+    const kvcache::BlockId id = generation;
+    const auto bytes = bytes_of(40'000, static_cast<unsigned>(generation));
+    const std::vector<kvcache::BlockId> live = {id};
+    if (!stubbornly([&] { return kv->put_block(ledger_.chat, id, bytes).ok(); })) return;
+    const auto commit = [&] {
+      const auto done = kv->commit(ledger_.chat, generation, bytes_of(10, 0), live);
+      return done.ok() || done.error().code == "GENERATION";  // the first try arrived after all
+    };
+    if (stubbornly(commit)) ledger_.generation = generation;
+  }
+
+  Store& store_;
+  StandingClock& clock_;
+  Ledger& ledger_;
+};
+
+// Acked ones in order; between them only what was tried, each once. An answer may be cut.
+void check_messages(const std::vector<kvcache::StoredMessage>& found, const Ledger& ledger) {
+  std::vector<std::string> whole;
+  for (const auto& message : found) {
+    EXPECT_EQ(std::string(message.tokens.begin(), message.tokens.end()), message.text);
+    if (message.state == MessageState::complete) whole.push_back(message.text);
+  }
+  for (const std::string& text : ledger.acked)
+    EXPECT_EQ(std::count(whole.begin(), whole.end(), text), 1) << text;
+  for (const std::string& text : whole)
+    EXPECT_EQ(std::count(ledger.tried.begin(), ledger.tried.end(), text), 1) << text;
+  std::erase_if(whole, [&](const std::string& text) {
+    return std::find(ledger.acked.begin(), ledger.acked.end(), text) == ledger.acked.end();
+  });
+  EXPECT_EQ(whole, ledger.acked);
+}
+
+void check_cache(KvStore& kv, const Ledger& ledger) {
+  const auto manifest = must(kv.newest_manifest(ledger.chat));
+  const std::uint64_t generation = manifest ? manifest->generation : 0;
+  EXPECT_GE(generation, ledger.generation);
+  if (generation > 0) {
+    EXPECT_EQ(must(kv.block(ledger.chat, generation)),
+              bytes_of(40'000, static_cast<unsigned>(generation)));
+  }
+}
+
+struct Fault {
+  FailingVfs::How how;
+  FailingVfs::Then then;
+};
+
+void check_reopened(const TempFolder& folder, const Ledger& ledger) {
+  {
+    const auto store = open_store(folder);
+    EXPECT_FALSE(store->library().report().read_only.has_value());
+    if (ledger.chat.value != 0) {
+      check_messages(must(store->library().messages(ledger.chat)), ledger);
+      if (store->kv() != nullptr) check_cache(*store->kv(), ledger);
+      say(store->library(), ledger.chat, "next");
+    }
+  }
+  EXPECT_EQ(integrity(folder / "data/library.db"), "ok");
+  EXPECT_EQ(integrity(folder / "cache/kvcache.db"), "ok");
+}
+
+// One run with the n-th call failing. True if n lay past the last call.
+bool walk(FailingVfs& vfs, const Fault& fault, int n) {
+  const TempFolder folder(Place::memory);
+  StandingClock clock;
+  Ledger ledger;
+  vfs.fail_at(n, fault.how, fault.then);
+  {
+    auto opened = try_store(folder, {.clock = &clock, .vfs = vfs.name()});
+    if (!opened.ok() && fault.then == FailingVfs::Then::once)
+      opened = try_store(folder, {.clock = &clock, .vfs = vfs.name()});
+    if (opened.ok()) Script(*opened.value(), clock, ledger).run();
+    const bool writes = opened.ok() && !opened.value()->library().report().read_only;
+    if (writes && fault.then == FailingVfs::Then::once) {
+      EXPECT_EQ(ledger.n_failed, 0) << "a single failure is over after another try";
+    }
+  }
+  vfs.stop_failing();
+  check_reopened(folder, ledger);
+  return !vfs.has_failed();
+}
+
+std::string name_of_fault(const testing::TestParamInfo<Fault>& row) {
+  static constexpr const char* kThens[] = {"once", "thrice", "always"};
+  return std::string(row.param.how == FailingVfs::How::full ? "full_" : "io_error_") +
+         kThens[static_cast<std::size_t>(row.param.then)];
+}
+
+class EveryFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(EveryFault, of_a_call_to_the_disk_loses_nothing_that_was_said_to_be_saved) {
+  FailingVfs vfs("failing");
+  for (int n = 0; n < kCallsMax; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const bool past_the_last = walk(vfs, GetParam(), n);
+    if (HasFailure()) return;
+    if (past_the_last) {
+      RecordProperty("calls", n);
+      EXPECT_GT(n, 50);
+      return;
+    }
+  }
+  FAIL() << "the script makes more than " << kCallsMax << " calls";
+}
+
+INSTANTIATE_TEST_SUITE_P(Disk, EveryFault,
+                         testing::Values(Fault{FailingVfs::How::io_error, FailingVfs::Then::once},
+                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::thrice},
+                                         Fault{FailingVfs::How::io_error, FailingVfs::Then::always},
+                                         Fault{FailingVfs::How::full, FailingVfs::Then::once},
+                                         Fault{FailingVfs::How::full, FailingVfs::Then::always}),
+                         name_of_fault);
+
+TEST(Fault, after_a_failed_sync_the_file_is_opened_again_and_not_synced_again) {
+  FailingVfs vfs("failing");
+  const TempFolder folder(Place::memory);
+  const auto store = open_store(folder, {.vfs = vfs.name()});
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  const int n_opened = vfs.n_opened();
+  say(store->library(), chat, "one");
+  EXPECT_EQ(vfs.n_opened(), n_opened);
+  for (int n = 0; n < 100; ++n) {  // the sync is among the calls of one append
+    vfs.fail_at(n, FailingVfs::How::io_error, FailingVfs::Then::once);
+    const auto refused =
+        store->library().append(chat, {Role::user, MessageState::complete, "two", {}});
+    if (refused.ok()) break;
+    EXPECT_EQ(code_of(refused), "STORAGE");
+    const int n_before = vfs.n_opened();
+    EXPECT_EQ(must(store->library().messages(chat)).size(), 1u);
+    EXPECT_GT(vfs.n_opened(), n_before);
+  }
+  EXPECT_EQ(texts(store->library(), chat), (std::vector<std::string>{"one", "two"}));
+}
+
+TEST(Fault, a_full_disk_is_called_so_and_the_text_stays_with_the_caller) {
+  FailingVfs vfs("failing");
+  const TempFolder folder(Place::memory);
+  const auto store = open_store(folder, {.vfs = vfs.name()});
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  vfs.fail_at(0, FailingVfs::How::full, FailingVfs::Then::always);
+  const auto refused =
+      store->library().append(chat, {Role::user, MessageState::complete, "words", {}});
+  EXPECT_EQ(code_of(refused), "DISK_FULL");
+  EXPECT_EQ(code_of(store->kv()->put_block(chat, 0, bytes_of(10, 0))), "DISK_FULL");
+  vfs.stop_failing();
+  say(store->library(), chat, "words");
+  EXPECT_EQ(texts(store->library(), chat), std::vector<std::string>{"words"});
+}
+
+}  // namespace
+}  // namespace satchel::storage
