@@ -50,16 +50,25 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
     return discarded("The saved caches belong to another library.");
   return {};
 }
+
+Result<Connection> open_and_check(const KvOptions& options, Access access) {
+  SATCHEL_TRY_ASSIGN(Connection opened,
+                     Connection::open({options.path, access, Content::cache, options.vfs}));
+  SATCHEL_TRY(check_or_make(opened, options));
+  return opened;
+}
 }  // namespace
 
 Result<void> KvStore::State::connect() {
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(make_private_file(options.path));
   const Access access =
       options.mode == OpenMode::read_write ? Access::read_write : Access::read_only;
-  SATCHEL_TRY_ASSIGN(Connection opened,
-                     Connection::open({options.path, access, Content::cache, options.vfs}));
-  SATCHEL_TRY(check_or_make(opened, options));
-  connection.emplace(std::move(opened));
+  auto opened = open_and_check(options, access);
+  // The file could be opened to write a moment ago: that SQLite must not is said by its bytes.
+  if (!opened.ok() && access == Access::read_write && opened.error().code == "READ_ONLY")
+    return discarded("The saved caches are damaged.");
+  if (!opened.ok()) return std::move(opened).error();
+  connection.emplace(std::move(opened).value());
   return {};
 }
 

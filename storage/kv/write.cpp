@@ -7,7 +7,8 @@ namespace {
 using kvcache::BlockId;
 using kvcache::ChatId;
 
-constexpr std::uint64_t kNumberMax = INT64_MAX;  // SQLite's integers
+constexpr std::uint64_t kNumberMax = INT64_MAX;       // SQLite's integers
+constexpr std::size_t kManifestBytesMax = 64u << 20;  // chosen: half of what a row may have
 
 struct Row {
   BlockId id;
@@ -176,6 +177,10 @@ Result<void> KvStore::put_block(ChatId chat, BlockId id, std::span<const std::by
 
 Result<void> KvStore::commit(ChatId chat, std::uint64_t generation,
                              std::span<const std::byte> manifest, std::span<const BlockId> live) {
+  if (manifest.size() > kManifestBytesMax)
+    return Error{ErrorKind::invalid, "BLOCK_SIZE",
+                 "A manifest has at most " + std::to_string(kManifestBytesMax) +
+                     " bytes. The saved cache is as it was."};
   return state_->writing([&](Connection& db) -> Result<void> {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY(check_generation(db, chat, generation));

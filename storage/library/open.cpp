@@ -27,18 +27,25 @@ Error opened_to_read() {
           "The library was opened for reading only. Nothing was changed."};
 }
 
+Error not_a_library(const fs::path& path) {
+  return {ErrorKind::corrupt, "LIBRARY_DAMAGED",
+          "\"" + path.string() +
+              "\" is not a Satchel library, or no longer one. Nothing was changed. "
+              "Move it away, put a backup in its place, or choose another folder."};
+}
+
 // The schema's version; 0: an empty file. An error if the file is someone else's.
 Result<std::int64_t> version_of(Connection& connection, const fs::path& path) {
+  std::error_code unknown;
+  const auto size = fs::file_size(path, unknown);
+  // SQLite takes what is shorter than its smallest page for a new file, and would write over it.
+  if (!unknown && size > 0 && size < 512) return not_a_library(path);
   SATCHEL_TRY_ASSIGN(const std::int64_t application, connection.integer("PRAGMA application_id"));
   SATCHEL_TRY_ASSIGN(const std::int64_t version, connection.integer("PRAGMA user_version"));
   SATCHEL_TRY_ASSIGN(const std::int64_t n_tables,
                      connection.integer("SELECT count(*) FROM sqlite_schema"));
   const bool empty = n_tables == 0 && version == 0;
-  if (!empty && (application != kApplicationId || version < 1))
-    return Error{ErrorKind::corrupt, "LIBRARY_DAMAGED",
-                 "\"" + path.string() +
-                     "\" is a database, but not a Satchel library. Nothing was "
-                     "changed. Move it away or choose another folder."};
+  if (!empty && (application != kApplicationId || version < 1)) return not_a_library(path);
   return version;
 }
 

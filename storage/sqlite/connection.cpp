@@ -105,6 +105,8 @@ Result<Transaction> Connection::begin(Sync sync) {
 Result<void> Connection::use_wal() {
   SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA journal_mode=WAL"));
   SATCHEL_TRY_ASSIGN(const bool row, query.step());
+  if (sqlite3_db_readonly(handle_->db, "main") == 1)
+    return sqlite_error(*handle_, SQLITE_READONLY);  // SQLite opens it all the same, to be read
   if (row && query.text_at(0) == "wal") return {};
   return Error{ErrorKind::storage, "STORAGE",
                "\"" + handle_->path +

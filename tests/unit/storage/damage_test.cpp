@@ -1,0 +1,188 @@
+// F15, F16: files with flipped bytes, cut and lengthened files. No signal, no hang; an error or the
+// same words, or a message that says of itself that it is damaged.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+
+// Primes, so that all places in a page are met; so large that a walk takes seconds.
+struct Steps {
+  std::size_t flip, cut;
+};
+constexpr Steps kLibrarySteps{89, 251}, kCacheSteps{397, 997};
+constexpr double kCaseMsMax = 5000;  // a hang, on a machine that does other things as well
+
+const std::vector<std::string> kTexts = {"the first", "the second", "the third"};
+
+struct Files {
+  std::string library, kv;
+};
+
+Files sound_files() {
+  const TempFolder folder(Place::memory);
+  {
+    const auto store = open_store(folder);
+    const ChatId chat = must(store->library().create_chat(named("chat")));
+    for (const std::string& text : kTexts) say(store->library(), chat, text);
+    must(store->library().set_setting("key", "value"));
+    const std::vector<kvcache::BlockId> live = {0, 1};
+    for (const kvcache::BlockId id : live)
+      must(store->kv()->put_block(chat, id, bytes_of(3000, static_cast<unsigned>(id))));
+    must(store->kv()->commit(chat, 1, bytes_of(100, 9), live));
+  }
+  return {read_file(folder / "data/library.db"), read_file(folder / "cache/kvcache.db")};
+}
+
+bool is_placeholder(const kvcache::StoredMessage& message) {
+  return message.tokens.empty() && message.state == kvcache::MessageState::interrupted;
+}
+
+// What a program does with a store it has just opened.
+void use(const TempFolder& folder) {
+  auto opened = try_store(folder);
+  if (!opened.ok()) return;
+  Store& store = *opened.value();
+  const auto chats = store.library().chats();
+  if (chats.ok()) {
+    ASSERT_EQ(chats.value().size(), 1u);
+    const auto found = store.library().messages(chats.value()[0].id);
+    if (found.ok()) {
+      ASSERT_EQ(found.value().size(), kTexts.size());
+      for (std::size_t i = 0; i < kTexts.size(); ++i) {
+        if (is_placeholder(found.value()[i])) continue;
+        ASSERT_EQ(found.value()[i].text, kTexts[i]);
+        ASSERT_EQ(found.value()[i].tokens, (std::vector<std::int32_t>{1, 2, 3}));
+      }
+    }
+    (void)store.library().append(chats.value()[0].id, {kvcache::Role::user, {}, "more", {}});
+  }
+  (void)store.library().setting("key");
+}
+
+void use_cache(const TempFolder& folder) {
+  auto opened = try_store(folder);
+  ASSERT_TRUE(opened.ok()) << "a bad cache must not keep the words away";
+  Store& store = *opened.value();
+  ASSERT_NE(store.kv(), nullptr) << store.cache_notice();
+  (void)store.kv()->newest_manifest({1});
+  for (const kvcache::BlockId id : {0u, 1u}) (void)store.kv()->block({1}, id);
+  (void)store.kv()->block_bytes();
+  // At the latest after the damage was met once, saving works.
+  const ChatId other = must(store.library().create_chat(named("other")));
+  const std::vector<kvcache::BlockId> live = {5};
+  bool saved = false;
+  for (int attempt = 0; attempt < 3 && !saved; ++attempt)
+    saved = store.kv()->put_block(other, 5, bytes_of(3000, 5)).ok() &&
+            store.kv()->commit(other, 1, {}, live).ok();
+  ASSERT_TRUE(saved);
+  ASSERT_EQ(must(store.kv()->block(other, 5)), bytes_of(3000, 5));
+}
+
+using Work = std::function<void(const TempFolder&)>;
+
+class Damage : public testing::Test {
+ protected:
+  void try_case(const Files& files, const Work& work) {
+    const TempFolder folder(Place::memory);
+    std::filesystem::create_directories(folder / "data");
+    std::filesystem::create_directories(folder / "cache");
+    write_file(folder / "data/library.db", files.library);
+    write_file(folder / "cache/kvcache.db", files.kv);
+    const SystemClock clock;
+    const double begin_ms = clock.steady_ms();
+    work(folder);
+    ASSERT_LT(clock.steady_ms() - begin_ms, kCaseMsMax);
+    ++n_cases_;
+  }
+
+  // Each k-th byte, three other values; each k-th length but 0, which is a new file; one KiB more.
+  void walk(std::string Files::*which, const Steps& steps, const Work& work) {
+    const Files sound = sound_files();
+    for (std::size_t at = 0; at < (sound.*which).size(); at += at < 100 ? 1 : steps.flip)
+      for (const int flip : {0xff, 0x01, 0x80}) {
+        SCOPED_TRACE("byte " + std::to_string(at) + " xor " + std::to_string(flip));
+        Files files = sound;
+        char& byte = (files.*which)[at];
+        byte = static_cast<char>(static_cast<unsigned char>(byte) ^ flip);
+        try_case(files, work);
+        if (HasFailure()) return;
+      }
+    for (std::size_t length = 1; length < (sound.*which).size(); length += steps.cut) {
+      SCOPED_TRACE("length " + std::to_string(length));
+      Files files = sound;
+      (files.*which).resize(length);
+      try_case(files, work);
+      if (HasFailure()) return;
+    }
+    Files longer = sound;
+    (longer.*which).append(1024, 'x');
+    try_case(longer, work);
+    RecordProperty("cases", n_cases_);
+  }
+
+  int n_cases_ = 0;
+};
+
+TEST_F(Damage, of_library_db_gives_an_error_or_the_same_words) {
+  walk(&Files::library, kLibrarySteps, use);
+}
+TEST_F(Damage, of_kvcache_db_costs_no_words_and_ends_with_the_next_save) {
+  walk(&Files::kv, kCacheSteps, use_cache);
+}
+
+TEST_F(Damage, of_one_message_costs_one_message) {
+  Files files = sound_files();
+  const std::size_t at = files.library.find("the second");
+  ASSERT_NE(at, std::string::npos);
+  files.library[at] = 'T';
+  try_case(files, [](const TempFolder& folder) {
+    KeptLog log;
+    const auto store = open_store(folder, {.log = log.sink()});
+    const auto found = must(store->library().messages({1}));
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_EQ(found[0].text, "the first");
+    EXPECT_NE(found[1].text.find("damaged"), std::string::npos);
+    EXPECT_TRUE(is_placeholder(found[1]));
+    EXPECT_EQ(found[2].text, "the third");
+    EXPECT_TRUE(log.mentions("damaged"));
+    say(store->library(), {1}, "and on");
+  });
+}
+
+TEST_F(Damage, found_after_an_unclean_end_makes_the_library_read_only) {
+  Files files = sound_files();
+  std::fill(files.library.begin() + 4096, files.library.begin() + 4096 + 64, '\xee');
+  try_case(files, [](const TempFolder& folder) {
+    write_file(folder / "data/library.lock", "4711\n");  // a process that never said goodbye
+    const std::string before = read_file(folder / "data/library.db");
+    {
+      const auto opened = try_store(folder);
+      if (opened.ok()) {
+        ASSERT_TRUE(opened.value()->library().report().read_only.has_value());
+        EXPECT_EQ(opened.value()->library().report().read_only->code, "LIBRARY_DAMAGED");
+        EXPECT_EQ(code_of(opened.value()->library().create_chat(named("x"))), "LIBRARY_DAMAGED");
+      } else {
+        EXPECT_EQ(code_of(opened), "LIBRARY_DAMAGED");
+      }
+    }
+    EXPECT_EQ(read_file(folder / "data/library.db"), before);  // never written, never replaced
+  });
+}
+
+TEST_F(Damage, a_file_that_is_no_library_is_refused_and_left_alone) {
+  for (const std::string& content : {std::string(9000, 'x'), sound_files().kv}) {
+    try_case({content, ""}, [&](const TempFolder& folder) {
+      EXPECT_EQ(code_of(try_store(folder)), "LIBRARY_DAMAGED");
+      EXPECT_EQ(read_file(folder / "data/library.db"), content);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace satchel::storage

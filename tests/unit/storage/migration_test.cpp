@@ -1,0 +1,155 @@
+// Schemas: old files go on, newer ones are read, steps are whole or not at all.
+#include <gmock/gmock.h>
+
+#include "failing_vfs.h"
+#include "fixtures.h"
+#include "storage/migrations/migrations.h"
+#include "storage/sqlite/connection.h"
+
+namespace satchel::storage {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr Migration kSteps[] = {
+    {1, "CREATE TABLE word(text TEXT NOT NULL) STRICT; INSERT INTO word VALUES('kept');"},
+    {2, "ALTER TABLE word ADD COLUMN n INTEGER NOT NULL DEFAULT 0; UPDATE word SET n = 5;"},
+    {3, "CREATE TABLE other(word INTEGER); INSERT INTO other VALUES(1);"},
+};
+
+Connection open_file(const fs::path& path, std::string vfs = {}) {
+  return must(Connection::open({path, Access::read_write, Content::library, std::move(vfs)}));
+}
+std::int64_t version(Connection& db) {
+  return must(db.integer("PRAGMA user_version"));
+}
+
+// Sets a number in the file's head as another program would.
+void run_sql(const fs::path& path, const char* sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+TEST(Migration, brings_an_old_file_to_the_newest_step_and_keeps_its_rows) {
+  const TempFolder folder(Place::memory);
+  Connection db = open_file(folder / "a.db");
+  must(migrate(db, std::span(kSteps).first(1)));
+  must(db.exec("INSERT INTO word VALUES('old')"));
+  must(migrate(db, kSteps));
+  EXPECT_EQ(version(db), 3);
+  EXPECT_EQ(must(db.integer("SELECT count(*) FROM word WHERE n = 5")), 2);
+  must(migrate(db, kSteps));  // nothing left to do
+  EXPECT_EQ(must(db.integer("SELECT count(*) FROM other")), 1);
+}
+
+TEST(Migration, a_step_that_fails_is_taken_back_whole) {
+  const TempFolder folder(Place::memory);
+  constexpr Migration bad[] = {kSteps[0], {2, "INSERT INTO word VALUES('half'); SELECT nonsense;"}};
+  Connection db = open_file(folder / "a.db");
+  EXPECT_FALSE(migrate(db, bad).ok());
+  EXPECT_EQ(version(db), 1);
+  EXPECT_EQ(must(db.integer("SELECT count(*) FROM word")), 1);
+}
+
+TEST(Migration, a_step_that_leaves_orphans_is_taken_back) {
+  const TempFolder folder(Place::memory);
+  constexpr Migration bad[] = {
+      {1,
+       "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(a INTEGER REFERENCES a(id)); "
+       "PRAGMA defer_foreign_keys=ON; INSERT INTO b VALUES(7);"}};
+  Connection db = open_file(folder / "a.db");
+  EXPECT_EQ(code_of(migrate(db, bad)), "LIBRARY_DAMAGED");
+  EXPECT_EQ(version(db), 0);
+}
+
+// F28, with failing calls in place of a crash: the old schema or a later one, no row lost.
+TEST(Migration, any_failed_call_leaves_a_whole_step) {
+  FailingVfs vfs("failing");
+  for (int n = 0; n < 500; ++n) {
+    SCOPED_TRACE("call " + std::to_string(n));
+    const TempFolder folder(Place::memory);
+    {
+      Connection db = open_file(folder / "a.db");
+      must(migrate(db, std::span(kSteps).first(1)));
+    }
+    vfs.fail_at(n, FailingVfs::How::io_error, FailingVfs::Then::always);
+    {
+      auto db =
+          Connection::open({folder / "a.db", Access::read_write, Content::library, vfs.name()});
+      if (db.ok() && db.value().use_wal().ok()) (void)migrate(db.value(), kSteps);
+    }
+    vfs.stop_failing();
+    Connection db = open_file(folder / "a.db");
+    const std::int64_t reached = version(db);
+    ASSERT_TRUE(reached >= 1 && reached <= 3);
+    EXPECT_EQ(must(db.integer("SELECT count(*) FROM word WHERE text = 'kept'")), 1);
+    if (reached >= 2) {
+      EXPECT_EQ(must(db.integer("SELECT sum(n) FROM word")), 5);
+    }
+    must(migrate(db, kSteps));
+    EXPECT_EQ(version(db), 3);
+    if (HasFailure()) return;
+    if (!vfs.has_failed()) return;
+  }
+  FAIL() << "the migration makes more than 500 calls";
+}
+
+TEST(Migration, a_backup_is_whole_private_and_replaces_an_unfinished_one) {
+  const TempFolder folder;
+  Connection db = open_file(folder / "a.db");
+  must(migrate(db, kSteps));
+  write_file(folder / "copy.db", "half a copy");
+  must(back_up(db, folder / "copy.db"));
+  EXPECT_EQ(integrity(folder / "copy.db"), "ok");
+  EXPECT_EQ(fs::status(folder / "copy.db").permissions(), fs::perms(0600));
+  Connection copy = open_file(folder / "copy.db");
+  EXPECT_EQ(version(copy), 3);
+  EXPECT_EQ(must(copy.integer("SELECT count(*) FROM word")), 1);
+}
+
+TEST(Migration, the_steps_that_ship_are_numbered_without_a_gap) {
+  for (const auto steps : {library_migrations(), kv_migrations()}) {
+    ASSERT_FALSE(steps.empty());
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      EXPECT_EQ(steps[i].version, static_cast<int>(i) + 1);
+  }
+}
+
+TEST(Schema, a_newer_library_is_read_and_not_touched) {
+  const TempFolder folder;
+  ChatId chat;
+  {
+    const auto store = open_store(folder);
+    chat = must(store->library().create_chat(named("a")));
+    say(store->library(), chat, "hello");
+  }
+  run_sql(folder / "data/library.db", "PRAGMA user_version = 14; ALTER TABLE chat ADD colour TEXT");
+  const std::string before = read_file(folder / "data/library.db");
+  {
+    const auto store = open_store(folder);
+    ASSERT_TRUE(store->library().report().read_only.has_value());
+    EXPECT_EQ(store->library().report().read_only->code, "SCHEMA_NEWER");
+    EXPECT_EQ(texts(store->library(), chat), std::vector<std::string>{"hello"});
+    EXPECT_EQ(code_of(store->library().append(chat, {})), "SCHEMA_NEWER");
+    EXPECT_EQ(code_of(store->library().set_setting("a", "b")), "SCHEMA_NEWER");
+  }
+  EXPECT_EQ(read_file(folder / "data/library.db"), before);
+}
+
+TEST(Schema, a_cache_of_another_version_is_thrown_away) {
+  const TempFolder folder;
+  {
+    const auto store = open_store(folder);
+    const ChatId chat = must(store->library().create_chat(named("a")));
+    must(store->kv()->put_block(chat, 0, bytes_of(10, 0)));
+  }
+  run_sql(folder / "cache/kvcache.db", "PRAGMA user_version = 14");
+  const auto store = open_store(folder);
+  ASSERT_NE(store->kv(), nullptr);
+  EXPECT_NE(store->cache_notice(), "");
+  EXPECT_THAT(must(store->kv()->chats()), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace satchel::storage
