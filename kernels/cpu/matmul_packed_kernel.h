@@ -26,29 +26,34 @@ struct PackedKernel {
   using Int = typename V::Int;
   using Float = typename V::Float;
 
-  // The pair kPair, as words, of the rows from first_row on.
-  template <std::size_t kPair>
-  SATCHEL_INLINE Int code_words(const std::byte* block, std::size_t first_row) {
+  // The pairs 4 · quad … 4 · quad + 3, as words, of the rows from first_row on.
+  SATCHEL_INLINE void code_words(const std::byte* block, std::size_t first_row, std::size_t quad,
+                                 Int* words) {
     if constexpr (kShape.code_bits == 8) {
-      return V::load_bytes(block + kPair * kVectorBytes / 2 + first_row * 2);
-    } else {
-      const std::byte* at = block + first_row * 4;
-      const Int all = V::load(at + kPair / 4 * kVectorBytes);
-      Int low = V::template shift_right<static_cast<int>(kPair % 4 * 4)>(all);
-      if constexpr (kPair % 4 != 3) low = V::and_(low, V::words(15));
-      if constexpr (kShape.code_bits == 4) {
-        return low;
-      } else if constexpr (kShape.code_bits == 5) {
-        const Int plane = V::load(at + 4 * kVectorBytes);
-        return V::or_(low, V::and_(V::template shift_right<static_cast<int>(kPair) - 4>(plane),
-                                   V::words(16)));
-      } else {
-        const Int plane = V::load(at + (4 + kPair / 8) * kVectorBytes);
-        return V::or_(low,
-                      V::and_(V::template shift_right<static_cast<int>(kPair % 8 * 2) - 4>(plane),
-                              V::words(48)));
-      }
+      const std::byte* at = block + quad * 2 * kVectorBytes + first_row * 2;
+      unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
+        words[i] = V::load_bytes(at + i * kVectorBytes / 2);
+      });
+      return;
     }
+    const std::byte* at = block + first_row * 4;
+    const Int low = V::load(at + quad * kVectorBytes);
+    Int high = V::zero();  // the upper bits of pair i at bit kHighBits * i
+    constexpr int kHighBits = kShape.code_bits - 4;
+    if constexpr (kHighBits == 1)
+      high = V::shift_right_by(V::load(at + 4 * kVectorBytes), static_cast<int>(4 * quad));
+    if constexpr (kHighBits == 2)
+      high = V::shift_right_by(V::load(at + (4 + quad / 2) * kVectorBytes),
+                               static_cast<int>(quad % 2 * 8));
+    unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
+      constexpr int kPair = static_cast<int>(decltype(i)::value);
+      words[i] = V::template shift_right<4 * kPair>(low);
+      if constexpr (kPair != 3) words[i] = V::and_(words[i], V::words(15));
+      if constexpr (kHighBits > 0) {
+        const Int placed = V::template shift_right<kHighBits * kPair - 4>(high);
+        words[i] = V::or_(words[i], V::and_(placed, V::words(kHighBits == 1 ? 16 : 48)));
+      }
+    });
   }
 
   SATCHEL_INLINE Float scale_at(const std::byte* scales, std::size_t which, std::size_t first_row) {
@@ -63,7 +68,7 @@ struct PackedKernel {
   template <std::size_t kVectors, std::size_t kTokens>
   struct Tile {
     static constexpr std::size_t kChains = kVectors * kTokens < 4 ? 2 : 1;  // hide the latency
-    static constexpr std::size_t kPairsOfScale = kBlockPairs / kShape.scales;
+    static constexpr std::size_t kQuadsOfScale = kBlockPairs / 4 / kShape.scales;
     Float total[kVectors][kTokens];
 
     [[gnu::always_inline]] inline void start() {
@@ -82,18 +87,18 @@ struct PackedKernel {
             kShape.offset == 0 ? V::zero() : V::broadcast(words + (1 + kScale) * kTokens + t);
         if constexpr (kChains == 2) sum[1][v][t] = V::zero();
       });
-      unroll<kScale * kPairsOfScale, (kScale + 1) * kPairsOfScale>(
-          [&](auto pair) SATCHEL_INLINE_LAMBDA {
-            constexpr std::size_t kPair = decltype(pair)::value;
-            Int code[kVectors];
-            unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-              code[v] = code_words<kPair>(codes, v * V::kLanes);
-            });
-            unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-              Int& s = sum[kPair % kChains][v][t];
-              s = V::dot(s, code[v], V::broadcast(pairs + kPair * kTokens + t));
-            });
+      for (std::size_t quad = kScale * kQuadsOfScale; quad < (kScale + 1) * kQuadsOfScale; ++quad) {
+        Int code[kVectors][4];
+        unroll<0, kVectors>(
+            [&](auto v) SATCHEL_INLINE_LAMBDA { code_words(codes, v * V::kLanes, quad, code[v]); });
+        const std::int32_t* x = pairs + quad * 4 * kTokens;
+        unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
+          unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+            Int& s = sum[i % kChains][v][t];
+            s = V::dot(s, code[v][i], V::broadcast(x + i * kTokens + t));
           });
+        });
+      }
       Float scale[kVectors];
       unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
         scale[v] = scale_at(scales, kScale, v * V::kLanes);

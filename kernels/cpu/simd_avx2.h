@@ -46,6 +46,9 @@ struct SimdAvx2 {
     else
       return a;
   }
+  SATCHEL_INLINE Int shift_right_by(Int a, int bits) {
+    return _mm256_srl_epi16(a, _mm_cvtsi32_si128(bits));
+  }
   // sum + a[2i]·b[2i] + a[2i + 1]·b[2i + 1]
   SATCHEL_INLINE Int dot(Int sum, Int a, Int b) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));

@@ -43,6 +43,9 @@ struct SimdAvx512 {
     else
       return a;
   }
+  SATCHEL_INLINE Int shift_right_by(Int a, int bits) {
+    return _mm512_srl_epi16(a, _mm_cvtsi32_si128(bits));
+  }
   // sum + a[2i]·b[2i] + a[2i + 1]·b[2i + 1]
   SATCHEL_INLINE Int dot(Int sum, Int a, Int b) {
 #ifdef __AVX512VNNI__
