@@ -41,7 +41,7 @@ Result<std::unique_ptr<Cache>> Cache::open(kernels::Backend& backend, const Cach
   SATCHEL_TRY(check_bytes(shape, recipe, pool_bytes));
   const std::size_t lane_bytes = lane_fixed_bytes(shape.head_dim);
   SATCHEL_TRY_ASSIGN(Pool pool, Pool::open(backend, {.bytes = pool_bytes,
-                                                     .fixed_bytes = shape.n_lanes() * lane_bytes,
+                                                     .fixed_bytes = fixed_bytes(shape),
                                                      .page_bytes = layout.bytes}));
   auto state = std::make_unique<State>(CacheState{.backend = backend,
                                                   .shape = shape,
@@ -193,8 +193,7 @@ Result<void> CacheState::flush(std::size_t index) {
 void CacheState::reserve_pages(std::span<const std::size_t> n_pages) {
   std::size_t taken = 0;
   for (const std::size_t n : n_pages) taken += n;
-  const std::size_t capacity =
-      (pool.bytes() - lanes.size() * lane_fixed_bytes(shape.head_dim)) / layout.bytes;
+  const std::size_t capacity = (pool.bytes() - fixed_bytes(shape)) / layout.bytes;
   // Lanes flush at different steps but equally often, so none gets more than its share and two.
   const std::size_t more = (capacity - std::min(capacity, taken)) / lanes.size() + 2;
   for (std::size_t i = 0; i < lanes.size(); ++i) {

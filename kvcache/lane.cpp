@@ -8,6 +8,10 @@ std::size_t lane_fixed_bytes(std::size_t head_dim) {
   return exact_block_bytes(kSinkTokens, head_dim) + exact_block_bytes(kTailCapacity, head_dim);
 }
 
+std::size_t fixed_bytes(const CacheShape& shape) {
+  return (shape.n_lanes() * lane_fixed_bytes(shape.head_dim) + 255) / 256 * 256;
+}
+
 Lane::Lane(std::byte* fixed, std::size_t head_dim)
     : sinks_(exact_block(fixed, kSinkTokens, head_dim)),
       tail_(

@@ -21,6 +21,8 @@ namespace satchel::kvcache {
 
 // Bytes of one lane in the fixed part of the pool.
 std::size_t lane_fixed_bytes(std::size_t head_dim);
+// Of all lanes, as the pool rounds it.
+std::size_t fixed_bytes(const CacheShape& shape);
 
 class Lane {
  public:

@@ -77,7 +77,7 @@ Result<CacheNeed> cache_need(const CacheShape& shape, const Recipe& recipe, std:
   SATCHEL_TRY_ASSIGN(const kernels::PageLayout layout,
                      recipe.pipeline().page_layout(shape.head_dim));
   CacheNeed need;
-  need.fixed_bytes = (shape.n_lanes() * lane_fixed_bytes(shape.head_dim) + 255) / 256 * 256;
+  need.fixed_bytes = fixed_bytes(shape);
   if (n_tokens == 0) return need;
   const ReadingPlan plan =
       plan_reading({.shape = shape, .pipeline = recipe.pipeline(), .n_tokens = n_tokens});

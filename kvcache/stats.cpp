@@ -38,7 +38,7 @@ CacheStats Cache::stats() const {
   CacheStats stats;
   stats.n_tokens = s.n_tokens;
   stats.fp16_bytes = s.n_tokens * s.shape.fp16_bytes_per_token();
-  stats.bytes = s.lanes.size() * lane_fixed_bytes(s.shape.head_dim);
+  stats.bytes = fixed_bytes(s.shape);
   for (std::size_t layer = 0; layer < s.shape.n_layers; ++layer) {
     LayerStats row{
         .n_kept_min = std::numeric_limits<std::size_t>::max(), .k_bits = bits.k, .v_bits = bits.v};

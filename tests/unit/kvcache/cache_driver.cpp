@@ -200,6 +200,7 @@ double CacheDriver::attention_error(std::size_t layer, std::size_t position,
 
 Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer, std::size_t first,
                                        std::size_t n) {
+  if (!check_attention && !reading.wants_queries()) return {};
   const std::size_t d = shape_.head_dim;
   std::vector<float> queries, out(n * shape_.n_heads * d), lse(n * shape_.n_heads);
   std::vector<std::int32_t> positions;

@@ -21,7 +21,7 @@ struct DecodedToken {
 // What a lane holds: position -> values as a reader sees them.
 using DecodedLane = std::map<std::int32_t, DecodedToken>;
 
-inline constexpr std::size_t kPlenty = std::size_t{64} << 20;
+inline constexpr std::size_t kPlenty = std::size_t{16} << 20;
 
 class CacheDriver {
  public:

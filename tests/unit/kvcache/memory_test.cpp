@@ -1,0 +1,180 @@
+// The hard limit: what is taken is what was announced, failure changes nothing, decoding allocates
+// nothing.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cache_driver.h"
+
+namespace {
+std::atomic<std::size_t> n_allocations{0};
+
+void* counted(std::size_t bytes) {
+  ++n_allocations;
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+// Of the whole test program: counts, and else does what the library's do.
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace satchel::kvcache {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Memory, a_prompt_takes_exactly_what_cache_need_says) {
+  for (const char* recipe : {"full", "minikv", "minikv-g64"})
+    for (const std::size_t n : {1u, 4u, 128u, 257u, 300u, 600u}) {
+      CacheDriver driver({.recipe = recipe, .n_layers = 2});
+      driver.check_attention = false;
+      const CacheNeed need = cache_need(driver.shape(), driver.recipe(), n).value();
+      ASSERT_TRUE(driver.prompt(n).ok());
+      const CacheStats stats = driver.cache().stats();
+      EXPECT_EQ(stats.pool_used_bytes, need.fixed_bytes + need.page_bytes);
+      EXPECT_EQ(stats.pool_peak_bytes, need.total()) << recipe << " " << n;
+    }
+}
+
+TEST(Memory, a_pool_of_exactly_that_is_enough_and_256_bytes_less_is_not) {
+  for (const char* recipe : {"full", "minikv"}) {
+    CacheDriver::Setup setup{.recipe = recipe, .n_layers = 2};
+    const CacheDriver roomy(setup);
+    setup.pool_bytes = cache_need(roomy.shape(), roomy.recipe(), 700)->total();
+    CacheDriver enough(setup);
+    enough.check_attention = false;
+    EXPECT_TRUE(enough.prompt(700).ok());
+    setup.pool_bytes -= 256;
+    CacheDriver less(setup);
+    less.check_attention = false;
+    const std::vector<std::byte> before = less.bytes();
+    const Result<void> read = less.prompt(700);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, "CACHE_FULL");
+    EXPECT_EQ(less.bytes(), before);
+    EXPECT_TRUE(less.prompt(500).ok());
+  }
+}
+
+TEST(Memory, a_pool_below_the_least_is_refused_and_the_least_is_named) {
+  const CacheDriver roomy({.n_layers = 2});
+  const std::size_t least = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
+  const auto backend = kernels::open_backend("reference", {});
+  const auto cache = Cache::open(**backend, roomy.shape(), roomy.recipe(), least - 1);
+  ASSERT_FALSE(cache.ok());
+  EXPECT_EQ(cache.error().code, "MEMORY");
+  EXPECT_THAT(cache.error().message, HasSubstr("KiB"));
+  EXPECT_TRUE(Cache::open(**backend, roomy.shape(), roomy.recipe(), least).ok());
+}
+
+TEST(Memory, a_dropped_prompt_leaves_no_trace_at_any_layer) {
+  for (const char* recipe : {"full", "minikv"}) {
+    CacheDriver driver({.recipe = recipe});
+    CacheDriver untouched({.recipe = recipe});
+    for (CacheDriver* each : {&driver, &untouched}) {
+      each->check_attention = false;
+      ASSERT_TRUE(each->prompt(333).ok());
+      for (int i = 0; i < 10; ++i) ASSERT_TRUE(each->step().ok());
+    }
+    const std::vector<std::byte> before = driver.bytes();
+    const std::size_t used = driver.cache().pool().used_bytes();
+    for (int layer = 0; layer <= 3; ++layer) {
+      ASSERT_TRUE(driver.prompt(300, 128, layer).ok());
+      EXPECT_EQ(driver.bytes(), before) << "dropped before layer " << layer;
+      EXPECT_EQ(driver.cache().pool().used_bytes(), used);
+    }
+    for (CacheDriver* each : {&driver, &untouched}) ASSERT_TRUE(each->prompt(300).ok());
+    EXPECT_EQ(driver.bytes(), untouched.bytes());
+  }
+}
+
+TEST(Memory, a_step_that_has_no_page_left_fails_before_it_changes_anything) {
+  CacheDriver::Setup setup{.recipe = "minikv", .n_layers = 2, .n_heads = 2, .n_kv_heads = 1};
+  const CacheDriver roomy(setup);
+  setup.pool_bytes = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
+  CacheDriver driver(setup);
+  Result<void> step;
+  while ((step = driver.step()).ok()) ASSERT_LT(driver.cache().n_tokens(), 5000u);
+  EXPECT_EQ(step.error().code, "CACHE_FULL");
+  const std::vector<std::byte> before = driver.bytes();
+  EXPECT_FALSE(driver.step().ok());
+  EXPECT_EQ(driver.bytes(), before);
+  EXPECT_EQ((driver.cache().n_tokens() - 4) % 128, 127u);  // the next one fills a tail
+  driver.cache().clear();
+  EXPECT_TRUE(driver.step().ok());
+}
+
+TEST(Memory, an_abandoned_step_is_taken_back_by_the_next) {
+  CacheDriver driver({});
+  CacheDriver untouched({});
+  for (const std::size_t n : {2u, 3u, 260u}) {
+    for (CacheDriver* each : {&driver, &untouched})
+      while (each->cache().n_tokens() < n) ASSERT_TRUE(each->step().ok());
+    ASSERT_TRUE(driver.cache().begin_step().ok());
+    ASSERT_TRUE(driver.cache().append(0, driver.k(0, 9).data(), driver.v(0, 9).data()).ok());
+    for (CacheDriver* each : {&driver, &untouched}) ASSERT_TRUE(each->step().ok());
+    EXPECT_EQ(driver.bytes(), untouched.bytes());
+  }
+}
+
+TEST(Memory, decode_steps_allocate_nothing) {
+  for (const char* recipe : {"full", "minikv"}) {
+    CacheDriver driver({.recipe = recipe});
+    driver.check_attention = false;
+    ASSERT_TRUE(driver.prompt(300).ok());
+    const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
+    Cache& cache = driver.cache();
+    const std::size_t before = n_allocations;
+    for (int i = 0; i < 600; ++i) {  // four flushes of each lane
+      ASSERT_TRUE(cache.begin_step().ok());
+      for (std::size_t layer = 0; layer < 3; ++layer) {
+        ASSERT_TRUE(cache.append(layer, k.data(), v.data()).ok());
+        ASSERT_EQ(cache.lanes(layer).size(), 2u);
+      }
+      ASSERT_TRUE(cache.end_step().ok());
+    }
+    EXPECT_EQ(n_allocations - before, 0u) << recipe;
+  }
+}
+
+TEST(Memory, decoding_until_the_pool_is_full_allocates_nothing) {
+  CacheDriver driver({.recipe = "minikv", .n_layers = 4, .pool_bytes = 1u << 20});
+  driver.check_attention = false;
+  ASSERT_TRUE(driver.prompt(300).ok());  // lanes of different lengths
+  const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
+  Cache& cache = driver.cache();
+  std::size_t before = n_allocations;
+  while (cache.begin_step().ok()) {
+    for (std::size_t layer = 0; layer < 4; ++layer)
+      (void)cache.append(layer, k.data(), v.data()).ok();
+    (void)cache.end_step().ok();
+    ASSERT_EQ(n_allocations, before) << cache.n_tokens();
+    before = n_allocations;
+  }
+  EXPECT_GT(cache.n_tokens(), 400u);
+}
+
+}  // namespace
+}  // namespace satchel::kvcache
