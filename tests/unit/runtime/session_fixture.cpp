@@ -1,0 +1,81 @@
+#include "unit/runtime/session_fixture.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "runtime/governor/presets.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+// The first string of that key in the first line: the file is ours and plain.
+std::vector<std::string> strings_of(const std::string& line, const std::string& key) {
+  std::vector<std::string> out;
+  const std::string mark = "\"" + key + "\": \"";
+  for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at)) {
+    std::string text;
+    for (at += mark.size(); line[at] != '"'; ++at) {
+      if (line[at] == '\\') ++at;
+      text += line[at] == 'n' && line[at - 1] == '\\' ? '\n' : line[at];
+    }
+    out.push_back(text);
+  }
+  return out;
+}
+
+std::string first_conversation() {
+  std::ifstream file(std::string(SATCHEL_SOURCE_DIR) + "/models/notes-heldout.jsonl");
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+std::string held_out_notes() {
+  return strings_of(first_conversation(), "notes").at(0);
+}
+
+std::vector<std::string> held_out_questions() {
+  return strings_of(first_conversation(), "question");
+}
+
+std::unique_ptr<Engine> open_engine(const std::filesystem::path& model) {
+  EngineOptions options;
+  options.model = model;
+  options.n_threads = 2;
+  return value_of(Engine::open(options));
+}
+
+Engine& shared_engine() {
+  static const std::unique_ptr<Engine> engine = open_engine(bundled_model());
+  return *engine;
+}
+
+std::unique_ptr<Session> ChatTest::open(std::string_view recipe, std::size_t budget_bytes,
+                                        Engine& engine) {
+  SessionOptions options(value_of(resolve_recipe(recipe)));
+  options.budget_bytes = budget_bytes;
+  options.chat = chat_;
+  options.journal = &journal_;
+  options.blocks = &blocks_;
+  return value_of(engine.new_session(options));
+}
+
+GenerateReport ChatTest::ask(Session& session, std::string_view question,
+                             std::size_t n_tokens_max) {
+  value_of(session.add_user(question));
+  return value_of(session.generate({.n_tokens_max = n_tokens_max}, {}, {}, {}));
+}
+
+void ChatTest::expect_journal_holds(const Session& session) {
+  std::vector<std::int32_t> side_by_side;
+  const auto messages = stored();
+  for (const kvcache::StoredMessage& message : messages)
+    side_by_side.insert(side_by_side.end(), message.tokens.begin(), message.tokens.end());
+  EXPECT_EQ(side_by_side,
+            std::vector<std::int32_t>(session.tokens().begin(), session.tokens().end()));
+}
+
+}  // namespace satchel::runtime

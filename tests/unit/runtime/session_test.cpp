@@ -1,0 +1,332 @@
+// Turns: what is committed when, how answers end, what errors leave behind.
+#include "runtime/session/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/governor/presets.h"
+#include "unit/runtime/session_fixture.h"
+
+namespace satchel::runtime {
+namespace {
+
+using kvcache::MessageState;
+using kvcache::Role;
+using testing::HasSubstr;
+
+using SessionTest = ChatTest;
+
+TEST_F(SessionTest, a_message_is_in_the_journal_before_anything_reads_it) {
+  const auto session = open("full");
+  value_of(session->add_user("Where is the brass bell?"));
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_EQ(stored()[0].text, "Where is the brass bell?");
+  EXPECT_EQ(session->n_read(), 0u);
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, every_turn_leaves_the_journal_and_the_cache_with_the_same_tokens) {
+  const auto session = open("compact");
+  value_of(session->add_document("notes", held_out_notes()));
+  value_of(session->read({}, {}));
+  for (const std::string& question : held_out_questions()) {
+    const GenerateReport report = ask(*session, question);
+    EXPECT_EQ(report.finish, Finish::end_of_turn);
+    EXPECT_EQ(session->n_read(), session->tokens().size());
+    expect_journal_holds(*session);
+    EXPECT_EQ(stored().back().text, report.text);
+    EXPECT_EQ(stored().back().state, MessageState::complete);
+  }
+  EXPECT_EQ(stored()[0].text.substr(0, 7), "notes\n\n");
+  EXPECT_EQ(stored()[1].text, "Noted.");
+  EXPECT_EQ(session->stats().n_tokens, session->tokens().size());
+}
+
+TEST_F(SessionTest, a_chat_is_the_ids_the_model_was_trained_on) {
+  const auto session = open("full");
+  value_of(session->add_document("", "Read these notes.\nThe brass bell is in the shed."));
+  ask(*session, "Where is the brass bell?");
+  std::string text;
+  for (const std::int32_t id : session->tokens()) text += shared_engine().tokenizer().spelling(id);
+  EXPECT_THAT(text, HasSubstr("<s><|im_start|>user\nRead"));
+  EXPECT_THAT(text, HasSubstr("shed.<|im_end|>\n<|im_start|>assistant\nNoted.<|im_end|>\n"));
+  EXPECT_TRUE(text.ends_with("<|im_end|>\n")) << text;
+}
+
+TEST_F(SessionTest, pieces_put_together_are_the_answer) {
+  const auto session = open("full");
+  value_of(session->add_user("Where is the brass bell?"));
+  std::string pieces;
+  const auto report = value_of(session->generate({.n_tokens_max = 40},
+                                                 [&](std::string_view piece) {
+                                                   pieces += piece;
+                                                   return true;
+                                                 },
+                                                 {}, {}));
+  EXPECT_EQ(pieces, report.text);
+  EXPECT_FALSE(report.text.empty());
+}
+
+TEST_F(SessionTest, fidelity_is_measured_when_something_was_packed_and_only_then) {
+  const auto full = open("full");
+  value_of(full->add_document("", held_out_notes()));
+  const ReadReport exact = value_of(full->read({}, {}));
+  EXPECT_FALSE(exact.compressed);
+  EXPECT_EQ(exact.fidelity.n_tokens, 0u);
+  journal_ = {};
+  const auto compact = open("compact");
+  value_of(compact->add_document("", held_out_notes()));
+  const ReadReport packed = value_of(compact->read({}, {}));
+  EXPECT_TRUE(packed.compressed);
+  EXPECT_GT(packed.n_evicted, 0u);
+  EXPECT_EQ(packed.fidelity.n_tokens, 128u);
+  EXPECT_GT(packed.fidelity.agreement, 0.5);
+  EXPECT_GT(packed.fidelity.kl, 0);
+  EXPECT_EQ(packed.fidelity.measured_at, compact->tokens().size());
+  EXPECT_EQ(compact->fidelity().n_tokens, 128u);
+}
+
+TEST_F(SessionTest, a_limit_of_tokens_closes_the_answer) {
+  const auto session = open("full");
+  const GenerateReport report = ask(*session, "Where is the brass bell?", 2);
+  EXPECT_EQ(report.finish, Finish::n_tokens_max);
+  EXPECT_EQ(report.n_tokens, 2u);
+  EXPECT_EQ(stored().back().state, MessageState::complete);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, a_stopped_answer_is_kept_and_the_next_message_closes_it) {
+  const auto session = open("full");
+  value_of(session->add_user("Where is the brass bell?"));
+  int n_pieces = 0;
+  const auto report =
+      value_of(session->generate({}, [&](std::string_view) { return ++n_pieces < 1; }, {}, {}));
+  EXPECT_EQ(report.finish, Finish::stopped);
+  EXPECT_EQ(stored().back().state, MessageState::interrupted);
+  EXPECT_EQ(stored().back().text, report.text);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+  value_of(session->add_user("And the lamp?"));
+  std::string closing;
+  const auto messages = stored();
+  for (const std::int32_t id : messages.back().tokens)
+    closing += shared_engine().tokenizer().spelling(id);
+  EXPECT_TRUE(closing.starts_with("<|im_end|>\n<|im_start|>user\n")) << closing;
+  value_of(session->generate({.n_tokens_max = 4}, {}, {}, {}));
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, a_stop_while_reading_leaves_the_message_unread_and_the_session_usable) {
+  const auto session = open("compact");
+  value_of(session->add_document("", held_out_notes()));
+  std::stop_source source;
+  const auto stopped = session->read(source.get_token(), [&](const Progress& now) {
+    if (3 * now.done > now.total) source.request_stop();
+  });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, "STOPPED");
+  EXPECT_EQ(session->n_read(), 0u);
+  EXPECT_GT(value_of(session->read({}, {})).n_tokens, 400u);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+}
+
+TEST_F(SessionTest, a_message_too_long_for_the_context_is_refused_with_numbers_and_not_stored) {
+  const auto session = open("full");
+  const std::string notes = held_out_notes();
+  const auto refused = session->add_user(notes + notes + notes);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "CONTEXT_FULL");
+  EXPECT_THAT(refused.error().message, HasSubstr("but 1,280 of the model's 1,280 are left"));
+  EXPECT_TRUE(stored().empty());
+  EXPECT_EQ(session->n_context_left(), 1280u);
+  EXPECT_EQ(ask(*session, "Where is the brass bell?").finish, Finish::end_of_turn);
+}
+
+TEST_F(SessionTest, an_answer_that_meets_the_end_of_the_context_says_so) {
+  const auto session = open("full");
+  std::string words;
+  value_of(session->add_user(held_out_notes()));
+  while (session->n_context_left() > 80) value_of(session->add_user("The cat slept."));
+  GenerateReport report;
+  for (int turn = 0; turn < 40 && report.finish != Finish::context_full; ++turn)
+    report = value_of(session->generate({}, {}, {}, {}));  // on and on, unasked
+  EXPECT_EQ(report.finish, Finish::context_full);
+  EXPECT_THAT(report.message, HasSubstr("context of 1,280 tokens is full"));
+  EXPECT_LE(session->tokens().size(), 1280u);
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_lost) {
+  const auto recipe = value_of(resolve_recipe("full"));
+  const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 300}));
+  const auto session = open("full", need.pool_bytes);
+  value_of(session->add_document("", held_out_notes()));
+  const auto full = session->read({}, {});
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, "CACHE_FULL");
+  EXPECT_THAT(full.error().message, HasSubstr("0 tokens are read"));
+  EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
+  EXPECT_EQ(session->n_read(), 0u);
+  expect_journal_holds(*session);
+  // The same chat with more memory.
+  const auto larger = open("full");
+  EXPECT_EQ(resume(*larger).n_chat_tokens, session->tokens().size());
+  EXPECT_EQ(larger->n_read(), session->tokens().size());
+}
+
+// Whether a token of the answer or one of its head is the first that does not fit.
+TEST_F(SessionTest, a_pool_that_fills_while_answering_keeps_what_was_said) {
+  const auto recipe = value_of(resolve_recipe("full"));
+  const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 280}));
+  const auto session = open("full", need.pool_bytes);
+  value_of(session->add_user("Where is the brass bell?"));
+  std::string code, message;
+  for (int turn = 0; turn < 200 && code.empty(); ++turn) {
+    const auto report = session->generate({.temperature = 1, .seed = 3}, {}, {}, {});
+    if (!report.ok()) {
+      code = report.error().code;
+      message = report.error().message;
+    } else if (report->finish == Finish::cache_full) {
+      code = "CACHE_FULL";
+      message = report->message;
+      EXPECT_EQ(stored().back().state, MessageState::interrupted);
+    }
+  }
+  EXPECT_EQ(code, "CACHE_FULL");
+  EXPECT_THAT(message, HasSubstr("The chat is kept. Raise the limit"));
+  EXPECT_GT(session->n_read(), 280u);
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, a_budget_too_small_names_the_least_that_does) {
+  SessionOptions options(value_of(resolve_recipe("full")));
+  options.budget_bytes = 100'000;
+  const auto refused = shared_engine().new_session(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::out_of_memory);
+  EXPECT_EQ(refused.error().code, "MEMORY");
+  const std::string& message = refused.error().message;
+  const std::size_t at = message.find('(');
+  ASSERT_NE(at, std::string::npos) << message;
+  options.budget_bytes = std::stoull(message.substr(at + 1));
+  EXPECT_TRUE(shared_engine().new_session(options).ok()) << message;
+}
+
+TEST_F(SessionTest, a_session_holds_the_promise_of_the_estimator) {
+  for (const Preset& preset : presets()) {
+    journal_ = {};
+    blocks_.chats.clear();
+    const auto recipe = value_of(resolve_recipe(preset.name));
+    auto session = open(preset.name);
+    value_of(session->add_document("", held_out_notes()));
+    const std::size_t n = session->tokens().size();
+    const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = n}));
+    journal_ = {};
+    session = open(preset.name, need.pool_bytes);
+    value_of(session->add_document("", held_out_notes()));
+    value_of(session->read({}, {}));
+    const kvcache::CacheStats stats = session->stats();
+    EXPECT_LE(stats.pool_peak_bytes, need.pool_bytes);
+    EXPECT_GE(static_cast<double>(stats.pool_peak_bytes),
+              0.95 * static_cast<double>(need.pool_bytes))
+        << preset.name;
+  }
+}
+
+TEST_F(SessionTest, wrong_sampling_and_an_empty_chat_are_refused) {
+  const auto session = open("full");
+  EXPECT_EQ(session->generate({}, {}, {}, {}).error().code, "PARAM");
+  value_of(session->add_user("Where is the brass bell?"));
+  const auto refused = session->generate({.temperature = 5}, {}, {}, {});
+  EXPECT_THAT(refused.error().message, HasSubstr("temperature"));
+  EXPECT_EQ(stored().size(), 1u);
+}
+
+TEST_F(SessionTest, without_journal_and_store_it_chats_and_saves_nothing) {
+  SessionOptions options(value_of(resolve_recipe("compact")));
+  options.system = "You answer questions.";
+  const auto session = value_of(shared_engine().new_session(options));
+  EXPECT_EQ(ask(*session, "Where is the brass bell?").finish, Finish::end_of_turn);
+  EXPECT_EQ(value_of(session->save()).n_tokens, 0u);
+  EXPECT_EQ(session->resume({}, {}).error().code, "PARAM");
+}
+
+TEST_F(SessionTest, the_system_prompt_is_a_message_of_its_own_and_the_first) {
+  SessionOptions options(value_of(resolve_recipe("full")));
+  options.system = "You answer questions.";
+  options.journal = &journal_;
+  options.chat = chat_;
+  const auto session = value_of(shared_engine().new_session(options));
+  value_of(session->add_user("One?"));
+  value_of(session->add_user("Two?"));
+  ASSERT_EQ(stored().size(), 3u);
+  EXPECT_EQ(stored()[0].role, Role::system);
+  EXPECT_EQ(stored()[0].text, "You answer questions.");
+  expect_journal_holds(*session);
+}
+
+// Fails at call number n, once.
+class FailingJournal final : public kvcache::Journal {
+ public:
+  FailingJournal(kvcache::Journal& inner, std::size_t fail_at) : inner_(inner), left_(fail_at) {}
+  Result<kvcache::MessageId> append(kvcache::ChatId chat,
+                                    const kvcache::NewMessage& message) override {
+    if (fails()) return full();
+    return inner_.append(chat, message);
+  }
+  Result<void> extend(kvcache::MessageId id, std::string_view text,
+                      std::span<const std::int32_t> tokens) override {
+    if (fails()) return full();
+    return inner_.extend(id, text, tokens);
+  }
+  Result<void> finish(kvcache::MessageId id, MessageState state, std::string_view text,
+                      std::span<const std::int32_t> tokens) override {
+    if (fails()) return full();
+    return inner_.finish(id, state, text, tokens);
+  }
+  Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
+    return inner_.messages(chat);
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  bool fails() {
+    if (failed_ || left_-- != 0) return false;
+    failed_ = true;
+    return true;
+  }
+  static Error full() { return {ErrorKind::storage, "DISK_FULL", "Not saved: the disk is full."}; }
+  kvcache::Journal& inner_;
+  std::size_t left_;
+  bool failed_ = false;
+};
+
+TEST_F(SessionTest, any_failed_write_is_reported_and_the_next_turn_makes_the_journal_whole) {
+  for (std::size_t n = 0;; ++n) {
+    ASSERT_LT(n, 100u);
+    journal_ = {};
+    FailingJournal failing(journal_, n);
+    SessionOptions options(value_of(resolve_recipe("full")));
+    options.journal = &failing;
+    options.chat = chat_;
+    options.system = "You answer questions.";
+    const auto session = value_of(shared_engine().new_session(options));
+    const auto turn = [&]() -> Result<void> {
+      SATCHEL_TRY(session->add_user("Where is the brass bell?"));
+      SATCHEL_TRY(session->generate({.n_tokens_max = 6}, {}, {}, {}));
+      return {};
+    };
+    const Result<void> first = turn();
+    EXPECT_EQ(first.ok(), !failing.failed());
+    if (!first.ok()) {
+      EXPECT_EQ(first.error().code, "DISK_FULL") << n;
+    }
+    if (!failing.failed()) return;  // every write was walked
+    const Result<void> second = turn();
+    ASSERT_TRUE(second.ok()) << n << second.error().message;
+    expect_journal_holds(*session);
+  }
+}
+
+}  // namespace
+}  // namespace satchel::runtime
