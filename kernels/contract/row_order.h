@@ -6,6 +6,8 @@
 //           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2: the same for every number of bits
 //   words   little-endian u32, filled slot by slot: at 2 and 4 bits the r-th slot of a word lies at
 //           bit (r / 2) · bits + 16 · (r % 2), at 8 bits at bit 8 · r
+//   linkage always inlined where units for one instruction level use it: the linker might keep
+//           the copy of another level
 //   source  ../shared/methods/codecs.md 8.2
 #pragma once
 
@@ -18,7 +20,7 @@ namespace satchel::kernels {
 inline constexpr std::size_t kRowBlock = 128;
 
 // The entry of a row of n_entries that lies in storage slot `slot`.
-constexpr std::size_t entry_of_slot(std::size_t n_entries, std::size_t slot) {
+[[gnu::always_inline]] constexpr std::size_t entry_of_slot(std::size_t n_entries, std::size_t slot) {
   const std::size_t first = slot / kRowBlock * kRowBlock;
   const std::size_t block = n_entries - first < kRowBlock ? n_entries - first : kRowBlock;
   const std::size_t in_block = slot - first, share = block / 4;
@@ -34,7 +36,7 @@ constexpr std::size_t slot_of_entry(std::size_t n_entries, std::size_t entry) {
 }
 
 // Where a slot's code starts within its 32-bit word.
-constexpr unsigned bit_of_slot(std::size_t bits, std::size_t slot) {
+[[gnu::always_inline]] constexpr unsigned bit_of_slot(std::size_t bits, std::size_t slot) {
   const std::size_t in_word = slot % (32 / bits);
   return static_cast<unsigned>(bits == 8 ? 8 * in_word : in_word / 2 * bits + in_word % 2 * 16);
 }

@@ -68,8 +68,8 @@ class CpuBackend final : public Backend {
   }
 
   Result<void> store(const StoreArgs& args) override { return cpu::store(context_, args); }
-  Result<void> attend(const AttendArgs& args) override { return cpu::attend(context_, args); }
-  Result<void> score(const ScoreArgs& args) override { return cpu::score(context_, args); }
+  Result<void> attend(const AttendArgs& args) override { return cpu::attend(context_, attend_scratch_, args); }
+  Result<void> score(const ScoreArgs& args) override { return cpu::score(context_, attend_scratch_, args); }
   Result<void> select(const float* scores, std::size_t n_scores, std::size_t keep,
                       std::int32_t* indices) override {
     return cpu::select(context_, scores, n_scores, keep, indices);
@@ -98,6 +98,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<ThreadPool> pool_;
   CpuContext context_;
   MatmulScratch scratch_;
+  AttendScratch attend_scratch_;
 };
 
 }  // namespace

@@ -7,12 +7,6 @@ namespace satchel::kernels::cpu {
 Result<void> store(const CpuContext&, const StoreArgs& args) {
   return reference::store(args);
 }
-Result<void> attend(const CpuContext&, const AttendArgs& args) {
-  return reference::attend(args);
-}
-Result<void> score(const CpuContext&, const ScoreArgs& args) {
-  return reference::score(args);
-}
 Result<void> select(const CpuContext&, const float* scores, std::size_t n_scores, std::size_t keep,
                     std::int32_t* indices) {
   return reference::select(scores, n_scores, keep, indices);

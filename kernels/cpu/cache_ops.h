@@ -6,13 +6,14 @@
 #include <cstdint>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cpu/attend_scratch.h"
 #include "kernels/cpu/cpu_context.h"
 
 namespace satchel::kernels::cpu {
 
 Result<void> store(const CpuContext& context, const StoreArgs& args);
-Result<void> attend(const CpuContext& context, const AttendArgs& args);
-Result<void> score(const CpuContext& context, const ScoreArgs& args);
+Result<void> attend(const CpuContext& context, AttendScratch& scratch, const AttendArgs& args);
+Result<void> score(const CpuContext& context, AttendScratch& scratch, const ScoreArgs& args);
 Result<void> select(const CpuContext& context, const float* scores, std::size_t n_scores,
                     std::size_t keep, std::int32_t* indices);
 Result<void> gather(const CpuContext& context, const std::byte* from, const std::int32_t* indices,

@@ -1,0 +1,30 @@
+// Memory that attention works in, kept by the backend from call to call and grown by doubling: a
+// step that is like one before allocates nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/base/aligned_buffer.h"
+
+namespace satchel::kernels::cpu {
+
+class AttendScratch {
+ public:
+  // n floats, 64-byte aligned, with old contents. Valid until the next call.
+  Result<float*> take(std::size_t n) {
+    const std::size_t bytes = n * sizeof(float);
+    if (buffer_.size() < bytes) {
+      buffer_ = {};
+      SATCHEL_TRY_ASSIGN(buffer_, AlignedBuffer::make(std::max(bytes, 2 * last_bytes_)));
+      last_bytes_ = buffer_.size();
+    }
+    return reinterpret_cast<float*>(buffer_.data());
+  }
+
+ private:
+  AlignedBuffer buffer_;
+  std::size_t last_bytes_ = 0;
+};
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,116 @@
+// What the attention kernels need of AVX2 beyond simd_avx2.h. Everything has internal linkage.
+#pragma once
+
+#include "kernels/cpu/simd_avx2.h"
+#include "kernels/cpu/transpose_avx2.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+struct AttendAvx2 : SimdAvx2 {
+  static constexpr std::size_t kRowTile = 6;  // times two registers of sums: 12 of 16
+
+  // kWords words of 32 bits, repeated to fill the register; of 16 the half that `part` names.
+  template <std::size_t kWords>
+  SATCHEL_INLINE Int load_words(const std::uint32_t* at) {
+    if constexpr (kWords == 4)
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+    else
+      return load(at);
+  }
+
+  // Per 128-bit lane: sums of the four words of a, b, c and d.
+  SATCHEL_INLINE Int add_words(Int a, Int b, Int c, Int d) {
+    const Int ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    const Int cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    return _mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd));
+  }
+  SATCHEL_INLINE Float add_words(Float a, Float b, Float c, Float d) {
+    const Float ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    const Float cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    return _mm256_add_ps(
+        _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))),
+        _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))));
+  }
+
+  // Sums of the words of 16 rows of kWords words each, which lie one after another in `partial`.
+  template <std::size_t kWords>
+  SATCHEL_INLINE void sum_rows(const Int* partial, float* sums) {
+    for (std::size_t half = 0; half < 2; ++half, partial += kWords, sums += 8) {
+      Int out;
+      if constexpr (kWords == 4) {
+        const Int mixed = add_words(partial[0], partial[1], partial[2], partial[3]);
+        out = _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+      } else {
+        Int row[8];
+        for (std::size_t i = 0; i < 8; ++i)
+          row[i] = kWords == 8 ? partial[i] : _mm256_add_epi32(partial[2 * i], partial[2 * i + 1]);
+        const Int a = add_words(row[0], row[1], row[2], row[3]);
+        const Int b = add_words(row[4], row[5], row[6], row[7]);
+        out = _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20),
+                               _mm256_permute2x128_si256(a, b, 0x31));
+      }
+      _mm256_storeu_ps(sums, _mm256_cvtepi32_ps(out));
+    }
+  }
+  // Sums over the lanes of 16 registers.
+  SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
+    for (std::size_t half = 0; half < 2; ++half, partial += 8, sums += 8) {
+      const Float a = add_words(partial[0], partial[1], partial[2], partial[3]);
+      const Float b = add_words(partial[4], partial[5], partial[6], partial[7]);
+      _mm256_storeu_ps(sums, _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
+                                           _mm256_permute2f128_ps(a, b, 0x31)));
+    }
+  }
+
+  // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
+  // moved by a multiplication, so that subnormal halves need no care.
+  SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm256_slli_epi32(pairs, 16)); }
+  SATCHEL_INLINE Float high_halves(Int pairs) {
+    const Int sign = _mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0x80000000u)));
+    const Int rest = _mm256_and_si256(_mm256_srli_epi32(pairs, 3), _mm256_set1_epi32(0x0fffe000));
+    return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_or_si256(sign, rest)),
+                         _mm256_set1_ps(0x1p112f));
+  }
+  SATCHEL_INLINE Float magnitude(Float a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+  SATCHEL_INLINE float largest(Float a) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+  }
+  // The low halves of `even` and of `odd`, side by side.
+  SATCHEL_INLINE Int pairs_of(Int even, Int odd) {
+    return _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xaa);
+  }
+  SATCHEL_INLINE void store_int(void* at, Int a) {
+    _mm256_storeu_si256(static_cast<__m256i*>(at), a);
+  }
+  // One word of each of kLanes rows that lie `stride` bytes apart.
+  SATCHEL_INLINE Int gather_words(const std::byte* at, std::size_t stride) {
+    const Int rows = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_i32gather_epi32(
+        reinterpret_cast<const int*>(at),
+        _mm256_mullo_epi32(rows, _mm256_set1_epi32(static_cast<int>(stride))), 1);
+  }
+  SATCHEL_INLINE Int field(Int words, unsigned shift, unsigned mask) {
+    return _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(shift))),
+                            _mm256_set1_epi32(static_cast<int>(mask)));
+  }
+  // a for lanes below n, else b
+  SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
+    const Int lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const Int keep = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(keep));
+  }
+  // to[i] += a[i] in double
+  SATCHEL_INLINE void add_to_doubles(double* to, Float a) {
+    for (int half = 0; half < 2; ++half) {
+      const __m128 four = half == 0 ? _mm256_castps256_ps128(a) : _mm256_extractf128_ps(a, 1);
+      _mm256_storeu_pd(to + 4 * half,
+                       _mm256_add_pd(_mm256_loadu_pd(to + 4 * half), _mm256_cvtps_pd(four)));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,118 @@
+// What the attention kernels need of AVX-512 beyond simd_avx512.h. Everything has internal linkage.
+#pragma once
+
+#include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/transpose_avx2.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+struct AttendAvx512 : SimdAvx512 {
+  static constexpr std::size_t kRowTile = 12;  // times two registers of sums: 24 of 32
+
+  // kWords words of 32 bits, repeated to fill the register.
+  template <std::size_t kWords>
+  SATCHEL_INLINE Int load_words(const std::uint32_t* at) {
+    if constexpr (kWords == 4)
+      return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+    else if constexpr (kWords == 8)
+      return _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+    else
+      return load(at);
+  }
+
+  // Per 128-bit lane: sums of the four words of a, b, c and d.
+  SATCHEL_INLINE Int add_words(Int a, Int b, Int c, Int d) {
+    const Int ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    const Int cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+  }
+  SATCHEL_INLINE Float add_words(Float a, Float b, Float c, Float d) {
+    const Float ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const Float cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    return _mm512_add_ps(
+        _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+        _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+  }
+  // Lanes 0 + 1 and 2 + 3 of a, then of b.
+  SATCHEL_INLINE Int add_lanes(Int a, Int b) {
+    return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+  }
+  SATCHEL_INLINE Float add_lanes(Float a, Float b) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+
+  // Sums of the words of 16 rows of kWords words each, which lie one after another in `partial`.
+  template <std::size_t kWords>
+  SATCHEL_INLINE void sum_rows(const Int* partial, float* sums) {
+    Int out;
+    if constexpr (kWords == 4) {
+      out = add_words(partial[0], partial[1], partial[2], partial[3]);
+      const Int order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+      out = _mm512_permutexvar_epi32(order, out);
+    } else if constexpr (kWords == 8) {
+      const Int a = add_words(partial[0], partial[1], partial[2], partial[3]);
+      const Int b = add_words(partial[4], partial[5], partial[6], partial[7]);
+      const Int order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
+      out = _mm512_permutexvar_epi32(order, add_lanes(a, b));
+    } else {
+      Int four[4];
+      for (std::size_t i = 0; i < 4; ++i)
+        four[i] =
+            add_words(partial[4 * i], partial[4 * i + 1], partial[4 * i + 2], partial[4 * i + 3]);
+      out = add_lanes(add_lanes(four[0], four[1]), add_lanes(four[2], four[3]));
+    }
+    _mm512_storeu_ps(sums, _mm512_cvtepi32_ps(out));
+  }
+  // Sums over the lanes of 16 registers.
+  SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
+    Float four[4];
+    for (std::size_t i = 0; i < 4; ++i)
+      four[i] =
+          add_words(partial[4 * i], partial[4 * i + 1], partial[4 * i + 2], partial[4 * i + 3]);
+    _mm512_storeu_ps(sums, add_lanes(add_lanes(four[0], four[1]), add_lanes(four[2], four[3])));
+  }
+
+  // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
+  // moved by a multiplication, so that subnormal halves need no care.
+  SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm512_slli_epi32(pairs, 16)); }
+  SATCHEL_INLINE Float high_halves(Int pairs) {
+    const Int sign = _mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0x80000000u)));
+    const Int rest = _mm512_and_si512(_mm512_srli_epi32(pairs, 3), _mm512_set1_epi32(0x0fffe000));
+    return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_or_si512(sign, rest)),
+                         _mm512_set1_ps(0x1p112f));
+  }
+  SATCHEL_INLINE Float magnitude(Float a) { return _mm512_abs_ps(a); }
+  SATCHEL_INLINE float largest(Float a) { return _mm512_reduce_max_ps(a); }
+  // The low halves of `even` and of `odd`, side by side.
+  SATCHEL_INLINE Int pairs_of(Int even, Int odd) {
+    return _mm512_mask_blend_epi16(0xaaaaaaaau, even, _mm512_slli_epi32(odd, 16));
+  }
+  SATCHEL_INLINE void store_int(void* at, Int a) { _mm512_storeu_si512(at, a); }
+  // One word of each of kLanes rows that lie `stride` bytes apart.
+  SATCHEL_INLINE Int gather_words(const std::byte* at, std::size_t stride) {
+    const Int rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_i32gather_epi32(
+        _mm512_mullo_epi32(rows, _mm512_set1_epi32(static_cast<int>(stride))),
+        reinterpret_cast<const int*>(at), 1);
+  }
+  SATCHEL_INLINE Int field(Int words, unsigned shift, unsigned mask) {
+    return _mm512_and_si512(_mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(shift))),
+                            _mm512_set1_epi32(static_cast<int>(mask)));
+  }
+  // a for lanes below n, else b
+  SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
+    const __mmask16 keep = static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1);
+    return _mm512_mask_blend_ps(keep, b, a);
+  }
+  // to[i] += a[i] in double
+  SATCHEL_INLINE void add_to_doubles(double* to, Float a) {
+    const __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+    const __m512d high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
+    _mm512_storeu_pd(to, _mm512_add_pd(_mm512_loadu_pd(to), low));
+    _mm512_storeu_pd(to + 8, _mm512_add_pd(_mm512_loadu_pd(to + 8), high));
+  }
+};
+
+}  // namespace
+}  // namespace satchel::kernels::cpu

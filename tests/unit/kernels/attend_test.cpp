@@ -1,0 +1,343 @@
+// Attention over lanes: every backend against the reference, the reference against PyTorch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/backends.h"
+#include "support/lanes.h"
+
+namespace satchel::kernels {
+namespace {
+
+using test::distance;
+using test::GoldenFile;
+using test::LaneFixture;
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+// Query heads n_group for each lane, some tokens, and what comes out.
+struct Question {
+  std::size_t n_tokens = 1, n_group = 1, head_dim = 64;
+  std::int32_t first_position = 0;
+  double loudness = 1;
+  std::uint64_t seed = 5;
+};
+struct Answer {
+  std::vector<float> out, lse;
+};
+
+std::vector<float> queries_of(const Question& question, std::size_t n_lanes) {
+  const auto halves =
+      test::random_halves(question.n_tokens * question.n_group * n_lanes * question.head_dim,
+                          question.head_dim, question.seed);
+  std::vector<float> q(halves.size());
+  for (std::size_t i = 0; i < q.size(); ++i)
+    q[i] = half_to_float(halves[i]) * static_cast<float>(question.loudness);
+  return q;
+}
+
+Answer ask(Backend& backend, const Question& question, const std::vector<LaneView>& lanes) {
+  const auto q = queries_of(question, lanes.size());
+  const std::size_t n_heads = question.n_group * lanes.size();
+  std::vector<std::int32_t> positions(question.n_tokens);
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    positions[i] = question.first_position + static_cast<std::int32_t>(i);
+  Answer answer{.out = std::vector<float>(q.size(), std::nanf("")),
+                .lse = std::vector<float>(question.n_tokens * n_heads, std::nanf(""))};
+  const auto done = backend.attend({.q = q.data(),
+                                    .n_tokens = question.n_tokens,
+                                    .n_heads = n_heads,
+                                    .head_dim = question.head_dim,
+                                    .positions = positions,
+                                    .lanes = lanes,
+                                    .scale = 1 / std::sqrt(static_cast<float>(question.head_dim)),
+                                    .out = answer.out.data(),
+                                    .lse = answer.lse.data()});
+  EXPECT_TRUE(done.ok());
+  return answer;
+}
+
+void expect_lse(const std::vector<float>& got, const std::vector<float>& want, float limit) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (want[i] == kNone)
+      EXPECT_EQ(got[i], kNone) << i;
+    else
+      EXPECT_NEAR(got[i], want[i], limit + 1e-6f * std::abs(want[i])) << i;
+  }
+}
+
+class EveryAttend : public test::OnEveryBackend {
+ protected:
+  void expect_like_reference(const Question& question, const std::vector<LaneView>& lanes,
+                             double limit, float lse_limit) {
+    const Answer want = ask(reference(), question, lanes), got = ask(backend(), question, lanes);
+    EXPECT_LE(distance(got.out, want.out), limit);
+    expect_lse(got.lse, want.lse, lse_limit);
+  }
+};
+
+TEST_P(EveryAttend, pytorch_agrees) {
+  for (const char* name : {"decode_g3_d64.bin", "prefill_g3_d64.bin", "prefill_g1_d96.bin",
+                           "prefill_g4_d128.bin", "first_tokens_g7_d64.bin"}) {
+    SCOPED_TRACE(name);
+    GoldenFile file(std::string("attention/") + name);
+    const auto n = file.take<std::uint32_t>(5);
+    const std::size_t n_tokens = n[0], n_heads = n[1], n_lanes = n[2], d = n[3], n_keys = n[4];
+    const float scale = file.take<float>(1)[0];
+    const auto q = file.take<float>(n_tokens * n_heads * d);
+    const auto k = file.take<Half>(n_lanes * n_keys * d), v = file.take<Half>(n_lanes * n_keys * d);
+    const auto positions = file.take<std::int32_t>(n_tokens);
+    const auto key_positions = file.take<std::int32_t>(n_keys);
+    const auto want = file.take<float>(q.size());
+    const auto want_lse = file.take<float>(n_tokens * n_heads);
+    std::vector<ExactRun> runs(n_lanes);
+    std::vector<LaneView> lanes(n_lanes);
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      runs[l] = {.k = k.data() + l * n_keys * d,
+                 .v = v.data() + l * n_keys * d,
+                 .positions = key_positions.data(),
+                 .n_tokens = n_keys};
+      lanes[l] = {.runs = {&runs[l], 1}, .pages = {}};
+    }
+    std::vector<float> out(q.size()), lse(want_lse.size());
+    ASSERT_TRUE(backend()
+                    .attend({.q = q.data(),
+                             .n_tokens = n_tokens,
+                             .n_heads = n_heads,
+                             .head_dim = d,
+                             .positions = positions,
+                             .lanes = lanes,
+                             .scale = scale,
+                             .out = out.data(),
+                             .lse = lse.data()})
+                    .ok());
+    EXPECT_LE(distance(out, want), 1e-6);
+    expect_lse(lse, want_lse, 2e-6f);
+
+    std::vector<float> sums(n_lanes * n_keys, 0.0f);
+    for (std::size_t l = 0; l < n_lanes; ++l)
+      ASSERT_TRUE(backend()
+                      .score({.q = q.data(),
+                              .lse = lse.data(),
+                              .n_tokens = n_tokens,
+                              .n_heads = n_heads,
+                              .head_dim = d,
+                              .first_head = l * (n_heads / n_lanes),
+                              .n_group = n_heads / n_lanes,
+                              .positions = positions,
+                              .keys = runs[l],
+                              .scale = scale,
+                              .scores = sums.data() + l * n_keys})
+                      .ok());
+    const auto want_sums = file.take<float>(sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      EXPECT_NEAR(sums[i], want_sums[i], 1e-5f + 1e-5f * want_sums[i]) << i;
+    EXPECT_EQ(file.n_left(), 0u);
+  }
+}
+
+TEST_P(EveryAttend, exact_tokens_of_any_number) {
+  for (const std::size_t d : {32u, 40u, 64u, 80u, 96u, 128u, 256u}) {
+    for (const std::size_t n : {1u, 127u, 128u, 129u, 300u}) {
+      for (const std::size_t n_tokens : {1u, 3u, 8u, 9u, 40u}) {
+        SCOPED_TRACE(testing::Message() << d << ", " << n << " held, " << n_tokens << " asked");
+        const LaneFixture lane({.head_dim = d, .n_last = n, .seed = n + d});
+        expect_like_reference({.n_tokens = n_tokens,
+                               .n_group = 3,
+                               .head_dim = d,
+                               .first_position = lane.end_position() - 20},
+                              {lane.view()}, 5e-6, 1e-5f);
+      }
+    }
+  }
+}
+
+// Sixteen bits for q·scale: a channel ten times as loud as the others costs their precision.
+TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
+  for (const std::size_t d : {64u, 96u, 128u, 192u, 256u}) {
+    for (const std::size_t bits : {2u, 4u, 8u, 16u}) {
+      for (const std::size_t group : {16u, 32u}) {
+        const auto layout = bits == 16 ? exact_layout(d)
+                                       : affine_layout({.head_dim = d,
+                                                        .k_bits = bits,
+                                                        .v_bits = bits,
+                                                        .k_group = group,
+                                                        .v_group = group});
+        if (!layout.ok()) continue;
+        const double loud = group == 16 ? 1 : 10;
+        const double limit = bits > 2 ? 1e-5 : loud > 1 ? 1e-3 : 1e-4;
+        SCOPED_TRACE(testing::Message() << d << ", " << bits << " bits, group " << group);
+        const LaneFixture lane({.head_dim = d,
+                                .n_first = 4,
+                                .n_pages = 3,
+                                .n_last = 130,
+                                .layout = layout.value(),
+                                .seed = d,
+                                .loud = loud});
+        for (const std::size_t n_tokens : {1u, 4u, 50u})
+          expect_like_reference({.n_tokens = n_tokens,
+                                 .n_group = 2,
+                                 .head_dim = d,
+                                 .first_position = lane.end_position() - 10},
+                                {lane.view()}, limit, bits == 2 ? 1e-3f : 2e-5f);
+      }
+    }
+  }
+}
+
+TEST_P(EveryAttend, ragged_lanes_and_every_group_of_query_heads) {
+  for (const std::size_t d : {64u, 128u}) {
+    const PageLayout layout = affine_layout({.head_dim = d}).value();
+    const LaneFixture empty({.head_dim = d}), tail({.head_dim = d, .n_last = 1});
+    const LaneFixture pages({.head_dim = d, .n_pages = 2, .layout = layout});
+    const LaneFixture all(
+        {.head_dim = d, .n_first = 4, .n_pages = 19, .n_last = 200, .layout = layout, .seed = 3});
+    for (const std::size_t n_group : {1u, 3u, 4u, 7u}) {
+      for (const std::size_t n_tokens : {1u, 2u, 20u}) {
+        SCOPED_TRACE(testing::Message() << d << ", group of " << n_group << ", " << n_tokens);
+        expect_like_reference({.n_tokens = n_tokens,
+                               .n_group = n_group,
+                               .head_dim = d,
+                               .first_position = all.end_position()},
+                              {empty.view(), all.view(), tail.view(), pages.view()}, 1e-4, 1e-3f);
+      }
+    }
+  }
+}
+
+TEST_P(EveryAttend, diffuse_and_sharp_attention_keep_the_limit) {
+  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const LaneFixture lane({.head_dim = 64, .n_pages = 6, .n_last = 128, .layout = layout});
+  for (const double loudness : {0.0, 0.01, 0.3, 1.0, 3.0, 10.0})
+    expect_like_reference({.n_tokens = 1,
+                           .n_group = 3,
+                           .head_dim = 64,
+                           .first_position = lane.end_position(),
+                           .loudness = loudness},
+                          {lane.view()}, loudness > 1 ? 2e-3 : 1e-4, loudness > 1 ? 2e-2f : 1e-3f);
+}
+
+TEST_P(EveryAttend, queries_among_packed_tokens_see_only_what_came_before) {
+  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const LaneFixture lane(
+      {.head_dim = 64, .n_first = 4, .n_pages = 3, .n_last = 60, .layout = layout});
+  for (const std::int32_t first : {-3, 0, 5, 140, 154, 155, 300, 460}) {
+    for (const std::size_t n_tokens : {1u, 8u, 30u}) {
+      SCOPED_TRACE(testing::Message() << "from position " << first << ", " << n_tokens);
+      expect_like_reference(
+          {.n_tokens = n_tokens, .n_group = 3, .head_dim = 64, .first_position = first},
+          {lane.view()}, 1e-4, 1e-3f);
+    }
+  }
+}
+
+TEST_P(EveryAttend, nothing_visible_gives_zero_and_minus_infinity) {
+  const LaneFixture lane({.head_dim = 64, .n_last = 5}), empty({.head_dim = 64});
+  const Question question{.n_tokens = 2, .n_group = 2, .head_dim = 64, .first_position = -9};
+  const Answer got = ask(backend(), question, {lane.view(), empty.view()});
+  for (const float x : got.out) EXPECT_EQ(x, 0.0f);
+  for (const float x : got.lse) EXPECT_EQ(x, kNone);
+}
+
+TEST_P(EveryAttend, logits_of_ten_thousand_do_not_overflow) {
+  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const LaneFixture lane({.head_dim = 64, .n_pages = 1, .n_last = 40, .layout = layout, .loud = 1});
+  for (const std::size_t n_tokens : {1u, 16u}) {
+    const Question question{.n_tokens = n_tokens,
+                            .n_group = 2,
+                            .head_dim = 64,
+                            .first_position = lane.end_position(),
+                            .loudness = 3000};
+    const Answer got = ask(backend(), question, {lane.view()});
+    const Answer want = ask(reference(), question, {lane.view()});
+    for (const float x : got.out) ASSERT_TRUE(std::isfinite(x));
+    for (std::size_t i = 0; i < got.lse.size(); ++i)
+      EXPECT_NEAR(got.lse[i], want.lse[i], 1e-4f * std::abs(want.lse[i]));
+  }
+}
+
+TEST_P(EveryAttend, a_lane_in_two_halves_merges_to_the_whole) {
+  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const LaneFixture lane({.head_dim = 64, .n_pages = 4, .n_last = 77, .layout = layout});
+  const Question question{
+      .n_tokens = 2, .n_group = 3, .head_dim = 64, .first_position = lane.end_position()};
+  const LaneView view = lane.view();
+  const Answer whole = ask(backend(), question, {view});
+  const Answer a = ask(backend(), question, {{.runs = {}, .pages = view.pages.first(2)}});
+  const Answer b = ask(backend(), question, {{.runs = view.runs, .pages = view.pages.subspan(2)}});
+  std::vector<float> merged(whole.out.size());
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    const float lse_a = a.lse[i / 64], lse_b = b.lse[i / 64];
+    const float share = 1 / (1 + std::exp(lse_b - lse_a));
+    merged[i] = a.out[i] * share + b.out[i] * (1 - share);
+  }
+  EXPECT_LE(distance(merged, whole.out), 1e-5);
+}
+
+TEST_P(EveryAttend, the_order_of_tokens_in_a_run_does_not_matter) {
+  constexpr std::size_t kTokens = 100, kDim = 64;
+  const auto k = test::random_halves(kTokens * kDim, kDim, 1),
+             v = test::random_halves(kTokens * kDim, kDim, 2);
+  auto k_turned = k, v_turned = v;
+  for (std::size_t t = 0; t < kTokens; ++t) {
+    for (std::size_t c = 0; c < kDim; ++c) {
+      k_turned[(kTokens - 1 - t) * kDim + c] = k[t * kDim + c];
+      v_turned[(kTokens - 1 - t) * kDim + c] = v[t * kDim + c];
+    }
+  }
+  std::vector<std::int32_t> positions(kTokens);
+  for (std::size_t t = 0; t < kTokens; ++t) positions[t] = static_cast<std::int32_t>(t);
+  for (const std::size_t n_tokens : {1u, 20u}) {
+    const Question question{
+        .n_tokens = n_tokens, .n_group = 2, .head_dim = kDim, .first_position = kTokens};
+    const ExactRun one{k.data(), v.data(), positions.data(), kTokens};
+    const ExactRun other{k_turned.data(), v_turned.data(), positions.data(), kTokens};
+    EXPECT_LE(distance(ask(backend(), question, {{.runs = {&one, 1}, .pages = {}}}).out,
+                       ask(backend(), question, {{.runs = {&other, 1}, .pages = {}}}).out),
+              1e-6);
+  }
+}
+
+TEST_P(EveryAttend, a_constant_added_to_a_channel_of_v_shifts_the_output_by_it) {
+  LaneFixture lane({.head_dim = 64, .n_last = 150});
+  for (const std::size_t n_tokens : {1u, 20u}) {
+    const Question question{
+        .n_tokens = n_tokens, .n_group = 2, .head_dim = 64, .first_position = lane.end_position()};
+    for (std::size_t i = 7; i < lane.v().size(); i += 64) lane.v()[i] = float_to_half(0.5f);
+    const Answer before = ask(backend(), question, {lane.view()});
+    for (std::size_t i = 7; i < lane.v().size(); i += 64) lane.v()[i] = float_to_half(4.5f);
+    const Answer after = ask(backend(), question, {lane.view()});
+    for (std::size_t i = 0; i < before.out.size(); ++i)
+      EXPECT_NEAR(after.out[i], before.out[i] + (i % 64 == 7 ? 4.0f : 0.0f), 2e-6f);
+  }
+}
+
+TEST_P(EveryAttend, the_same_bits_for_any_number_of_threads_and_twice) {
+  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const LaneFixture lane(
+      {.head_dim = 64, .n_first = 4, .n_pages = 20, .n_last = 300, .layout = layout});
+  const LaneFixture short_lane({.head_dim = 64, .n_last = 31});
+  const auto one = test::open_row(GetParam(), 1), five = test::open_row(GetParam(), 5);
+  for (const std::size_t n_tokens : {1u, 5u, 150u}) {
+    const Question question{.n_tokens = n_tokens,
+                            .n_group = 3,
+                            .head_dim = 64,
+                            .first_position = lane.end_position() - 100};
+    const Answer a = ask(*one, question, {lane.view(), short_lane.view()});
+    const Answer b = ask(*five, question, {lane.view(), short_lane.view()});
+    const Answer again = ask(*five, question, {lane.view(), short_lane.view()});
+    EXPECT_EQ(a.out, b.out);
+    EXPECT_EQ(a.lse, b.lse);
+    EXPECT_EQ(b.out, again.out);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, EveryAttend, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+
+}  // namespace
+}  // namespace satchel::kernels
