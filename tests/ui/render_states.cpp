@@ -102,7 +102,7 @@ void showDeleted(Scene& scene) {
 struct State {
   const char* name;
   std::function<void(Scene&)> build;
-  int width = 1280, height = 820;
+  int width = 1280, height = 860;
   bool chats = true, memory = true;
 };
 

@@ -172,7 +172,7 @@ TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
 TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
   openModel();
   EXPECT_EQ(state.memory()->presetLine(0).fidelity, u"exact"_s);
-  EXPECT_EQ(state.memory()->presetLine(2).fidelity, u"not measured yet"_s);
+  EXPECT_EQ(state.memory()->presetLine(2).fidelity, u"not measured"_s);
   state.memory()->setPresetIndex(2);
   state.newChat();
   engine.script.cache = sampleCache(u"compact"_s, 4218, clock.wall);
@@ -180,7 +180,7 @@ TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
   engine.playAll();
   EXPECT_EQ(plain(state.memory()->presetLine(2).fidelity),
             u"96.1 % agreement, measured 2 min ago"_s);
-  EXPECT_EQ(state.memory()->presetLine(1).fidelity, u"not measured yet"_s);
+  EXPECT_EQ(state.memory()->presetLine(1).fidelity, u"not measured"_s);
   EXPECT_EQ(plain(state.memory()->fidelityText()), u"96.1 % same next token · KL 0.021 nats"_s);
   EXPECT_EQ(state.memory()->fidelityAge(), u"measured at token 4,218, 2 min ago"_s);
   clock.wall += 60 * 60'000;

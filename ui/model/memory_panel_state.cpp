@@ -55,6 +55,7 @@ PresetLine MemoryPanelState::presetLine(int index) const {
   line.title = textOf(preset.title);
   line.explanation = explain(preset);
   line.fidelity = fidelityOfPreset(line.preset);
+  line.isMeasured = m_measured.contains(line.preset);
   for (const Preview& preview : m_previews.presets) {
     if (preview.preset != line.preset) continue;
     const auto fits = qint64(preview.estimate.n_tokens_fit);
@@ -70,7 +71,7 @@ QString MemoryPanelState::fidelityOfPreset(const QString& preset) const {
   for (const runtime::Preset& known : presets)
     if (textOf(known.name) == preset && known.recipe == "full") return tr("exact");
   const auto found = m_measured.constFind(preset);
-  if (found == m_measured.constEnd()) return tr("not measured yet");
+  if (found == m_measured.constEnd()) return tr("not measured");
   return tr("%1 agreement, measured %2").arg(formatPercent(found->agreement), ageOf(*found));
 }
 

@@ -23,6 +23,7 @@ struct PresetLine {
   QString bytes;        // of the model's whole context, estimated
   QString fidelity;     // with its tag
   bool fitsContext = false;
+  bool isMeasured = false;  // the fidelity is a measurement
 };
 
 struct LayerBar {

@@ -109,8 +109,8 @@ void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
   noted.role = kvcache::Role::assistant;
   noted.text = QStringLiteral("Noted.");
   then([this, document] { Q_EMIT messageAdded(document); });
-  then([this, noted] { Q_EMIT messageAdded(noted); });
   playProgress();
+  then([this, noted] { Q_EMIT messageAdded(noted); });
   then([this] { Q_EMIT documentRead(script.document); });
   then([this] { Q_EMIT cacheChanged(script.cache); });
 }

@@ -68,7 +68,7 @@ MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* p
   m_memory->setMinimumWidth(300);
   m_columns->setSizes({236, 690, 338});
   setCentralWidget(m_columns);
-  resize(1280, 820);
+  resize(1280, 860);
   connectState();
   addShortcuts();
   refreshPhase();

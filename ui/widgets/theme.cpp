@@ -127,6 +127,7 @@ QString styleSheetOf(const Theme& theme) {
     QScrollBar:vertical { background: transparent; width: 14px; margin: 2px 4px; }
     QScrollBar::handle:vertical { background: @handle; border-radius: 3px; min-height: 32px; }
     QScrollBar::handle:vertical:hover { background: @muted; }
+    QScrollBar[idle="true"]::handle:vertical { background: transparent; }
     QScrollBar:horizontal { background: transparent; height: 10px; margin: 2px; }
     QScrollBar::handle:horizontal { background: @handle; border-radius: 3px; min-width: 32px; }
     QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page

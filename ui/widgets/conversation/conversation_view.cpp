@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QMouseEvent>
 #include <QScrollBar>
+#include <QStyle>
 #include <QUrl>
 #include <algorithm>
 
@@ -34,6 +35,7 @@ ConversationView::ConversationView(QWidget* parent)
   // that the text stands in the middle.
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
   setViewportMargins(kBarWidth, 0, 0, 0);
+  connect(verticalScrollBar(), &QScrollBar::rangeChanged, this, &ConversationView::showBar);
   viewport()->setMouseTracking(true);
   verticalScrollBar()->setSingleStep(40);
   setAccessibleName(tr("Conversation"));
@@ -43,6 +45,16 @@ void ConversationView::setConversation(ConversationModel* model) {
   m_model = model;
   refreshView();
   setModel(model);
+}
+
+// A bar with nothing to scroll keeps its place and is not seen.
+void ConversationView::showBar() {
+  QScrollBar* bar = verticalScrollBar();
+  const bool idle = bar->maximum() == bar->minimum();
+  if (bar->property("idle").toBool() == idle) return;
+  bar->setProperty("idle", idle);
+  bar->style()->unpolish(bar);
+  bar->style()->polish(bar);
 }
 
 void ConversationView::refreshView() {

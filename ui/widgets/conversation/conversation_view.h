@@ -56,6 +56,7 @@ class ConversationView : public QListView {
   bool measureVisible();
   void settle();
   void refreshView();
+  void showBar();
   bool isAtEnd() const;
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);

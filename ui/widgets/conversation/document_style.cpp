@@ -40,7 +40,8 @@ void styleBlock(const QTextBlock& block, const QFont& font, const Theme& theme) 
   const bool inTable = QTextCursor(block).currentTable() != nullptr;
   const bool inList = block.textList() != nullptr;
   const bool first = block.blockNumber() == 0;
-  format.setLineHeight(level > 0 || inTable ? 118 : kLinePercent, QTextBlockFormat::ProportionalHeight);
+  format.setLineHeight(level > 0 || inTable ? 118 : kLinePercent,
+                       QTextBlockFormat::ProportionalHeight);
   format.setTopMargin(level > 0 && !first ? kParagraphGap : 0);
   format.setBottomMargin(inTable ? 0 : inList ? 4 : level > 0 ? 6 : kParagraphGap);
   if (!block.next().isValid()) format.setBottomMargin(0);

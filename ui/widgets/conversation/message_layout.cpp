@@ -19,7 +19,7 @@ namespace satchel::ui {
 namespace {
 
 constexpr double kColumnMax = 740;     // a line that is still easy to read
-constexpr double kMargin = 10;  // with the place of a scroll bar on both sides: kGapHuge
+constexpr double kMargin = 10;         // with the place of a scroll bar on both sides: kGapHuge
 constexpr double kBubbleShare = 0.84;  // of the column
 constexpr double kPadX = 16, kPadY = 11;
 constexpr double kTopGap = 18, kBottomGap = 10;  // around a message

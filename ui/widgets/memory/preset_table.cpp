@@ -4,10 +4,16 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/widgets/theme.h"
 
 namespace satchel::ui {
+namespace {
+
+constexpr int kRowPadding = 14;
+
+}  // namespace
 
 PresetTable::PresetTable(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -16,66 +22,79 @@ PresetTable::PresetTable(QWidget* parent) : QWidget(parent) {
 }
 
 void PresetTable::setLines(const QList<PresetLine>& lines, int chosen) {
-  const bool otherSize = lines.size() != m_lines.size();
+  const QSize before = sizeHint();
   m_lines = lines;
   m_chosen = chosen;
   if (chosen < lines.size())
     setAccessibleName(tr("Preset %1, %2, %3")
                           .arg(lines[chosen].title, lines[chosen].tokens, lines[chosen].fidelity));
-  if (otherSize) updateGeometry();
+  if (sizeHint() != before) updateGeometry();
   update();
 }
 
-int PresetTable::rowHeight() const {
-  return 2 * fontMetrics().height() + 16;
+// A measured preset has a second line for its figure.
+QRectF PresetTable::rowRect(int row) const {
+  const int line = fontMetrics().height();
+  double top = 0;
+  for (int i = 0; i < row; ++i) top += line * (m_lines[i].isMeasured ? 2 : 1) + kRowPadding;
+  return QRectF(0, top, width(), line * (m_lines[row].isMeasured ? 2 : 1) + kRowPadding);
 }
 
 QSize PresetTable::sizeHint() const {
-  return {200, std::max(1, int(m_lines.size())) * (rowHeight() + 2)};
+  const double height = m_lines.isEmpty() ? 0 : rowRect(int(m_lines.size()) - 1).bottom();
+  return {200, int(std::ceil(height))};
 }
 
 void PresetTable::paintEvent(QPaintEvent*) {
-  const Theme& theme = themeOf(palette());
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  const QFont small = scaledFont(font(), 0.9);
+  for (int row = 0; row < int(m_lines.size()); ++row) drawRow(painter, row);
+}
+
+void PresetTable::drawRow(QPainter& painter, int row) const {
+  const Theme& theme = themeOf(palette());
+  const PresetLine& preset = m_lines[row];
+  const bool isChosen = row == m_chosen;
   const int line = fontMetrics().height();
-  for (int i = 0; i < int(m_lines.size()); ++i) {
-    const PresetLine& preset = m_lines[i];
-    const bool isChosen = i == m_chosen;
-    const QRectF box =
-        QRectF(0, i * (rowHeight() + 2), width(), rowHeight()).adjusted(1, 1, -1, -1);
-    painter.setPen(isChosen && hasFocus() ? QPen(theme.accent) : QPen(Qt::NoPen));
-    painter.setBrush(isChosen ? QBrush(theme.accentSoft) : QBrush(Qt::NoBrush));
-    painter.drawRoundedRect(box, 8, 8);
-    painter.setPen(QPen(isChosen ? theme.accent : theme.muted, 1.5));
-    painter.setBrush(Qt::NoBrush);
-    const QPointF dot(box.left() + 15, box.top() + 7 + line / 2.0);
-    painter.drawEllipse(dot, 5.5, 5.5);
-    if (isChosen) {
-      painter.setPen(Qt::NoPen);
-      painter.setBrush(theme.accent);
-      painter.drawEllipse(dot, 3, 3);
-    }
-    const QRectF text = box.adjusted(30, 7, -10, -7);
-    const QRectF first(text.left(), text.top(), text.width(), line);
-    const QRectF second(text.left(), text.top() + line + 2, text.width(), line);
-    painter.setFont(isChosen ? scaledFont(font(), 1, QFont::DemiBold) : font());
-    painter.setPen(theme.text);
-    painter.drawText(first, Qt::AlignLeft | Qt::AlignVCenter, preset.title);
-    painter.setFont(small);
-    painter.setPen(theme.muted);
-    painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter,
-                     preset.bytes.isEmpty() ? QString() : preset.tokens);
-    painter.drawText(
-        second, Qt::AlignLeft | Qt::AlignVCenter,
-        QFontMetricsF(small).elidedText(preset.fidelity, Qt::ElideRight, text.width()));
+  const QRectF box = rowRect(row).adjusted(1, 1, -1, -1);
+  painter.setPen(isChosen && hasFocus() ? QPen(theme.accent) : QPen(Qt::NoPen));
+  painter.setBrush(isChosen ? QBrush(theme.accentSoft) : QBrush(Qt::NoBrush));
+  painter.drawRoundedRect(box, 8, 8);
+  painter.setPen(QPen(isChosen ? theme.accent : theme.muted, 1.5));
+  painter.setBrush(Qt::NoBrush);
+  const double padding = kRowPadding / 2.0 - 1;
+  const QPointF dot(box.left() + 15, box.top() + padding + line / 2.0);
+  painter.drawEllipse(dot, 5.5, 5.5);
+  if (isChosen) {
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.accent);
+    painter.drawEllipse(dot, 3, 3);
+  }
+  const QRectF text = box.adjusted(30, padding, -10, -padding);
+  const QRectF first(text.left(), text.top(), text.width(), line);
+  const QFont name = isChosen ? scaledFont(font(), 1, QFont::DemiBold) : font();
+  painter.setFont(name);
+  painter.setPen(theme.text);
+  painter.drawText(first, Qt::AlignLeft | Qt::AlignVCenter, preset.title);
+  const QFont small = scaledFont(font(), 0.9);
+  painter.setFont(small);
+  painter.setPen(theme.muted);
+  painter.drawText(first, Qt::AlignRight | Qt::AlignVCenter,
+                   preset.bytes.isEmpty() ? QString() : preset.tokens);
+  if (preset.isMeasured) {
+    const QString figure =
+        QFontMetricsF(small).elidedText(preset.fidelity, Qt::ElideRight, text.width());
+    painter.drawText(first.translated(0, line), Qt::AlignLeft | Qt::AlignVCenter, figure);
+  } else {
+    const double after = QFontMetricsF(name).horizontalAdvance(preset.title);
+    painter.drawText(first.adjusted(after, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     QStringLiteral(" · ") + preset.fidelity);
   }
 }
 
 void PresetTable::mousePressEvent(QMouseEvent* event) {
-  const int index = int(event->position().y()) / (rowHeight() + 2);
-  if (index >= 0 && index < m_lines.size()) Q_EMIT chosen(index);
+  for (int row = 0; row < int(m_lines.size()); ++row)
+    if (rowRect(row).contains(event->position())) Q_EMIT chosen(row);
 }
 
 void PresetTable::keyPressEvent(QKeyEvent* event) {

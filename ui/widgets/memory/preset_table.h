@@ -28,7 +28,8 @@ class PresetTable : public QWidget {
   void keyPressEvent(QKeyEvent* event) override;
 
  private:
-  int rowHeight() const;
+  QRectF rowRect(int row) const;
+  void drawRow(QPainter& painter, int row) const;
 
   QList<PresetLine> m_lines;
   int m_chosen = 0;
