@@ -145,6 +145,22 @@ TEST(Sizes, files_and_columns_stay_within_the_hard_limits) {
   }
 }
 
+std::string indent_of(const std::string& line) {
+  return line.substr(0, line.find_first_not_of(' '));
+}
+
+// Where the function begins whose body opens at the end of line i: above its initialisers and the
+// rest of its parameters.
+std::size_t head_of(const std::vector<std::string>& lines, std::size_t i) {
+  const auto goes_on = [&](std::size_t line) {
+    const std::string& before = lines[line - 1];
+    return lines[line].find(':') == indent_of(lines[line]).size() ||
+           (!before.empty() && (before.back() == ',' || before.back() == '('));
+  };
+  while (i > 0 && goes_on(i)) --i;
+  return i;
+}
+
 // clang-format puts a body's closing brace at its opening line's indentation, which is all this
 // needs.
 TEST(Sizes, functions_stay_within_the_hard_limits) {
@@ -159,7 +175,7 @@ TEST(Sizes, functions_stay_within_the_hard_limits) {
           source.lines[i].find('(') == std::string::npos || source.lines[i].back() != '{' ||
           !std::regex_search(source.lines[i], match, opens))
         continue;
-      const std::string close = match[1].str() + "}";
+      const std::string close = indent_of(source.lines[head_of(source.lines, i)]) + "}";
       std::size_t end = i + 1;
       while (end < source.lines.size() && !begins(source.lines[end], close)) ++end;
       EXPECT_LE(end - i, kernel ? kKernelLinesMax : kFunctionLinesMax)
