@@ -149,16 +149,21 @@ std::string indent_of(const std::string& line) {
   return line.substr(0, line.find_first_not_of(' '));
 }
 
-// Where the function begins whose body opens at the end of line i: above its initialisers and the
-// rest of its parameters.
+// Where a constructor begins whose initialisers end in line i; line i for every other function.
 std::size_t head_of(const std::vector<std::string>& lines, std::size_t i) {
   const auto goes_on = [&](std::size_t line) {
-    const std::string& before = lines[line - 1];
-    return lines[line].find(':') == indent_of(lines[line]).size() ||
-           (!before.empty() && (before.back() == ',' || before.back() == '('));
+    const char last = lines[line - 1].empty() ? ' ' : lines[line - 1].back();
+    return last == ',' || last == '(';
   };
-  while (i > 0 && goes_on(i)) --i;
-  return i;
+  const auto is_first_initialiser = [&](std::size_t line) {
+    return lines[line].compare(indent_of(lines[line]).size(), 2, ": ") == 0;
+  };
+  std::size_t head = i;
+  while (head > 0 && goes_on(head) && !is_first_initialiser(head)) --head;
+  if (head == 0 || !is_first_initialiser(head)) return i;
+  --head;
+  while (head > 0 && goes_on(head)) --head;
+  return head;
 }
 
 // clang-format puts a body's closing brace at its opening line's indentation, which is all this
