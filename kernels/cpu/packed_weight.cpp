@@ -93,25 +93,36 @@ void read_block(WeightType type, const std::byte* row, std::size_t index, Block&
   if (five) add_fifth_bits(at, out);
 }
 
-// Sets the bits of one row in the codes of its group's block, which are zero before.
+// Writes the words of one row into the codes of its group's block.
 void write_codes(const PackedShape& shape, const Block& block, std::size_t row, std::byte* codes) {
   constexpr std::size_t kWords = 2 * kGroupRows;  // in a vector
+  const auto& c = block.codes;
   if (shape.code_bits == 8) {
-    for (std::size_t i = 0; i < kBlockValues; ++i)
-      codes[i / 2 * kWords + 2 * row + i % 2] = static_cast<std::byte>(block.codes[i]);
+    for (std::size_t p = 0; p < kBlockPairs; ++p)
+      std::memcpy(codes + p * kWords + 2 * row, &c[2 * p], 2);
     return;
   }
-  const auto set = [&](std::size_t vector, std::size_t parity, std::size_t shift, unsigned bits) {
-    std::byte* at = codes + (vector * kWords + 2 * row + parity) * 2;
-    const auto word = static_cast<std::uint16_t>(load<std::uint16_t>(at) | bits << shift);
-    std::memcpy(at, &word, sizeof word);
+  const auto store = [&](std::size_t vector, std::size_t parity, unsigned bits) {
+    const auto word = static_cast<std::uint16_t>(bits);
+    std::memcpy(codes + (vector * kWords + 2 * row + parity) * 2, &word, sizeof word);
   };
-  for (std::size_t i = 0; i < kBlockValues; ++i) {
-    const std::size_t pair = i / 2, parity = i % 2;
-    const unsigned code = block.codes[i];
-    set(pair / 4, parity, pair % 4 * 4, code & 15u);
-    if (shape.code_bits == 5) set(4, parity, pair, code >> 4);
-    if (shape.code_bits == 6) set(4 + pair / 8, parity, pair % 8 * 2, code >> 4);
+  const auto high = [&](std::size_t i) { return static_cast<unsigned>(c[i] >> 4); };
+  for (std::size_t e = 0; e < 2; ++e) {
+    for (std::size_t v = 0; v < 4; ++v) {
+      const std::uint8_t* at = &c[8 * v + e];
+      store(v, e, (at[0] & 15u) | (at[2] & 15u) << 4 | (at[4] & 15u) << 8 | (at[6] & 15u) << 12);
+    }
+    unsigned word = 0;
+    if (shape.code_bits == 5) {
+      for (std::size_t p = 0; p < kBlockPairs; ++p) word |= high(2 * p + e) << p;
+      store(4, e, word);
+    }
+    if (shape.code_bits == 6)
+      for (std::size_t v = 0; v < 2; ++v) {
+        word = 0;
+        for (std::size_t i = 0; i < 8; ++i) word |= high(16 * v + 2 * i + e) << (2 * i);
+        store(4 + v, e, word);
+      }
   }
 }
 

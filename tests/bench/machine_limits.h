@@ -7,7 +7,7 @@
 namespace satchel::bench {
 
 struct MachineLimits {
-  double read_bytes_per_s = 0;  // all threads sum their share of 512 MiB
+  double read_bytes_per_s = 0;  // all threads sum their share of 64 MiB, cold
   double fma_flops_per_s = 0;   // all threads run independent fp32 multiply-adds in registers
 };
 
