@@ -1,4 +1,4 @@
-// What the attention kernels need of AVX2 beyond simd_avx2.h. Everything has internal linkage.
+// What the attention kernels need of AVX2 (and the encoder) beyond simd_avx2.h. Everything has internal linkage.
 #pragma once
 
 #include "kernels/cpu/simd_avx2.h"
@@ -101,6 +101,22 @@ struct AttendAvx2 : SimdAvx2 {
     const Int lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const Int keep = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(keep));
+  }
+  // a, 0 where it is NaN
+  SATCHEL_INLINE Float without_nan(Float a) {
+    return _mm256_and_ps(a, _mm256_cmp_ps(a, a, _CMP_ORD_Q));
+  }
+  // fp16, rounded as kMode says (_MM_FROUND_…)
+  template <int kMode>
+  SATCHEL_INLINE void store_half(Half* to, Float a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(a, kMode | _MM_FROUND_NO_EXC));
+  }
+  // Rounded to the nearest, ties to even; 0 <= a <= 255.
+  SATCHEL_INLINE void store_bytes(std::uint8_t* to, Float a) {
+    const Int codes = _mm256_cvtps_epi32(a);
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(codes), _mm256_extracti128_si256(codes, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
   }
   // to[i] += a[i] in double
   SATCHEL_INLINE void add_to_doubles(double* to, Float a) {

@@ -1,4 +1,4 @@
-// What the attention kernels need of AVX-512 beyond simd_avx512.h. Everything has internal linkage.
+// What the attention kernels need of AVX-512 (and the encoder) beyond simd_avx512.h. Everything has internal linkage.
 #pragma once
 
 #include "kernels/cpu/simd_avx512.h"
@@ -104,6 +104,20 @@ struct AttendAvx512 : SimdAvx512 {
   SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
     const __mmask16 keep = static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1);
     return _mm512_mask_blend_ps(keep, b, a);
+  }
+  // a, 0 where it is NaN
+  SATCHEL_INLINE Float without_nan(Float a) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a);
+  }
+  // fp16, rounded as kMode says (_MM_FROUND_…)
+  template <int kMode>
+  SATCHEL_INLINE void store_half(Half* to, Float a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm512_cvtps_ph(a, kMode | _MM_FROUND_NO_EXC));
+  }
+  // Rounded to the nearest, ties to even; 0 <= a <= 255.
+  SATCHEL_INLINE void store_bytes(std::uint8_t* to, Float a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
   }
   // to[i] += a[i] in double
   SATCHEL_INLINE void add_to_doubles(double* to, Float a) {

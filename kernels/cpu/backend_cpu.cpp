@@ -68,8 +68,12 @@ class CpuBackend final : public Backend {
   }
 
   Result<void> store(const StoreArgs& args) override { return cpu::store(context_, args); }
-  Result<void> attend(const AttendArgs& args) override { return cpu::attend(context_, attend_scratch_, args); }
-  Result<void> score(const ScoreArgs& args) override { return cpu::score(context_, attend_scratch_, args); }
+  Result<void> attend(const AttendArgs& args) override {
+    return cpu::attend(context_, attend_scratch_, args);
+  }
+  Result<void> score(const ScoreArgs& args) override {
+    return cpu::score(context_, attend_scratch_, args);
+  }
   Result<void> select(const float* scores, std::size_t n_scores, std::size_t keep,
                       std::int32_t* indices) override {
     return cpu::select(context_, scores, n_scores, keep, indices);
@@ -80,7 +84,7 @@ class CpuBackend final : public Backend {
   }
   Result<EncodeHealth> encode_page(const PageLayout& layout, const ExactRun& exact,
                                    std::byte* page) override {
-    return cpu::encode_page(context_, layout, exact, page);
+    return cpu::encode_page(context_, attend_scratch_, layout, exact, page);
   }
   Result<void> decode_page(const PageLayout& layout, const std::byte* page, float* k,
                            float* v) override {

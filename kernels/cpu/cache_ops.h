@@ -18,8 +18,8 @@ Result<void> select(const CpuContext& context, const float* scores, std::size_t 
                     std::size_t keep, std::int32_t* indices);
 Result<void> gather(const CpuContext& context, const std::byte* from, const std::int32_t* indices,
                     std::size_t n_rows, std::size_t row_bytes, std::byte* to);
-Result<EncodeHealth> encode_page(const CpuContext& context, const PageLayout& layout,
-                                 const ExactRun& exact, std::byte* page);
+Result<EncodeHealth> encode_page(const CpuContext& context, AttendScratch& scratch,
+                                 const PageLayout& layout, const ExactRun& exact, std::byte* page);
 Result<void> decode_page(const CpuContext& context, const PageLayout& layout, const std::byte* page,
                          float* k, float* v);
 

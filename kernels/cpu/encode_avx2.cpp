@@ -1,0 +1,13 @@
+#include "kernels/cpu/attend_simd_avx2.h"
+#include "kernels/cpu/encode_kernel.h"
+#include "kernels/cpu/encode_table.h"
+
+namespace satchel::kernels::cpu {
+
+const EncodeTable kEncodeAvx2 = {.encode = Encode<AttendAvx2>::run,
+                                 .load = Encode<AttendAvx2>::load,
+                                 .load_turned = Encode<AttendAvx2>::load_turned,
+                                 .all_finite = Encode<AttendAvx2>::all_finite,
+                                 .store = Encode<AttendAvx2>::store};
+
+}  // namespace satchel::kernels::cpu

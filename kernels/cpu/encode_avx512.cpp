@@ -1,0 +1,13 @@
+#include "kernels/cpu/attend_simd_avx512.h"
+#include "kernels/cpu/encode_kernel.h"
+#include "kernels/cpu/encode_table.h"
+
+namespace satchel::kernels::cpu {
+
+const EncodeTable kEncodeAvx512 = {.encode = Encode<AttendAvx512>::run,
+                                   .load = Encode<AttendAvx512>::load,
+                                   .load_turned = Encode<AttendAvx512>::load_turned,
+                                   .all_finite = Encode<AttendAvx512>::all_finite,
+                                   .store = Encode<AttendAvx512>::store};
+
+}  // namespace satchel::kernels::cpu

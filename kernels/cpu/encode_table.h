@@ -1,0 +1,34 @@
+// Packing of pages and rows on their way into a cache, as one instruction level offers it (encode.cpp
+// and store.cpp drive it).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/base/half.h"
+
+namespace satchel::kernels::cpu {
+
+// Groups of rows share, column by column, one scale and one minimum; a row becomes a row of codes.
+struct EncodeJob {
+  const float* x = nullptr;  // [n_rows, n_columns], mended
+  std::size_t n_rows = 0, n_columns = 0;
+  std::size_t bits = 2, group = 16;      // rows of a group
+  const std::uint16_t* slots = nullptr;  // [n_columns] slot_of_entry
+  Half* scales = nullptr;                // [n_rows / group, n_columns] in storage order
+  Half* zeros = nullptr;
+  std::byte* codes = nullptr;  // n_rows packed rows
+};
+
+struct EncodeTable {
+  void (*encode)(const EncodeJob& job);
+  // halves [n_rows, n_columns] to floats clamped to ±60000, as they lie or turned; no NaN among them
+  void (*load)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to);
+  void (*load_turned)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to);
+  bool (*all_finite)(const Half* x, std::size_t n);
+  void (*store)(const float* from, std::size_t n, Half* to);
+};
+
+extern const EncodeTable kEncodeAvx2, kEncodeAvx512;
+
+}  // namespace satchel::kernels::cpu
