@@ -142,7 +142,9 @@ class Talk {
                                           console_.progress()));
     console_.end_progress();
     if (stream) console_.data("\n");
-    if (report.read.fidelity.n_tokens > 0) console_.note(describe(report.read));
+    // A short question moves no figure worth a line.
+    if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
+      console_.note(describe(report.read));
     interrupted_ = report.finish == runtime::Finish::stopped && !console_.interactive();
     conversation_->save(console_);
     report_ = Json{{"schema", 1},

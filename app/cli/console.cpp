@@ -137,6 +137,7 @@ std::string format_bytes(std::size_t bytes) {
 }
 
 std::string format_seconds(double ms) {
+  if (ms < 100) return fixed(ms, ms < 10 ? 1 : 0) + " ms";
   if (ms < 60'000) return fixed(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
   const auto seconds = static_cast<std::size_t>(ms / 1000);
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";

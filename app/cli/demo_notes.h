@@ -1,4 +1,4 @@
-// The notes and questions of `satchel demo`: conversation 13 of models/notes-heldout.jsonl, names that training never showed.
+// The notes and questions of `satchel demo`: conversation 23 of models/notes-heldout.jsonl, names that training never showed.
 // It is one that the bundled model answers rightly with the exact cache, as a demonstration needs; how often it is right in
 // general is what `satchel eval --recall` measures.
 #pragma once
@@ -10,43 +10,47 @@ namespace satchel::app {
 inline constexpr std::string_view kDemoRecipe = "balanced";
 
 inline constexpr std::string_view kDemoNotes =
-    "Here are the notes.\n"
-    "The number of Edgar Ashford is 4259. They say Stefan Grau is a good tailor. The "
-    "scarlet tin box was left in the observatory. The code for the silver observatory is "
-    "765454. The visit of Delia Cortez is set for Monday at 16. Thea Grau works as a "
-    "librarian. The river is high for this season. The window was mended at last. A thin "
-    "fog lay over the fields until ten. The cat slept on the warm stones. Expect Matteo "
-    "Fontaine on Wednesday at 12. The home of Jana Halvorsen is in Tallinn. The teal "
-    "small compass was left in the garage. Someone had left the gate open. The dog barked "
-    "at the post cart. The code for the silver library is 4456. Nina Jokinen loves "
-    "grilled trout. They painted the fence on the west side. The crimson old map is in "
-    "the hallway closet. The visit of Thea Grau is set for Friday at 18. The code for the "
-    "olive attic is 712298. The home of Rita Dahl is in Leipzig. The road was still wet "
-    "from the rain. Thea Grau practises the accordion at night. A rabbit belongs to "
-    "Linnea Grau. Delia Cortez works as a carpenter. To open the olive bell tower, enter "
-    "8805. Delia Mancini plays the trumpet. Matteo Eriksen is a lawyer by trade. Delia "
-    "Cortez lives in Seville. Stefan Grau practises the harp at night. The old clock has "
-    "stopped again. Thea Mancini has a rabbit at home. Someone had left the gate open. A "
-    "letter arrived but it was for the neighbours. The river is high for this season. The "
-    "train passed a little late. The favourite dish of Matteo Fontaine is grilled trout. "
-    "Helga Leroux can be reached at 6993. Linnea Grau works as a farmer. Cyrus Nowak "
-    "moved to Oslo years ago. The lamp flickered twice and then stayed on. It was quiet "
-    "in the square. A hamster belongs to Matteo Eriksen. The favourite dish of Gilles "
-    "Nowak is fig jam. The stove was slow to heat. Matteo Eriksen practises the trumpet "
-    "at night. The visit of Delia Mancini is set for Sunday at 8. We counted the crates "
-    "and wrote nothing down. Linnea Grau can be reached at 7323. The crimson workshop "
-    "opens with 4553. Someone had left the gate open.";
+    "Please remember this.\n"
+    "Fiona Krause practises the trumpet at night. Expect Stefan Cortez on Thursday at 18. "
+    "The children sang on the steps. We put the violet field radio in the library. The "
+    "code for the violet observatory is 3650. The maroon chapel opens with 0262. The "
+    "bells rang at six as always. Nina Jokinen comes on Tuesday at 11. Nina Jokinen can "
+    "be reached at 1296. Stefan Cortez has a rabbit at home. The lamp flickered twice and "
+    "then stayed on. The home of Delia Nowak is in Dublin. The bells rang at six as "
+    "always. The market was busy and loud. The path to the mill is clear now. Gilles "
+    "Oliveira can be reached at 166754. Rita Oliveira is a surgeon by trade. A boat came "
+    "in with the evening tide. The old clock has stopped again. Helga Fontaine is a "
+    "sailor by trade. Jana Halvorsen always asks for onion tart. The home of Cyrus "
+    "Ashford is in Tallinn. Clouds came and went all day. We walked as far as the bridge "
+    "and turned back. Nina Jokinen lives in Athens. There was talk of snow in the hills. "
+    "Nothing else happened before supper. A hedgehog belongs to Bela Fontaine. The "
+    "favourite dish of Matteo Halvorsen is grilled trout. The children sang on the steps. "
+    "There was talk of snow in the hills. The indigo chapel opens with 5443. The road was "
+    "still wet from the rain. Edgar Mancini can be reached at 7741. The indigo red ledger "
+    "is in the kitchen drawer. The violet small compass was left in the pantry. Jana "
+    "Halvorsen plays the cello. Thea Mancini can be reached at 0742. Helga Fontaine comes "
+    "on Saturday at 8. The wind picked up again after noon. The favourite dish of Delia "
+    "Dahl is apple strudel. There was talk of snow in the hills. The indigo iron hook was "
+    "left in the kitchen drawer. The market was busy and loud. The indigo silver lamp was "
+    "left in the north shed. Stefan Cortez practises the trumpet at night. Edgar Mancini "
+    "plays the banjo. Nothing else happened before supper. There was talk of snow in the "
+    "hills. Gilles Mancini is a chemist by trade. The old clock has stopped again. We "
+    "counted the crates and wrote nothing down. The number of Fiona Krause is 112379. It "
+    "took an hour to dry the boots. The stove was slow to heat. The visit of Helga Nowak "
+    "is set for Monday at 16. A thin fog lay over the fields until ten. The train passed "
+    "a little late. We counted the crates and wrote nothing down. Ada Cortez plays the "
+    "banjo. A beagle belongs to Edgar Mancini."
 
-struct DemoQuestion {
+    struct DemoQuestion {
   std::string_view question;
   std::string_view value;  // what a right answer contains
 };
 inline constexpr DemoQuestion kDemoQuestions[] = {
-    {"What is the code for the silver observatory?", "765454"},
-    {"What is the favourite dish of Matteo Fontaine?", "grilled trout"},
-    {"Which code opens the olive bell tower?", "8805"},
-    {"Which code opens the olive bell tower?", "8805"},
-    {"Which code opens the crimson workshop?", "4553"},
+    {"When is the visit of Helga Nowak?", "Monday at 16"},
+    {"Which animal does Edgar Mancini keep?", "beagle"},
+    {"Which code opens the violet observatory?", "3650"},
+    {"What does Edgar Mancini play?", "banjo"},
+    {"When does Stefan Cortez come?", "Thursday at 18"},
 };
 
 }  // namespace satchel::app
