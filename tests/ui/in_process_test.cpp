@@ -66,8 +66,26 @@ constexpr auto kNotes =
 
 class InProcessTest : public testing::Test {
  protected:
+  // A document read under Compact in a life of its own; what the panel said of its fidelity.
+  QString compressAndClose();
   QTemporaryDir m_folder;
 };
+
+QString InProcessTest::compressAndClose() {
+  Life life(m_folder.path());
+  EXPECT_TRUE(life.openModel()) << life.error();
+  life.state.memory()->setPresetIndex(2);
+  life.state.newChat();
+  EXPECT_TRUE(life.waitReady()) << life.error();
+  QString notes;
+  for (int i = 0; i < 12; ++i) notes += QString::fromUtf16(kNotes) + u' ';
+  life.state.attachDocument(u"notes.txt"_s, notes);
+  EXPECT_TRUE(life.waitReady()) << life.error();
+  EXPECT_TRUE(life.wait([&] { return !life.state.memory()->fidelityAge().isEmpty(); }));
+  EXPECT_FALSE(life.state.memory()->bodyText().isEmpty());
+  EXPECT_EQ(life.state.memory()->layerBars().size(), 6);
+  return life.state.memory()->fidelityText();
+}
 
 TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
   QString answer;
@@ -121,19 +139,16 @@ TEST_F(InProcessTest, closing_while_it_answers_loses_no_message) {
   EXPECT_EQ(life.state.conversation()->message(0).text, u"Hello there"_s);
 }
 
-TEST_F(InProcessTest, a_compressed_chat_shows_what_was_measured) {
+TEST_F(InProcessTest, what_was_measured_is_shown_and_survives_a_restart) {
+  const QString measured = compressAndClose();
+  EXPECT_TRUE(measured.contains(u"same next token"_s)) << measured.toStdString();
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();
-  life.state.memory()->setPresetIndex(2);
-  life.state.newChat();
-  ASSERT_TRUE(life.waitReady()) << life.error();
-  QString notes;
-  for (int i = 0; i < 12; ++i) notes += QString::fromUtf16(kNotes) + u' ';
-  life.state.attachDocument(u"notes.txt"_s, notes);
-  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
+  life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
   ASSERT_TRUE(life.wait([&] { return !life.state.memory()->fidelityAge().isEmpty(); }));
-  EXPECT_FALSE(life.state.memory()->bodyText().isEmpty());
-  EXPECT_EQ(life.state.memory()->layerBars().size(), 6);
+  EXPECT_EQ(life.state.memory()->fidelityText(), measured);
+  EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Compact"_s));
 }
 
 TEST_F(InProcessTest, a_model_that_is_none_is_an_error_with_its_code) {

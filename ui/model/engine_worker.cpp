@@ -19,6 +19,10 @@ QString textOf(std::string_view text) {
   return QString::fromUtf8(text.data(), qsizetype(text.size()));
 }
 
+std::string fidelityKey(kvcache::ChatId chat) {
+  return "fidelity." + std::to_string(chat.value);
+}
+
 std::string speedKey(const runtime::Engine& engine) {
   return "read_ms_per_token." + engine.fingerprint();
 }
@@ -69,6 +73,7 @@ struct EngineWorker::Open {
   std::optional<std::string> system;
   kvcache::ChatId id;  // 0: not in the library yet
   std::unique_ptr<runtime::Session> session;
+  runtime::Fidelity fidelity;  // measured before the program started; the session's own is newer
 };
 
 EngineWorker::EngineWorker(std::unique_ptr<storage::Store> store, std::size_t threadCount)
@@ -192,6 +197,7 @@ Result<void> EngineWorker::resumeOpen(std::stop_token stop) {
   SATCHEL_TRY_ASSIGN(runtime::ResumeReport report, m_open->session->resume(stop, progressFn()));
   if (report.reread_ms_estimate <= 0)
     report.reread_ms_estimate = rememberedMsPerToken() * double(report.n_reused);
+  m_open->fidelity = rememberedFidelity();
   Q_EMIT resumed(report);
   tellCache();
   if (report.n_reread > 0) save();
@@ -363,7 +369,7 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
       m_open->session->generate(runtime::Sampling{}, onPiece, stop, progressFn(start));
   if (report.ok()) {
     start();
-    rememberSpeed(report->read);
+    remember(report->read);
     Q_EMIT answerFinished(*report);
   }
   tellCache();
@@ -407,7 +413,7 @@ Result<void> EngineWorker::readDocument(const QString& title, const QString& tex
   noted.text = QStringLiteral("Noted.");
   Q_EMIT messageAdded(noted);
   if (report.ok()) {
-    rememberSpeed(*report);
+    remember(*report);
     Q_EMIT documentRead(*report);
   }
   tellCache();
@@ -430,19 +436,40 @@ void EngineWorker::tellCache() {
   const runtime::Session& session = *m_open->session;
   CacheState state;
   state.stats = session.stats();
-  state.fidelity = session.fidelity();
+  state.fidelity = session.fidelity().n_tokens > 0 ? session.fidelity() : m_open->fidelity;
   state.readTokens = qint64(session.n_read());
   state.chatTokens = qint64(session.tokens().size());
   state.contextTokens = qint64(session.n_context());
   Q_EMIT cacheChanged(state);
 }
 
-// So that a chip after a restart can tell what reading again would have taken.
-void EngineWorker::rememberSpeed(const runtime::ReadReport& report) {
-  if (report.n_tokens < kSpeedTokensMin || report.ms <= 0) return;
-  const std::string value = std::to_string(report.ms / double(report.n_tokens));
-  const Result<void> kept = m_store->library().set_setting(speedKey(*m_engine), value);
-  if (!kept.ok()) tellError(Request::Save, kept.error());
+void EngineWorker::remember(const runtime::ReadReport& report) {
+  const auto keep = [this](const std::string& key, const QString& value) {
+    const Result<void> kept = m_store->library().set_setting(key, value.toStdString());
+    if (!kept.ok()) tellError(Request::Save, kept.error());
+  };
+  if (report.n_tokens >= kSpeedTokensMin && report.ms > 0)
+    keep(speedKey(*m_engine), QString::number(report.ms / double(report.n_tokens)));
+  const runtime::Fidelity& fidelity = report.fidelity;
+  if (fidelity.n_tokens > 0)
+    keep(fidelityKey(m_open->id), QStringLiteral("%1 %2 %3 %4 %5")
+                                      .arg(fidelity.n_tokens)
+                                      .arg(fidelity.agreement, 0, 'g', 9)
+                                      .arg(fidelity.kl, 0, 'g', 9)
+                                      .arg(fidelity.measured_at)
+                                      .arg(fidelity.measured_ms));
+}
+
+runtime::Fidelity EngineWorker::rememberedFidelity() {
+  const auto value = m_store->library().setting(fidelityKey(m_open->id));
+  if (!value.ok() || !value->has_value()) return {};
+  const QStringList fields = textOf(**value).split(u' ');
+  if (fields.size() != 5) return {};
+  return {.n_tokens = fields[0].toULong(),
+          .agreement = fields[1].toDouble(),
+          .kl = fields[2].toDouble(),
+          .measured_at = fields[3].toULong(),
+          .measured_ms = fields[4].toLongLong()};
 }
 
 double EngineWorker::rememberedMsPerToken() {

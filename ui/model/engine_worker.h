@@ -81,8 +81,10 @@ class EngineWorker : public QObject {
   void save();
   void tellCache();
   void tellError(Request request, const Error& error);
-  void rememberSpeed(const runtime::ReadReport& report);
+  // What was measured outlives the program, as settings of the library.
+  void remember(const runtime::ReadReport& report);
   double rememberedMsPerToken();
+  runtime::Fidelity rememberedFidelity();
 
   std::unique_ptr<storage::Store> m_store;
   std::size_t m_threadCount;

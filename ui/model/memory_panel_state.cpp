@@ -195,6 +195,7 @@ QString MemoryPanelState::fidelityText() const {
              QString::number(fidelity.kl, 'f', fidelity.kl < 0.1 ? 3 : 2));
   if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
     return tr("exact: nothing was compressed");
+  if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("not measured yet");
   return tr("nothing compressed yet");
 }
 
