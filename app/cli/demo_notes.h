@@ -39,9 +39,9 @@ inline constexpr std::string_view kDemoNotes =
     "took an hour to dry the boots. The stove was slow to heat. The visit of Helga Nowak "
     "is set for Monday at 16. A thin fog lay over the fields until ten. The train passed "
     "a little late. We counted the crates and wrote nothing down. Ada Cortez plays the "
-    "banjo. A beagle belongs to Edgar Mancini."
+    "banjo. A beagle belongs to Edgar Mancini.";
 
-    struct DemoQuestion {
+struct DemoQuestion {
   std::string_view question;
   std::string_view value;  // what a right answer contains
 };
