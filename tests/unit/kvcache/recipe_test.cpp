@@ -1,0 +1,166 @@
+#include "kvcache/recipes/recipe.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kvcache/recipes/json.h"
+#include "kvcache/stages/pipeline.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using testing::HasSubstr;
+
+std::string minikv() {
+  for (const BuiltinRecipe& recipe : builtin_recipes())
+    if (recipe.name == "minikv") return std::string(recipe.json);
+  return "";
+}
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+std::string message(const std::string& json) {
+  const Result<Recipe> recipe = Recipe::parse(json, "mine.json");
+  if (recipe.ok()) return "accepted";
+  EXPECT_EQ(recipe.error().code, "RECIPE");
+  return recipe.error().message;
+}
+
+std::string builtin_name(const testing::TestParamInfo<BuiltinRecipe>& row) {
+  std::string name(row.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+class EveryBuiltin : public testing::TestWithParam<BuiltinRecipe> {};
+TEST_P(EveryBuiltin, parses_under_its_file_name_and_has_layouts) {
+  const Result<Recipe> recipe = Recipe::builtin(GetParam().name);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  EXPECT_EQ(recipe->name(), GetParam().name);
+  EXPECT_FALSE(recipe->source().empty());
+  EXPECT_FALSE(recipe->differs().empty());
+  EXPECT_EQ(recipe->hash().size(), 32u);
+  for (const std::size_t head_dim : {64u, 128u, 256u})
+    EXPECT_TRUE(recipe->pipeline().page_layout(head_dim).ok());
+  EXPECT_FALSE(recipe->pipeline().page_layout(7).ok());
+}
+TEST_P(EveryBuiltin, equals_what_its_canonical_text_gives) {
+  const Recipe recipe = Recipe::builtin(GetParam().name).value();
+  const Recipe again = Recipe::parse(recipe.json()).value();
+  EXPECT_EQ(again.json(), recipe.json());
+  EXPECT_EQ(again.hash(), recipe.hash());
+  EXPECT_EQ(recipe.with_keep(recipe.keep())->hash(), recipe.hash());
+}
+INSTANTIATE_TEST_SUITE_P(Builtin, EveryBuiltin,
+                         testing::ValuesIn(builtin_recipes().begin(), builtin_recipes().end()),
+                         builtin_name);
+
+TEST(Recipe, an_unknown_name_lists_the_known_ones) {
+  const auto recipe = Recipe::builtin("h3o");
+  ASSERT_FALSE(recipe.ok());
+  EXPECT_EQ(recipe.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(recipe.error().message, HasSubstr("full, minikv, minikv-g32, minikv-g64"));
+}
+
+TEST(Recipe, with_keep_changes_the_share_and_the_hash_and_nothing_else) {
+  const Recipe half = Recipe::builtin("minikv").value();
+  const Recipe quarter = half.with_keep(0.25).value();
+  EXPECT_EQ(quarter.keep(), 0.25);
+  EXPECT_EQ(quarter.name(), "minikv");
+  EXPECT_NE(quarter.hash(), half.hash());
+  EXPECT_EQ(quarter.with_keep(0.5)->hash(), half.hash());
+  EXPECT_FALSE(half.with_keep(1)->pipeline().can_evict());
+  for (const double keep : {0.0, -1.0, 1.5}) EXPECT_FALSE(half.with_keep(keep).ok()) << keep;
+}
+
+TEST(Recipe, full_refuses_any_keep_but_one) {
+  const Recipe full = Recipe::builtin("full").value();
+  EXPECT_TRUE(full.with_keep(1).ok());
+  const auto half = full.with_keep(0.5);
+  ASSERT_FALSE(half.ok());
+  EXPECT_THAT(half.error().message, HasSubstr("\"keep\" must be 1, as this recipe never evicts"));
+}
+
+TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {
+  const std::string json =
+      replaced(minikv(), "\"bits\": 2, \"group\": 16 },", "\"bits\": 4, \"group\": 32 },");
+  const Recipe recipe = Recipe::parse(json).value();
+  const kernels::PageLayout layout = recipe.pipeline().page_layout(64).value();
+  EXPECT_EQ(layout.k_bits, 4);
+  EXPECT_EQ(layout.k_group, 32);
+  EXPECT_EQ(layout.v_bits, 2);
+  EXPECT_EQ(layout.v_group, 16);
+}
+
+TEST(Recipe, spaces_and_the_order_of_keys_do_not_change_the_hash) {
+  const Recipe full = Recipe::builtin("full").value();
+  const Recipe other =
+      Recipe::parse(
+          "{\"name\":\"full\",\n\n\"recipe\" : 1.0 ,\"source\":\"ours\",\"differs\":"
+          "\"nothing is left out and nothing is rounded beyond fp16\",\"reader\":"
+          "{\"use\":\"all\"},\"keep\":1e0,\"trigger\":{\"use\":\"never\"},"
+          "\"codec\":{\"v\":\"exact\",\"k\":\"exact\"}}")
+          .value();
+  EXPECT_EQ(other.hash(), full.hash());
+}
+
+TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
+  const std::string good = minikv();
+  EXPECT_EQ(message(good), "accepted");
+  EXPECT_EQ(message(replaced(good, "\"bits\": 2", "\"bits\": 5")),
+            "mine.json line 10: \"bits\" must be 2, 4 or 8, is 5.");
+  EXPECT_EQ(message(replaced(good, "\"min_tokens\": 256", "\"min_tokens\": 0")),
+            "mine.json line 4: \"min_tokens\" must be a whole number from 1 to 1073741824, is 0.");
+  EXPECT_EQ(message(replaced(good, "\"delta\": 7", "\"delta\": \"steep\"")),
+            "mine.json line 7: \"delta\" must be a number from 1 to 1000, is \"steep\".");
+  EXPECT_EQ(message(replaced(good, "\"keep\": 0.5", "\"keep\": 0")),
+            "mine.json line 3: \"keep\" must be above 0 and at most 1, is 0.");
+  EXPECT_EQ(message(replaced(good, "\"delta\"", "\"dleta\"")),
+            "mine.json line 7: \"dleta\" is not known here.");
+  EXPECT_EQ(message(replaced(good, "\"merger\"", "\"murger\"")),
+            "mine.json line 9: \"murger\" is not known here.");
+  EXPECT_EQ(message(replaced(good, "\"top_k\"", "\"top_q\"")),
+            "mine.json line 8: there is no assigner \"top_q\"; known: top_k.");
+  EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
+            "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
+  EXPECT_THAT(message(replaced(good, "\"recipe\": 1", "\"recipe\": 2")),
+              HasSubstr("\"recipe\" must be 1"));
+  EXPECT_THAT(message(replaced(good, "{ \"use\": \"minikv2\", \"bits\": 2, \"group\": 16 },",
+                               "\"exact\",")),
+              HasSubstr("must both be exact or both be packed"));
+}
+
+TEST(Recipe, a_missing_part_is_named) {
+  for (const char* key : {"recipe", "name", "source", "differs", "trigger", "scorer", "filter",
+                          "allocator", "assigner", "merger", "codec", "reader"}) {
+    JsonNode root = parse_json(minikv(), "t").value();
+    std::erase_if(root.members, [&](const auto& member) { return member.first == key; });
+    EXPECT_THAT(message(canonical_json(root)), HasSubstr("\"" + std::string(key) + "\""));
+  }
+}
+
+TEST(Recipe, damaged_texts_are_refused_with_a_place) {
+  EXPECT_THAT(message(""), HasSubstr("mine.json line 1"));
+  EXPECT_THAT(message("[]"), HasSubstr("a recipe is an object"));
+  EXPECT_THAT(message("{\n\"a\": 1,\n\"a\": 2 }"), HasSubstr("line 3: \"a\" stands twice"));
+  EXPECT_THAT(message("{ \"keep\": 1e999 }"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message("{ \"name\": \"\xff\" }"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message(std::string(65, '[')), HasSubstr("nested deeper than 64"));
+  EXPECT_THAT(message(std::string(70000, ' ')), HasSubstr("at most 64 KiB"));
+  const std::string good = minikv();
+  const std::size_t end = good.find_last_of('}');
+  for (std::size_t n = 0; n <= end; ++n) EXPECT_NE(message(good.substr(0, n)), "accepted") << n;
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (const char other : {'\0', '"', '}', '\x80', '9'}) {
+      std::string changed = good;
+      changed[i] = other;
+      (void)message(changed);  // refused or not, it comes back
+    }
+}
+
+}  // namespace
+}  // namespace satchel::kvcache
