@@ -67,7 +67,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   ResumeReport report;
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
-  SATCHEL_TRY(state.transcript.load());
+  SATCHEL_TRY_ASSIGN(const std::size_t n_anew, state.transcript.load());
   report.n_chat_tokens = state.transcript.tokens().size();
   if (report.n_chat_tokens > n_context())
     return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
@@ -89,6 +89,10 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   if (report.n_reread > 0 && report.message.empty())
     report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
                      " tokens were not in the saved cache and were read.";
+  if (n_anew > 0)
+    report.message += (report.message.empty() ? "" : " ") + count_text(n_anew) +
+                      " messages were written with another tokenizer; their text was made into "
+                      "this model's tokens.";
   state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
                                           " reused=" + std::to_string(report.n_reused) +
                                           " reread=" + std::to_string(report.n_reread));

@@ -135,27 +135,6 @@ Result<std::vector<TokenId>> Transcript::closing() const {
   return answer_tail();
 }
 
-Result<void> Transcript::load() {
-  SATCHEL_ASSERT(empty() && options_.journal != nullptr);
-  SATCHEL_TRY_ASSIGN(const std::vector<kvcache::StoredMessage> stored,
-                     options_.journal->messages(options_.chat));
-  const auto n_pieces = static_cast<TokenId>(options_.n_vocabulary);
-  for (const kvcache::StoredMessage& message : stored) {
-    for (const TokenId token : message.tokens)
-      if (token < 0 || token >= n_pieces)
-        return Error{ErrorKind::corrupt, "CACHE_MODEL",
-                     "The chat was written with another model: token " + std::to_string(token) +
-                         " is not in this one's vocabulary of " + std::to_string(n_pieces) + "."};
-  }
-  for (const kvcache::StoredMessage& message : stored) {
-    if (message.state == MessageState::streaming)
-      SATCHEL_TRY(options_.journal->finish(message.id, MessageState::interrupted, {}, {}));
-    append(message.role, message.tokens);
-    spans_.back().cut_off = message.state != MessageState::complete;
-  }
-  return {};
-}
-
 std::size_t Transcript::message_end(std::size_t at) const {
   for (const Span& span : spans_)
     if (at < span.end) return span.end;

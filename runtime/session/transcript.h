@@ -1,6 +1,7 @@
 // Transcript: a chat's messages as token ids, each committed to the journal before anyone may read
 // its tokens.
-//   invariants  1 tokens() is the messages' token ids side by side, as the journal has them
+//   invariants  1 tokens() is the messages' token ids side by side, as the journal has them (but
+//                 for messages of another tokenizer, see load)
 //               2 an answer that was cut off is closed (the template's tail) by the message after
 //                 it, and those tokens are that message's
 //               3 after an error of the journal nothing of that call is in tokens(), except what an
@@ -59,9 +60,11 @@ class Transcript {
   Result<void> finish_answer(kvcache::MessageState state, std::string_view text,
                              std::span<const TokenId> tokens);
 
-  // From the journal, into an empty transcript. An answer that still streams there was cut off by
-  // the end of its process: it is committed as interrupted.
-  Result<void> load();
+  // From the journal, into an empty transcript (transcript_load.cpp). An answer that still streams
+  // there was cut off by the end of its process: it is committed as interrupted. A message whose
+  // ids do not say its text was written with another tokenizer: its text is made into ids anew.
+  // Returns how many were.
+  Result<std::size_t> load();
 
   std::span<const TokenId> tokens() const { return tokens_; }
   bool empty() const { return spans_.empty(); }
@@ -75,6 +78,10 @@ class Transcript {
     bool cut_off = false;
   };
   void append(kvcache::Role role, std::span<const TokenId> tokens);
+  bool is_ours(const kvcache::StoredMessage& message) const;
+  // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
+  Result<std::vector<TokenId>> made_anew(const kvcache::StoredMessage& message,
+                                         const std::optional<std::string_view>& system) const;
   // Commits what an answer still owes the journal after an error.
   Result<void> settle();
   // Closes a cut answer: empty where there is none.

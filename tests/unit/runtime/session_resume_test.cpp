@@ -127,6 +127,29 @@ TEST_F(Resume, with_another_model_reads_again_and_says_so) {
   EXPECT_FALSE(report.message.empty());
 }
 
+TEST_F(Resume, messages_of_another_tokenizer_are_made_into_tokens_anew) {
+  const std::vector<std::int32_t> foreign = {900, 901, 902, 5'000'000}, own_looking = {300, 301};
+  value_of(journal_.append(chat_, {.role = kvcache::Role::user,
+                                   .state = MessageState::complete,
+                                   .text = "Read these notes.\nThe bell is in the shed.",
+                                   .tokens = foreign}));
+  value_of(journal_.append(chat_, {.role = kvcache::Role::assistant,
+                                   .state = MessageState::complete,
+                                   .text = "Noted.",
+                                   .tokens = own_looking}));
+  const auto session = open("full");
+  const ResumeReport report = resume(*session);
+  EXPECT_THAT(report.message, HasSubstr("2 messages were written with another tokenizer"));
+  std::string text;
+  for (const std::int32_t id : session->tokens()) text += shared_engine().tokenizer().spelling(id);
+  EXPECT_TRUE(text.starts_with("<s><|im_start|>user\nRead")) << text;
+  EXPECT_TRUE(text.ends_with("<|im_end|>\n<|im_start|>assistant\nNoted.<|im_end|>\n")) << text;
+  ask(*session, "Where is the bell?");
+  value_of(session->save());
+  const auto again = open("full");  // old messages anew, new ones as they are: the same ids
+  EXPECT_EQ(resume(*again).n_reread, 0u);
+}
+
 TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
   {
     const auto first = begin("compact");

@@ -1,0 +1,81 @@
+#include "runtime/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/governor/presets.h"
+#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const EngineOptions& options) {
+  const auto engine = Engine::open(options);
+  return engine.ok() ? "opened" : engine.error().message + " [" + engine.error().code + "]";
+}
+
+TEST(Engine, says_what_it_opened) {
+  std::size_t done = 0, total = 0;
+  std::string records;
+  EngineOptions options;
+  options.model = bundled_model();
+  options.log = [&](LogLevel, std::string_view component, std::string_view record) {
+    records += std::string(component) + " " + std::string(record) + "\n";
+  };
+  options.progress = [&](const Progress& now) {
+    EXPECT_EQ(now.phase, Phase::load_model);
+    EXPECT_GE(now.done, done);
+    done = now.done;
+    total = now.total;
+  };
+  const auto engine = value_of(Engine::open(options));
+  EXPECT_EQ(done, total);
+  EXPECT_GT(total, 4'000'000u);
+  EXPECT_EQ(engine->config().name, "notes-mini");
+  EXPECT_EQ(engine->chat_template().name(), "chatml");
+  EXPECT_EQ(engine->fingerprint().size(), 32u);
+  EXPECT_GT(engine->weight_bytes(), 4'000'000u);
+  EXPECT_NE(engine->device(), "");
+  EXPECT_THAT(records, HasSubstr("runtime model_loaded layers=6"));
+}
+
+TEST(Engine, refuses_what_it_cannot_open_in_one_line) {
+  EngineOptions options;
+  options.model = "/no/such/model.gguf";
+  EXPECT_THAT(refusal(options), HasSubstr("[MODEL_NOT_FOUND]"));
+  options.model = std::filesystem::path(SATCHEL_SOURCE_DIR) / "LICENSE";
+  EXPECT_THAT(refusal(options), HasSubstr("[MODEL_FORMAT]"));
+  options.model = bundled_model();
+  options.chat_template = "no such template";
+  EXPECT_THAT(refusal(options), HasSubstr("chatml"));
+  options.chat_template = "";
+  options.backend = "abacus";
+  EXPECT_THAT(refusal(options), HasSubstr("abacus"));
+}
+
+TEST(Engine, the_reference_backend_gives_the_same_answer) {
+  EngineOptions options;
+  options.model = bundled_model();
+  options.backend = "reference";
+  const auto reference = value_of(Engine::open(options));
+  const auto answer = [](Engine& engine) {
+    const auto session =
+        value_of(engine.new_session(SessionOptions(value_of(resolve_recipe("full")))));
+    value_of(session->add_user("Read these notes.\nThe bell is in the shed."));
+    return value_of(session->generate({.n_tokens_max = 12}, {}, {}, {})).text;
+  };
+  EXPECT_EQ(answer(*reference), answer(shared_engine()));
+}
+
+TEST(Engine, counts_what_the_backend_repacked_as_taken_already) {
+  const auto recipe = value_of(resolve_recipe("full"));
+  const Estimate out = value_of(shared_engine().estimate(recipe, {}));
+  EXPECT_EQ(out.weight_bytes, shared_engine().weight_bytes());
+  EXPECT_TRUE(out.fits);
+}
+
+}  // namespace
+}  // namespace satchel::runtime
