@@ -9,27 +9,73 @@ std::atomic<std::size_t> count{0};
 
 void* take(std::size_t bytes) {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* take(std::size_t bytes, std::align_val_t align) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  const auto unit = static_cast<std::size_t>(align);
+  return std::aligned_alloc(unit, (bytes + unit) / unit * unit);
+}
+void* or_throw(void* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
 }
 }  // namespace
 
+// All forms, since std::stable_sort for one takes from the nothrow one and gives to the plain one.
+
 void* operator new(std::size_t bytes) {
+  return or_throw(take(bytes));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return take(bytes);
+}
+void* operator new(std::size_t bytes, std::align_val_t align) {
+  return or_throw(take(bytes, align));
+}
+void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return take(bytes, align);
 }
 void* operator new[](std::size_t bytes) {
+  return or_throw(take(bytes));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
   return take(bytes);
 }
-void operator delete(void* memory) noexcept {
-  std::free(memory);
+void* operator new[](std::size_t bytes, std::align_val_t align) {
+  return or_throw(take(bytes, align));
 }
-void operator delete[](void* memory) noexcept {
+void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return take(bytes, align);
+}
+void operator delete(void* memory) noexcept {
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
 void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
