@@ -6,6 +6,14 @@ namespace satchel::runtime {
 
 using kvcache::MessageState;
 
+namespace {
+
+// Kept free for the end of an answer. Chosen: the end-of-turn token and what follows it are two
+// tokens in every template known.
+constexpr std::size_t kTailTokensMax = 4;
+
+}  // namespace
+
 Answer::Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
                std::stop_token stop, const ProgressFn& progress)
     : session_(session),
@@ -23,7 +31,7 @@ Result<GenerateReport> Answer::run() {
     report_.finish = Finish::stopped;
     return std::move(report_);
   }
-  if (session_.n_context_left() < head.size() + kLeastAnswerTokens) {
+  if (session_.n_context_left() < kLeastAnswerTokens) {
     report_.finish = Finish::context_full;
     report_.message = context_full_text();
     return std::move(report_);
@@ -74,7 +82,7 @@ Result<bool> Answer::next() {
 std::optional<Finish> Answer::reached() const {
   if (!wanted_ || stop_.stop_requested()) return Finish::stopped;
   if (report_.n_tokens == sampling_.n_tokens_max) return Finish::n_tokens_max;
-  if (session_.n_context_left() < kLeastAnswerTokens) return Finish::context_full;
+  if (session_.n_context_left() < kTailTokensMax) return Finish::context_full;
   return std::nullopt;
 }
 
