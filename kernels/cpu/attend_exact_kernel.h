@@ -23,7 +23,8 @@ struct ExactTokens {
       Float partial[kRows][kBlock];
       for (std::size_t i = 0; i < kBlock; ++i) {
         Float sum[kRows];
-        unroll<0, kRows>([&](auto r) { sum[r.value] = V::zero_float(); });
+        unroll<0, kRows>([&](auto r)
+                             __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
         if (t + i < run.n_tokens) {
           const Half* key = run.k + (t + i) * d;
           for (std::size_t c = 0; c < d; c += V::kLanes) {
@@ -33,7 +34,9 @@ struct ExactTokens {
             });
           }
         }
-        unroll<0, kRows>([&](auto r) { partial[r.value][i] = sum[r.value]; });
+        unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+          partial[r.value][i] = sum[r.value];
+        });
       }
       for (std::size_t r = 0; r < kRows; ++r) V::sum_registers(partial[r], out[r] + t);
     }
@@ -53,7 +56,9 @@ struct ExactTokens {
     });
     for (std::size_t t = 0; t < n; ++t, v += stride) {
       Float value[kVecs];
-      unroll<0, kVecs>([&](auto i) { value[i.value] = V::load_half(v + i.value * V::kLanes); });
+      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+        value[i.value] = V::load_half(v + i.value * V::kLanes);
+      });
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
         const Float weight = V::broadcast_float(p[r.value][t]);
         unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
@@ -99,7 +104,7 @@ struct ExactTokens {
         most = visible[r] > most ? visible[r] : most;
       }
       if (most > 0) {
-        unroll<1, kRowsMax + 1>([&](auto rows_of) {
+        unroll<1, kRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
           if (n == rows_of.value) rows<rows_of.value>(all, first, visible, most, run);
         });
       }

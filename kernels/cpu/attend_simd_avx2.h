@@ -36,33 +36,64 @@ struct AttendAvx2 : SimdAvx2 {
   // Sums of the words of 16 rows of kWords words each, which lie one after another in `partial`.
   template <std::size_t kWords>
   SATCHEL_INLINE void sum_rows(const Int* partial, float* sums) {
-    for (std::size_t half = 0; half < 2; ++half, partial += kWords, sums += 8) {
+    unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
+      const Int* of_half = partial + half.value * kWords;
       Int out;
       if constexpr (kWords == 4) {
-        const Int mixed = add_words(partial[0], partial[1], partial[2], partial[3]);
+        const Int mixed = add_words(of_half[0], of_half[1], of_half[2], of_half[3]);
         out = _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
       } else {
         Int row[8];
-        for (std::size_t i = 0; i < 8; ++i)
-          row[i] = kWords == 8 ? partial[i] : _mm256_add_epi32(partial[2 * i], partial[2 * i + 1]);
+        unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+          row[i.value] =
+              kWords == 8 ? of_half[i.value] : add(of_half[2 * i.value], of_half[2 * i.value + 1]);
+        });
         const Int a = add_words(row[0], row[1], row[2], row[3]);
         const Int b = add_words(row[4], row[5], row[6], row[7]);
-        out = _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20),
-                               _mm256_permute2x128_si256(a, b, 0x31));
+        out = add(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
       }
-      _mm256_storeu_ps(sums, _mm256_cvtepi32_ps(out));
-    }
+      _mm256_storeu_ps(sums + 8 * half.value, _mm256_cvtepi32_ps(out));
+    });
   }
   // Sums over the lanes of 16 registers.
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
-    for (std::size_t half = 0; half < 2; ++half, partial += 8, sums += 8) {
-      const Float a = add_words(partial[0], partial[1], partial[2], partial[3]);
-      const Float b = add_words(partial[4], partial[5], partial[6], partial[7]);
-      _mm256_storeu_ps(sums, _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
-                                           _mm256_permute2f128_ps(a, b, 0x31)));
-    }
+    unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
+      const Float* p = partial + 8 * half.value;
+      const Float a = add_words(p[0], p[1], p[2], p[3]), b = add_words(p[4], p[5], p[6], p[7]);
+      _mm256_storeu_ps(sums + 8 * half.value,
+                       add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31)));
+    });
   }
-
+  SATCHEL_INLINE Float max_words(Float a, Float b, Float c, Float d) {
+    const Float ab = max(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    const Float cd = max(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    return max(_mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))),
+               _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))));
+  }
+  SATCHEL_INLINE void max_registers(const Float* partial, float* most) {
+    unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
+      const Float* p = partial + 8 * half.value;
+      const Float a = max_words(p[0], p[1], p[2], p[3]), b = max_words(p[4], p[5], p[6], p[7]);
+      _mm256_storeu_ps(most + 8 * half.value,
+                       max(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31)));
+    });
+  }
+  // Of each of 16 registers: by how much to multiply so that its largest value, which is not
+  // negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
+    alignas(64) float largest[16];
+    max_registers(partial, largest);
+    unroll<0, 16 / kLanes>([&](auto k) __attribute__((always_inline)) {
+      const Float most = load_float(largest + k.value * kLanes);
+      const Float range = broadcast_float(32767.0f);
+      store(units + k.value * kLanes,
+            _mm256_and_ps(_mm256_cmp_ps(most, broadcast_float(1e-30f), _CMP_GT_OQ),
+                          div(range, most)));
+      store(factors + k.value * kLanes,
+            _mm256_and_ps(_mm256_cmp_ps(most, broadcast_float(1e-30f), _CMP_GT_OQ),
+                          div(most, range)));
+    });
+  }
   // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
   // moved by a multiplication, so that subnormal halves need no care.
   SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm256_slli_epi32(pairs, 16)); }

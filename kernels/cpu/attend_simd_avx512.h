@@ -57,9 +57,10 @@ struct AttendAvx512 : SimdAvx512 {
       out = _mm512_permutexvar_epi32(order, add_lanes(a, b));
     } else {
       Int four[4];
-      for (std::size_t i = 0; i < 4; ++i)
-        four[i] =
-            add_words(partial[4 * i], partial[4 * i + 1], partial[4 * i + 2], partial[4 * i + 3]);
+      unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
+        const auto* p = partial + 4 * i.value;
+        four[i.value] = add_words(p[0], p[1], p[2], p[3]);
+      });
       out = add_lanes(add_lanes(four[0], four[1]), add_lanes(four[2], four[3]));
     }
     _mm512_storeu_ps(sums, _mm512_cvtepi32_ps(out));
@@ -67,12 +68,46 @@ struct AttendAvx512 : SimdAvx512 {
   // Sums over the lanes of 16 registers.
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
     Float four[4];
-    for (std::size_t i = 0; i < 4; ++i)
-      four[i] =
-          add_words(partial[4 * i], partial[4 * i + 1], partial[4 * i + 2], partial[4 * i + 3]);
+    unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
+      const auto* p = partial + 4 * i.value;
+      four[i.value] = add_words(p[0], p[1], p[2], p[3]);
+    });
     _mm512_storeu_ps(sums, add_lanes(add_lanes(four[0], four[1]), add_lanes(four[2], four[3])));
   }
 
+  SATCHEL_INLINE Float max_words(Float a, Float b, Float c, Float d) {
+    const Float ab = max(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const Float cd = max(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    return max(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+               _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+  }
+  SATCHEL_INLINE Float max_lanes(Float a, Float b) {
+    return max(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+  SATCHEL_INLINE void max_registers(const Float* partial, float* most) {
+    Float four[4];
+    unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
+      const Float* p = partial + 4 * i.value;
+      four[i.value] = max_words(p[0], p[1], p[2], p[3]);
+    });
+    _mm512_storeu_ps(most, max_lanes(max_lanes(four[0], four[1]), max_lanes(four[2], four[3])));
+  }
+  // Of each of 16 registers: by how much to multiply so that its largest value, which is not
+  // negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
+    alignas(64) float largest[16];
+    max_registers(partial, largest);
+    unroll<0, 16 / kLanes>([&](auto k) __attribute__((always_inline)) {
+      const Float most = load_float(largest + k.value * kLanes);
+      const Float range = broadcast_float(32767.0f);
+      store(units + k.value * kLanes,
+            _mm512_maskz_div_ps(_mm512_cmp_ps_mask(most, broadcast_float(1e-30f), _CMP_GT_OQ),
+                                range, most));
+      store(factors + k.value * kLanes,
+            _mm512_maskz_div_ps(_mm512_cmp_ps_mask(most, broadcast_float(1e-30f), _CMP_GT_OQ), most,
+                                range));
+    });
+  }
   // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
   // moved by a multiplication, so that subnormal halves need no care.
   SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm512_slli_epi32(pairs, 16)); }

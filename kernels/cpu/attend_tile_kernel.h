@@ -31,8 +31,9 @@ struct TileProduct {
     });
     for (std::size_t c = 0; c < n; ++c, right += right_stride) {
       Float value[kVecs];
-      unroll<0, kVecs>(
-          [&](auto i) { value[i.value] = V::load_float(right + i.value * V::kLanes); });
+      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+        value[i.value] = V::load_float(right + i.value * V::kLanes);
+      });
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
         const Float x = V::broadcast_float(left[r.value * left_stride + c]);
         unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
@@ -100,8 +101,9 @@ struct TileAttention {
   }
 
   static void run(const LaneRows& all, const KeyTile& tile) {
-    for_row_tiles<V>(all.n_rows,
-                     [&](auto n, std::size_t first) { rows<n.value>(all, first, tile); });
+    for_row_tiles<V>(
+        all.n_rows, [&](auto n, std::size_t first)
+                        __attribute__((always_inline)) { rows<n.value>(all, first, tile); });
   }
 };
 

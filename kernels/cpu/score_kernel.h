@@ -56,8 +56,11 @@ struct ScoreTile {
     std::size_t token = 0;  // queries before all keys see none of them
     while (token < args.n_tokens && args.positions[token] < job.tile.positions[0]) ++token;
     const std::size_t skipped = token * args.n_group;
-    for_row_tiles<V>(args.n_tokens * args.n_group - skipped,
-                     [&](auto n, std::size_t first) { rows<n.value>(job, skipped + first, sums); });
+    for_row_tiles<V>(
+        args.n_tokens * args.n_group - skipped, [&](auto n, std::size_t first)
+                                                    __attribute__((always_inline)) {
+                                                      rows<n.value>(job, skipped + first, sums);
+                                                    });
     for (std::size_t t = 0; t < job.tile.n_tokens; ++t)
       job.scores[t] += static_cast<float>(sums[t] / static_cast<double>(args.n_group));
   }

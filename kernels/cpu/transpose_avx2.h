@@ -14,33 +14,52 @@ namespace {
 
 // Eight rows of eight 32-bit values.
 SATCHEL_INLINE void transpose_8x8(__m256 (&r)[8]) {
-  __m256 a[8];
-  for (std::size_t i = 0; i < 8; i += 2) {
-    a[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-    a[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-  }
-  __m256 b[8];
-  for (std::size_t i = 0; i < 8; i += 4) {
-    b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
-    b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
-    b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
-    b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
-  }
-  for (std::size_t i = 0; i < 4; ++i) {
-    r[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
-    r[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
-  }
+  __m256 a[8], b[8];
+  unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
+    constexpr std::size_t k = 2 * i.value;
+    a[k] = _mm256_unpacklo_ps(r[k], r[k + 1]);
+    a[k + 1] = _mm256_unpackhi_ps(r[k], r[k + 1]);
+  });
+  unroll<0, 2>([&](auto i) __attribute__((always_inline)) {
+    constexpr std::size_t k = 4 * i.value;
+    b[k] = _mm256_shuffle_ps(a[k], a[k + 2], 0x44);
+    b[k + 1] = _mm256_shuffle_ps(a[k], a[k + 2], 0xee);
+    b[k + 2] = _mm256_shuffle_ps(a[k + 1], a[k + 3], 0x44);
+    b[k + 3] = _mm256_shuffle_ps(a[k + 1], a[k + 3], 0xee);
+  });
+  unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
+    r[i.value] = _mm256_permute2f128_ps(b[i.value], b[i.value + 4], 0x20);
+    r[i.value + 4] = _mm256_permute2f128_ps(b[i.value], b[i.value + 4], 0x31);
+  });
 }
 
 // from [8 rows, 8 words] `from_stride` words apart to [8, 8] `to_stride` words apart
 SATCHEL_INLINE void transpose_words(const std::uint32_t* from, std::size_t from_stride,
                                     std::uint32_t* to, std::size_t to_stride) {
   __m256 r[8];
-  for (std::size_t i = 0; i < 8; ++i)
-    r[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i * from_stride));
+  unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+    r[i.value] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i.value * from_stride));
+  });
   transpose_8x8(r);
-  for (std::size_t i = 0; i < 8; ++i)
-    _mm256_storeu_ps(reinterpret_cast<float*>(to + i * to_stride), r[i]);
+  unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+    _mm256_storeu_ps(reinterpret_cast<float*>(to + i.value * to_stride), r[i.value]);
+  });
+}
+
+// from [4, 8] to [8, 4]
+SATCHEL_INLINE void transpose_4x8(const std::uint32_t* from, std::uint32_t* to) {
+  const auto* at = reinterpret_cast<const float*>(from);
+  auto* out = reinterpret_cast<float*>(to);
+  unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
+    constexpr std::size_t i = 4 * half.value;
+    __m128 a = _mm_loadu_ps(at + i), b = _mm_loadu_ps(at + 8 + i);
+    __m128 c = _mm_loadu_ps(at + 16 + i), d = _mm_loadu_ps(at + 24 + i);
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(out + 4 * i, a);
+    _mm_storeu_ps(out + 4 * i + 4, b);
+    _mm_storeu_ps(out + 4 * i + 8, c);
+    _mm_storeu_ps(out + 4 * i + 12, d);
+  });
 }
 
 // Rows of fp16 to columns of fp32: to[c][t] = from[t][c] for n_tokens rows of head_dim values;
@@ -52,12 +71,15 @@ SATCHEL_INLINE void transpose_halves(const Half* from, std::size_t n_tokens, std
     std::size_t c = 0;
     for (; c + 8 <= head_dim; c += 8) {
       __m256 r[8];
-      for (std::size_t i = 0; i < 8; ++i)
-        r[i] = i < n ? _mm256_cvtph_ps(_mm_loadu_si128(
-                           reinterpret_cast<const __m128i*>(from + (t + i) * head_dim + c)))
-                     : _mm256_setzero_ps();
+      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+        r[i.value] = i.value < n ? _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(
+                                       from + (t + i.value) * head_dim + c)))
+                                 : _mm256_setzero_ps();
+      });
       transpose_8x8(r);
-      for (std::size_t i = 0; i < 8; ++i) _mm256_storeu_ps(to + (c + i) * to_stride + t, r[i]);
+      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+        _mm256_storeu_ps(to + (c + i.value) * to_stride + t, r[i.value]);
+      });
     }
     for (; c < head_dim; ++c)
       for (std::size_t i = 0; i < 8; ++i)
