@@ -1,5 +1,5 @@
-// `satchel demo`: the whole product in one run: read, ask, compress, ask, save, end the process, start a new one, resume
-// without reading again, ask once more. Every figure is of this run.
+// `satchel demo`: the whole product in one run: read, ask, compress, ask, save, end the process,
+// start a new one, resume without reading again, ask once more. Every figure is of this run.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

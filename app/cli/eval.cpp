@@ -1,4 +1,5 @@
-// `satchel eval`: what a recipe costs in accuracy, measured: next-token agreement and KL on a text, recall on questions.
+// `satchel eval`: what a recipe costs in accuracy, measured: next-token agreement and KL on a text,
+// recall on questions.
 #include <memory>
 #include <vector>
 

@@ -33,8 +33,9 @@ struct TextFidelity {
   double exact_nll = 0, packed_nll = 0;  // mean of -ln p(next token of the text), nats
   kvcache::CacheStats stats;             // of the compressed cache at the end
 };
-// The first n_prompt ids are read as one prompt by an exact cache and by one under `recipe`; then both are led along the
-// rest of the text token by token, and their next-token distributions are compared.
+// The first n_prompt ids are read as one prompt by an exact cache and by one under `recipe`; then
+// both are led along the rest of the text token by token, and their next-token distributions are
+// compared.
 Result<TextFidelity> measure_on_text(Engine& engine, const kvcache::Recipe& recipe,
                                      std::span<const std::int32_t> ids, std::size_t n_prompt,
                                      std::stop_token stop);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "process.h"
@@ -71,15 +72,17 @@ TEST(Cli, one_shot_answers_and_leaves_nothing_behind) {
 
 TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
   const Folder home;
-  const auto answer = [&](const std::string& seed) {
-    return run(home,
-               {"chat", "--prompt", "Who are you?", "--json", "--temperature", "1.5", "--min-p",
-                "0", "--top-k", "0", "--top-p", "1", "--seed", seed, "--max-tokens", "40"})
+  const auto answer = [&](int seed) {
+    return run(home, {"chat", "--prompt", "Tell me about the sea.", "--json", "--temperature", "2",
+                      "--min-p", "0", "--top-k", "0", "--top-p", "1", "--seed",
+                      std::to_string(seed), "--max-tokens", "30"})
         .json()["answer"]
         .get<std::string>();
   };
-  EXPECT_EQ(answer("7"), answer("7"));
-  EXPECT_NE(answer("7"), answer("8"));
+  std::set<std::string> answers;
+  for (int seed = 1; seed <= 8; ++seed) answers.insert(answer(seed));
+  EXPECT_GT(answers.size(), 1u);
+  EXPECT_EQ(answer(3), answer(3));
 }
 
 TEST(Cli, estimate_and_recipes_speak_json) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <regex>
+#include <sstream>
 
 #include "process.h"
 
@@ -45,7 +46,9 @@ TEST_P(EveryRecipe, a_resumed_chat_goes_on_as_if_nothing_had_happened) {
     const Finished part =
         run(home, {"chat", "--chat", "parts", "--recipe", GetParam()}, turns[i] + "\n");
     ASSERT_EQ(part.exit_code, 0) << part.err;
-    if (i > 0) EXPECT_NE(part.err.find("Resumed"), std::string::npos) << part.err;
+    if (i > 0) {
+      EXPECT_NE(part.err.find("Resumed"), std::string::npos) << part.err;
+    }
   }
   const auto expected = messages(home, "whole"), got = messages(home, "parts");
   ASSERT_EQ(expected.size(), got.size());
@@ -58,44 +61,56 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
                          testing::Values("full", "balanced", "compact", "extreme"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+// Many short turns, so that an answer streams nearly always.
+std::string many_turns(const nlohmann::json& notes) {
+  std::string lines = one_line(notes) + "\n";
+  for (int i = 0; i < 60; ++i)
+    for (const auto& question : notes["questions"])
+      lines += question["question"].get<std::string>() + "\n";
+  return lines;
+}
+
+// Whole answers on standard output are a ledger: each was acknowledged, so each must be in the library, in order.
+void expect_acknowledged(const std::string& out, const nlohmann::json& kept) {
+  std::vector<std::string> answers;
+  for (const auto& message : kept)
+    if (message["role"] == "assistant") answers.push_back(message["text"]);
+  std::istringstream lines(out.substr(0, out.rfind('\n') + 1));
+  std::size_t i = 0;
+  for (std::string line; std::getline(lines, line); ++i) {
+    ASSERT_LT(i, answers.size());
+    EXPECT_EQ(answers[i], line);
+  }
+  for (std::size_t at = 0; at + 1 < kept.size(); ++at)
+    EXPECT_EQ(kept[at]["state"], "complete") << at;
+}
+
 TEST(Kill, a_killed_process_loses_no_message) {
-  const Folder home;
   const auto notes = heldout(5);
-  for (int round = 0; round < 4; ++round) {
-    const std::string chat = "killed" + std::to_string(round);
-    Running running(home, {"chat", "--chat", chat, "--temperature", "2", "--top-k", "0", "--top-p",
-                           "1", "--min-p", "0", "--max-tokens", "400", "--recipe", "compact"});
-    running.write("Hello!\n" + one_line(notes) + "\n");
-    running.read_more(static_cast<std::size_t>(20 + 60 * round));  // the answer streams
+  for (const std::size_t after_bytes : {1u, 60u, 150u, 333u}) {
+    const Folder home;
+    Running running(home, {"chat", "--chat", "killed", "--recipe", "compact", "--quiet"});
+    running.write(many_turns(notes));
+    const std::string out = running.read_more(after_bytes);
     running.signal(SIGKILL);
     EXPECT_EQ(running.wait(), 128 + SIGKILL);
-
-    const auto kept = messages(home, chat);
-    std::vector<std::string> said;
-    for (const auto& message : kept)
-      if (message["role"] == "user") said.push_back(message["text"]);
-    ASSERT_GE(said.size(), 1u);
-    EXPECT_EQ(said[0], "Hello!");
-    // The chat opens and goes on.
-    const Finished after = run(home, {"chat", "--chat", chat, "--prompt", "Thank you.", "--json"});
+    const auto kept = messages(home, "killed");
+    expect_acknowledged(out, kept);
+    const Finished after =
+        run(home, {"chat", "--chat", "killed", "--prompt", "Thank you.", "--json"});
     EXPECT_EQ(after.exit_code, 0) << after.err;
-    EXPECT_EQ(messages(home, chat).size(), kept.size() + 2);
+    EXPECT_EQ(messages(home, "killed").size(), kept.size() + 2);
   }
 }
 
-TEST(Interrupt, ctrl_c_stops_the_answer_and_keeps_what_it_said) {
+TEST(Interrupt, ctrl_c_ends_a_piped_chat_and_keeps_what_was_said) {
   const Folder home;
-  Running running(home, {"chat", "--chat", "stopped", "--temperature", "2", "--top-k", "0",
-                         "--top-p", "1", "--min-p", "0", "--max-tokens", "1000"});
-  running.write("Tell me everything.\n");
-  running.read_more(20);
+  Running running(home, {"chat", "--chat", "stopped", "--quiet"});
+  running.write(many_turns(heldout(5)));
+  const std::string out = running.read_more(100);
   running.signal(SIGINT);
   EXPECT_EQ(running.wait(), 130);
-  const auto kept = messages(home, "stopped");
-  ASSERT_GE(kept.size(), 2u);
-  EXPECT_EQ(kept.back()["role"], "assistant");
-  EXPECT_EQ(kept.back()["state"], "interrupted");
-  EXPECT_FALSE(kept.back()["text"].get<std::string>().empty());
+  expect_acknowledged(out, messages(home, "stopped"));
 }
 
 TEST(Damage, a_damaged_cache_is_read_again_and_said_so) {

@@ -215,10 +215,11 @@ TEST(Folders, every_folder_with_sources_has_a_readme) {
     if (!begins(source.path, "tests/"))
       folders.insert(fs::path(source.path).parent_path().string());
   for (const std::string& folder : folders) {
-    // A stage or small part may be described by its parent's.
+    // A stage or small part may be described by its parent's or its layer's.
     const bool described = fs::exists(kRoot / folder / "README.md") ||
-                           fs::exists((kRoot / folder).parent_path() / "README.md");
-    EXPECT_TRUE(described) << folder << " has no README.md, and its parent has none either";
+                           fs::exists((kRoot / folder).parent_path() / "README.md") ||
+                           fs::exists((kRoot / folder).parent_path().parent_path() / "README.md");
+    EXPECT_TRUE(described) << folder << " has no README.md, and those above have none either";
   }
 }
 
