@@ -93,6 +93,8 @@ class Talk {
       if (line.empty()) continue;
       const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
       if (!done.ok() && !recover(done.error())) return done.error();
+      if (take_interrupt() && !console_.interactive()) interrupted_ = true;
+      if (interrupted_) break;  // only where nobody can say what next
     }
     return {};
   }

@@ -52,10 +52,10 @@ void catch_interrupts() {
 }
 
 std::stop_token begin_interruptible() {
-  n_interrupts = 0;
   Current& now = current();
   const std::lock_guard hold(now.lock);
   now.source = std::stop_source();
+  if (n_interrupts > 0) now.source.request_stop();  // came between two pieces of work
   return now.source.get_token();
 }
 

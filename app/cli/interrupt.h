@@ -8,9 +8,9 @@ namespace satchel::app {
 
 // Installs the SIGINT and SIGTERM handlers (once per program). SIGTERM asks to stop and to end.
 void catch_interrupts();
-// A fresh token for the work that begins now; the next Ctrl-C stops it.
+// A fresh token for the work that begins now; the next Ctrl-C stops it, and so does one that nobody took.
 std::stop_token begin_interruptible();
-// Ctrl-C since begin_interruptible() or the last call of this.
+// Whether Ctrl-C came since the last call of this.
 bool take_interrupt();
 // SIGTERM, or Ctrl-C twice: end as soon as all is saved.
 bool end_asked();

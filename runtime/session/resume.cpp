@@ -75,11 +75,17 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
                      " tokens, this model's context is " + count_text(n_context()) +
                      ". The chat is kept; open it with a model of a longer context."};
   if (state.snapshot && report.n_chat_tokens > 0) {
-    SATCHEL_TRY_ASSIGN(const kvcache::RestoreReport restored,
-                       state.snapshot->restore(state.identity(report.n_chat_tokens)));
-    report.outcome = restored.outcome;
-    report.bytes_read = restored.bytes_read;
-    report.message = restored.message;
+    const Result<kvcache::RestoreReport> restored =
+        state.snapshot->restore(state.identity(report.n_chat_tokens));
+    if (restored.ok()) {
+      report.outcome = restored->outcome;
+      report.bytes_read = restored->bytes_read;
+      report.message = restored->message;
+    } else {  // a store that cannot be read costs time, never the chat
+      state.cache->clear();
+      report.outcome = RestoreOutcome::damaged;
+      report.message = restored.error().message;
+    }
   }
   report.n_reused = n_read();
   report.n_reread = report.n_chat_tokens - report.n_reused;

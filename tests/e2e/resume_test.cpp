@@ -110,6 +110,7 @@ TEST(Interrupt, ctrl_c_ends_a_piped_chat_and_keeps_what_was_said) {
   const std::string out = running.read_more(100);
   running.signal(SIGINT);
   EXPECT_EQ(running.wait(), 130);
+  // The answer that Ctrl-C cut short is the last.
   expect_acknowledged(out, messages(home, "stopped"));
 }
 
