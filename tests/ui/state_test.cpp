@@ -169,6 +169,12 @@ TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
   EXPECT_EQ(engine.settings().preset, u"compact"_s) << "the open chat keeps what it began with";
 }
 
+TEST_F(AppStateTest, a_chat_with_the_default_limit_is_what_the_panel_shows_at_first) {
+  openModel();
+  EXPECT_GT(state.memory()->budgetBytes(), 0u);
+  EXPECT_FALSE(state.memory()->differsFromChat());
+}
+
 TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
   openModel();
   EXPECT_EQ(state.memory()->presetLine(0).fidelity, u"exact"_s);

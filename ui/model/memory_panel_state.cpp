@@ -136,7 +136,11 @@ QString MemoryPanelState::previewText() const {
 bool MemoryPanelState::differsFromChat() const {
   if (!m_hasChat) return false;
   const ChatSettings next = nextSettings();
-  return next.preset != m_chat.settings.preset || next.budgetBytes != m_chat.settings.budgetBytes;
+  const auto bytes = [this](quint64 budget) {
+    return budget != 0 ? budget : m_previews.defaultBytes;
+  };
+  return next.preset != m_chat.settings.preset ||
+         bytes(next.budgetBytes) != bytes(m_chat.settings.budgetBytes);
 }
 
 void MemoryPanelState::setBudgetBytes(quint64 bytes) {
