@@ -2,23 +2,19 @@
 // A lane is sinks (the first tokens, exact) + body (full packed pages) + tail (the newest 128 to
 // 255 tokens, exact).
 //
-//   Decode a token:   begin_step -> for each layer { append -> attend over lanes(layer) } ->
-//   end_step Read a prompt:    begin_prompt -> for each layer { begin_layer -> for each chunk {
-//   add_chunk -> attend over lanes()
-//                     -> observe } -> end_layer } -> commit.  Only one layer's exact K and V of the
-//                     prompt exist at a time.
-//
+//   step    begin_step -> for each layer { append -> attend over lanes(layer) } -> end_step
+//   prompt  begin_prompt -> for each layer { begin_layer -> for each chunk { add_chunk -> attend
+//           over lanes() -> observe } -> end_layer } -> commit. Only one layer's exact K and V of
+//           the prompt exist at a time.
 //   invariants  1 the pool never grows, and no call of a decode step allocates
 //               2 begin_step and begin_prompt fail before anything changes (out_of_memory,
-//               CACHE_FULL), or the rest cannot
-//                 run out of memory
-//               3 a prompt that is not committed leaves no trace
+//                 CACHE_FULL), or the rest cannot run out of memory
+//               3 a prompt that is not committed leaves no trace, nor does a step that is not ended
 //               4 a body page is full (kPageTokens) and never encoded again; positions rise along
-//               sinks, body, tail 5 K is stored after RoPE at the token's own position; evicting
-//               moves no position
-//   flush       ../shared/methods/codecs.md 0.3: attention of a step reads the tail before any
-//   flush of that step; when a
-//               tail holds 256 tokens its oldest 128 become a page
+//                 sinks, body, tail
+//               5 K is stored after RoPE at the token's own position; evicting moves no position
+//   flush       attention of a step reads the tail before any flush of that step; when a tail holds
+//               256 tokens its oldest 128 become a page (../shared/methods/codecs.md 0.3)
 //   threads     one call at a time
 #pragma once
 

@@ -2,8 +2,8 @@
 // what is inside a row is this folder's business (FORMAT.md) and is verified here, so a store may
 // return any bytes without harm.
 //   order   put_block … put_block -> commit: append, then point. A reader takes the newest
-//   manifest, so a crash between
-//           leaves the old snapshot whole and some rows that the next commit sweeps away.
+//           manifest, so a crash between leaves the old snapshot whole and some rows that the next
+//           commit sweeps away; such a row may be put again.
 //   errors  storage; after an error the newest manifest is still the old one
 //   threads one call at a time
 #pragma once

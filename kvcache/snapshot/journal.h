@@ -1,13 +1,14 @@
 // Journal: where a session commits messages. The interface lies below both runtime (which calls it)
 // and storage (which implements it over SQLite), so that neither knows the other; `app` joins them.
 //   order   append the user's message -> infer -> append the answer as `streaming` -> extend … ->
-//   finish. What append and
-//           finish return ok for survives a kill and a power cut; what extend took survives after
-//           at most 250 ms or 32 tokens.
-//   tokens  are the truth, not the text: the ids of a chat are the ids of its messages side by
-//   side, template included errors  storage (DISK_FULL, READ_ONLY, LIBRARY_LOCKED …); after an
-//   error nothing of that call is stored threads one call at a time source ../shared/reliability.md
-//   section 3, rules 2 and 3
+//           finish. What append and finish return ok for survives a kill and a power cut; what
+//           extend took survives after at most 250 ms or 32 tokens.
+//   tokens  are the truth, not the text: the ids of a chat are the ids of its messages side by side,
+//           template included
+//   errors  storage (DISK_FULL, READ_ONLY, LIBRARY_LOCKED …); after an error nothing of that call is
+//           stored
+//   threads one call at a time
+//   source  ../shared/reliability.md section 3, rules 2 and 3
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Snapshot: a cache's way to disk and back, page by page as the bytes lie in the pool; nothing is
 // encoded again.
 //   save     appends pages that are not stored yet, writes sinks, tails and lengths anew, then
-//   commits a manifest restore  verifies identity and every checksum into an empty cache; on any
-//   doubt the cache is empty again and the
-//            report says why, so that the caller reads the chat again
+//            commits a manifest
+//   restore  verifies identity and every checksum into an empty cache; on any doubt the cache is
+//            empty again and the report says why, so that the caller reads the chat again
 //   format   FORMAT.md. Decoders are safe on any bytes: xxh3 finds accidents, not attackers.
 #pragma once
 

@@ -135,10 +135,8 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
 // Sinks and tail are exact parts of every lane: a selection that drops them has no meaning here.
 Result<void> Pipeline::check_protection(std::string_view called, std::size_t line) const {
   // A span so short that no share of it stands in for the tail.
-  const TokenSpan span{.n_layers = 1,
-                       .n_kv_heads = 1,
-                       .n_tokens = kSinkTokens + kTailTokens,
-                       .keep = keep_};
+  const TokenSpan span{
+      .n_layers = 1, .n_kv_heads = 1, .n_tokens = kSinkTokens + kTailTokens, .keep = keep_};
   Filter::Protected kept;
   for (const auto& filter : filters_) {
     const Filter::Protected more = filter->protects(span);
