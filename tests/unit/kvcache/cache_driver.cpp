@@ -169,8 +169,7 @@ Attended attend_plainly(const float* q, std::size_t head_dim, double scale,
   return result;
 }
 
-double CacheDriver::attention_error(std::size_t layer, std::size_t position,
-                                    const std::function<DecodedLane(std::size_t head)>& oracle) {
+double CacheDriver::attention_error(std::size_t layer, std::size_t position, const Oracle& oracle) {
   const std::vector<float> queries = q(layer, position);
   const auto query_position = static_cast<std::int32_t>(position);
   std::vector<float> out(queries.size()), lse(shape_.n_heads);

@@ -56,8 +56,8 @@ class CacheDriver {
   std::vector<std::byte> bytes();
 
   // Largest difference between attention over the lanes and over `oracle` for queries at `position`.
-  double attention_error(std::size_t layer, std::size_t position,
-                         const std::function<DecodedLane(std::size_t head)>& oracle);
+  using Oracle = std::function<DecodedLane(std::size_t head)>;
+  double attention_error(std::size_t layer, std::size_t position, const Oracle& oracle);
   // All tokens at fp16, only positions in `kept`.
   DecodedLane masked(std::size_t layer, std::size_t head,
                      const std::vector<std::int32_t>& kept) const;
