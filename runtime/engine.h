@@ -1,9 +1,8 @@
-// Engine: one loaded model with its tokenizer, chat template and backend; sessions are made from
-// it.
+// Engine: one loaded model with its tokenizer, chat template and backend; sessions are made from it.
 //   owns     model, backend. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
-//   threads) errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: ../shared/reliability.md
-//   section 7
+//            threads)
+//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: ../shared/reliability.md section 7
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Progress and Stop, shared by everything that takes longer than a blink.
 //   threads  progress is called on the thread that made the call, at least every 100 ms of work,
-//   done never falls and ends at
-//            total. Stop is a std::stop_token: any thread may ask; bound 200 ms on a CPU.
+//            done never falls and ends at total. Stop is a std::stop_token: any thread may ask;
+//            bound 200 ms on a CPU.
 #pragma once
 
 #include <cstddef>

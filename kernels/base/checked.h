@@ -1,7 +1,7 @@
 // Checked: arithmetic on sizes that came from outside. Once a step overflows the value stays bad,
 // so a chain of steps is judged once, at its end.
 //   source  the class of bugs CVE-2026-33298 and CVE-2025-53630 belong to: fix the class, not the
-//   line
+//           line
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,15 @@
 // Backend: the contract that `reference`, `cpu` and (later) `cuda` implement. Above it nobody knows
 // which one runs.
 //   memory   data pointers are addresses in the backend's memory (Buffer); spans are main memory.
-//   Only upload and
-//            download cross. For reference and cpu the two are the same.
+//            Only upload and download cross. For reference and cpu the two are the same.
 //   types    activations fp32 [n_tokens, width], last index fastest; cached K and V fp16; positions
-//   and ids int32 errors   device_lost, out_of_memory, unsupported (named). Shapes are our own
-//   business: asserted. threads  one call at a time per Backend; it may use threads inside. Same
-//   input, same bytes, for any thread count. numbers  reference states what each operation must
-//   compute (float64 where it matters); tests/unit/kernels holds
-//            every backend present against it, within the limits written there
-//            (../shared/kernels.md section 9)
+//            and ids int32
+//   errors   device_lost, out_of_memory, unsupported (named). Shapes are our own business: asserted.
+//   threads  one call at a time per Backend; it may use threads inside. Same input, same bytes, for
+//            any thread count.
+//   numbers  reference states what each operation must compute (float64 where it matters);
+//            tests/unit/kernels holds every backend present against it, within the limits written
+//            there (../shared/kernels.md section 9)
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct WeightSource {
 };
 
 // How GGUF's Llama files order the two halves of a rotated pair.
-enum class RopePairs { adjacent /* (2i, 2i+1) */, halves /* (i, i + d/2) */ };
+enum class RopePairs { adjacent /* (2i, 2i+1) */, halves /* (i, i + n_rotated/2) */ };
 struct RopeArgs {
   float* x = nullptr;  // [n_tokens, n_heads, head_dim], rotated in place
   std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;

@@ -2,7 +2,7 @@
 // tokens and packed pages. Nothing here owns; a view does not outlive the call. All data pointers
 // are addresses in the backend's memory, all spans are in main memory.
 //   invariants  positions rise inside a run and inside a page; the same position never stands twice
-//   in a lane
+//               in a lane
 #pragma once
 
 #include <cstddef>

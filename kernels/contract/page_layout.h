@@ -4,18 +4,21 @@
 // A page holds exactly kPageTokens tokens of one lane, K and V, in one blob of `bytes` bytes:
 //   positions  [kPageTokens] int32, rising: the place of each kept token in the text
 //   exact16    k [kPageTokens, head_dim] fp16, v [kPageTokens, head_dim] fp16
-//   affine     k_scale, k_zero [kPageTokens / k_group, head_dim] fp16    one pair per channel and
-//   group of tokens
-//              v_scale, v_zero [head_dim / v_group, kPageTokens] fp16    one pair per token and
-//              group of channels k_codes [kPageTokens rows, head_dim codes]   row = token v_codes
-//              [head_dim rows, kPageTokens codes]   row = channel (transposed)
+//   affine     k_scale, k_zero [kPageTokens / k_group, head_dim] fp16
+//                              one pair per channel and group of tokens
+//              v_scale, v_zero [head_dim / v_group, kPageTokens] fp16
+//                              one pair per token and group of channels
+//              k_codes         [kPageTokens rows, head_dim codes]; a row is a token
+//              v_codes         [head_dim rows, kPageTokens codes]; a row is a channel (transposed)
 // Codes of a row lie in the storage order of row_order.h, and so does the last axis of the scale
 // and zero planes.
-//   decode  k[t][c] = k_scale[t / k_group][c] * code + k_zero[t / k_group][c];  v[t][c] likewise by
-//   [c / v_group][t] source  ../shared/methods/codecs.md 0.1 (quantiser), 0.2 (folding), 8.2 (order
-//   of codes); arXiv:2411.18077 (MiniKV) differs group metadata are a plane per kind, so that any
-//   group length fits; layout id 1. The id names the order of
-//           bytes and travels with every page, so that a GPU order can come as the next id.
+//   decode   k[t][c] = k_scale[t / k_group][c] * code + k_zero[t / k_group][c];
+//            v[t][c] likewise, by [c / v_group][t]
+//   source   ../shared/methods/codecs.md 0.1 (quantiser), 0.2 (folding), 8.2 (order of codes);
+//            arXiv:2411.18077 (MiniKV)
+//   differs  group metadata are a plane per kind, so that any group length fits (layout id 1). The
+//            id names the order of bytes and travels with every page, so that a GPU order can come
+//            as the next id.
 #pragma once
 
 #include <cstddef>

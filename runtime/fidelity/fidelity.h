@@ -1,7 +1,7 @@
 // Fidelity: what compression did to this very conversation, measured.
 //   how      after a prompt was read, its last tokens (up to 128) run again against the compressed
-//   cache, positions masked;
-//            each next-token distribution is compared with the exact one of the first reading
+//            cache, positions masked; each next-token distribution is compared with the exact one
+//            of the first reading
 //   source   ../shared/design.md, fidelity meter
 #pragma once
 

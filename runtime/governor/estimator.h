@@ -1,7 +1,7 @@
 // Estimator: every predicted figure comes from here: the load dialog, the sliders, `satchel
 // estimate` and the default budget.
 //   promise  what is then allocated is <= the estimate and >= 95 % of it
-//   (tests/unit/runtime/estimator_test.cpp)
+//            (tests/unit/runtime/estimator_test.cpp)
 #pragma once
 
 #include <cstddef>

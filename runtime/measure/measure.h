@@ -1,4 +1,5 @@
-// Measure: speed, and what a recipe costs on a text, on this machine and model; for `satchel bench` and `satchel eval`.
+// Measure: speed, and what a recipe costs on a text, on this machine and model; for `satchel bench`
+// and `satchel eval`.
 //   needs   an Engine that nobody else uses meanwhile
 //   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of the model
 #pragma once

@@ -1,7 +1,6 @@
 // Sampler: which token comes next. Deterministic for a seed, on every machine.
 //   order    repetition penalty -> temperature -> top-k -> top-p -> min-p -> draw; temperature 0 is
-//   greedy (argmax after the
-//            penalty; ties to the lower id)
+//            greedy (argmax after the penalty; ties to the lower id)
 //   errors   invalid, PARAM: names the field, its value and its range
 #pragma once
 

@@ -1,19 +1,18 @@
 // Session: one conversation: its token ids, its cache and where both are kept.
 //
 //   states       empty -> (add_user, add_document)* -> unread tokens -> read -> ready -> generate
-//   -> ready … invariants   1 every message is in the journal before the model sees it; an answer
-//   streams into it
+//                -> ready …
+//   invariants   1 every message is in the journal before the model sees it; an answer streams
+//                  into it
 //                2 tokens() are the messages' token ids side by side; the cache has seen a prefix
-//                of them (n_read) 3 after Stop, an error or a full pool the session stays usable
-//                and holds what was done; a prompt half
-//                  read is as if not begun
+//                  of them (n_read)
+//                3 after Stop, an error or a full pool the session stays usable and holds what was
+//                  done; a prompt half read is as if not begun
 //                4 resume never trusts: identity and checksums are verified, else the tokens are
-//                read again, and the
-//                  report says so
+//                  read again, and the report says so
 //   threads      one call at a time; Stop by std::stop_token from any thread
 //   errors       CACHE_FULL (pool), CONTEXT_FULL (the model's context; n_context_left() tells
-//   before), storage's codes,
-//                cancelled/STOPPED
+//                before), storage's codes, cancelled/STOPPED
 #pragma once
 
 #include <cstddef>
