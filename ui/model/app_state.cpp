@@ -12,6 +12,8 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   if (report.ms > 0)
     text +=
         AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / report.ms, 0, 'f', 1);
+  if (report.finish == runtime::Finish::n_tokens_max)
+    text += AppState::tr(" · ended at its longest; write \"go on\" for more");
   return text;
 }
 

@@ -14,6 +14,11 @@ namespace {
 constexpr double kCacheEveryMs = 500;        // while an answer streams
 constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
 constexpr qsizetype kTitleMax = 60;
+// Small models fall into loops when the likeliest token is always taken: without a penalty
+// SmolLM2-135M filled its context with one sentence; with 1.1 it ended, and the bundled model's
+// answers to its sample notes stayed the same (tried on one document each).
+constexpr double kRepetitionPenalty = 1.1;
+constexpr std::size_t kAnswerTokensMax = 1024;  // a loop must not eat the context; chosen
 
 QString textOf(std::string_view text) {
   return QString::fromUtf8(text.data(), qsizetype(text.size()));
@@ -365,8 +370,11 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
     }
     return true;
   };
+  runtime::Sampling sampling;
+  sampling.repetition_penalty = kRepetitionPenalty;
+  sampling.n_tokens_max = kAnswerTokensMax;
   const Result<runtime::GenerateReport> report =
-      m_open->session->generate(runtime::Sampling{}, onPiece, stop, progressFn(start));
+      m_open->session->generate(sampling, onPiece, stop, progressFn(start));
   if (report.ok()) {
     start();
     remember(report->read);

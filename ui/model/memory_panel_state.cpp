@@ -193,10 +193,12 @@ QString MemoryPanelState::poolText() const {
 
 QString MemoryPanelState::fidelityText() const {
   const runtime::Fidelity& fidelity = m_cache.fidelity;
-  if (fidelity.n_tokens > 0)
-    return tr("%1 same next token · KL %2 nats")
-        .arg(formatPercent(fidelity.agreement),
-             QString::number(fidelity.kl, 'f', fidelity.kl < 0.1 ? 3 : 2));
+  if (fidelity.n_tokens > 0) {
+    const QString kl = fidelity.kl > 0 && fidelity.kl < 0.0005
+                           ? QStringLiteral("< 0.001")
+                           : QString::number(fidelity.kl, 'f', fidelity.kl < 0.1 ? 3 : 2);
+    return tr("%1 same next token · KL %2 nats").arg(formatPercent(fidelity.agreement), kl);
+  }
   if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
     return tr("exact: nothing was compressed");
   if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("not measured yet");
