@@ -137,7 +137,8 @@ class Attend {
   void visit(const LaneView& lane, std::size_t begin, std::size_t end, const LaneRows& rows,
              const KeyTile& room) const {
     const std::size_t n_pages = lane.pages.size();
-    for (std::size_t i = begin; i < std::min(end, n_pages); ++i) page(lane.pages[i], rows, room);
+    for (std::size_t i = begin; i < std::min(end, n_pages); ++i)
+      page(lane.pages[i], i + 1 < n_pages ? &lane.pages[i + 1] : nullptr, rows, room);
     std::size_t segment = n_pages;
     for (const ExactRun& run : lane.runs) {
       for (std::size_t t = 0; t < run.n_tokens; t += kTileTokens, ++segment) {
@@ -151,7 +152,8 @@ class Attend {
     }
   }
 
-  void page(const PageView& view, const LaneRows& rows, const KeyTile& room) const {
+  void page(const PageView& view, const PageView* after, const LaneRows& rows,
+            const KeyTile& room) const {
     const PageLayout& layout = *view.layout;
     SATCHEL_ASSERT(layout.head_dim == args_.head_dim);
     const auto* positions = reinterpret_cast<const std::int32_t*>(view.bytes + layout.positions_at);
@@ -165,7 +167,8 @@ class Attend {
     }
     if (!anyone_sees(view.first_position, rows)) return;
     if (rows.q_planes != nullptr && layout.k_bits == 2 && layout.v_bits == 2) {
-      table_.packed_page(rows, view);
+      const bool alike = after != nullptr && after->layout->bytes == layout.bytes;
+      table_.packed_page(rows, view, alike ? after->bytes : nullptr);
       return;
     }
     KeyTile tile = room;

@@ -14,6 +14,13 @@ struct ExactTokens {
   static constexpr std::size_t kRowsMax = 8;
   static constexpr std::size_t kBlock = 16;  // tokens whose sums are reduced together
 
+  // Asks for the n halves that lie `ahead` of `from`, if they exist: asking never fails.
+  SATCHEL_INLINE void prefetch(const Half* from, std::size_t ahead, std::size_t n) {
+    const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead * sizeof(Half);
+    for (std::uintptr_t at = first; at < first + n * sizeof(Half); at += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(at));
+  }
+
   template <std::size_t kRows>
   SATCHEL_INLINE void logits(const LaneRows& all, std::size_t first, const ExactRun& run,
                              float (*out)[kTileTokens]) {
@@ -27,6 +34,8 @@ struct ExactTokens {
                              __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
         if (t + i < run.n_tokens) {
           const Half* key = run.k + (t + i) * d;
+          prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
+          prefetch(run.v, (t + i) * d, d);
           for (std::size_t c = 0; c < d; c += V::kLanes) {
             const Float k = V::load_half(key + c);
             unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
@@ -78,7 +87,7 @@ struct ExactTokens {
                    std::size_t most, const ExactRun& run) {
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    logits<kRows>(all, first, {.k = run.k, .n_tokens = most}, weights);
+    logits<kRows>(all, first, {.k = run.k, .v = run.v, .n_tokens = most}, weights);
     for (std::size_t r = 0; r < kRows; ++r) {
       shrink[r] = 1;
       if (visible[r] > 0)

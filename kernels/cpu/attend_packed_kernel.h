@@ -54,18 +54,12 @@ struct PackedDot {
 
   // One row of a scale or zero plane: fp16 in storage order to fp32 planes.
   SATCHEL_INLINE void load_plane(const std::byte* halves, Plane& plane) {
-    alignas(64) std::uint32_t turned[kPairs];
-    const auto* words = reinterpret_cast<const std::uint32_t*>(halves);
-    if constexpr (kWords == 4)
-      transpose_4x8(words, turned);
-    else
-      unroll<0, kWords / 8>([&](auto w) __attribute__((always_inline)) {
-        transpose_words(words + 64 * w.value, 8, turned + 8 * w.value, kWords);
-      });
-    for_pairs([&](std::size_t i) __attribute__((always_inline)) {
-      const Int pairs = V::load(turned + i);
-      V::store(plane.even + i, V::low_halves(pairs));
-      V::store(plane.odd + i, V::high_halves(pairs));
+    __m256 turned[kWords];
+    transpose_words<kWords>(halves, turned);
+    unroll<0, kPairs / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      const Float pairs = V::joined(turned, i.value);
+      V::store(plane.even + i.value * V::kLanes, V::low_halves(pairs));
+      V::store(plane.odd + i.value * V::kLanes, V::high_halves(pairs));
     });
   }
 
@@ -105,7 +99,10 @@ struct PackedDot {
     constexpr std::size_t kAll = Folding<kRows>::kAll;
     Plane scales[kGroups];
     Float reduced[kAll];  // one register for each row and group, until 16 of them are reduced
-    for (std::size_t i = 0; i < kAll; ++i) reduced[i] = V::zero_float();
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t g = planes.n_groups; g < kGroups; ++g)
+        reduced[r * kGroups + g] = V::zero_float();
+    for (std::size_t i = kRows * kGroups; i < kAll; ++i) reduced[i] = V::zero_float();
     for (std::size_t g = 0; g < planes.n_groups; ++g) {
       load_plane(planes.scales + g * kRowBytes, scales[g]);
       for (std::size_t r = 0; r < kRows; ++r)
@@ -161,6 +158,21 @@ struct PackedPage {
   using Keys = PackedDot<V, kHeadDim / 16, kKeyGroups>;
   using Values = PackedDot<V, kPageTokens / 16, kValueGroups>;
 
+  // Asks for a share of the page that comes next: the processor's own prefetching ends at 4 KiB.
+  struct Prefetch {
+    const std::byte* next;  // or null
+    std::size_t bytes_of_step;
+    SATCHEL_INLINE Prefetch of(const std::byte* next, std::size_t bytes) {
+      constexpr std::size_t kSteps = (kPageTokens + kHeadDim) / kDotRows;
+      return {next, bytes / kSteps};
+    }
+    [[gnu::always_inline]] inline void step() {
+      if (next == nullptr) return;
+      for (std::size_t i = 0; i < bytes_of_step; i += 64) __builtin_prefetch(next + i);
+      next += bytes_of_step;
+    }
+  };
+
   // Calls body(i) for the registers of 16 values.
   template <class Body>
   SATCHEL_INLINE void for_sums(const Body& body) {
@@ -170,7 +182,7 @@ struct PackedPage {
   }
 
   template <std::size_t kRows>
-  SATCHEL_INLINE void logits(const float* q_planes, const PageView& page,
+  SATCHEL_INLINE void logits(const float* q_planes, const PageView& page, Prefetch& prefetch,
                              float (*out)[kPageTokens]) {
     const PageLayout& layout = *page.layout;
     typename Keys::template Folding<kRows> q;
@@ -181,6 +193,7 @@ struct PackedPage {
                                    q);
     for (std::size_t t = 0; t < kPageTokens; t += kDotRows) {
       const std::size_t g = t / layout.k_group;
+      prefetch.step();
       float sums[kRows][kDotRows];
       Keys::template dot_rows<kRows>(page.bytes + layout.k_codes_at + t * (kHeadDim / 4),
                                      q.codes[g], sums);
@@ -196,16 +209,22 @@ struct PackedPage {
 
   // 128 values of tokens in order, to planes: of pairs (64·j + 8·i + 2·t, + 1) word w = 2·t + j.
   SATCHEL_INLINE void tokens_to_planes(const float* p, float* planes) {
-    for (std::size_t i = 0; i < 64; i += 8) {
-      const __m256 a = _mm256_loadu_ps(p + i), b = _mm256_loadu_ps(p + 64 + i);
-      _mm256_storeu_ps(planes + i, _mm256_blend_ps(a, _mm256_moveldup_ps(b), 0xaa));
-      _mm256_storeu_ps(planes + 64 + i, _mm256_blend_ps(_mm256_movehdup_ps(a), b, 0xaa));
-    }
+    __m256 even[8], odd[8];
+    unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+      const __m256 a = _mm256_loadu_ps(p + 8 * i.value), b = _mm256_loadu_ps(p + 64 + 8 * i.value);
+      even[i.value] = _mm256_blend_ps(a, _mm256_moveldup_ps(b), 0xaa);
+      odd[i.value] = _mm256_blend_ps(_mm256_movehdup_ps(a), b, 0xaa);
+    });
+    unroll<0, 64 / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      V::store(planes + i.value * V::kLanes, V::joined(even, i.value));
+      V::store(planes + 64 + i.value * V::kLanes, V::joined(odd, i.value));
+    });
   }
 
   template <std::size_t kRows>
   SATCHEL_INLINE void add_values(const float (*p_planes)[kPageTokens], const PageView& page,
-                                 const float* shrink, float* sum, std::size_t width) {
+                                 Prefetch& prefetch, const float* shrink, float* sum,
+                                 std::size_t width) {
     const PageLayout& layout = *page.layout;
     typename Values::template Folding<kRows> p;
     Values::template fold_all<kRows>(p_planes[0],
@@ -215,6 +234,7 @@ struct PackedPage {
                                      p);
     for (std::size_t c = 0; c < kHeadDim; c += kDotRows) {
       const std::size_t g = c / layout.v_group;
+      prefetch.step();
       float sums[kRows][kDotRows];
       Values::template dot_rows<kRows>(page.bytes + layout.v_codes_at + c * (kPageTokens / 4),
                                        p.codes[g], sums);
@@ -233,10 +253,11 @@ struct PackedPage {
 
   template <std::size_t kRows>
   static void rows(const LaneRows& all, std::size_t first, const std::size_t* visible,
-                   const PageView& page) {
+                   const PageView& page, const std::byte* next) {
+    Prefetch prefetch = Prefetch::of(next, page.layout->bytes);
     alignas(64) float weights[kRows][kPageTokens], planes[kRows][kPageTokens];
     float shrink[kRows];
-    logits<kRows>(all.q_planes + first * kHeadDim, page, weights);
+    logits<kRows>(all.q_planes + first * kHeadDim, page, prefetch, weights);
     for (std::size_t r = 0; r < kRows; ++r) {
       shrink[r] = 1;
       if (visible[r] > 0)
@@ -246,10 +267,10 @@ struct PackedPage {
         __builtin_memset(weights[r], 0, sizeof weights[r]);
       tokens_to_planes(weights[r], planes[r]);
     }
-    add_values<kRows>(planes, page, shrink, all.sum + first * all.width, all.width);
+    add_values<kRows>(planes, page, prefetch, shrink, all.sum + first * all.width, all.width);
   }
 
-  static void run(const LaneRows& all, const PageView& page) {
+  static void run(const LaneRows& all, const PageView& page, const std::byte* next) {
     const auto* positions =
         reinterpret_cast<const std::int32_t*>(page.bytes + page.layout->positions_at);
     for (std::size_t first = 0; first < all.n_rows;) {
@@ -262,7 +283,8 @@ struct PackedPage {
       }
       if (most > 0) {
         unroll<1, kPackedRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
-          if (n == rows_of.value) rows<rows_of.value>(all, first, visible, page);
+          if (n == rows_of.value)
+            rows<rows_of.value>(all, first, visible, page, first == 0 ? next : nullptr);
         });
       }
       first += n;
@@ -271,13 +293,13 @@ struct PackedPage {
 };
 
 template <class V>
-void attend_packed_page(const LaneRows& rows, const PageView& page) {
+void attend_packed_page(const LaneRows& rows, const PageView& page, const std::byte* next) {
   if (rows.head_dim == 64)
-    PackedPage<V, 64>::run(rows, page);
+    PackedPage<V, 64>::run(rows, page, next);
   else if (rows.head_dim == 128)
-    PackedPage<V, 128>::run(rows, page);
+    PackedPage<V, 128>::run(rows, page, next);
   else
-    PackedPage<V, 256>::run(rows, page);
+    PackedPage<V, 256>::run(rows, page, next);
 }
 
 }  // namespace

@@ -94,10 +94,15 @@ struct AttendAvx2 : SimdAvx2 {
                           div(most, range)));
     });
   }
+  // Register i of what lies in registers of eight.
+  SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) { return eights[i]; }
   // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
   // moved by a multiplication, so that subnormal halves need no care.
-  SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm256_slli_epi32(pairs, 16)); }
-  SATCHEL_INLINE Float high_halves(Int pairs) {
+  SATCHEL_INLINE Float low_halves(Float words) {
+    return high_halves(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(words), 16)));
+  }
+  SATCHEL_INLINE Float high_halves(Float words) {
+    const Int pairs = _mm256_castps_si256(words);
     const Int sign = _mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0x80000000u)));
     const Int rest = _mm256_and_si256(_mm256_srli_epi32(pairs, 3), _mm256_set1_epi32(0x0fffe000));
     return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_or_si256(sign, rest)),

@@ -108,10 +108,17 @@ struct AttendAvx512 : SimdAvx512 {
                                 range));
     });
   }
+  // Register i of what lies in registers of eight.
+  SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(eights[2 * i]), eights[2 * i + 1], 1);
+  }
   // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
   // moved by a multiplication, so that subnormal halves need no care.
-  SATCHEL_INLINE Float low_halves(Int pairs) { return high_halves(_mm512_slli_epi32(pairs, 16)); }
-  SATCHEL_INLINE Float high_halves(Int pairs) {
+  SATCHEL_INLINE Float low_halves(Float words) {
+    return high_halves(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(words), 16)));
+  }
+  SATCHEL_INLINE Float high_halves(Float words) {
+    const Int pairs = _mm512_castps_si512(words);
     const Int sign = _mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0x80000000u)));
     const Int rest = _mm512_and_si512(_mm512_srli_epi32(pairs, 3), _mm512_set1_epi32(0x0fffe000));
     return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_or_si512(sign, rest)),

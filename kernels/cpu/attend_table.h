@@ -42,8 +42,9 @@ struct ScoreJob {
 inline constexpr std::size_t kRowTileMax = 12;
 
 struct AttendTable {
-  // Few rows on a 2-bit page of head_dim 64, 128 or 256, by integers on the codes.
-  void (*packed_page)(const LaneRows& rows, const PageView& page);
+  // Few rows on a 2-bit page of head_dim 64, 128 or 256, by integers on the codes. `next` is a page
+  // of the same layout that will be asked for soon, or null.
+  void (*packed_page)(const LaneRows& rows, const PageView& page, const std::byte* next);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactRun& run);
   // Many rows on a tile.

@@ -33,33 +33,36 @@ SATCHEL_INLINE void transpose_8x8(__m256 (&r)[8]) {
   });
 }
 
-// from [8 rows, 8 words] `from_stride` words apart to [8, 8] `to_stride` words apart
-SATCHEL_INLINE void transpose_words(const std::uint32_t* from, std::size_t from_stride,
-                                    std::uint32_t* to, std::size_t to_stride) {
-  __m256 r[8];
-  unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-    r[i.value] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + i.value * from_stride));
-  });
-  transpose_8x8(r);
-  unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(to + i.value * to_stride), r[i.value]);
-  });
-}
-
-// from [4, 8] to [8, 4]
-SATCHEL_INLINE void transpose_4x8(const std::uint32_t* from, std::uint32_t* to) {
+// Words [kRows, 8] (4, 8 or 16 rows) to [8, kRows], left in registers of eight: storing them in
+// halves and loading them whole would wait for both stores.
+template <std::size_t kRows>
+SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows]) {
   const auto* at = reinterpret_cast<const float*>(from);
-  auto* out = reinterpret_cast<float*>(to);
-  unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
-    constexpr std::size_t i = 4 * half.value;
-    __m128 a = _mm_loadu_ps(at + i), b = _mm_loadu_ps(at + 8 + i);
-    __m128 c = _mm_loadu_ps(at + 16 + i), d = _mm_loadu_ps(at + 24 + i);
-    _MM_TRANSPOSE4_PS(a, b, c, d);
-    _mm_storeu_ps(out + 4 * i, a);
-    _mm_storeu_ps(out + 4 * i + 4, b);
-    _mm_storeu_ps(out + 4 * i + 8, c);
-    _mm_storeu_ps(out + 4 * i + 12, d);
-  });
+  if constexpr (kRows == 4) {
+    const __m256 a = _mm256_loadu_ps(at), b = _mm256_loadu_ps(at + 8);
+    const __m256 c = _mm256_loadu_ps(at + 16), d = _mm256_loadu_ps(at + 24);
+    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
+    const __m256 ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
+    const __m256 first = _mm256_shuffle_ps(ab, cd, 0x44);  // columns 0 and 4, and so on
+    const __m256 second = _mm256_shuffle_ps(ab, cd, 0xee);
+    const __m256 third = _mm256_shuffle_ps(ab_high, cd_high, 0x44);
+    const __m256 fourth = _mm256_shuffle_ps(ab_high, cd_high, 0xee);
+    to[0] = _mm256_permute2f128_ps(first, second, 0x20);
+    to[1] = _mm256_permute2f128_ps(third, fourth, 0x20);
+    to[2] = _mm256_permute2f128_ps(first, second, 0x31);
+    to[3] = _mm256_permute2f128_ps(third, fourth, 0x31);
+  } else {
+    unroll<0, kRows / 8>([&](auto part) __attribute__((always_inline)) {
+      __m256 r[8];
+      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+        r[i.value] = _mm256_loadu_ps(at + 64 * part.value + 8 * i.value);
+      });
+      transpose_8x8(r);
+      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
+        to[i.value * (kRows / 8) + part.value] = r[i.value];
+      });
+    });
+  }
 }
 
 // Rows of fp16 to columns of fp32: to[c][t] = from[t][c] for n_tokens rows of head_dim values;
