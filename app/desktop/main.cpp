@@ -116,6 +116,7 @@ int main(int argc, char** argv) {
   window.restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
   window.show();
   state.openModel(textOf(app::resolve_model(paths, arguments.model).string()));
+  for (const std::string& file : arguments.files) state.attachFile(textOf(file));
   const int code = QApplication::exec();
   settings.setValue(QStringLiteral("geometry"), window.saveGeometry());
   return code;

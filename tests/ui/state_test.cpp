@@ -70,6 +70,28 @@ TEST_F(AppStateTest, the_first_message_brings_the_chat_into_the_list) {
   EXPECT_EQ(state.chats()->current(), state.chat().id);
 }
 
+TEST_F(AppStateTest, documents_are_read_one_after_the_other) {
+  state.openModel(u"/m.gguf"_s);
+  state.attachDocument(u"a.txt"_s, u"A"_s);  // while the model loads
+  state.attachDocument(u"b.txt"_s, u"B"_s);
+  engine.playAll();
+  ASSERT_EQ(state.conversation()->rowCount(), 4);
+  EXPECT_EQ(state.conversation()->message(0).documentTitle, u"a.txt"_s);
+  EXPECT_EQ(state.conversation()->message(2).documentTitle, u"b.txt"_s);
+  EXPECT_EQ(state.phase(), Phase::Ready);
+}
+
+TEST_F(AppStateTest, stopping_empties_the_queue_of_documents) {
+  openModel();
+  state.attachDocument(u"a.txt"_s, u"A"_s);
+  state.attachDocument(u"b.txt"_s, u"B"_s);
+  engine.play(2);
+  state.stop();
+  engine.playAll();
+  EXPECT_EQ(state.conversation()->rowCount(), 1);
+  EXPECT_TRUE(state.canSend());
+}
+
 TEST_F(AppStateTest, stopping_keeps_what_had_come) {
   openModel();
   state.send(u"hello"_s);

@@ -111,6 +111,7 @@ void AppState::openModel(const QString& path) {
 
 void AppState::newChat() {
   if (m_phase == Phase::NoModel) return;
+  m_waiting.clear();
   if (canStop()) m_engine->stop();
   setPhase(Phase::Opening);
   m_engine->newChat(m_memory.nextSettings());
@@ -118,6 +119,7 @@ void AppState::newChat() {
 
 void AppState::openChat(ChatKey chat) {
   if (m_phase == Phase::NoModel || chat == m_chat.id) return;
+  m_waiting.clear();
   if (canStop()) m_engine->stop();
   setPhase(Phase::Opening);
   m_engine->openChat(chat);
@@ -152,7 +154,18 @@ void AppState::send(const QString& text) {
 }
 
 void AppState::attachDocument(const QString& title, const QString& text) {
-  if (!canSend()) return;
+  if (m_phase == Phase::NoModel) {
+    showError(QStringLiteral("NO_MODEL"),
+              tr("Open a model first. \"%1\" was not attached.").arg(title));
+    return;
+  }
+  m_waiting.append({title, text});
+  attachNext();
+}
+
+void AppState::attachNext() {
+  if (!canSend() || m_waiting.isEmpty()) return;
+  const auto [title, text] = m_waiting.takeFirst();
   dismissResume();
   setPhase(Phase::Reading);
   m_engine->attachDocument(title, text);
@@ -172,6 +185,7 @@ void AppState::attachFile(const QString& path) {
 }
 
 void AppState::stop() {
+  m_waiting.clear();
   if (canStop()) m_engine->stop();
 }
 
@@ -200,6 +214,7 @@ void AppState::onChatOpened(const OpenedChat& chat) {
   // A saved chat is ready when it has been resumed.
   setPhase(chat.messages.isEmpty() ? Phase::Ready : Phase::Opening);
   takeChat(chat.entry);
+  attachNext();
 }
 
 void AppState::onProgressed(const ReadingProgress& progress) {
@@ -217,6 +232,7 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
     showError(QStringLiteral("CONTEXT_FULL"), QString::fromStdString(report.message));
   if (report.finish == runtime::Finish::cache_full)
     showError(QStringLiteral("CACHE_FULL"), QString::fromStdString(report.message));
+  attachNext();
 }
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
@@ -224,12 +240,14 @@ void AppState::onDocumentRead(const runtime::ReadReport& report) {
   Q_EMIT noticeShown(
       tr("Read %1 tokens in %2.")
           .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000)));
+  attachNext();
 }
 
 void AppState::onFailed(const EngineError& error) {
   m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
   if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
   m_sentText.clear();
+  m_waiting.clear();
   switch (error.request) {
     case Request::OpenModel:
       setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);

@@ -52,6 +52,7 @@ class AppState : public QObject {
   void restoreDeleted();
   void forgetDeleted();
   void send(const QString& text);
+  // Waits its turn where something else is being done; Stop and errors empty the queue.
   void attachDocument(const QString& title, const QString& text);
   void attachFile(const QString& path);
   void stop();
@@ -74,6 +75,7 @@ class AppState : public QObject {
   void setPhase(Phase phase);
   void takeChat(const ChatEntry& chat);
   void finishWork();
+  void attachNext();
   void onModelOpened(const ModelInfo& model);
   void onChatOpened(const OpenedChat& chat);
   void onProgressed(const ReadingProgress& progress);
@@ -92,7 +94,8 @@ class AppState : public QObject {
   ReadingClock m_reading;
   ResumeState m_resume;
   ChatEntry m_deleted;
-  QString m_sentText;  // until its message is in the library
+  QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
+  QString m_sentText;                            // until its message is in the library
 };
 
 }  // namespace satchel::ui

@@ -24,7 +24,8 @@ QString reusedText(const runtime::ResumeReport& report) {
 
 ResumeState ResumeState::of(const runtime::ResumeReport& report) {
   const auto withReason = [&report](const QString& sentence) {
-    return report.message.empty() ? sentence : sentence + u' ' + QString::fromStdString(report.message);
+    return report.message.empty() ? sentence
+                                  : sentence + u' ' + QString::fromStdString(report.message);
   };
   if (report.n_reused == 0 && report.n_reread == 0) return {};
   if (report.n_reread == 0) return {Reused, reusedText(report)};
