@@ -1,44 +1,10 @@
 // The hard limit: what is taken is what was announced, failure changes nothing, decoding allocates
 // nothing.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cache_driver.h"
-
-namespace {
-std::atomic<std::size_t> n_allocations{0};
-
-void* counted(std::size_t bytes) {
-  ++n_allocations;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-// Of the whole test program: counts, and else does what the library's do.
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "support/count_allocations.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -146,7 +112,7 @@ TEST(Memory, decode_steps_allocate_nothing) {
     ASSERT_TRUE(driver.prompt(300).ok());
     const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
     Cache& cache = driver.cache();
-    const std::size_t before = n_allocations;
+    const std::size_t before = test::allocations_so_far();
     for (int i = 0; i < 600; ++i) {  // four flushes of each lane
       ASSERT_TRUE(cache.begin_step().ok());
       for (std::size_t layer = 0; layer < 3; ++layer) {
@@ -155,7 +121,7 @@ TEST(Memory, decode_steps_allocate_nothing) {
       }
       ASSERT_TRUE(cache.end_step().ok());
     }
-    EXPECT_EQ(n_allocations - before, 0u) << recipe;
+    EXPECT_EQ(test::allocations_so_far() - before, 0u) << recipe;
   }
 }
 
@@ -165,13 +131,13 @@ TEST(Memory, decoding_until_the_pool_is_full_allocates_nothing) {
   ASSERT_TRUE(driver.prompt(300).ok());  // lanes of different lengths
   const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
   Cache& cache = driver.cache();
-  std::size_t before = n_allocations;
+  std::size_t before = test::allocations_so_far();
   while (cache.begin_step().ok()) {
     for (std::size_t layer = 0; layer < 4; ++layer)
       (void)cache.append(layer, k.data(), v.data()).ok();
     (void)cache.end_step().ok();
-    ASSERT_EQ(n_allocations, before) << cache.n_tokens();
-    before = n_allocations;
+    ASSERT_EQ(test::allocations_so_far(), before) << cache.n_tokens();
+    before = test::allocations_so_far();
   }
   EXPECT_GT(cache.n_tokens(), 400u);
 }
