@@ -56,6 +56,22 @@ std::string describe(const runtime::ReadReport& read) {
   return text + ".";
 }
 
+std::string_view name(runtime::Finish finish) {
+  switch (finish) {
+    case runtime::Finish::end_of_turn:
+      return "end_of_turn";
+    case runtime::Finish::n_tokens_max:
+      return "n_tokens_max";
+    case runtime::Finish::stopped:
+      return "stopped";
+    case runtime::Finish::context_full:
+      return "context_full";
+    case runtime::Finish::cache_full:
+      return "cache_full";
+  }
+  return "";
+}
+
 class Talk {
  public:
   Talk(const ChatOptions& options, Console& console) : options_(options), console_(console) {}
@@ -77,10 +93,14 @@ class Talk {
     }
     conversation_->save(console_);
     if (console_.json()) console_.document(report_);
-    return interrupted_ ? int{kExitInterrupted} : int{kExitOk};
+    if (interrupted_) return int{kExitInterrupted};
+    return is_full_ ? int{kExitMemory} : int{kExitOk};
   }
 
  private:
+  // Whether a person is there to say what next.
+  bool asks() const { return console_.interactive() && options_.prompt.empty(); }
+
   Result<void> converse() {
     if (console_.interactive())
       console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
@@ -93,7 +113,7 @@ class Talk {
       if (line.empty()) continue;
       const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
       if (!done.ok() && !recover(done.error())) return done.error();
-      if (take_interrupt() && !console_.interactive()) interrupted_ = true;
+      if (take_interrupt() && !asks()) interrupted_ = true;
       if (interrupted_) break;  // only where nobody can say what next
     }
     return {};
@@ -113,7 +133,7 @@ class Talk {
     } else if (line.rfind("/document ", 0) == 0) {
       return read_document(line.substr(10));
     } else {
-      console_.note("There is no command " + line + ".\n" + kHelp);
+      console_.warning("There is no command " + line + ".\n" + kHelp);
     }
     return {};
   }
@@ -147,10 +167,11 @@ class Talk {
     // A short question moves no figure worth a line.
     if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
       console_.note(describe(report.read));
-    interrupted_ = report.finish == runtime::Finish::stopped && !console_.interactive();
+    interrupted_ = report.finish == runtime::Finish::stopped && !asks();
     conversation_->save(console_);
     report_ = Json{{"schema", 1},
                    {"answer", report.text},
+                   {"finish", name(report.finish)},
                    {"tokens", report.n_tokens},
                    {"read_tokens", report.read.n_tokens},
                    {"read_ms", report.read.ms},
@@ -166,7 +187,8 @@ class Talk {
   // Never silence: says what is full and lets the person choose.
   Result<void> full(const std::string& message) {
     console_.warning(message);
-    if (!console_.interactive()) return {};
+    is_full_ = !asks();
+    if (is_full_) return {};
     console_.data("[n] begin a new chat   [q] save and leave   [Enter] stay here to read on\n> ");
     std::string choice;
     if (read_line(choice) != Line::text) return {};
@@ -190,7 +212,7 @@ class Talk {
   Console& console_;
   std::unique_ptr<Conversation> conversation_;
   Json report_;
-  bool interrupted_ = false;
+  bool interrupted_ = false, is_full_ = false;
 };
 
 }  // namespace

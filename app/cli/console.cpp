@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "app/cli/exit_codes.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace satchel::app {
 namespace {
@@ -182,7 +183,16 @@ Result<std::string> read_text_file(const std::string& path) {
   std::stringstream all;
   all << in.rdbuf();
   if (!in) return Error{ErrorKind::storage, "DOC_READ", "\"" + path + "\" cannot be read."};
-  return std::move(all).str();
+  std::string text = std::move(all).str();
+  for (std::size_t at = 0; at < text.size();) {
+    const runtime::Utf8Step step = runtime::utf8_step(std::string_view(text).substr(at));
+    if (step.form != runtime::Utf8Form::whole || text[at] == '\0')
+      return Error{ErrorKind::corrupt, "DOC_ENCODING",
+                   "\"" + path + "\" is not UTF-8 text: byte " + std::to_string(at) +
+                       " is none of a character. Convert it first."};
+    at += step.bytes;
+  }
+  return text;
 }
 
 }  // namespace satchel::app

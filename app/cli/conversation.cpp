@@ -31,33 +31,54 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
                                                          Console& console) {
   auto opened = std::make_unique<Conversation>();
   SATCHEL_TRY(opened->open_chat(options, request, console));
-  SATCHEL_TRY(opened->open_session());
-  if (!opened->session_->tokens().empty() || !request.keep) return opened;
-  SATCHEL_TRY_ASSIGN(const auto messages, opened->store_->library().messages(opened->chat_));
-  if (messages.empty()) return opened;
-  SATCHEL_TRY_ASSIGN(opened->resumed_,
-                     opened->session_->resume(begin_interruptible(), console.progress()));
-  console.end_progress();
-  return opened;
+  const Result<void> begun = opened->begin(request, console);
+  if (begun.ok()) return opened;
+  // No chat is left behind that cannot open.
+  if (opened->is_new_) SATCHEL_TRY(opened->store_->delete_now(opened->chat_));
+  return begun.error();
+}
+
+Result<void> Conversation::begin(const ConversationRequest& request, Console& console) {
+  SATCHEL_TRY(open_session());
+  if (!request.keep || is_new_) return {};
+  SATCHEL_TRY_ASSIGN(const auto messages, store_->library().messages(chat_));
+  if (!messages.empty()) {
+    SATCHEL_TRY_ASSIGN(resumed_, session_->resume(begin_interruptible(), console.progress()));
+    console.end_progress();
+  }
+  return store_->library().set_setup(chat_, setup_);  // only now: the chat opens like this
+}
+
+Result<void> Conversation::open_library(const Paths& paths, Console& console) {
+  SATCHEL_TRY_ASSIGN(store_, open_store(paths));
+  if (!store_->cache_notice().empty()) console.warning(store_->cache_notice());
+  if (const auto& why = store_->library().report().read_only) {
+    console.warning(why->message);
+    return {};
+  }
+  const Result<std::size_t> purged = store_->purge_expired();
+  if (!purged.ok()) console.warning(purged.error().message);
+  return {};
 }
 
 Result<void> Conversation::open_chat(const Options& options, const ConversationRequest& request,
                                      Console& console) {
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(setup_.budget_bytes, chosen_budget(options));
-  SATCHEL_TRY_ASSIGN(recipe_, chosen_recipe(options));
   setup_.system = request.system;
   setup_.model_path = std::filesystem::absolute(resolve_model(paths, options.model)).string();
   std::optional<storage::Chat> saved;
   if (request.keep) {
-    SATCHEL_TRY_ASSIGN(store_, open_store(paths));
-    if (!store_->cache_notice().empty()) console.warning(store_->cache_notice());
+    SATCHEL_TRY(open_library(paths, console));
     SATCHEL_TRY_ASSIGN(saved, store_->library().find_chat(request.name));
   }
   if (saved && !request.name.empty()) {
     if (options.model.empty()) setup_.model_path = saved->setup.model_path;
-    if (options.recipe.empty() && options.keep == 0) {
+    if (options.recipe.empty()) {
       SATCHEL_TRY_ASSIGN(recipe_, kvcache::Recipe::parse(saved->setup.recipe_json));
+      if (options.keep > 0) {
+        SATCHEL_TRY_ASSIGN(recipe_, recipe_->with_keep(options.keep));
+      }
     }
     if (setup_.budget_bytes == 0) setup_.budget_bytes = saved->setup.budget_bytes;
     setup_.system = saved->setup.system;
@@ -65,6 +86,9 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
     return Error{
         ErrorKind::not_found, "CHAT_NOT_FOUND",
         "There is no chat named \"" + request.name + "\". `satchel chats` lists what is saved."};
+  }
+  if (!recipe_) {
+    SATCHEL_TRY_ASSIGN(recipe_, chosen_recipe(options));
   }
   SATCHEL_TRY_ASSIGN(engine_, open_engine(options, console, setup_.model_path));
   console.end_progress();
@@ -74,11 +98,12 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   if (!request.keep) return {};
   if (saved && !request.name.empty()) {
     chat_ = saved->id;
-    return store_->library().set_setup(chat_, setup_);
+    return {};
   }
   if (name_.empty()) name_ = name_by_date();
   SATCHEL_TRY_ASSIGN(
       chat_, store_->library().create_chat({.name = name_, .title = name_, .setup = setup_}));
+  is_new_ = true;
   return {};
 }
 

@@ -42,6 +42,8 @@ class Conversation {
  private:
   Result<void> open_chat(const Options& options, const ConversationRequest& request,
                          Console& console);
+  Result<void> open_library(const Paths& paths, Console& console);
+  Result<void> begin(const ConversationRequest& request, Console& console);
   Result<void> open_session();
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<runtime::Engine> engine_;
@@ -50,6 +52,7 @@ class Conversation {
   storage::ChatSetup setup_;
   std::string name_;
   kvcache::ChatId chat_;
+  bool is_new_ = false;
   std::optional<runtime::ResumeReport> resumed_;
 };
 

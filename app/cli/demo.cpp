@@ -55,6 +55,10 @@ void say(Console& console, const std::string& line) {
   console.data(line + "\n");
 }
 
+Error stopped() {
+  return {ErrorKind::cancelled, "STOPPED", "Stopped."};
+}
+
 Result<Answers> ask_all(Conversation& conversation, const Options& options, Console& console) {
   Answers answers;
   for (const DemoQuestion& question : kDemoQuestions) {
@@ -63,6 +67,7 @@ Result<Answers> ask_all(Conversation& conversation, const Options& options, Cons
     if (sampling.n_tokens_max == 0) sampling.n_tokens_max = 64;
     SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
                        conversation.session().generate(sampling, {}, begin_interruptible(), {}));
+    if (report.finish == runtime::Finish::stopped) return stopped();
     const bool correct = report.text.find(question.value) != std::string::npos;
     say(console, "  " + std::string(question.question) + "  " + report.text +
                      (correct ? "  [right]" : "  [wrong]"));
@@ -143,6 +148,7 @@ Result<Json> run_second_process(const Options& options, const fs::path& store, C
   if (!options.chat_template.empty())
     arguments.insert(arguments.end(), {"--template", options.chat_template});
   SATCHEL_TRY_ASSIGN(const ChildOutput child, run_self(arguments));
+  if (child.exit_code == kExitInterrupted) return stopped();
   const std::size_t last =
       child.text.rfind('\n', child.text.size() < 2 ? 0 : child.text.size() - 2);
   const std::size_t json_at = last == std::string::npos ? 0 : last + 1;

@@ -1,5 +1,6 @@
 // `satchel eval`: what a recipe costs in accuracy, measured: next-token agreement and KL on a text,
 // recall on questions.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -71,6 +72,9 @@ Result<void> ask(runtime::Engine& engine, const kvcache::Recipe& recipe, const J
                        session->generate(greedy, {}, begin_interruptible(), {}));
     if (report.finish == runtime::Finish::stopped)
       return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+    if (report.finish == runtime::Finish::context_full ||
+        report.finish == runtime::Finish::cache_full)
+      return Error{ErrorKind::out_of_memory, "CONTEXT_FULL", report.message};
     ++recall.n_questions;
     if (report.text.find(question.at("value").get<std::string>()) != std::string::npos)
       ++recall.n_right;
@@ -80,6 +84,17 @@ Result<void> ask(runtime::Engine& engine, const kvcache::Recipe& recipe, const J
 
 double share(std::size_t part, std::size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+bool is_conversation(const Json& json) {
+  if (!json.is_object() || !json.contains("notes") || !json["notes"].is_string() ||
+      !json.contains("questions") || !json["questions"].is_array())
+    return false;
+  return std::all_of(json["questions"].begin(), json["questions"].end(), [](const Json& question) {
+    return question.is_object() && question.contains("question") &&
+           question["question"].is_string() && question.contains("value") &&
+           question["value"].is_string();
+  });
 }
 
 Result<Json> on_questions(runtime::Engine& engine, const EvalOptions& options,
@@ -93,13 +108,14 @@ Result<Json> on_questions(runtime::Engine& engine, const EvalOptions& options,
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
     const Json conversation = Json::parse(lines.substr(at, end - at), nullptr, false);
     at = end + 1;
-    if (!conversation.is_object() || !conversation.contains("notes") ||
-        !conversation.contains("questions"))
+    if (!is_conversation(conversation))
       return Error{ErrorKind::corrupt, "DOC_FORMAT",
                    options.recall + ":" + std::to_string(n + 1) +
                        ": not a conversation with notes and questions."};
     SATCHEL_TRY(ask(engine, recipe, conversation, recall));
   }
+  if (recall.n_questions == 0)
+    return Error{ErrorKind::corrupt, "DOC_FORMAT", options.recall + " asks nothing."};
   return Json{{"recipe", name},
               {"conversations", n},
               {"questions", recall.n_questions},

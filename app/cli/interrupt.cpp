@@ -27,7 +27,7 @@ Current& current() {
 }
 
 void on_signal(int signal) {
-  if (signal == SIGTERM || n_interrupts.fetch_add(1) >= 2) end_wanted = true;
+  if (signal == SIGTERM || n_interrupts.fetch_add(1) >= 1) end_wanted = true;
   const char byte = 0;
   [[maybe_unused]] const ssize_t written = write(wake_fd.load(), &byte, 1);
 }
@@ -55,7 +55,7 @@ std::stop_token begin_interruptible() {
   Current& now = current();
   const std::lock_guard hold(now.lock);
   now.source = std::stop_source();
-  if (n_interrupts > 0) now.source.request_stop();  // came between two pieces of work
+  if (n_interrupts > 0 || end_wanted) now.source.request_stop();  // came between two pieces of work
   return now.source.get_token();
 }
 

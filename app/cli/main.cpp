@@ -44,7 +44,10 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? satchel::app::kExitOk : satchel::app::kExitUsage;
   }
   satchel::app::catch_interrupts();
-  return chosen();
+  const int code = chosen();
+  const bool lost =
+      std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // a full disk, a closed pipe
+  return code == satchel::app::kExitOk && lost ? int{satchel::app::kExitOther} : code;
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ double nll(std::span<const float> logits, std::int32_t id) {
 Result<Speed> measure_speed(Engine& engine, const kvcache::Recipe& recipe,
                             const SpeedRequest& request, std::stop_token stop) {
   const std::size_t n_all = request.n_prompt + request.n_decode;
+  if (request.n_prompt == 0)
+    return Error{ErrorKind::invalid, "PARAM", "A prompt needs at least one token."};
   if (n_all > engine.config().context) return context_full(n_all, engine.config().context);
   SATCHEL_TRY_ASSIGN(const auto cache, open_cache(engine, recipe, n_all));
   const std::size_t n_vocabulary = engine.config().n_vocabulary;

@@ -73,9 +73,9 @@ TEST(Cli, one_shot_answers_and_leaves_nothing_behind) {
 TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
   const Folder home;
   const auto answer = [&](int seed) {
-    return run(home, {"chat", "--prompt", "Where does Wendelin Okonkwo live?", "--json", "--temperature", "2",
-                      "--min-p", "0", "--top-k", "0", "--top-p", "1", "--seed",
-                      std::to_string(seed), "--max-tokens", "30"})
+    return run(home, {"chat", "--prompt", "Where does Wendelin Okonkwo live?", "--json",
+                      "--temperature", "2", "--min-p", "0", "--top-k", "0", "--top-p", "1",
+                      "--seed", std::to_string(seed), "--max-tokens", "30"})
         .json()["answer"]
         .get<std::string>();
   };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -24,7 +25,11 @@ std::string one_line(const nlohmann::json& notes) {
 }
 
 nlohmann::json messages(const Folder& home, const std::string& chat) {
-  return run(home, {"chats", "--show", chat, "--json"}).json()["messages"];
+  const Finished shown = run(home, {"chats", "--show", chat, "--json"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const auto json = shown.json();
+  EXPECT_TRUE(json.is_object() && json["messages"].is_array()) << shown.out;
+  return json["messages"];
 }
 
 class EveryRecipe : public testing::TestWithParam<const char*> {};
@@ -51,7 +56,8 @@ TEST_P(EveryRecipe, a_resumed_chat_goes_on_as_if_nothing_had_happened) {
     }
   }
   const auto expected = messages(home, "whole"), got = messages(home, "parts");
-  ASSERT_EQ(expected.size(), got.size());
+  ASSERT_EQ(expected.size(), 2 * turns.size());
+  ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(expected[i]["text"], got[i]["text"]) << "message " << i;
     EXPECT_EQ(expected[i]["tokens"], got[i]["tokens"]) << "message " << i;
@@ -96,6 +102,16 @@ TEST(Kill, a_killed_process_loses_no_message) {
     EXPECT_EQ(running.wait(), 128 + SIGKILL);
     const auto kept = messages(home, "killed");
     expect_acknowledged(out, kept);
+    std::istringstream sent(many_turns(notes));
+    std::size_t n_said = 0;
+    for (const auto& message : kept) {
+      if (message["role"] != "user") continue;
+      std::string line;
+      std::getline(sent, line);
+      EXPECT_EQ(message["text"], line);
+      ++n_said;
+    }
+    EXPECT_GE(n_said, static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')));
     const Finished after =
         run(home, {"chat", "--chat", "killed", "--prompt", "Thank you.", "--json"});
     EXPECT_EQ(after.exit_code, 0) << after.err;
