@@ -16,6 +16,8 @@ bool is_packed(const kvcache::CacheStats& stats) {
                      });
 }
 
+constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
+
 bool is_full(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
 }
@@ -57,7 +59,8 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
   report.compressed =
       report.n_evicted > 0 || (after.body_bytes > before.body_bytes && is_packed(after));
   report.ms = clock.steady_ms() - began;
-  engine.read_ms_per_token = report.ms / static_cast<double>(ids.size());
+  if (ids.size() >= kSpeedTokensMin)
+    engine.read_ms_per_token = report.ms / static_cast<double>(ids.size());
   if (!span.measures || !report.compressed) return report;
   // What was read stays read, whether or not the measurement comes to an end.
   if (measure(ids.size(), rows, stop, progress).ok()) report.fidelity = fidelity;

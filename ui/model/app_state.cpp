@@ -17,6 +17,13 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   return text;
 }
 
+// Saving, renaming, previews … are done beside: their failure ends no answer and refuses no text.
+bool isWaitedFor(Request request) {
+  return request == Request::OpenModel || request == Request::NewChat ||
+         request == Request::OpenChat || request == Request::Send ||
+         request == Request::AttachDocument;
+}
+
 }  // namespace
 
 AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
@@ -244,10 +251,12 @@ void AppState::onDocumentRead(const runtime::ReadReport& report) {
 }
 
 void AppState::onFailed(const EngineError& error) {
-  m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
-  if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
-  m_sentText.clear();
-  m_waiting.clear();
+  if (isWaitedFor(error.request)) {
+    m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
+    if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
+    m_sentText.clear();
+    m_waiting.clear();
+  }
   switch (error.request) {
     case Request::OpenModel:
       setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <utility>
 
 #include "runtime/governor/presets.h"
 #include "ui/model/document_file.h"
@@ -109,8 +110,19 @@ void EngineWorker::tellError(Request request, const Error& error) {
   Q_EMIT failed(told);
 }
 
-void EngineWorker::openModel(const QString& path) {
+// What the user must know of the store, once.
+void EngineWorker::tellStore() {
   if (!m_store->cache_notice().empty()) Q_EMIT noticed(textOf(m_store->cache_notice()));
+  if (const auto& why = m_store->library().report().read_only) {
+    Q_EMIT noticed(textOf(why->message));
+    return;
+  }
+  const Result<std::size_t> purged = m_store->purge_expired();
+  if (!purged.ok()) tellError(Request::DeleteChat, purged.error());
+}
+
+void EngineWorker::openModel(const QString& path) {
+  if (std::exchange(m_isFirstModel, false)) tellStore();
   const Result<ModelInfo> model = loadModel(path.toStdString());
   if (model.ok()) {
     Q_EMIT modelOpened(*model);
@@ -199,7 +211,13 @@ Result<void> EngineWorker::openSaved(ChatKey key, std::stop_token stop) {
 
 Result<void> EngineWorker::resumeOpen(std::stop_token stop) {
   SATCHEL_TRY(makeSession());
-  SATCHEL_TRY_ASSIGN(runtime::ResumeReport report, m_open->session->resume(stop, progressFn()));
+  Result<runtime::ResumeReport> resumedNow = m_open->session->resume(stop, progressFn());
+  if (!resumedNow.ok()) {
+    // Cancelled: the words are loaded, not all are read. Else nobody may write to half a chat.
+    if (resumedNow.error().kind != ErrorKind::cancelled) m_open->session.reset();
+    return std::move(resumedNow).error();
+  }
+  runtime::ResumeReport report = std::move(*resumedNow);
   if (report.reread_ms_estimate <= 0)
     report.reread_ms_estimate = rememberedMsPerToken() * double(report.n_reused);
   m_open->fidelity = rememberedFidelity();

@@ -73,6 +73,7 @@ class EngineWorker : public QObject {
   // For the first message: makes the row in the library and the session.
   Result<void> enterLibrary(const QString& title);
   void leaveLibrary();
+  void tellStore();
   Result<void> answer(const QString& text, std::stop_token stop);
   Result<void> readDocument(const QString& title, const QString& text, std::stop_token stop);
   Result<Previews> makePreviews(quint64 budgetBytes);
@@ -90,6 +91,7 @@ class EngineWorker : public QObject {
   std::size_t m_threadCount;
   std::unique_ptr<runtime::Engine> m_engine;
   std::string m_modelPath;
+  bool m_isFirstModel = true;
   std::unique_ptr<Open> m_open;
 };
 
