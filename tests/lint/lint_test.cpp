@@ -149,7 +149,7 @@ std::string indent_of(const std::string& line) {
   return line.substr(0, line.find_first_not_of(' '));
 }
 
-// Where a constructor begins whose initialisers end in line i; line i for every other function.
+// Where the function begins whose parameters or initialisers end in line i.
 std::size_t head_of(const std::vector<std::string>& lines, std::size_t i) {
   const auto goes_on = [&](std::size_t line) {
     const char last = lines[line - 1].empty() ? ' ' : lines[line - 1].back();
@@ -160,7 +160,8 @@ std::size_t head_of(const std::vector<std::string>& lines, std::size_t i) {
   };
   std::size_t head = i;
   while (head > 0 && goes_on(head) && !is_first_initialiser(head)) --head;
-  if (head == 0 || !is_first_initialiser(head)) return i;
+  const bool lambda = lines[i].find("](") != std::string::npos;  // stands at its own indentation
+  if (head == 0 || !is_first_initialiser(head)) return lambda ? i : head;
   --head;
   while (head > 0 && goes_on(head)) --head;
   return head;
