@@ -25,7 +25,7 @@ install_missing() {
   say "installing ${missing[*]}"
   local log; log=$(mktemp)
   if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
-         $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+         $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
     tail -n 15 "$log" >&2
     die "apt-get could not install them; the whole output is in $log"
   fi
