@@ -6,18 +6,29 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <stdexcept>
 
 #include "process.h"
+#include "support/bundled_model.h"
 
 namespace satchel::test {
 namespace {
 
-// Notes of some 750 tokens and their questions, as the demo and `satchel eval` use them.
-nlohmann::json heldout(std::size_t line) {
-  std::ifstream in(SATCHEL_SOURCE_DIR "/models/notes-heldout.jsonl");
-  std::string text;
-  for (std::size_t i = 0; i <= line; ++i) std::getline(in, text);
-  return nlohmann::json::parse(text);
+// The n-th conversation of kHeldOutSet, as `satchel eval` asks it.
+nlohmann::json heldout(std::size_t n) {
+  std::ifstream in(kHeldOut);
+  for (std::string line; std::getline(in, line);) {
+    auto conversation = nlohmann::json::parse(line);
+    if (conversation["set"] == kHeldOutSet && n-- == 0) return conversation;
+  }
+  throw std::runtime_error(std::string("too few conversations in ") + kHeldOut);
+}
+
+std::vector<std::string> questions(const nlohmann::json& notes) {
+  std::vector<std::string> out;
+  for (const auto& exchange : notes["exchanges"])
+    if (exchange.contains("ask")) out.push_back(exchange["ask"]);
+  return out;
 }
 
 std::string one_line(const nlohmann::json& notes) {
@@ -39,7 +50,7 @@ TEST_P(EveryRecipe, a_resumed_chat_goes_on_as_if_nothing_had_happened) {
   const Folder home;
   const auto notes = heldout(3);
   std::vector<std::string> turns = {one_line(notes)};
-  for (const auto& question : notes["questions"]) turns.push_back(question["question"]);
+  for (const std::string& question : questions(notes)) turns.push_back(question);
 
   std::string all;
   for (const std::string& turn : turns) all += turn + "\n";
@@ -71,8 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
 std::string many_turns(const nlohmann::json& notes) {
   std::string lines = one_line(notes) + "\n";
   for (int i = 0; i < 60; ++i)
-    for (const auto& question : notes["questions"])
-      lines += question["question"].get<std::string>() + "\n";
+    for (const std::string& question : questions(notes)) lines += question + "\n";
   return lines;
 }
 
@@ -144,8 +154,7 @@ TEST(Damage, a_damaged_cache_is_read_again_and_said_so) {
       file.write("damaged!", 8);
     }
   }
-  const Finished after =
-      run(home, chat, notes["questions"][0]["question"].get<std::string>() + "\n");
+  const Finished after = run(home, chat, questions(notes)[0] + "\n");
   EXPECT_EQ(after.exit_code, 0) << after.err;
   EXPECT_EQ(after.err.find("Resumed"), std::string::npos) << after.err;
   EXPECT_NE(after.err.find("again"), std::string::npos) << after.err;

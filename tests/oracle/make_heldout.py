@@ -3,8 +3,8 @@
 
     python3 tests/oracle/make_heldout.py ../shared/models/trainer > models/notes-heldout.jsonl
 
-One line a conversation: {"notes": text, "questions": [{"question", "answer", "value"}]}. `value` is the string that a
-right answer contains. 34 facts make 640 to 900 tokens, which leaves room for five questions in the model's 1,280.
+One line a conversation: {"set", "notes", "exchanges": [{"ask", "value", "answer", "kind"}]}, as app/cli/recall_file.h
+describes it. `value` is the string that a right answer contains. 34 facts make 640 to 900 tokens, which leaves room for five questions in the model's 1,280.
 """
 import json
 import random
@@ -21,5 +21,5 @@ for _ in range(N_CONVERSATIONS):
         turns = notes_world.sample(rng, N_FACTS, 0.4, N_QUESTIONS, split="test", p_unknown=0.0, p_new=0.0, p_small=0.0)
         if turns[0][0] == "user" and turns[1][1] == "Noted.":  # not one that begins with small talk
             break
-    questions = [{"question": q[1], "answer": a[1], "value": a[2]} for q, a in zip(turns[2::2], turns[3::2])]
-    print(json.dumps({"notes": turns[0][1], "questions": questions}))
+    exchanges = [{"ask": q[1], "value": a[2], "answer": a[1], "kind": "fact"} for q, a in zip(turns[2::2], turns[3::2])]
+    print(json.dumps({"set": "names", "notes": turns[0][1], "exchanges": exchanges}))

@@ -4,12 +4,13 @@
 #include <fstream>
 
 #include "runtime/governor/presets.h"
+#include "support/bundled_model.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
 
-// The first string of that key in the first line: the file is ours and plain.
+// The strings of that key in a line of JSON: the file is ours and plain.
 std::vector<std::string> strings_of(const std::string& line, const std::string& key) {
   std::vector<std::string> out;
   const std::string mark = "\"" + key + "\": \"";
@@ -25,10 +26,10 @@ std::vector<std::string> strings_of(const std::string& line, const std::string& 
 }
 
 std::string first_conversation() {
-  std::ifstream file(std::string(SATCHEL_SOURCE_DIR) + "/models/notes-heldout.jsonl");
-  std::string line;
-  std::getline(file, line);
-  return line;
+  std::ifstream file(test::kHeldOut);
+  for (std::string line; std::getline(file, line);)
+    if (strings_of(line, "set").at(0) == test::kHeldOutSet) return line;
+  return {};
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ std::string held_out_notes() {
 }
 
 std::vector<std::string> held_out_questions() {
-  return strings_of(first_conversation(), "question");
+  return strings_of(first_conversation(), "ask");
 }
 
 std::unique_ptr<Engine> open_engine(const std::filesystem::path& model) {

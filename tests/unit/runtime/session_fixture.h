@@ -14,7 +14,7 @@
 
 namespace satchel::runtime {
 
-// Notes and a question of the held-out set, about 470 tokens and 20.
+// Notes of the held-out file, several pages long, and their questions.
 std::string held_out_notes();
 std::vector<std::string> held_out_questions();
 

@@ -1,0 +1,241 @@
+#include "app/cli/recall.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/cli/interrupt.h"
+#include "runtime/governor/presets.h"
+
+namespace satchel::app {
+namespace {
+
+constexpr std::size_t kAnswerTokensMax =
+    96;  // a long list and the sentence around it; chosen, not measured
+
+struct Group {
+  std::string set, kind;
+  std::size_t n_questions = 0, n_right = 0;
+};
+
+struct Tally {
+  std::vector<Group> groups;  // in order of first appearance
+  std::size_t n_cut = 0, n_tokens_min = 0;
+  std::size_t bytes = 0, fp16_bytes = 0, body_bytes = 0, body_fp16_bytes = 0;
+
+  Group& group(const std::string& set, const std::string& kind) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& each) {
+      return each.set == set && each.kind == kind;
+    });
+    return found != groups.end() ? *found : groups.emplace_back(Group{set, kind});
+  }
+  void count(const kvcache::CacheStats& stats) {
+    bytes += stats.bytes;
+    fp16_bytes += stats.fp16_bytes;
+    body_bytes += stats.body_bytes;
+    body_fp16_bytes += stats.body_fp16_bytes;
+    n_tokens_min = n_tokens_min == 0 ? stats.n_tokens : std::min(n_tokens_min, stats.n_tokens);
+  }
+};
+
+// What came back. An answer that the context cut short counts as far as it came.
+struct Spoken {
+  std::string text;
+  std::size_t context_tokens = 0;  // of the chat when the answer began
+  bool cut = false;                // the context had no room for it, or not for all of it
+};
+
+Result<Spoken> say(runtime::Session& session, const std::string& text) {
+  const Result<kvcache::MessageId> added = session.add_user(text);
+  Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
+  if (!added.ok() && added.error().code == "CONTEXT_FULL") return spoken;
+  SATCHEL_TRY(added);
+  runtime::Sampling greedy;
+  greedy.n_tokens_max = kAnswerTokensMax;
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
+                     session.generate(greedy, {}, begin_interruptible(), {}));
+  if (report.finish == runtime::Finish::stopped)
+    return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+  if (report.finish == runtime::Finish::cache_full)
+    return Error{ErrorKind::out_of_memory, "CACHE_FULL", report.message};
+  spoken.text = report.text;
+  spoken.cut = report.finish == runtime::Finish::context_full;
+  return spoken;
+}
+
+// One recipe's way through the conversations.
+class Examination {
+ public:
+  Examination(runtime::Engine& engine, const kvcache::Recipe& recipe, const RecallTask& task,
+              std::string recipe_name)
+      : engine_(engine), recipe_(recipe), task_(task), recipe_name_(std::move(recipe_name)) {}
+
+  Result<void> hold(const RecallConversation& conversation);
+  const Tally& tally() const { return tally_; }
+
+ private:
+  Result<void> read_notes(runtime::Session& session, const std::string& notes);
+  void judge(const RecallConversation& conversation, const RecallExchange& exchange,
+             const Spoken& spoken);
+
+  runtime::Engine& engine_;
+  const kvcache::Recipe& recipe_;
+  const RecallTask& task_;
+  std::string recipe_name_;  // as it was asked for: a preset's, not its recipe's
+  Tally tally_;
+};
+
+Result<void> Examination::hold(const RecallConversation& conversation) {
+  SATCHEL_TRY_ASSIGN(const auto session, engine_.new_session(runtime::SessionOptions(recipe_)));
+  if (!task_.without_notes) SATCHEL_TRY(read_notes(*session, conversation.notes));
+  Spoken spoken;
+  for (const RecallExchange& exchange : conversation.exchanges) {
+    if (spoken.cut) {  // and so is everything after it
+      spoken.text.clear();
+    } else {
+      SATCHEL_TRY_ASSIGN(spoken, say(*session, exchange.text));
+    }
+    if (exchange.judged()) judge(conversation, exchange, spoken);
+  }
+  return {};
+}
+
+Result<void> Examination::read_notes(runtime::Session& session, const std::string& notes) {
+  SATCHEL_TRY(session.add_document("notes", notes));
+  SATCHEL_TRY(session.read(begin_interruptible(), {}));
+  tally_.count(session.stats());
+  return {};
+}
+
+void Examination::judge(const RecallConversation& conversation, const RecallExchange& exchange,
+                        const Spoken& spoken) {
+  const bool right = spoken.text.find(exchange.value) != std::string::npos;
+  Group& group = tally_.group(conversation.set, exchange.kind);
+  ++group.n_questions;
+  if (right) ++group.n_right;
+  if (spoken.cut) ++tally_.n_cut;
+  if (task_.sheet == nullptr) return;
+  task_.sheet->add({{"recipe", recipe_name_},
+                    {"conversation", conversation.number},
+                    {"set", conversation.set},
+                    {"kind", exchange.kind},
+                    {"ask", exchange.text},
+                    {"value", exchange.value},
+                    {"answer", spoken.text},
+                    {"right", right},
+                    {"context_tokens", spoken.context_tokens}});
+}
+
+double share(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// null where there was nothing to save.
+Json saved(std::size_t bytes, std::size_t fp16_bytes) {
+  return fp16_bytes == 0 ? Json() : Json(1 - share(bytes, fp16_bytes));
+}
+
+std::string percent_or_dash(const Json& number) {
+  return number.is_null() ? "-" : format_percent(number);
+}
+
+// "70.0 % (35 of 50)"
+std::string score(std::size_t n_right, std::size_t n_questions) {
+  return format_percent(share(n_right, n_questions)) + " (" + std::to_string(n_right) + " of " +
+         std::to_string(n_questions) + ")";
+}
+
+// All kinds of a set together, in order of first appearance.
+std::vector<Group> by_set(const Json& groups) {
+  Tally sets;
+  for (const Json& each : groups) {
+    Group& set = sets.group(each["set"], "");
+    set.n_questions += each["questions"].get<std::size_t>();
+    set.n_right += each["right"].get<std::size_t>();
+  }
+  return sets.groups;
+}
+
+bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Result<void> all_are_there(const std::vector<std::string>& sets,
+                           const std::vector<RecallConversation>& conversations) {
+  for (const std::string& set : sets)
+    if (std::none_of(conversations.begin(), conversations.end(),
+                     [&](const RecallConversation& each) { return each.set == set; }))
+      return Error{ErrorKind::invalid, "PARAM", "No conversation is of the set \"" + set + "\"."};
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<RecallConversation>> chosen_conversations(const RecallOptions& options) {
+  SATCHEL_TRY_ASSIGN(const std::vector<RecallConversation> all, read_recall_file(options.file));
+  SATCHEL_TRY(all_are_there(options.sets, all));
+  std::vector<RecallConversation> chosen;
+  std::map<std::string, std::size_t> n_of_set;
+  bool asks = false;
+  for (const RecallConversation& each : all) {
+    if (!options.sets.empty() && !is_one_of(each.set, options.sets)) continue;
+    if (options.n_conversations != 0 && ++n_of_set[each.set] > options.n_conversations) continue;
+    asks |= std::any_of(each.exchanges.begin(), each.exchanges.end(),
+                        [](const RecallExchange& exchange) { return exchange.judged(); });
+    chosen.push_back(each);
+  }
+  if (!asks) return Error{ErrorKind::corrupt, "DOC_FORMAT", options.file + " asks nothing."};
+  return chosen;
+}
+
+Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe_name,
+                            const RecallTask& task) {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(recipe_name));
+  Examination examination(engine, recipe, task, recipe_name);
+  for (const RecallConversation& conversation : task.conversations)
+    SATCHEL_TRY(examination.hold(conversation));
+  const Tally& tally = examination.tally();
+  std::size_t n_questions = 0, n_right = 0;
+  Json groups = Json::array();
+  for (const Group& group : tally.groups) {
+    n_questions += group.n_questions;
+    n_right += group.n_right;
+    groups.push_back({{"set", group.set},
+                      {"kind", group.kind},
+                      {"questions", group.n_questions},
+                      {"right", group.n_right}});
+  }
+  return Json{{"recipe", recipe_name},
+              {"notes_read", !task.without_notes},
+              {"conversations", task.conversations.size()},
+              {"questions", n_questions},
+              {"right", n_right},
+              {"recall", share(n_right, n_questions)},
+              {"cut", tally.n_cut},
+              {"shortest_prompt_tokens", tally.n_tokens_min},
+              {"kv_saved", saved(tally.bytes, tally.fp16_bytes)},
+              {"body_saved", saved(tally.body_bytes, tally.body_fp16_bytes)},
+              {"groups", groups}};
+}
+
+std::string recall_text(const Json& row) {
+  constexpr std::size_t kSetColumns = 20;
+  std::string text = row["recipe"];
+  text.resize(14, ' ');
+  text += "recall " + score(row["right"], row["questions"]);
+  text += row["notes_read"].get<bool>()
+              ? "  saved: whole cache " + percent_or_dash(row["kv_saved"]) + ", body " +
+                    percent_or_dash(row["body_saved"])
+              : std::string("  without notes");
+  if (row["cut"] != 0)
+    text += "  (" + std::to_string(row["cut"].get<std::size_t>()) + " cut: the context was full)";
+  text += "\n";
+  const std::vector<Group> sets = by_set(row["groups"]);
+  if (sets.size() < 2) return text;
+  for (Group set : sets) {
+    set.set.resize(std::max(kSetColumns, set.set.size()), ' ');
+    text += "  " + set.set + "  " + score(set.n_right, set.n_questions) + "\n";
+  }
+  return text;
+}
+
+}  // namespace satchel::app

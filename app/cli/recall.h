@@ -1,0 +1,37 @@
+// Recall: what a recipe still answers rightly about notes that were read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/answer_sheet.h"
+#include "app/cli/recall_file.h"
+#include "runtime/engine.h"
+
+namespace satchel::app {
+
+struct RecallOptions {
+  std::string file, answers;        // --recall, --answers; "" is not given
+  std::vector<std::string> sets;    // --sets; empty: all
+  std::size_t n_conversations = 0;  // --conversations, of each set; 0: all
+  bool without_notes = false;       // --without-notes
+};
+
+// The file's conversations that the options choose. Errors: those of read_recall_file; invalid,
+// PARAM where a set is not in the file; DOC_FORMAT where nothing is asked.
+Result<std::vector<RecallConversation>> chosen_conversations(const RecallOptions& options);
+
+struct RecallTask {
+  const std::vector<RecallConversation>& conversations;
+  bool without_notes = false;
+  AnswerSheet* sheet = nullptr;  // not owned; nullptr: answers are not kept
+};
+// Reads and asks every conversation in a session of its own, greedily. The row of `satchel eval
+// --json`, "groups" in order of first appearance. A question for which the context had no room
+// left is wrong, and counted in "no_room".
+Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe,
+                            const RecallTask& task);
+// That row for people: a line, and one for each set where there are several.
+std::string recall_text(const Json& row);
+
+}  // namespace satchel::app
