@@ -1,19 +1,19 @@
 // The command line as scripts see it: output, exit codes, messages.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "process.h"
+#include "support/bundled_model.h"
 
 namespace satchel::test {
 namespace {
 
-const std::string kBundled = SATCHEL_SOURCE_DIR "/models/notes-mini-f16.gguf";
-
 std::string bundled_bytes() {
-  std::ifstream in(kBundled, std::ios::binary);
+  std::ifstream in(kBundledModel, std::ios::binary);
   std::stringstream all;
   all << in.rdbuf();
   return all.str();
@@ -29,14 +29,22 @@ TEST(Cli, no_command_and_unknown_options_are_usage_errors) {
 
 TEST(Cli, info_prints_metadata_and_tensors) {
   const Folder home;
-  const Finished text = run(home, {"info", kBundled});
+  const Finished text = run(home, {"info", kBundledModel});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("llama.attention.head_count_kv"), std::string::npos);
   EXPECT_NE(text.out.find("blk.5.ffn_down.weight"), std::string::npos);
-  const auto json = run(home, {"info", kBundled, "--json"}).json();
+  const auto json = run(home, {"info", kBundledModel, "--json"}).json();
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(json["tensors"].size(), 56u);
   EXPECT_EQ(json["version"], 3);
+}
+
+TEST(Cli, without_a_model_the_bundled_one_is_opened) {
+  const Folder home;
+  const auto models = run(home, {"info", "--json"}).json()["models"];
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_TRUE(std::filesystem::equivalent(models[0]["path"].get<std::string>(), kBundledModel));
+  EXPECT_EQ(models[0]["bundled"], true);
 }
 
 TEST(Cli, a_damaged_or_missing_model_is_named_with_its_own_exit_code) {
@@ -46,7 +54,8 @@ TEST(Cli, a_damaged_or_missing_model_is_named_with_its_own_exit_code) {
   EXPECT_EQ(not_a_model.exit_code, 4);
   EXPECT_NE(not_a_model.err.find("MODEL_FORMAT"), std::string::npos);
 
-  const auto cut = home.write("cut.gguf", bundled_bytes().substr(0, 3'000'000));
+  const std::string whole = bundled_bytes();
+  const auto cut = home.write("cut.gguf", whole.substr(0, whole.size() / 3 * 2));
   const Finished truncated =
       run(home, {"chat", "--prompt", "Hi", "--model", cut.string(), "--json"});
   EXPECT_EQ(truncated.exit_code, 4);

@@ -5,19 +5,15 @@ Format, words apart by blanks or line ends:
     rows R K                    then R times: position, then K times "id logit", largest logit first
     full F V                    then F times: position, then V logits, one for each id
 
-    python3 tests/oracle/make_model_fixtures.py        # needs: pip install gguf numpy torch sentencepiece
+    python3 tests/oracle/make_model_fixtures.py        # needs: pip install gguf numpy protobuf torch sentencepiece
 """
-import json
-import pathlib
-
 import gguf
 import sentencepiece
 import torch
 
+from bundled import LONG_SET, MODEL, ROOT, conversations
 from llama_torch import Llama
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODEL = ROOT / "models/notes-mini-f16.gguf"
 N_TOP, STEP = 16, 8
 
 
@@ -44,7 +40,7 @@ def tokenizer() -> sentencepiece.SentencePieceProcessor:
 def prompt() -> list[int]:
     sp = tokenizer()
     start, end, line = (sp.piece_to_id(p) for p in ("<|im_start|>", "<|im_end|>", "\n"))
-    conversation = json.loads((ROOT / "models/notes-heldout.jsonl").read_text().splitlines()[0])
+    conversation = conversations(LONG_SET)[0]
     turn = lambda role, text: [start, *sp.encode(role), line, *sp.encode(text), end, line]
     return [1, *turn("user", conversation["notes"]), *turn("assistant", "Noted."),
             start, *sp.encode("user"), line]

@@ -1,26 +1,26 @@
 """Writes tests/golden/tokenizer/: texts with the token ids, words and chat renderings of the models' own tokenizers.
 
-    <vocabulary>.ids   token ids, by sentencepiece from tokenizer.model, by the Python package `tokenizers` from a BPE
-                       object made of the GGUF's pieces and merges, or by llama.cpp where neither file is at hand
+    <vocabulary>.ids   token ids, by the Python package `tokenizers` from a BPE object made of the GGUF's pieces and merges,
+                       or by llama.cpp where there are no merges
     <name>.words       how the pre-tokeniser of that name cuts a text, by `tokenizers` with the published patterns
     chats.txt          chats as transformers renders them (Jinja) with the published templates
 
-Lines of .ids and .words: a text with escapes (\\n, \\r, \\\\, \\u{hex}), then the numbers (ids; bytes of each word).
+Lines of .ids and .words: as tokenizer_fixture_file.py writes them; the numbers of .words are the bytes of each word.
+The bundled model has a script of its own: make_notes_mini_ids.py.
 
     python3 tests/oracle/make_tokenizer_fixtures.py SHARED_MODELS SMOLLM2_GGUF
-    # needs: pip install gguf tokenizers sentencepiece transformers jinja2 llama-cpp-python
+    # needs: pip install gguf tokenizers transformers jinja2 llama-cpp-python
 """
 import pathlib
 import sys
 
 import gguf
-import sentencepiece
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers.utils.chat_template_utils import render_jinja_template
 
+from tokenizer_fixture_file import OUT, escaped, write
 from tokenizer_fixture_texts import CHATS, TEMPLATES, TEXTS
 
-OUT = pathlib.Path(__file__).resolve().parents[1] / "golden/tokenizer"
 CASELESS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -48,25 +48,6 @@ PRE = {  # as in the models' tokenizer.json
                                               split("[一-龥ࠀ-一가-퟿]+"),
                                               pre_tokenizers.Digits(individual_digits=True)]),
 }
-
-
-def escaped(text):
-    out = ""
-    for c in text:
-        if c == "\\":
-            out += "\\\\"
-        elif c in "\n\r":
-            out += {"\n": "\\n", "\r": "\\r"}[c]
-        elif c == " " or c.isprintable():
-            out += c
-        else:
-            out += "\\u{%x}" % ord(c)
-    return out
-
-
-def write(name, rows):
-    lines = [line for text, numbers in rows for line in (escaped(text), " ".join(map(str, numbers)))]
-    (OUT / name).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
 def word_bytes(pre, text):
@@ -100,9 +81,6 @@ def main():
             continue
         write(name + ".words", [(text, word_bytes(pre, text)) for text in TEXTS if text])
 
-    own = sentencepiece.SentencePieceProcessor(model_file=str(shared / "tokenizer.model"))
-    # Its trainer made <|im_start|> and <|im_end|> user-defined; in the GGUF they are control tokens, as they should be.
-    write("notes-mini.ids", [(text, own.encode(text)) for text in TEXTS if "<|im_" not in text])
     paths = {n: shared / f"ggml-vocab/ggml-vocab-{n}.gguf" for n in ("gpt-2", "starcoder", "refact")}
     for name, path in [("smollm2", smollm2), *paths.items()]:
         bpe = bpe_of(path, PRE["smollm" if name == "smollm2" else name])

@@ -7,6 +7,7 @@
 #include <QTest>
 #include <functional>
 
+#include "support/bundled_model.h"
 #include "ui/model/app_state.h"
 #include "ui/model/in_process_engine.h"
 
@@ -45,7 +46,7 @@ struct Life {
     return wait([this] { return state.phase() == Phase::Ready; });
   }
   bool openModel() {
-    state.openModel(QStringLiteral(SATCHEL_SOURCE_DIR "/models/notes-mini-f16.gguf"));
+    state.openModel(QString::fromUtf8(test::kBundledModel));
     return waitReady() && wait([this] { return state.memory()->hasPreviews(); });
   }
   bool send(const QString& text) {

@@ -67,14 +67,15 @@ TEST_F(Resume, of_an_empty_chat_finds_nothing_and_is_no_error) {
 TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
   const std::size_t n_chat = begin("compact")->tokens().size();
   const auto session = open("compact");
+  const std::size_t n_steps = n_chat * shared_engine().config().n_layers;
   std::size_t last = 0;
   const ResumeReport report = value_of(session->resume({}, [&](const Progress& now) {
     if (now.phase != Phase::read_prompt) return;
     EXPECT_GT(now.done, last);
-    EXPECT_EQ(now.total, n_chat * 6);
+    EXPECT_EQ(now.total, n_steps);
     last = now.done;
   }));
-  EXPECT_EQ(last, n_chat * 6);
+  EXPECT_EQ(last, n_steps);
   EXPECT_EQ(report.n_reused, 0u);
   EXPECT_EQ(report.n_reread, n_chat);
   EXPECT_FALSE(report.message.empty());

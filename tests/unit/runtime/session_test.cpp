@@ -16,6 +16,15 @@ using testing::HasSubstr;
 
 using SessionTest = ChatTest;
 
+std::size_t n_tokens(std::string_view text) {
+  return value_of(shared_engine().tokenizer().encode(text, SpecialText::as_text)).size();
+}
+
+std::string with_thousands(std::size_t n) {
+  const std::string last = std::to_string(n % 1000);
+  return std::to_string(n / 1000) + "," + std::string(3 - last.size(), '0') + last;
+}
+
 TEST_F(SessionTest, a_message_is_in_the_journal_before_anything_reads_it) {
   const auto session = open("full");
   value_of(session->add_user("Where is the brass bell?"));
@@ -132,13 +141,17 @@ TEST_F(SessionTest, a_stop_while_reading_leaves_the_message_unread_and_the_sessi
 
 TEST_F(SessionTest, a_message_too_long_for_the_context_is_refused_with_numbers_and_not_stored) {
   const auto session = open("full");
-  const std::string notes = held_out_notes();
-  const auto refused = session->add_user(notes + notes + notes);
+  const std::size_t n_context = session->n_context();
+  std::string notes = held_out_notes();
+  while (n_tokens(notes) <= n_context) notes += notes;
+  const auto refused = session->add_user(notes);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "CONTEXT_FULL");
-  EXPECT_THAT(refused.error().message, HasSubstr("but 1,280 of the model's 1,280 are left"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("but " + with_thousands(n_context) + " of the model's " +
+                        with_thousands(n_context) + " are left"));
   EXPECT_TRUE(stored().empty());
-  EXPECT_EQ(session->n_context_left(), 1280u);
+  EXPECT_EQ(session->n_context_left(), n_context);
   EXPECT_EQ(ask(*session, "Where is the brass bell?").finish, Finish::end_of_turn);
 }
 
@@ -153,8 +166,9 @@ TEST_F(SessionTest, an_answer_that_meets_the_end_of_the_context_says_so) {
   for (int turn = 0; turn < 40 && report.finish != Finish::context_full; ++turn)
     report = value_of(session->generate({}, {}, {}, {}));  // on and on, unasked
   EXPECT_EQ(report.finish, Finish::context_full);
-  EXPECT_THAT(report.message, HasSubstr("context of 1,280 tokens is full"));
-  EXPECT_LE(session->tokens().size(), 1280u);
+  EXPECT_THAT(report.message,
+              HasSubstr("context of " + with_thousands(session->n_context()) + " tokens is full"));
+  EXPECT_LE(session->tokens().size(), session->n_context());
   expect_journal_holds(*session);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/contract/registry.h"
 #include "runtime/governor/estimator.h"
 #include "runtime/governor/presets.h"
+#include "support/bundled_model.h"
 #include "support/weights.h"
 
 namespace satchel::runtime {
@@ -72,7 +73,7 @@ tests::GgufWriter tiny_gguf(const TinyShape& shape) {
 }
 
 std::filesystem::path bundled_model() {
-  return std::filesystem::path(SATCHEL_SOURCE_DIR) / "models/notes-mini-f16.gguf";
+  return test::kBundledModel;
 }
 
 TestModel open_model(GgufFile file, std::string_view backend, std::size_t context) {

@@ -14,6 +14,7 @@
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/tokenizer/utf8.h"
+#include "support/bundled_model.h"
 
 namespace satchel::runtime::tokenizer_tests {
 
@@ -69,8 +70,7 @@ inline std::vector<Case> cases(const std::string& name) {
 // Where the vocabulary of that name lies; an empty path if it is not on this machine.
 inline std::filesystem::path vocabulary_file(const std::string& name) {
   std::filesystem::path path = kVectors / ("ggml-vocab-" + name + ".gguf");
-  if (name == "notes-mini")
-    path = std::filesystem::path(SATCHEL_SOURCE_DIR) / "models/notes-mini-f16.gguf";
+  if (name == "notes-mini") path = test::kBundledModel;
   if (name == "smollm2") {
     const char* data = std::getenv("XDG_DATA_HOME");
     const char* home = std::getenv("HOME");

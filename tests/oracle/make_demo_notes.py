@@ -1,0 +1,73 @@
+"""Writes app/cli/demo_notes.h: the first conversation of the long set of models/notes-heldout.jsonl that is answered rightly
+throughout, whatever the recipe, in a run of `satchel eval`.
+
+    satchel eval --recall models/notes-heldout.jsonl --recipes full,balanced --answers answers.jsonl
+    python3 tests/oracle/make_demo_notes.py answers.jsonl > app/cli/demo_notes.h
+"""
+import json
+import pathlib
+import sys
+import textwrap
+
+from bundled import HELD_OUT, LONG_SET, ROOT, conversations
+
+HEAD = """\
+// The notes and questions of `satchel demo`: conversation {number} (from 0) of
+// {file}, with names that training never showed. It is one that the bundled
+// model answers rightly with the exact cache, as a demonstration needs; how often it is right in
+// general is what `satchel eval --recall` measures. Made by tests/oracle/make_demo_notes.py.
+#pragma once
+
+#include <string_view>
+
+namespace satchel::app {{
+
+inline constexpr std::string_view kDemoRecipe = "balanced";
+
+inline constexpr std::string_view kDemoNotes =
+{notes};
+
+struct DemoQuestion {{
+  std::string_view question;
+  std::string_view value;  // what a right answer contains
+}};
+inline constexpr DemoQuestion kDemoQuestions[] = {{
+{questions}
+}};
+
+}}  // namespace satchel::app"""
+
+
+def literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def wholly_right(answers: pathlib.Path) -> int:
+    right = {}
+    for line in answers.read_text().splitlines():
+        each = json.loads(line)
+        if each["set"] == LONG_SET:
+            right[each["conversation"]] = right.get(each["conversation"], True) and each["right"]
+    return min(number for number, all_right in right.items() if all_right)
+
+
+def paragraphs(notes: str) -> str:
+    rows = []
+    for paragraph in notes.split("\n"):
+        lines = textwrap.wrap(paragraph, 84, break_on_hyphens=False)
+        rows += [line + " " for line in lines[:-1]] + [lines[-1] + "\n"]
+    rows[-1] = rows[-1][:-1]
+    return "\n".join("    " + literal(row) for row in rows)
+
+
+def main() -> None:
+    number = wholly_right(pathlib.Path(sys.argv[1]))
+    chosen = conversations()[number]
+    asked = [each for each in chosen["exchanges"] if "ask" in each]
+    questions = [f"    {{{literal(each['ask'])}, {literal(each['value'])}}}," for each in asked]
+    print(HEAD.format(number=number, file=HELD_OUT.relative_to(ROOT), notes=paragraphs(chosen["notes"]),
+                      questions="\n".join(questions)))
+
+
+if __name__ == "__main__":
+    main()
