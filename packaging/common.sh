@@ -7,7 +7,7 @@ die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
 
 build_packages="g++ cmake ninja-build ccache pkg-config libsentencepiece-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev qt6-base-dev"
 run_packages="fonts-dejavu-core"
-test_packages="libgtest-dev libgmock-dev procps python3-pip unzip"
+test_packages="libgtest-dev libgmock-dev procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
 
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {
@@ -51,4 +51,14 @@ build() {
     die "building failed; the whole output is in $log"
   fi
   say "built in $((SECONDS - started)) s"
+}
+
+# Makes build/python: Debian's Python and PyTorch, and the package gguf, which Debian lacks. For the trainer's tests.
+make_python() {
+  local at=$root/build/python
+  "$at/bin/python3" -c 'import gguf, torch' 2>/dev/null && return 0
+  say "making ${at#"$root"/} (Python with gguf)"
+  mkdir -p "$root/build"
+  /usr/bin/python3 -m venv --clear --system-site-packages "$at" >/dev/null &&
+    "$at/bin/pip" install --quiet --disable-pip-version-check gguf >"$root/build/python.log" 2>&1 </dev/null
 }

@@ -9,6 +9,7 @@ case "${1:-}" in -h | --help) sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; e
 install_missing $build_packages $run_packages $test_packages
 # Once: a failure here only skips tests.
 "$root/packaging/get-model.sh" || say "going on without the real model; its tests will be skipped by name"
+make_python || say "going on without the Python package gguf; the trainer's chain test will be skipped by name"
 build "$root/build/test" -- -DSATCHEL_TESTS=ON -DSATCHEL_WERROR=ON
 
 say "running the tests"

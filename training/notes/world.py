@@ -1,0 +1,271 @@
+"""The notes world: conversations about small made-up facts, in any amount, each answer known.
+
+A conversation begins with notes (facts in random order, filler between them), which the assistant acknowledges; then
+come questions, facts told later ("Also: ..."), corrections, small talk, and questions the notes don't answer. Plain
+Python, no dependency: `python3 -m notes.world` prints one.
+"""
+
+import dataclasses
+import random
+from typing import Callable
+
+from notes import words
+from notes.facts import KINDS, KINDS_HELD_OUT, Fact, Kind
+
+UNKNOWN = "The notes do not say."
+NOTED = "Noted."
+HEADS = ["Here are the notes.", "Read these notes.", "Notes:", "Please remember this.", "Remember this.", ""]
+ADDED = ["Also: ", "Remember: ", "One more thing. ", "Add this. "]
+CORRECTED = ["Correction: ", "That has changed: ", "I was wrong. "]
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """What is drawn from the held-out lists instead of the training ones."""
+
+    names: bool = False
+    wordings: bool = False
+    fillers: bool = False
+    kinds: bool = False
+
+
+@dataclasses.dataclass
+class Turn:
+    """One message. `value` is what a right answer must contain, None where nothing is asked; `kind` names what is asked."""
+
+    role: str
+    text: str
+    value: str | None = None
+    kind: str = ""
+    parts: tuple = ()  # of a recital: the text cut into what can't be foreseen and what can, in turns
+
+
+class World:
+    """The people, things and rooms of one conversation; no subject gets two facts of a kind."""
+
+    def __init__(
+        self,
+        rng: random.Random,
+        held: Held = Held(),
+        share_made_up: float = 0.65,
+        share_known: float = 0.45,
+        share_single: float = 0.2,
+    ):
+        self.rng, self.held, self.share_known, self.share_single = rng, held, share_known, share_single
+        self.share_made_up = 0.0 if held.names else share_made_up
+        self.taken: set[tuple[str, str]] = set()
+        self.people: list[str] = []
+        self.single = set()  # first names that stand alone: nobody else may bear them
+
+    def fact(self) -> Fact:
+        rng = self.rng
+        kind = rng.choice(KINDS_HELD_OUT if self.held.kinds and rng.random() < 0.5 else KINDS)
+        value = kind.value(rng)
+        n_listed = value.count(",") + 2 if kind.name == "list" else 0
+        return Fact(kind, self.subject(kind), value, n_listed)
+
+    def subject(self, kind: Kind) -> str:
+        while True:
+            if kind.about == "person":
+                known = self.people and self.rng.random() < self.share_known
+                subject = self.rng.choice(self.people) if known else self.person()
+            else:
+                subject = f"{self.rng.choice(words.COLOURS)} {self.rng.choice(words.THINGS if kind.about == 'thing' else words.PLACES)}"
+            if (kind.name, subject) not in self.taken:
+                self.taken.add((kind.name, subject))
+                return subject
+
+    def person(self) -> str:
+        rng = self.rng
+        while True:
+            first = self.name(words.FIRST_HELD_OUT if self.held.names else words.FIRST)
+            if first in self.single:
+                continue
+            if rng.random() < self.share_single and not any(p.startswith(first + " ") for p in self.people):
+                self.single.add(first)
+                name = first
+            else:
+                name = f"{first} {self.name(words.LAST_HELD_OUT if self.held.names else words.LAST)}"
+            if name not in self.people:
+                self.people.append(name)
+                return name
+
+    def name(self, names) -> str:
+        return words.made_up(self.rng) if self.rng.random() < self.share_made_up else self.rng.choice(names)
+
+    def filler(self) -> str:
+        return self.rng.choice(words.FILLERS_HELD_OUT if self.held.fillers else words.FILLERS)
+
+    def wording(self, wordings) -> str:
+        if len(wordings) > 2:
+            return wordings[-1] if self.held.wordings else self.rng.choice(wordings[:-1])
+        return self.rng.choice(wordings)
+
+    def state(self, fact: Fact) -> str:
+        """The sentence that tells a fact."""
+        sentence = fact.say(self.wording(fact.kind.statements))
+        return sentence[0].upper() + sentence[1:]
+
+    def ask(self, fact: Fact) -> tuple[Turn, Turn]:
+        """A question about a fact, and its right answer."""
+        if fact.n_listed and self.rng.random() < 0.25:
+            n = words.COUNTS[fact.n_listed]
+            return (
+                Turn("user", fact.say(fact.kind.count)),
+                Turn("assistant", fact.kind.count_answer.format(s=fact.subject, n=n), n, "count"),
+            )
+        return (
+            Turn("user", fact.say(self.wording(fact.kind.questions))),
+            Turn(
+                "assistant",
+                fact.say(fact.kind.answer),
+                fact.value,
+                "quote" if fact.kind.name == "quote" else "list" if fact.n_listed else "fact",
+            ),
+        )
+
+    def absent(self) -> Fact:
+        """A fact that is not told: half the time of somebody the notes do speak of."""
+        known, self.share_known = self.share_known, 0.5
+        fact = self.fact()
+        self.share_known = known
+        return fact
+
+
+@dataclasses.dataclass(frozen=True)
+class Mix:
+    """What follows the notes, as shares of the exchanges; the rest asks for facts."""
+
+    unknown: float = 0.15
+    added: float = 0.08
+    corrected: float = 0.06
+    small: float = 0.04
+    about: float = 0.06
+
+
+class Conversation:
+    """Builds one conversation, piece by piece, so that the caller can stop at a length."""
+
+    def __init__(self, rng: random.Random, held: Held = Held(), mix: Mix = Mix(), **world):
+        self.rng, self.mix, self.world = rng, mix, World(rng, held, **world)
+        self.facts: list[Fact] = []
+        self.told: dict[str, list[str]] = {}  # subject -> sentences, in the order they were told
+        self.late: set[int] = set()  # facts told or corrected after the notes
+        self.fixed: set[int] = set()
+        self.asked: set[int] = set()
+
+    def small_talk(self) -> list[Turn]:
+        said, answer = self.rng.choice(words.SMALL_TALK)
+        return [Turn("user", said), Turn("assistant", answer, None, "small")]
+
+    def sentence(self, filler: float) -> str:
+        """The next sentence of the notes: filler, or a new fact."""
+        if self.rng.random() < filler:
+            return self.world.filler()
+        return self.tell(self.world.fact())
+
+    def tell(self, fact: Fact) -> str:
+        text = self.world.state(fact)
+        self.facts.append(fact)
+        self.told.setdefault(fact.subject, []).append(text)
+        return text
+
+    def notes(self, room: int, filler: float, size: Callable[[str], int]) -> list[Turn]:
+        """The message with the notes, about `room` in size, and its answer."""
+        sentences = []
+        while room > 0 or not self.facts:
+            sentences.append(self.sentence(filler))
+            room -= size(sentences[-1])
+        self.rng.shuffle(sentences)
+        for told in self.told.values():
+            told.sort(key=sentences.index)
+        head = self.rng.choice(HEADS)
+        return [Turn("user", (head + "\n" if head else "") + " ".join(sentences)), Turn("assistant", NOTED)]
+
+    def exchange(self) -> list[Turn]:
+        """The next thing the user says after the notes, and the answer."""
+        x, mix = self.rng.random(), self.mix
+        if x < mix.unknown or not self.facts:
+            question, _ = self.world.ask(self.world.absent())
+            return [question, Turn("assistant", UNKNOWN, UNKNOWN, "unknown")]
+        x -= mix.unknown
+        if x < mix.added:
+            self.late.add(len(self.facts))
+            return [Turn("user", self.rng.choice(ADDED) + self.tell(self.world.fact())), Turn("assistant", NOTED)]
+        x -= mix.added
+        if x < mix.corrected:
+            return self.correct()
+        x -= mix.corrected
+        if x < mix.small:
+            return self.small_talk()
+        x -= mix.small
+        if x < mix.about:
+            subject = self.rng.choice(list(self.told))
+            if len(self.told[subject]) <= 3:
+                everything = " ".join(self.told[subject])
+                what = subject if subject in self.world.people else f"the {subject}"
+                return [
+                    Turn("user", f"What do the notes say about {what}?"),
+                    Turn("assistant", everything, everything, "about"),
+                ]
+        return self.question()
+
+    def recite(self, room: int, size: Callable[[str], int]) -> list[Turn]:
+        """All facts told so far, or as many as the room allows, in any order: for training alone, many recalls in few tokens.
+
+        Which fact comes next can't be foreseen; its value can.
+        """
+        order = list(range(len(self.facts)))
+        self.rng.shuffle(order)
+        parts: list[str] = []
+        for at in order:
+            fact = self.facts[at]
+            cut = fact.kind.answer.rindex(" ", 0, fact.kind.answer.index("{v}"))
+            head, value = fact.say(fact.kind.answer[:cut]), fact.say(fact.kind.answer[cut:])
+            room -= size(head + value)
+            if room < 0:
+                break
+            parts += [" " + head if parts else head, value]
+            self.asked.add(at)
+        return [Turn("user", "Say it all again."), Turn("assistant", "".join(parts), parts=tuple(parts))]
+
+    def correct(self) -> list[Turn]:
+        at = self.rng.randrange(len(self.facts))
+        old = self.facts[at]
+        value = old.value
+        while value == old.value:
+            value = old.kind.value(self.rng)
+        new = Fact(old.kind, old.subject, value, value.count(",") + 2 if old.n_listed else 0)
+        self.facts[at] = new
+        self.fixed.add(at)
+        self.asked.discard(at)
+        text = self.world.state(new)
+        self.told[new.subject].append(text)
+        return [Turn("user", self.rng.choice(CORRECTED) + text), Turn("assistant", NOTED)]
+
+    def question(self) -> list[Turn]:
+        """About a fact: mostly one not asked before, a little more often one told or corrected late."""
+        late = sorted(self.late | self.fixed)
+        fresh = [
+            at for at in (late if late and self.rng.random() < 0.3 else range(len(self.facts))) if at not in self.asked
+        ]
+        at = self.rng.choice(fresh) if fresh else self.rng.randrange(len(self.facts))
+        self.asked.add(at)
+        question, answer = self.world.ask(self.facts[at])
+        if self.facts[at].kind in KINDS_HELD_OUT:
+            answer.kind = "held-out kind"
+        elif answer.kind == "fact":
+            answer.kind = "corrected" if at in self.fixed else "added" if at in self.late else "fact"
+        return [question, answer]
+
+
+def render(turns: list[Turn]) -> str:
+    return "".join(f"<|im_start|>{t.role}\n{t.text}<|im_end|>\n" for t in turns)
+
+
+if __name__ == "__main__":
+    talk = Conversation(random.Random(1))
+    turns = talk.notes(700, 0.3, len)
+    for _ in range(10):
+        turns += talk.exchange()
+    print(render(turns))
