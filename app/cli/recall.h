@@ -28,7 +28,7 @@ struct RecallTask {
 };
 // Reads and asks every conversation in a session of its own, greedily. The row of `satchel eval
 // --json`, "groups" in order of first appearance. A question for which the context had no room
-// left is wrong, and counted in "no_room".
+// left is wrong, and counted in "cut".
 Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe,
                             const RecallTask& task);
 // That row for people: a line, and one for each set where there are several.

@@ -12,8 +12,29 @@ from notes import facts, words, world  # noqa: E402
 EVERYTHING = world.Mix(unknown=0.2, added=0.15, corrected=0.15, small=0.1, about=0.1)
 
 
+class Watched(world.Conversation):
+    """Remembers every fact, those that were corrected later too, and what was answered about which."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.ever = []
+        state, ask = self.world.state, self.world.ask
+        self.world.state = lambda fact: (self.ever.append(fact), state(fact))[1]
+        self.asked_for = {}
+
+        def watched_ask(fact):
+            question, answer = ask(fact)
+            self.asked_for[id(answer)] = fact
+            self.kept = getattr(self, "kept", []) + [
+                answer
+            ]  # an id is one object's only while it lives
+            return question, answer
+
+        self.world.ask = watched_ask
+
+
 def conversation(seed, held=world.Held(), mix=EVERYTHING):
-    talk = world.Conversation(random.Random(seed), held, mix)
+    talk = Watched(random.Random(seed), held, mix)
     turns = talk.notes(3000, 0.3, len)
     for _ in range(30):
         turns += talk.exchange()
@@ -42,14 +63,11 @@ class World(unittest.TestCase):
             text = world.render(turns)
             for filler in words.FILLERS_HELD_OUT:
                 self.assertNotIn(filler, text)
-            for fact in talk.facts:
+            said = text.lower()
+            for fact in talk.ever:
                 self.assertNotIn(fact.kind.name, kinds)
-            for (
-                kind
-            ) in facts.KINDS:  # a held-out wording would show as its sentence with some subject and value of this talk
-                for fact in (f for f in talk.facts if f.kind is kind):
-                    self.assertNotIn(fact.say(kind.statements[-1]), text)
-                    self.assertNotIn(fact.say(kind.questions[-1]), text)
+                self.assertNotIn(fact.say(fact.kind.statements[-1]).lower(), said)
+                self.assertNotIn(fact.say(fact.kind.questions[-1]).lower(), said)
             for person in talk.world.people:
                 self.assertFalse(set(person.split()) & words.HELD_OUT, f"seed {seed}")
 
@@ -60,25 +78,42 @@ class World(unittest.TestCase):
             self.assertTrue(set(person.split()) <= words.HELD_OUT, person)
 
     def test_every_answer_was_told_before(self):
+        n = 0
         for seed in range(60):
-            _, turns = conversation(seed)
+            talk, turns = conversation(seed)
             told = ""
             for turn in turns:
                 if turn.role == "user":
                     told += turn.text + "\n"
                 elif turn.kind in ("fact", "added", "corrected", "list", "quote"):
-                    self.assertIn(turn.value.lower(), told.lower())
-                    self.assertIn(turn.value, turn.text)
+                    fact = talk.asked_for[id(turn)]
+                    n += 1
+                    self.assertIn(fact.told, told)
+                    self.assertIn(fact.value.lower(), fact.told.lower())
+                    self.assertIn(fact.value, turn.value)
+                    self.assertTrue(turn.text.endswith(turn.value), turn)
                 elif turn.kind == "about":
                     for sentence in re.split(r'(?<=[."]) ', turn.value):
                         self.assertIn(sentence, told)
+        self.assertGreater(n, 200)
+
+    def test_a_right_answer_is_no_part_of_another_value(self):
+        by_kind = {kind.name: kind for kind in facts.KINDS}
+        for kind, right, wrong in (
+            ("birthday", "1 May", "21 May"),
+            ("phone", "413", "4138"),
+            ("list", "rope and nails", "salt, rope and nails"),
+        ):
+            judged = facts.Fact(by_kind[kind], "Mira", right).judged
+            self.assertIn(judged, "".join(facts.Fact(by_kind[kind], "Mira", right).canonical()))
+            self.assertNotIn(judged, "".join(facts.Fact(by_kind[kind], "Mira", wrong).canonical()))
 
     def test_what_was_not_told_is_unknown(self):
         for seed in range(60):
             talk, turns = conversation(seed)
             by_question = {}
-            for fact in talk.facts:
-                for wording in fact.kind.questions:
+            for fact in talk.ever:
+                for wording in (*fact.kind.questions, *filter(None, [fact.kind.count])):
                     by_question[fact.say(wording)] = fact
             for question, answer in zip(turns, turns[1:]):
                 if answer.kind == "unknown":
@@ -87,28 +122,53 @@ class World(unittest.TestCase):
     def test_a_corrected_fact_has_its_last_value(self):
         n = 0
         for seed in range(60):
-            _, turns = conversation(seed)
+            talk, turns = conversation(seed)
             for at, turn in enumerate(turns):
                 if turn.kind != "corrected":
                     continue
-                told = [
-                    t.text
-                    for t in turns[:at]
-                    if t.role == "user" and t.text.startswith(tuple(world.CORRECTED)) and turn.value in t.text
-                ]
+                fact = talk.asked_for[id(turn)]
+                same = [f for f in talk.ever if (f.kind, f.subject) == (fact.kind, fact.subject)]
+                before = "\n".join(t.text for t in turns[:at] if t.role == "user")
+                last = max(same, key=lambda f: before.rfind(f.told))
                 n += 1
-                self.assertTrue(told, turn)
+                self.assertGreater(len(same), 1)
+                self.assertIs(last, fact)
         self.assertGreater(n, 20)
+
+    def test_what_the_notes_say_about_somebody_is_what_holds(self):
+        for seed in range(60):
+            talk, turns = conversation(seed)
+            for turn in turns[-2:]:
+                if turn.kind == "about":
+                    self.assertTrue(
+                        any(
+                            turn.text == " ".join(talk.told(s))
+                            for s in {f.subject for f in talk.facts}
+                        )
+                    )
+
+    def test_a_recital_is_foreseeable_in_every_second_part(self):
+        talk, _ = conversation(3)
+        _, answer = talk.recite(2000, len)
+        self.assertEqual("".join(answer.parts), answer.text)
+        known = {part for fact in talk.facts for part in [fact.canonical()[1]]}
+        self.assertTrue(set(answer.parts[1::2]) <= known)
+        self.assertEqual(talk.recite(3, len), [])
 
     def test_counts_are_right(self):
         n = 0
         for seed in range(200):
             talk, turns = conversation(seed, mix=world.Mix(corrected=0.0))
-            items = {f.subject: f.value.replace(" and ", ", ").split(", ") for f in talk.facts if f.n_listed}
+            items = {
+                f.subject: f.value.replace(" and ", ", ").split(", ")
+                for f in talk.facts
+                if f.n_listed
+            }
             for turn in turns:
                 if turn.kind == "count":
                     n += 1
-                    self.assertEqual(turn.value, words.COUNTS[len(items[turn.text.split(" bought ")[0]])])
+                    bought = items[turn.text.split(" bought ")[0]]
+                    self.assertEqual(turn.value, words.COUNTS[len(bought)] + " things.")
         self.assertGreater(n, 20)
 
     def test_no_subject_has_two_facts_of_a_kind(self):

@@ -1,5 +1,6 @@
 """Rows of token ids to train on, each a conversation that fills a length, and what to learn from them."""
 
+import dataclasses
 import random
 
 import torch
@@ -8,37 +9,38 @@ from notes import world
 from notes.vocabulary import BOS, Vocabulary
 
 RECITALS = 0.7  # share of the rows
-LEARN_ANSWER, LEARN_TEXT = 1.0, 0.03  # names and values in the notes can't be known in advance: mostly noise
+LEARN_ANSWER, LEARN_TEXT = (
+    1.0,
+    0.03,
+)  # names and values in the notes can't be known in advance: mostly noise
 
 
-def conversation(
-    rng: random.Random,
-    n_tokens: int,
-    encode,
-    share_notes: float,
-    filler: float,
-    held: world.Held = world.Held(),
-    mix: world.Mix = world.Mix(),
-    recital: float = 0.0,
-    **of_world,
-) -> list[world.Turn]:
-    """A conversation of at most n_tokens, whose notes take share_notes of them, and a recital a share of what is left.
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a conversation is made of: tokens in all, of them the notes' share, filler among their sentences, and the
+    share of what the notes leave that a recital takes."""
 
-    `encode` maps a text to ids.
-    """
-    talk = world.Conversation(rng, held, mix, **of_world)
-    turns = talk.small_talk() if rng.random() < 0.1 else []
-    overhead = 7  # marks and role of a message, a little more than exact
-    left = n_tokens - sum(len(encode(t.text)) + overhead for t in turns)
+    n_tokens: int
+    notes: float = 0.6
+    filler: float = 0.3
+    recital: float = 0.0
+
+
+def conversation(talk: world.Conversation, plan: Plan, encode) -> list[world.Turn]:
+    """A conversation of at most plan.n_tokens, unless they are too few for any. `encode` maps a text to ids."""
+    marks = 7  # of a message, its role among them: a little more than exact
     size = lambda text: len(encode(text))  # noqa: E731
-    turns += talk.notes(int(left * share_notes) - 24, filler, size)
-    left -= sum(size(t.text) + overhead for t in turns[-2:])
-    if recital:
-        turns += talk.recite(int(left * recital), size)
-        left -= sum(size(t.text) + overhead for t in turns[-2:])
+    cost = lambda turns: sum(size(t.text) + marks for t in turns)  # noqa: E731
+    turns = talk.small_talk() if talk.rng.random() < 0.1 else []
+    turns += talk.notes(int((plan.n_tokens - cost(turns)) * plan.notes) - 24, plan.filler, size)
+    left = plan.n_tokens - cost(turns)
+    if plan.recital:
+        recital = talk.recite(int(left * plan.recital), size)
+        turns += recital
+        left -= cost(recital)
     while True:
         exchange = talk.exchange()
-        left -= sum(len(encode(t.text)) + overhead for t in exchange)
+        left -= cost(exchange)
         if left < 0:
             return turns
         turns += exchange
@@ -67,18 +69,29 @@ def weights(turn: world.Turn, n: int, vocabulary: Vocabulary) -> list[float]:
     return out + [LEARN_TEXT]
 
 
+def draw(rng: random.Random, n_tokens: int) -> Plan:
+    recital = rng.uniform(0.4, 0.9) if rng.random() < RECITALS else 0.0
+    return Plan(n_tokens, rng.uniform(0.3, 0.6), rng.choice((0.0, 0.2, 0.4)), recital)
+
+
 def batch(
-    rng: random.Random, vocabulary: Vocabulary, n_rows: int, n_tokens: int, mix: world.Mix = world.Mix(), **of_world
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """ids [n_rows, n_tokens + 1] and learn of the same shape; 0 after the end of a conversation."""
-    ids, learn = torch.zeros(n_rows, n_tokens + 1, dtype=torch.long), torch.zeros(n_rows, n_tokens + 1)
+    rng: random.Random,
+    vocabulary: Vocabulary,
+    n_rows: int,
+    n_tokens: int,
+    mix: world.Mix,
+    **of_world
+):
+    """ids [n_rows, n_tokens + 1] and learn of the same shape; 0 after the end of a conversation.
+
+    `of_world` goes to world.World.
+    """
+    ids, learn = torch.zeros(n_rows, n_tokens + 1, dtype=torch.long), torch.zeros(
+        n_rows, n_tokens + 1
+    )
     for r in range(n_rows):
-        recital = rng.uniform(0.4, 0.9) if rng.random() < RECITALS else 0.0
-        share_notes, filler = rng.uniform(0.3, 0.6), rng.choice((0.0, 0.2, 0.4))
-        turns = conversation(
-            rng, n_tokens, vocabulary.encode, share_notes, filler, mix=mix, recital=recital, **of_world
-        )
-        i, w = row(turns, vocabulary)
+        talk = world.Conversation(rng, mix=mix, fragments=vocabulary.fragments, **of_world)
+        i, w = row(conversation(talk, draw(rng, n_tokens), vocabulary.encode), vocabulary)
         i, w = i[: n_tokens + 1], w[: n_tokens + 1]
         ids[r, : len(i)], learn[r, : len(w)] = torch.tensor(i), torch.tensor(w)
     return ids, learn

@@ -9,7 +9,10 @@ from notes import words
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """One kind of fact. In the wordings {s} is who or what it is about and {v} its value; the last wording is held out."""
+    """One kind of fact. In the wordings {s} is who or what it is about, {v} its value.
+
+    The last statement and the last question are held out from training where there are three or more.
+    """
 
     name: str
     about: str  # person, thing or room
@@ -17,7 +20,8 @@ class Kind:
     statements: tuple
     questions: tuple
     answer: str
-    count: str = ""  # a question that asks how many the value lists
+    asked_as: str = "fact"  # what an answer about it counts as where models are judged
+    count: str = ""  # of values that list things: a question that asks how many, and its answer
     count_answer: str = ""
 
 
@@ -26,10 +30,28 @@ class Fact:
     kind: Kind
     subject: str
     value: str
-    n_listed: int = 0
+    told: str = ""  # the sentence that told it last
 
     def say(self, wording: str) -> str:
         return wording.format(s=self.subject, v=self.value)
+
+    @property
+    def n_listed(self) -> int:
+        return self.value.count(",") + 2 if self.kind.count else 0
+
+    def canonical(self) -> tuple[str, str]:
+        """The answer in two: up to the value, and the value with the blank before it and what follows."""
+        cut = self.kind.answer.rindex(" ", 0, self.kind.answer.index("{v}"))
+        return self.say(self.kind.answer[:cut]), self.say(self.kind.answer[cut:])
+
+    @property
+    def judged(self) -> str:
+        """What a right answer contains: the value between the word before it and the end.
+
+        The value alone would not do: "1 May" is in "21 May", and "rope and nails" in "salt, rope and nails".
+        """
+        head, value = self.canonical()
+        return head.rsplit(" ", 1)[1] + value
 
 
 def digits(rng, lengths=(3, 4, 4, 4, 5)):
@@ -54,7 +76,12 @@ KINDS = [
         "city",
         "person",
         one_of(words.CITIES),
-        ("{s} lives in {v}.", "{s} moved to {v} years ago.", "The home of {s} is in {v}.", "{s} has settled in {v}."),
+        (
+            "{s} lives in {v}.",
+            "{s} moved to {v} years ago.",
+            "The home of {s} is in {v}.",
+            "{s} has settled in {v}.",
+        ),
         (
             "Where does {s} live?",
             "In which city does {s} live?",
@@ -67,7 +94,12 @@ KINDS = [
         "job",
         "person",
         one_of(words.JOBS),
-        ("{s} works as a {v}.", "{s} is a {v} by trade.", "They say {s} is a good {v}.", "As a {v}, {s} works hard."),
+        (
+            "{s} works as a {v}.",
+            "{s} is a {v} by trade.",
+            "They say {s} is a good {v}.",
+            "As a {v}, {s} works hard.",
+        ),
         (
             "What is the job of {s}?",
             "What does {s} do for work?",
@@ -80,7 +112,12 @@ KINDS = [
         "pet",
         "person",
         one_of(words.PETS),
-        ("{s} keeps a {v}.", "{s} has a {v} at home.", "A {v} belongs to {s}.", "At home {s} keeps a {v}."),
+        (
+            "{s} keeps a {v}.",
+            "{s} has a {v} at home.",
+            "A {v} belongs to {s}.",
+            "At home {s} keeps a {v}.",
+        ),
         ("Which animal does {s} keep?", "What pet does {s} have?", "Which animal belongs to {s}?"),
         "{s} keeps a {v}.",
     ),
@@ -94,7 +131,11 @@ KINDS = [
             "{s} always asks for {v}.",
             "{v} is the favourite dish of {s}.",
         ),
-        ("What does {s} like to eat?", "What is the favourite dish of {s}?", "Which dish does {s} love?"),
+        (
+            "What does {s} like to eat?",
+            "What is the favourite dish of {s}?",
+            "Which dish does {s} love?",
+        ),
         "{s} loves {v}.",
     ),
     Kind(
@@ -109,7 +150,12 @@ KINDS = [
         "phone",
         "person",
         digits,
-        ("The number of {s} is {v}.", "Call {s} on {v}.", "{s} can be reached at {v}.", "At {v} you can reach {s}."),
+        (
+            "The number of {s} is {v}.",
+            "Call {s} on {v}.",
+            "{s} can be reached at {v}.",
+            "At {v} you can reach {s}.",
+        ),
         ("What is the number of {s}?", "How can I reach {s}?", "On which number can I call {s}?"),
         "The number of {s} is {v}.",
     ),
@@ -117,7 +163,12 @@ KINDS = [
         "visit",
         "person",
         lambda rng: f"{rng.choice(words.DAYS)} at {rng.randrange(7, 20)}",
-        ("{s} comes on {v}.", "The visit of {s} is set for {v}.", "Expect {s} on {v}.", "On {v} we expect {s}."),
+        (
+            "{s} comes on {v}.",
+            "The visit of {s} is set for {v}.",
+            "Expect {s} on {v}.",
+            "On {v} we expect {s}.",
+        ),
         ("When does {s} come?", "When is the visit of {s}?", "When do we expect {s}?"),
         "{s} comes on {v}.",
     ),
@@ -125,7 +176,11 @@ KINDS = [
         "birthday",
         "person",
         lambda rng: f"{rng.randrange(1, 29)} {rng.choice(words.MONTHS)}",
-        ("{s} was born on {v}.", "The birthday of {s} is {v}.", "On {v} it is the birthday of {s}."),
+        (
+            "{s} was born on {v}.",
+            "The birthday of {s} is {v}.",
+            "On {v} it is the birthday of {s}.",
+        ),
         ("When was {s} born?", "When is the birthday of {s}?", "What is the birthday of {s}?"),
         "{s} was born on {v}.",
     ),
@@ -133,9 +188,15 @@ KINDS = [
         "list",
         "person",
         listing,
-        ("{s} bought {v}.", "{s} came back with {v}.", "The list of {s} says {v}.", "On the list of {s} are {v}."),
+        (
+            "{s} bought {v}.",
+            "{s} came back with {v}.",
+            "The list of {s} says {v}.",
+            "On the list of {s} are {v}.",
+        ),
         ("What did {s} buy?", "What is on the list of {s}?", "What did {s} come back with?"),
         "{s} bought {v}.",
+        "list",
         "How many things did {s} buy?",
         "{s} bought {n} things.",
     ),
@@ -146,6 +207,7 @@ KINDS = [
         ('{s} said: "{v}."', '"{v}," said {s}.', 'In the words of {s}: "{v}."'),
         ("What did {s} say?", "Quote {s}.", "What are the words of {s}?"),
         '{s} said: "{v}."',
+        "quote",
     ),
     Kind(
         "place",

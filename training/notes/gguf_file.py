@@ -48,6 +48,8 @@ def add_header(out: gguf.GGUFWriter, s: Shape, v: Vocabulary, name: str, kind: s
     out.add_name(name)
     out.add_license("Apache-2.0")
     out.add_file_type(FILE_TYPES[kind])
+    if kind != "f16":
+        out.add_quantization_version(gguf.GGML_QUANT_VERSION)
     out.add_block_count(s.n_layers)
     out.add_context_length(s.context)
     out.add_embedding_length(s.width)
@@ -113,7 +115,9 @@ def read(path: pathlib.Path) -> Llama:
     )
     model.load_state_dict(
         {
-            t.name: torch.from_numpy(np.array(gguf.quants.dequantize(t.data, t.tensor_type), dtype=np.float32))
+            t.name: torch.from_numpy(
+                np.array(gguf.quants.dequantize(t.data, t.tensor_type), dtype=np.float32)
+            )
             for t in reader.tensors
         }
     )
@@ -131,7 +135,9 @@ def read_vocabulary(path: pathlib.Path) -> Vocabulary:
         text_mark = kind == gguf.TokenType.CONTROL and piece.startswith(
             "<|"
         )  # SentencePiece matches only user-defined marks
-        model.pieces.add(piece=piece, score=score, type=int(gguf.TokenType.USER_DEFINED) if text_mark else kind)
+        model.pieces.add(
+            piece=piece, score=score, type=int(gguf.TokenType.USER_DEFINED) if text_mark else kind
+        )
     model.trainer_spec.model_type = 2
     model.trainer_spec.byte_fallback = True
     model.normalizer_spec.name = "identity"

@@ -3,8 +3,9 @@
     python3 -m notes.held_out VOCABULARY.model > models/notes-heldout.jsonl
 
 A line: {"set", "notes", "exchanges"}; an exchange is {"say", "answer"} (told, not judged) or {"ask", "value", "answer", "kind"}:
-right is an answer that contains `value`. A conversation of the set names-1024 fills 1,024 tokens, its questions last.
-Every name is held out from training; the sets named after wordings, fillers and kinds hold those out as well.
+right is an answer that contains `value`. A conversation of names-1024 fills 1,024 tokens, less a little.
+Every name is held out from training; the sets named after wordings, fillers and kinds hold those out as well. No answer
+is asked for twice in a conversation.
 """
 
 import argparse
@@ -52,39 +53,64 @@ SETS = [
 ]
 
 
+SPARE = (
+    48  # tokens of the length that stay free: Satchel wants room for an answer before it begins one
+)
+
+
 def build(rng: random.Random, s: Set, v: Vocabulary) -> dict:
     """Notes that leave room for the exchanges, then those; drawn again where they don't fit."""
-    size = lambda turn: sum(map(len, v.message(turn)))  # noqa: E731
-    talk = world.Conversation(rng, s.held, s.mix)
-    notes = talk.notes(s.n_tokens - 40 - s.room * s.n_exchanges, 0.35, lambda text: len(v.encode(text)))
-    exchanges, n = [], size(notes[0]) + size(notes[1])
-    while len(exchanges) < s.n_exchanges:
-        user, answer = wanted_exchange(talk, s)
-        n += size(user) + size(answer)
-        if answer.value is None:
-            exchanges.append({"say": user.text, "answer": answer.text})
-        else:
-            exchanges.append({"ask": user.text, "value": answer.value, "answer": answer.text, "kind": answer.kind})
-    if n > s.n_tokens:
-        return build(rng, s, v)
-    return {"set": s.name, "notes": notes[0].text, "exchanges": exchanges}
-
-
-def wanted_exchange(talk: world.Conversation, s: Set) -> list[world.Turn]:
     while True:
+        talk = world.Conversation(rng, s.held, s.mix)
+        room = s.n_tokens - SPARE - 40 - s.room * s.n_exchanges
+        turns = talk.notes(room, 0.35, lambda text: len(v.encode(text)))
+        notes, asked = turns[0].text, set()
+        exchanges = []
+        while len(exchanges) < s.n_exchanges:
+            exchange = wanted_exchange(talk, s, asked)
+            if not exchange:
+                break
+            user, answer = exchange
+            turns += [user, answer]
+            if answer.value is None:
+                exchanges.append({"say": user.text, "answer": answer.text})
+            else:
+                exchanges.append(
+                    {
+                        "ask": user.text,
+                        "value": answer.value,
+                        "answer": answer.text,
+                        "kind": answer.kind,
+                    }
+                )
+        n_tokens = 1 + sum(len(part) for turn in turns for part in v.message(turn))
+        if len(exchanges) == s.n_exchanges and n_tokens <= s.n_tokens - SPARE:
+            return {"set": s.name, "notes": notes, "exchanges": exchanges}
+
+
+def wanted_exchange(talk: world.Conversation, s: Set, asked: set[str]) -> list[world.Turn]:
+    """The next exchange that is of the set's kinds, and whose answer has not been given before; nothing if none turns up."""
+    for _ in range(500):
         user, answer = talk.exchange()
-        if answer.value is None or answer.kind in s.kinds:
+        if answer.value is None:
             return [user, answer]
+        key = user.text if answer.text == world.UNKNOWN else answer.text
+        if answer.kind in s.kinds and key not in asked:
+            asked.add(key)
+            return [user, answer]
+    return []
 
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("vocabulary", type=pathlib.Path)
-    ap.add_argument("--only", help="one set alone")
+    ap.add_argument("--only", choices=[s.name for s in SETS], help="one set alone")
     a = ap.parse_args()
+    if not a.vocabulary.is_file():
+        ap.error(f"there is no {a.vocabulary}")
     v = Vocabulary(a.vocabulary.read_bytes())
-    rng = random.Random(SEED)
     for s in (s for s in SETS if a.only in (None, s.name)):
+        rng = random.Random(f"{SEED} {s.name}")
         for _ in range(s.n_conversations):
             print(json.dumps(build(rng, s, v)))
 

@@ -28,13 +28,29 @@ class Shape:
 
 
 SHAPES = {
-    "tiny": Shape(n_vocab=1024, width=64, n_layers=2, n_heads=2, n_kv_heads=1, ffn=128, context=512),
+    "tiny": Shape(
+        n_vocab=1024, width=64, n_layers=2, n_heads=2, n_kv_heads=1, ffn=128, context=512
+    ),
     "cpu": Shape(),
     "mini": Shape(
-        n_vocab=2048, width=384, n_layers=8, n_heads=8, n_kv_heads=4, ffn=1024, context=8192, rope_base=500000.0
+        n_vocab=2048,
+        width=384,
+        n_layers=8,
+        n_heads=8,
+        n_kv_heads=4,
+        ffn=1024,
+        context=8192,
+        rope_base=500000.0,
     ),
     "small": Shape(
-        n_vocab=4096, width=512, n_layers=12, n_heads=8, n_kv_heads=4, ffn=1536, context=16384, rope_base=1000000.0
+        n_vocab=4096,
+        width=512,
+        n_layers=12,
+        n_heads=8,
+        n_kv_heads=4,
+        ffn=1536,
+        context=16384,
+        rope_base=1000000.0,
     ),
 }
 
@@ -47,7 +63,9 @@ class Norm(nn.Module):
 
     def forward(self, x):
         y = x.float()
-        return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + self.epsilon)).to(x.dtype) * self.weight
+        return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + self.epsilon)).to(
+            x.dtype
+        ) * self.weight
 
 
 def turn(x, phase):
@@ -59,7 +77,11 @@ def turn(x, phase):
 def attend(q, k, v):
     """q [rows, heads, new, head_dim], k and v [rows, heads, all, head_dim]; the new tokens are the last of all, and causal."""
     new, total = q.shape[2], k.shape[2]
-    mask = None if new == total else torch.ones(new, total, dtype=torch.bool, device=q.device).tril(total - new)
+    mask = (
+        None
+        if new == total
+        else torch.ones(new, total, dtype=torch.bool, device=q.device).tril(total - new)
+    )
     if hasattr(F, "scaled_dot_product_attention"):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
     if mask is None:  # PyTorch 1.13, as Debian 12 has it
@@ -114,8 +136,13 @@ class Llama(nn.Module):
         for layer in self.blk:
             for name, linear in layer.named_children():
                 if isinstance(linear, nn.Linear):
-                    last = name in ("attn_output", "ffn_down")  # what adds to the residual stream starts small
-                    nn.init.normal_(linear.weight, std=linear.in_features**-0.5 * (0.3 if last else 1))
+                    last = name in (
+                        "attn_output",
+                        "ffn_down",
+                    )  # what adds to the residual stream starts small
+                    nn.init.normal_(
+                        linear.weight, std=linear.in_features**-0.5 * (0.3 if last else 1)
+                    )
 
     def forward(self, ids, positions=None, past=None):
         """ids [rows, tokens] -> final states [rows, tokens, width]; `logits` makes scores of them.
@@ -128,7 +155,8 @@ class Llama(nn.Module):
             begin = past[0][0].shape[2] if past and past[0] else 0
             positions = torch.arange(begin, begin + ids.shape[1], device=ids.device)
         rate = self.shape.rope_base ** (
-            -torch.arange(0, self.shape.head_dim, 2, device=ids.device).double() / self.shape.head_dim
+            -torch.arange(0, self.shape.head_dim, 2, device=ids.device).double()
+            / self.shape.head_dim
         )
         angle = positions.double()[:, None] * rate
         phase = torch.polar(torch.ones_like(angle), angle).to(torch.complex64)

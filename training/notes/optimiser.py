@@ -1,4 +1,4 @@
-"""Muon for the matrices (Jordan et al. 2024, "Muon: an optimizer for hidden layers"), AdamW for embeddings and norms.
+"""Muon for the matrices (Jordan et al. 2024, "Muon: an optimizer for hidden layers"), Adam for embeddings and norms.
 
 Both as plain updates of given tensors, so that processes can share the work: each updates the parameters it owns.
 """
@@ -36,9 +36,10 @@ class Muon:
                 self.params[i].mul_(1 - rate * self.decay).sub_(u, alpha=rate)
 
 
-class AdamW:
-    def __init__(self, params: list[torch.Tensor], betas=(0.9, 0.98), epsilon: float = 1e-8, decay: float = 0.0):
-        self.params, self.betas, self.epsilon, self.decay = params, betas, epsilon, decay
+class Adam:
+
+    def __init__(self, params: list[torch.Tensor], betas=(0.9, 0.98), epsilon: float = 1e-8):
+        self.params, self.betas, self.epsilon = params, betas, epsilon
         self.state = [[torch.zeros_like(p), torch.zeros_like(p)] for p in params]
         self.n = 0
 
@@ -48,5 +49,4 @@ class AdamW:
         for p, g, (m, v) in zip(self.params, grads, self.state):
             m.lerp_(g, 1 - b1)
             v.mul_(b2).addcmul_(g, g, value=1 - b2)
-            p.mul_(1 - rate * self.decay)
             p.addcdiv_(m, (v / (1 - b2**n)).sqrt_().add_(self.epsilon), value=-rate / (1 - b1**n))

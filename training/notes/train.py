@@ -1,8 +1,9 @@
 """Trains a model of the notes world from nothing, on CPU processes or one CUDA device; can be stopped and gone on with.
 
-    python3 -m notes.train OUT --shape cpu --steps 12000 --processes 2
+    training/train OUT --shape cpu --steps 12000 --processes 2
 
-OUT receives vocabulary.model, checkpoint.pt (weights, optimiser, step) and log.jsonl. The schedule depends on steps alone.
+OUT receives vocabulary.model, checkpoint.pt, the optimisers' state and log.jsonl. What is learnt when depends on the step
+alone (schedule.py).
 """
 
 import argparse
@@ -17,33 +18,9 @@ import torch
 import torch.multiprocessing as mp
 import torch.nn.functional as F
 
-from notes import batches, vocabulary, world
+from notes import batches, schedule, vocabulary, world
 from notes.model import SHAPES, Llama, Shape
-from notes.optimiser import AdamW, Muon
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """From `begin` (share of the steps) on: rows of `length` (share of the context), and what they are made of."""
-
-    begin: float
-    length: float
-    mix: world.Mix
-    share_single: float  # of people that have a first name only
-
-
-# Recall gets going on short rows with short names, and where "The notes do not say." is no way out.
-EASY = world.Mix(unknown=0.03, added=0.04, corrected=0.02, small=0.03, about=0.1)
-HALFWAY = world.Mix(unknown=0.07, added=0.05, corrected=0.04, small=0.03, about=0.08)
-STAGES = (
-    Stage(0.0, 1 / 16, EASY, 0.7),
-    Stage(0.10, 1 / 8, EASY, 0.4),
-    Stage(0.22, 1 / 8, HALFWAY, 0.3),
-    Stage(0.52, 1 / 4, world.Mix(), 0.2),
-    Stage(0.70, 1 / 2, world.Mix(), 0.2),
-    Stage(0.85, 1.0, world.Mix(), 0.2),
-)
-WARM_UP, DECAY_FROM, RATE_END = 100, 0.6, 0.03
+from notes.optimiser import Adam, Muon
 
 
 @dataclasses.dataclass
@@ -60,18 +37,13 @@ class Plan:
     stop_at: int
     device: str
 
-
-def stage_at(plan: Plan, step: int) -> Stage:
-    return [s for s in STAGES if s.begin <= step / plan.steps][-1]
-
-
-def length_at(plan: Plan, step: int) -> int:
-    return max(64, int(plan.shape.context * stage_at(plan, step).length))
+    def told(self) -> dict:
+        """What a log or a checkpoint keeps of it."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if k not in ("out", "shape")}
 
 
-def rate_at(plan: Plan, step: int) -> float:
-    done = step / plan.steps
-    return min(1, (step + 1) / WARM_UP) * (1 if done < DECAY_FROM else max(RATE_END, (1 - done) / (1 - DECAY_FROM)))
+def stage_at(plan: Plan, step: int) -> schedule.Stage:
+    return schedule.stage_at(plan.shape.context, step / plan.steps)
 
 
 def loss_of(model: Llama, ids: torch.Tensor, learn: torch.Tensor, device: str) -> torch.Tensor:
@@ -81,15 +53,20 @@ def loss_of(model: Llama, ids: torch.Tensor, learn: torch.Tensor, device: str) -
         wanted = learn[:, 1:] > 0
         logits = model.logits(states[wanted]).float()
     weight = learn[:, 1:][wanted]
-    return (F.cross_entropy(logits, ids[:, 1:][wanted], reduction="none") * weight).sum() / weight.sum()
+    return (
+        F.cross_entropy(logits, ids[:, 1:][wanted], reduction="none") * weight
+    ).sum() / weight.sum()
 
 
 @torch.no_grad()
-def judge(model: Llama, v: vocabulary.Vocabulary, n_tokens: int, n: int, held: world.Held, device: str) -> dict:
+def judge(
+    model: Llama, v: vocabulary.Vocabulary, n_tokens: int, n: int, held: world.Held, device: str
+) -> dict:
     """Share of answers, by kind, whose every token is the likeliest after the right ones before it."""
     rng, right, asked = random.Random(7), {}, {}
     for _ in range(n):
-        turns = batches.conversation(rng, n_tokens, v.encode, 0.6, 0.3, held)
+        talk = world.Conversation(rng, held)
+        turns = batches.conversation(talk, batches.Plan(n_tokens), v.encode)
         ids, learn = batches.row(turns, v)
         best = model.logits(model(torch.tensor([ids], device=device)))[0].argmax(-1).tolist()
         at = 1
@@ -111,7 +88,9 @@ class Shared:
         n = sum(p.numel() for p in model.parameters())
         self.grads = torch.zeros(plan.processes, n).share_memory_()
         self.squares = torch.zeros(plan.processes).share_memory_()
-        self.barrier = mp.get_context("fork").Barrier(plan.processes) if plan.processes > 1 else None
+        self.barrier = (
+            mp.get_context("fork").Barrier(plan.processes) if plan.processes > 1 else None
+        )
 
     def wait(self):
         if self.barrier:
@@ -121,7 +100,9 @@ class Shared:
 class Worker:
     """One process: its rows, and the parameters that it updates for all. The parameters lie in shared memory."""
 
-    def __init__(self, plan: Plan, rank: int, model: Llama, v: vocabulary.Vocabulary, shared: Shared):
+    def __init__(
+        self, plan: Plan, rank: int, model: Llama, v: vocabulary.Vocabulary, shared: Shared
+    ):
         self.plan, self.rank, self.model, self.v, self.shared = plan, rank, model, v, shared
         self.params = list(model.parameters())
         names = [n for n, _ in model.named_parameters()]
@@ -135,39 +116,41 @@ class Worker:
         self.own_matrices = share([i for i, m in enumerate(matrix) if m])
         self.own_rest = share([i for i, m in enumerate(matrix) if not m])
         self.muon = Muon([self.params[i].data for i in self.own_matrices])
-        self.adam = AdamW([self.params[i].data for i in self.own_rest])
+        self.adam = Adam([self.params[i].data for i in self.own_rest])
 
     def rows(self, step: int):
-        n_tokens, stage = length_at(self.plan, step), stage_at(self.plan, step)
-        rng = random.Random(f"{self.plan.seed} {step} {self.rank}")
-        if rng.random() < 0.3:
-            n_tokens = max(64, n_tokens // 2)
-        ids, learn = batches.batch(
-            rng, self.v, max(1, self.plan.tokens // n_tokens), n_tokens, stage.mix, share_single=stage.share_single
-        )
-        return ids.to(self.plan.device), learn.to(self.plan.device)
+        plan, stage = self.plan, stage_at(self.plan, step)
+        rng = random.Random(f"{plan.seed} {step} {self.rank}")
+        n_tokens = max(128, stage.n_tokens // 2) if rng.random() < 0.3 else stage.n_tokens
+        n_rows = max(1, plan.tokens // n_tokens)
+        of_world = {"share_single": stage.share_single}
+        ids, learn = batches.batch(rng, self.v, n_rows, n_tokens, stage.mix, **of_world)
+        return ids.to(plan.device), learn.to(plan.device)
+
+    def gradients(self) -> list[torch.Tensor]:
+        """Of all parameters, the mean over the processes; the caller may read those it owns."""
+        if self.plan.processes == 1:
+            return [p.grad for p in self.params]
+        mine, ends = self.shared.grads[self.rank], self.offsets[1:] + [None]
+        for p, at in zip(self.params, self.offsets):
+            mine[at : at + p.numel()] = p.grad.flatten()
+        self.shared.wait()
+        own = set(self.own_matrices + self.own_rest)
+        return [
+            self.shared.grads[:, a:b].mean(0).view_as(p) if i in own else None
+            for i, (p, a, b) in enumerate(zip(self.params, self.offsets, ends))
+        ]
 
     def update(self, step: int) -> None:
-        shared, rate = self.shared, rate_at(self.plan, step)
-        if self.plan.processes > 1:
-            mine = shared.grads[self.rank]
-            for p, at in zip(self.params, self.offsets):
-                mine[at : at + p.numel()] = p.grad.flatten()
-            shared.wait()
-            mean = (
-                lambda i: shared.grads[:, self.offsets[i] : self.offsets[i] + self.params[i].numel()]
-                .mean(0)
-                .view_as(self.params[i])
-            )  # noqa: E731
-        else:
-            mean = lambda i: self.params[i].grad  # noqa: E731
-        matrices, rest = [mean(i) for i in self.own_matrices], [mean(i) for i in self.own_rest]
-        shared.squares[self.rank] = sum(float(g.pow(2).sum()) for g in rest)
-        shared.wait()
-        clip = min(1.0, 1.0 / (float(shared.squares.sum()) ** 0.5 + 1e-6))  # Muon needs none: its steps have one size
-        self.muon.step(matrices, self.plan.muon_rate * rate)
+        grads, rate = self.gradients(), schedule.rate_at(step, self.plan.steps)
+        rest = [grads[i] for i in self.own_rest]
+        self.shared.squares[self.rank] = sum(float(g.pow(2).sum()) for g in rest)
+        self.shared.wait()
+        # Muon's steps have one size and need no clipping.
+        clip = min(1.0, 1.0 / (float(self.shared.squares.sum()) ** 0.5 + 1e-6))
+        self.muon.step([grads[i] for i in self.own_matrices], self.plan.muon_rate * rate)
         self.adam.step([g * clip for g in rest], self.plan.adam_rate * rate)
-        shared.wait()
+        self.shared.wait()
 
     def step(self, step: int) -> float:
         ids, learn = self.rows(step)
@@ -183,6 +166,9 @@ class Worker:
         return {"muon": self.muon.state, "adam": self.adam.state, "n": self.adam.n}
 
     def load(self, state: dict) -> None:
+        assert len(state["muon"]) == len(self.muon.state) and len(state["adam"]) == len(
+            self.adam.state
+        )
         for mine, saved in zip(self.muon.state, state["muon"]):
             mine.copy_(saved)
         for mine, saved in zip(self.adam.state, state["adam"]):
@@ -197,117 +183,164 @@ def save(to: pathlib.Path, what: dict) -> None:
     os.replace(to.with_suffix(".new"), to)
 
 
-def run(rank: int, plan: Plan, model: Llama, v: vocabulary.Vocabulary, shared: Shared, begin: int) -> None:
-    torch.set_num_threads(1 if plan.device == "cpu" else torch.get_num_threads())
+def optimiser_file(plan: Plan, rank: int, step: int) -> pathlib.Path:
+    return plan.out / f"optimiser-{rank}-{step}.pt"
+
+
+def save_all(worker: Worker, step: int) -> None:
+    """The checkpoint names the step, and so the optimisers' files: old ones go when it has been replaced."""
+    plan, shared = worker.plan, worker.shared
+    mine = optimiser_file(plan, worker.rank, step)
+    save(mine, worker.state())
+    shared.wait()
+    if worker.rank == 0:
+        state = {"model": worker.model.state_dict(), "step": step, "plan": plan.told()}
+        save(plan.out / "checkpoint.pt", {**state, "shape": dataclasses.asdict(plan.shape)})
+    shared.wait()
+    for old in plan.out.glob(f"optimiser-{worker.rank}-*.pt"):
+        if old != mine:
+            old.unlink()
+
+
+def write_log(plan: Plan, line: dict) -> None:
+    with open(plan.out / "log.jsonl", "a") as log:
+        print(json.dumps(line), file=log)
+    print(json.dumps(line), flush=True)
+
+
+def run(
+    rank: int, plan: Plan, model: Llama, v: vocabulary.Vocabulary, shared: Shared, begin: int
+) -> None:
+    if plan.device == "cpu":
+        torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     worker = Worker(plan, rank, model, v, shared)
-    mine = plan.out / f"optimiser-{rank}.pt"
     if begin:
-        worker.load(torch.load(mine))
-    clock, n_tokens, total, n = time.time(), 0, 0.0, 0
+        worker.load(torch.load(optimiser_file(plan, rank, begin), map_location=plan.device))
+    clock, losses = time.time(), []
     for step in range(begin, plan.stop_at):
-        total += worker.step(step)
-        n += 1
-        n_tokens += plan.tokens * plan.processes
-        done = step + 1
+        losses.append(worker.step(step))
+        done, stage = step + 1, stage_at(plan, step)
         if rank == 0 and done % 100 == 0:
             line = {
                 "step": done,
-                "length": length_at(plan, step),
-                "loss": round(total / n, 4),
-                "rate": round(rate_at(plan, step), 3),
-                "tokens_per_s": round(n_tokens / (time.time() - clock)),
+                "length": stage.n_tokens,
+                "loss": round(sum(losses) / len(losses), 4),
             }
-            clock, n_tokens, total, n = time.time(), 0, 0.0, 0
+            n_tokens = plan.tokens * plan.processes * len(losses)
+            line["tokens_per_s"] = round(n_tokens / (time.time() - clock))
             if done % 500 == 0:
-                line["held_out_names"] = {
-                    t: judge(model, v, t, max(2, 4096 // t), world.Held(names=True), plan.device)
-                    for t in (length_at(plan, step),)
-                }
-                clock = time.time()
-            with open(plan.out / "log.jsonl", "a") as log:
-                print(json.dumps(line), file=log, flush=True)
-            print(json.dumps(line), flush=True)
+                n, held = max(2, 8192 // stage.n_tokens), world.Held(names=True)
+                line["held_out_names"] = judge(model, v, stage.n_tokens, n, held, plan.device)
+            write_log(plan, line)
+            clock, losses = time.time(), []
         if done % plan.save_every == 0 or done == plan.stop_at:
-            save(mine, worker.state())
-            shared.wait()
-            if rank == 0:
-                save(
-                    plan.out / "checkpoint.pt",
-                    {"model": model.state_dict(), "step": done, "shape": dataclasses.asdict(plan.shape)},
-                )
-            shared.wait()
+            save_all(worker, done)
 
 
-def main() -> None:
+def at_least_one(text: str) -> int:
+    n = int(text)
+    if n < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return n
+
+
+def arguments() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("out", type=pathlib.Path)
     ap.add_argument("--shape", choices=SHAPES, default="cpu")
-    ap.add_argument("--steps", type=int, default=12000)
-    ap.add_argument("--processes", type=int, default=1, help="on a CPU: one thread each")
-    ap.add_argument("--tokens", type=int, default=2048, help="of a process and step")
-    ap.add_argument("--muon-rate", type=float, default=0.02)
-    ap.add_argument("--adam-rate", type=float, default=0.004)
+    ap.add_argument("--steps", type=at_least_one, default=12000)
+    ap.add_argument("--processes", type=at_least_one, default=1, help="on a CPU: one thread each")
+    ap.add_argument("--tokens", type=at_least_one, default=2048, help="of a process and step")
+    ap.add_argument("--muon-rate", type=float, default=0.008)
+    ap.add_argument("--adam-rate", type=float, default=0.002)
     ap.add_argument("--seed", type=int, default=1)
-    ap.add_argument("--save-every", type=int, default=500)
-    ap.add_argument("--stop-at", type=int, help="stop after this step, to go on with --resume")
-    ap.add_argument("--vocabulary", type=pathlib.Path, help="a SentencePiece model, instead of one made anew")
-    ap.add_argument("--resume", action="store_true")
+    ap.add_argument("--save-every", type=at_least_one, default=500)
+    ap.add_argument(
+        "--stop-at", type=at_least_one, help="stop after this step, to go on with --resume"
+    )
+    ap.add_argument(
+        "--vocabulary", type=pathlib.Path, help="a SentencePiece model, instead of one made anew"
+    )
+    ap.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    ap.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from OUT's checkpoint; other steps and rates are logged",
+    )
     a = ap.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and a.processes > 1:
+    if a.device == "auto":
+        a.device = "cuda" if torch.cuda.is_available() else "cpu"
+    if a.device == "cuda" and a.processes > 1:
         ap.error("--processes is for CPUs; a CUDA device takes larger steps: raise --tokens")
     kept = a.out / "checkpoint.pt"
     if a.resume and not kept.exists():
         ap.error(f"--resume: there is no {kept}")
     if kept.exists() and not a.resume:
         ap.error(f"{kept} is there: go on with --resume, or name another folder")
+    if a.vocabulary and not a.vocabulary.is_file():
+        ap.error(f"--vocabulary: there is no {a.vocabulary}")
+    return ap, a
+
+
+def open_vocabulary(
+    ap: argparse.ArgumentParser, a: argparse.Namespace, n_vocab: int
+) -> vocabulary.Vocabulary:
+    """The run's own; the given one or a new one where the run has none yet."""
+    own = a.out / "vocabulary.model"
+    if own.exists():
+        data = own.read_bytes()
+        if a.vocabulary and a.vocabulary.read_bytes() != data:
+            ap.error(f"--vocabulary: {own} is there, and is another")
+    else:
+        data = a.vocabulary.read_bytes() if a.vocabulary else vocabulary.train(n_vocab)
+    v = vocabulary.Vocabulary(data)
+    if len(v) != n_vocab:
+        ap.error(f"the vocabulary has {len(v)} pieces, the shape {a.shape} needs {n_vocab}")
     a.out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1 if device == "cpu" else torch.get_num_threads())
-    plan = Plan(
-        a.out,
-        SHAPES[a.shape],
-        a.steps,
-        a.processes,
-        a.tokens,
-        a.muon_rate,
-        a.adam_rate,
-        a.seed,
-        a.save_every,
-        a.stop_at or a.steps,
-        device,
-    )
-    words = a.out / "vocabulary.model"
-    if not words.exists():
-        words.write_bytes(a.vocabulary.read_bytes() if a.vocabulary else vocabulary.train(plan.shape.n_vocab))
-    v = vocabulary.Vocabulary(words.read_bytes())
-    if len(v) != plan.shape.n_vocab:
-        ap.error(f"{words} has {len(v)} pieces, the shape {a.shape} needs {plan.shape.n_vocab}")
+    own.with_suffix(".new").write_bytes(data)
+    os.replace(own.with_suffix(".new"), own)
+    return v
+
+
+def open_checkpoint(ap: argparse.ArgumentParser, plan: Plan, model: Llama) -> int:
+    """Loads the run's checkpoint into the model; returns the steps done."""
+    state = torch.load(plan.out / "checkpoint.pt", map_location=plan.device)
+    if Shape(**state["shape"]) != plan.shape:
+        ap.error(f"--resume: the checkpoint has another shape: {state['shape']}")
+    if state["plan"]["processes"] != plan.processes:
+        ap.error(
+            f"--resume: the run has {state['plan']['processes']} processes, which share its optimiser"
+        )
+    model.load_state_dict(state["model"])
+    return state["step"]
+
+
+def main() -> None:
+    ap, a = arguments()
+    if a.device == "cpu":
+        torch.set_num_threads(1)
+    shape = SHAPES[a.shape]
+    v = open_vocabulary(ap, a, shape.n_vocab)
+    rates = (a.muon_rate, a.adam_rate, a.seed, a.save_every, a.stop_at or a.steps)
+    plan = Plan(a.out, shape, a.steps, a.processes, a.tokens, *rates, a.device)
     torch.manual_seed(a.seed)
-    model, begin = Llama(plan.shape).to(device), 0
-    if a.resume:
-        state = torch.load(kept, map_location=device)
-        if Shape(**state["shape"]) != plan.shape:
-            ap.error(f"{kept} has another shape than {a.shape}: {state['shape']}")
-        model.load_state_dict(state["model"])
-        begin = state["step"]
-    for p in model.parameters():
-        p.data = p.data.share_memory_() if device == "cpu" else p.data
-    print(
-        json.dumps(
-            {
-                "parameters": sum(p.numel() for p in model.parameters()),
-                "device": device,
-                **dataclasses.asdict(plan.shape),
-            }
-        ),
-        flush=True,
+    model = Llama(shape).to(a.device)
+    begin = open_checkpoint(ap, plan, model) if a.resume else 0
+    if a.device == "cpu":
+        for p in model.parameters():
+            p.data = p.data.share_memory_()
+    n = sum(p.numel() for p in model.parameters())
+    write_log(
+        plan, {"parameters": n, "from_step": begin, **plan.told(), **dataclasses.asdict(shape)}
     )
     shared = Shared(plan, model)
     if a.processes == 1:
         run(0, plan, model, v, shared, begin)
-        return
-    mp.start_processes(run, (plan, model, v, shared, begin), nprocs=a.processes, start_method="fork")
+    else:
+        mp.start_processes(
+            run, (plan, model, v, shared, begin), nprocs=a.processes, start_method="fork"
+        )
 
 
 if __name__ == "__main__":

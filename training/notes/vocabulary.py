@@ -57,6 +57,10 @@ class Vocabulary:
         self.model = model
         self.pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.start, self.end, self.line = (self.pieces.piece_to_id(m) for m in MARKS)
+        texts = (self.pieces.id_to_piece(i) for i in range(len(self)))
+        self.fragments = [
+            t for t in texts if t.isalpha() and t.isascii() and t.islower() and 2 <= len(t) <= 5
+        ]
         self.word = functools.lru_cache(maxsize=1 << 16)(self.pieces.encode)
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ Made-up names (`made_up`) have no end, so a model can't learn them by heart and 
 """
 
 import random
+from typing import Sequence
 
 FIRST = (
     "Mira Anton Ines Jonas Petra Tomas Lena Oskar Nadia Felix Clara Hugo Rosa Emil Greta Ivan Sofia Marek Alma Bruno "
@@ -56,12 +57,14 @@ PLACES = (
     "hallway closet|reading room|mill|chapel|garden hut|laundry|observatory"
 ).split("|")
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 GOODS = (
     "rope|nails|flour|candles|salt|ink|soap|wire|honey|paper|glue|seeds|chalk|butter|coal|thread|matches|vinegar|tea|wax|"
     "hinges|apples|string|sugar"
 ).split("|")
-COUNTS = {2: "two", 3: "three", 4: "four", 5: "five"}
+COUNTS = {2: "two", 3: "three", 4: "four"}
 
 # Quotes are put together from a beginning and an end, so that there are many more than anyone learns by heart.
 QUOTE_BEGINNINGS = (
@@ -136,14 +139,19 @@ def syllable(rng: random.Random) -> str:
 def splice(rng: random.Random) -> str:
     """The beginning of one listed name and the end of another."""
     begin, end = rng.choice(FIRST + LAST), rng.choice(FIRST + LAST)
-    return begin[: rng.randrange(2, min(6, len(begin)))] + end[-rng.randrange(2, min(6, len(end))) :]
+    return (
+        begin[: rng.randrange(2, min(6, len(begin)))] + end[-rng.randrange(2, min(6, len(end))) :]
+    )
 
 
-def made_up(rng: random.Random) -> str:
-    """A name that is in no held-out list: syllables, or two listed names joined."""
-    if rng.random() < 0.5:
+def made_up(rng: random.Random, fragments: Sequence[str] = ()) -> str:
+    """A name that is in no held-out list: syllables, two listed names joined, or two fragments, where there are any."""
+    x = rng.random()
+    if fragments and x < 0.35:
+        name = (rng.choice(fragments) + rng.choice(fragments)).capitalize()
+    elif x < 0.65:
         name = splice(rng)
     else:
         name = syllable(rng) + (rng.choice(ENDINGS) if rng.random() < 0.6 else syllable(rng))
         name = (name + rng.choice(ENDINGS) if rng.random() < 0.1 else name).capitalize()
-    return made_up(rng) if name in HELD_OUT else name
+    return made_up(rng, fragments) if name in HELD_OUT else name

@@ -7,14 +7,21 @@ Python, no dependency: `python3 -m notes.world` prints one.
 
 import dataclasses
 import random
-from typing import Callable
+from typing import Callable, Sequence
 
 from notes import words
 from notes.facts import KINDS, KINDS_HELD_OUT, Fact, Kind
 
 UNKNOWN = "The notes do not say."
 NOTED = "Noted."
-HEADS = ["Here are the notes.", "Read these notes.", "Notes:", "Please remember this.", "Remember this.", ""]
+HEADS = [
+    "Here are the notes.",
+    "Read these notes.",
+    "Notes:",
+    "Please remember this.",
+    "Remember this.",
+    "",
+]
 ADDED = ["Also: ", "Remember: ", "One more thing. ", "Add this. "]
 CORRECTED = ["Correction: ", "That has changed: ", "I was wrong. "]
 
@@ -37,7 +44,9 @@ class Turn:
     text: str
     value: str | None = None
     kind: str = ""
-    parts: tuple = ()  # of a recital: the text cut into what can't be foreseen and what can, in turns
+    parts: (
+        tuple
+    ) = ()  # of a recital: the text cut into what can't be foreseen and what can, in turns
 
 
 class World:
@@ -50,9 +59,16 @@ class World:
         share_made_up: float = 0.65,
         share_known: float = 0.45,
         share_single: float = 0.2,
+        fragments: Sequence[str] = (),
     ):
-        self.rng, self.held, self.share_known, self.share_single = rng, held, share_known, share_single
+        self.rng, self.held, self.share_known, self.share_single = (
+            rng,
+            held,
+            share_known,
+            share_single,
+        )
         self.share_made_up = 0.0 if held.names else share_made_up
+        self.fragments = fragments  # word pieces that made-up names are put together from, so that none stays strange
         self.taken: set[tuple[str, str]] = set()
         self.people: list[str] = []
         self.single = set()  # first names that stand alone: nobody else may bear them
@@ -60,9 +76,7 @@ class World:
     def fact(self) -> Fact:
         rng = self.rng
         kind = rng.choice(KINDS_HELD_OUT if self.held.kinds and rng.random() < 0.5 else KINDS)
-        value = kind.value(rng)
-        n_listed = value.count(",") + 2 if kind.name == "list" else 0
-        return Fact(kind, self.subject(kind), value, n_listed)
+        return Fact(kind, self.subject(kind), kind.value(rng))
 
     def subject(self, kind: Kind) -> str:
         while True:
@@ -70,7 +84,8 @@ class World:
                 known = self.people and self.rng.random() < self.share_known
                 subject = self.rng.choice(self.people) if known else self.person()
             else:
-                subject = f"{self.rng.choice(words.COLOURS)} {self.rng.choice(words.THINGS if kind.about == 'thing' else words.PLACES)}"
+                what = self.rng.choice(words.THINGS if kind.about == "thing" else words.PLACES)
+                subject = f"{self.rng.choice(words.COLOURS)} {what}"
             if (kind.name, subject) not in self.taken:
                 self.taken.add((kind.name, subject))
                 return subject
@@ -81,17 +96,25 @@ class World:
             first = self.name(words.FIRST_HELD_OUT if self.held.names else words.FIRST)
             if first in self.single:
                 continue
-            if rng.random() < self.share_single and not any(p.startswith(first + " ") for p in self.people):
+            if rng.random() < self.share_single and not any(
+                p.startswith(first + " ") for p in self.people
+            ):
                 self.single.add(first)
                 name = first
             else:
-                name = f"{first} {self.name(words.LAST_HELD_OUT if self.held.names else words.LAST)}"
+                name = (
+                    f"{first} {self.name(words.LAST_HELD_OUT if self.held.names else words.LAST)}"
+                )
             if name not in self.people:
                 self.people.append(name)
                 return name
 
     def name(self, names) -> str:
-        return words.made_up(self.rng) if self.rng.random() < self.share_made_up else self.rng.choice(names)
+        return (
+            words.made_up(self.rng, self.fragments)
+            if self.rng.random() < self.share_made_up
+            else self.rng.choice(names)
+        )
 
     def filler(self) -> str:
         return self.rng.choice(words.FILLERS_HELD_OUT if self.held.fillers else words.FILLERS)
@@ -102,27 +125,22 @@ class World:
         return self.rng.choice(wordings)
 
     def state(self, fact: Fact) -> str:
-        """The sentence that tells a fact."""
+        """The sentence that tells a fact; the fact keeps it."""
         sentence = fact.say(self.wording(fact.kind.statements))
-        return sentence[0].upper() + sentence[1:]
+        fact.told = sentence[0].upper() + sentence[1:]
+        return fact.told
 
     def ask(self, fact: Fact) -> tuple[Turn, Turn]:
         """A question about a fact, and its right answer."""
         if fact.n_listed and self.rng.random() < 0.25:
             n = words.COUNTS[fact.n_listed]
-            return (
-                Turn("user", fact.say(fact.kind.count)),
-                Turn("assistant", fact.kind.count_answer.format(s=fact.subject, n=n), n, "count"),
+            answer = fact.kind.count_answer.format(s=fact.subject, n=n)
+            return Turn("user", fact.say(fact.kind.count)), Turn(
+                "assistant", answer, f"{n} things.", "count"
             )
-        return (
-            Turn("user", fact.say(self.wording(fact.kind.questions))),
-            Turn(
-                "assistant",
-                fact.say(fact.kind.answer),
-                fact.value,
-                "quote" if fact.kind.name == "quote" else "list" if fact.n_listed else "fact",
-            ),
-        )
+        question = fact.say(self.wording(fact.kind.questions))
+        answer = "".join(fact.canonical())
+        return Turn("user", question), Turn("assistant", answer, fact.judged, fact.kind.asked_as)
 
     def absent(self) -> Fact:
         """A fact that is not told: half the time of somebody the notes do speak of."""
@@ -148,11 +166,10 @@ class Conversation:
 
     def __init__(self, rng: random.Random, held: Held = Held(), mix: Mix = Mix(), **world):
         self.rng, self.mix, self.world = rng, mix, World(rng, held, **world)
-        self.facts: list[Fact] = []
-        self.told: dict[str, list[str]] = {}  # subject -> sentences, in the order they were told
-        self.late: set[int] = set()  # facts told or corrected after the notes
-        self.fixed: set[int] = set()
-        self.asked: set[int] = set()
+        self.facts: list[Fact] = []  # as they stand now, in the order they were told
+        self.late: set[int] = set()  # of them: told after the notes,
+        self.fixed: set[int] = set()  # corrected,
+        self.asked: set[int] = set()  # asked for already
 
     def small_talk(self) -> list[Turn]:
         said, answer = self.rng.choice(words.SMALL_TALK)
@@ -165,10 +182,11 @@ class Conversation:
         return self.tell(self.world.fact())
 
     def tell(self, fact: Fact) -> str:
-        text = self.world.state(fact)
         self.facts.append(fact)
-        self.told.setdefault(fact.subject, []).append(text)
-        return text
+        return self.world.state(fact)
+
+    def told(self, subject: str) -> list[str]:
+        return [fact.told for fact in self.facts if fact.subject == subject]
 
     def notes(self, room: int, filler: float, size: Callable[[str], int]) -> list[Turn]:
         """The message with the notes, about `room` in size, and its answer."""
@@ -177,57 +195,69 @@ class Conversation:
             sentences.append(self.sentence(filler))
             room -= size(sentences[-1])
         self.rng.shuffle(sentences)
-        for told in self.told.values():
-            told.sort(key=sentences.index)
+        self.facts.sort(key=lambda fact: sentences.index(fact.told))
         head = self.rng.choice(HEADS)
-        return [Turn("user", (head + "\n" if head else "") + " ".join(sentences)), Turn("assistant", NOTED)]
+        text = (head + "\n" if head else "") + " ".join(sentences)
+        return [Turn("user", text), Turn("assistant", NOTED)]
 
     def exchange(self) -> list[Turn]:
         """The next thing the user says after the notes, and the answer."""
-        x, mix = self.rng.random(), self.mix
-        if x < mix.unknown or not self.facts:
-            question, _ = self.world.ask(self.world.absent())
-            return [question, Turn("assistant", UNKNOWN, UNKNOWN, "unknown")]
-        x -= mix.unknown
-        if x < mix.added:
-            self.late.add(len(self.facts))
-            return [Turn("user", self.rng.choice(ADDED) + self.tell(self.world.fact())), Turn("assistant", NOTED)]
-        x -= mix.added
-        if x < mix.corrected:
-            return self.correct()
-        x -= mix.corrected
-        if x < mix.small:
-            return self.small_talk()
-        x -= mix.small
-        if x < mix.about:
-            subject = self.rng.choice(list(self.told))
-            if len(self.told[subject]) <= 3:
-                everything = " ".join(self.told[subject])
-                what = subject if subject in self.world.people else f"the {subject}"
-                return [
-                    Turn("user", f"What do the notes say about {what}?"),
-                    Turn("assistant", everything, everything, "about"),
-                ]
+        x = self.rng.random()
+        for share, make in (
+            (self.mix.unknown, self.unanswerable),
+            (self.mix.added, self.add),
+            (self.mix.corrected, self.correct),
+            (self.mix.small, self.small_talk),
+            (self.mix.about, self.everything),
+        ):
+            if x < share:
+                return make()
+            x -= share
         return self.question()
 
-    def recite(self, room: int, size: Callable[[str], int]) -> list[Turn]:
-        """All facts told so far, or as many as the room allows, in any order: for training alone, many recalls in few tokens.
+    def unanswerable(self) -> list[Turn]:
+        question, _ = self.world.ask(self.world.absent())
+        return [question, Turn("assistant", UNKNOWN, UNKNOWN, "unknown")]
 
-        Which fact comes next can't be foreseen; its value can.
+    def add(self) -> list[Turn]:
+        self.late.add(len(self.facts))
+        text = self.rng.choice(ADDED) + self.tell(self.world.fact())
+        return [Turn("user", text), Turn("assistant", NOTED)]
+
+    def everything(self) -> list[Turn]:
+        """What the notes say about somebody or something, word for word; of three sentences at most."""
+        subject = self.rng.choice(self.facts).subject
+        told = self.told(subject)
+        if len(told) > 3:
+            return self.question()
+        what = subject if subject in self.world.people else f"the {subject}"
+        answer = " ".join(told)
+        return [
+            Turn("user", f"What do the notes say about {what}?"),
+            Turn("assistant", answer, answer, "about"),
+        ]
+
+    def recite(self, room: int, size: Callable[[str], int]) -> list[Turn]:
+        """All facts told so far in any order, or as many as the room allows; nothing if it allows none.
+
+        For training alone, many recalls in few tokens: which fact comes next can't be foreseen, its value can.
         """
         order = list(range(len(self.facts)))
         self.rng.shuffle(order)
         parts: list[str] = []
         for at in order:
-            fact = self.facts[at]
-            cut = fact.kind.answer.rindex(" ", 0, fact.kind.answer.index("{v}"))
-            head, value = fact.say(fact.kind.answer[:cut]), fact.say(fact.kind.answer[cut:])
+            head, value = self.facts[at].canonical()
             room -= size(head + value)
             if room < 0:
                 break
             parts += [" " + head if parts else head, value]
             self.asked.add(at)
-        return [Turn("user", "Say it all again."), Turn("assistant", "".join(parts), parts=tuple(parts))]
+        if not parts:
+            return []
+        return [
+            Turn("user", "Say it all again."),
+            Turn("assistant", "".join(parts), parts=tuple(parts)),
+        ]
 
     def correct(self) -> list[Turn]:
         at = self.rng.randrange(len(self.facts))
@@ -235,27 +265,26 @@ class Conversation:
         value = old.value
         while value == old.value:
             value = old.kind.value(self.rng)
-        new = Fact(old.kind, old.subject, value, value.count(",") + 2 if old.n_listed else 0)
-        self.facts[at] = new
+        self.facts[at] = Fact(old.kind, old.subject, value)
         self.fixed.add(at)
         self.asked.discard(at)
-        text = self.world.state(new)
-        self.told[new.subject].append(text)
-        return [Turn("user", self.rng.choice(CORRECTED) + text), Turn("assistant", NOTED)]
+        text = self.rng.choice(CORRECTED) + self.world.state(self.facts[at])
+        return [Turn("user", text), Turn("assistant", NOTED)]
 
     def question(self) -> list[Turn]:
         """About a fact: mostly one not asked before, a little more often one told or corrected late."""
         late = sorted(self.late | self.fixed)
-        fresh = [
-            at for at in (late if late and self.rng.random() < 0.3 else range(len(self.facts))) if at not in self.asked
-        ]
+        of = late if late and self.rng.random() < 0.3 else range(len(self.facts))
+        fresh = [at for at in of if at not in self.asked]
         at = self.rng.choice(fresh) if fresh else self.rng.randrange(len(self.facts))
         self.asked.add(at)
         question, answer = self.world.ask(self.facts[at])
         if self.facts[at].kind in KINDS_HELD_OUT:
             answer.kind = "held-out kind"
         elif answer.kind == "fact":
-            answer.kind = "corrected" if at in self.fixed else "added" if at in self.late else "fact"
+            answer.kind = (
+                "corrected" if at in self.fixed else "added" if at in self.late else "fact"
+            )
         return [question, answer]
 
 
