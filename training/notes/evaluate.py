@@ -2,8 +2,8 @@
 
     python3 -m notes.evaluate models/notes-mini-q8_0.gguf models/notes-heldout.jsonl --satchel build/release/bin/satchel
 
-Prints a row for each set and kind of question: how many are answered rightly (the answer contains the value), and how many
-answers say that the notes do not say.
+Prints a row for each set and kind of question: how many are answered rightly (the answer contains the value), and
+how many answers say that the notes do not say.
 """
 
 import argparse
@@ -124,7 +124,8 @@ def show(name: str, groups: dict) -> None:
     print(f"{name:<16}{'kind':<16}{'questions':>10}{'right':>9}{'said unknown':>14}")
     for (which, kind), g in groups.items():
         print(
-            f"{which:<16}{kind:<16}{g['questions']:>10}{g['right'] / g['questions']:>9.1%}{g['not_said'] / g['questions']:>14.1%}"
+            f"{which:<16}{kind:<16}{g['questions']:>10}"
+            f"{g['right'] / g['questions']:>9.1%}{g['not_said'] / g['questions']:>14.1%}"
         )
 
 

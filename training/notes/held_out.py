@@ -2,8 +2,8 @@
 
     python3 -m notes.held_out VOCABULARY.model > models/notes-heldout.jsonl
 
-A line: {"set", "notes", "exchanges"}; an exchange is {"say", "answer"} (told, not judged) or {"ask", "value", "answer", "kind"}:
-right is an answer that contains `value`. A conversation of names-1024 fills 1,024 tokens, less a little.
+A line: {"set", "notes", "exchanges"}; an exchange is {"say", "answer"} (told, not judged) or {"ask", "value", "answer",
+"kind"}: right is an answer that contains `value`. A conversation of names-1024 fills 1,024 tokens, less a little.
 Every name is held out from training; the sets named after wordings, fillers and kinds hold those out as well. No answer
 is asked for twice in a conversation.
 """
@@ -89,7 +89,7 @@ def build(rng: random.Random, s: Set, v: Vocabulary) -> dict:
 
 
 def wanted_exchange(talk: world.Conversation, s: Set, asked: set[str]) -> list[world.Turn]:
-    """The next exchange that is of the set's kinds, and whose answer has not been given before; nothing if none turns up."""
+    """The next exchange that is of the set's kinds and asks for a new answer; nothing if none turns up."""
     for _ in range(500):
         user, answer = talk.exchange()
         if answer.value is None:

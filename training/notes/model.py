@@ -75,7 +75,7 @@ def turn(x, phase):
 
 
 def attend(q, k, v):
-    """q [rows, heads, new, head_dim], k and v [rows, heads, all, head_dim]; the new tokens are the last of all, and causal."""
+    """q [rows, heads, new, head_dim], k and v [rows, heads, all, head_dim]; the new tokens are the last of all."""
     new, total = q.shape[2], k.shape[2]
     mask = (
         None
@@ -108,7 +108,7 @@ class Layer(nn.Module):
         return x.reshape(*x.shape[:-1], n, self.s.head_dim).transpose(1, 2)
 
     def forward(self, x, phase, past=None):
-        """x [rows, tokens, width] -> the same. `past` holds (k, v) of earlier tokens, and is replaced by all of them."""
+        """x [rows, tokens, width] -> the same. `past` holds (k, v) of earlier tokens, and then of these as well."""
         s, y = self.s, self.attn_norm(x)
         q = turn(self.heads(self.attn_q(y), s.n_heads), phase)
         k = turn(self.heads(self.attn_k(y), s.n_kv_heads), phase)
@@ -147,7 +147,7 @@ class Llama(nn.Module):
     def forward(self, ids, positions=None, past=None):
         """ids [rows, tokens] -> final states [rows, tokens, width]; `logits` makes scores of them.
 
-        positions [tokens] default to 0, 1, ...; past: a list, empty at first, that carries keys and values between calls.
+        positions [tokens] default to 0, 1, ...; past: a list, empty at first, that carries keys and values on.
         """
         if past is not None and not past:
             past.extend([] for _ in self.blk)

@@ -7,7 +7,7 @@ import torch
 
 
 def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    """Near-orthogonal matrices with the directions of g [n, rows, columns]: Newton-Schulz, the coefficients of the source."""
+    """Near-orthogonal matrices with the directions of g [n, rows, columns]: Newton-Schulz, the source's numbers."""
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = g.shape[-2] > g.shape[-1]
     x = g.transpose(-2, -1) if tall else g
@@ -19,7 +19,7 @@ def orthogonalise(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
 
 
 class Muon:
-    def __init__(self, params: list[torch.Tensor], momentum: float = 0.95, decay: float = 0.01):
+    def __init__(self, params: list[torch.Tensor], momentum: float = 0.95, decay: float = 0.1):
         self.params, self.momentum, self.decay = params, momentum, decay
         self.state = [torch.zeros_like(p) for p in params]
 

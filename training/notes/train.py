@@ -2,8 +2,8 @@
 
     training/train OUT --shape cpu --steps 12000 --processes 2
 
-OUT receives vocabulary.model, checkpoint.pt, the optimisers' state and log.jsonl. What is learnt when depends on the step
-alone (schedule.py).
+OUT receives vocabulary.model, checkpoint.pt, the optimisers' state and log.jsonl. What is learnt when depends on the
+step alone (schedule.py).
 """
 
 import argparse

@@ -38,7 +38,7 @@ class Held:
 
 @dataclasses.dataclass
 class Turn:
-    """One message. `value` is what a right answer must contain, None where nothing is asked; `kind` names what is asked."""
+    """One message. `value`: what a right answer must contain, None where nothing is asked; `kind`: what is asked."""
 
     role: str
     text: str
