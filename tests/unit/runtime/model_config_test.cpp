@@ -51,13 +51,12 @@ TEST(ModelConfig, of_the_bundled_model_is_as_its_metadata_say) {
   EXPECT_EQ(config->n_heads, 4u);
   EXPECT_EQ(config->n_kv_heads, 2u);
   EXPECT_EQ(config->head_dim, 64u);
-  EXPECT_EQ(config->width, *file->get_u32("llama.embedding_length"));
-  EXPECT_EQ(config->ffn_width, *file->get_u32("llama.feed_forward_length"));
-  EXPECT_EQ(config->n_vocabulary, file->get_string_array("tokenizer.ggml.tokens")->size());
-  EXPECT_EQ(config->context, *file->get_u32("llama.context_length"));
+  EXPECT_EQ(config->width, 192u);
+  EXPECT_EQ(config->ffn_width, 320u);
+  EXPECT_EQ(config->n_vocabulary, 1024u);
+  EXPECT_EQ(config->context, 1280u);
   EXPECT_EQ(config->inverse_frequency.size(), 32u);
-  EXPECT_NEAR(config->inverse_frequency[1],
-              std::pow(double{*file->get_f32("llama.rope.freq_base")}, -2.0 / 64), 1e-12);
+  EXPECT_NEAR(config->inverse_frequency[1], std::pow(10000.0, -2.0 / 64), 1e-12);
   EXPECT_FLOAT_EQ(config->cache_shape().attention_scale, 0.125f);
 }
 
