@@ -9,10 +9,8 @@ from notes import world
 from notes.vocabulary import BOS, Vocabulary
 
 RECITALS = 0.7  # share of the rows
-LEARN_ANSWER, LEARN_TEXT = (
-    1.0,
-    0.03,
-)  # names and values in the notes can't be known in advance: mostly noise
+# Names and values in the notes can't be known in advance: at full weight they are mostly noise.
+LEARN_ANSWER, LEARN_TEXT = 1.0, 0.03
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,9 +84,8 @@ def batch(
 
     `of_world` goes to world.World.
     """
-    ids, learn = torch.zeros(n_rows, n_tokens + 1, dtype=torch.long), torch.zeros(
-        n_rows, n_tokens + 1
-    )
+    ids = torch.zeros(n_rows, n_tokens + 1, dtype=torch.long)
+    learn = torch.zeros(n_rows, n_tokens + 1)
     for r in range(n_rows):
         talk = world.Conversation(rng, mix=mix, fragments=vocabulary.fragments, **of_world)
         i, w = row(conversation(talk, draw(rng, n_tokens), vocabulary.encode), vocabulary)

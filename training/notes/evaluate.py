@@ -1,6 +1,6 @@
 """Asks a model the held-out questions, through Satchel itself, through PyTorch alone, or through both, and compares.
 
-    python3 -m notes.evaluate models/notes-mini-q8_0.gguf models/notes-heldout.jsonl --satchel build/release/bin/satchel
+    training/evaluate models/notes-mini-q8_0.gguf models/notes-heldout.jsonl --satchel build/release/bin/satchel
 
 Prints a row for each set and kind of question: how many are answered rightly (the answer contains the value), and
 how many answers say that the notes do not say.

@@ -1,6 +1,6 @@
 """Writes a trained model as GGUF files: OUT/NAME-f16.gguf, -q8_0 and -q4_0, and their SHA-256.
 
-python3 -m notes.export RUN OUT --name notes-mini
+training/export RUN OUT --name notes-mini
 """
 
 import argparse

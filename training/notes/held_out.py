@@ -1,6 +1,6 @@
 """Writes the questions that models are judged by, one conversation a line.
 
-    python3 -m notes.held_out VOCABULARY.model > models/notes-heldout.jsonl
+    training/held-out VOCABULARY.model > models/notes-heldout.jsonl
 
 A line: {"set", "notes", "exchanges"}; an exchange is {"say", "answer"} (told, not judged) or {"ask", "value", "answer",
 "kind"}: right is an answer that contains `value`. A conversation of names-1024 fills 1,024 tokens, less a little.

@@ -288,7 +288,8 @@ def open_vocabulary(
 ) -> vocabulary.Vocabulary:
     """The run's own; the given one or a new one where the run has none yet."""
     own = a.out / "vocabulary.model"
-    if own.exists():
+    there = own.exists()
+    if there:
         data = own.read_bytes()
         if a.vocabulary and a.vocabulary.read_bytes() != data:
             ap.error(f"--vocabulary: {own} is there, and is another")
@@ -297,9 +298,10 @@ def open_vocabulary(
     v = vocabulary.Vocabulary(data)
     if len(v) != n_vocab:
         ap.error(f"the vocabulary has {len(v)} pieces, the shape {a.shape} needs {n_vocab}")
-    a.out.mkdir(parents=True, exist_ok=True)
-    own.with_suffix(".new").write_bytes(data)
-    os.replace(own.with_suffix(".new"), own)
+    if not there:
+        a.out.mkdir(parents=True, exist_ok=True)
+        own.with_suffix(".new").write_bytes(data)
+        os.replace(own.with_suffix(".new"), own)
     return v
 
 
