@@ -77,6 +77,17 @@ class World(unittest.TestCase):
         for person in talk.world.people:
             self.assertTrue(set(person.split()) <= words.HELD_OUT, person)
 
+    def test_half_a_name_is_not_enough_to_find_somebody(self):
+        for held in (world.Held(), world.Held(names=True)):
+            n, n_alike = 0, 0
+            for seed in range(20):
+                full = [p.split() for p in conversation(seed, held)[0].world.people if " " in p]
+                n += 2 * len(full)
+                n_alike += sum(
+                    [p[at] for p in full].count(p[at]) > 1 for p in full for at in (0, 1)
+                )
+            self.assertGreater(n_alike / n, 0.4, held)
+
     def test_every_answer_was_told_before(self):
         n = 0
         for seed in range(60):

@@ -59,6 +59,7 @@ class World:
         share_made_up: float = 0.65,
         share_known: float = 0.45,
         share_single: float = 0.2,
+        share_alike: float = 0.45,
         fragments: Sequence[str] = (),
     ):
         self.rng, self.held, self.share_known, self.share_single = (
@@ -68,6 +69,9 @@ class World:
             share_single,
         )
         self.share_made_up = 0.0 if held.names else share_made_up
+        # The held-out lists are short: their names meet by themselves. Made-up ones never would, and half a name
+        # would be enough to find a fact by.
+        self.share_alike = 0.0 if held.names else share_alike
         self.fragments = fragments  # word pieces that made-up names are put together from, so that none stays strange
         self.taken: set[tuple[str, str]] = set()
         self.people: list[str] = []
@@ -93,7 +97,7 @@ class World:
     def person(self) -> str:
         rng = self.rng
         while True:
-            first = self.name(words.FIRST_HELD_OUT if self.held.names else words.FIRST)
+            first = self.name(words.FIRST_HELD_OUT if self.held.names else words.FIRST, 0)
             if first in self.single:
                 continue
             if rng.random() < self.share_single and not any(
@@ -102,14 +106,17 @@ class World:
                 self.single.add(first)
                 name = first
             else:
-                name = (
-                    f"{first} {self.name(words.LAST_HELD_OUT if self.held.names else words.LAST)}"
-                )
+                last = self.name(words.LAST_HELD_OUT if self.held.names else words.LAST, 1)
+                name = f"{first} {last}"
             if name not in self.people:
                 self.people.append(name)
                 return name
 
-    def name(self, names) -> str:
+    def name(self, names, which: int) -> str:
+        """A first (0) or last (1) name: somebody else's, made up, or one of `names`."""
+        full = [p for p in self.people if p not in self.single]
+        if full and self.rng.random() < self.share_alike:
+            return self.rng.choice(full).split(" ")[which]
         return (
             words.made_up(self.rng, self.fragments)
             if self.rng.random() < self.share_made_up
