@@ -11,6 +11,7 @@ from notes.vocabulary import BOS, Vocabulary
 RECITALS = 0.7  # share of the rows
 # Names and values in the notes can't be known in advance: at full weight they are mostly noise.
 LEARN_ANSWER, LEARN_TEXT = 1.0, 0.03
+FEW_QUESTIONS = 300  # tokens
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +69,10 @@ def weights(turn: world.Turn, n: int, vocabulary: Vocabulary) -> list[float]:
 
 
 def draw(rng: random.Random, n_tokens: int) -> Plan:
+    # Long notes with a few questions after them are what is asked in the end, short ones give more recalls a row.
+    longest = max(0.6, 1 - FEW_QUESTIONS / n_tokens)
     recital = rng.uniform(0.4, 0.9) if rng.random() < RECITALS else 0.0
-    return Plan(n_tokens, rng.uniform(0.3, 0.6), rng.choice((0.0, 0.2, 0.4)), recital)
+    return Plan(n_tokens, rng.uniform(0.3, longest), rng.choice((0.0, 0.2, 0.4)), recital)
 
 
 def batch(
