@@ -30,9 +30,7 @@ def conversation(talk: world.Conversation, plan: Plan, encode) -> list[world.Tur
     marks = 7  # of a message, its role among them: a little more than exact
     size = lambda text: len(encode(text))  # noqa: E731
     cost = lambda turns: sum(size(t.text) + marks for t in turns)  # noqa: E731
-    # Some open with small talk, some with a question while there is nothing to answer it from.
-    opening = talk.rng.random()
-    turns = talk.small_talk() if opening < 0.1 else talk.unanswerable() if opening < 0.2 else []
+    turns = talk.opening()
     turns += talk.notes(int((plan.n_tokens - cost(turns)) * plan.notes) - 24, plan.filler, size)
     left = plan.n_tokens - cost(turns)
     if plan.recital:

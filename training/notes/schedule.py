@@ -18,7 +18,7 @@ class Stage:
 # Recall starts on short rows with short names, where "The notes do not say." is no way out.
 EASY = world.Mix(unknown=0.03, added=0.04, corrected=0.02, small=0.03, about=0.1)
 HALFWAY = world.Mix(unknown=0.1, added=0.05, corrected=0.04, small=0.03, about=0.08)
-LATE = world.Mix(unknown=0.12, corrected=0.08)
+LATE = world.Mix(unknown=0.12, corrected=0.08, opening=0.1)
 SHORT = (Stage(0.0, 128, EASY, 0.7), Stage(0.08, 256, EASY, 0.4), Stage(0.18, 256, HALFWAY, 0.3))
 LONG_FROM = 0.45  # from here on the length doubles, in equal steps, up to the context
 WARM_UP, DECAY_FROM, RATE_END = 100, 0.45, 0.02

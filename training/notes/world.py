@@ -1,8 +1,8 @@
 """The notes world: conversations about small made-up facts, in any amount, each answer known.
 
-A conversation begins with notes (facts in random order, filler between them), which the assistant acknowledges; then
-come questions, facts told later ("Also: ..."), corrections, small talk, and questions the notes don't answer. Plain
-Python, no dependency: `python3 -m notes.world` prints one.
+A conversation begins with notes (facts in random order, filler between them), which the assistant acknowledges; some
+have small talk or a question before them. Then come questions, facts told later ("Also: ..."), corrections, small talk,
+and questions the notes don't answer. Plain Python, no dependency: `python3 -m notes.world` prints one.
 """
 
 import dataclasses
@@ -96,27 +96,32 @@ class World:
 
     def person(self) -> str:
         rng = self.rng
+        firsts, lasts = words.FIRST, words.LAST
+        if self.held.names:
+            firsts, lasts = words.FIRST_HELD_OUT, words.LAST_HELD_OUT
         while True:
-            first = self.name(words.FIRST_HELD_OUT if self.held.names else words.FIRST, 0)
+            single = rng.random() < self.share_single
+            first = self.name(firsts) if single else self.borrowed(0) or self.name(firsts)
             if first in self.single:
                 continue
-            if rng.random() < self.share_single and not any(
-                p.startswith(first + " ") for p in self.people
-            ):
+            if not single:
+                name = f"{first} {self.borrowed(1) or self.name(lasts)}"
+            elif any(p.startswith(first + " ") for p in self.people):
+                continue
+            else:
                 self.single.add(first)
                 name = first
-            else:
-                last = self.name(words.LAST_HELD_OUT if self.held.names else words.LAST, 1)
-                name = f"{first} {last}"
             if name not in self.people:
                 self.people.append(name)
                 return name
 
-    def name(self, names, which: int) -> str:
-        """A first (0) or last (1) name: somebody else's, made up, or one of `names`."""
+    def borrowed(self, which: int) -> str:
+        """Now and then somebody's first (0) or last (1) name, or nothing."""
         full = [p for p in self.people if p not in self.single]
-        if full and self.rng.random() < self.share_alike:
-            return self.rng.choice(full).split(" ")[which]
+        alike = full and self.rng.random() < self.share_alike
+        return self.rng.choice(full).split(" ")[which] if alike else ""
+
+    def name(self, names) -> str:
         return (
             words.made_up(self.rng, self.fragments)
             if self.rng.random() < self.share_made_up
@@ -159,13 +164,17 @@ class World:
 
 @dataclasses.dataclass(frozen=True)
 class Mix:
-    """What follows the notes, as shares of the exchanges; the rest asks for facts."""
+    """What follows the notes, as shares of the exchanges; the rest asks for facts.
+
+    `opening` is a share of the conversations: those that begin with a question, before there is anything to answer it.
+    """
 
     unknown: float = 0.15
     added: float = 0.08
     corrected: float = 0.06
     small: float = 0.04
     about: float = 0.06
+    opening: float = 0.0
 
 
 class Conversation:
@@ -181,6 +190,13 @@ class Conversation:
     def small_talk(self) -> list[Turn]:
         said, answer = self.rng.choice(words.SMALL_TALK)
         return [Turn("user", said), Turn("assistant", answer, None, "small")]
+
+    def opening(self) -> list[Turn]:
+        """What comes before the notes, mostly nothing."""
+        x = self.rng.random()
+        if x < self.mix.opening:
+            return self.unanswerable()
+        return self.small_talk() if x > 0.9 else []
 
     def sentence(self, filler: float) -> str:
         """The next sentence of the notes: filler, or a new fact."""
