@@ -73,7 +73,8 @@ class Examination {
   const Tally& tally() const { return tally_; }
 
  private:
-  Result<void> read_notes(runtime::Session& session, const std::string& notes);
+  // False where the notes are longer than the context.
+  Result<bool> read_notes(runtime::Session& session, const std::string& notes);
   void judge(const RecallConversation& conversation, const RecallExchange& exchange,
              const Spoken& spoken);
 
@@ -86,8 +87,11 @@ class Examination {
 
 Result<void> Examination::hold(const RecallConversation& conversation) {
   SATCHEL_TRY_ASSIGN(const auto session, engine_.new_session(runtime::SessionOptions(recipe_)));
-  if (!task_.without_notes) SATCHEL_TRY(read_notes(*session, conversation.notes));
   Spoken spoken;
+  if (!task_.without_notes) {
+    SATCHEL_TRY_ASSIGN(const bool fits, read_notes(*session, conversation.notes));
+    spoken.cut = !fits;
+  }
   for (const RecallExchange& exchange : conversation.exchanges) {
     if (spoken.cut) {  // and so is everything after it
       spoken.text.clear();
@@ -99,11 +103,13 @@ Result<void> Examination::hold(const RecallConversation& conversation) {
   return {};
 }
 
-Result<void> Examination::read_notes(runtime::Session& session, const std::string& notes) {
-  SATCHEL_TRY(session.add_document("notes", notes));
+Result<bool> Examination::read_notes(runtime::Session& session, const std::string& notes) {
+  const Result<kvcache::MessageId> added = session.add_document("notes", notes);
+  if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
+  SATCHEL_TRY(added);
   SATCHEL_TRY(session.read(begin_interruptible(), {}));
   tally_.count(session.stats());
-  return {};
+  return true;
 }
 
 void Examination::judge(const RecallConversation& conversation, const RecallExchange& exchange,

@@ -149,15 +149,19 @@ TEST_F(Recall, sets_are_chosen_limited_and_shown_each_on_its_line) {
 TEST_F(Recall, a_full_context_makes_a_question_wrong_and_is_counted) {
   std::string long_text;
   for (int i = 0; i < 20'000; ++i) long_text += "word ";
+  Json long_notes = conversation("", {ask("Where does Ada live?", "", "a")});
+  long_notes["notes"] = long_text;
   const std::string questions =
       file({conversation("", {{{"say", long_text}}, ask("Where does Ada live?", "", "a")}),
-            conversation("", {ask("Where does Ada live?")})});
+            conversation("", {ask("Where does Ada live?")}), long_notes});
   const Json counted = row(questions, {"--answers", sheet()});
-  EXPECT_EQ(counted["questions"], 2);
-  EXPECT_EQ(counted["cut"], 1);
+  EXPECT_EQ(counted["questions"], 3);
+  EXPECT_EQ(counted["cut"], 2);
   EXPECT_EQ(lines_of(sheet()).at(0)["right"], false);
   EXPECT_EQ(lines_of(sheet()).at(0)["answer"], "");
   EXPECT_NE(lines_of(sheet()).at(1)["answer"], "");
+  EXPECT_EQ(lines_of(sheet()).at(2)["right"], false);
+  EXPECT_EQ(lines_of(sheet()).at(2)["answer"], "");
 }
 
 TEST_F(Recall, a_bad_line_is_named_with_what_it_lacks) {

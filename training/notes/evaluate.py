@@ -55,12 +55,12 @@ class Reader:
         for part in self.v.message(Turn(role, text)):
             self.waiting += part
 
-    def answer(self) -> str | None:
-        """None where the context is full, as Satchel then says and counts."""
+    def answer(self) -> tuple[str, bool]:
+        """What it says, and whether the context was too short for the question or for the whole answer."""
         context = self.model.shape.context
         ids = self.waiting + self.v.opening("assistant")
         if self.n_read + len(ids) + N_SPARE > context:
-            return None
+            return "", True
         said: list[int] = []
         with self.torch.no_grad():
             while len(said) < N_ANSWER:
@@ -72,10 +72,10 @@ class Reader:
                 said.append(best)
                 ids = [best]
                 if self.n_read + N_LAST > context:
-                    return None
+                    return self.v.decode(said), True
         unread = ids if said and len(said) == N_ANSWER else []
         self.waiting = [*unread, self.v.end, self.v.line]
-        return self.v.decode(said)
+        return self.v.decode(said), False
 
 
 def ask_torch(a: argparse.Namespace) -> list[dict]:
@@ -95,14 +95,13 @@ def ask_torch(a: argparse.Namespace) -> list[dict]:
             reader.add("assistant", NOTED)
         for exchange in talk["exchanges"]:
             reader.add("user", exchange.get("say") or exchange["ask"])
-            text = None if cut else reader.answer()
-            cut = text is None
+            text, cut = ("", True) if cut else reader.answer()
             if "ask" in exchange:
                 row = {
                     "conversation": i,
                     "set": talk["set"],
                     "kind": exchange["kind"],
-                    "answer": text or "",
+                    "answer": text,
                 }
                 rows.append({**row, "right": exchange["value"] in row["answer"]})
     return rows
