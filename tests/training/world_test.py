@@ -3,11 +3,12 @@
 import random
 import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "training"))
-from notes import facts, words, world  # noqa: E402
+from notes import facts, files, words, world  # noqa: E402
 
 EVERYTHING = world.Mix(unknown=0.2, added=0.15, corrected=0.15, small=0.1, about=0.1)
 
@@ -87,6 +88,30 @@ class World(unittest.TestCase):
                     [p[at] for p in full].count(p[at]) > 1 for p in full for at in (0, 1)
                 )
             self.assertGreater(n_alike / n, 0.4, held)
+
+    def test_some_conversations_open_with_a_question_that_nothing_answers(self):
+        mix, n = world.Mix(opening=0.1), 0
+        for seed in range(300):
+            talk = world.Conversation(random.Random(seed), mix=mix)
+            opening = talk.opening()
+            if opening and opening[1].kind == "unknown":
+                n += 1
+                talk.notes(3000, 0.3, len)
+                told = {fact.say(q) for fact in talk.facts for q in fact.kind.questions}
+                self.assertNotIn(opening[0].text, told)
+        self.assertTrue(15 < n < 50, n)
+
+    def test_a_file_appears_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "log.txt"
+            file.write_text("earlier")
+            with self.assertRaises(KeyError), files.whole(file) as new:
+                new.write_text("half of")
+                raise KeyError
+            self.assertEqual(file.read_text(), "earlier")
+            with files.whole(file) as new:
+                new.write_text("later")
+            self.assertEqual([p.read_text() for p in Path(folder).glob("*.txt")], ["later"])
 
     def test_every_answer_was_told_before(self):
         n = 0

@@ -3,13 +3,13 @@
 Tensor names, keys and the order of rotary pairs follow the Llama convention of the GGUF specification.
 """
 
-import os
 import pathlib
 
 import gguf
 import numpy as np
 import torch
 
+from notes import files
 from notes.model import Llama, Shape
 from notes.vocabulary import BOS, Vocabulary
 
@@ -78,20 +78,19 @@ def add_header(out: gguf.GGUFWriter, s: Shape, v: Vocabulary, name: str, kind: s
 
 def write(to: pathlib.Path, model: Llama, v: Vocabulary, kind: str, name: str) -> None:
     """Writes the model; matrices as `kind`, gains as F32. The file appears whole or not at all."""
-    new = to.with_suffix(".new")
-    out = gguf.GGUFWriter(new, "llama")
-    add_header(out, model.shape, v, name, kind)
-    for key, tensor in model.state_dict().items():
-        data = tensor.detach().float().cpu().numpy()
-        if data.ndim == 1:
-            out.add_tensor(key, data)
-        else:
-            out.add_tensor(key, gguf.quants.quantize(data, TYPES[kind]), raw_dtype=TYPES[kind])
-    out.write_header_to_file()
-    out.write_kv_data_to_file()
-    out.write_tensors_to_file()
-    out.close()
-    os.replace(new, to)
+    with files.whole(to) as new:
+        out = gguf.GGUFWriter(new, "llama")
+        add_header(out, model.shape, v, name, kind)
+        for key, tensor in model.state_dict().items():
+            data = tensor.detach().float().cpu().numpy()
+            if data.ndim == 1:
+                out.add_tensor(key, data)
+            else:
+                out.add_tensor(key, gguf.quants.quantize(data, TYPES[kind]), raw_dtype=TYPES[kind])
+        out.write_header_to_file()
+        out.write_kv_data_to_file()
+        out.write_tensors_to_file()
+        out.close()
 
 
 def read(path: pathlib.Path) -> Llama:

@@ -53,9 +53,8 @@ SETS = [
 ]
 
 
-SPARE = (
-    48  # tokens of the length that stay free: Satchel wants room for an answer before it begins one
-)
+# Tokens of the length that stay free: Satchel wants room for an answer before it begins one.
+SPARE = 48
 
 
 def build(rng: random.Random, s: Set, v: Vocabulary) -> dict:

@@ -9,7 +9,6 @@ step alone (schedule.py).
 import argparse
 import dataclasses
 import json
-import os
 import pathlib
 import random
 import time
@@ -18,7 +17,7 @@ import torch
 import torch.multiprocessing as mp
 import torch.nn.functional as F
 
-from notes import batches, schedule, vocabulary, world
+from notes import batches, files, schedule, vocabulary, world
 from notes.model import SHAPES, Llama, Shape
 from notes.optimiser import Adam, Muon
 
@@ -178,9 +177,8 @@ class Worker:
 
 
 def save(to: pathlib.Path, what: dict) -> None:
-    """Whole or not at all."""
-    torch.save(what, to.with_suffix(".new"))
-    os.replace(to.with_suffix(".new"), to)
+    with files.whole(to) as new:
+        torch.save(what, new)
 
 
 def optimiser_file(plan: Plan, rank: int, step: int) -> pathlib.Path:
@@ -300,8 +298,8 @@ def open_vocabulary(
         ap.error(f"the vocabulary has {len(v)} pieces, the shape {a.shape} needs {n_vocab}")
     if not there:
         a.out.mkdir(parents=True, exist_ok=True)
-        own.with_suffix(".new").write_bytes(data)
-        os.replace(own.with_suffix(".new"), own)
+        with files.whole(own) as new:
+            new.write_bytes(data)
     return v
 
 
