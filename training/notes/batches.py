@@ -11,7 +11,7 @@ from notes.vocabulary import BOS, Vocabulary
 RECITALS = 0.7  # share of the rows
 # Names and values in the notes can't be known in advance: at full weight they are mostly noise.
 LEARN_ANSWER, LEARN_TEXT = 1.0, 0.03
-FEW_QUESTIONS = 300  # tokens
+TOKENS_OF_A_FEW_QUESTIONS = 300  # eight or so, with their answers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ def weights(turn: world.Turn, n: int, vocabulary: Vocabulary) -> list[float]:
 
 def draw(rng: random.Random, n_tokens: int) -> Plan:
     # Long notes with a few questions after them are what is asked in the end, short ones give more recalls a row.
-    longest = max(0.6, 1 - FEW_QUESTIONS / n_tokens)
+    longest = max(0.6, 1 - TOKENS_OF_A_FEW_QUESTIONS / n_tokens)
     recital = rng.uniform(0.4, 0.9) if rng.random() < RECITALS else 0.0
     return Plan(n_tokens, rng.uniform(0.3, longest), rng.choice((0.0, 0.2, 0.4)), recital)
 
