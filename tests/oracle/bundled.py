@@ -3,9 +3,9 @@ import json
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODEL = ROOT / "models/notes-mini-f16.gguf"
+MODEL = ROOT / "models/notes-mini-q8_0.gguf"
 HELD_OUT = ROOT / "models/notes-heldout.jsonl"
-LONG_SET = "names"  # of HELD_OUT: notes of several pages, as in tests/support/bundled_model.h
+LONG_SET = "names-1024"  # of HELD_OUT: notes of several pages, as in tests/support/bundled_model.h
 
 
 def conversations(of_set: str | None = None) -> list[dict]:

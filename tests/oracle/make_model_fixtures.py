@@ -1,4 +1,5 @@
-"""Writes tests/golden/model/notes_mini.txt: logits of the bundled model as plain PyTorch computes them in float32.
+"""Writes tests/golden/model/notes_mini.txt: logits of the bundled model as plain PyTorch computes them in float32, keys and
+values rounded to fp16 as the exact cache keeps them.
 
 Format, words apart by blanks or line ends:
     tokens N  id …              the prompt
@@ -48,7 +49,7 @@ def prompt() -> list[int]:
 
 def main() -> None:
     ids = prompt()[:480]
-    logits = Llama(str(MODEL)).logits(ids)
+    logits = Llama(str(MODEL)).logits(ids, half_cache=True)
     out = [f"tokens {len(ids)}", " ".join(map(str, ids))]
     positions = range(STEP - 1, len(ids), STEP)
     out.append(f"rows {len(positions)} {N_TOP}")

@@ -68,6 +68,18 @@ class Chain(unittest.TestCase):
             knew, knows = (float(train.loss_of(m, ids, learn, "cpu")) for m in (before, after))
         self.assertLess(knows, 0.7 * knew, f"{knew} nats before, {knows} after")
 
+    def test_notes_leave_room_for_a_few_questions(self):
+        rng = random.Random(1)
+        for n_tokens, longest in ((128, 0.6), (512, 0.6), (1024, 0.71), (2048, 0.86)):
+            most = max(batches.draw(rng, n_tokens).notes for _ in range(500))
+            self.assertTrue(longest - 0.02 < most < longest, (n_tokens, most))
+
+    def test_the_vocabulary_kept_here_is_the_bundled_models(self):
+        ours = vocabulary.Vocabulary((ROOT / "training/vocabulary.model").read_bytes())
+        theirs = gguf_file.read_vocabulary(ROOT / "models/notes-mini-q8_0.gguf")
+        pieces = [[v.pieces.id_to_piece(i) for i in range(len(v))] for v in (ours, theirs)]
+        self.assertEqual(*pieces)
+
     def with_vocabulary(self):
         return ["--vocabulary", self.straight / "vocabulary.model"]
 

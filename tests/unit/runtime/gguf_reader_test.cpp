@@ -241,12 +241,12 @@ TEST(GgufReader, the_bundled_model_opens_with_the_tensors_of_a_llama) {
   EXPECT_EQ(*file->get_string("general.architecture"), "llama");
   EXPECT_EQ(*file->get_u32("llama.block_count"), 6u);
   EXPECT_EQ(*file->get_u32("llama.attention.head_count_kv"), 2u);
-  EXPECT_EQ(file->get_string_array("tokenizer.ggml.tokens")->size(), 1024u);
+  EXPECT_EQ(file->get_string_array("tokenizer.ggml.tokens")->size(), 2048u);
   const auto embedding = file->require_tensor("token_embd.weight");
   ASSERT_TRUE(embedding.ok());
-  EXPECT_EQ((*embedding)->type, kernels::WeightType::f16);
+  EXPECT_EQ((*embedding)->type, kernels::WeightType::q8_0);
   EXPECT_EQ((*embedding)->row_length(), 192u);
-  EXPECT_EQ((*embedding)->n_rows(), 1024u);
+  EXPECT_EQ((*embedding)->n_rows(), 2048u);
   for (int layer = 0; layer < 6; ++layer)
     for (const char* part :
          {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"})

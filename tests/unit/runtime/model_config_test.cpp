@@ -52,11 +52,11 @@ TEST(ModelConfig, of_the_bundled_model_is_as_its_metadata_say) {
   EXPECT_EQ(config->n_kv_heads, 2u);
   EXPECT_EQ(config->head_dim, 64u);
   EXPECT_EQ(config->width, 192u);
-  EXPECT_EQ(config->ffn_width, 320u);
-  EXPECT_EQ(config->n_vocabulary, 1024u);
-  EXPECT_EQ(config->context, 1280u);
+  EXPECT_EQ(config->ffn_width, 384u);
+  EXPECT_EQ(config->n_vocabulary, 2048u);
+  EXPECT_EQ(config->context, 2048u);
   EXPECT_EQ(config->inverse_frequency.size(), 32u);
-  EXPECT_NEAR(config->inverse_frequency[1], std::pow(10000.0, -2.0 / 64), 1e-12);
+  EXPECT_NEAR(config->inverse_frequency[1], std::pow(100000.0, -2.0 / 64), 1e-12);
   EXPECT_FLOAT_EQ(config->cache_shape().attention_scale, 0.125f);
 }
 
