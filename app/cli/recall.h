@@ -28,8 +28,8 @@ struct RecallTask {
 };
 // Reads and asks every conversation in a session of its own, greedily. The row of `satchel eval
 // --json`, "groups" in order of first appearance. Where the context is too short for the
-// notes or the question the answer is wrong; where it ends within an answer that is judged as far
-// as it came. Both are counted in "cut".
+// notes or a question, the answer is wrong; one that it ends within is judged as far as it came.
+// Both are counted in "cut".
 Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe,
                             const RecallTask& task);
 // That row for people: a line, and one for each set where there are several.

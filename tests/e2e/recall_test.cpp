@@ -124,9 +124,9 @@ TEST_F(Recall, without_notes_asks_the_same_and_reads_nothing_first) {
   EXPECT_LT(guessed[0]["context_tokens"].get<int>() + 20, read[0]["context_tokens"].get<int>());
 }
 
-// Names are held out from training, so nothing but the cache can hold the values. A guessed value is
-// right one time in 14 at best: no kind of fact has fewer. Measured on 2026-11-21 (models/notes-mini.md):
-// 98 of these 100, and 0 without the notes.
+// Names are held out from training, so nothing but the cache can hold the values. A guessed value
+// is right one time in 14 at best: no kind of fact has fewer. Measured on 2026-11-21 (see
+// models/notes-mini.md): 98 of these 100, and 0 without the notes.
 TEST_F(Recall, the_bundled_model_finds_values_in_its_cache_and_nowhere_else) {
   const auto right = [&](Arguments more) {
     more.insert(more.begin(), {"eval", "--recall", kHeldOut, "--recipes", "full", "--sets",

@@ -140,7 +140,8 @@ TEST(ChatTemplate, notes_mini_is_asked_as_it_was_trained) {
   append(all, recognised->open_chat(*tokenizer, {}));
   append(all, recognised->user_turn(*tokenizer, "Hi"));
   append(all, recognised->assistant_head(*tokenizer));
-  // As training/notes/vocabulary.py puts it together: bos, marker, role, newline, text, marker, newline.
+  // As training/notes/vocabulary.py puts it together: bos, marker, role, newline, text, marker,
+  // newline.
   Ids expected = {1, 3};
   const auto add = [&](std::string_view text) {
     for (const TokenId token : ids(*tokenizer, text)) expected.push_back(token);
