@@ -62,12 +62,8 @@ class World:
         share_alike: float = 0.45,
         fragments: Sequence[str] = (),
     ):
-        self.rng, self.held, self.share_known, self.share_single = (
-            rng,
-            held,
-            share_known,
-            share_single,
-        )
+        self.rng, self.held = rng, held
+        self.share_known, self.share_single = share_known, share_single
         self.share_made_up = 0.0 if held.names else share_made_up
         # The held-out lists are short: their names meet by themselves. Made-up ones never would, and half a name
         # would be enough to find a fact by.
@@ -75,7 +71,6 @@ class World:
         self.fragments = fragments  # word pieces that made-up names are put together from, so that none stays strange
         self.taken: set[tuple[str, str]] = set()
         self.people: list[str] = []
-        self.single = set()  # first names that stand alone: nobody else may bear them
 
     def fact(self) -> Fact:
         rng = self.rng
@@ -102,22 +97,17 @@ class World:
         while True:
             single = rng.random() < self.share_single
             first = self.name(firsts) if single else self.borrowed(0) or self.name(firsts)
-            if first in self.single:
+            bears = [p for p in self.people if p.split(" ")[0] == first]
+            if first in bears or (single and bears):  # a first name alone is one person's
                 continue
-            if not single:
-                name = f"{first} {self.borrowed(1) or self.name(lasts)}"
-            elif any(p.startswith(first + " ") for p in self.people):
-                continue
-            else:
-                self.single.add(first)
-                name = first
+            name = first if single else f"{first} {self.borrowed(1) or self.name(lasts)}"
             if name not in self.people:
                 self.people.append(name)
                 return name
 
     def borrowed(self, which: int) -> str:
         """Now and then somebody's first (0) or last (1) name, or nothing."""
-        full = [p for p in self.people if p not in self.single]
+        full = [p for p in self.people if " " in p]
         alike = full and self.rng.random() < self.share_alike
         return self.rng.choice(full).split(" ")[which] if alike else ""
 
