@@ -18,7 +18,7 @@ fs::path from_environment(const char* variable, const fs::path& below_home) {
 
 // Installed: next to the programs, in share/satchel/models. Built in the source tree: there.
 fs::path bundled_model() {
-  constexpr std::string_view kName = "notes-mini-q8_0.gguf";
+  constexpr std::string_view kName = SATCHEL_BUNDLED_MODEL;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path installed = program.parent_path().parent_path() / "share/satchel/models" / kName;

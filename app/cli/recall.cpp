@@ -44,11 +44,17 @@ struct Spoken {
   bool cut = false;                // the context had no room for it, or not for all of it
 };
 
-Result<Spoken> say(runtime::Session& session, const std::string& text) {
-  const Result<kvcache::MessageId> added = session.add_user(text);
-  Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
-  if (!added.ok() && added.error().code == "CONTEXT_FULL") return spoken;
+// False where the context had no room for what was added.
+Result<bool> found_room(const Result<kvcache::MessageId>& added) {
+  if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
   SATCHEL_TRY(added);
+  return true;
+}
+
+Result<Spoken> say(runtime::Session& session, const std::string& text) {
+  SATCHEL_TRY_ASSIGN(const bool fits, found_room(session.add_user(text)));
+  Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
+  if (!fits) return spoken;
   runtime::Sampling greedy;
   greedy.n_tokens_max = kAnswerTokensMax;
   SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
@@ -104,9 +110,8 @@ Result<void> Examination::hold(const RecallConversation& conversation) {
 }
 
 Result<bool> Examination::read_notes(runtime::Session& session, const std::string& notes) {
-  const Result<kvcache::MessageId> added = session.add_document("notes", notes);
-  if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
-  SATCHEL_TRY(added);
+  SATCHEL_TRY_ASSIGN(const bool fits, found_room(session.add_document("notes", notes)));
+  if (!fits) return false;
   SATCHEL_TRY(session.read(begin_interruptible(), {}));
   tally_.count(session.stats());
   return true;

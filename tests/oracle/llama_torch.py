@@ -1,4 +1,4 @@
-"""A plain PyTorch Llama in float32 that reads its weights from a GGUF file: the independent side of tests/golden/model.
+"""A plain PyTorch Llama in float32, keys and values rounded to fp16, that reads its weights from a GGUF file: the independent side of tests/golden/model.
 
 It shares nothing with Satchel: weights are unpacked by the Python package `gguf`, and attention is one full matrix.
 """
@@ -32,8 +32,7 @@ class Llama:
         return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
 
     @torch.no_grad()
-    def logits(self, ids, half_cache: bool = False) -> torch.Tensor:  # [tokens, vocabulary]
-        """half_cache: keys and values are rounded to fp16, as an exact cache keeps them."""
+    def logits(self, ids) -> torch.Tensor:  # [tokens, vocabulary]
         n, w = len(ids), self.w
         x = w["token_embd.weight"][torch.tensor(ids)]
         mask = torch.full((n, n), float("-inf")).triu(1)
@@ -43,8 +42,7 @@ class Llama:
             q = self.rope((y @ w[at + "attn_q.weight"].T).view(n, self.heads, self.head_dim)).transpose(0, 1)
             k = self.rope((y @ w[at + "attn_k.weight"].T).view(n, self.kv_heads, self.head_dim)).transpose(0, 1)
             v = (y @ w[at + "attn_v.weight"].T).view(n, self.kv_heads, self.head_dim).transpose(0, 1)
-            if half_cache:
-                k, v = k.half().float(), v.half().float()
+            k, v = k.half().float(), v.half().float()  # as an exact cache keeps them
             group = self.heads // self.kv_heads
             k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
             p = torch.softmax(q @ k.transpose(1, 2) / self.head_dim ** 0.5 + mask, -1)

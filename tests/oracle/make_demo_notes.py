@@ -1,5 +1,6 @@
-"""Writes app/cli/demo_notes.h: the conversation of the long set of models/notes-heldout.jsonl that is answered best in a run
-of `satchel eval`, whatever the recipe. Says so where it is not right throughout: the demo's test wants it to be.
+"""Writes app/cli/demo_notes.h, to standard output, and its notes to docs/samples/notes.txt: the conversation of the long set
+of models/notes-heldout.jsonl that is answered best in a run of `satchel eval`, whatever the recipe. Says so where it is not
+right throughout: the demo's test wants it to be.
 
     python3 tests/oracle/make_demo_notes.py --twice > twice.jsonl       # the demo asks everything again after the restart
     satchel eval --recall twice.jsonl --sets names-1024 --recipes full,balanced --answers answers.jsonl
@@ -75,6 +76,7 @@ def main() -> None:
         return print_asked_twice()
     number = best(pathlib.Path(sys.argv[1]))
     chosen = conversations()[number]
+    (ROOT / "docs/samples/notes.txt").write_text(chosen["notes"])
     asked = [each for each in chosen["exchanges"] if "ask" in each]
     questions = [f"    {{{literal(each['ask'])}, {literal(each['value'])}}}," for each in asked]
     print(HEAD.format(number=number, file=HELD_OUT.relative_to(ROOT), notes=paragraphs(chosen["notes"]),

@@ -49,7 +49,7 @@ def prompt() -> list[int]:
 
 def main() -> None:
     ids = prompt()[:480]
-    logits = Llama(str(MODEL)).logits(ids, half_cache=True)
+    logits = Llama(str(MODEL)).logits(ids)
     out = [f"tokens {len(ids)}", " ".join(map(str, ids))]
     positions = range(STEP - 1, len(ids), STEP)
     out.append(f"rows {len(positions)} {N_TOP}")

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "training"))
+sys.path[:0] = [str(ROOT / "training"), str(ROOT / "tests/oracle")]
 try:
     import gguf  # noqa: F401
     import torch
@@ -21,6 +21,7 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}; pip install -r training/requirements.txt")
     sys.exit(77)
+import bundled  # noqa: E402
 from notes import batches, gguf_file, train, vocabulary, world  # noqa: E402
 from notes.model import SHAPES, Llama  # noqa: E402
 from notes.optimiser import Adam, Muon  # noqa: E402
@@ -76,7 +77,7 @@ class Chain(unittest.TestCase):
 
     def test_the_vocabulary_kept_here_is_the_bundled_models(self):
         ours = vocabulary.Vocabulary((ROOT / "training/vocabulary.model").read_bytes())
-        theirs = gguf_file.read_vocabulary(ROOT / "models/notes-mini-q8_0.gguf")
+        theirs = gguf_file.read_vocabulary(bundled.MODEL)
         pieces = [[v.pieces.id_to_piece(i) for i in range(len(v))] for v in (ours, theirs)]
         self.assertEqual(*pieces)
 
