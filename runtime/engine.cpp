@@ -28,22 +28,18 @@ Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& con
                    count_text(config.n_vocabulary) + "."};
 }
 
-Result<std::size_t> checked_budget(const ModelConfig& config, const SessionOptions& options) {
-  std::size_t budget_bytes = options.budget_bytes;
-  if (budget_bytes == 0) {
-    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config));
-  }
+Result<void> check_budget(const ModelConfig& config, const SessionOptions& options,
+                          std::size_t budget_bytes) {
   const std::size_t n_least = std::min(kLeastTokens, config.context);
   SATCHEL_TRY_ASSIGN(
       const Estimate least,
       estimate(config, 0, options.recipe, {.n_tokens = n_least, .budget_bytes = budget_bytes}));
-  if (least.pool_bytes > budget_bytes)
-    return Error{ErrorKind::out_of_memory, "MEMORY",
-                 "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
-                     options.recipe.name() + "\" needs " + size_text(least.pool_bytes) + " (" +
-                     std::to_string(least.pool_bytes) + " bytes) for a chat of " +
-                     std::to_string(n_least) + " tokens. Raise the limit."};
-  return budget_bytes;
+  if (least.pool_bytes <= budget_bytes) return {};
+  return Error{ErrorKind::out_of_memory, "MEMORY",
+               "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
+                   options.recipe.name() + "\" needs " + size_text(least.pool_bytes) + " (" +
+                   std::to_string(least.pool_bytes) + " bytes) for a chat of " +
+                   std::to_string(n_least) + " tokens. Raise the limit."};
 }
 
 }  // namespace
@@ -68,7 +64,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
   state->record(LogLevel::info,
-                "model_loaded layers=" + std::to_string(state->model->config().n_layers) +
+                "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +
                     " backend=" + std::string(state->backend->name()));
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
@@ -99,11 +95,32 @@ Engine::State& Engine::state() {
   return *state_;
 }
 
+// The arena lives as long as a cache does; without one it can be made anew, of any size.
+Result<void> Engine::set_budget(std::size_t bytes) {
+  std::shared_ptr<kvcache::Arena>& arena = state_->arena;
+  if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
+  if (arena != nullptr && arena.use_count() > 1)
+    return Error{ErrorKind::invalid, "CACHE_LIMIT",
+                 "The memory limit can be raised to " + size_text(arena->capacity_bytes()) +
+                     " while a chat is open. Close it, raise the limit, and open it again."};
+  arena.reset();
+  SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(state_->backend, bytes));
+  return {};
+}
+
 Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& options) {
-  SATCHEL_TRY_ASSIGN(const std::size_t budget_bytes, checked_budget(config(), options));
-  SATCHEL_TRY_ASSIGN(
-      std::unique_ptr<kvcache::Cache> cache,
-      kvcache::Cache::open(*state_->backend, config().cache_shape(), options.recipe, budget_bytes));
+  std::size_t budget_bytes = options.budget_bytes;
+  if (budget_bytes == 0 && state_->arena != nullptr) budget_bytes = state_->arena->bytes();
+  if (budget_bytes == 0) {
+    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config()));
+  }
+  SATCHEL_TRY(check_budget(config(), options, budget_bytes));
+  if (state_->arena == nullptr ||
+      state_->arena->bytes() != kvcache::Arena::rounded_down(budget_bytes))
+    SATCHEL_TRY(set_budget(budget_bytes));
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> cache,
+                     kvcache::Cache::open({.backend = state_->backend, .arena = state_->arena},
+                                          config().cache_shape(), options.recipe));
   return std::unique_ptr<Session>(
       new Session(std::make_unique<Session::State>(*state_, options, std::move(cache))));
 }
@@ -115,6 +132,7 @@ Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
   SATCHEL_TRY_ASSIGN(Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes,
                                                      recipe, request));
   out.weight_bytes = weights.bytes;
+  out.outside_bytes = state_->model->outside_bytes();
   return out;
 }
 

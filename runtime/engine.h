@@ -1,5 +1,5 @@
 // Engine: one loaded model with its tokenizer, chat template and backend; sessions are made from it.
-//   owns     model, backend. Sessions must not outlive their Engine.
+//   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
 //            threads)
 //   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: ../shared/reliability.md section 7
@@ -46,7 +46,11 @@ class Engine {
   std::string device() const;  // the backend, for people
   Model& model();              // for runtime/measure
 
-  // An empty chat, or one to resume (Session::resume).
+  // What the caches of all sessions together may take. Raising it beyond what was reserved works
+  // only while no session is open: CACHE_LIMIT says so.
+  Result<void> set_budget(std::size_t bytes);
+  // An empty chat, or one to resume (Session::resume). All sessions share one budget: the first one's
+  // options.budget_bytes, and any later one that names another sets it anew.
   Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
 

@@ -6,6 +6,7 @@
 
 #include "kernels/base/log_sink.h"
 #include "kernels/contract/backend.h"
+#include "kvcache/lanes/arena.h"
 #include "runtime/engine.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/model/model.h"
@@ -17,10 +18,11 @@ namespace satchel::runtime {
 struct Engine::State {
   GgufFile file;
   std::string fingerprint;
-  std::unique_ptr<kernels::Backend> backend;
+  std::shared_ptr<kernels::Backend> backend;  // its caches hold a share
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;
+  std::shared_ptr<kvcache::Arena> arena;  // of all sessions; made with the first one
   LogSink log;
   double read_ms_per_token = 0;  // as measured last; 0: not yet
 

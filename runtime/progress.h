@@ -10,7 +10,7 @@
 
 namespace satchel::runtime {
 
-enum class Phase { load_model, read_prompt, measure_fidelity, generate, save, restore };
+enum class Phase { load_model, read_prompt, measure_fidelity, generate, save, restore, pack };
 
 struct Progress {
   Phase phase = Phase::read_prompt;

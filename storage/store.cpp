@@ -98,12 +98,13 @@ Result<void> Store::State::open_kv() {
 
 // Saved caches of chats that are gone: a deletion that found the cache unreachable.
 Result<void> Store::State::sweep_orphans() {
-  SATCHEL_TRY_ASSIGN(const std::vector<ChatId> saved, kv->chats());
-  for (const ChatId id : saved) {
-    const auto known = library->chat(id);
+  SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, kv->caches());
+  for (const SavedCache& cache : saved) {
+    if (!cache.key.chat) continue;
+    const auto known = library->chat(*cache.key.chat);
     if (known.ok()) continue;
     if (known.error().code != "CHAT_NOT_FOUND") return known.error();
-    SATCHEL_TRY(kv->drop(id));
+    SATCHEL_TRY(kv->drop(cache.key));
   }
   return {};
 }
@@ -124,7 +125,7 @@ bool Store::ended_unclean() const {
 Result<void> Store::delete_now(ChatId chat) {
   // The cache first: were it the other way round, a failure between would leave it without an
   // owner until the next opening.
-  if (state_->kv != nullptr) SATCHEL_TRY(state_->kv->drop(chat));
+  if (state_->kv != nullptr) SATCHEL_TRY(state_->kv->drop_chat(chat));
   return state_->library->purge_chat(chat);
 }
 

@@ -10,6 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/conversation.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/idle.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
 
@@ -20,11 +21,13 @@ struct ChatOptions {
   Options common;
   std::string name, prompt, document;
   std::optional<std::string> system;
+  bool packs = false;
 };
 
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
     "  /memory          what the chat holds and what that costs\n"
+    "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
     "  Ctrl-C stops an answer; what it said so far is kept.";
@@ -62,6 +65,8 @@ std::string_view name(runtime::Finish finish) {
       return "end_of_turn";
     case runtime::Finish::n_tokens_max:
       return "n_tokens_max";
+    case runtime::Finish::repeats:
+      return "repeats";
     case runtime::Finish::stopped:
       return "stopped";
     case runtime::Finish::context_full:
@@ -70,6 +75,12 @@ std::string_view name(runtime::Finish finish) {
       return "cache_full";
   }
   return "";
+}
+
+Json ids_of(const std::vector<runtime::DocumentIds>& documents) {
+  Json ids = Json::array();
+  for (const runtime::DocumentIds& each : documents) ids.push_back(each.document.value);
+  return ids;
 }
 
 class Talk {
@@ -106,7 +117,12 @@ class Talk {
       console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
                     "\". /help lists commands.");
     for (std::string line; !end_asked();) {
-      if (console_.interactive()) console_.data("\n> ");
+      if (console_.interactive()) {
+        console_.data("\n> ");
+        const Result<runtime::IdleReport> packed = pack_until_input(conversation_->session());
+        if (!packed.ok()) console_.warning(packed.error().message);
+        if (packed.ok() && packed->n_evicted + packed->n_lowered > 0) conversation_->save(console_);
+      }
       const Line got = read_line(line);
       if (got == Line::interrupted) interrupted_ = true;
       if (got != Line::text || line == "/quit") break;
@@ -127,6 +143,8 @@ class Talk {
       console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
                     with_thousands(conversation_->session().n_context_left()) +
                     " more fit the model's context.");
+    } else if (line == "/pack") {
+      return pack();
     } else if (line == "/new") {
       conversation_->save(console_);
       return conversation_->start_over();
@@ -138,20 +156,32 @@ class Talk {
     return {};
   }
 
+  Result<void> pack() {
+    SATCHEL_TRY_ASSIGN(const runtime::IdleReport packed,
+                       conversation_->session().idle(begin_interruptible(), console_.progress()));
+    console_.end_progress();
+    console_.note(app::describe(conversation_->session().stats()) +
+                  (packed.finished ? "." : "; stopped, it goes on later."));
+    conversation_->save(console_);
+    return {};
+  }
+
   Result<void> read_document(const std::string& path) {
     SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
-    SATCHEL_TRY(conversation_->session().add_document(
-        std::filesystem::path(path).filename().string(), text));
+    SATCHEL_TRY_ASSIGN(documents_.emplace_back(),
+                       conversation_->session().add_document(
+                           std::filesystem::path(path).filename().string(), text));
     SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
                        conversation_->session().read(begin_interruptible(), console_.progress()));
     console_.end_progress();
     console_.note(describe(read));
+    if (options_.packs) return pack();
     conversation_->save(console_);
     return {};
   }
 
   Result<void> answer(const std::string& question) {
-    SATCHEL_TRY(conversation_->session().add_user(question));
+    SATCHEL_TRY_ASSIGN(const kvcache::MessageId asked, conversation_->session().add_user(question));
     const bool stream = !console_.json();
     const auto piece = [&](std::string_view text) {
       console_.end_progress();
@@ -167,9 +197,16 @@ class Talk {
     // A short question moves no figure worth a line.
     if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
       console_.note(describe(report.read));
+    if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
+    if (report.finish == runtime::Finish::n_tokens_max)
+      console_.note("The answer was ended after " + with_thousands(report.n_tokens) +
+                    " tokens; --max-tokens sets the limit.");
     interrupted_ = report.finish == runtime::Finish::stopped && !asks();
     conversation_->save(console_);
     report_ = Json{{"schema", 1},
+                   {"message_id", asked.value},
+                   {"answer_id", report.answer.value},
+                   {"document_ids", ids_of(documents_)},
                    {"answer", report.text},
                    {"finish", name(report.finish)},
                    {"tokens", report.n_tokens},
@@ -211,6 +248,7 @@ class Talk {
   const ChatOptions& options_;
   Console& console_;
   std::unique_ptr<Conversation> conversation_;
+  std::vector<runtime::DocumentIds> documents_;  // read since the program began
   Json report_;
   bool interrupted_ = false, is_full_ = false;
 };
@@ -229,6 +267,8 @@ void add_chat(CLI::App& app, const Choose& choose) {
   command->add_option("--document", options->document, "Read a text file first")->type_name("FILE");
   command->add_option("--system", options->system, "System prompt of a new chat")
       ->type_name("TEXT");
+  command->add_flag("--pack", options->packs,
+                    "Pack the document before the first question, not while nobody types");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_model_options(*command, options->common);

@@ -44,8 +44,19 @@ std::string_view name(kvcache::MessageState state) {
       return "streaming";
     case kvcache::MessageState::interrupted:
       return "interrupted";
+    case kvcache::MessageState::damaged:
+      return "damaged";
   }
   return "";
+}
+
+// What stands over a message: "[user]", "[user, notes.txt]", "[assistant, interrupted]".
+std::string heading(const kvcache::StoredMessage& message) {
+  std::string text = "[" + std::string(name(message.role));
+  if (!message.title.empty()) text += ", " + message.title;
+  if (message.state != kvcache::MessageState::complete)
+    text += ", " + std::string(name(message.state));
+  return text + "]\n";
 }
 
 Result<void> list(storage::Store& store, Console& console) {
@@ -86,16 +97,20 @@ Result<void> show(storage::Store& store, const std::string& wanted, Console& con
   Json rows = Json::array();
   std::string text;
   for (const kvcache::StoredMessage& message : messages) {
-    rows.push_back({{"role", name(message.role)},
+    const bool is_document = message.kind == kvcache::MessageKind::document;
+    rows.push_back({{"id", message.id.value},
+                    {"role", name(message.role)},
+                    {"kind", is_document ? "document" : "text"},
+                    {"title", message.title},
                     {"state", name(message.state)},
                     {"text", message.text},
                     {"tokens", message.tokens.size()},
                     {"created_ms", message.created_ms}});
-    text += "[" + std::string(name(message.role)) +
-            (message.state == kvcache::MessageState::complete
-                 ? ""
-                 : ", " + std::string(name(message.state))) +
-            "]\n" + message.text + "\n\n";
+    const bool is_damaged = message.state == kvcache::MessageState::damaged;
+    text +=
+        heading(message) +
+        (is_damaged ? "(It cannot be shown. A backup of the library may have it.)" : message.text) +
+        "\n\n";
   }
   if (console.json()) {
     console.document({{"schema", 1}, {"name", chat.name}, {"messages", rows}});

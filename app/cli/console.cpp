@@ -31,6 +31,8 @@ std::string_view title(runtime::Phase phase) {
       return "Saving";
     case runtime::Phase::restore:
       return "Resuming";
+    case runtime::Phase::pack:
+      return "Packing";
   }
   return "Working";
 }

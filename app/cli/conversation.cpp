@@ -140,12 +140,13 @@ Result<void> Conversation::start_over() {
 }
 
 std::string describe(const runtime::ResumeReport& report) {
+  if (report.too_long) return report.message;
   if (report.n_reread == 0 && report.outcome == kvcache::RestoreOutcome::restored) {
     std::string text =
         "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
     if (report.reread_ms_estimate > 0)
       text += "; reading them again would take about " + format_seconds(report.reread_ms_estimate);
-    return text + ".";
+    return text + "." + (report.message.empty() ? "" : " ") + report.message;
   }
   return report.message + " Reused " + with_thousands(report.n_reused) + " tokens, read " +
          with_thousands(report.n_reread) + " again in " + format_seconds(report.ms) + ".";

@@ -43,6 +43,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
+constexpr std::size_t kAnswerTokensMax = 64;  // the answers are a sentence each
+
 struct Answers {
   std::vector<std::string> texts;
   std::vector<bool> correct;
@@ -59,14 +61,14 @@ Error stopped() {
   return {ErrorKind::cancelled, "STOPPED", "Stopped."};
 }
 
-Result<Answers> ask_all(Conversation& conversation, const Options& options, Console& console) {
+Result<Answers> ask_all(Conversation& conversation, Console& console) {
   Answers answers;
   for (const DemoQuestion& question : kDemoQuestions) {
     SATCHEL_TRY(conversation.session().add_user(question.question));
-    runtime::Sampling sampling = options.sampling;
-    if (sampling.n_tokens_max == 0) sampling.n_tokens_max = 64;
-    SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
-                       conversation.session().generate(sampling, {}, begin_interruptible(), {}));
+    SATCHEL_TRY_ASSIGN(
+        const runtime::GenerateReport report,
+        conversation.session().generate(runtime::Sampling::plain_greedy(kAnswerTokensMax), {},
+                                        begin_interruptible(), {}));
     if (report.finish == runtime::Finish::stopped) return stopped();
     const bool correct = report.text.find(question.value) != std::string::npos;
     say(console, "  " + std::string(question.question) + "  " + report.text +
@@ -111,7 +113,7 @@ Result<Json> resume_and_ask(const Options& options, Console& console) {
     return Error{ErrorKind::internal, "DEMO", "The saved chat has no messages."};
   const runtime::ResumeReport& resumed = *conversation->resumed();
   say(console, "  " + describe(resumed));
-  SATCHEL_TRY_ASSIGN(const Answers answers, ask_all(*conversation, options, console));
+  SATCHEL_TRY_ASSIGN(const Answers answers, ask_all(*conversation, console));
   say(console, "  " + score(answers));
   return Json{{"texts", answers.texts},
               {"correct", answers.correct},
@@ -169,7 +171,7 @@ Result<Json> run(Options options, Console& console) {
 
   say(console, "1. Read the notes, every token exact (recipe full)");
   SATCHEL_TRY_ASSIGN(auto conversation, open_and_read(exact, false, console));
-  SATCHEL_TRY_ASSIGN(const Answers full, ask_all(*conversation, exact, console));
+  SATCHEL_TRY_ASSIGN(const Answers full, ask_all(*conversation, console));
   say(console, "  " + score(full));
   conversation.reset();
 
@@ -178,7 +180,7 @@ Result<Json> run(Options options, Console& console) {
   SATCHEL_TRY_ASSIGN(conversation, open_and_read(options, true, console));
   const runtime::Fidelity fidelity = conversation->session().fidelity();
   const kvcache::CacheStats stats = conversation->session().stats();
-  SATCHEL_TRY_ASSIGN(const Answers packed, ask_all(*conversation, options, console));
+  SATCHEL_TRY_ASSIGN(const Answers packed, ask_all(*conversation, console));
   say(console, "  " + score(packed));
   SATCHEL_TRY_ASSIGN(const kvcache::SaveReport saved, conversation->session().save());
   say(console, "  saved " + format_bytes(saved.bytes_total) + " for " +

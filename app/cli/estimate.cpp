@@ -17,6 +17,7 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
               {"memory_free_bytes", estimate.memory_free_bytes},
+              {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
 }
 
@@ -37,8 +38,9 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
                  format_bytes(estimate.weight_bytes) + "\n" + "  cache          " +
                  format_bytes(estimate.cache_bytes) + "  (" + format_bytes(estimate.fp16_bytes) +
                  " in fp16)\n" + "  scratch        " + format_bytes(estimate.scratch_bytes) +
-                 "  while reading one prompt of that length\n" + "  budget needed  " +
-                 format_bytes(estimate.pool_bytes) + "\n" +
+                 "  while reading one prompt of that length\n" + "  beside them    " +
+                 format_bytes(estimate.outside_bytes) + "  rows of logits, the backend's own\n" +
+                 "  budget needed  " + format_bytes(estimate.pool_bytes) + "\n" +
                  "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) + "\n" +
                  (estimate.fits ? "It fits" : "It does not fit") + ": " +
                  format_bytes(estimate.memory_free_bytes) + " of memory are free.\n");

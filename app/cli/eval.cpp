@@ -1,14 +1,16 @@
 // `satchel eval`: what a recipe costs in accuracy, measured: next-token agreement and KL on a text,
-// recall on questions.
+// recall on questions about notes, names in a text. A row for each recipe at each share.
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/needles.h"
 #include "app/cli/recall.h"
 #include "app/cli/workbench.h"
-#include "runtime/governor/presets.h"
 #include "runtime/measure/measure.h"
 
 namespace satchel::app {
@@ -17,14 +19,20 @@ namespace {
 struct EvalOptions {
   Options common;
   std::vector<std::string> recipes = {"full", "balanced", "compact", "extreme"};
-  std::string text;
+  std::vector<double> keeps;  // --keep; empty: each recipe's own
+  std::string text, needles;  // --text, --needles; "" is not given
   std::size_t n_tokens = 2000, n_prompt = 1500;
   RecallOptions recall;
+  std::string answers;         // --answers; "" is not given
+  bool without_notes = false;  // --without-notes
 };
 
-Result<Json> on_text(runtime::Engine& engine, const EvalOptions& options, const std::string& name) {
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(name));
-  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(options.text));
+// Measures one row.
+using MeasureFn = std::function<Result<Json>(runtime::Engine&, const Variant&)>;
+using TextFn = std::string (*)(const Json& row);
+
+Result<std::vector<std::int32_t>> text_ids(const runtime::Engine& engine,
+                                           const EvalOptions& options, const std::string& text) {
   SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids,
                      engine.tokenizer().encode(text, runtime::SpecialText::as_text));
   if (ids.size() < options.n_tokens)
@@ -32,25 +40,29 @@ Result<Json> on_text(runtime::Engine& engine, const EvalOptions& options, const 
                  "\"" + options.text + "\" has " + with_thousands(ids.size()) +
                      " tokens, --tokens asks for " + with_thousands(options.n_tokens) + "."};
   ids.resize(options.n_tokens);
-  SATCHEL_TRY_ASSIGN(
-      const runtime::TextFidelity measured,
-      runtime::measure_on_text(engine, recipe, ids, options.n_prompt, begin_interruptible()));
-  const kvcache::CacheStats& stats = measured.stats;
-  return Json{{"recipe", name},
-              {"tokens", options.n_tokens},
+  return ids;
+}
+
+Result<Json> fidelity_row(runtime::Engine& engine, const Variant& variant,
+                          const EvalOptions& options, const std::string& text) {
+  SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> ids, text_ids(engine, options, text));
+  SATCHEL_TRY_ASSIGN(const runtime::TextFidelity measured,
+                     runtime::measure_on_text(engine, variant.recipe, ids, options.n_prompt,
+                                              begin_interruptible()));
+  Json row = row_of(variant);
+  row.update({{"tokens", options.n_tokens},
               {"prompt_tokens", options.n_prompt},
               {"compared_tokens", measured.fidelity.n_tokens},
               {"agreement", measured.fidelity.agreement},
               {"kl_nats", measured.fidelity.kl},
               {"nll_exact", measured.exact_nll},
               {"nll_packed", measured.packed_nll},
-              {"cache", to_json(stats)}};
+              {"cache", to_json(measured.stats)}});
+  return row;
 }
 
 std::string fidelity_text(const Json& row) {
-  std::string text = row["recipe"];
-  text.resize(14, ' ');
-  return text + "agreement " + format_percent(row["agreement"]) + "  KL " +
+  return head_of(row) + "agreement " + format_percent(row["agreement"]) + "  KL " +
          std::to_string(row["kl_nats"].get<double>()) + "  nll " +
          std::to_string(row["nll_packed"].get<double>()) + " (exact " +
          std::to_string(row["nll_exact"].get<double>()) + ")  cache " +
@@ -58,54 +70,78 @@ std::string fidelity_text(const Json& row) {
          format_bytes(row["cache"]["kv_bytes_fp16"]) + "\n";
 }
 
-Result<std::unique_ptr<runtime::Engine>> open_chosen(const EvalOptions& options, Console& console) {
-  return open_engine(options.common, console,
-                     resolve_model(standard_paths({}), options.common.model));
-}
-
-void show(const runtime::Engine& engine, const Json& rows, Console& console) {
+Result<void> eval_each(const EvalOptions& options, Console& console, const MeasureFn& measure,
+                       TextFn text_of) {
+  SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
+  SATCHEL_TRY_ASSIGN(const auto engine,
+                     open_engine(options.common, console,
+                                 resolve_model(standard_paths({}), options.common.model)));
+  Json rows = Json::array();
+  for (const Variant& variant : variants) {
+    SATCHEL_TRY_ASSIGN(Json row, measure(*engine, variant));
+    if (!console.json()) console.data(text_of(row));
+    rows.push_back(std::move(row));
+  }
   if (console.json())
     console.document({{"schema", 1},
-                      {"model", engine.config().name},
-                      {"device", engine.device()},
+                      {"model", engine->config().name},
+                      {"device", engine->device()},
                       {"rows", rows}});
+  return {};
 }
 
 Result<void> eval_text(const EvalOptions& options, Console& console) {
-  SATCHEL_TRY_ASSIGN(const auto engine, open_chosen(options, console));
-  Json rows = Json::array();
-  for (const std::string& recipe : options.recipes) {
-    SATCHEL_TRY_ASSIGN(Json row, on_text(*engine, options, recipe));
-    if (!console.json()) console.data(fidelity_text(row));
-    rows.push_back(std::move(row));
-  }
-  show(*engine, rows, console);
-  return {};
+  if (!options.answers.empty() || options.without_notes)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "--answers and --without-notes go with --recall or --needles."};
+  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(options.text));
+  return eval_each(
+      options, console,
+      [&](runtime::Engine& engine, const Variant& variant) {
+        return fidelity_row(engine, variant, options, text);
+      },
+      fidelity_text);
+}
+
+// nullptr where answers are not kept.
+Result<std::unique_ptr<AnswerSheet>> open_sheet(const EvalOptions& options) {
+  if (options.answers.empty()) return std::unique_ptr<AnswerSheet>();
+  return AnswerSheet::open(options.answers);
 }
 
 Result<void> eval_recall(const EvalOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto conversations, chosen_conversations(options.recall));
-  std::unique_ptr<AnswerSheet> sheet;
-  if (!options.recall.answers.empty()) {
-    SATCHEL_TRY_ASSIGN(sheet, AnswerSheet::open(options.recall.answers));
-  }
-  SATCHEL_TRY_ASSIGN(const auto engine, open_chosen(options, console));
-  const RecallTask task{conversations, options.recall.without_notes, sheet.get()};
-  Json rows = Json::array();
-  for (const std::string& recipe : options.recipes) {
-    SATCHEL_TRY_ASSIGN(Json row, measure_recall(*engine, recipe, task));
-    if (!console.json()) console.data(recall_text(row));
-    rows.push_back(std::move(row));
-  }
-  if (sheet) SATCHEL_TRY(sheet->finish());
-  show(*engine, rows, console);
-  return {};
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<AnswerSheet> sheet, open_sheet(options));
+  const RecallTask task{conversations, options.without_notes, sheet.get()};
+  SATCHEL_TRY(eval_each(
+      options, console,
+      [&](runtime::Engine& engine, const Variant& variant) {
+        return measure_recall(engine, variant, task);
+      },
+      recall_text));
+  return sheet ? sheet->finish() : Result<void>();
+}
+
+Result<void> eval_needles(const EvalOptions& options, Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto contexts, read_needles_file(options.needles));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<AnswerSheet> sheet, open_sheet(options));
+  const NeedleQuestions questions{contexts, options.without_notes, sheet.get()};
+  SATCHEL_TRY(eval_each(
+      options, console,
+      [&](runtime::Engine& engine, const Variant& variant) {
+        return needles_row(engine, variant, questions);
+      },
+      needles_text));
+  return sheet ? sheet->finish() : Result<void>();
 }
 
 Result<void> run(const EvalOptions& options, Console& console) {
-  if (options.text.empty() == options.recall.file.empty())
-    return Error{ErrorKind::invalid, "PARAM", "Give either --text FILE or --recall FILE."};
-  return options.text.empty() ? eval_recall(options, console) : eval_text(options, console);
+  const std::string* given[] = {&options.text, &options.recall.file, &options.needles};
+  if (std::ranges::count_if(given, [](const auto* file) { return !file->empty(); }) != 1)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Give one of --text FILE, --recall FILE and --needles FILE."};
+  if (!options.text.empty()) return eval_text(options, console);
+  return options.needles.empty() ? eval_recall(options, console) : eval_needles(options, console);
 }
 
 void add_recall_options(CLI::App& command, RecallOptions& options) {
@@ -121,15 +157,20 @@ void add_recall_options(CLI::App& command, RecallOptions& options) {
   command.add_option("--conversations", options.n_conversations, "Of each set at most; 0: all")
       ->needs(recall)
       ->capture_default_str();
+}
+
+void add_question_options(CLI::App& command, EvalOptions& options) {
+  add_recall_options(command, options.recall);
+  command
+      .add_option("--needles", options.needles,
+                  "Contexts with names to find again, one a line (JSON), without a chat format")
+      ->type_name("FILE");
   command
       .add_option("--answers", options.answers,
                   "Writes what was answered, one judged question a line (JSON)")
-      ->type_name("FILE")
-      ->needs(recall);
-  command
-      .add_flag("--without-notes", options.without_notes,
-                "Asks without reading the notes: what can be guessed")
-      ->needs(recall);
+      ->type_name("FILE");
+  command.add_flag("--without-notes", options.without_notes,
+                   "Asks without reading notes or contexts: what can be guessed");
 }
 
 }  // namespace
@@ -141,10 +182,16 @@ void add_eval(CLI::App& app, const Choose& choose) {
       ->add_option("--text", options->text,
                    "Next-token agreement and KL against the exact cache on this text")
       ->type_name("FILE");
-  add_recall_options(*command, options->recall);
+  add_question_options(*command, *options);
   command->add_option("--recipes", options->recipes, "Presets or recipes")
       ->delimiter(',')
       ->capture_default_str();
+  command
+      ->add_option("--keep", options->keeps,
+                   "Shares of a prompt's tokens to keep, each recipe at each; default: the "
+                   "recipe's own. A recipe that evicts nothing is measured once")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1.0));
   command->add_option("--tokens", options->n_tokens, "Of the text")->capture_default_str();
   command->add_option("--prompt-tokens", options->n_prompt, "Of them, read as one prompt")
       ->capture_default_str();

@@ -60,6 +60,8 @@ void add_sampling_options(CLI::App& command, Options& options) {
   command.add_option("--seed", sampling.seed, "Same seed, same text")->capture_default_str();
   command.add_option("-n,--max-tokens", sampling.n_tokens_max, "0: until the answer ends")
       ->capture_default_str();
+  command.add_flag("!--allow-loops", sampling.ends_loops,
+                   "Do not end an answer that says the same again and again");
 }
 
 }  // namespace satchel::app

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "app/cli/interrupt.h"
-#include "runtime/governor/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -45,7 +44,8 @@ struct Spoken {
 };
 
 // False where the context had no room for what was added.
-Result<bool> found_room(const Result<kvcache::MessageId>& added) {
+template <class Ids>
+Result<bool> found_room(const Result<Ids>& added) {
   if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
   SATCHEL_TRY(added);
   return true;
@@ -55,8 +55,7 @@ Result<Spoken> say(runtime::Session& session, const std::string& text) {
   SATCHEL_TRY_ASSIGN(const bool fits, found_room(session.add_user(text)));
   Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
   if (!fits) return spoken;
-  runtime::Sampling greedy;
-  greedy.n_tokens_max = kAnswerTokensMax;
+  const auto greedy = runtime::Sampling::plain_greedy(kAnswerTokensMax);
   SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report,
                      session.generate(greedy, {}, begin_interruptible(), {}));
   if (report.finish == runtime::Finish::stopped)
@@ -71,9 +70,8 @@ Result<Spoken> say(runtime::Session& session, const std::string& text) {
 // One recipe's way through the conversations.
 class Examination {
  public:
-  Examination(runtime::Engine& engine, const kvcache::Recipe& recipe, const RecallTask& task,
-              std::string recipe_name)
-      : engine_(engine), recipe_(recipe), task_(task), recipe_name_(std::move(recipe_name)) {}
+  Examination(runtime::Engine& engine, const Variant& variant, const RecallTask& task)
+      : engine_(engine), variant_(variant), task_(task) {}
 
   Result<void> hold(const RecallConversation& conversation);
   const Tally& tally() const { return tally_; }
@@ -85,14 +83,14 @@ class Examination {
              const Spoken& spoken);
 
   runtime::Engine& engine_;
-  const kvcache::Recipe& recipe_;
+  const Variant& variant_;
   const RecallTask& task_;
-  std::string recipe_name_;  // as it was asked for: a preset's, not its recipe's
   Tally tally_;
 };
 
 Result<void> Examination::hold(const RecallConversation& conversation) {
-  SATCHEL_TRY_ASSIGN(const auto session, engine_.new_session(runtime::SessionOptions(recipe_)));
+  SATCHEL_TRY_ASSIGN(const auto session,
+                     engine_.new_session(runtime::SessionOptions(variant_.recipe)));
   Spoken spoken;
   if (!task_.without_notes) {
     SATCHEL_TRY_ASSIGN(const bool fits, read_notes(*session, conversation.notes));
@@ -113,6 +111,8 @@ Result<bool> Examination::read_notes(runtime::Session& session, const std::strin
   SATCHEL_TRY_ASSIGN(const bool fits, found_room(session.add_document("notes", notes)));
   if (!fits) return false;
   SATCHEL_TRY(session.read(begin_interruptible(), {}));
+  // A second pass over the notes, where the recipe has one, before the first question is known.
+  SATCHEL_TRY(session.idle(begin_interruptible(), {}));
   tally_.count(session.stats());
   return true;
 }
@@ -125,34 +125,16 @@ void Examination::judge(const RecallConversation& conversation, const RecallExch
   if (right) ++group.n_right;
   if (spoken.cut) ++tally_.n_cut;
   if (task_.sheet == nullptr) return;
-  task_.sheet->add({{"recipe", recipe_name_},
-                    {"conversation", conversation.number},
-                    {"set", conversation.set},
-                    {"kind", exchange.kind},
-                    {"ask", exchange.text},
-                    {"value", exchange.value},
-                    {"answer", spoken.text},
-                    {"right", right},
-                    {"context_tokens", spoken.context_tokens}});
-}
-
-double share(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-// null where there was nothing to save.
-Json saved(std::size_t bytes, std::size_t fp16_bytes) {
-  return fp16_bytes == 0 ? Json() : Json(1 - share(bytes, fp16_bytes));
-}
-
-std::string percent_or_dash(const Json& number) {
-  return number.is_null() ? "-" : format_percent(number);
-}
-
-// "70.0 % (35 of 50)"
-std::string score(std::size_t n_right, std::size_t n_questions) {
-  return format_percent(share(n_right, n_questions)) + " (" + std::to_string(n_right) + " of " +
-         std::to_string(n_questions) + ")";
+  Json line = row_of(variant_);
+  line.update({{"conversation", conversation.number},
+               {"set", conversation.set},
+               {"kind", exchange.kind},
+               {"ask", exchange.text},
+               {"value", exchange.value},
+               {"answer", spoken.text},
+               {"right", right},
+               {"context_tokens", spoken.context_tokens}});
+  task_.sheet->add(line);
 }
 
 // All kinds of a set together, in order of first appearance.
@@ -198,10 +180,9 @@ Result<std::vector<RecallConversation>> chosen_conversations(const RecallOptions
   return chosen;
 }
 
-Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe_name,
+Result<Json> measure_recall(runtime::Engine& engine, const Variant& variant,
                             const RecallTask& task) {
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(recipe_name));
-  Examination examination(engine, recipe, task, recipe_name);
+  Examination examination(engine, variant, task);
   for (const RecallConversation& conversation : task.conversations)
     SATCHEL_TRY(examination.hold(conversation));
   const Tally& tally = examination.tally();
@@ -215,8 +196,8 @@ Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe_n
                       {"questions", group.n_questions},
                       {"right", group.n_right}});
   }
-  return Json{{"recipe", recipe_name},
-              {"notes_read", !task.without_notes},
+  Json row = row_of(variant);
+  row.update({{"notes_read", !task.without_notes},
               {"conversations", task.conversations.size()},
               {"questions", n_questions},
               {"right", n_right},
@@ -225,14 +206,13 @@ Result<Json> measure_recall(runtime::Engine& engine, const std::string& recipe_n
               {"shortest_prompt_tokens", tally.n_tokens_min},
               {"kv_saved", saved(tally.bytes, tally.fp16_bytes)},
               {"body_saved", saved(tally.body_bytes, tally.body_fp16_bytes)},
-              {"groups", groups}};
+              {"groups", groups}});
+  return row;
 }
 
 std::string recall_text(const Json& row) {
   constexpr std::size_t kSetColumns = 20;
-  std::string text = row["recipe"];
-  text.resize(14, ' ');
-  text += "recall " + score(row["right"], row["questions"]);
+  std::string text = head_of(row) + "recall " + score_text(row["right"], row["questions"]);
   text += row["notes_read"].get<bool>()
               ? "  saved: whole cache " + percent_or_dash(row["kv_saved"]) + ", body " +
                     percent_or_dash(row["body_saved"])
@@ -244,7 +224,7 @@ std::string recall_text(const Json& row) {
   if (sets.size() < 2) return text;
   for (Group set : sets) {
     set.set.resize(std::max(kSetColumns, set.set.size()), ' ');
-    text += "  " + set.set + "  " + score(set.n_right, set.n_questions) + "\n";
+    text += "  " + set.set + "  " + score_text(set.n_right, set.n_questions) + "\n";
   }
   return text;
 }

@@ -37,6 +37,7 @@ Json to_json(const kvcache::CacheStats& stats) {
               {"body_bytes", stats.body_bytes},
               {"kept_lane_tokens", stats.n_kept},
               {"evicted_lane_tokens", stats.n_evicted},
+              {"pending_tokens", stats.n_pending},
               {"pool_bytes", stats.pool_bytes},
               {"pool_peak_bytes", stats.pool_peak_bytes}};
 }
@@ -54,7 +55,11 @@ std::string describe(const kvcache::CacheStats& stats) {
   if (stats.fp16_bytes == 0) return "empty";
   return format_bytes(stats.bytes) + ", " + format_bytes(stats.fp16_bytes) + " in fp16 (" +
          format_percent(static_cast<double>(stats.bytes) / static_cast<double>(stats.fp16_bytes)) +
-         ")";
+         ")" +
+         (stats.n_pending == 0 ? ""
+                               : "; packing " + with_thousands(stats.n_pending) + " tokens, " +
+                                     format_percent(static_cast<double>(stats.n_pending_probed) /
+                                                    static_cast<double>(stats.n_pending)));
 }
 
 }  // namespace satchel::app

@@ -29,7 +29,7 @@ enum class ErrorKind {
 };
 
 // What went wrong. `code` is stable and for programs ("MODEL_TRUNCATED"); `message` is for people:
-// what, where, what was kept, what to do (../shared/reliability.md section 7 lists the texts).
+// what, where, what was kept, what to do.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;

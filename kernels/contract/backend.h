@@ -5,11 +5,13 @@
 //   types    activations fp32 [n_tokens, width], last index fastest; cached K and V fp16; positions
 //            and ids int32
 //   errors   device_lost, out_of_memory, unsupported (named). Shapes are our own business: asserted.
+//   queue    a call may return before its work is done; calls take effect in the order they were
+//            made; download() and finish() wait
 //   threads  one call at a time per Backend; it may use threads inside. Same input, same bytes, for
 //            any thread count.
 //   numbers  reference states what each operation must compute (float64 where it matters);
 //            tests/unit/kernels holds every backend present against it, within the limits written
-//            there (../shared/kernels.md section 9)
+//            there
 #pragma once
 
 #include <cstddef>
@@ -67,45 +69,83 @@ struct WeightSource {
   std::span<const std::byte> bytes = {};
 };
 
-// How GGUF's Llama files order the two halves of a rotated pair.
+// How GGUF files order the two halves of a rotated pair.
 enum class RopePairs { adjacent /* (2i, 2i+1) */, halves /* (i, i + n_rotated/2) */ };
-struct RopeArgs {
-  float* x = nullptr;  // [n_tokens, n_heads, head_dim], rotated in place
-  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
-  std::span<const std::int32_t> positions;    // [n_tokens]
+
+// The frequencies of a model's (or a layer's) rotary embedding.
+struct RopeTable {
   std::span<const double> inverse_frequency;  // [n_rotated / 2], scaling already applied; the rest
                                               // of a head is left as is
   RopePairs pairs = RopePairs::adjacent;
 };
 
-// softmax(q·Kᵀ·scale)·V over everything each lane holds at a position <= the query's.
-// Query head h reads lane h / (n_heads / n_kv_heads). Where nothing is visible: out = 0, lse =
-// -infinity.
-struct AttendArgs {
-  const float* q = nullptr;  // [n_tokens, n_heads, head_dim]
-  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
-  std::span<const std::int32_t> positions;  // [n_tokens]
-  std::span<const LaneView> lanes;          // [n_kv_heads], lengths may differ and may be 0
-  float scale = 1;
-  float* out = nullptr;  // [n_tokens, n_heads, head_dim]
-  float* lse =
-      nullptr;  // [n_tokens, n_heads], natural log of the sum of exp(q·k·scale); or nullptr
+// The tokens that go through the layers together: made once per step or chunk, read by every layer.
+struct Batch {
+  const std::int32_t* positions = nullptr;  // [n_tokens], backend's memory; rising in a sequence
+  std::size_t n_tokens = 0;
+  std::int32_t position_min = 0, position_max = 0;  // of them, known to the host
 };
 
-// Second pass of selective attention: for one lane, scores[j] += mean over its query heads of
-// Σ_i exp(q_i·k_j·scale − lse_i), over queries i with positions[i] >= keys.positions[j]. Never
-// holds the T×T matrix.
-//   source  arXiv:2411.18077 section 3.3; ../shared/methods/selection.md section 3, tests K1 to K5
+struct RopeArgs {
+  float* x = nullptr;  // [n_tokens, n_heads, head_dim], rotated in place
+  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
+  const float* rotation =
+      nullptr;  // [n_tokens, n_rotated / 2, 2] cos, sin, as make_rotation() left
+  std::size_t n_rotated = 0;
+  RopePairs pairs = RopePairs::adjacent;
+};
+
+// The tokens first_token … first_token + n_tokens - 1 of a batch belong to one conversation, whose
+// lanes first_lane … first_lane + n_kv_heads - 1 of `lanes` they read.
+struct Sequence {
+  const LaneTable* lanes = nullptr;
+  std::size_t first_lane = 0;
+  std::size_t first_token = 0, n_tokens = 0;
+};
+
+// softmax(cap(q·Kᵀ·scale) + ln count)·V over everything the query's sequence holds at a position
+// <= the query's and, where there is a window, > the query's position - window.
+// Query head h reads lane h / (n_heads / n_kv_heads) of its sequence. Where nothing is visible:
+// out = 0, lse = -infinity.
+struct AttendArgs {
+  const float* q = nullptr;  // [n_tokens, n_heads, head_dim]
+  std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  Batch batch;
+  std::span<const Sequence> sequences;  // in order, together the whole batch
+  float scale = 1;
+  float soft_cap = 0;      // cap(x) = soft_cap · tanh(x / soft_cap); 0: none
+  std::size_t window = 0;  // 0: none
+  RopeTable rope = {};     // used only where a page has a shift
+  float* out = nullptr;    // [n_tokens, n_heads, head_dim]
+  float* lse = nullptr;    // [n_tokens, n_heads], natural log of the sum of exp; or nullptr
+};
+
+// The score kernel of most selection methods, for one lane:
+//   scores[j] = HRED over the lane's query heads of QRED over queries i that see j of
+//               weight[i] · exp(cap(q_i·k_j·scale) − lse_i)
+// reduced into what stands there already (sum: added, max: the larger), so that a prompt may be
+// scored chunk by chunk. Slots that no query sees keep what they had. Never holds the T×T matrix.
+//   order   of scores: the runs' tokens one after the other, then each page's n_tokens slots, live
+//           or not (dead ones are left alone)
+//   source  arXiv:2411.18077 (MiniKV) section 3.3: column sums without the matrix
 struct ScoreArgs {
+  enum class Heads { mean, max };
+  enum class Queries { sum, max };
   const float* q = nullptr;    // [n_tokens, n_heads, head_dim]; the lane's heads are first_head …
                                // first_head + n_group - 1
-  const float* lse = nullptr;  // [n_tokens, n_heads], as attend() gave it, over all the lane holds
-  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
+  const float* lse = nullptr;  // [n_tokens, n_heads], as attend() gave it over what counts
+  const float* weights = nullptr;  // [n_tokens], or null: 1
+  Batch batch;
+  std::size_t n_heads = 0, head_dim = 0;
   std::size_t first_head = 0, n_group = 1;
-  std::span<const std::int32_t> positions;  // [n_tokens]
-  ExactRun keys;                            // v unused
-  float scale = 1;
-  float* scores = nullptr;  // [keys.n_tokens], added to
+  LaneView keys;  // v unused
+  float scale = 1, soft_cap = 0;
+  std::size_t window = 0;
+  bool is_causal = true;  // false: every query sees every key
+  Queries queries = Queries::sum;
+  Heads heads = Heads::mean;  // max goes with Queries::max only
+  RopeTable rope = {};        // used only where a page has a shift
+  float* scores = nullptr;
 };
 
 // fp32 rows to fp16 rows, clamped to ±65504, NaN to 0: K and V on their way into a cache.
@@ -115,16 +155,68 @@ struct StoreArgs {
   Half* to = nullptr;  // [n_rows, n_values]
 };
 
-// What the quantiser met and mended (../shared/methods/codecs.md 0.1).
-struct EncodeHealth {
+// The `keep` largest scores as rising indices: larger first, then the lower index; NaN counts as
+// -infinity.
+struct SelectArgs {
+  const float* scores = nullptr;
+  std::size_t n_scores = 0, keep = 0;
+  std::int32_t* indices = nullptr;  // [keep]
+};
+
+// to[i] = from[indices[i]], rows of row_bytes.
+struct GatherArgs {
+  const std::byte* from = nullptr;
+  const std::int32_t* indices = nullptr;  // [n_rows]
+  std::size_t n_rows = 0, row_bytes = 0;
+  std::byte* to = nullptr;
+};
+
+// Exact tokens into a page: exact.n_tokens <= layout->capacity. Writes layout->bytes bytes, the
+// same on every backend and machine.
+struct EncodeArgs {
+  const PageLayout* layout = nullptr;
+  ExactRun exact;
+  const float* log_counts = nullptr;  // [n_tokens], where the layout has them; null: all 0
+  std::byte* page = nullptr;
+};
+
+// A page back to fp32, turned back, all n_tokens slots.
+struct DecodeArgs {
+  const PageLayout* layout = nullptr;
+  const std::byte* page = nullptr;
+  std::size_t n_tokens = 0;
+  float *k = nullptr, *v = nullptr;  // [n_tokens, head_dim]; null: not wanted
+};
+
+// What the quantisers met and mended since the last finish(): NaN became 0, infinities the largest
+// value that a page holds.
+struct Health {
   std::size_t n_nan = 0, n_infinite = 0;
 };
+
+// How much one call should hold: so little that a stop asked for meanwhile is answered soon (some
+// 20 ms on a usual machine of the kind, 200 ms on a slow one), so much that weights are not read
+// more often than needed. Constants of a backend, so that a prompt is cut alike on every run.
+struct CallSize {
+  std::size_t n_tokens = 0;       // 0: unset
+  std::size_t multiply_adds = 0;  // of all its tokens
+};
+
+enum class Activation { silu, gelu_tanh };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;  // "reference", "cpu", "cuda"
   virtual std::string device() const = 0;     // for people: "AVX-512 VNNI, 2 threads"
+  // Measured on 2026-11-21, SmolLM2-135M, two threads of AVX-512 VNNI: 2^31 multiply-adds of
+  // matrix work take at most 24 ms.
+  virtual CallSize call_size() const {
+    return {.n_tokens = 256, .multiply_adds = std::size_t{2} << 30};
+  }
+  // Memory kept for its own work, beside what allocate() and load_weight() gave. Grows to what the
+  // largest call so far needed.
+  virtual std::size_t scratch_bytes() const { return 0; }
 
   // Memory.
   virtual Result<Buffer> allocate(std::size_t bytes) = 0;
@@ -134,39 +226,62 @@ class Backend {
                             std::size_t bytes) = 0;  // may overlap
   virtual Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) = 0;
 
+  // The barrier: all work that was queued is done. Errors of queued work come out here at the latest,
+  // and the counters since the last finish().
+  virtual Result<Health> finish() = 0;
+
   // Model. `gain` and other vectors are fp32 in the backend's memory.
   virtual Result<void> embed(const Weight& table, std::span<const std::int32_t> ids,
                              float* out) = 0;
   // out = x / sqrt(mean(x²) + epsilon) * gain, per row of `width`; out may be x.
   virtual Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens,
                                 std::size_t width, float epsilon, float* out) = 0;
+  // cos and sin of position · frequency, computed in float64: [n_tokens, n_rotated / 2, 2].
+  virtual Result<void> make_rotation(const Batch& batch, const RopeTable& table,
+                                     float* rotation) = 0;
   virtual Result<void> rope(const RopeArgs& args) = 0;
   // out [n_tokens, n_out] = x [n_tokens, n_in] · weightᵀ
   virtual Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                               float* out) = 0;
-  // gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i]
-  virtual Result<void> gated_silu(float* gate, const float* up, std::size_t n_values) = 0;
+  // gate[i] = activation(gate[i]) * up[i]
+  virtual Result<void> gated(Activation activation, float* gate, const float* up,
+                             std::size_t n_values) = 0;
   // x[i] += y[i]
   virtual Result<void> add(float* x, const float* y, std::size_t n_values) = 0;
+  // x[i] *= factor
+  virtual Result<void> scale(float* x, float factor, std::size_t n_values) = 0;
 
-  // Cache.
-  virtual Result<void> store(const StoreArgs& args) = 0;
+  // Fused operations: a backend that can do them in one pass overrides them, the default is what
+  // they mean.
+  // normed = rms_norm(x); outs[i] = normed · weights[i]ᵀ
+  struct Projection {
+    const Weight* weight = nullptr;
+    float* out = nullptr;
+  };
+  virtual Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens,
+                                    float epsilon, float* normed,
+                                    std::span<const Projection> projections);
+  // x += down · (activation(gate · n) * (up · n)), n = rms_norm(x). The contents of the three work
+  // arrays are undefined afterwards.
+  struct FeedForward {
+    const float* gain = nullptr;
+    const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
+    Activation activation = Activation::silu;
+    float epsilon = 0;
+    float* normed = nullptr;                       // work [n_tokens, gate->n_in()]
+    float *gate_out = nullptr, *up_out = nullptr;  // work [n_tokens, gate->n_out()]
+  };
+  virtual Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens);
+
+  // Cache. The items of one call are independent; a call does all lanes of a layer.
+  virtual Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) = 0;
+  virtual Result<void> store(std::span<const StoreArgs> items) = 0;
   virtual Result<void> attend(const AttendArgs& args) = 0;
-  virtual Result<void> score(const ScoreArgs& args) = 0;
-  // The `keep` largest scores as rising indices: larger first, then the lower index; NaN counts as
-  // -infinity.
-  virtual Result<void> select(const float* scores, std::size_t n_scores, std::size_t keep,
-                              std::int32_t* indices) = 0;
-  // to[i] = from[indices[i]], rows of row_bytes.
-  virtual Result<void> gather(const std::byte* from, const std::int32_t* indices,
-                              std::size_t n_rows, std::size_t row_bytes, std::byte* to) = 0;
-  // exact.n_tokens == kPageTokens; writes layout.bytes bytes, the same on every backend and
-  // machine.
-  virtual Result<EncodeHealth> encode_page(const PageLayout& layout, const ExactRun& exact,
-                                           std::byte* page) = 0;
-  // k, v [kPageTokens, head_dim]
-  virtual Result<void> decode_page(const PageLayout& layout, const std::byte* page, float* k,
-                                   float* v) = 0;
+  virtual Result<void> score(std::span<const ScoreArgs> items) = 0;
+  virtual Result<void> select(std::span<const SelectArgs> items) = 0;
+  virtual Result<void> gather(std::span<const GatherArgs> items) = 0;
+  virtual Result<void> encode_pages(std::span<const EncodeArgs> items) = 0;
+  virtual Result<void> decode_pages(std::span<const DecodeArgs> items) = 0;
 
   // Choice. Ties go to the lower index; a NaN among the logits is `internal`, "LOGITS_NAN".
   virtual Result<std::int32_t> argmax(const float* logits, std::size_t n) = 0;

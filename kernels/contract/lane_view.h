@@ -1,15 +1,17 @@
-// LaneView: what one attention call may read of one lane (one layer and KV head): runs of exact
-// tokens and packed pages. Nothing here owns; a view does not outlive the call. All data pointers
-// are addresses in the backend's memory, all spans are in main memory.
+// LaneView: what attention may read of one lane (one layer and KV head): runs of exact tokens and
+// packed pages. LaneTable: the views of many lanes where the backend wants them. Nothing here owns
+// tokens. All data pointers are addresses in the backend's memory, all spans are in main memory.
 //   invariants  positions rise inside a run and inside a page; the same position never stands twice
-//               in a lane
+//               in a lane among tokens that may be seen
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "kernels/base/half.h"
+#include "kernels/base/result.h"
 #include "kernels/contract/page_layout.h"
 
 namespace satchel::kernels {
@@ -22,16 +24,55 @@ struct ExactRun {
   std::size_t n_tokens = 0;
 };
 
+// One bit a slot: bit s % 64 of word s / 64. A slot whose bit is 0 is never seen.
+struct LiveMask {
+  std::array<std::uint64_t, kPageTokens / 64> words = {};
+
+  static LiveMask first(std::size_t n_tokens) {
+    LiveMask mask;
+    for (std::size_t s = 0; s < n_tokens; ++s) mask.set(s);
+    return mask;
+  }
+  bool has(std::size_t slot) const { return ((words[slot / 64] >> (slot % 64)) & 1) != 0; }
+  void set(std::size_t slot) { words[slot / 64] |= std::uint64_t{1} << (slot % 64); }
+  void clear(std::size_t slot) { words[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); }
+  std::size_t count() const {
+    std::size_t n = 0;
+    for (const std::uint64_t word : words)
+      n += static_cast<std::size_t>(__builtin_popcountll(word));
+    return n;
+  }
+  friend bool operator==(const LiveMask&, const LiveMask&) = default;
+};
+
 struct PageView {
   const std::byte* bytes = nullptr;  // layout->bytes of them
   const PageLayout* layout = nullptr;
-  std::int32_t first_position = 0,
-               last_position = 0;  // as in its plane of positions: lets a kernel skip the mask
+  std::uint32_t n_tokens = 0;  // slots filled, at most layout->capacity
+  LiveMask live;               // only filled slots are set
+  // Added to every position of the page. RoPE is relative: keys stay as they were encoded, the
+  // query is turned back by the shift (AttendArgs::rope).
+  std::int32_t shift = 0;
+  // Of the live tokens, shift included: lets a kernel skip the mask.
+  std::int32_t first_position = 0, last_position = 0;
 };
 
 struct LaneView {
   std::span<const ExactRun> runs;
   std::span<const PageView> pages;
+};
+
+// The views of n_lanes lanes, kept by the backend from step to step and changed when lanes change,
+// so that a step that changes one tail sends one tail.
+//   lifetime  the spans of a view stay valid until that part of the lane is set again; the table
+//             may copy them, and then does not need them
+//   threads   as the Backend's
+class LaneTable {
+ public:
+  virtual ~LaneTable() = default;
+  virtual std::size_t n_lanes() const = 0;
+  virtual Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) = 0;
+  virtual Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) = 0;
 };
 
 }  // namespace satchel::kernels

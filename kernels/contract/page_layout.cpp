@@ -1,15 +1,16 @@
 #include "kernels/contract/page_layout.h"
 
+#include <algorithm>
 #include <string>
+
+#include "kernels/base/assert.h"
 
 namespace satchel::kernels {
 namespace {
 
 constexpr std::size_t kHeadDimMax = 256;
-constexpr std::size_t kHeadDimStepExact = 8;
-constexpr std::size_t kHeadDimStep = 32;  // a row of 4-bit codes is whole 16-byte units
-constexpr std::size_t kHeadDimStepTwoBit = 64;
-constexpr std::size_t kGroupMin = 16;
+constexpr std::size_t kHeadDimStep = 16;
+constexpr std::size_t kGroupStep = 16;  // kernels take 16 rows of codes at a time
 constexpr std::size_t kPlaneAlign = 16;
 constexpr std::size_t kPageAlign = 256;
 
@@ -21,77 +22,124 @@ Error refuse(const std::string& what) {
   return Error{ErrorKind::unsupported, "PAGE_LAYOUT", "No page can be laid out with " + what + "."};
 }
 
-// Places planes one after the other.
-class Planes {
+// Places stretches one after the other.
+class Places {
  public:
-  std::size_t add(std::size_t bytes) {
+  std::uint32_t add(std::size_t bytes) {
     const std::size_t at = end_;
     end_ = round_up(end_ + bytes, kPlaneAlign);
-    return at;
+    return static_cast<std::uint32_t>(at);
   }
-  std::size_t page_bytes() const { return round_up(end_, kPageAlign); }
+  std::uint32_t page_bytes() const {
+    return static_cast<std::uint32_t>(round_up(end_, kPageAlign));
+  }
 
  private:
   std::size_t end_ = 0;
 };
 
-bool head_dim_fits(std::size_t head_dim, std::size_t step) {
-  return head_dim >= step && head_dim <= kHeadDimMax && head_dim % step == 0;
+void add_plane(OperandLayout& operand, Plane plane, std::size_t bytes) {
+  plane.bytes = static_cast<std::uint32_t>(bytes);
+  operand.planes[operand.n_planes++] = plane;
 }
 
-bool bits_fit(std::size_t bits) {
-  return bits == 2 || bits == 4 || bits == 8;
+enum class Part { ranges, rest };
+
+// Scales and zeros of both operands lie before all else: the order of bytes in version 1 of the
+// snapshot format (kvcache/snapshot/FORMAT.md).
+void place(OperandLayout& operand, Part part, Places& places) {
+  for (std::size_t i = 0; i < operand.n_planes; ++i) {
+    Plane& plane = operand.planes[i];
+    const bool is_range = plane.kind == PlaneKind::scale || plane.kind == PlaneKind::zero;
+    if (is_range == (part == Part::ranges)) plane.at = places.add(plane.bytes);
+  }
 }
 
-bool group_fits(std::size_t group, std::size_t axis) {
-  return group >= kGroupMin && group <= axis && axis % group == 0;
+// rows × row_values codes; grouped: the axis that groups of scales cut (K: tokens, V: channels),
+// along: the other one.
+struct Axes {
+  std::size_t grouped = 0, along = 0;
+};
+
+Result<void> check_affine(const OperandShape& shape, const Axes& axes, const std::string& name) {
+  if (shape.bits != 2 && shape.bits != 4 && shape.bits != 8)
+    return refuse(name + " of " + std::to_string(shape.bits) + " bits");
+  const bool group_fits =
+      shape.group > 0 && shape.group % kGroupStep == 0 && axes.grouped % shape.group == 0;
+  if (!group_fits)
+    return refuse(name + " groups of " + std::to_string(shape.group) + " in " +
+                  std::to_string(axes.grouped));
+  return {};
+}
+
+// Its planes, codes or rows first; where they lie is still open.
+Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes,
+                                     const std::string& name) {
+  OperandLayout operand{.turn = shape.turn};
+  if (shape.form == OperandShape::Form::exact16) {
+    add_plane(operand, {.kind = PlaneKind::exact16},
+              axes.grouped * axes.along * sizeof(std::uint16_t));
+    return operand;
+  }
+  if (shape.form == OperandShape::Form::coded) {
+    if (shape.code == nullptr || shape.planes.empty() || shape.planes.size() > kPlanesMax)
+      return refuse(name + " without its own code and 1 to 8 planes");
+    operand.code = shape.code;
+    for (const Plane& plane : shape.planes) add_plane(operand, plane, plane.bytes);
+    return operand;
+  }
+  SATCHEL_TRY(check_affine(shape, axes, name));
+  const std::size_t pairs = axes.grouped / shape.group * axes.along;
+  const auto group = static_cast<std::uint16_t>(shape.group);
+  const Plane codes{
+      .kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(shape.bits), .group = group};
+  const Plane scale{.kind = PlaneKind::scale, .group = group};
+  const Plane zero{.kind = PlaneKind::zero, .group = group};
+  add_plane(operand, codes, axes.grouped * axes.along * shape.bits / 8);
+  add_plane(operand, scale, pairs * sizeof(std::uint16_t));
+  add_plane(operand, zero, pairs * sizeof(std::uint16_t));
+  return operand;
 }
 
 }  // namespace
 
-Result<PageLayout> exact_layout(std::size_t head_dim) {
-  if (!head_dim_fits(head_dim, kHeadDimStepExact))
-    return refuse("head_dim " + std::to_string(head_dim));
-  PageLayout layout{.form = PageForm::exact16, .head_dim = static_cast<std::uint16_t>(head_dim)};
-  const std::size_t rows_bytes = kPageTokens * head_dim * sizeof(std::uint16_t);
-  Planes planes;
-  layout.positions_at = planes.add(kPageTokens * sizeof(std::int32_t));
-  layout.k_codes_at = planes.add(rows_bytes);
-  layout.v_codes_at = planes.add(rows_bytes);
-  layout.bytes = planes.page_bytes();
-  return layout;
+const Plane* OperandLayout::find(PlaneKind kind) const {
+  const auto planes_here = all();
+  const auto found = std::find_if(planes_here.begin(), planes_here.end(),
+                                  [kind](const Plane& plane) { return plane.kind == kind; });
+  return found == planes_here.end() ? nullptr : &*found;
 }
 
-Result<PageLayout> affine_layout(const AffineShape& shape) {
-  if (!bits_fit(shape.k_bits) || !bits_fit(shape.v_bits))
-    return refuse(std::to_string(shape.k_bits) + " bits for K and " + std::to_string(shape.v_bits) +
-                  " for V");
-  const bool two_bit = shape.k_bits == 2;  // a row of V is 128 tokens at any head_dim
-  if (!head_dim_fits(shape.head_dim, two_bit ? kHeadDimStepTwoBit : kHeadDimStep))
-    return refuse("head_dim " + std::to_string(shape.head_dim) +
-                  (two_bit ? " with keys of 2 bits" : ""));
-  if (!group_fits(shape.k_group, kPageTokens))
-    return refuse("K groups of " + std::to_string(shape.k_group) + " tokens");
-  if (!group_fits(shape.v_group, shape.head_dim))
-    return refuse("V groups of " + std::to_string(shape.v_group) + " channels");
+const Plane& OperandLayout::at(PlaneKind kind) const {
+  const Plane* plane = find(kind);
+  SATCHEL_ASSERT(plane != nullptr);
+  return *plane;
+}
 
-  PageLayout layout{.form = PageForm::affine,
-                    .head_dim = static_cast<std::uint16_t>(shape.head_dim),
-                    .k_bits = static_cast<std::uint16_t>(shape.k_bits),
-                    .v_bits = static_cast<std::uint16_t>(shape.v_bits),
-                    .k_group = static_cast<std::uint16_t>(shape.k_group),
-                    .v_group = static_cast<std::uint16_t>(shape.v_group)};
-  const std::size_t k_plane = kPageTokens / shape.k_group * shape.head_dim * sizeof(std::uint16_t);
-  const std::size_t v_plane = shape.head_dim / shape.v_group * kPageTokens * sizeof(std::uint16_t);
-  Planes planes;
-  layout.positions_at = planes.add(kPageTokens * sizeof(std::int32_t));
-  layout.k_scale_at = planes.add(k_plane);
-  layout.k_zero_at = planes.add(k_plane);
-  layout.v_scale_at = planes.add(v_plane);
-  layout.v_zero_at = planes.add(v_plane);
-  layout.k_codes_at = planes.add(kPageTokens * layout.k_row_bytes());
-  layout.v_codes_at = planes.add(shape.head_dim * layout.v_row_bytes());
-  layout.bytes = planes.page_bytes();
+std::size_t OperandLayout::bytes() const {
+  std::size_t bytes = 0;
+  for (const Plane& plane : all()) bytes += plane.bytes;
+  return bytes;
+}
+
+Result<PageLayout> page_layout(const PageShape& shape) {
+  const std::size_t head_dim = shape.head_dim, capacity = shape.capacity;
+  if (head_dim < kHeadDimStep || head_dim > kHeadDimMax || head_dim % kHeadDimStep != 0)
+    return refuse("head_dim " + std::to_string(head_dim));
+  if (capacity < kPageStep || capacity > kPageTokens || capacity % kPageStep != 0)
+    return refuse("room for " + std::to_string(capacity) + " tokens");
+  PageLayout layout{.head_dim = static_cast<std::uint16_t>(head_dim),
+                    .capacity = static_cast<std::uint16_t>(capacity)};
+  Places places;
+  layout.positions_at = places.add(capacity * sizeof(std::int32_t));
+  if (shape.has_log_counts) layout.log_counts_at = places.add(capacity * sizeof(float));
+  SATCHEL_TRY_ASSIGN(layout.k,
+                     operand_layout(shape.k, {.grouped = capacity, .along = head_dim}, "keys"));
+  SATCHEL_TRY_ASSIGN(layout.v,
+                     operand_layout(shape.v, {.grouped = head_dim, .along = capacity}, "values"));
+  for (const Part part : {Part::ranges, Part::rest})
+    for (OperandLayout* operand : {&layout.k, &layout.v}) place(*operand, part, places);
+  layout.bytes = places.page_bytes();
   return layout;
 }
 

@@ -1,60 +1,131 @@
-// PageLayout: where each number of a packed page lies. It is data, so a codec of the affine family
-// (bits x axis x group) is one PageLayout and needs no kernel of its own.
+// PageLayout: where each number of a packed page lies. It is data: K and V are each a list of typed
+// planes, so that a codec of a known family is one PageLayout and needs no kernel of its own, and a
+// codec of another kind brings plain loops (OperandCode) that every backend in main memory can run.
 //
-// A page holds exactly kPageTokens tokens of one lane, K and V, in one blob of `bytes` bytes:
-//   positions  [kPageTokens] int32, rising: the place of each kept token in the text
-//   exact16    k [kPageTokens, head_dim] fp16, v [kPageTokens, head_dim] fp16
-//   affine     k_scale, k_zero [kPageTokens / k_group, head_dim] fp16
-//                              one pair per channel and group of tokens
-//              v_scale, v_zero [head_dim / v_group, kPageTokens] fp16
-//                              one pair per token and group of channels
-//              k_codes         [kPageTokens rows, head_dim codes]; a row is a token
-//              v_codes         [head_dim rows, kPageTokens codes]; a row is a channel (transposed)
+// A page holds up to `capacity` tokens of one lane at one tier, K and V, in one blob of `bytes`
+// bytes. The first n_tokens slots are filled (PageView says how many), the rest is zero:
+//   positions  [capacity] int32, rising over the filled slots: the place of each token in the text
+//   log_counts [capacity] fp32, only where a merger needs it: ln of how many tokens a slot stands
+//              for, added to its logit
+//   exact16    rows [capacity, head_dim] fp16
+//   affine K   scale, zero [capacity / group, head_dim] fp16: a pair per channel and group of tokens
+//              codes       [capacity rows, head_dim codes]; a row is a token
+//   affine V   scale, zero [head_dim / group, capacity] fp16: a pair per token and group of channels
+//              codes       [head_dim rows, capacity codes]; a row is a channel (transposed)
 // Codes of a row lie in the storage order of row_order.h, and so does the last axis of the scale
 // and zero planes.
-//   decode   k[t][c] = k_scale[t / k_group][c] * code + k_zero[t / k_group][c];
-//            v[t][c] likewise, by [c / v_group][t]
-//   source   ../shared/methods/codecs.md 0.1 (quantiser), 0.2 (folding), 8.2 (order of codes);
-//            arXiv:2411.18077 (MiniKV)
-//   differs  group metadata are a plane per kind, so that any group length fits (layout id 1). The
-//            id names the order of bytes and travels with every page, so that a GPU order can come
-//            as the next id.
+//   decode   k[t][c] = scale[t / group][c] * code + zero[t / group][c]; v[t][c] likewise, by
+//            [c / group][t]; then the operand is turned back (Turn)
+//   source   arXiv:2402.02750 (KIVI: K per channel, V per token), arXiv:2411.18077 (MiniKV);
+//            row_order.h (order of codes)
+//   differs  group metadata are a plane per kind, so that any group length fits
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "kernels/base/result.h"
 
 namespace satchel::kernels {
 
-inline constexpr std::size_t kPageTokens = 128;
+inline constexpr std::size_t kPageTokens = 128;  // the most a page holds
+inline constexpr std::size_t kPageStep = 32;     // capacities are 32, 64, 96, 128
+inline constexpr std::size_t kPlanesMax = 8;
 
-enum class PageForm : std::uint16_t { exact16 = 0, affine = 1 };  // the layout id on disk
+// The number is written to disk (kvcache/snapshot/FORMAT.md).
+enum class PlaneKind : std::uint16_t {
+  exact16 = 0,  // fp16 rows
+  codes = 1,
+  scale = 2,
+  zero = 3,
+  codebook = 4,         // what a code stands for
+  outlier_places = 5,   // which entries stand outside the codes …
+  outlier_values = 6,   // … and their values
+  token_factors = 7,    // low rank: [capacity, rank] …
+  channel_factors = 8,  // … times [rank, head_dim], added to what the codes say
+  kept_channels = 9,
+};
+
+// One stretch of a page's bytes.
+struct Plane {
+  PlaneKind kind = PlaneKind::exact16;
+  std::uint16_t bits = 16;  // of a value in it
+  std::uint16_t group = 0;  // codes: tokens (K) or channels (V) that share a scale
+  std::uint16_t count = 0;  // kinds that need one: rank, outliers of a row …
+  std::uint32_t at = 0;     // byte offset into the page, a multiple of 16
+  std::uint32_t bytes = 0;
+  friend bool operator==(const Plane&, const Plane&) = default;
+};
+
+// How an operand lies turned in its page. The query is turned alike for K, the output back for V.
+//   hadamard  x · H / sqrt(n) over blocks of n = the largest power of two that divides head_dim
+enum class Turn : std::uint16_t { none = 0, hadamard = 1 };
+
+struct OperandLayout;
+
+// The plain loops of a codec whose planes no backend knows by heart. One per operand; const and
+// without state.
+//   needs  a backend in main memory; others refuse (`unsupported`)
+class OperandCode {
+ public:
+  virtual ~OperandCode() = default;
+  virtual std::string_view name() const = 0;  // goes to disk: how a reader finds the loops again
+  // x [n_tokens, head_dim] fp32 into the operand's planes of `page`, which are zero before.
+  virtual void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
+                      std::size_t head_dim, std::byte* page) const = 0;
+  // Safe on any bytes.
+  virtual void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
+                      std::size_t head_dim, float* x) const = 0;
+};
+
+// K or V of a page.
+struct OperandLayout {
+  std::array<Plane, kPlanesMax> planes = {};
+  std::uint16_t n_planes = 0;
+  Turn turn = Turn::none;
+  const OperandCode* code = nullptr;  // null: exact16 or affine, which every backend knows
+
+  std::span<const Plane> all() const { return std::span(planes).first(n_planes); }
+  const Plane* find(PlaneKind kind) const;
+  const Plane& at(PlaneKind kind) const;  // asserts that it is there
+  bool is_exact() const { return code == nullptr && planes[0].kind == PlaneKind::exact16; }
+  bool is_affine() const { return code == nullptr && planes[0].kind == PlaneKind::codes; }
+  std::size_t bytes() const;  // of all its planes
+  friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
+};
 
 struct PageLayout {
-  PageForm form = PageForm::exact16;
   std::uint16_t head_dim = 0;
-  std::uint16_t k_bits = 16, v_bits = 16;  // affine: 2, 4 or 8
-  std::uint16_t k_group = 0, v_group = 0;  // affine: tokens per K group; channels per V group
+  std::uint16_t capacity = 0;  // tokens
+  std::uint32_t positions_at = 0;
+  std::uint32_t log_counts_at = 0;  // 0: none
+  OperandLayout k = {}, v = {};
+  std::uint32_t bytes = 0;  // a multiple of 256
 
-  // Byte offsets into the page, each a multiple of 16; those of the other form are 0.
-  std::size_t positions_at = 0;
-  std::size_t k_scale_at = 0, k_zero_at = 0, v_scale_at = 0, v_zero_at = 0;
-  std::size_t k_codes_at = 0, v_codes_at = 0;  // exact16: the fp16 rows
-  std::size_t bytes = 0;                       // a multiple of 256
-
-  std::size_t k_row_bytes() const { return std::size_t{head_dim} * k_bits / 8; }
-  std::size_t v_row_bytes() const { return kPageTokens * v_bits / 8; }
   friend bool operator==(const PageLayout&, const PageLayout&) = default;
 };
 
-// Both fail with `unsupported` where head_dim is not a multiple of 32 (exact16: 8; keys of 2 bits:
-// 64) up to 256, bits are not 2, 4 or 8, or a group does not divide its axis or is below 16.
-Result<PageLayout> exact_layout(std::size_t head_dim);
-struct AffineShape {
-  std::size_t head_dim = 0, k_bits = 2, v_bits = 2, k_group = 16, v_group = 16;
+// What an operand is to be; page_layout() finds the places.
+struct OperandShape {
+  enum class Form { exact16, affine, coded } form = Form::exact16;
+  std::size_t bits = 16, group = 0;  // affine: 2, 4 or 8; K: tokens, V: channels
+  Turn turn = Turn::none;
+  // coded: the loops and their planes; `at` is filled in, the other fields are the codec's.
+  const OperandCode* code = nullptr;
+  std::span<const Plane> planes = {};
 };
-Result<PageLayout> affine_layout(const AffineShape& shape);
+struct PageShape {
+  std::size_t head_dim = 0;
+  std::size_t capacity = kPageTokens;
+  bool has_log_counts = false;
+  OperandShape k = {}, v = {};
+};
+// Fails with `unsupported` (PAGE_LAYOUT) where head_dim is not a multiple of 16 from 16 to 256,
+// capacity is not 32, 64, 96 or 128, bits are not 2, 4 or 8, or a group does not divide its axis
+// (K: the capacity, V: head_dim) or is not a multiple of 16.
+Result<PageLayout> page_layout(const PageShape& shape);
 
 }  // namespace satchel::kernels

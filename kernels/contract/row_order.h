@@ -1,14 +1,16 @@
 // The storage order of a row of codes (and of the scales that belong to its axis): the order in
 // which the threads of a GPU's matrix instruction want them. A dot product does not care, as long
 // as the other operand is permuted alike.
-//   row     blocks of 128 entries, the last may be shorter (a multiple of 32; at 2 bits of 64)
+//   row     blocks of 128 entries, the last may be shorter (a multiple of 16, which at 2 bits is one
+//           32-bit word: a row is always whole words)
 //   slots   of a block of n: slot s holds entry 8·m + 2·t + h of the block, where
 //           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2: the same for every number of bits
 //   words   little-endian u32, filled slot by slot: at 2 and 4 bits the r-th slot of a word lies at
 //           bit (r / 2) · bits + 16 · (r % 2), at 8 bits at bit 8 · r
 //   linkage always inlined where units for one instruction level use it: the linker might keep
 //           the copy of another level
-//   source  ../shared/methods/codecs.md 8.2
+//   source  chosen; t is a thread's place in its quad in the operands of NVIDIA's mma.m16n8k16
+//           (PTX ISA, "Matrix Fragments for mma.m16n8k16"), which holds entries 2t, 2t + 1 of every 8
 #pragma once
 
 #include <cstddef>

@@ -22,20 +22,20 @@ struct ExactTokens {
   }
 
   template <std::size_t kRows>
-  SATCHEL_INLINE void logits(const LaneRows& all, std::size_t first, const ExactRun& run,
-                             float (*out)[kTileTokens]) {
+  SATCHEL_INLINE void logits(const LaneRows& all, std::size_t first, const ExactTile& tile,
+                             std::size_t n, float (*out)[kTileTokens]) {
     const std::size_t d = all.head_dim;
     const float* q = all.q + first * d;
-    for (std::size_t t = 0; t < run.n_tokens; t += kBlock) {
+    for (std::size_t t = 0; t < n; t += kBlock) {
       Float partial[kRows][kBlock];
       for (std::size_t i = 0; i < kBlock; ++i) {
         Float sum[kRows];
         unroll<0, kRows>([&](auto r)
                              __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
-        if (t + i < run.n_tokens) {
-          const Half* key = run.k + (t + i) * d;
+        if (t + i < n) {
+          const Half* key = tile.k + (t + i) * d;
           prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
-          prefetch(run.v, (t + i) * d, d);
+          prefetch(tile.v, (t + i) * d, d);
           for (std::size_t c = 0; c < d; c += V::kLanes) {
             const Float k = V::load_half(key + c);
             unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
@@ -83,40 +83,29 @@ struct ExactTokens {
   }
 
   template <std::size_t kRows>
-  static void rows(const LaneRows& all, std::size_t first, const std::size_t* visible,
-                   std::size_t most, const ExactRun& run) {
+  static void rows(const LaneRows& all, std::size_t first, const ExactTile& tile) {
+    SeenByRows<kRows> seen;
+    SeenByRows<kRows>::find(seen, all, first, tile.tokens);
+    if (seen.end == 0) return;
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    logits<kRows>(all, first, {.k = run.k, .v = run.v, .n_tokens = most}, weights);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      shrink[r] = 1;
-      if (visible[r] > 0)
-        shrink[r] =
-            Softmax<V>::step(weights[r], visible[r], all.most[first + r], all.total[first + r]);
-      else
-        __builtin_memset(weights[r], 0, sizeof weights[r]);
-    }
+    logits<kRows>(all, first, tile, seen.end, weights);
+    Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
+    const std::size_t d = all.head_dim, end = seen.end;
     float* sum = all.sum + first * all.width;
     std::size_t c = 0;
-    for (; c + 2 * V::kLanes <= all.head_dim; c += 2 * V::kLanes)
-      add_values<kRows, 2>(weights, most, run.v + c, all.head_dim, shrink, sum + c, all.width);
-    for (; c < all.head_dim; c += V::kLanes)
-      add_values<kRows, 1>(weights, most, run.v + c, all.head_dim, shrink, sum + c, all.width);
+    for (; c + 2 * V::kLanes <= d; c += 2 * V::kLanes)
+      add_values<kRows, 2>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
+    for (; c < d; c += V::kLanes)
+      add_values<kRows, 1>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
   }
 
-  static void run(const LaneRows& all, const ExactRun& run) {
+  static void run(const LaneRows& all, const ExactTile& tile) {
     for (std::size_t first = 0; first < all.n_rows;) {
       const std::size_t left = all.n_rows - first, n = left < kRowsMax ? left : kRowsMax;
-      std::size_t visible[kRowsMax], most = 0;
-      for (std::size_t r = 0; r < n; ++r) {
-        visible[r] = visible_tokens(run.positions, run.n_tokens, all.positions[first + r]);
-        most = visible[r] > most ? visible[r] : most;
-      }
-      if (most > 0) {
-        unroll<1, kRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
-          if (n == rows_of.value) rows<rows_of.value>(all, first, visible, most, run);
-        });
-      }
+      unroll<1, kRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
+        if (n == rows_of.value) rows<rows_of.value>(all, first, tile);
+      });
       first += n;
     }
   }

@@ -6,9 +6,20 @@
 
 #include <cstddef>
 
+#include "kernels/contract/page_layout.h"
 #include "kernels/contract/row_order.h"
 
 namespace satchel::kernels::cpu {
+
+// Which pages have a kernel of their own for few rows.
+inline bool packed_fits(const PageLayout& layout) {
+  const std::size_t d = layout.head_dim, capacity = layout.capacity;
+  const auto two_bits = [](const OperandLayout& operand) {
+    return operand.is_affine() && operand.planes[0].bits == 2;
+  };
+  return two_bits(layout.k) && two_bits(layout.v) && (d == 64 || d == 128 || d == 256) &&
+         (capacity == 32 || capacity == 64 || capacity == 128);
+}
 
 inline void to_planes(const float* row, std::size_t n, float* planes) {
   const std::size_t n_words = n / 16;

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "kernels/base/aligned_buffer.h"
+#include "kernels/cpu/attend_plan.h"
 
 namespace satchel::kernels::cpu {
 
@@ -22,7 +23,13 @@ class AttendScratch {
     return reinterpret_cast<float*>(buffer_.data());
   }
 
+  std::size_t bytes() const { return buffer_.size(); }
+
+  // The last plan, remade in place by each attention call.
+  AttendPlan& plan() { return plan_; }
+
  private:
+  AttendPlan plan_;
   AlignedBuffer buffer_;
   std::size_t last_bytes_ = 0;
 };

@@ -13,7 +13,11 @@ struct AttendAvx2 : SimdAvx2 {
   // kWords words of 32 bits, repeated to fill the register; of 16 the half that `part` names.
   template <std::size_t kWords>
   SATCHEL_INLINE Int load_words(const std::uint32_t* at) {
-    if constexpr (kWords == 4)
+    if constexpr (kWords == 2) {
+      long long both;
+      __builtin_memcpy(&both, at, sizeof both);
+      return _mm256_set1_epi64x(both);
+    } else if constexpr (kWords == 4)
       return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
     else
       return load(at);
@@ -39,7 +43,9 @@ struct AttendAvx2 : SimdAvx2 {
     unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
       const Int* of_half = partial + half.value * kWords;
       Int out;
-      if constexpr (kWords == 4) {
+      if constexpr (kWords == 2) {
+        out = _mm256_permute4x64_epi64(_mm256_hadd_epi32(of_half[0], of_half[1]), 0xd8);
+      } else if constexpr (kWords == 4) {
         const Int mixed = add_words(of_half[0], of_half[1], of_half[2], of_half[3]);
         out = _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
       } else {
@@ -137,6 +143,12 @@ struct AttendAvx2 : SimdAvx2 {
     const Int lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const Int keep = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(keep));
+  }
+  // a for lanes whose bit is set, else b
+  SATCHEL_INLINE Float pick_lanes(std::uint32_t bits, Float a, Float b) {
+    const Int lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const Int here = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lanes);
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(here, lanes)));
   }
   // a, 0 where it is NaN
   SATCHEL_INLINE Float without_nan(Float a) {

@@ -13,7 +13,11 @@ struct AttendAvx512 : SimdAvx512 {
   // kWords words of 32 bits, repeated to fill the register.
   template <std::size_t kWords>
   SATCHEL_INLINE Int load_words(const std::uint32_t* at) {
-    if constexpr (kWords == 4)
+    if constexpr (kWords == 2) {
+      long long both;
+      __builtin_memcpy(&both, at, sizeof both);
+      return _mm512_set1_epi64(both);
+    } else if constexpr (kWords == 4)
       return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
     else if constexpr (kWords == 8)
       return _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
@@ -46,7 +50,12 @@ struct AttendAvx512 : SimdAvx512 {
   template <std::size_t kWords>
   SATCHEL_INLINE void sum_rows(const Int* partial, float* sums) {
     Int out;
-    if constexpr (kWords == 4) {
+    if constexpr (kWords == 2) {
+      const Int even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+      const Int odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+      out = _mm512_add_epi32(_mm512_permutex2var_epi32(partial[0], even, partial[1]),
+                             _mm512_permutex2var_epi32(partial[0], odd, partial[1]));
+    } else if constexpr (kWords == 4) {
       out = add_words(partial[0], partial[1], partial[2], partial[3]);
       const Int order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
       out = _mm512_permutexvar_epi32(order, out);
@@ -146,6 +155,10 @@ struct AttendAvx512 : SimdAvx512 {
   SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
     const __mmask16 keep = static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1);
     return _mm512_mask_blend_ps(keep, b, a);
+  }
+  // a for lanes whose bit is set, else b
+  SATCHEL_INLINE Float pick_lanes(std::uint32_t bits, Float a, Float b) {
+    return _mm512_mask_blend_ps(static_cast<__mmask16>(bits), b, a);
   }
   // a, 0 where it is NaN
   SATCHEL_INLINE Float without_nan(Float a) {

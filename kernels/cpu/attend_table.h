@@ -1,4 +1,4 @@
-// The attention kernels that one instruction level offers (attend.cpp and score.cpp drive them).
+// The attention kernels that one instruction level offers (attend.cpp drives them).
 //   rows  query rows of one lane, token by token and in a token head by head, times the scale; what
 //         they have met so far is a running maximum, a sum of exp and a weighted sum of V
 #pragma once
@@ -6,8 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/contract/backend.h"
-#include "kernels/contract/lane_view.h"
+#include "kernels/base/half.h"
 
 namespace satchel::kernels::cpu {
 
@@ -20,38 +19,68 @@ struct LaneRows {
   const std::int32_t* positions = nullptr;  // [n_rows]
   std::size_t n_rows = 0, head_dim = 0;
   std::size_t width = 0;   // head_dim rounded up to kWidthStep
+  std::size_t window = 0;  // 0: none
+  float soft_cap = 0;      // 0: none
   float* most = nullptr;   // [n_rows] largest logit, -infinity at first
   float* total = nullptr;  // [n_rows] sum of exp(logit - most)
   float* sum = nullptr;    // [n_rows, width] sum of exp(logit - most) · v
 };
 
-// Up to 128 tokens as fp32: keys transposed, so that a register holds neighbouring tokens.
-struct KeyTile {
-  float* k = nullptr;  // [head_dim, kTileTokens]; columns from n_tokens on are 0
-  float* v = nullptr;  // [kTileTokens, width]; channels from head_dim on are 0
-  const std::int32_t* positions = nullptr;
+// Up to 128 tokens side by side: where they stand, and which of them may be seen at all.
+struct TileTokens {
+  const std::int32_t* positions = nullptr;  // [n_tokens], rising
   std::size_t n_tokens = 0;
+  std::int32_t shift = 0;               // added to the positions
+  const std::uint64_t* live = nullptr;  // [2] the words of a LiveMask, or null: all
+  const float* log_counts = nullptr;    // [n_tokens] added to the logits, or null
 };
 
-struct ScoreJob {
-  const ScoreArgs* args = nullptr;
-  KeyTile tile;           // v unused
-  float* rows = nullptr;  // scratch [kRowTileMax, head_dim]
-  float* scores = nullptr;
+// Tokens as fp32: keys transposed, so that a register holds neighbouring tokens.
+struct KeyTile {
+  float* k = nullptr;  // [head_dim, kTileTokens]; columns from n_tokens on are finite
+  float* v = nullptr;  // [kTileTokens, width]; channels from head_dim on are 0
+  TileTokens tokens;
 };
-inline constexpr std::size_t kRowTileMax = 12;
+
+struct ExactTile {
+  const Half* k = nullptr;  // [n_tokens, head_dim]
+  const Half* v = nullptr;  // [n_tokens, head_dim]
+  TileTokens tokens;
+};
+
+// The planes of an affine operand (page_layout.h).
+struct AffinePlanes {
+  const std::byte* codes = nullptr;
+  const std::byte* scales = nullptr;
+  const std::byte* zeros = nullptr;
+  std::size_t bits = 0, group = 0;
+};
+
+struct PackedTile {
+  AffinePlanes k, v;  // of 2 bits
+  std::size_t capacity = 0;
+  TileTokens tokens;
+  const std::byte* next = nullptr;  // a page like this one that will be asked for soon, or null
+  std::size_t next_bytes = 0;
+};
 
 struct AttendTable {
-  // Few rows on a 2-bit page of head_dim 64, 128 or 256, by integers on the codes. `next` is a page
-  // of the same layout that will be asked for soon, or null.
-  void (*packed_page)(const LaneRows& rows, const PageView& page, const std::byte* next);
+  // Few rows on codes of 2 bits, by integers; packed_fits() says of which shapes.
+  void (*packed_tokens)(const LaneRows& rows, const PackedTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
-  void (*exact_tokens)(const LaneRows& rows, const ExactRun& run);
+  void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);
   // Many rows on a tile.
   void (*tile)(const LaneRows& rows, const KeyTile& tile);
-  void (*fill_exact)(const ExactRun& run, std::size_t head_dim, const KeyTile& tile);
-  void (*fill_affine)(const PageLayout& layout, const std::byte* page, const KeyTile& tile);
-  void (*score)(const ScoreJob& job);
+
+  // The parts of a KeyTile (tile_fill.h puts them together): n_tokens or a page's capacity of
+  // them. Columns of keys are written to whole pairs of registers.
+  void (*exact_keys)(const Half* k, std::size_t n_tokens, std::size_t head_dim, float* tile_k);
+  void (*exact_values)(const Half* v, std::size_t n_tokens, std::size_t head_dim, float* tile_v);
+  void (*plain_keys)(const float* k, std::size_t n_tokens, std::size_t head_dim, float* tile_k);
+  void (*affine_keys)(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
+                      float* tile_k);
+  void (*affine_values)(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
+                        float* tile_v);
 };
 
 extern const AttendTable kAttendAvx2, kAttendAvx512, kAttendAvx512Vnni;

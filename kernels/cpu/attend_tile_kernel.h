@@ -72,32 +72,22 @@ template <class V>
 struct TileAttention {
   template <std::size_t kRows>
   static void rows(const LaneRows& all, std::size_t first, const KeyTile& tile) {
-    std::size_t visible[kRows], most = 0;
-    for (std::size_t r = 0; r < kRows; ++r) {
-      visible[r] = visible_tokens(tile.positions, tile.n_tokens, all.positions[first + r]);
-      most = visible[r] > most ? visible[r] : most;
-    }
-    if (most == 0) return;
+    SeenByRows<kRows> seen;
+    SeenByRows<kRows>::find(seen, all, first, tile.tokens);
+    if (seen.end == 0) return;
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    TileProduct<V>::template logits<kRows>(all.q + first * all.head_dim, all.head_dim, tile, most,
-                                           weights);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      shrink[r] = 1;
-      if (visible[r] > 0)
-        shrink[r] =
-            Softmax<V>::step(weights[r], visible[r], all.most[first + r], all.total[first + r]);
-      else
-        __builtin_memset(weights[r], 0, sizeof weights[r]);
-    }
+    TileProduct<V>::template logits<kRows>(all.q + first * all.head_dim, all.head_dim, tile,
+                                           seen.end, weights);
+    Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
     float* sum = all.sum + first * all.width;
     std::size_t c = 0;
     for (; c + 2 * V::kLanes <= all.width; c += 2 * V::kLanes)
-      TileProduct<V>::template run<kRows, 2>(weights[0], kTileTokens, most, tile.v + c, all.width,
-                                             shrink, sum + c, all.width);
+      TileProduct<V>::template run<kRows, 2>(weights[0], kTileTokens, seen.end, tile.v + c,
+                                             all.width, shrink, sum + c, all.width);
     for (; c < all.width; c += V::kLanes)
-      TileProduct<V>::template run<kRows, 1>(weights[0], kTileTokens, most, tile.v + c, all.width,
-                                             shrink, sum + c, all.width);
+      TileProduct<V>::template run<kRows, 1>(weights[0], kTileTokens, seen.end, tile.v + c,
+                                             all.width, shrink, sum + c, all.width);
   }
 
   static void run(const LaneRows& all, const KeyTile& tile) {

@@ -2,7 +2,10 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "kernels/base/assert.h"
+#include "kernels/contract/host_lane_table.h"
 #include "kernels/cpu/cache_ops.h"
 #include "kernels/cpu/cpu_context.h"
 #include "kernels/cpu/matmul.h"
@@ -19,14 +22,16 @@ const CpuWeight& ours(const Weight& weight) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(std::unique_ptr<ThreadPool> pool, CpuLevel level)
-      : pool_(std::move(pool)), context_{*pool_, level} {}
+      : pool_(std::move(pool)), context_{*pool_, kernels_of(level)}, level_(level) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string device() const override {
     const std::size_t n = pool_->n_threads();
-    return std::string(display_name(context_.level)) + ", " + std::to_string(n) +
+    return std::string(display_name(level_)) + ", " + std::to_string(n) +
            (n == 1 ? " thread" : " threads");
   }
+
+  std::size_t scratch_bytes() const override { return scratch_.bytes() + attend_scratch_.bytes(); }
 
   Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
@@ -43,52 +48,84 @@ class CpuBackend final : public Backend {
     return cpu::load_weight(context_, source);
   }
 
+  Result<Health> finish() override { return std::exchange(health_, {}); }
+
   Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override {
     return cpu::embed(context_, ours(table), ids, out);
   }
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
-    return cpu::rms_norm(context_, {.x = x,
-                                    .gain = gain,
-                                    .n_tokens = n_tokens,
-                                    .width = width,
-                                    .epsilon = epsilon,
-                                    .out = out});
+    cpu::rms_norm(context_, {.x = x,
+                             .gain = gain,
+                             .n_tokens = n_tokens,
+                             .width = width,
+                             .epsilon = epsilon,
+                             .out = out});
+    return {};
   }
-  Result<void> rope(const RopeArgs& args) override { return cpu::rope(context_, args); }
+  Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
+    cpu::make_rotation(context_, batch, table, rotation);
+    return {};
+  }
+  Result<void> rope(const RopeArgs& args) override {
+    cpu::rope(context_, args);
+    return {};
+  }
   Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                       float* out) override {
-    return cpu::matmul(context_, scratch_, ours(weight), x, n_tokens, out);
+    const Projection projection{.weight = &weight, .out = out};
+    return cpu::project(context_, scratch_, {&projection, 1}, x, n_tokens);
   }
-  Result<void> gated_silu(float* gate, const float* up, std::size_t n_values) override {
-    return cpu::gated_silu(context_, gate, up, n_values);
+  Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
+                            float* normed, std::span<const Projection> projections) override {
+    SATCHEL_ASSERT(!projections.empty());
+    const std::size_t width = projections[0].weight->n_in();
+    SATCHEL_TRY(rms_norm(x, gain, n_tokens, width, epsilon, normed));
+    return cpu::project(context_, scratch_, projections, normed, n_tokens);
+  }
+  Result<void> gated(Activation activation, float* gate, const float* up,
+                     std::size_t n_values) override {
+    cpu::gated(context_, activation, gate, up, n_values);
+    return {};
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
-    return cpu::add(context_, x, y, n_values);
+    cpu::add(context_, x, y, n_values);
+    return {};
+  }
+  Result<void> scale(float* x, float factor, std::size_t n_values) override {
+    cpu::scale(context_, x, factor, n_values);
+    return {};
   }
 
-  Result<void> store(const StoreArgs& args) override { return cpu::store(context_, args); }
+  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
+    return std::unique_ptr<LaneTable>(std::make_unique<HostLaneTable>(n_lanes));
+  }
+  Result<void> store(std::span<const StoreArgs> items) override {
+    cpu::store(context_, items);
+    return {};
+  }
   Result<void> attend(const AttendArgs& args) override {
     return cpu::attend(context_, attend_scratch_, args);
   }
-  Result<void> score(const ScoreArgs& args) override {
-    return cpu::score(context_, attend_scratch_, args);
+  Result<void> score(std::span<const ScoreArgs> items) override {
+    return cpu::score(context_, attend_scratch_, items);
   }
-  Result<void> select(const float* scores, std::size_t n_scores, std::size_t keep,
-                      std::int32_t* indices) override {
-    return cpu::select(context_, scores, n_scores, keep, indices);
+  Result<void> select(std::span<const SelectArgs> items) override {
+    return cpu::select(context_, attend_scratch_, items);
   }
-  Result<void> gather(const std::byte* from, const std::int32_t* indices, std::size_t n_rows,
-                      std::size_t row_bytes, std::byte* to) override {
-    return cpu::gather(context_, from, indices, n_rows, row_bytes, to);
+  Result<void> gather(std::span<const GatherArgs> items) override {
+    cpu::gather(context_, items);
+    return {};
   }
-  Result<EncodeHealth> encode_page(const PageLayout& layout, const ExactRun& exact,
-                                   std::byte* page) override {
-    return cpu::encode_page(context_, attend_scratch_, layout, exact, page);
+  Result<void> encode_pages(std::span<const EncodeArgs> items) override {
+    SATCHEL_TRY_ASSIGN(const Health health, cpu::encode_pages(context_, attend_scratch_, items));
+    health_.n_nan += health.n_nan;
+    health_.n_infinite += health.n_infinite;
+    return {};
   }
-  Result<void> decode_page(const PageLayout& layout, const std::byte* page, float* k,
-                           float* v) override {
-    return cpu::decode_page(context_, layout, page, k, v);
+  Result<void> decode_pages(std::span<const DecodeArgs> items) override {
+    cpu::decode_pages(context_, items);
+    return {};
   }
 
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
@@ -101,6 +138,8 @@ class CpuBackend final : public Backend {
  private:
   std::unique_ptr<ThreadPool> pool_;
   CpuContext context_;
+  CpuLevel level_;
+  Health health_;
   MatmulScratch scratch_;
   AttendScratch attend_scratch_;
 };

@@ -2,8 +2,7 @@
 // operations these are; results do not depend on the number of threads.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <span>
 
 #include "kernels/contract/backend.h"
 #include "kernels/cpu/attend_scratch.h"
@@ -11,16 +10,15 @@
 
 namespace satchel::kernels::cpu {
 
-Result<void> store(const CpuContext& context, const StoreArgs& args);
+void store(const CpuContext& context, std::span<const StoreArgs> items);
 Result<void> attend(const CpuContext& context, AttendScratch& scratch, const AttendArgs& args);
-Result<void> score(const CpuContext& context, AttendScratch& scratch, const ScoreArgs& args);
-Result<void> select(const CpuContext& context, const float* scores, std::size_t n_scores,
-                    std::size_t keep, std::int32_t* indices);
-Result<void> gather(const CpuContext& context, const std::byte* from, const std::int32_t* indices,
-                    std::size_t n_rows, std::size_t row_bytes, std::byte* to);
-Result<EncodeHealth> encode_page(const CpuContext& context, AttendScratch& scratch,
-                                 const PageLayout& layout, const ExactRun& exact, std::byte* page);
-Result<void> decode_page(const CpuContext& context, const PageLayout& layout, const std::byte* page,
-                         float* k, float* v);
+Result<void> score(const CpuContext& context, AttendScratch& scratch,
+                   std::span<const ScoreArgs> items);
+Result<void> select(const CpuContext& context, AttendScratch& scratch,
+                    std::span<const SelectArgs> items);
+void gather(const CpuContext& context, std::span<const GatherArgs> items);
+Result<Health> encode_pages(const CpuContext& context, AttendScratch& scratch,
+                            std::span<const EncodeArgs> items);
+void decode_pages(const CpuContext& context, std::span<const DecodeArgs> items);
 
 }  // namespace satchel::kernels::cpu

@@ -1,14 +1,14 @@
-// What every operation of the CPU backend is given: its threads, and the instructions it may use.
+// What every operation of the CPU backend is given: its threads, and the kernels it may use.
 #pragma once
 
-#include "kernels/cpu/cpu_level.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace satchel::kernels::cpu {
 
 struct CpuContext {
   ThreadPool& pool;
-  CpuLevel level;
+  const KernelTable& kernels;
 };
 
 }  // namespace satchel::kernels::cpu

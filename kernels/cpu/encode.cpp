@@ -1,14 +1,20 @@
-// Packs one page. A page takes some microseconds: not worth a second thread.
+// Packs pages, each by one thread. What the kernel of a level does not pack (a codec's own loops, an
+// exact operand, values that are not finite) the reference's loops do.
+#include <atomic>
 #include <cstring>
 
 #include "kernels/base/assert.h"
 #include "kernels/contract/row_order.h"
+#include "kernels/contract/turn.h"
 #include "kernels/cpu/cache_ops.h"
 #include "kernels/cpu/encode_table.h"
-#include "kernels/reference/cache_ops.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::cpu {
 namespace {
+
+using reference::Operand;
 
 struct Slots {
   std::uint16_t of[256];
@@ -17,52 +23,108 @@ struct Slots {
   }
 };
 
-Half* halves(std::byte* page, std::size_t at) {
-  return reinterpret_cast<Half*>(page + at);
+Half* halves(std::byte* page, const Plane& plane) {
+  return reinterpret_cast<Half*>(page + plane.at);
 }
+
+// x [n_rows, n_columns] into the planes of an affine operand.
+void pack(const EncodeTable& table, const OperandLayout& operand, const float* x,
+          std::size_t n_rows, std::size_t n_columns, std::byte* page) {
+  const Plane& codes = operand.at(PlaneKind::codes);
+  const Slots slots(n_columns);
+  table.encode({.x = x,
+                .n_rows = n_rows,
+                .n_columns = n_columns,
+                .bits = codes.bits,
+                .group = codes.group,
+                .slots = slots.of,
+                .scales = halves(page, operand.at(PlaneKind::scale)),
+                .zeros = halves(page, operand.at(PlaneKind::zero)),
+                .codes = page + codes.at});
+}
+
+class PagePacker {
+ public:
+  // x: 2 · kPageTokens · head_dim floats of scratch
+  PagePacker(const EncodeTable& table, const EncodeArgs& args, float* x)
+      : table_(table), args_(args), layout_(*args.layout), n_(args.exact.n_tokens), x_(x) {}
+
+  void run(Health& health) {
+    reference::encode_frame(args_);
+    for (const Operand which : {Operand::k, Operand::v}) {
+      const Half* from = which == Operand::k ? args_.exact.k : args_.exact.v;
+      const OperandLayout& operand = which == Operand::k ? layout_.k : layout_.v;
+      // NaN and infinities are counted and mended value by value; they should not be there.
+      if (n_ == 0 || !operand.is_affine() || !table_.all_finite(from, n_ * layout_.head_dim))
+        reference::encode_operand(layout_, which, from, n_, args_.page, health);
+      else if (which == Operand::k)
+        keys();
+      else
+        values();
+    }
+  }
+
+ private:
+  void keys() {
+    const std::size_t d = layout_.head_dim;
+    turned(layout_.k.turn, args_.exact.k, x_);
+    pack(table_, layout_.k, x_, n_, d, args_.page);
+  }
+
+  // Channels become rows; tokens that are not there are columns of zeros, which pack to zero bytes.
+  void values() {
+    const std::size_t d = layout_.head_dim, capacity = layout_.capacity;
+    if (n_ < capacity) std::memset(x_, 0, d * capacity * sizeof(float));
+    if (layout_.v.turn == Turn::none) {
+      table_.load_turned(args_.exact.v, n_, d, x_, capacity);
+    } else {
+      float* rows = x_ + d * kPageTokens;
+      turned(layout_.v.turn, args_.exact.v, rows);
+      for (std::size_t t = 0; t < n_; ++t)
+        for (std::size_t c = 0; c < d; ++c) x_[c * capacity + t] = rows[t * d + c];
+    }
+    pack(table_, layout_.v, x_, d, capacity, args_.page);
+  }
+
+  void turned(Turn turn, const Half* from, float* to) {
+    const std::size_t d = layout_.head_dim;
+    table_.load(from, n_ * d, to);
+    if (turn == Turn::none) return;
+    turn_rows(turn, to, n_, d);
+    table_.clamp(to, n_ * d);
+  }
+
+  const EncodeTable& table_;
+  const EncodeArgs& args_;
+  const PageLayout& layout_;
+  std::size_t n_;
+  float* x_;
+};
 
 }  // namespace
 
-Result<EncodeHealth> encode_page(const CpuContext& context, AttendScratch& scratch,
-                                 const PageLayout& layout, const ExactRun& exact, std::byte* page) {
-  SATCHEL_ASSERT(exact.n_tokens == kPageTokens);
-  const EncodeTable& table = context.level == CpuLevel::avx2 ? kEncodeAvx2 : kEncodeAvx512;
-  const std::size_t d = layout.head_dim, n = kPageTokens * d;
-  // NaN and infinities are counted and mended value by value; they should not be there.
-  if (layout.form == PageForm::exact16 || !table.all_finite(exact.k, n) ||
-      !table.all_finite(exact.v, n))
-    return reference::encode_page(layout, exact, page);
-
-  SATCHEL_TRY_ASSIGN(float* const x, scratch.take(n));
-  std::memset(page + layout.v_codes_at, 0, layout.bytes - layout.v_codes_at);  // the padding
-  std::memcpy(page + layout.positions_at, exact.positions, kPageTokens * sizeof(std::int32_t));
-  const Slots of_channel(d), of_token(kPageTokens);
-  table.load(exact.k, kPageTokens, d, x);
-  table.encode({.x = x,
-                .n_rows = kPageTokens,
-                .n_columns = d,
-                .bits = layout.k_bits,
-                .group = layout.k_group,
-                .slots = of_channel.of,
-                .scales = halves(page, layout.k_scale_at),
-                .zeros = halves(page, layout.k_zero_at),
-                .codes = page + layout.k_codes_at});
-  table.load_turned(exact.v, kPageTokens, d, x);
-  table.encode({.x = x,
-                .n_rows = d,
-                .n_columns = kPageTokens,
-                .bits = layout.v_bits,
-                .group = layout.v_group,
-                .slots = of_token.of,
-                .scales = halves(page, layout.v_scale_at),
-                .zeros = halves(page, layout.v_zero_at),
-                .codes = page + layout.v_codes_at});
-  return EncodeHealth{};
+Result<Health> encode_pages(const CpuContext& context, AttendScratch& scratch,
+                            std::span<const EncodeArgs> items) {
+  std::size_t values = 0;
+  for (const EncodeArgs& args : items)
+    values = std::max(values, 2 * kPageTokens * std::size_t{args.layout->head_dim});
+  SATCHEL_TRY_ASSIGN(float* const memory, scratch.take(context.pool.n_threads() * values));
+  std::atomic<std::size_t> n_nan = 0, n_infinite = 0;
+  context.pool.parallel_for(
+      items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
+        Health health;
+        PagePacker(context.kernels.encode, items[begin], memory + thread * values).run(health);
+        n_nan += health.n_nan;
+        n_infinite += health.n_infinite;
+      });
+  return Health{.n_nan = n_nan, .n_infinite = n_infinite};
 }
 
-Result<void> decode_page(const CpuContext&, const PageLayout& layout, const std::byte* page,
-                         float* k, float* v) {
-  return reference::decode_page(layout, page, k, v);  // no operation on a hot path needs it
+// By the reference's loops: no operation on a hot path needs it.
+void decode_pages(const CpuContext& context, std::span<const DecodeArgs> items) {
+  context.pool.parallel_for(items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t) {
+    reference::decode_page(items[begin]);
+  });
 }
 
 }  // namespace satchel::kernels::cpu

@@ -6,6 +6,7 @@ namespace satchel::kernels::cpu {
 
 const EncodeTable kEncodeAvx2 = {.encode = Encode<AttendAvx2>::run,
                                  .load = Encode<AttendAvx2>::load,
+                                 .clamp = Encode<AttendAvx2>::clamp,
                                  .load_turned = Encode<AttendAvx2>::load_turned,
                                  .all_finite = Encode<AttendAvx2>::all_finite,
                                  .store = Encode<AttendAvx2>::store};

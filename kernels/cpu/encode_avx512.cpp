@@ -6,6 +6,7 @@ namespace satchel::kernels::cpu {
 
 const EncodeTable kEncodeAvx512 = {.encode = Encode<AttendAvx512>::run,
                                    .load = Encode<AttendAvx512>::load,
+                                   .clamp = Encode<AttendAvx512>::clamp,
                                    .load_turned = Encode<AttendAvx512>::load_turned,
                                    .all_finite = Encode<AttendAvx512>::all_finite,
                                    .store = Encode<AttendAvx512>::store};

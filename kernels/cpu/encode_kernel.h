@@ -3,6 +3,7 @@
 // the bytes are the same.
 #pragma once
 
+#include "kernels/contract/row_order.h"
 #include "kernels/cpu/encode_table.h"
 #include "kernels/cpu/simd_inline.h"
 #include "kernels/cpu/transpose_avx2.h"
@@ -16,11 +17,11 @@ struct Encode {
   static constexpr std::size_t kColumnsMax = 256;
 
   // Range and codes of the columns c … c + kLanes - 1 of one group.
-  SATCHEL_INLINE void columns(const EncodeJob& job, const float* x, std::size_t c, Half* scales,
-                              Half* zeros, std::uint8_t* codes) {
+  SATCHEL_INLINE void columns(const EncodeJob& job, const float* x, std::size_t n_rows,
+                              std::size_t c, Half* scales, Half* zeros, std::uint8_t* codes) {
     const std::size_t n = job.n_columns;
     Float low = V::load_float(x + c), high = low;
-    for (std::size_t r = 1; r < job.group; ++r) {
+    for (std::size_t r = 1; r < n_rows; ++r) {
       const Float value = V::load_float(x + r * n + c);
       low = V::min(low, value);
       high = V::max(high, value);
@@ -33,7 +34,7 @@ struct Encode {
     V::template store_half<_MM_FROUND_TO_POS_INF>(scales + c,
                                                   V::add(V::div(V::sub(high, zero), top), none));
     const Float scale = V::load_half(scales + c);
-    for (std::size_t r = 0; r < job.group; ++r) {
+    for (std::size_t r = 0; r < n_rows; ++r) {
       const Float code = V::div(V::sub(V::load_float(x + r * n + c), zero), scale);
       // 0 / 0 where all values are equal: max gives its second operand for a NaN
       V::store_bytes(codes + r * kColumnsMax + c, V::min(V::max(code, none), top));
@@ -64,25 +65,40 @@ struct Encode {
     }
   }
 
+  // The same for any n: code by code.
+  SATCHEL_INLINE void pack_any(const EncodeJob& job, const std::uint8_t* codes, std::byte* row) {
+    std::uint32_t words[kColumnsMax / 4] = {};
+    for (std::size_t c = 0; c < job.n_columns; ++c) {
+      const std::size_t slot = job.slots[c];
+      words[slot * job.bits / 32] |= std::uint32_t{codes[c]} << bit_of_slot(job.bits, slot);
+    }
+    __builtin_memcpy(row, words, job.n_columns * job.bits / 8);
+  }
+
+  SATCHEL_INLINE void pack_row(const EncodeJob& job, const std::uint8_t* codes, std::byte* row) {
+    // Each of the four threads that read a block has whole words.
+    if (job.n_columns % 128 % (128 / job.bits) != 0) return pack_any(job, codes, row);
+    for (std::size_t c = 0; c < job.n_columns; c += 128) {
+      const std::size_t n = job.n_columns - c < 128 ? job.n_columns - c : 128;
+      pack_block(codes + c, n, job.bits, row + c * job.bits / 8);
+    }
+  }
+
   static void run(const EncodeJob& job) {
-    alignas(64) std::uint8_t codes[128][kColumnsMax];
+    alignas(64) std::uint8_t codes[kColumnsMax][kColumnsMax];  // a group: up to a whole axis
     alignas(64) Half scales[kColumnsMax], zeros[kColumnsMax];
     const std::size_t row_bytes = job.n_columns * job.bits / 8;
     for (std::size_t first = 0; first < job.n_rows; first += job.group) {
+      const std::size_t n_rows = job.n_rows - first < job.group ? job.n_rows - first : job.group;
       for (std::size_t c = 0; c < job.n_columns; c += V::kLanes)
-        columns(job, job.x + first * job.n_columns, c, scales, zeros, codes[0]);
+        columns(job, job.x + first * job.n_columns, n_rows, c, scales, zeros, codes[0]);
       const std::size_t plane = first / job.group * job.n_columns;
       for (std::size_t c = 0; c < job.n_columns; ++c) {
         job.scales[plane + job.slots[c]] = scales[c];
         job.zeros[plane + job.slots[c]] = zeros[c];
       }
-      for (std::size_t r = 0; r < job.group; ++r) {
-        std::byte* row = job.codes + (first + r) * row_bytes;
-        for (std::size_t c = 0; c < job.n_columns; c += 128) {
-          const std::size_t n = job.n_columns - c < 128 ? job.n_columns - c : 128;
-          pack_block(codes[r] + c, n, job.bits, row + c * job.bits / 8);
-        }
-      }
+      for (std::size_t r = 0; r < n_rows; ++r)
+        pack_row(job, codes[r], job.codes + (first + r) * row_bytes);
     }
   }
 
@@ -90,14 +106,18 @@ struct Encode {
     return V::max(V::min(x, V::broadcast_float(most)), V::broadcast_float(-most));
   }
 
-  static void load(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to) {
-    for (std::size_t i = 0; i < n_rows * n_columns; i += V::kLanes)
+  static void load(const Half* from, std::size_t n, float* to) {
+    for (std::size_t i = 0; i < n; i += V::kLanes)
       V::store(to + i, clamped(V::load_half(from + i), 60000));
   }
-  static void load_turned(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to) {
-    transpose_halves(from, n_rows, n_columns, to, n_rows);
-    for (std::size_t i = 0; i < n_rows * n_columns; i += V::kLanes)
-      V::store(to + i, clamped(V::load_float(to + i), 60000));
+  static void clamp(float* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; i += V::kLanes)
+      V::store(x + i, clamped(V::load_float(x + i), 60000));
+  }
+  static void load_turned(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to,
+                          std::size_t to_stride) {
+    transpose_rows(from, n_rows, n_columns, to, to_stride);
+    clamp(to, n_columns * to_stride);
   }
 
   // n is a multiple of 8.

@@ -13,7 +13,7 @@ namespace satchel::kernels::cpu {
 struct EncodeJob {
   const float* x = nullptr;  // [n_rows, n_columns], mended
   std::size_t n_rows = 0, n_columns = 0;
-  std::size_t bits = 2, group = 16;      // rows of a group
+  std::size_t bits = 2, group = 16;      // rows of a group; the last may have fewer
   const std::uint16_t* slots = nullptr;  // [n_columns] slot_of_entry
   Half* scales = nullptr;                // [n_rows / group, n_columns] in storage order
   Half* zeros = nullptr;
@@ -22,9 +22,13 @@ struct EncodeJob {
 
 struct EncodeTable {
   void (*encode)(const EncodeJob& job);
-  // halves [n_rows, n_columns] to floats clamped to ±60000, as they lie or turned; no NaN among them
-  void (*load)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to);
-  void (*load_turned)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to);
+  // halves to floats clamped to ±60000; no NaN among them, n is a multiple of 16
+  void (*load)(const Half* from, std::size_t n, float* to);
+  void (*clamp)(float* x, std::size_t n);
+  // halves [n_rows, n_columns] turned: to[c · to_stride + r], likewise clamped; columns up to the
+  // next multiple of 8 are 0 and to_stride has room for them
+  void (*load_turned)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to,
+                      std::size_t to_stride);
   bool (*all_finite)(const Half* x, std::size_t n);
   void (*store)(const float* from, std::size_t n, Half* to);
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/matmul_table.h"
 #include "kernels/reference/dequant.h"
 #include "kernels/reference/model_ops.h"
@@ -15,19 +16,6 @@ constexpr std::size_t kActivationBytes = 512 * 1024;
 // Chosen: a share of weights worth handing to a thread (at 20 GB/s: some 1.5 µs).
 constexpr std::size_t kShareBytes = 32 * 1024;
 constexpr std::size_t kFloatRowsMax = 64;  // rows that stay in L2 while all tokens pass
-
-const MatmulTable& table_of(CpuLevel level) {
-  switch (level) {
-    case CpuLevel::avx2:
-      return kMatmulAvx2;
-    case CpuLevel::avx512:
-      return kMatmulAvx512;
-    case CpuLevel::avx512vnni:
-      return kMatmulAvx512Vnni;
-  }
-  SATCHEL_ASSERT(false);
-  return kMatmulAvx2;
-}
 
 std::size_t pair_words(std::size_t n_tokens, std::size_t n_blocks) {
   return n_tokens * n_blocks * kBlockPairs;
@@ -42,19 +30,48 @@ Activations from_token(const Activations& all, std::size_t first, std::size_t n_
           .words = all.words + block_words(first, n_blocks)};
 }
 
+using Projections = std::span<const Backend::Projection>;
+
+const CpuWeight& ours(const Backend::Projection& projection) {
+  return static_cast<const CpuWeight&>(*projection.weight);
+}
+
+// Products of weights of one type with the same activations.
 struct Call {
   const CpuContext& context;
   const MatmulTable& table;
-  const CpuWeight& weight;
+  Projections projections;
+
+  const CpuWeight& first() const { return ours(projections[0]); }
+  std::size_t n_groups() const {
+    std::size_t n = 0;
+    for (const Backend::Projection& each : projections) n += ours(each).packed().n_groups();
+    return n;
+  }
 };
 
-// x [n_tokens, n_in] and out [n_tokens, n_out] are those of the chunk.
-void packed_chunk(const Call& call, const Activations& room, const float* x, std::size_t n_tokens,
-                  float* out) {
-  const CpuWeight& weight = call.weight;
-  const PackedWeight& packed = weight.packed();
-  const std::size_t n_blocks = packed.n_blocks();
-  const std::size_t tile = call.table.tile;
+// Group g of all weights, one after the other; `at` is the chunk's first token.
+void packed_group(const Call& call, std::size_t g, const Activations& x, std::size_t at,
+                  std::size_t n_tokens) {
+  const Backend::Projection* projection = call.projections.data();
+  for (; g >= ours(*projection).packed().n_groups(); ++projection)
+    g -= ours(*projection).packed().n_groups();
+  const CpuWeight& weight = ours(*projection);
+  call.table.packed({.type = weight.type(),
+                     .group = weight.packed().group(g),
+                     .n_blocks = weight.packed().n_blocks(),
+                     .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
+                     .x = x,
+                     .n_tokens = n_tokens,
+                     .out = projection->out + at * weight.n_out() + g * kGroupRows,
+                     .out_stride = weight.n_out()});
+}
+
+// x [n_tokens, n_in] are those of the chunk, which begins at token `at`.
+void packed_chunk(const Call& call, const Activations& room, const float* x, std::size_t at,
+                  std::size_t n_tokens) {
+  const CpuWeight& weight = call.first();
+  const std::size_t n_blocks = weight.packed().n_blocks(), tile = call.table.tile;
   call.context.pool.parallel_for(n_tokens, tile,
                                  [&](std::size_t begin, std::size_t end, std::size_t) {
                                    call.table.quantise({.shape = packed_shape(weight.type()),
@@ -63,26 +80,18 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
                                                         .n_blocks = n_blocks,
                                                         .out = from_token(room, begin, n_blocks)});
                                  });
-  const std::size_t work = packed.group_bytes() * std::min(n_tokens, tile);
+  const std::size_t work = weight.packed().group_bytes() * std::min(n_tokens, tile);
   const std::size_t grain = std::max<std::size_t>(1, kShareBytes / std::max<std::size_t>(1, work));
-  call.context.pool.parallel_for(
-      packed.n_groups(), grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t g = begin; g < end; ++g)
-          call.table.packed({.type = weight.type(),
-                             .group = packed.group(g),
-                             .n_blocks = n_blocks,
-                             .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
-                             .x = room,
-                             .n_tokens = n_tokens,
-                             .out = out + g * kGroupRows,
-                             .out_stride = weight.n_out()});
-      });
+  call.context.pool.parallel_for(call.n_groups(), grain,
+                                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                                   for (std::size_t g = begin; g < end; ++g)
+                                     packed_group(call, g, room, at, n_tokens);
+                                 });
 }
 
 Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float* x,
-                           std::size_t n_tokens, float* out) {
-  const CpuWeight& weight = call.weight;
-  const std::size_t n_blocks = weight.packed().n_blocks();
+                           std::size_t n_tokens) {
+  const std::size_t n_blocks = call.first().packed().n_blocks();
   const std::size_t token_bytes =
       (pair_words(1, n_blocks) + block_words(1, n_blocks)) * sizeof(std::int32_t);
   const std::size_t fit =
@@ -96,13 +105,14 @@ Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float
     const std::size_t n = std::min(chunk, n_tokens - done);
     auto* words = reinterpret_cast<std::int32_t*>(room);
     packed_chunk(call, {.pairs = words, .words = words + pair_words(n, n_blocks)},
-                 x + done * weight.n_in(), n, out + done * weight.n_out());
+                 x + done * call.first().n_in(), done, n);
   }
   return {};
 }
 
-void float_matmul(const Call& call, const float* x, std::size_t n_tokens, float* out) {
-  const CpuWeight& weight = call.weight;
+void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
+  const CpuWeight& weight = call.first();
+  float* out = call.projections[0].out;
   const std::size_t row = *row_bytes(weight.type(), weight.n_in());
   const std::size_t share =
       kShareBytes / std::max<std::size_t>(1, row * std::min<std::size_t>(n_tokens, 8));
@@ -153,13 +163,25 @@ Result<void> embed(const CpuContext& context, const CpuWeight& table,
   return {};
 }
 
-Result<void> matmul(const CpuContext& context, MatmulScratch& scratch, const CpuWeight& weight,
-                    const float* x, std::size_t n_tokens, float* out) {
+// Neighbours of one type share their quantised activations and one loop over the threads.
+Result<void> project(const CpuContext& context, MatmulScratch& scratch, Projections projections,
+                     const float* x, std::size_t n_tokens) {
   if (n_tokens == 0) return {};
-  const Call call{context, table_of(context.level), weight};
-  if (packed_shape(weight.type()).code_bits != 0)
-    return packed_matmul(call, scratch, x, n_tokens, out);
-  float_matmul(call, x, n_tokens, out);
+  while (!projections.empty()) {
+    const CpuWeight& first = ours(projections[0]);
+    std::size_t n = 1;
+    const bool packed = packed_shape(first.type()).code_bits != 0;
+    while (packed && n < projections.size() && ours(projections[n]).type() == first.type()) {
+      SATCHEL_ASSERT(ours(projections[n]).n_in() == first.n_in());
+      ++n;
+    }
+    const Call call{context, context.kernels.matmul, projections.first(n)};
+    if (packed)
+      SATCHEL_TRY(packed_matmul(call, scratch, x, n_tokens));
+    else
+      float_matmul(call, x, n_tokens);
+    projections = projections.subspan(n);
+  }
   return {};
 }
 

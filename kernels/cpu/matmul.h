@@ -37,6 +37,7 @@ class CpuWeight final : public Weight {
 class MatmulScratch {
  public:
   Result<std::byte*> at_least(std::size_t bytes);
+  std::size_t bytes() const { return memory_.size(); }
 
  private:
   AlignedBuffer memory_;
@@ -45,7 +46,9 @@ class MatmulScratch {
 Result<std::unique_ptr<Weight>> load_weight(const CpuContext& context, const WeightSource& source);
 Result<void> embed(const CpuContext& context, const CpuWeight& table,
                    std::span<const std::int32_t> ids, float* out);
-Result<void> matmul(const CpuContext& context, MatmulScratch& scratch, const CpuWeight& weight,
-                    const float* x, std::size_t n_tokens, float* out);
+// outs[i] = x · weights[i]ᵀ; all weights are as wide.
+Result<void> project(const CpuContext& context, MatmulScratch& scratch,
+                     std::span<const Backend::Projection> projections, const float* x,
+                     std::size_t n_tokens);
 
 }  // namespace satchel::kernels::cpu

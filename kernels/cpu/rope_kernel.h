@@ -1,5 +1,5 @@
 // Rotary positions, written once over the registers `V` of a level: sines and cosines of a token
-// once for all its heads.
+// once for all its layers, spread once for all its heads.
 //   phase   position times frequency in fp64, reduced by a multiple of pi/2 in two fused steps, so
 //           that all int32 positions are good; sine and cosine by Taylor sums to degree 13 and 14:
 //           error 1e-13, before rounding to fp32
@@ -49,14 +49,19 @@ struct RopeKernel {
     V::store_as_float(cosine, V::negate_by_bit_1(V::add_long(quarter, 1), V::pick(quarter, k, s)));
   }
 
-  // n <= kPairsMax sines and cosines; writes up to a whole register past n.
-  SATCHEL_INLINE void table(double position, const double* inverse_frequency, std::size_t n,
-                            float* sine, float* cosine) {
-    for (std::size_t i = 0; i < n; i += V::kDoubles) {
+  static void rotation(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
+                       float* out) {
+    for (std::size_t i = 0; i < n_pairs; i += V::kDoubles) {
       double some[V::kDoubles] = {};
-      const std::size_t left = n - i < V::kDoubles ? n - i : V::kDoubles;
+      float sine[V::kDoubles], cosine[V::kDoubles];
+      const std::size_t left = n_pairs - i < V::kDoubles ? n_pairs - i : V::kDoubles;
       __builtin_memcpy(some, inverse_frequency + i, left * sizeof(double));
-      sine_cosine(V::mul_double(V::load_double(some), c(position)), sine + i, cosine + i);
+      sine_cosine(V::mul_double(V::load_double(some), c(static_cast<double>(position))), sine,
+                  cosine);
+      for (std::size_t k = 0; k < left; ++k) {
+        out[2 * (i + k)] = cosine[k];
+        out[2 * (i + k) + 1] = sine[k];
+      }
     }
   }
 
@@ -89,28 +94,44 @@ struct RopeKernel {
     for (; i < 2 * n; i += 2) turn(x[i], x[i + 1], sine2[i + 1], cosine2[i]);
   }
 
-  static void run(const RopeJob& job) {
-    float sine[kPairsMax + V::kDoubles], cosine[kPairsMax + V::kDoubles];
+  static void run_adjacent(const RopeJob& job, const float* of_token, float* token) {
     float sine2[2 * kPairsMax], cosine2[2 * kPairsMax];
-    for (std::size_t t = 0; t < job.n_tokens; ++t) {
-      for (std::size_t first = 0; first < job.n_pairs; first += kPairsMax) {
-        const std::size_t n = job.n_pairs - first < kPairsMax ? job.n_pairs - first : kPairsMax;
-        table(static_cast<double>(job.positions[t]), job.inverse_frequency + first, n, sine,
-              cosine);
-        if (job.adjacent)
-          for (std::size_t i = 0; i < n; ++i) {
-            sine2[2 * i] = -sine[i];
-            sine2[2 * i + 1] = sine[i];
-            cosine2[2 * i] = cosine2[2 * i + 1] = cosine[i];
-          }
-        for (std::size_t h = 0; h < job.n_heads; ++h) {
-          float* head = job.x + (t * job.n_heads + h) * job.head_dim;
-          if (job.adjacent)
-            adjacent(head + 2 * first, n, sine2, cosine2);
-          else
-            halves(head + first, head + first + job.n_pairs, n, sine, cosine);
-        }
+    for (std::size_t first = 0; first < job.n_pairs; first += kPairsMax) {
+      const std::size_t n = job.n_pairs - first < kPairsMax ? job.n_pairs - first : kPairsMax;
+      for (std::size_t i = 0; i < n; ++i) {
+        const float cosine = of_token[2 * (first + i)], sine = of_token[2 * (first + i) + 1];
+        sine2[2 * i] = -sine;
+        sine2[2 * i + 1] = sine;
+        cosine2[2 * i] = cosine2[2 * i + 1] = cosine;
       }
+      for (std::size_t h = 0; h < job.n_heads; ++h)
+        adjacent(token + h * job.head_dim + 2 * first, n, sine2, cosine2);
+    }
+  }
+
+  static void run_halves(const RopeJob& job, const float* of_token, float* token) {
+    float sine[kPairsMax], cosine[kPairsMax];
+    for (std::size_t first = 0; first < job.n_pairs; first += kPairsMax) {
+      const std::size_t n = job.n_pairs - first < kPairsMax ? job.n_pairs - first : kPairsMax;
+      for (std::size_t i = 0; i < n; ++i) {
+        cosine[i] = of_token[2 * (first + i)];
+        sine[i] = of_token[2 * (first + i) + 1];
+      }
+      for (std::size_t h = 0; h < job.n_heads; ++h) {
+        float* head = token + h * job.head_dim + first;
+        halves(head, head + job.n_pairs, n, sine, cosine);
+      }
+    }
+  }
+
+  static void run(const RopeJob& job) {
+    for (std::size_t t = 0; t < job.n_tokens; ++t) {
+      const float* of_token = job.rotation + t * 2 * job.n_pairs;
+      float* token = job.x + t * job.n_heads * job.head_dim;
+      if (job.adjacent)
+        run_adjacent(job, of_token, token);
+      else
+        run_halves(job, of_token, token);
     }
   }
 };

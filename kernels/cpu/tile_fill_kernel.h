@@ -2,7 +2,8 @@
 //   codes  a word of codes is gathered from kLanes rows at once and taken apart: the rows of K are
 //          tokens, the rows of V channels, so both come out turned, and the scale of a slot is one
 //          number for all lanes (a group is a multiple of 16 rows)
-//   bits   values are code · scale + zero in two roundings, as decode_page gives them
+//   bits   values are code · scale + zero in two roundings, as decode_pages gives them (before it turns
+//          them back)
 #pragma once
 
 #include "kernels/contract/row_order.h"
@@ -13,12 +14,10 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// n_rows rows of n_entries packed codes; one row of scales and one of zeros for `group` rows.
-struct CodePlane {
-  const std::byte* codes;
-  const std::byte* scales;
-  const std::byte* zeros;
-  std::size_t n_rows, n_entries, bits, group;
+// n_rows rows of n_entries packed codes; one row of scales and one of zeros for a group of rows.
+struct CodeRows {
+  AffinePlanes planes;
+  std::size_t n_rows, n_entries;
 };
 
 template <class V>
@@ -27,26 +26,27 @@ struct TileFill {
   using Float = typename V::Float;
 
   // out[entry][row] = value; rows of `out` lie out_stride floats apart.
-  SATCHEL_INLINE void turn_codes(const CodePlane& plane, float* out, std::size_t out_stride) {
-    const std::size_t row_bytes = plane.n_entries * plane.bits / 8, in_word = 32 / plane.bits;
-    const unsigned mask = (1u << plane.bits) - 1;
+  SATCHEL_INLINE void turn_codes(const CodeRows& rows, float* out, std::size_t out_stride) {
+    const AffinePlanes& planes = rows.planes;
+    const std::size_t row_bytes = rows.n_entries * planes.bits / 8, in_word = 32 / planes.bits;
+    const unsigned mask = (1u << planes.bits) - 1;
     std::size_t entry_of[256];
-    for (std::size_t s = 0; s < plane.n_entries; ++s)
-      entry_of[s] = entry_of_slot(plane.n_entries, s) * out_stride;
+    for (std::size_t s = 0; s < rows.n_entries; ++s)
+      entry_of[s] = entry_of_slot(rows.n_entries, s) * out_stride;
     alignas(64) float scales[256], zeros[256];
-    for (std::size_t row = 0; row < plane.n_rows; row += V::kLanes) {
-      if (row % plane.group == 0) {
-        const std::size_t at = row / plane.group * plane.n_entries * sizeof(Half);
-        for (std::size_t s = 0; s < plane.n_entries; s += V::kLanes) {
-          V::store(scales + s, V::load_half(plane.scales + at + s * sizeof(Half)));
-          V::store(zeros + s, V::load_half(plane.zeros + at + s * sizeof(Half)));
+    for (std::size_t row = 0; row < rows.n_rows; row += V::kLanes) {
+      if (row % planes.group == 0) {
+        const std::size_t at = row / planes.group * rows.n_entries * sizeof(Half);
+        for (std::size_t s = 0; s < rows.n_entries; s += V::kLanes) {
+          V::store(scales + s, V::load_half(planes.scales + at + s * sizeof(Half)));
+          V::store(zeros + s, V::load_half(planes.zeros + at + s * sizeof(Half)));
         }
       }
-      for (std::size_t first = 0; first < plane.n_entries; first += in_word) {
+      for (std::size_t first = 0; first < rows.n_entries; first += in_word) {
         const Int words =
-            V::gather_words(plane.codes + row * row_bytes + first * plane.bits / 8, row_bytes);
+            V::gather_words(planes.codes + row * row_bytes + first * planes.bits / 8, row_bytes);
         for (std::size_t s = first; s < first + in_word; ++s) {
-          const Int code = V::field(words, bit_of_slot(plane.bits, s), mask);
+          const Int code = V::field(words, bit_of_slot(planes.bits, s), mask);
           const Float value = V::add(V::mul(V::to_float(code), V::broadcast_float(scales[s])),
                                      V::broadcast_float(zeros[s]));
           V::store(out + entry_of[s] + row, value);
@@ -55,40 +55,39 @@ struct TileFill {
     }
   }
 
-  static void affine(const PageLayout& layout, const std::byte* page, const KeyTile& tile) {
-    const std::size_t d = layout.head_dim, width = (d + kWidthStep - 1) / kWidthStep * kWidthStep;
-    turn_codes({.codes = page + layout.k_codes_at,
-                .scales = page + layout.k_scale_at,
-                .zeros = page + layout.k_zero_at,
-                .n_rows = kPageTokens,
-                .n_entries = d,
-                .bits = layout.k_bits,
-                .group = layout.k_group},
-               tile.k, kTileTokens);
-    turn_codes({.codes = page + layout.v_codes_at,
-                .scales = page + layout.v_scale_at,
-                .zeros = page + layout.v_zero_at,
-                .n_rows = d,
-                .n_entries = kPageTokens,
-                .bits = layout.v_bits,
-                .group = layout.v_group},
-               tile.v, width);
+  static void affine_keys(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
+                          float* tile_k) {
+    turn_codes({.planes = planes, .n_rows = capacity, .n_entries = head_dim}, tile_k, kTileTokens);
+  }
+  static void affine_values(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
+                            float* tile_v) {
+    turn_codes({.planes = planes, .n_rows = head_dim, .n_entries = capacity}, tile_v, head_dim);
   }
 
-  static void keys(const ExactRun& run, std::size_t head_dim, const KeyTile& tile) {
-    transpose_halves(run.k, run.n_tokens, head_dim, tile.k, kTileTokens);
-    const std::size_t written = (run.n_tokens + 7) / 8 * 8;
-    const std::size_t read = (run.n_tokens + 2 * V::kLanes - 1) / (2 * V::kLanes) * 2 * V::kLanes;
+  // Columns from n_tokens on, which transposing wrote to the next multiple of 8, to the end of the
+  // pair of registers that is read.
+  SATCHEL_INLINE void clear_rest(std::size_t n_tokens, std::size_t head_dim, float* tile_k) {
+    const std::size_t written = (n_tokens + 7) / 8 * 8;
+    const std::size_t read = (n_tokens + 2 * V::kLanes - 1) / (2 * V::kLanes) * 2 * V::kLanes;
     for (std::size_t c = 0; c < head_dim && written < read; ++c)
-      __builtin_memset(tile.k + c * kTileTokens + written, 0, (read - written) * sizeof(float));
+      __builtin_memset(tile_k + c * kTileTokens + written, 0, (read - written) * sizeof(float));
+  }
+  static void exact_keys(const Half* k, std::size_t n_tokens, std::size_t head_dim, float* tile_k) {
+    transpose_rows(k, n_tokens, head_dim, tile_k, kTileTokens);
+    clear_rest(n_tokens, head_dim, tile_k);
+  }
+  static void plain_keys(const float* k, std::size_t n_tokens, std::size_t head_dim,
+                         float* tile_k) {
+    transpose_rows(k, n_tokens, head_dim, tile_k, kTileTokens);
+    clear_rest(n_tokens, head_dim, tile_k);
   }
 
-  static void exact(const ExactRun& run, std::size_t head_dim, const KeyTile& tile) {
-    keys(run, head_dim, tile);
+  static void exact_values(const Half* v, std::size_t n_tokens, std::size_t head_dim,
+                           float* tile_v) {
     const std::size_t width = (head_dim + kWidthStep - 1) / kWidthStep * kWidthStep;
-    for (std::size_t t = 0; t < run.n_tokens; ++t) {
-      const Half* from = run.v + t * head_dim;
-      float* to = tile.v + t * width;
+    for (std::size_t t = 0; t < n_tokens; ++t) {
+      const Half* from = v + t * head_dim;
+      float* to = tile_v + t * width;
       std::size_t c = 0;
       for (; c + V::kLanes <= head_dim; c += V::kLanes) V::store(to + c, V::load_half(from + c));
       for (; c < head_dim; ++c) to[c] = _cvtsh_ss(from[c]);

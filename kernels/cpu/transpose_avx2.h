@@ -33,12 +33,17 @@ SATCHEL_INLINE void transpose_8x8(__m256 (&r)[8]) {
   });
 }
 
-// Words [kRows, 8] (4, 8 or 16 rows) to [8, kRows], left in registers of eight: storing them in
+// Words [kRows, 8] (2, 4, 8 or 16 rows) to [8, kRows], left in registers of eight: storing them in
 // halves and loading them whole would wait for both stores.
 template <std::size_t kRows>
 SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows]) {
   const auto* at = reinterpret_cast<const float*>(from);
-  if constexpr (kRows == 4) {
+  if constexpr (kRows == 2) {
+    const __m256 a = _mm256_loadu_ps(at), b = _mm256_loadu_ps(at + 8);
+    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    to[0] = _mm256_permute2f128_ps(low, high, 0x20);
+    to[1] = _mm256_permute2f128_ps(low, high, 0x31);
+  } else if constexpr (kRows == 4) {
     const __m256 a = _mm256_loadu_ps(at), b = _mm256_loadu_ps(at + 8);
     const __m256 c = _mm256_loadu_ps(at + 16), d = _mm256_loadu_ps(at + 24);
     const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
@@ -65,19 +70,32 @@ SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows]) 
   }
 }
 
-// Rows of fp16 to columns of fp32: to[c][t] = from[t][c] for n_tokens rows of head_dim values;
-// tokens up to the next multiple of 8 are written as 0.
-SATCHEL_INLINE void transpose_halves(const Half* from, std::size_t n_tokens, std::size_t head_dim,
-                                     float* to, std::size_t to_stride) {
+SATCHEL_INLINE __m256 load_eight(const Half* at) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+}
+SATCHEL_INLINE __m256 load_eight(const float* at) {
+  return _mm256_loadu_ps(at);
+}
+SATCHEL_INLINE float load_one(const Half* at) {
+  return _cvtsh_ss(*at);
+}
+SATCHEL_INLINE float load_one(const float* at) {
+  return *at;
+}
+
+// Rows of fp16 or fp32 to columns of fp32: to[c][t] = from[t][c] for n_tokens rows of head_dim
+// values; tokens up to the next multiple of 8 are written as 0.
+template <class From>
+SATCHEL_INLINE void transpose_rows(const From* from, std::size_t n_tokens, std::size_t head_dim,
+                                   float* to, std::size_t to_stride) {
   for (std::size_t t = 0; t < n_tokens; t += 8) {
     const std::size_t n = n_tokens - t < 8 ? n_tokens - t : 8;
     std::size_t c = 0;
     for (; c + 8 <= head_dim; c += 8) {
       __m256 r[8];
       unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-        r[i.value] = i.value < n ? _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(
-                                       from + (t + i.value) * head_dim + c)))
-                                 : _mm256_setzero_ps();
+        r[i.value] =
+            i.value < n ? load_eight(from + (t + i.value) * head_dim + c) : _mm256_setzero_ps();
       });
       transpose_8x8(r);
       unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
@@ -86,7 +104,7 @@ SATCHEL_INLINE void transpose_halves(const Half* from, std::size_t n_tokens, std
     }
     for (; c < head_dim; ++c)
       for (std::size_t i = 0; i < 8; ++i)
-        to[c * to_stride + t + i] = i < n ? _cvtsh_ss(from[(t + i) * head_dim + c]) : 0.0f;
+        to[c * to_stride + t + i] = i < n ? load_one(from + (t + i) * head_dim + c) : 0.0f;
   }
 }
 

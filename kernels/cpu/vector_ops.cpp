@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/base/assert.h"
-#include "kernels/cpu/vector_ops_table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cpu {
@@ -12,10 +12,6 @@ namespace {
 
 // Chosen: fewer values are done sooner than a second thread is woken.
 constexpr std::size_t kShareValues = 8192;
-
-const VectorOpsTable& table_of(CpuLevel level) {
-  return level == CpuLevel::avx2 ? kVectorOpsAvx2 : kVectorOpsAvx512;  // VNNI adds nothing here
-}
 
 std::size_t rows_of_a_share(std::size_t row_values) {
   return std::max<std::size_t>(1, kShareValues / std::max<std::size_t>(1, row_values));
@@ -28,21 +24,32 @@ bool ranks_before(const Backend::Ranked& a, const Backend::Ranked& b) {
 
 }  // namespace
 
-Result<void> rms_norm(const CpuContext& context, const NormArgs& args) {
-  const VectorOpsTable& table = table_of(context.level);
+void rms_norm(const CpuContext& context, const NormArgs& args) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
   context.pool.parallel_for(args.n_tokens, rows_of_a_share(args.width),
                             [&](std::size_t begin, std::size_t end, std::size_t) {
                               for (std::size_t t = begin; t < end; ++t)
                                 table.rms_norm(args.x + t * args.width, args.gain, args.width,
                                                args.epsilon, args.out + t * args.width);
                             });
-  return {};
 }
 
-Result<void> rope(const CpuContext& context, const RopeArgs& args) {
-  const std::size_t n_pairs = args.inverse_frequency.size();
-  SATCHEL_ASSERT(args.positions.size() == args.n_tokens && 2 * n_pairs <= args.head_dim);
-  const VectorOpsTable& table = table_of(context.level);
+void make_rotation(const CpuContext& context, const Batch& batch, const RopeTable& table,
+                   float* rotation) {
+  const VectorOpsTable& kernels = context.kernels.vector_ops;
+  const std::size_t n_pairs = table.inverse_frequency.size();
+  context.pool.parallel_for(batch.n_tokens, rows_of_a_share(16 * n_pairs),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              for (std::size_t t = begin; t < end; ++t)
+                                kernels.rotation(batch.positions[t], table.inverse_frequency.data(),
+                                                 n_pairs, rotation + t * 2 * n_pairs);
+                            });
+}
+
+void rope(const CpuContext& context, const RopeArgs& args) {
+  const std::size_t n_pairs = args.n_rotated / 2;
+  SATCHEL_ASSERT(2 * n_pairs <= args.head_dim);
+  const VectorOpsTable& table = context.kernels.vector_ops;
   const std::size_t token_values = args.n_heads * args.head_dim;
   context.pool.parallel_for(args.n_tokens, rows_of_a_share(token_values),
                             [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -50,35 +57,41 @@ Result<void> rope(const CpuContext& context, const RopeArgs& args) {
                                           .n_tokens = end - begin,
                                           .n_heads = args.n_heads,
                                           .head_dim = args.head_dim,
-                                          .positions = args.positions.data() + begin,
-                                          .inverse_frequency = args.inverse_frequency.data(),
+                                          .rotation = args.rotation + begin * 2 * n_pairs,
                                           .n_pairs = n_pairs,
                                           .adjacent = args.pairs == RopePairs::adjacent});
                             });
-  return {};
 }
 
-Result<void> gated_silu(const CpuContext& context, float* gate, const float* up, std::size_t n) {
-  const VectorOpsTable& table = table_of(context.level);
+void gated(const CpuContext& context, Activation activation, float* gate, const float* up,
+           std::size_t n) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
+  const auto kernel = activation == Activation::silu ? table.gated_silu : table.gated_gelu;
   context.pool.parallel_for(n, kShareValues, [&](std::size_t begin, std::size_t end, std::size_t) {
-    table.gated_silu(gate + begin, up + begin, end - begin);
+    kernel(gate + begin, up + begin, end - begin);
   });
-  return {};
 }
 
-Result<void> add(const CpuContext& context, float* x, const float* y, std::size_t n) {
-  const VectorOpsTable& table = table_of(context.level);
+void add(const CpuContext& context, float* x, const float* y, std::size_t n) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
   context.pool.parallel_for(n, 2 * kShareValues,
                             [&](std::size_t begin, std::size_t end, std::size_t) {
                               table.add(x + begin, y + begin, end - begin);
                             });
-  return {};
+}
+
+void scale(const CpuContext& context, float* x, float factor, std::size_t n) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
+  context.pool.parallel_for(n, 2 * kShareValues,
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              table.scale(x + begin, factor, end - begin);
+                            });
 }
 
 // Each hit is a new record; among n values in random order there are about ln n.
 Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std::size_t n) {
   SATCHEL_ASSERT(n > 0);
-  const VectorOpsTable& table = table_of(context.level);
+  const VectorOpsTable& table = context.kernels.vector_ops;
   std::size_t best = 0;
   for (std::size_t i = 0; i < n; i = table.find_above(logits, i + 1, n, logits[best])) {
     if (std::isnan(logits[i])) return reference::nan_among_logits(i);
@@ -91,7 +104,7 @@ Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std:
 Result<void> top_k(const CpuContext& context, const float* logits, std::size_t n,
                    std::span<Backend::Ranked> out) {
   SATCHEL_ASSERT(out.size() <= n);
-  const VectorOpsTable& table = table_of(context.level);
+  const VectorOpsTable& table = context.kernels.vector_ops;
   const std::size_t k = out.size();
   for (std::size_t i = 0; i < k; ++i) {
     if (std::isnan(logits[i])) return reference::nan_among_logits(i);

@@ -20,10 +20,14 @@ struct NormArgs {
   float* out = nullptr;
 };
 
-Result<void> rms_norm(const CpuContext& context, const NormArgs& args);
-Result<void> rope(const CpuContext& context, const RopeArgs& args);
-Result<void> gated_silu(const CpuContext& context, float* gate, const float* up, std::size_t n);
-Result<void> add(const CpuContext& context, float* x, const float* y, std::size_t n);
+void rms_norm(const CpuContext& context, const NormArgs& args);
+void make_rotation(const CpuContext& context, const Batch& batch, const RopeTable& table,
+                   float* rotation);
+void rope(const CpuContext& context, const RopeArgs& args);
+void gated(const CpuContext& context, Activation activation, float* gate, const float* up,
+           std::size_t n);
+void add(const CpuContext& context, float* x, const float* y, std::size_t n);
+void scale(const CpuContext& context, float* x, float factor, std::size_t n);
 Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std::size_t n);
 Result<void> top_k(const CpuContext& context, const float* logits, std::size_t n,
                    std::span<Backend::Ranked> out);

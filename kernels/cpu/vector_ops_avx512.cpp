@@ -7,7 +7,10 @@ namespace satchel::kernels::cpu {
 
 const VectorOpsTable kVectorOpsAvx512 = {.rms_norm = VectorOps<SimdAvx512>::rms_norm,
                                          .gated_silu = VectorOps<SimdAvx512>::gated_silu,
+                                         .gated_gelu = VectorOps<SimdAvx512>::gated_gelu,
                                          .add = VectorOps<SimdAvx512>::add,
+                                         .scale = VectorOps<SimdAvx512>::scale,
+                                         .rotation = RopeKernel<SimdAvx512>::rotation,
                                          .rope = RopeKernel<SimdAvx512>::run,
                                          .find_above = VectorOps<SimdAvx512>::find_above};
 

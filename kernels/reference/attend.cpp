@@ -5,15 +5,22 @@
 #include <vector>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/host_lane_table.h"
 #include "kernels/reference/cache_ops.h"
+#include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::reference {
 namespace {
 
-// All that one lane holds, decoded.
+// All that may be seen of one lane, decoded.
 struct PlainLane {
+  struct Token {
+    std::int64_t position = 0;  // its page's shift included
+    std::int32_t shift = 0;
+    double log_count = 0;
+  };
+  std::vector<Token> tokens;
   std::vector<float> k, v;  // [n, head_dim]
-  std::vector<std::int32_t> positions;
 };
 
 void append_run(const ExactRun& run, std::size_t head_dim, PlainLane& lane) {
@@ -21,82 +28,131 @@ void append_run(const ExactRun& run, std::size_t head_dim, PlainLane& lane) {
     lane.k.push_back(half_to_float(run.k[i]));
     lane.v.push_back(half_to_float(run.v[i]));
   }
-  lane.positions.insert(lane.positions.end(), run.positions, run.positions + run.n_tokens);
+  for (std::size_t t = 0; t < run.n_tokens; ++t)
+    lane.tokens.push_back({.position = run.positions[t]});
 }
 
-Result<void> append_page(const PageView& page, std::size_t head_dim, PlainLane& lane) {
-  SATCHEL_ASSERT(page.layout->head_dim == head_dim);
-  const std::size_t values = kPageTokens * head_dim;
-  lane.k.resize(lane.k.size() + values);
-  lane.v.resize(lane.v.size() + values);
-  SATCHEL_TRY(decode_page(*page.layout, page.bytes, lane.k.data() + lane.k.size() - values,
-                          lane.v.data() + lane.v.size() - values));
-  const auto* positions =
-      reinterpret_cast<const std::int32_t*>(page.bytes + page.layout->positions_at);
-  lane.positions.insert(lane.positions.end(), positions, positions + kPageTokens);
-  return {};
+void append_page(const PageView& page, std::size_t head_dim, PlainLane& lane) {
+  const PageLayout& layout = *page.layout;
+  SATCHEL_ASSERT(layout.head_dim == head_dim && page.n_tokens <= layout.capacity);
+  std::vector<float> k(page.n_tokens * head_dim), v(k.size());
+  decode_operand(layout, Operand::k, page.bytes, page.n_tokens, k.data());
+  decode_operand(layout, Operand::v, page.bytes, page.n_tokens, v.data());
+  const auto* positions = reinterpret_cast<const std::int32_t*>(page.bytes + layout.positions_at);
+  const auto* counts = reinterpret_cast<const float*>(page.bytes + layout.log_counts_at);
+  for (std::size_t t = 0; t < page.n_tokens; ++t) {
+    if (!page.live.has(t)) continue;
+    lane.tokens.push_back(
+        {.position = std::int64_t{positions[t]} + page.shift,
+         .shift = page.shift,
+         .log_count = layout.log_counts_at == 0 ? 0 : static_cast<double>(counts[t])});
+    lane.k.insert(lane.k.end(), k.data() + t * head_dim, k.data() + (t + 1) * head_dim);
+    lane.v.insert(lane.v.end(), v.data() + t * head_dim, v.data() + (t + 1) * head_dim);
+  }
 }
 
-double dot(const float* a, const float* b, std::size_t n) {
+PlainLane read_lane(const LaneView& view, std::size_t head_dim) {
+  PlainLane lane;
+  for (const ExactRun& run : view.runs) append_run(run, head_dim, lane);
+  for (const PageView& page : view.pages) append_page(page, head_dim, lane);
+  return lane;
+}
+
+// The query as keys want it that stand `shift` positions behind where they were encoded.
+std::vector<double> turned_back(const float* q, const AttendArgs& args, std::int32_t shift) {
+  std::vector<double> out(q, q + args.head_dim);
+  if (shift == 0) return out;
+  const std::span<const double> frequency = args.rope.inverse_frequency;
+  SATCHEL_ASSERT(!frequency.empty() && 2 * frequency.size() <= args.head_dim);
+  const bool adjacent = args.rope.pairs == RopePairs::adjacent;
+  for (std::size_t i = 0; i < frequency.size(); ++i) {
+    double& first = out[adjacent ? 2 * i : i];
+    double& second = out[adjacent ? 2 * i + 1 : i + frequency.size()];
+    const double phase = -static_cast<double>(shift) * frequency[i], a = first, b = second;
+    first = a * std::cos(phase) - b * std::sin(phase);
+    second = a * std::sin(phase) + b * std::cos(phase);
+  }
+  return out;
+}
+
+double dot(const std::vector<double>& a, const float* b) {
   double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * static_cast<double>(b[i]);
   return sum;
 }
 
-struct Query {
-  const float* q;  // [head_dim]
-  std::size_t head_dim;
-  std::int32_t position;
-  double scale;
-};
-
-// Writes the head's output, returns its log-sum-exp. `logits` is scratch.
-double attend_one(const Query& query, const PlainLane& lane, std::vector<double>& logits,
-                  float* out) {
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  double largest = kNone;
-  logits.assign(lane.positions.size(), kNone);
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (lane.positions[t] > query.position) continue;
-    logits[t] = dot(query.q, lane.k.data() + t * query.head_dim, query.head_dim) * query.scale;
-    largest = std::max(largest, logits[t]);
-  }
-  std::fill(out, out + query.head_dim, 0.0f);
-  if (largest == kNone) return kNone;
-  double total = 0;
-  std::vector<double> sum(query.head_dim, 0.0);
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    const double weight = std::exp(logits[t] - largest);
-    if (weight == 0) continue;  // an invisible token adds nothing, whatever it holds
-    total += weight;
-    for (std::size_t c = 0; c < query.head_dim; ++c)
-      sum[c] += weight * static_cast<double>(lane.v[t * query.head_dim + c]);
-  }
-  for (std::size_t c = 0; c < query.head_dim; ++c) out[c] = static_cast<float>(sum[c] / total);
-  return largest + std::log(total);
+bool sees(const AttendArgs& args, std::int32_t position, const PlainLane::Token& token) {
+  if (token.position > position) return false;
+  return args.window == 0 || token.position > position - static_cast<std::int64_t>(args.window);
 }
+
+// One query row against a lane: its output, and its log-sum-exp, which is returned.
+class OneQuery {
+ public:
+  OneQuery(const AttendArgs& args, std::size_t token, std::size_t head)
+      : args_(args),
+        row_(token * args.n_heads + head),
+        position_(args.batch.positions[token]),
+        logits_() {}
+
+  double attend(const PlainLane& lane) {
+    find_logits(lane);
+    float* out = args_.out + row_ * args_.head_dim;
+    std::fill(out, out + args_.head_dim, 0.0f);
+    const auto largest = std::max_element(logits_.begin(), logits_.end());
+    if (largest == logits_.end() || *largest == kNone) return kNone;
+    const double offset = *largest;
+    double total = 0;
+    std::vector<double> sum(args_.head_dim, 0.0);
+    for (std::size_t t = 0; t < logits_.size(); ++t) {
+      const double weight = std::exp(logits_[t] - offset);
+      if (weight == 0) continue;  // an invisible token adds nothing, whatever it holds
+      total += weight;
+      for (std::size_t c = 0; c < sum.size(); ++c)
+        sum[c] += weight * static_cast<double>(lane.v[t * sum.size() + c]);
+    }
+    for (std::size_t c = 0; c < sum.size(); ++c) out[c] = static_cast<float>(sum[c] / total);
+    return offset + std::log(total);
+  }
+  std::size_t row() const { return row_; }
+
+ private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  void find_logits(const PlainLane& lane) {
+    const float* q = args_.q + row_ * args_.head_dim;
+    const auto scale = static_cast<double>(args_.scale), cap = static_cast<double>(args_.soft_cap);
+    std::int32_t shift = 0;
+    std::vector<double> turned = turned_back(q, args_, shift);
+    logits_.assign(lane.tokens.size(), kNone);
+    for (std::size_t t = 0; t < logits_.size(); ++t) {
+      const PlainLane::Token& token = lane.tokens[t];
+      if (!sees(args_, position_, token)) continue;
+      if (token.shift != shift) turned = turned_back(q, args_, shift = token.shift);
+      const double logit = dot(turned, lane.k.data() + t * args_.head_dim) * scale;
+      logits_[t] = (cap == 0 ? logit : cap * std::tanh(logit / cap)) + token.log_count;
+    }
+  }
+
+  const AttendArgs& args_;
+  const std::size_t row_;
+  const std::int32_t position_;
+  std::vector<double> logits_;
+};
 
 }  // namespace
 
 Result<void> attend(const AttendArgs& args) {
-  SATCHEL_ASSERT(args.positions.size() == args.n_tokens);
-  SATCHEL_ASSERT(!args.lanes.empty() && args.n_heads % args.lanes.size() == 0);
-  const std::size_t n_group = args.n_heads / args.lanes.size();
-  std::vector<double> logits;
-  for (std::size_t l = 0; l < args.lanes.size(); ++l) {
-    PlainLane lane;
-    for (const ExactRun& run : args.lanes[l].runs) append_run(run, args.head_dim, lane);
-    for (const PageView& page : args.lanes[l].pages)
-      SATCHEL_TRY(append_page(page, args.head_dim, lane));
-    for (std::size_t i = 0; i < args.n_tokens; ++i) {
-      for (std::size_t h = l * n_group; h < (l + 1) * n_group; ++h) {
-        const std::size_t row = i * args.n_heads + h;
-        const double lse = attend_one({.q = args.q + row * args.head_dim,
-                                       .head_dim = args.head_dim,
-                                       .position = args.positions[i],
-                                       .scale = static_cast<double>(args.scale)},
-                                      lane, logits, args.out + row * args.head_dim);
-        if (args.lse != nullptr) args.lse[row] = static_cast<float>(lse);
+  SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
+  const std::size_t n_group = args.n_heads / args.n_kv_heads;
+  for (const Sequence& sequence : args.sequences) {
+    const HostLaneTable& lanes = HostLaneTable::of(*sequence.lanes);
+    for (std::size_t l = 0; l < args.n_kv_heads && sequence.n_tokens > 0; ++l) {
+      const PlainLane lane = read_lane(lanes.lane(sequence.first_lane + l), args.head_dim);
+      for (std::size_t i = 0; i < sequence.n_tokens * n_group; ++i) {
+        OneQuery query(args, sequence.first_token + i / n_group, l * n_group + i % n_group);
+        const double lse = query.attend(lane);
+        if (args.lse != nullptr) args.lse[query.row()] = static_cast<float>(lse);
       }
     }
   }

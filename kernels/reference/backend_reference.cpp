@@ -1,10 +1,13 @@
 #include "kernels/reference/backend_reference.h"
 
 #include <cstring>
+#include <utility>
 
+#include "kernels/contract/host_lane_table.h"
 #include "kernels/reference/cache_ops.h"
 #include "kernels/reference/host_memory.h"
 #include "kernels/reference/model_ops.h"
+#include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::reference {
 namespace {
@@ -30,6 +33,11 @@ class ReferenceBackend final : public Backend {
   std::string_view name() const override { return "reference"; }
   std::string device() const override { return "plain loops, 1 thread"; }
 
+  // Plain loops do some 2^29 multiply-adds a second.
+  CallSize call_size() const override {
+    return {.n_tokens = 256, .multiply_adds = std::size_t{1} << 26};
+  }
+
   Result<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
     return copy(to, from.data(), from.size());
@@ -46,43 +54,69 @@ class ReferenceBackend final : public Backend {
     return std::unique_ptr<Weight>(std::make_unique<ReferenceWeight>(source));
   }
 
+  Result<Health> finish() override { return std::exchange(health_, {}); }
+
   Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override {
     return reference::embed(source_of(table), ids, out);
   }
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
-    return reference::rms_norm(x, gain, n_tokens, width, epsilon, out);
+    reference::rms_norm(x, gain, n_tokens, width, epsilon, out);
+    return {};
   }
-  Result<void> rope(const RopeArgs& args) override { return reference::rope(args); }
+  Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
+    reference::make_rotation(batch, table, rotation);
+    return {};
+  }
+  Result<void> rope(const RopeArgs& args) override {
+    reference::rope(args);
+    return {};
+  }
   Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
                       float* out) override {
     return reference::matmul(source_of(weight), x, n_tokens, out);
   }
-  Result<void> gated_silu(float* gate, const float* up, std::size_t n_values) override {
-    return reference::gated_silu(gate, up, n_values);
+  Result<void> gated(Activation activation, float* gate, const float* up,
+                     std::size_t n_values) override {
+    reference::gated(activation, gate, up, n_values);
+    return {};
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
-    return reference::add(x, y, n_values);
+    reference::add(x, y, n_values);
+    return {};
+  }
+  Result<void> scale(float* x, float factor, std::size_t n_values) override {
+    reference::scale(x, factor, n_values);
+    return {};
   }
 
-  Result<void> store(const StoreArgs& args) override { return reference::store(args); }
+  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
+    return std::unique_ptr<LaneTable>(std::make_unique<HostLaneTable>(n_lanes));
+  }
+  Result<void> store(std::span<const StoreArgs> items) override {
+    for (const StoreArgs& args : items) reference::store(args);
+    return {};
+  }
   Result<void> attend(const AttendArgs& args) override { return reference::attend(args); }
-  Result<void> score(const ScoreArgs& args) override { return reference::score(args); }
-  Result<void> select(const float* scores, std::size_t n_scores, std::size_t keep,
-                      std::int32_t* indices) override {
-    return reference::select(scores, n_scores, keep, indices);
+  Result<void> score(std::span<const ScoreArgs> items) override {
+    for (const ScoreArgs& args : items) reference::score(args);
+    return {};
   }
-  Result<void> gather(const std::byte* from, const std::int32_t* indices, std::size_t n_rows,
-                      std::size_t row_bytes, std::byte* to) override {
-    return reference::gather(from, indices, n_rows, row_bytes, to);
+  Result<void> select(std::span<const SelectArgs> items) override {
+    for (const SelectArgs& args : items) reference::select(args);
+    return {};
   }
-  Result<EncodeHealth> encode_page(const PageLayout& layout, const ExactRun& exact,
-                                   std::byte* page) override {
-    return reference::encode_page(layout, exact, page);
+  Result<void> gather(std::span<const GatherArgs> items) override {
+    for (const GatherArgs& args : items) reference::gather(args);
+    return {};
   }
-  Result<void> decode_page(const PageLayout& layout, const std::byte* page, float* k,
-                           float* v) override {
-    return reference::decode_page(layout, page, k, v);
+  Result<void> encode_pages(std::span<const EncodeArgs> items) override {
+    for (const EncodeArgs& args : items) encode_page(args, health_);
+    return {};
+  }
+  Result<void> decode_pages(std::span<const DecodeArgs> items) override {
+    for (const DecodeArgs& args : items) decode_page(args);
+    return {};
   }
 
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
@@ -91,6 +125,9 @@ class ReferenceBackend final : public Backend {
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override {
     return reference::top_k(logits, n, out);
   }
+
+ private:
+  Health health_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 //           down and the scale up before the codes are computed, from the stored halves
 //   bytes   every operation is one rounding of fp32 (no fused multiply-add), so any machine that
 //           does the same ones gives the same bytes; a minimum of -0 is stored as +0
-//   source  ../shared/methods/codecs.md 0.1
+//   source  arXiv:2402.02750 (KIVI) section 3.1, "round to the nearest" with a zero point; the
+//           direction of the roundings is ours
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,11 @@ struct AffineGroup {
   Half scale = 0, zero = 0;
 };
 
-// Mends x in place (NaN to 0, beyond ±60000 clamped), counts into `health`, writes one code a value.
+// NaN to 0, beyond ±60000 clamped; counted.
+void mend(std::span<float> x, Health& health);
+// Mends x in place and writes one code a value.
 AffineGroup encode_group(std::span<float> x, std::size_t bits, std::span<std::uint8_t> codes,
-                         EncodeHealth& health);
+                         Health& health);
 
 inline float decode_value(AffineGroup group, unsigned code) {
   return static_cast<float>(code) * half_to_float(group.scale) + half_to_float(group.zero);

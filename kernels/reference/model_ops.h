@@ -18,11 +18,13 @@ void check_source(const WeightSource& source);
 Result<void> embed(const WeightSource& table, std::span<const std::int32_t> ids, float* out);
 Result<void> matmul(const WeightSource& weight, const float* x, std::size_t n_tokens, float* out);
 
-Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
-                      float epsilon, float* out);
-Result<void> rope(const RopeArgs& args);
-Result<void> gated_silu(float* gate, const float* up, std::size_t n_values);
-Result<void> add(float* x, const float* y, std::size_t n_values);
+void rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
+              float epsilon, float* out);
+void make_rotation(const Batch& batch, const RopeTable& table, float* rotation);
+void rope(const RopeArgs& args);
+void gated(Activation activation, float* gate, const float* up, std::size_t n_values);
+void add(float* x, const float* y, std::size_t n_values);
+void scale(float* x, float factor, std::size_t n_values);
 
 Result<std::int32_t> argmax(const float* logits, std::size_t n);
 Result<void> top_k(const float* logits, std::size_t n, std::span<Backend::Ranked> out);

@@ -6,7 +6,7 @@
 
 namespace satchel::kernels::reference {
 
-Result<void> store(const StoreArgs& args) {
+void store(const StoreArgs& args) {
   constexpr float kHalfMax = 65504;
   SATCHEL_ASSERT(args.n_rows <= 1 || args.from_stride >= args.n_values);
   for (std::size_t r = 0; r < args.n_rows; ++r) {
@@ -16,7 +16,6 @@ Result<void> store(const StoreArgs& args) {
       to[i] =
           std::isnan(from[i]) ? Half{0} : float_to_half(std::clamp(from[i], -kHalfMax, kHalfMax));
   }
-  return {};
 }
 
 }  // namespace satchel::kernels::reference

@@ -3,11 +3,10 @@
 //   formula k_0 = 2x - x/delta, k_{L-1} = x/delta, linear between; x: the mean falling share
 //   params  delta     steepness (7)
 //           constant  part of the budget that is the same in every layer (0.5)
-//   source  arXiv:2411.18077, after the code (layer 0 the most; the appendix says the opposite);
-//           tests M1, M3 of ../shared/methods/selection.md
-//   differs rounded by largest remainder over all lanes, where the code truncates; floors and caps
-//           by rules 4.4, 4.7, 4.8 there
-#include <cmath>
+//   source  arXiv:2411.18077, after the code (layer 0 the most; the appendix says the opposite)
+//   differs rounded by largest remainder over all lanes, where the code truncates; no lane gets
+//           less than a tenth of the mean, what is protected, or more than there is
+#include <algorithm>
 #include <vector>
 
 #include "kvcache/stages/apportion.h"
@@ -23,25 +22,29 @@ class PyramidAllocator final : public Allocator {
     return {};
   }
 
-  void allocate(const TokenSpan& span, std::size_t n_protected,
-                std::span<std::size_t> budgets) const override {
+  void totals(const TokenSpan& span, std::size_t n_protected,
+              std::span<std::size_t> totals) const override {
     const auto n_tokens = static_cast<double>(span.n_tokens);
+    const auto n_lanes = static_cast<double>(span.n_lanes);
     const std::size_t total = keep_total(span);
     const auto constant =
         static_cast<double>(static_cast<std::size_t>(constant_ * span.keep * n_tokens));
-    const double falling =
-        static_cast<double>(total) - constant * static_cast<double>(budgets.size());
-    std::vector<double> wishes(budgets.size());
+    const double falling = static_cast<double>(total) - constant * n_lanes;
+    std::vector<double> wishes(span.n_lanes);
+    const std::size_t of_layer = span.n_lanes / span.n_layers;
     for (std::size_t lane = 0; lane < wishes.size(); ++lane)
-      wishes[lane] = constant + slope(lane / span.n_kv_heads, span.n_layers) * falling /
-                                    static_cast<double>(budgets.size());
-    const std::size_t mean = total / budgets.size();
+      wishes[lane] = constant + slope(std::min(lane / of_layer, span.n_layers - 1), span.n_layers) *
+                                    falling / n_lanes;
+    std::vector<std::size_t> budgets(span.n_lanes);
     apportion(wishes,
               {.total = total,
                .n_protected = n_protected,
-               .floor = (mean + 9) / 10,
+               .floor = (total / span.n_lanes + 9) / 10,
                .cap = span.n_tokens},
               budgets);
+    std::fill(totals.begin(), totals.end(), std::size_t{0});
+    for (std::size_t lane = 0; lane < budgets.size(); ++lane)
+      totals[std::min(lane / of_layer, span.n_layers - 1)] += budgets[lane];
   }
 
  private:

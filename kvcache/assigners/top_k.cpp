@@ -1,14 +1,17 @@
-// Keeps the tokens with the largest scores; the rest is gone. Ties go to the lower position.
-//   source  arXiv:2306.14048; order of ties: ../shared/methods/selection.md section 1
+// Keeps the tokens with the largest scores at the recipe's first tier; the rest is gone. Ties go to
+// the lower position.
+//   source  arXiv:2306.14048
+#include "kvcache/stages/ranking.h"
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
 namespace {
 class TopKAssigner final : public Assigner {
  public:
-  Result<void> assign(kernels::Backend& backend, const float* scores, std::size_t n_scores,
-                      std::size_t budget, std::int32_t* kept) const override {
-    return backend.select(scores, n_scores, budget, kept);
+  void assign(std::span<const float> scores, std::size_t budget,
+              std::span<std::uint8_t> tiers) const override {
+    std::fill(tiers.begin(), tiers.end(), kGone);
+    for (const std::size_t token : best(scores, budget)) tiers[token] = 0;
   }
 };
 }  // namespace

@@ -8,7 +8,7 @@ namespace satchel::kvcache {
 namespace {
 class ExactCodec final : public Codec {
  public:
-  PagePlane plane() const override { return {}; }
+  kernels::OperandShape operand(Operand, std::size_t, std::size_t) const override { return {}; }
 };
 }  // namespace
 

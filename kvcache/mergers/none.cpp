@@ -6,6 +6,7 @@ namespace satchel::kvcache {
 namespace {
 class NoneMerger final : public Merger {
  public:
+  bool merges() const override { return false; }
   Result<void> merge(kernels::Backend&, const MergeLane&) const override { return {}; }
 };
 }  // namespace

@@ -4,12 +4,7 @@
 
 namespace satchel::kvcache {
 namespace {
-class AllReader final : public Reader {
- public:
-  std::span<const kernels::PageView> pages(std::span<const kernels::PageView> all) const override {
-    return all;
-  }
-};
+class AllReader final : public Reader {};
 }  // namespace
 
 extern const StageEntry readers_all{

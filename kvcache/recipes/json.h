@@ -13,7 +13,7 @@
 
 namespace satchel::kvcache {
 
-inline constexpr std::size_t kRecipeBytesMax = 64u << 10;  // ../shared/reliability.md section 7
+inline constexpr std::size_t kRecipeBytesMax = 64u << 10;  // chosen: forty times the longest one built in
 inline constexpr std::size_t kJsonDepthMax = 64;
 
 struct JsonNode {

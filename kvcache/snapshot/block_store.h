@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -19,7 +21,22 @@
 
 namespace satchel::kvcache {
 
-using BlockId = std::uint64_t;  // chosen by the writer, rises inside a chat, never used twice
+// What a saved cache is known by. A chat has one under its own name; a cache that is no chat's (a
+// document that several chats read) has a name of its own.
+struct CacheKey {
+  std::string name;            // unique in a store
+  std::optional<ChatId> chat;  // goes when this chat goes
+
+  static CacheKey of_chat(ChatId chat) {
+    return {.name = "chat " + std::to_string(chat.value), .chat = chat};
+  }
+  static CacheKey named(std::string_view name) {
+    return {.name = std::string(name), .chat = std::nullopt};
+  }
+  friend auto operator<=>(const CacheKey&, const CacheKey&) = default;
+};
+
+using BlockId = std::uint64_t;  // chosen by the writer, rises inside a cache, never used twice
 inline constexpr std::size_t kBlockBytesMin = 64u << 10,
                              kBlockBytesMax = 8u << 20;  // the last block may be smaller
 
@@ -28,20 +45,27 @@ struct SavedManifest {
   std::vector<std::byte> bytes;
 };
 
+// What a commit makes the newest. Model, recipe and n_tokens are for listing only.
+struct SavedCommit {
+  std::uint64_t generation = 0;  // must exceed the newest
+  std::span<const std::byte> manifest = {};
+  std::span<const BlockId> live = {};
+  std::string_view model = {}, recipe = {};
+  std::uint64_t n_tokens = 0;
+};
+
 class BlockStore {
  public:
   virtual ~BlockStore() = default;
   // Nothing there is not an error.
-  virtual Result<std::optional<SavedManifest>> newest_manifest(ChatId chat) = 0;
+  virtual Result<std::optional<SavedManifest>> newest_manifest(const CacheKey& key) = 0;
   // A missing block is not_found.
-  virtual Result<std::vector<std::byte>> block(ChatId chat, BlockId id) = 0;
-  virtual Result<void> put_block(ChatId chat, BlockId id, std::span<const std::byte> bytes) = 0;
-  // One transaction: the manifest becomes the newest, blocks that are not in `live` go. generation
-  // must exceed the newest.
-  virtual Result<void> commit(ChatId chat, std::uint64_t generation,
-                              std::span<const std::byte> manifest,
-                              std::span<const BlockId> live) = 0;
-  virtual Result<void> drop(ChatId chat) = 0;
+  virtual Result<std::vector<std::byte>> block(const CacheKey& key, BlockId id) = 0;
+  virtual Result<void> put_block(const CacheKey& key, BlockId id,
+                                 std::span<const std::byte> bytes) = 0;
+  // One transaction: the manifest becomes the newest, blocks that are not in `live` go.
+  virtual Result<void> commit(const CacheKey& key, const SavedCommit& saved) = 0;
+  virtual Result<void> drop(const CacheKey& key) = 0;
 };
 
 }  // namespace satchel::kvcache

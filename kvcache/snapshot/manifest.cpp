@@ -1,7 +1,7 @@
 #include "kvcache/snapshot/manifest.h"
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 
 namespace satchel::kvcache {
 namespace {
@@ -9,10 +9,204 @@ namespace {
 constexpr std::string_view kMagic = "SATCHELM";
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kSizeAt = 12;  // of the field that holds the manifest's size
-constexpr std::size_t kEntryBytes = 32;
+constexpr std::size_t kSpanBytes = 28, kLaneBytes = 16, kPageBytes = 40, kEntryBytes = 32;
+constexpr std::uint64_t kSerialMax = std::uint64_t{1} << 62;  // many more than can ever be made
 
 std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
+}
+
+void write_bytes(ByteWriter& writer, std::span<const std::byte> bytes) {
+  writer.number(static_cast<std::uint32_t>(bytes.size())).bytes(bytes);
+}
+
+template <class List>
+void write_count(ByteWriter& writer, const List& list) {
+  writer.number(static_cast<std::uint32_t>(list.size()));
+}
+
+void write_page(ByteWriter& writer, const StoredPage& page) {
+  writer.number(page.serial).number(page.live.words[0]).number(page.live.words[1]);
+  writer.number(page.shift).number(page.first_position).number(page.last_position);
+  writer.number(page.n_tokens).number(page.tier).number(std::uint8_t{0});
+}
+
+// Reads a manifest part by part; each part checks what it says against what stood before.
+class ManifestReader {
+ public:
+  explicit ManifestReader(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
+
+  Result<Manifest> read() {
+    SATCHEL_TRY(read_head());
+    SATCHEL_TRY(read_text());
+    SATCHEL_TRY(read_spans());
+    SATCHEL_TRY(read_lanes());
+    SATCHEL_TRY(read_score_chunks());
+    SATCHEL_TRY(read_blocks());
+    return std::move(manifest_);
+  }
+
+ private:
+  // How many items of so many bytes follow; more than there can be: not ok.
+  std::size_t count(std::size_t item_bytes) {
+    const std::size_t n = reader_.number<std::uint32_t>();
+    if (n <= reader_.left() / item_bytes) return n;
+    is_whole_ = false;
+    return 0;
+  }
+  std::vector<std::byte> blob() {
+    const std::span<const std::byte> from = reader_.bytes(count(1));
+    return {from.begin(), from.end()};
+  }
+  Result<void> check(bool fits, const char* what) const {
+    if (fits && is_whole_ && reader_.ok()) return {};
+    return damaged(std::string("its table is inconsistent: ") + what + " before byte " +
+                   std::to_string(reader_.at()));
+  }
+
+  Result<void> read_head();
+  Result<void> read_text();
+  Result<void> read_spans();
+  Result<void> read_lanes();
+  Result<void> read_page(const StoredLane& lane, StoredPage& page);
+  Result<void> read_score_chunks();
+  Result<void> read_blocks();
+
+  std::span<const std::byte> bytes_;
+  ByteReader reader_;
+  Manifest manifest_ = {};
+  bool is_whole_ = true;
+};
+
+Result<void> ManifestReader::read_head() {
+  const std::span<const std::byte> magic = reader_.bytes(kMagic.size());
+  const auto version = reader_.number<std::uint16_t>();
+  if (!reader_.ok() || !std::ranges::equal(magic, as_bytes(kMagic)))
+    return damaged("its table does not begin like one");
+  if (version != kSnapshotVersion)
+    return Error{ErrorKind::unsupported, "CACHE_VERSION",
+                 "format " + std::to_string(version) + ", this program reads " +
+                     std::to_string(kSnapshotVersion)};
+  const std::size_t body = bytes_.size() - std::min(bytes_.size(), sizeof(Hash128));
+  if (!std::ranges::equal(hash_bytes(bytes_.first(body)), bytes_.subspan(body)))
+    return damaged("the checksum of its table is wrong");
+  const auto zero = reader_.number<std::uint16_t>();
+  const auto size = reader_.number<std::uint32_t>();
+  manifest_.generation = reader_.number<std::uint64_t>();
+  manifest_.next_block = reader_.number<std::uint64_t>();
+  manifest_.model = reader_.text(kTextMax);
+  manifest_.recipe = reader_.text(kTextMax);
+  manifest_.shape = blob();
+  manifest_.layouts = blob();
+  return check(zero == 0 && size == bytes_.size(), "head");
+}
+
+Result<void> ManifestReader::read_text() {
+  manifest_.since_flush = reader_.number<std::uint32_t>();
+  manifest_.next_serial = reader_.number<std::uint64_t>();
+  const std::size_t n = count(sizeof(std::int32_t));
+  manifest_.tokens.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) manifest_.tokens.push_back(reader_.number<std::int32_t>());
+  const bool fits = n > 0 && n <= std::size_t{std::numeric_limits<std::int32_t>::max()} &&
+                    manifest_.since_flush < kFlushTokens && manifest_.next_serial > 0 &&
+                    manifest_.next_serial <= kSerialMax;
+  return check(fits, "tokens");
+}
+
+// Spans lie side by side and cover all tokens.
+Result<void> ManifestReader::read_spans() {
+  const std::size_t n = count(kSpanBytes);
+  std::size_t end = 0;
+  bool fits = true;
+  for (std::size_t i = 0; i < n && fits; ++i) {
+    TextSpan span;
+    span.first = reader_.number<std::uint64_t>();
+    span.n_tokens = reader_.number<std::uint64_t>();
+    span.n_probed = reader_.number<std::uint64_t>();
+    const auto kind = reader_.number<std::uint8_t>(), state = reader_.number<std::uint8_t>();
+    span.kind = static_cast<SpanKind>(kind);
+    span.state = static_cast<SpanState>(state);
+    fits = reader_.number<std::uint16_t>() == 0 && span.first == end && span.n_tokens > 0 &&
+           span.n_tokens <= manifest_.n_tokens() - end && span.n_probed <= span.n_tokens &&
+           kind <= static_cast<std::uint8_t>(SpanKind::answer) &&
+           state <= static_cast<std::uint8_t>(SpanState::done);
+    end += fits ? span.n_tokens : 0;
+    manifest_.spans.push_back(span);
+  }
+  return check(fits && end == manifest_.n_tokens(), "spans");
+}
+
+Result<void> ManifestReader::read_lanes() {
+  const std::size_t n_lanes = count(kLaneBytes);
+  const std::size_t n_tokens = manifest_.n_tokens();
+  for (std::size_t i = 0; i < n_lanes; ++i) {
+    StoredLane lane;
+    lane.n_sinks = reader_.number<std::uint32_t>();
+    lane.n_tail = reader_.number<std::uint32_t>();
+    lane.tail_kept = reader_.number<std::uint32_t>();
+    const std::size_t n_pages = count(kPageBytes);
+    const bool fits = lane.n_sinks == std::min(n_tokens, kSinkTokens) &&
+                      lane.n_tail <= n_tokens - lane.n_sinks && lane.tail_kept <= kTailTokens &&
+                      lane.n_tail <= lane.tail_kept + manifest_.since_flush;
+    SATCHEL_TRY(check(fits, "lanes"));
+    lane.pages.resize(n_pages);
+    for (StoredPage& page : lane.pages) SATCHEL_TRY(read_page(lane, page));
+    manifest_.lanes.push_back(std::move(lane));
+  }
+  return check(true, "lanes");
+}
+
+// A page stands between sinks and tail, and sees only slots that are filled.
+Result<void> ManifestReader::read_page(const StoredLane& lane, StoredPage& page) {
+  page.serial = reader_.number<std::uint64_t>();
+  for (std::uint64_t& word : page.live.words) word = reader_.number<std::uint64_t>();
+  page.shift = reader_.number<std::int32_t>();
+  page.first_position = reader_.number<std::int32_t>();
+  page.last_position = reader_.number<std::int32_t>();
+  page.n_tokens = reader_.number<std::uint16_t>();
+  page.tier = reader_.number<std::uint8_t>();
+  const auto zero = reader_.number<std::uint8_t>();
+  if (page.n_tokens == 0 || page.n_tokens > kernels::kPageTokens) return check(false, "pages");
+  const kernels::LiveMask filled = kernels::LiveMask::first(page.n_tokens);
+  bool fits = zero == 0 && page.live.count() > 0 && page.serial > 0 &&
+              page.serial < manifest_.next_serial &&
+              page.first_position >= static_cast<std::int32_t>(kSinkTokens) &&
+              page.first_position <= page.last_position &&
+              static_cast<std::size_t>(page.last_position) < manifest_.n_tokens() - lane.n_tail;
+  for (std::size_t i = 0; i < filled.words.size(); ++i)
+    fits = fits && (page.live.words[i] & ~filled.words[i]) == 0;
+  return check(fits, "pages");
+}
+
+Result<void> ManifestReader::read_score_chunks() {
+  const std::size_t n = count(sizeof(std::uint64_t));
+  bool fits = true;
+  for (std::size_t i = 0; i < n && fits; ++i) {
+    const auto first = reader_.number<std::uint64_t>();
+    fits = first % ScoreStore::kChunk == 0 && first < manifest_.n_tokens() &&
+           (i == 0 || first > manifest_.score_chunks.back());
+    manifest_.score_chunks.push_back(first);
+  }
+  return check(fits, "scores");
+}
+
+Result<void> ManifestReader::read_blocks() {
+  const std::size_t n = count(kEntryBytes);
+  for (std::size_t i = 0; i < n; ++i) {
+    BlockEntry block;
+    block.id = reader_.number<std::uint64_t>();
+    const auto kind = reader_.number<std::uint16_t>();
+    block.kind = static_cast<BlockKind>(kind);
+    const auto zero = reader_.number<std::uint16_t>();
+    block.n_bytes = reader_.number<std::uint32_t>();
+    block.checksum = reader_.array<sizeof(Hash128)>();
+    const bool fits = zero == 0 && block.id < manifest_.next_block &&
+                      kind >= static_cast<std::uint16_t>(BlockKind::pages) &&
+                      kind <= static_cast<std::uint16_t>(BlockKind::scores);
+    SATCHEL_TRY(check(fits, "blocks"));
+    manifest_.blocks.push_back(block);
+  }
+  return check(reader_.left() == sizeof(Hash128), "blocks");
 }
 
 }  // namespace
@@ -21,48 +215,33 @@ Error damaged(const std::string& what) {
   return Error{ErrorKind::corrupt, "CACHE_PARTIAL", what};
 }
 
-Hash128 hash_tokens(std::span<const std::int32_t> tokens) {
-  ByteWriter writer;  // little-endian on every machine
-  for (const std::int32_t token : tokens) writer.number(token);
-  return hash_bytes(writer.buffer());
-}
-
-StoredLayout stored_layout(const kernels::PageLayout& layout) {
-  return {.form = static_cast<std::uint16_t>(layout.form),
-          .head_dim = layout.head_dim,
-          .k_bits = layout.k_bits,
-          .v_bits = layout.v_bits,
-          .k_group = layout.k_group,
-          .v_group = layout.v_group,
-          .page_bytes = static_cast<std::uint32_t>(layout.bytes)};
-}
-
-void write_layout(ByteWriter& writer, const StoredLayout& layout) {
-  writer.number(layout.form).number(layout.head_dim).number(layout.k_bits).number(layout.v_bits);
-  writer.number(layout.k_group).number(layout.v_group).number(layout.page_bytes);
-}
-
-StoredLayout read_layout(ByteReader& reader) {
-  StoredLayout layout;
-  for (std::uint16_t* field : {&layout.form, &layout.head_dim, &layout.k_bits, &layout.v_bits,
-                               &layout.k_group, &layout.v_group})
-    *field = reader.number<std::uint16_t>();
-  layout.page_bytes = reader.number<std::uint32_t>();
-  return layout;
-}
-
 std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   ByteWriter writer;
   writer.bytes(as_bytes(kMagic)).number(kSnapshotVersion).number(std::uint16_t{0});
   writer.number(std::uint32_t{0});  // the size, below
   writer.number(manifest.generation).number(manifest.next_block);
-  writer.number(manifest.n_layers).number(manifest.n_kv_heads).number(manifest.head_dim);
-  write_layout(writer, manifest.layout);
-  writer.number(manifest.n_tokens).bytes(manifest.token_hash);
   writer.text(manifest.model).text(manifest.recipe);
-  writer.number(static_cast<std::uint32_t>(manifest.n_pages.size()));
-  for (const std::uint32_t n : manifest.n_pages) writer.number(n);
-  writer.number(static_cast<std::uint32_t>(manifest.blocks.size()));
+  write_bytes(writer, manifest.shape);
+  write_bytes(writer, manifest.layouts);
+  writer.number(manifest.since_flush).number(manifest.next_serial);
+  write_count(writer, manifest.tokens);
+  for (const std::int32_t token : manifest.tokens) writer.number(token);
+  write_count(writer, manifest.spans);
+  for (const TextSpan& span : manifest.spans) {
+    for (const std::size_t value : {span.first, span.n_tokens, span.n_probed})
+      writer.number(std::uint64_t{value});
+    writer.number(static_cast<std::uint8_t>(span.kind));
+    writer.number(static_cast<std::uint8_t>(span.state)).number(std::uint16_t{0});
+  }
+  write_count(writer, manifest.lanes);
+  for (const StoredLane& lane : manifest.lanes) {
+    writer.number(lane.n_sinks).number(lane.n_tail).number(lane.tail_kept);
+    write_count(writer, lane.pages);
+    for (const StoredPage& page : lane.pages) write_page(writer, page);
+  }
+  write_count(writer, manifest.score_chunks);
+  for (const std::uint64_t first : manifest.score_chunks) writer.number(first);
+  write_count(writer, manifest.blocks);
   for (const BlockEntry& block : manifest.blocks)
     writer.number(block.id)
         .number(static_cast<std::uint16_t>(block.kind))
@@ -72,7 +251,7 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   writer.room(sizeof(Hash128));
   ByteWriter size;
   size.number(static_cast<std::uint32_t>(writer.size()));
-  std::copy(size.buffer().begin(), size.buffer().end(), writer.buffer().begin() + kSizeAt);
+  std::ranges::copy(size.buffer(), writer.buffer().begin() + kSizeAt);
   sign_manifest(writer.buffer());
   return std::move(writer.buffer());
 }
@@ -80,60 +259,11 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
 void sign_manifest(std::span<std::byte> bytes) {
   if (bytes.size() < sizeof(Hash128)) return;
   const Hash128 hash = hash_bytes(bytes.first(bytes.size() - sizeof(Hash128)));
-  std::copy(hash.begin(), hash.end(), bytes.end() - sizeof(Hash128));
+  std::ranges::copy(hash, bytes.end() - sizeof(Hash128));
 }
 
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  const std::span<const std::byte> magic = reader.bytes(kMagic.size());
-  const auto version = reader.number<std::uint16_t>();
-  if (!reader.ok() || !std::ranges::equal(magic, as_bytes(kMagic)))
-    return damaged("its table does not begin like one");
-  if (version != kSnapshotVersion)
-    return Error{ErrorKind::unsupported, "CACHE_VERSION",
-                 "format " + std::to_string(version) + ", this program reads " +
-                     std::to_string(kSnapshotVersion)};
-  const std::size_t body = bytes.size() - std::min(bytes.size(), sizeof(Hash128));
-  if (!std::ranges::equal(hash_bytes(bytes.first(body)), bytes.subspan(body)))
-    return damaged("the checksum of its table is wrong");
-
-  Manifest manifest;
-  const auto zero = reader.number<std::uint16_t>();
-  const auto size = reader.number<std::uint32_t>();
-  manifest.generation = reader.number<std::uint64_t>();
-  manifest.next_block = reader.number<std::uint64_t>();
-  manifest.n_layers = reader.number<std::uint32_t>();
-  manifest.n_kv_heads = reader.number<std::uint32_t>();
-  manifest.head_dim = reader.number<std::uint32_t>();
-  manifest.layout = read_layout(reader);
-  manifest.n_tokens = reader.number<std::uint64_t>();
-  manifest.token_hash = reader.array<sizeof(Hash128)>();
-  manifest.model = reader.text(kTextMax);
-  manifest.recipe = reader.text(kTextMax);
-  const std::size_t n_lanes = reader.number<std::uint32_t>();
-  if (!reader.ok() || zero != 0 || size != bytes.size() ||
-      n_lanes > reader.left() / sizeof(std::uint32_t) ||
-      n_lanes != std::uint64_t{manifest.n_layers} * manifest.n_kv_heads)
-    return damaged("its table is inconsistent before byte " + std::to_string(reader.at()));
-  for (std::size_t i = 0; i < n_lanes; ++i)
-    manifest.n_pages.push_back(reader.number<std::uint32_t>());
-  const std::size_t n_blocks = reader.number<std::uint32_t>();
-  if (!reader.ok() || reader.left() != n_blocks * kEntryBytes + sizeof(Hash128))
-    return damaged("its table lists " + std::to_string(n_blocks) + " blocks in " +
-                   std::to_string(reader.left()) + " bytes");
-  for (std::size_t i = 0; i < n_blocks; ++i) {
-    BlockEntry block;
-    block.id = reader.number<std::uint64_t>();
-    block.kind = static_cast<BlockKind>(reader.number<std::uint16_t>());
-    const auto padding = reader.number<std::uint16_t>();
-    block.n_bytes = reader.number<std::uint32_t>();
-    block.checksum = reader.array<sizeof(Hash128)>();
-    if (padding != 0 || block.id >= manifest.next_block ||
-        (block.kind != BlockKind::pages && block.kind != BlockKind::exact))
-      return damaged("entry " + std::to_string(i) + " of its table is impossible");
-    manifest.blocks.push_back(block);
-  }
-  return manifest;
+  return ManifestReader(bytes).read();
 }
 
 }  // namespace satchel::kvcache

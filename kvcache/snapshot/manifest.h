@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "kernels/base/result.h"
-#include "kernels/contract/page_layout.h"
+#include "kvcache/cache_state.h"
 #include "kvcache/hash.h"
 #include "kvcache/snapshot/block_store.h"
 #include "kvcache/snapshot/bytes.h"
 
 namespace satchel::kvcache {
 
-inline constexpr std::uint16_t kSnapshotVersion = 1;
+inline constexpr std::uint16_t kSnapshotVersion = 2;
 
-enum class BlockKind : std::uint16_t { pages = 1, exact = 2 };
+enum class BlockKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
 
 struct BlockEntry {
   BlockId id = 0;
@@ -26,35 +26,47 @@ struct BlockEntry {
   Hash128 checksum = {};
 };
 
-// The numbers of a PageLayout that fix all others.
-struct StoredLayout {
-  std::uint16_t form = 0, head_dim = 0, k_bits = 0, v_bits = 0, k_group = 0, v_group = 0;
-  std::uint32_t page_bytes = 0;
-  friend bool operator==(const StoredLayout&, const StoredLayout&) = default;
+// What a lane sees of a page: a PageRecord without its memory.
+struct StoredPage {
+  std::uint64_t serial = 0;  // PageRecord::bytes_serial
+  std::uint8_t tier = 0;
+  std::uint16_t n_tokens = 0;
+  kernels::LiveMask live = {};
+  std::int32_t shift = 0;
+  std::int32_t first_position = 0, last_position = 0;  // of live slots, shift included
 };
-StoredLayout stored_layout(const kernels::PageLayout& layout);
-void write_layout(ByteWriter& writer, const StoredLayout& layout);
-StoredLayout read_layout(ByteReader& reader);
+struct StoredLane {
+  std::uint32_t n_sinks = 0, n_tail = 0, tail_kept = 0;
+  std::vector<StoredPage> pages = {};  // in the lane's order
+};
 
 struct Manifest {
   std::uint64_t generation = 0;
   BlockId next_block = 1;
-  std::uint32_t n_layers = 0, n_kv_heads = 0, head_dim = 0;
-  StoredLayout layout = {};
-  std::uint64_t n_tokens = 0;
-  Hash128 token_hash = {};
   std::string model = {}, recipe = {};
-  std::vector<std::uint32_t> n_pages = {};  // of each lane
+  std::vector<std::byte> shape = {}, layouts = {};  // shape_bytes(), layout_bytes()
+  std::uint32_t since_flush = 0;
+  std::uint64_t next_serial = 1;
+  std::vector<std::int32_t> tokens = {};  // all that the cache has seen
+  std::vector<TextSpan> spans = {};
+  std::vector<StoredLane> lanes = {};
+  std::vector<std::uint64_t> score_chunks = {};  // first positions, rising
   std::vector<BlockEntry> blocks = {};
+
+  std::size_t n_tokens() const { return tokens.size(); }
 };
 
 std::vector<std::byte> encode_manifest(const Manifest& manifest);
-// Any bytes. Fails with corrupt (CACHE_PARTIAL), or unsupported (CACHE_VERSION) for another version.
+// Any bytes; what comes out holds together, as far as it can be judged without a cache. Fails with
+// corrupt (CACHE_PARTIAL), or unsupported (CACHE_VERSION) for another version.
 Result<Manifest> decode_manifest(std::span<const std::byte> bytes);
 // Puts the right checksum at the end of manifest bytes (tests forge with it).
 void sign_manifest(std::span<std::byte> bytes);
 
-Hash128 hash_tokens(std::span<const std::int32_t> tokens);
+// What a cache's lanes are, and how its pages are laid out, to be compared byte for byte.
+std::vector<std::byte> shape_bytes(const CacheShape& shape);
+std::vector<std::byte> layout_bytes(const CacheBook& book);
+
 Error damaged(const std::string& what);  // corrupt, CACHE_PARTIAL
 
 }  // namespace satchel::kvcache

@@ -1,4 +1,6 @@
-// Snapshot::restore: what the manifest says, then block after block, then live.
+// Snapshot::restore: what the manifest says, then block after block, then live, then cut to what is
+// both whole and wanted.
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -17,10 +19,13 @@ RestoreReport refused(RestoreOutcome outcome, std::string why, const SnapshotIde
           .message = std::move(why) + "; " + tokens_text(identity.tokens.size())};
 }
 
-RestoreReport damaged_report(const Error& error, const std::string& where,
-                             const SnapshotIdentity& identity) {
-  return refused(RestoreOutcome::damaged,
-                 "The saved cache is damaged (" + where + error.message + ")", identity);
+RestoreReport damaged_report(const std::string& what, const SnapshotIdentity& identity) {
+  return refused(RestoreOutcome::damaged, "The saved cache is damaged (" + what + ")", identity);
+}
+
+std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  const auto [in_a, in_b] = std::ranges::mismatch(a, b);
+  return static_cast<std::size_t>(in_a - a.begin());
 }
 
 // What the manifest alone can tell; nothing: go on.
@@ -29,67 +34,142 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   const auto no = [&](RestoreOutcome outcome, std::string why) {
     return refused(outcome, std::move(why), identity);
   };
-  const bool same_shape = manifest.n_layers == cache.shape.n_layers &&
-                          manifest.n_kv_heads == cache.shape.n_kv_heads &&
-                          manifest.head_dim == cache.shape.head_dim;
-  if (manifest.model != identity.model || !same_shape)
+  if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.shape))
     return no(RestoreOutcome::other_model, "Saved with another model");
   if (manifest.recipe != identity.recipe)
     return no(RestoreOutcome::other_recipe, "Saved with another recipe");
-  if (manifest.layout != stored_layout(cache.layout))
+  if (manifest.layouts != layout_bytes(cache))
     return no(RestoreOutcome::other_format, "Saved with another layout of pages");
-  if (manifest.n_tokens > identity.tokens.size() ||
-      hash_tokens(identity.tokens.first(static_cast<std::size_t>(manifest.n_tokens))) !=
-          manifest.token_hash)
+  if (common_prefix(manifest.tokens, identity.tokens) == 0)
     return no(RestoreOutcome::other_tokens, "The chat was changed since it was saved");
-  std::size_t n_pages = 0;
-  for (const std::uint32_t n : manifest.n_pages) n_pages += n;
-  if (n_pages > cache.pool.free_pages())
-    return no(RestoreOutcome::other_format,
-              "The saved cache takes " + size_text(n_pages * cache.layout.bytes) +
-                  " beside sinks and tails, more than the memory limit leaves");
   return std::nullopt;
+}
+
+// One restore on its way, into an empty cache.
+class Restore {
+ public:
+  Restore(Cache& cache, CacheState& lanes, BlockStore& store, const CacheKey& key,
+          const SnapshotIdentity& identity)
+      : cache_(cache), lanes_(lanes), store_(store), key_(key), identity_(identity) {}
+
+  Result<RestoreReport> run(StoredSnapshot& stored);
+
+ private:
+  Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
+  Result<void> add_block(Restorer& restorer, const BlockEntry& entry);
+  Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
+  RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
+
+  Cache& cache_;
+  CacheState& lanes_;
+  BlockStore& store_;
+  const CacheKey& key_;
+  const SnapshotIdentity& identity_;
+  std::size_t n_common_ = 0;  // tokens that saved and present text begin with alike
+  std::size_t bytes_read_ = 0;
+  std::string first_damage_ = {};  // empty: all blocks are sound
+};
+
+// A block that is damaged or missing is left out; the rest goes on.
+Result<void> Restore::add_block(Restorer& restorer, const BlockEntry& entry) {
+  const Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
+  const auto is_gone = [](const Error& error) {
+    return error.kind == ErrorKind::not_found || error.kind == ErrorKind::corrupt;
+  };
+  if (!bytes.ok() && !is_gone(bytes.error())) return bytes.error();
+  const Result<void> added =
+      bytes.ok() ? restorer.add(entry, bytes.value()) : damaged("it is missing");
+  if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
+  if (added.ok()) bytes_read_ += bytes->size();
+  if (!added.ok() && first_damage_.empty())
+    first_damage_ = "block " + std::to_string(entry.id) + ": " + added.error().message;
+  return {};
+}
+
+Result<RestoreReport> Restore::run(StoredSnapshot& stored) {
+  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, store_.newest_manifest(key_));
+  if (!saved)
+    return RestoreReport{.outcome = RestoreOutcome::nothing_saved,
+                         .message = "No saved cache; " + tokens_text(identity_.tokens.size())};
+  Result<Manifest> manifest = decode_manifest(saved->bytes);
+  if (!manifest.ok() && manifest.error().kind == ErrorKind::unsupported)
+    return refused(RestoreOutcome::other_format, "Saved in " + manifest.error().message, identity_);
+  if (!manifest.ok()) return damaged_report(manifest.error().message, identity_);
+  if (manifest->generation != saved->generation)
+    return damaged_report("its table is of another save", identity_);
+  if (std::optional<RestoreReport> no = refuse(lanes_, *manifest, identity_)) return *no;
+  bytes_read_ = saved->bytes.size();
+  n_common_ = common_prefix(manifest->tokens, identity_.tokens);
+  return run(manifest.value(), stored);
+}
+
+Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
+  Restorer restorer(lanes_, manifest);
+  const Result<void> prepared = restorer.prepare();
+  if (!prepared.ok() && prepared.error().kind == ErrorKind::out_of_memory)
+    return refused(
+        RestoreOutcome::other_format,
+        "The saved cache is more than the memory limit leaves: " + prepared.error().message,
+        identity_);
+  if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
+    return damaged_report(prepared.error().message, identity_);
+  SATCHEL_TRY(prepared);
+  for (const BlockEntry& entry : manifest.blocks) SATCHEL_TRY(add_block(restorer, entry));
+  const Result<void> checked = restorer.check_pages();
+  if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
+    return damaged_report(checked.error().message, identity_);
+  SATCHEL_TRY(checked);
+  const std::size_t n_whole = restorer.n_whole();
+  if (n_whole < manifest.n_tokens() && first_damage_.empty())
+    first_damage_ = "its blocks do not hold all that its table lists";
+  if (n_whole == 0) return damaged_report(first_damage_, identity_);
+  SATCHEL_TRY(restorer.make_live());
+  const Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
+  if (report.ok() && report->n_tokens > 0) {
+    stored = std::move(restorer).stored();
+    return report;
+  }
+  cache_.clear();
+  for (std::size_t i = 0; i < lanes_.lanes.size(); ++i)
+    SATCHEL_TRY(lanes_.fit_exact(i, kTailTokens));
+  return report;
+}
+
+// What is there now has n_saved tokens, whole up to n_whole.
+Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
+  const std::size_t n_kept = std::min(n_whole, n_common_);
+  const bool is_edited = n_common_ < n_whole;
+  if (!cache_.can_truncate(n_kept)) {
+    if (!is_edited) return damaged_report(first_damage_, identity_);
+    return refused(RestoreOutcome::other_tokens, "The chat was changed since it was saved",
+                   identity_);
+  }
+  SATCHEL_TRY(cache_.truncate(n_kept));
+  if (n_kept < n_saved || !first_damage_.empty()) return whole_or_part(n_kept, is_edited);
+  return RestoreReport{
+      .outcome = RestoreOutcome::restored, .n_tokens = n_kept, .bytes_read = bytes_read_};
+}
+
+RestoreReport Restore::whole_or_part(std::size_t n_kept, bool is_edited) const {
+  const std::string why = is_edited ? "The chat was changed since it was saved"
+                                    : "The saved cache is damaged (" + first_damage_ + ")";
+  const std::size_t n_all = identity_.tokens.size();
+  const std::string rest =
+      n_all > n_kept ? ", reading the other " + count_text(n_all - n_kept) + " again." : ".";
+  return {.outcome = RestoreOutcome::partly,
+          .n_tokens = n_kept,
+          .bytes_read = bytes_read_,
+          .message = why + "; the first " + count_text(n_kept) + " of " + count_text(n_all) +
+                     " tokens were kept" + rest};
 }
 
 }  // namespace
 
 Result<RestoreReport> Snapshot::restore(const SnapshotIdentity& identity) {
   State& s = *state_;
-  SATCHEL_ASSERT(s.cache.n_tokens == 0 && !s.cache.step_open && !s.cache.reading);
+  SATCHEL_ASSERT(s.lanes.n_tokens == 0 && !s.lanes.step_open && s.lanes.reading == nullptr);
   s.stored = {};
-  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, s.store.newest_manifest(s.chat));
-  if (!saved)
-    return RestoreReport{.outcome = RestoreOutcome::nothing_saved,
-                         .message = "No saved cache; " + tokens_text(identity.tokens.size())};
-  const Result<Manifest> decoded = decode_manifest(saved->bytes);
-  if (!decoded.ok() && decoded.error().kind == ErrorKind::unsupported)
-    return refused(RestoreOutcome::other_format, "Saved in " + decoded.error().message, identity);
-  if (!decoded.ok()) return damaged_report(decoded.error(), "", identity);
-  const Manifest& manifest = decoded.value();
-  if (manifest.generation != saved->generation || manifest.n_tokens == 0)
-    return damaged_report(damaged("its table is of another save"), "", identity);
-  if (std::optional<RestoreReport> no = refuse(s.cache, manifest, identity)) return *no;
-
-  Restorer restorer(s.cache, identity, manifest);
-  RestoreReport report;
-  report.outcome = RestoreOutcome::restored;
-  report.bytes_read = saved->bytes.size();
-  for (const BlockEntry& entry : manifest.blocks) {
-    const Result<std::vector<std::byte>> bytes = s.store.block(s.chat, entry.id);
-    if (!bytes.ok() && bytes.error().kind != ErrorKind::not_found) return bytes.error();
-    const Result<void> added =
-        bytes.ok() ? restorer.add(entry, bytes.value()) : damaged("it is missing");
-    if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
-    if (!added.ok())
-      return damaged_report(added.error(), "block " + std::to_string(entry.id) + ": ", identity);
-    report.bytes_read += bytes->size();
-  }
-  const Result<void> whole = restorer.check_whole();
-  if (!whole.ok()) return damaged_report(whole.error(), "", identity);
-  SATCHEL_TRY(restorer.make_live());
-  s.stored = std::move(restorer).stored();
-  report.n_tokens = s.cache.n_tokens;
-  return report;
+  return Restore(s.cache, s.lanes, s.store, s.key, identity).run(s.stored);
 }
 
 }  // namespace satchel::kvcache

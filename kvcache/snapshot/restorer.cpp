@@ -1,40 +1,128 @@
 #include "kvcache/snapshot/restorer.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <string>
+
+#include "kvcache/size_text.h"
 
 namespace satchel::kvcache {
 namespace {
 
-bool all_finite(std::span<const std::byte> halves) {
+bool are_finite_halves(std::span<const std::byte> halves) {
   for (std::size_t i = 0; i + 1 < halves.size(); i += sizeof(Half))
     if ((std::to_integer<unsigned>(halves[i + 1]) & 0x7cu) == 0x7cu) return false;
   return true;
 }
 
-// Positions of one stretch; from file order to this machine's.
-std::vector<std::int32_t> read_positions(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  std::vector<std::int32_t> positions(bytes.size() / sizeof(std::int32_t));
-  for (std::int32_t& position : positions) position = reader.number<std::int32_t>();
-  return positions;
+bool are_finite_floats(std::span<const std::byte> floats) {
+  ByteReader reader(floats);
+  for (std::size_t i = 0; i + 3 < floats.size(); i += sizeof(float))
+    if ((reader.number<std::uint32_t>() & 0x7f800000u) == 0x7f800000u) return false;
+  return true;
+}
+
+// Planes of fp16 numbers; codes and places are what they are.
+bool holds_halves(const kernels::Plane& plane) {
+  return plane.bits == 16 && plane.kind != kernels::PlaneKind::codes &&
+         plane.kind != kernels::PlaneKind::outlier_places &&
+         plane.kind != kernels::PlaneKind::kept_channels;
+}
+
+Result<void> check_values(const kernels::PageLayout& layout, std::span<const std::byte> bytes) {
+  for (const kernels::OperandLayout* operand : {&layout.k, &layout.v})
+    for (const kernels::Plane& plane : operand->all())
+      if (holds_halves(plane) && !are_finite_halves(bytes.subspan(plane.at, plane.bytes)))
+        return damaged("a page holds values that are no numbers");
+  const std::size_t n_counts = layout.log_counts_at == 0 ? 0 : layout.capacity * sizeof(float);
+  if (!are_finite_floats(bytes.subspan(layout.log_counts_at, n_counts)))
+    return damaged("a page holds values that are no numbers");
+  return {};
 }
 
 }  // namespace
 
-Result<void> Restorer::check_header(const BlockHeader& header, const BlockEntry& entry) {
-  if (header.id != entry.id || header.kind != entry.kind ||
-      header.generation > manifest_.generation)
-    return damaged("it is not the block the table names");
-  if (header.layout != stored_layout(cache_.layout))
-    return damaged("its pages are laid out otherwise");
-  if (header.identity != identity_hash_) return damaged("it belongs to another model or recipe");
-  if (header.n_tokens > manifest_.n_tokens) return damaged("it is longer than its table says");
-  if (header.n_tokens != prefix_known_) {
-    prefix_known_ = header.n_tokens;
-    prefix_hash_ = hash_tokens(identity_.tokens.first(static_cast<std::size_t>(prefix_known_)));
+Restorer::Restorer(CacheState& cache, Manifest& manifest)
+    : cache_(cache),
+      manifest_(manifest),
+      lanes_(cache.lanes.size()),
+      scores_(manifest.score_chunks.size(), std::vector<bool>(cache.lanes.size())) {
+  for (const Lane& lane : cache.lanes) tails_before_.push_back(lane.tail_kept());
+}
+
+Restorer::~Restorer() {
+  if (is_live_) return;
+  for (const auto& [serial, page] : pages_)
+    if (page.is_here) cache_.arena.give(page.extent);
+  cache_.scores.clear();
+  for (std::size_t i = 0; i < tails_before_.size(); ++i)
+    (void)cache_.fit_exact(i, tails_before_[i]);  // what does not fit keeps its length
+  (void)cache_.show_all_if_stale();
+}
+
+Result<void> Restorer::prepare() {
+  if (manifest_.lanes.size() != lanes_.size()) return damaged("its table has other lanes");
+  SATCHEL_TRY(index_pages());
+  return take_memory();
+}
+
+Result<void> Restorer::index_pages() {
+  for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    const std::size_t tail_kept = manifest_.lanes[lane].tail_kept;
+    if (tail_kept != kTailTokens && tail_kept != cache_.pipeline.short_tail())
+      return damaged("lane " + std::to_string(lane) + " has an impossible tail");
+    for (const StoredPage& stored : manifest_.lanes[lane].pages)
+      SATCHEL_TRY(index_page(lane, stored));
   }
-  if (header.token_hash != prefix_hash_) return damaged("it was made from other tokens");
+  return {};
+}
+
+// A page in two parts stands twice in one lane, and no slot in both.
+Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) {
+  if (stored.tier >= cache_.layouts.n_tiers())
+    return damaged("lane " + std::to_string(lane) + " has a page of no tier");
+  const auto [found, is_new] = pages_.try_emplace(
+      stored.serial, Page{.lane = lane,
+                          .layout = &cache_.layouts.of(stored.tier, cache_.lanes[lane].head_dim(),
+                                                       stored.n_tokens),
+                          .n_tokens = stored.n_tokens,
+                          .tier = stored.tier});
+  Page& page = found->second;
+  const bool is_same =
+      page.lane == lane && page.tier == stored.tier && page.n_tokens == stored.n_tokens;
+  bool overlaps = false;
+  for (std::size_t i = 0; i < page.live.words.size(); ++i) {
+    overlaps = overlaps || (page.live.words[i] & stored.live.words[i]) != 0;
+    page.live.words[i] |= stored.live.words[i];
+  }
+  if (!is_same || overlaps)
+    return damaged("page " + std::to_string(stored.serial) + " stands twice in its table");
+  return {};
+}
+
+std::size_t Restorer::bytes_needed() const {
+  std::size_t bytes =
+      manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk);
+  for (const auto& [serial, page] : pages_)
+    bytes += cache_.page_bytes(page.tier, cache_.lanes[page.lane].head_dim(), page.n_tokens);
+  return bytes;
+}
+
+// Tails first: short ones make room.
+Result<void> Restorer::take_memory() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const StoredLane& lane = manifest_.lanes[i];
+    SATCHEL_TRY(cache_.fit_exact(i, lane.tail_kept));
+    if (cache_.lanes[i].tail_kept() < lane.tail_kept)
+      return Error{ErrorKind::out_of_memory, "CACHE_FULL", "its tails take more"};
+  }
+  const std::size_t bytes = bytes_needed();
+  if (!cache_.arena.check_free(bytes).ok())
+    return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+                 "it takes " + size_text(bytes) + " beside sinks and tails"};
+  for (const std::uint64_t first : manifest_.score_chunks)
+    SATCHEL_TRY(cache_.scores.ensure(first, ScoreStore::kChunk));
   return {};
 }
 
@@ -43,136 +131,221 @@ Result<void> Restorer::add(const BlockEntry& entry, std::span<const std::byte> b
     return damaged("it has " + std::to_string(bytes.size()) + " of " +
                    std::to_string(entry.n_bytes) + " bytes");
   SATCHEL_TRY_ASSIGN(const BlockView block, decode_block(bytes));
-  if (block_checksum(bytes) != entry.checksum)
+  if (block_checksum(bytes) != entry.checksum || block.id != entry.id || block.kind != entry.kind)
     return damaged("it is not the block the table names");
-  SATCHEL_TRY(check_header(block.header, entry));
-  return entry.kind == BlockKind::pages ? add_pages(block, entry) : add_exact(block);
-}
-
-Result<void> Restorer::add_pages(const BlockView& block, const BlockEntry& entry) {
-  SATCHEL_TRY_ASSIGN(PagePayload payload, decode_pages(block, lanes_.size()));
   std::size_t at = 0;
-  for (const PageSegment& segment : payload.segments) {
-    StagedLane& lane = lanes_[segment.lane];
-    const std::size_t left = manifest_.n_pages[segment.lane] - lane.pages.size();
-    if (segment.first_page != lane.pages.size() || segment.n_pages > left)
-      return damaged("pages of lane " + std::to_string(segment.lane) + " are missing or too many");
-    for (std::uint32_t i = 0; i < segment.n_pages; ++i, at += cache_.layout.bytes)
-      SATCHEL_TRY(add_page(segment.lane, payload.pages.subspan(at, cache_.layout.bytes)));
+  for (std::size_t i = 0; i < block.items.size(); ++i) {
+    const BlockItem& item = block.items[i];
+    const Result<void> added = add_item(block.kind, item, block.values.subspan(at, item.n_bytes));
+    if (!added.ok()) {
+      undo(block.kind, std::span(block.items).first(i));
+      return added.error();
+    }
+    at += item.n_bytes;
   }
-  stored_.pages.push_back({entry, std::move(payload.segments)});
+  StoredBlock stored{.entry = entry};
+  if (block.kind != BlockKind::pages) stored.payload_hash = block_payload_hash(bytes);
+  for (const BlockItem& item : block.items)
+    if (block.kind == BlockKind::pages && pages_.contains(item.number))
+      stored.serials.push_back(item.number);
+  stored_.blocks.push_back(std::move(stored));
   return {};
 }
 
-Result<void> Restorer::add_page(std::size_t lane, std::span<const std::byte> bytes) {
-  const kernels::PageLayout& layout = cache_.layout;
-  const std::vector<std::int32_t> positions = read_positions(
-      bytes.subspan(layout.positions_at, kernels::kPageTokens * sizeof(std::int32_t)));
-  SATCHEL_TRY(check_rising(lane, positions));
-  // In both forms everything between the positions and the first codes is fp16, and in exact16 the
-  // codes are.
-  const bool exact = layout.form == kernels::PageForm::exact16;
-  const std::size_t begin = exact ? layout.k_codes_at : layout.k_scale_at;
-  const std::size_t end =
-      exact ? layout.v_codes_at + kernels::kPageTokens * layout.head_dim * sizeof(Half)
-            : layout.k_codes_at;
-  if (!all_finite(bytes.subspan(begin, end - begin)))
-    return damaged("a page of lane " + std::to_string(lane) + " holds values that are no numbers");
-  SATCHEL_TRY_ASSIGN(const PageId page, cache_.pool.take_page());
-  taken_.push_back(page);
-  SATCHEL_TRY(cache_.backend.upload(cache_.pool.page(page), bytes));
-  lanes_[lane].pages.push_back(page);
-  lanes_[lane].views.push_back({.bytes = cache_.pool.page(page),
-                                .layout = &layout,
-                                .first_position = positions.front(),
-                                .last_position = positions.back()});
-  return {};
+Result<void> Restorer::add_item(BlockKind kind, const BlockItem& item,
+                                std::span<const std::byte> values) {
+  if (item.lane >= lanes_.size()) return damaged("it names a lane that is not there");
+  if (kind == BlockKind::pages) return add_page(item, values);
+  return kind == BlockKind::scores ? add_scores(item, values) : add_exact(kind, item, values);
 }
 
-// Rises from where the lane's pages ended, and stays below the token count.
-Result<void> Restorer::check_rising(std::size_t lane, std::span<const std::int32_t> positions) {
-  std::int32_t& last = lanes_[lane].last_position;
-  for (const std::int32_t position : positions) {
-    if (position <= last || static_cast<std::uint64_t>(position) >= manifest_.n_tokens)
-      return damaged("positions of lane " + std::to_string(lane) + " do not rise");
+// Of items that add_item() has taken.
+void Restorer::undo(BlockKind kind, std::span<const BlockItem> items) {
+  for (const BlockItem& item : items) {
+    StagedLane& lane = lanes_[item.lane];
+    if (kind == BlockKind::sinks) lane.has_sinks = false;
+    if (kind == BlockKind::tails) lane.has_tail = false;
+    if (kind == BlockKind::scores) {
+      const auto chunk = std::ranges::lower_bound(manifest_.score_chunks, item.number);
+      scores_[static_cast<std::size_t>(chunk - manifest_.score_chunks.begin())][item.lane] = false;
+      const std::vector<float> zeros(ScoreStore::kChunk);
+      (void)cache_.scores.write(item.lane, item.number, zeros);
+    }
+    const auto page = pages_.find(item.number);
+    if (kind != BlockKind::pages || page == pages_.end() || !page->second.is_here) continue;
+    cache_.arena.give(page->second.extent);
+    page->second.is_here = false;
+  }
+}
+
+Result<void> Restorer::add_page(const BlockItem& item, std::span<const std::byte> bytes) {
+  const auto found = pages_.find(item.number);
+  if (found == pages_.end()) return {};  // no lane sees it any more
+  Page& page = found->second;
+  const std::size_t n_bytes =
+      page.layout->bytes + cache_.note_bytes(cache_.lanes[page.lane].head_dim());
+  if (page.is_here || page.lane != item.lane || bytes.size() != n_bytes)
+    return damaged("its page " + std::to_string(item.number) + " is not the one the table names");
+  ByteReader reader(bytes.subspan(page.layout->positions_at));
+  std::int32_t last = 0;
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
+    const auto position = reader.number<std::int32_t>();
+    if (slot > 0 && position <= last) return damaged("positions of a page do not rise");
     last = position;
   }
+  SATCHEL_TRY(check_values(*page.layout, bytes));
+  SATCHEL_TRY_ASSIGN(page.extent, cache_.arena.take(bytes.size()));
+  page.is_here = true;
+  const Result<void> uploaded = cache_.backend.upload(cache_.arena.at(page.extent), bytes);
+  if (!uploaded.ok()) undo(BlockKind::pages, {&item, 1});
+  return uploaded;
+}
+
+// Into the lane's own extent: it is empty, so what is written is not seen yet.
+Result<void> Restorer::add_exact(BlockKind kind, const BlockItem& item,
+                                 std::span<const std::byte> bytes) {
+  const bool is_sinks = kind == BlockKind::sinks;
+  const StoredLane& stored = manifest_.lanes[item.lane];
+  const std::size_t n = is_sinks ? stored.n_sinks : stored.n_tail;
+  const Lane& lane = cache_.lanes[item.lane];
+  bool& is_here = is_sinks ? lanes_[item.lane].has_sinks : lanes_[item.lane].has_tail;
+  const std::size_t row_bytes = n * lane.head_dim() * sizeof(Half);
+  if (is_here || n == 0 || item.number != 0 || bytes.size() != 2 * row_bytes)
+    return damaged("lane " + std::to_string(item.lane) + " has other exact tokens");
+  if (!are_finite_halves(bytes))
+    return damaged("lane " + std::to_string(item.lane) + " holds values that are no numbers");
+  const ExactBlock to = is_sinks ? lane.sinks() : lane.tail();
+  std::vector<std::int32_t> positions(n);
+  std::iota(positions.begin(), positions.end(),
+            static_cast<std::int32_t>(is_sinks ? 0 : manifest_.n_tokens() - n));
+  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.k), bytes.first(row_bytes)));
+  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.v), bytes.last(row_bytes)));
+  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.positions),
+                                    std::as_bytes(std::span(positions))));
+  is_here = true;
   return {};
 }
 
-Result<void> Restorer::add_exact(const BlockView& block) {
-  SATCHEL_TRY_ASSIGN(const ExactPayload payload, decode_exact(block, lanes_.size()));
-  ByteReader reader(payload.values);
-  for (const ExactSegment& segment : payload.segments) SATCHEL_TRY(add_exact_lane(segment, reader));
+Result<void> Restorer::add_scores(const BlockItem& item, std::span<const std::byte> bytes) {
+  const auto chunk = std::ranges::lower_bound(manifest_.score_chunks, item.number);
+  const auto index = static_cast<std::size_t>(chunk - manifest_.score_chunks.begin());
+  if (chunk == manifest_.score_chunks.end() || *chunk != item.number || scores_[index][item.lane] ||
+      bytes.size() != ScoreStore::kChunk * sizeof(float))
+    return damaged("it has scores that the table does not name");
+  if (!are_finite_floats(bytes)) return damaged("it holds scores that are no numbers");
+  std::vector<float> row(ScoreStore::kChunk);
+  std::memcpy(row.data(), bytes.data(), bytes.size());
+  SATCHEL_TRY(cache_.scores.write(item.lane, item.number, row));
+  scores_[index][item.lane] = true;
   return {};
 }
 
-Result<void> Restorer::add_exact_lane(const ExactSegment& segment, ByteReader& reader) {
-  StagedLane& lane = lanes_[segment.lane];
-  const auto n_sinks = std::min<std::uint64_t>(kSinkTokens, manifest_.n_tokens);
-  const bool fits = !lane.has_exact && segment.n_sinks == n_sinks &&
-                    segment.n_pages == manifest_.n_pages[segment.lane] &&
-                    lane.pages.size() == segment.n_pages &&
-                    (segment.n_pages == 0 || segment.n_tail >= kTailTokens) &&
-                    (segment.n_tail == 0 || n_sinks == kSinkTokens);
-  if (!fits)
-    return damaged("the lengths of lane " + std::to_string(segment.lane) + " are impossible");
-  lane.has_exact = true;
-  lane.n_sinks = segment.n_sinks;
-  const std::size_t token_bytes = 2 * cache_.shape.head_dim * sizeof(Half);
-  const auto sink_values = reader.bytes(segment.n_sinks * token_bytes);
-  const auto sinks = read_positions(reader.bytes(segment.n_sinks * sizeof(std::int32_t)));
-  const auto tail_values = reader.bytes(segment.n_tail * token_bytes);
-  lane.tail = read_positions(reader.bytes(segment.n_tail * sizeof(std::int32_t)));
-  for (std::size_t i = 0; i < sinks.size(); ++i)
-    if (sinks[i] != static_cast<std::int32_t>(i))
-      return damaged("the sinks of lane " + std::to_string(segment.lane) +
-                     " are not the first tokens");
-  SATCHEL_TRY(check_rising(segment.lane, lane.tail));
-  if (!all_finite(sink_values) || !all_finite(tail_values))
-    return damaged("lane " + std::to_string(segment.lane) + " holds values that are no numbers");
-  const Lane& target = cache_.lanes[segment.lane];  // empty, so what is written is not seen yet
-  SATCHEL_TRY(upload_exact(target.sinks(), segment.n_sinks, sink_values, sinks));
-  return upload_exact(target.tail(), segment.n_tail, tail_values, lane.tail);
-}
-
-Result<void> Restorer::upload_exact(const ExactBlock& to, std::size_t n_tokens,
-                                    std::span<const std::byte> values,
-                                    std::span<const std::int32_t> positions) {
-  const std::size_t half = n_tokens * cache_.shape.head_dim * sizeof(Half);
-  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.k), values.first(half)));
-  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.v), values.subspan(half)));
-  return cache_.backend.upload(reinterpret_cast<std::byte*>(to.positions),
-                               std::as_bytes(positions));
-}
-
-Result<void> Restorer::check_whole() const {
-  for (std::size_t i = 0; i < lanes_.size(); ++i)
-    if (!lanes_[i].has_exact || lanes_[i].pages.size() != manifest_.n_pages[i])
-      return damaged("lane " + std::to_string(i) + " is not complete");
+Result<void> Restorer::check_pages() {
+  for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    std::vector<std::int32_t> taken;  // positions that stand in the lane
+    for (const StoredPage& stored : manifest_.lanes[lane].pages)
+      if (pages_.at(stored.serial).is_here) SATCHEL_TRY(check_page(lane, stored, taken));
+    std::ranges::sort(taken);
+    if (std::ranges::adjacent_find(taken) != taken.end())
+      return damaged("a position stands twice in lane " + std::to_string(lane));
+  }
   return {};
+}
+
+Result<void> Restorer::check_page(std::uint32_t lane, const StoredPage& stored,
+                                  std::vector<std::int32_t>& taken) {
+  const Page& page = pages_.at(stored.serial);
+  PageRecord record{.extent = page.extent,
+                    .serial = stored.serial,
+                    .bytes_serial = stored.serial,
+                    .tier = stored.tier,
+                    .n_tokens = stored.n_tokens,
+                    .live = stored.live,
+                    .shift = 0,  // below, once it is known to fit
+                    .first_position = std::numeric_limits<std::int32_t>::max(),
+                    .last_position = std::numeric_limits<std::int32_t>::min(),
+                    .layout = page.layout};
+  std::array<std::int32_t, kernels::kPageTokens> raw;
+  SATCHEL_TRY(cache_.read_positions(record, raw));
+  for (std::size_t slot = 0; slot < stored.n_tokens; ++slot) {
+    const std::int64_t position = std::int64_t{raw[slot]} + stored.shift;
+    const bool fits = stored.live.has(slot)
+                          ? position >= stored.first_position && position <= stored.last_position
+                          : position >= std::numeric_limits<std::int32_t>::min() &&
+                                position <= std::numeric_limits<std::int32_t>::max();
+    if (!fits) return damaged("a page of lane " + std::to_string(lane) + " holds other positions");
+    if (!stored.live.has(slot)) continue;
+    const auto here = static_cast<std::int32_t>(position);
+    taken.push_back(here);
+    record.first_position = std::min(record.first_position, here);
+    record.last_position = std::max(record.last_position, here);
+  }
+  record.shift = stored.shift;
+  lanes_[lane].pages.push_back(record);
+  return {};
+}
+
+bool Restorer::has_scores(std::size_t chunk) const {
+  return std::ranges::find(scores_[chunk], false) == scores_[chunk].end();
+}
+
+// A second pass looks again. Other scores can't be had again, so the text they are about is lost.
+std::size_t Restorer::scores_lost_at(std::size_t chunk) const {
+  const ScorerWants wants = cache_.pipeline.wants();
+  const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
+  if (wants.decoding) return first;
+  for (const TextSpan& span : manifest_.spans)
+    if (!wants.probe && span.state != SpanState::done && span.end() > first && span.first < end)
+      return std::max(span.first, first);
+  return manifest_.n_tokens();
+}
+
+std::size_t Restorer::n_whole() const {
+  std::size_t n = manifest_.n_tokens();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const StoredLane& lane = manifest_.lanes[i];
+    if (!lanes_[i].has_sinks) return 0;
+    if (lane.n_tail > 0 && !lanes_[i].has_tail)
+      n = std::min<std::size_t>(n, manifest_.n_tokens() - lane.n_tail);
+    for (const StoredPage& page : lane.pages)
+      if (!pages_.at(page.serial).is_here)
+        n = std::min(n, static_cast<std::size_t>(page.first_position));
+  }
+  for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk)
+    if (!has_scores(chunk)) n = std::min(n, scores_lost_at(chunk));
+  return n;
 }
 
 Result<void> Restorer::make_live() {
-  std::vector<std::size_t> n_pages;
-  for (const StagedLane& lane : lanes_) n_pages.push_back(lane.pages.size());
-  cache_.reserve_pages(n_pages);
+  for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk) {
+    if (has_scores(chunk)) continue;
+    const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
+    for (TextSpan& span : manifest_.spans)
+      if (span.end() > first && span.first < end) span.n_probed = 0;
+  }
+  is_live_ = true;  // from here on the lanes own what was staged
+  cache_.next_serial = std::max(cache_.next_serial, manifest_.next_serial);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = cache_.lanes[i];
-    for (std::size_t page = 0; page < lanes_[i].pages.size(); ++page)
-      lane.add_page(lanes_[i].pages[page], lanes_[i].views[page]);
-    for (std::size_t slot = 0; slot < lanes_[i].tail.size(); ++slot)
-      lane.set_tail_position(slot, lanes_[i].tail[slot]);
-    lane.set_lengths(lanes_[i].n_sinks, lanes_[i].tail.size());
-    cache_.refresh(i);
+    lane.reserve_pages(lanes_[i].pages.size());
+    for (PageRecord& page : lanes_[i].pages) {
+      if (!std::exchange(pages_.at(page.bytes_serial).is_here, false)) {
+        cache_.arena.share(page.extent);  // the second part of a page that is seen in two
+        page.serial = cache_.next_serial++;
+      }
+      lane.add_page(page);
+    }
+    lane.set_lengths(lanes_[i].has_sinks ? manifest_.lanes[i].n_sinks : 0,
+                     lanes_[i].has_tail ? manifest_.lanes[i].n_tail : 0);
   }
-  cache_.n_tokens = static_cast<std::size_t>(manifest_.n_tokens);
-  taken_.clear();
+  cache_.spans = manifest_.spans;
+  cache_.n_tokens = manifest_.n_tokens();
+  cache_.since_flush = manifest_.since_flush;
   stored_.generation = manifest_.generation;
   stored_.next_block = manifest_.next_block;
-  stored_.n_clears = cache_.n_clears;
-  stored_.n_pages = manifest_.n_pages;
-  return {};
+  cache_.table_is_stale = true;
+  cache_.reserve_lists();
+  return cache_.show_all_if_stale();
 }
 
 }  // namespace satchel::kvcache

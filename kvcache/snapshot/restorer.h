@@ -1,65 +1,74 @@
 // Restorer: verifies the blocks of one snapshot and stages them beside an empty cache.
+//   steps   prepare -> add, or lose, for each block -> check_pages -> n_whole() tells how far what is
+//           there reaches -> make_live
+//   owns    what it stages; gives it back unless make_live() was reached
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "kvcache/snapshot/snapshot_state.h"
 
 namespace satchel::kvcache {
 
-struct StagedLane {
-  std::vector<PageId> pages = {};
-  std::vector<kernels::PageView> views = {};
-  std::int32_t last_position = kSinkTokens - 1;  // of what has been staged behind the sinks
-  std::size_t n_sinks = 0;
-  std::vector<std::int32_t> tail = {};  // positions
-  bool has_exact = false;
-};
-
-// One restore on its way: takes pages of the pool, which it gives back unless make_live() was
-// reached.
 class Restorer {
  public:
-  Restorer(CacheState& cache, const SnapshotIdentity& identity, const Manifest& manifest)
-      : cache_(cache),
-        identity_(identity),
-        manifest_(manifest),
-        identity_hash_(hash_identity(identity.model, identity.recipe)),
-        lanes_(cache.lanes.size()) {}
-  ~Restorer() {
-    for (auto page = taken_.rbegin(); page != taken_.rend(); ++page) cache_.pool.give_page(*page);
-  }
+  Restorer(CacheState& cache, Manifest& manifest);
+  ~Restorer();
   Restorer(Restorer&&) = delete;
 
-  // corrupt: what is wrong with the block. Others: the backend's.
+  // The table against the cache: corrupt where it cannot be, out_of_memory where it does not fit.
+  Result<void> prepare();
+  // corrupt: what is wrong with the block, and nothing of it is used. Others: the backend's.
   Result<void> add(const BlockEntry& entry, std::span<const std::byte> bytes);
-  Result<void> check_whole() const;
+  // corrupt: pages contradict the table, or each other.
+  Result<void> check_pages();
+  // The first position that some lane has lost with a block; n_tokens: none.
+  std::size_t n_whole() const;
+  // The cache then has n_tokens() of the manifest, but for what is lost.
   Result<void> make_live();
   StoredSnapshot stored() && { return std::move(stored_); }
 
  private:
-  Result<void> check_header(const BlockHeader& header, const BlockEntry& entry);
-  Result<void> add_pages(const BlockView& block, const BlockEntry& entry);
-  Result<void> add_page(std::size_t lane, std::span<const std::byte> bytes);
-  Result<void> add_exact(const BlockView& block);
-  Result<void> add_exact_lane(const ExactSegment& segment, ByteReader& reader);
-  Result<void> upload_exact(const ExactBlock& to, std::size_t n_tokens,
-                            std::span<const std::byte> values,
-                            std::span<const std::int32_t> positions);
-  Result<void> check_rising(std::size_t lane, std::span<const std::int32_t> positions);
+  struct Page {  // one serial
+    std::uint32_t lane = 0;
+    const kernels::PageLayout* layout = nullptr;
+    std::uint16_t n_tokens = 0;
+    std::uint8_t tier = 0;
+    kernels::LiveMask live = {};  // of all of them
+    bool is_here = false;
+    ExtentId extent = {};
+  };
+  struct StagedLane {
+    bool has_sinks = false, has_tail = false;
+    std::vector<PageRecord> pages = {};
+  };
+
+  Result<void> index_pages();
+  Result<void> index_page(std::uint32_t lane, const StoredPage& stored);
+  Result<void> take_memory();
+  std::size_t bytes_needed() const;
+  Result<void> add_item(BlockKind kind, const BlockItem& item, std::span<const std::byte> values);
+  Result<void> add_page(const BlockItem& item, std::span<const std::byte> bytes);
+  Result<void> add_exact(BlockKind kind, const BlockItem& item, std::span<const std::byte> bytes);
+  Result<void> add_scores(const BlockItem& item, std::span<const std::byte> bytes);
+  void undo(BlockKind kind, std::span<const BlockItem> items);
+  Result<void> check_page(std::uint32_t lane, const StoredPage& stored,
+                          std::vector<std::int32_t>& taken);
+  std::size_t scores_lost_at(std::size_t chunk) const;
+  bool has_scores(std::size_t chunk) const;
 
   CacheState& cache_;
-  const SnapshotIdentity& identity_;
-  const Manifest& manifest_;
-  Hash128 identity_hash_;
+  Manifest& manifest_;
   std::vector<StagedLane> lanes_;
-  std::vector<PageId> taken_ = {};
+  std::unordered_map<std::uint64_t, Page> pages_ = {};
+  std::vector<std::vector<bool>> scores_;       // [chunks][lanes]: whether they are here
+  std::vector<std::size_t> tails_before_ = {};  // tail_kept of each lane
+  bool is_live_ = false;
   StoredSnapshot stored_ = {};
-  std::uint64_t prefix_known_ = 0;  // the last prefix hashed: blocks of one save share it
-  Hash128 prefix_hash_ = hash_tokens({});
 };
 
 }  // namespace satchel::kvcache

@@ -1,6 +1,6 @@
 // Snapshot::save: appends what is new, then points.
 #include <algorithm>
-#include <limits>
+#include <unordered_set>
 
 #include "kvcache/snapshot/snapshot_state.h"
 
@@ -8,159 +8,177 @@ namespace satchel::kvcache {
 namespace {
 
 // A block ends once it has this much: large enough to read quickly, small enough to verify in
-// pieces (../shared/methods/codecs.md 11). Chosen, not measured.
+// pieces. Chosen, not measured.
 constexpr std::size_t kBlockBytesAim = 1u << 20;
 
 // One save on its way. What it builds replaces Snapshot::State::stored only after the commit.
 class Saver {
  public:
-  Saver(CacheState& cache, BlockStore& store, ChatId chat, const SnapshotIdentity& identity)
-      : cache_(cache),
-        store_(store),
-        chat_(chat),
-        identity_hash_(hash_identity(identity.model, identity.recipe)),
-        token_hash_(hash_tokens(identity.tokens)),
-        n_tokens_(identity.tokens.size()) {}
+  Saver(CacheState& cache, BlockStore& store, const CacheKey& key)
+      : cache_(cache), store_(store), key_(key) {}
 
   Result<SaveReport> save(StoredSnapshot& stored, const SnapshotIdentity& identity);
 
  private:
   Result<void> start_from(const StoredSnapshot& stored);
-  void reopen_small_block();
+  bool is_referenced(const StoredBlock& block) const;
   Result<void> put_pages();
-  Result<void> put_exact();
-  Result<void> put_page_block(std::vector<PageSegment> segments);
-  Result<void> put_exact_block(std::size_t first_lane, std::size_t end_lane);
-  Result<BlockEntry> put(BlockHeader header, std::span<const std::byte> payload);
+  Result<void> put_sinks();
+  Result<void> put_tails();
+  Result<void> put_scores();
+  // Where the values of one more item go; puts what has gathered if that makes the block too large.
+  Result<ByteWriter*> room_for(BlockKind kind, const BlockItem& item);
+  Result<void> put(BlockKind kind);
+  Result<void> add_exact(BlockKind kind, std::size_t lane, const ExactBlock& block, std::size_t n);
   Result<void> download(ByteWriter& to, const void* from, std::size_t n_bytes) const;
-  Result<void> download_exact(ByteWriter& to, const ExactBlock& block, std::size_t n_tokens) const;
   Manifest manifest(const SnapshotIdentity& identity) const;
 
   CacheState& cache_;
   BlockStore& store_;
-  ChatId chat_;
-  Hash128 identity_hash_, token_hash_;
-  std::uint64_t n_tokens_;
+  const CacheKey& key_;
+  std::unordered_set<std::uint64_t> referenced_ = {};  // serials
+  std::vector<StoredBlock> old_exact_ = {};            // stored, not pages
   StoredSnapshot next_ = {};
-  std::vector<BlockEntry> exact_ = {};
+  std::vector<BlockItem> items_ = {};  // of the block that gathers
+  ByteWriter values_ = {};
   SaveReport report_ = {};
 };
 
-// Builds on what is stored if that is still what the store has and what the cache grew from; else
-// writes everything.
-Result<void> Saver::start_from(const StoredSnapshot& stored) {
-  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> newest, store_.newest_manifest(chat_));
-  const std::uint64_t generation = newest ? newest->generation : 0;
-  if (newest && stored.generation == generation && stored.n_clears == cache_.n_clears) {
-    next_ = stored;
-  } else {
-    if (newest) {
-      const Result<Manifest> manifest = decode_manifest(newest->bytes);
-      if (manifest.ok()) next_.next_block = manifest->next_block;
-      // Without its table nobody knows which ids were used: begin anew.
-      if (!manifest.ok()) SATCHEL_TRY(store_.drop(chat_));
-    }
-    next_.n_pages.assign(cache_.lanes.size(), 0);
-  }
-  next_.generation = generation + 1;
-  next_.n_clears = cache_.n_clears;
-  return {};
+bool Saver::is_referenced(const StoredBlock& block) const {
+  return std::ranges::any_of(block.serials,
+                             [&](std::uint64_t serial) { return referenced_.contains(serial); });
 }
 
-// The pages of a block below the least size are written again with the new ones.
-void Saver::reopen_small_block() {
-  if (next_.pages.empty() || next_.pages.back().entry.n_bytes >= kBlockBytesMin) return;
-  for (const PageSegment& segment : next_.pages.back().segments)
-    next_.n_pages[segment.lane] = segment.first_page;
-  next_.pages.pop_back();
+// Builds on what is stored if that is still what the store has; else writes everything. Blocks none
+// of whose pages a lane still sees are left out.
+Result<void> Saver::start_from(const StoredSnapshot& stored) {
+  for (const Lane& lane : cache_.lanes)
+    for (const PageRecord& page : lane.pages()) referenced_.insert(page.bytes_serial);
+  SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> newest, store_.newest_manifest(key_));
+  const std::uint64_t generation = newest ? newest->generation : 0;
+  if (newest && stored.generation == generation) {
+    next_.next_block = stored.next_block;
+    for (const StoredBlock& block : stored.blocks) {
+      if (block.entry.kind != BlockKind::pages) old_exact_.push_back(block);
+      if (is_referenced(block)) next_.blocks.push_back(block);
+    }
+  } else if (newest) {
+    const Result<Manifest> manifest = decode_manifest(newest->bytes);
+    if (manifest.ok()) next_.next_block = manifest->next_block;
+    // Without its table nobody knows which ids were used: begin anew.
+    if (!manifest.ok()) SATCHEL_TRY(store_.drop(key_));
+  }
+  next_.generation = generation + 1;
+  return {};
 }
 
 Result<void> Saver::put_pages() {
-  bool any = false;
-  for (std::size_t lane = 0; lane < cache_.lanes.size(); ++lane)
-    any = any || cache_.lanes[lane].pages().size() > next_.n_pages[lane];
-  if (!any) return {};
-  reopen_small_block();
-  const std::size_t n_max = std::max<std::size_t>(
-      1, (kBlockBytesAim - kBlockHeaderBytes) / (cache_.layout.bytes + kSegmentBytes));
-  std::vector<PageSegment> segments;
-  std::size_t n = 0;
-  for (std::size_t lane = 0; lane < cache_.lanes.size(); ++lane) {
-    const std::size_t n_pages = cache_.lanes[lane].pages().size();
-    for (std::size_t first = next_.n_pages[lane]; first < n_pages;) {
-      const std::size_t part = std::min(n_pages - first, n_max - n);
-      segments.push_back({.lane = static_cast<std::uint32_t>(lane),
-                          .first_page = static_cast<std::uint32_t>(first),
-                          .n_pages = static_cast<std::uint32_t>(part)});
-      first += part;
-      n += part;
-      if (n < n_max) continue;
-      SATCHEL_TRY(put_page_block(std::move(segments)));
-      segments.clear();
-      n = 0;
+  std::unordered_set<std::uint64_t> stored;
+  for (const StoredBlock& block : next_.blocks)
+    stored.insert(block.serials.begin(), block.serials.end());
+  const auto is_new = [&](std::uint64_t serial) { return !stored.contains(serial); };
+  if (std::ranges::none_of(referenced_, is_new)) return {};
+  // The pages of a block below the least size are written again with the new ones.
+  if (!next_.blocks.empty() && next_.blocks.back().entry.n_bytes < kBlockBytesMin) {
+    for (const std::uint64_t serial : next_.blocks.back().serials) stored.erase(serial);
+    next_.blocks.pop_back();
+  }
+  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
+    const Lane& lane = cache_.lanes[i];
+    for (const PageRecord& page : lane.pages()) {
+      if (!stored.insert(page.bytes_serial).second) continue;  // or the second part of a page in two
+      const std::size_t n_bytes = page.layout->bytes + cache_.note_bytes(lane.head_dim());
+      SATCHEL_TRY_ASSIGN(
+          ByteWriter* const to,
+          room_for(BlockKind::pages, {.number = page.bytes_serial,
+                                      .lane = static_cast<std::uint32_t>(i),
+                                      .n_bytes = static_cast<std::uint32_t>(n_bytes)}));
+      SATCHEL_TRY(download(*to, cache_.arena.at(page.extent), n_bytes));
     }
   }
-  return segments.empty() ? Result<void>() : put_page_block(std::move(segments));
+  return put(BlockKind::pages);
 }
 
-Result<void> Saver::put_page_block(std::vector<PageSegment> segments) {
-  BlockHeader header{.kind = BlockKind::pages,
-                     .n_segments = static_cast<std::uint32_t>(segments.size()),
-                     .first_lane = segments.front().lane,
-                     .last_lane = segments.back().lane,
-                     .first_position = std::numeric_limits<std::int32_t>::max()};
-  ByteWriter payload;
-  for (const PageSegment& segment : segments)
-    payload.number(segment.lane)
-        .number(segment.first_page)
-        .number(segment.n_pages)
-        .number(std::uint32_t{0});
-  for (const PageSegment& segment : segments) {
-    const Lane& lane = cache_.lanes[segment.lane];
-    for (std::size_t i = segment.first_page; i < segment.first_page + segment.n_pages; ++i) {
-      const kernels::PageView& page = lane.page_views()[i];
-      SATCHEL_TRY(download(payload, page.bytes, cache_.layout.bytes));
-      header.first_position = std::min(header.first_position, page.first_position);
-      header.last_position = std::max(header.last_position, page.last_position);
+Result<void> Saver::put_sinks() {
+  for (std::size_t i = 0; i < cache_.lanes.size(); ++i)
+    SATCHEL_TRY(add_exact(BlockKind::sinks, i, cache_.lanes[i].sinks(), cache_.lanes[i].n_sinks()));
+  return put(BlockKind::sinks);
+}
+
+Result<void> Saver::put_tails() {
+  for (std::size_t i = 0; i < cache_.lanes.size(); ++i)
+    SATCHEL_TRY(add_exact(BlockKind::tails, i, cache_.lanes[i].tail(), cache_.lanes[i].n_tail()));
+  return put(BlockKind::tails);
+}
+
+// Positions need not be stored: sinks are the first tokens, a tail the newest.
+Result<void> Saver::add_exact(BlockKind kind, std::size_t lane, const ExactBlock& block,
+                              std::size_t n) {
+  if (n == 0) return {};
+  const std::size_t row_bytes = n * cache_.lanes[lane].head_dim() * sizeof(Half);
+  SATCHEL_TRY_ASSIGN(ByteWriter* const to,
+                     room_for(kind, {.lane = static_cast<std::uint32_t>(lane),
+                                     .n_bytes = static_cast<std::uint32_t>(2 * row_bytes)}));
+  SATCHEL_TRY(download(*to, block.k, row_bytes));
+  return download(*to, block.v, row_bytes);
+}
+
+Result<void> Saver::put_scores() {
+  std::vector<float> row(ScoreStore::kChunk);
+  for (const std::size_t first : cache_.scores.chunks()) {
+    if (first >= cache_.n_tokens) continue;  // of a token that has not come
+    for (std::size_t lane = 0; lane < cache_.lanes.size(); ++lane) {
+      SATCHEL_TRY(cache_.scores.read(lane, first, row));
+      SATCHEL_TRY_ASSIGN(
+          ByteWriter* const to,
+          room_for(BlockKind::scores,
+                   {.number = first,
+                    .lane = static_cast<std::uint32_t>(lane),
+                    .n_bytes = static_cast<std::uint32_t>(row.size() * sizeof(float))}));
+      to->bytes(std::as_bytes(std::span(row)));
     }
-    next_.n_pages[segment.lane] = segment.first_page + segment.n_pages;
   }
-  SATCHEL_TRY_ASSIGN(const BlockEntry entry, put(header, payload.buffer()));
-  next_.pages.push_back({entry, std::move(segments)});
-  return {};
+  return put(BlockKind::scores);
 }
 
-Result<void> Saver::put_exact() {
-  std::size_t first = 0, n_bytes = 0;
-  for (std::size_t lane = 0; lane < cache_.lanes.size(); ++lane) {
-    n_bytes += lane_fixed_bytes(cache_.shape.head_dim);
-    if (n_bytes < kBlockBytesAim && lane + 1 < cache_.lanes.size()) continue;
-    SATCHEL_TRY(put_exact_block(first, lane + 1));
-    first = lane + 1;
-    n_bytes = 0;
-  }
-  return {};
+Result<ByteWriter*> Saver::room_for(BlockKind kind, const BlockItem& item) {
+  const std::size_t n_bytes =
+      kBlockHeaderBytes + (items_.size() + 1) * kBlockItemBytes + values_.size() + item.n_bytes;
+  if (!items_.empty() && n_bytes > kBlockBytesAim) SATCHEL_TRY(put(kind));
+  items_.push_back(item);
+  return &values_;
 }
 
-Result<void> Saver::put_exact_block(std::size_t first_lane, std::size_t end_lane) {
-  BlockHeader header{.kind = BlockKind::exact,
-                     .n_segments = static_cast<std::uint32_t>(end_lane - first_lane),
-                     .first_lane = static_cast<std::uint32_t>(first_lane),
-                     .last_lane = static_cast<std::uint32_t>(end_lane - 1),
-                     .last_position = static_cast<std::int32_t>(n_tokens_) - 1};
-  ByteWriter payload;
-  for (std::size_t i = first_lane; i < end_lane; ++i) {
-    const Lane& lane = cache_.lanes[i];
-    for (const std::size_t value : {i, lane.n_sinks(), lane.n_tail(), lane.pages().size()})
-      payload.number(static_cast<std::uint32_t>(value));
+// What gathered becomes a block, unless the very same is stored.
+Result<void> Saver::put(BlockKind kind) {
+  if (items_.empty()) return {};
+  const BlockId id = next_.next_block;
+  const std::vector<std::byte> bytes = encode_block(kind, id, items_, values_.buffer());
+  SATCHEL_ASSERT(bytes.size() <= kBlockBytesMax);
+  StoredBlock block{.entry = {.id = id,
+                              .kind = kind,
+                              .n_bytes = static_cast<std::uint32_t>(bytes.size()),
+                              .checksum = block_checksum(bytes)}};
+  if (kind == BlockKind::pages) {
+    for (const BlockItem& item : items_) block.serials.push_back(item.number);
+  } else {
+    block.payload_hash = block_payload_hash(bytes);
   }
-  for (std::size_t i = first_lane; i < end_lane; ++i) {
-    const Lane& lane = cache_.lanes[i];
-    SATCHEL_TRY(download_exact(payload, lane.sinks(), lane.n_sinks()));
-    SATCHEL_TRY(download_exact(payload, lane.tail(), lane.n_tail()));
+  items_.clear();
+  values_.buffer().clear();
+  const auto same = std::ranges::find_if(old_exact_, [&](const StoredBlock& old) {
+    return old.entry.kind == kind && old.entry.n_bytes == block.entry.n_bytes &&
+           old.payload_hash == block.payload_hash;
+  });
+  if (kind != BlockKind::pages && same != old_exact_.end()) {
+    next_.blocks.push_back(*same);
+    return {};
   }
-  SATCHEL_TRY_ASSIGN(const BlockEntry entry, put(header, payload.buffer()));
-  exact_.push_back(entry);
+  SATCHEL_TRY(store_.put_block(key_, id, bytes));
+  ++next_.next_block;
+  report_.bytes_written += bytes.size();
+  ++report_.n_blocks_written;
+  next_.blocks.push_back(std::move(block));
   return {};
 }
 
@@ -168,53 +186,43 @@ Result<void> Saver::download(ByteWriter& to, const void* from, std::size_t n_byt
   return cache_.backend.download(to.room(n_bytes), static_cast<const std::byte*>(from));
 }
 
-Result<void> Saver::download_exact(ByteWriter& to, const ExactBlock& block,
-                                   std::size_t n_tokens) const {
-  const std::size_t row_bytes = cache_.shape.head_dim * sizeof(Half);
-  SATCHEL_TRY(download(to, block.k, n_tokens * row_bytes));
-  SATCHEL_TRY(download(to, block.v, n_tokens * row_bytes));
-  return download(to, block.positions, n_tokens * sizeof(std::int32_t));
-}
-
-Result<BlockEntry> Saver::put(BlockHeader header, std::span<const std::byte> payload) {
-  header.layout = stored_layout(cache_.layout);
-  header.generation = next_.generation;
-  header.id = next_.next_block++;
-  header.identity = identity_hash_;
-  header.token_hash = token_hash_;
-  header.n_tokens = n_tokens_;
-  const std::vector<std::byte> bytes = encode_block(header, payload);
-  SATCHEL_ASSERT(bytes.size() <= kBlockBytesMax);
-  SATCHEL_TRY(store_.put_block(chat_, header.id, bytes));
-  report_.bytes_written += bytes.size();
-  ++report_.n_blocks_written;
-  return BlockEntry{.id = header.id,
-                    .kind = header.kind,
-                    .n_bytes = static_cast<std::uint32_t>(bytes.size()),
-                    .checksum = block_checksum(bytes)};
-}
-
 Manifest Saver::manifest(const SnapshotIdentity& identity) const {
   Manifest manifest{.generation = next_.generation,
                     .next_block = next_.next_block,
-                    .n_layers = static_cast<std::uint32_t>(cache_.shape.n_layers),
-                    .n_kv_heads = static_cast<std::uint32_t>(cache_.shape.n_kv_heads),
-                    .head_dim = static_cast<std::uint32_t>(cache_.shape.head_dim),
-                    .layout = stored_layout(cache_.layout),
-                    .n_tokens = n_tokens_,
-                    .token_hash = token_hash_,
                     .model = std::string(identity.model),
                     .recipe = std::string(identity.recipe),
-                    .n_pages = next_.n_pages};
-  for (const StoredPages& pages : next_.pages) manifest.blocks.push_back(pages.entry);
-  manifest.blocks.insert(manifest.blocks.end(), exact_.begin(), exact_.end());
+                    .shape = shape_bytes(cache_.shape),
+                    .layouts = layout_bytes(cache_),
+                    .since_flush = static_cast<std::uint32_t>(cache_.since_flush),
+                    .next_serial = cache_.next_serial,
+                    .tokens = {identity.tokens.begin(), identity.tokens.end()},
+                    .spans = cache_.spans};
+  for (const Lane& lane : cache_.lanes) {
+    StoredLane stored{.n_sinks = static_cast<std::uint32_t>(lane.n_sinks()),
+                      .n_tail = static_cast<std::uint32_t>(lane.n_tail()),
+                      .tail_kept = static_cast<std::uint32_t>(lane.tail_kept())};
+    for (const PageRecord& page : lane.pages())
+      stored.pages.push_back({.serial = page.bytes_serial,
+                              .tier = page.tier,
+                              .n_tokens = static_cast<std::uint16_t>(page.n_tokens),
+                              .live = page.live,
+                              .shift = page.shift,
+                              .first_position = page.first_position,
+                              .last_position = page.last_position});
+    manifest.lanes.push_back(std::move(stored));
+  }
+  for (const std::size_t first : cache_.scores.chunks())
+    if (first < cache_.n_tokens) manifest.score_chunks.push_back(first);
+  for (const StoredBlock& block : next_.blocks) manifest.blocks.push_back(block.entry);
   return manifest;
 }
 
 Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& identity) {
   SATCHEL_TRY(start_from(stored));
   SATCHEL_TRY(put_pages());
-  SATCHEL_TRY(put_exact());
+  SATCHEL_TRY(put_sinks());
+  SATCHEL_TRY(put_tails());
+  SATCHEL_TRY(put_scores());
   const Manifest table = manifest(identity);
   const std::vector<std::byte> bytes = encode_manifest(table);
   std::vector<BlockId> live;
@@ -222,8 +230,13 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
     live.push_back(block.id);
     report_.bytes_total += block.n_bytes;
   }
-  SATCHEL_TRY(store_.commit(chat_, next_.generation, bytes, live));
-  report_.n_tokens = n_tokens_;
+  SATCHEL_TRY(store_.commit(key_, {.generation = next_.generation,
+                                   .manifest = bytes,
+                                   .live = live,
+                                   .model = identity.model,
+                                   .recipe = identity.recipe,
+                                   .n_tokens = table.n_tokens()}));
+  report_.n_tokens = table.n_tokens();
   report_.bytes_written += bytes.size();
   report_.bytes_total += bytes.size();
   stored = std::move(next_);
@@ -233,13 +246,11 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
 }  // namespace
 
 Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
-  CacheState& cache = state_->cache;
-  SATCHEL_ASSERT(!cache.reading);
-  cache.undo_open_step();
-  SATCHEL_TRY(cache.flush_full_tails());
-  SATCHEL_ASSERT(identity.tokens.size() == cache.n_tokens);
-  if (cache.n_tokens == 0) return SaveReport{};
-  return Saver(cache, state_->store, state_->chat, identity).save(state_->stored, identity);
+  State& s = *state_;
+  SATCHEL_TRY(s.lanes.make_idle());
+  SATCHEL_ASSERT(identity.tokens.size() == s.lanes.n_tokens);
+  if (s.lanes.n_tokens == 0) return SaveReport{};
+  return Saver(s.lanes, s.store, s.key).save(s.stored, identity);
 }
 
 }  // namespace satchel::kvcache

@@ -1,9 +1,12 @@
-// Snapshot: a cache's way to disk and back, page by page as the bytes lie in the pool; nothing is
+// Snapshot: a cache's way to disk and back, page by page as the bytes lie in the arena; nothing is
 // encoded again.
-//   save     appends pages that are not stored yet, writes sinks, tails and lengths anew, then
-//            commits a manifest
-//   restore  verifies identity and every checksum into an empty cache; on any doubt the cache is
-//            empty again and the report says why, so that the caller reads the chat again
+//   save     appends pages that are not stored yet, writes tails and lengths anew, then commits a
+//            manifest. Caches that share pages (Cache::fork) are saved under keys of their own,
+//            each with all it holds.
+//   restore  verifies identity and every checksum into an empty cache. Of an edited text, or where a
+//            block is damaged, the cache holds the prefix up to the first position that is in
+//            doubt; where nothing is left it is empty again. The report says what and why, so that
+//            the caller reads the rest again.
 //   format   FORMAT.md. Decoders are safe on any bytes: xxh3 finds accidents, not attackers.
 #pragma once
 
@@ -24,7 +27,7 @@ struct SnapshotIdentity {
   std::string_view model;   // fingerprint of the model file
   std::string_view recipe;  // Recipe::hash
   std::span<const std::int32_t>
-      tokens;  // save: all that the cache has seen; restore: the chat as it is now
+      tokens;  // save: all that the cache has seen; restore: the text as it is now
 };
 
 struct SaveReport {
@@ -35,31 +38,32 @@ struct SaveReport {
 
 enum class RestoreOutcome {
   restored,
+  partly,  // a prefix: the text was edited, or a block is damaged
   nothing_saved,
   other_model,   // CACHE_MODEL
   other_recipe,  // CACHE_RECIPE
-  other_tokens,  // the chat was edited: the saved tokens are no prefix of it
-  other_format,  // another version, another page layout, or more than this pool holds
-  damaged,       // CACHE_PARTIAL
+  other_tokens,  // nothing of the text as it is now can be taken over
+  other_format,  // another version, another page layout, or more than this arena holds
+  damaged,       // CACHE_PARTIAL, and nothing is left
 };
 struct RestoreReport {
   RestoreOutcome outcome = RestoreOutcome::nothing_saved;
-  std::size_t n_tokens = 0;  // of the chat that the cache now holds: 0 unless restored
+  std::size_t n_tokens = 0;  // of the text that the cache now holds: 0 unless restored or partly
   std::size_t bytes_read = 0;
-  std::string message;  // for people; empty when restored
+  std::string message = {};  // for people; empty when restored
 };
 
 class Snapshot {
  public:
-  // Bound to one cache and one chat for its whole life; remembers what is stored, so that the next
-  // save appends. Neither is owned; both must outlive it.
-  Snapshot(Cache& cache, BlockStore& store, ChatId chat);
+  // Bound to one cache and one key for its whole life; remembers what is stored, so that the next
+  // save appends. Neither cache nor store is owned; both must outlive it.
+  Snapshot(Cache& cache, BlockStore& store, CacheKey key);
   ~Snapshot();
   Snapshot(Snapshot&&) = delete;
 
   Result<SaveReport> save(const SnapshotIdentity& identity);
-  // needs   an empty cache. Errors are those of the store; a bad snapshot is an outcome, not an
-  // error.
+  // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a bad
+  //         snapshot is an outcome, not an error.
   Result<RestoreReport> restore(const SnapshotIdentity& identity);
 
  private:

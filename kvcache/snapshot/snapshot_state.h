@@ -11,24 +11,24 @@
 
 namespace satchel::kvcache {
 
-struct StoredPages {
+struct StoredBlock {
   BlockEntry entry;
-  std::vector<PageSegment> segments;
+  std::vector<std::uint64_t> serials = {};  // of pages
+  Hash128 payload_hash = {};                // of others: the same again need not be written
 };
 
 // What the newest manifest of the store lists, as far as it can be built upon.
 struct StoredSnapshot {
   std::uint64_t generation = 0;  // 0: nothing known
   BlockId next_block = 1;
-  std::uint64_t n_clears = 0;  // of the cache, when this was true
-  std::vector<StoredPages> pages = {};
-  std::vector<std::uint32_t> n_pages = {};  // of each lane
+  std::vector<StoredBlock> blocks = {};
 };
 
 struct Snapshot::State {
-  CacheState& cache;
+  Cache& cache;
+  CacheState& lanes;  // of the cache
   BlockStore& store;
-  ChatId chat;
+  CacheKey key;
   StoredSnapshot stored = {};
 };
 

@@ -71,7 +71,7 @@ void round_by_largest_remainder(std::span<const double> wishes, const BudgetLimi
 }  // namespace
 
 std::size_t keep_total(const TokenSpan& span) {
-  const std::size_t all = span.n_tokens * span.n_layers * span.n_kv_heads;
+  const std::size_t all = span.n_tokens * span.n_lanes;
   const double share = span.keep * static_cast<double>(all);
   return std::min(all, static_cast<std::size_t>(std::llround(share)));
 }

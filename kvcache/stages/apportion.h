@@ -1,6 +1,5 @@
 // From real-valued wishes to whole budgets: floors, caps and largest-remainder rounding, with an
 // exact sum.
-//   source  ../shared/methods/selection.md section 1 (rounding), rules 4.4, 4.7, 4.8, 4.14
 #pragma once
 
 #include <cstddef>

@@ -54,6 +54,13 @@ Result<double> Params::number(std::string_view key, NumberRange range) {
   return node->number;
 }
 
+Result<bool> Params::flag(std::string_view key, bool fallback) {
+  const JsonNode* node = take(key);
+  if (node == nullptr) return fallback;
+  if (node->kind != JsonNode::Kind::boolean) return wrong(key, *node, "true or false");
+  return node->boolean;
+}
+
 Result<void> Params::check_all_known() const {
   for (const auto& [name, node] : node_.members)
     if (!known_.contains(name))

@@ -25,6 +25,7 @@ class Params {
   Result<std::size_t> count(std::string_view key, CountRange range);
   Result<std::size_t> one_of(std::string_view key, std::size_t fallback,
                              std::initializer_list<std::size_t> allowed);
+  Result<bool> flag(std::string_view key, bool fallback);
   struct NumberRange {
     double fallback = 0, min = 0, max = 0;
   };

@@ -1,12 +1,16 @@
 #include "kvcache/stages/pipeline.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "kvcache/cache.h"
 
 namespace satchel::kvcache {
 namespace {
+
+constexpr std::size_t kTiersMax = 4;
+constexpr std::size_t kShortTailMin = 16;  // chosen: a word or two before what is being said
 
 // Makes one stage from `{ "use": "name", … }` or `"name"`.
 template <class T>
@@ -57,21 +61,38 @@ class Maker {
     }
     return {};
   }
-  Result<void> codecs(std::unique_ptr<Codec>& k, std::unique_ptr<Codec>& v) const {
+  // { "k": …, "v": … }, or a list of such, finest first.
+  Result<void> codecs(std::vector<CodecPair>& codecs) const {
     SATCHEL_TRY_ASSIGN(const JsonNode* at, node("codec"));
-    const JsonNode* k_node = at->find("k");
-    const JsonNode* v_node = at->find("v");
-    if (k_node == nullptr || v_node == nullptr || at->members.size() != 2)
-      return recipe_error(called_, at->line, "\"codec\" must be { \"k\": …, \"v\": … }.");
-    SATCHEL_TRY_ASSIGN(k, make_one<Codec>(StageKind::codec, *k_node, called_));
-    SATCHEL_TRY_ASSIGN(v, make_one<Codec>(StageKind::codec, *v_node, called_));
-    if (k->plane().form != v->plane().form)
+    if (at->kind != JsonNode::Kind::array) return codec(*at, codecs);
+    for (const JsonNode& item : at->items) SATCHEL_TRY(codec(item, codecs));
+    if (codecs.empty() || codecs.size() > kTiersMax)
       return recipe_error(called_, at->line,
-                          "\"k\" and \"v\" must both be exact or both be packed.");
+                          "\"codec\" lists 1 to " + std::to_string(kTiersMax) + " tiers.");
     return {};
   }
 
  private:
+  static std::string name_of(const JsonNode& node) {
+    const JsonNode* use = node.kind == JsonNode::Kind::object ? node.find("use") : &node;
+    const JsonNode* bits = node.find("bits");
+    return use->string + (bits == nullptr ? "" : " " + json_text(*bits) + " bits");
+  }
+  Result<void> codec(const JsonNode& at, std::vector<CodecPair>& codecs) const {
+    const JsonNode* k_node = at.find("k");
+    const JsonNode* v_node = at.find("v");
+    if (k_node == nullptr || v_node == nullptr || at.members.size() != 2)
+      return recipe_error(called_, at.line, "\"codec\" must be { \"k\": …, \"v\": … }.");
+    CodecPair pair;
+    SATCHEL_TRY_ASSIGN(pair.k, make_one<Codec>(StageKind::codec, *k_node, called_));
+    SATCHEL_TRY_ASSIGN(pair.v, make_one<Codec>(StageKind::codec, *v_node, called_));
+    pair.name = name_of(*k_node);
+    if (const std::string v_name = name_of(*v_node); v_name != pair.name)
+      pair.name += " / " + v_name;
+    codecs.push_back(std::move(pair));
+    return {};
+  }
+
   const JsonNode& recipe_;
   std::string_view called_;
 };
@@ -88,6 +109,20 @@ Result<double> read_keep(const JsonNode& recipe, const Trigger& trigger, std::st
         called, node->line,
         "\"keep\" must be 1, as this recipe never evicts; it is " + json_text(*node) + ".");
   return node->number;
+}
+
+Result<std::size_t> read_short_tail(const JsonNode& recipe, std::string_view called) {
+  const JsonNode* node = recipe.find("short_tail");
+  if (node == nullptr) return kTailTokens;
+  const bool fits = node->kind == JsonNode::Kind::number && node->number >= kShortTailMin &&
+                    node->number <= kTailTokens &&
+                    node->number == static_cast<double>(static_cast<std::size_t>(node->number));
+  if (!fits)
+    return recipe_error(called, node->line,
+                        "\"short_tail\" must be a whole number from " +
+                            std::to_string(kShortTailMin) + " to " + std::to_string(kTailTokens) +
+                            ", is " + json_text(*node) + ".");
+  return static_cast<std::size_t>(node->number);
 }
 
 }  // namespace
@@ -119,7 +154,8 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   const Maker maker(recipe, called);
   SATCHEL_TRY(maker.one(StageKind::trigger, made.trigger_));
   SATCHEL_TRY_ASSIGN(made.keep_, read_keep(recipe, *made.trigger_, called));
-  SATCHEL_TRY(maker.codecs(made.k_codec_, made.v_codec_));
+  SATCHEL_TRY_ASSIGN(made.short_tail_, read_short_tail(recipe, called));
+  SATCHEL_TRY(maker.codecs(made.codecs_));
   SATCHEL_TRY(maker.one(StageKind::reader, made.reader_));
   if (!made.trigger_->ever_fires()) return made;
   SATCHEL_TRY(maker.one(StageKind::scorer, made.scorer_));
@@ -129,6 +165,11 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   SATCHEL_TRY(maker.one(StageKind::merger, made.merger_));
   SATCHEL_TRY_ASSIGN(const JsonNode* filter, maker.node("filter"));
   SATCHEL_TRY(made.check_protection(called, filter->line));
+  SATCHEL_TRY_ASSIGN(const JsonNode* merger, maker.node("merger"));
+  if (made.merger_->merges() && made.decides() && !made.decides_in_layer())
+    return recipe_error(called, merger->line,
+                        "a merger needs exact K and V, so a recipe that merges decides layer by "
+                        "layer when a text has been read.");
   return made;
 }
 
@@ -136,53 +177,45 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
 Result<void> Pipeline::check_protection(std::string_view called, std::size_t line) const {
   // A span so short that no share of it stands in for the tail.
   const TokenSpan span{
-      .n_layers = 1, .n_kv_heads = 1, .n_tokens = kSinkTokens + kTailTokens, .keep = keep_};
+      .n_layers = 1, .n_lanes = 1, .n_tokens = kSinkTokens + kTailTokens, .keep = keep_};
+  const Filter::Protected kept = protects(span);
+  if (kept.first >= kSinkTokens && kept.last >= short_tail_) return {};
+  return recipe_error(called, line,
+                      "\"filter\" must protect at least " + std::to_string(kSinkTokens) +
+                          " sinks and a tail of " + std::to_string(short_tail_) + ".");
+}
+
+bool Pipeline::decides_in_layer() const {
+  const ScorerWants wants = this->wants();
+  return allocator_->scope() == Allocator::Scope::layer && !wants.probe &&
+         trigger_->fires({.occasion = Occasion::span_read,
+                          .n_tokens = std::numeric_limits<std::size_t>::max()});
+}
+
+Filter::Protected Pipeline::protects(const TokenSpan& span) const {
   Filter::Protected kept;
   for (const auto& filter : filters_) {
     const Filter::Protected more = filter->protects(span);
     kept.first = std::max(kept.first, more.first);
     kept.last = std::max(kept.last, more.last);
   }
-  if (kept.first >= kSinkTokens && kept.last >= kTailTokens) return {};
-  return recipe_error(called, line,
-                      "\"filter\" must protect at least " + std::to_string(kSinkTokens) +
-                          " sinks and a tail of " + std::to_string(kTailTokens) + ".");
-}
-
-bool Pipeline::evicts(std::size_t n_new_tokens) const {
-  return can_evict() && trigger_->fires_after_prompt(n_new_tokens);
-}
-
-Result<kernels::PageLayout> Pipeline::page_layout(std::size_t head_dim) const {
-  const PagePlane k = k_codec_->plane();
-  const PagePlane v = v_codec_->plane();
-  if (k.form == kernels::PageForm::exact16) return kernels::exact_layout(head_dim);
-  return kernels::affine_layout({.head_dim = head_dim,
-                                 .k_bits = k.bits,
-                                 .v_bits = v.bits,
-                                 .k_group = k.group,
-                                 .v_group = v.group});
+  return kept;
 }
 
 std::size_t Pipeline::n_protected(const TokenSpan& span) const {
-  Filter::Protected kept;
-  for (const auto& filter : filters_) {
-    const Filter::Protected more = filter->protects(span);
-    kept.first = std::max(kept.first, more.first);
-    kept.last = std::max(kept.last, more.last);
-  }
+  const Filter::Protected kept = protects(span);
   return std::min(span.n_tokens, kept.first + kept.last);
 }
 
-Result<void> Pipeline::filter(kernels::Backend& backend, const TokenSpan& span,
-                              float* scores) const {
-  for (const auto& filter : filters_) SATCHEL_TRY(filter->apply(backend, span, scores));
-  return {};
-}
-
-void Pipeline::allocate(const TokenSpan& span, std::span<std::size_t> budgets) const {
-  SATCHEL_ASSERT(budgets.size() == span.n_layers * span.n_kv_heads);
-  allocator_->allocate(span, n_protected(span), budgets);
+void Pipeline::filter(const TokenSpan& span, std::span<float> scores) const {
+  const Filter::Protected kept = protects(span);
+  const auto keep_all = [](std::span<float> part) {
+    for (float& score : part)
+      if (score != kNotThere) score = kNeverEvict;
+  };
+  keep_all(scores.first(std::min(scores.size(), kept.first)));
+  keep_all(scores.last(std::min(scores.size(), kept.last)));
+  for (const auto& filter : filters_) filter->apply(span, scores);
 }
 
 }  // namespace satchel::kvcache

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,38 +18,53 @@
 
 namespace satchel::kvcache {
 
+// One tier of a recipe.
+struct CodecPair {
+  std::unique_ptr<Codec> k, v;
+  std::string name;  // for people and statistics: "minikv2 2 bits"
+};
+
 class Pipeline {
  public:
   static Result<Pipeline> make(const JsonNode& recipe, std::string_view called);
 
   double keep() const { return keep_; }
-  bool can_evict() const { return keep_ < 1; }
-  bool evicts(std::size_t n_new_tokens) const;
-  Result<kernels::PageLayout> page_layout(std::size_t head_dim) const;
+  // Whether anything is ever scored: tokens go, or tiers differ.
+  bool decides() const { return trigger_->ever_fires() && (keep_ < 1 || codecs_.size() > 1); }
+  bool fires(const Moment& moment) const { return decides() && trigger_->fires(moment); }
+  std::span<const CodecPair> codecs() const { return codecs_; }
+  bool wants_counts() const { return merger_ != nullptr && merger_->wants_counts(); }
+  // What a flush leaves exact in lanes that keep little; kTailTokens: in all lanes alike.
+  std::size_t short_tail() const { return short_tail_; }
+  const Reader& reader() const { return *reader_; }
 
-  // Only where can_evict().
+  // Only where decides().
+  ScorerWants wants() const { return decides() ? scorer_->wants() : ScorerWants{}; }
   const Scorer& scorer() const { return *scorer_; }
+  const Allocator& allocator() const { return *allocator_; }
   const Assigner& assigner() const { return *assigner_; }
   const Merger& merger() const { return *merger_; }
+  // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.
+  bool decides_in_layer() const;
   // The tokens at both ends of the span that no filter lets go: their number.
   std::size_t n_protected(const TokenSpan& span) const;
-  Result<void> filter(kernels::Backend& backend, const TokenSpan& span, float* scores) const;
-  void allocate(const TokenSpan& span, std::span<std::size_t> budgets) const;
-
-  const Reader& reader() const { return *reader_; }
+  // The two ends, which then are kNeverEvict, then the filters in the recipe's order.
+  void filter(const TokenSpan& span, std::span<float> scores) const;
 
  private:
   Pipeline() = default;
   Result<void> check_protection(std::string_view called, std::size_t line) const;
+  Filter::Protected protects(const TokenSpan& span) const;
 
   double keep_ = 1;
+  std::size_t short_tail_ = 0;
   std::unique_ptr<Trigger> trigger_;
   std::unique_ptr<Scorer> scorer_;
   std::vector<std::unique_ptr<Filter>> filters_;
   std::unique_ptr<Allocator> allocator_;
   std::unique_ptr<Assigner> assigner_;
   std::unique_ptr<Merger> merger_;
-  std::unique_ptr<Codec> k_codec_, v_codec_;
+  std::vector<CodecPair> codecs_;
   std::unique_ptr<Reader> reader_;
 };
 

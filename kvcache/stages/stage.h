@@ -1,18 +1,32 @@
 // The contracts of the eight stages a recipe chooses from. A stage is one file in its folder that
 // defines one StageEntry named <folder>_<file>; the build lists the folders
 // (packaging/cmake/stage_table.cmake), nobody else does.
-//   memory   `scores`, `kept` and runs are addresses in the backend's memory, spans in main memory
+//
+//   trigger   when is something decided?         Trigger::fires
+//   scorer    how much does a token matter?      Scorer::observe per layer and chunk, then finish
+//   filter    what is protected or smoothed?     Filter::protects, apply
+//   allocator how much does each lane keep?      Allocator::totals before reading, lanes after scoring
+//   assigner  which token gets which tier?       Assigner::assign
+//   merger    what do the dropped leave behind?  Merger::merge, on exact K and V
+//   codec     how are a tier's bytes made?       Codec::operand
+//   reader    which pages does a step read?      Reader::note when a page is made, choose at a step
+//
+//   memory   float* and Half* are addresses in the backend's memory, spans are main memory
 //   threads  const and without state: one stage serves every cache of its recipe
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kernels/contract/backend.h"
+#include "kvcache/cache_shape.h"
 #include "kvcache/stages/params.h"
+#include "kvcache/tier.h"
 
 namespace satchel::kvcache {
 
@@ -41,105 +55,200 @@ Result<std::unique_ptr<Stage>> make_stage(Params& params) {
   return std::unique_ptr<Stage>(std::move(stage));
 }
 
-// The new tokens of one prompt, over which a selection runs.
+// The tokens over which one decision runs: a document or message that was read, or, while
+// decoding, everything so far.
 struct TokenSpan {
-  std::size_t n_layers = 0, n_kv_heads = 0;
+  std::size_t n_layers = 0;  // that take part: layers with a window are bounded anyway and do not
+  std::size_t n_lanes = 0;   // of those layers
   std::size_t n_tokens = 0;
   std::size_t first_position = 0;
-  double keep = 1;  // share of n_tokens to keep, averaged over lanes
+  std::size_t n_after = 0;  // tokens of the text behind the span
+  double keep = 1;          // share of n_tokens to keep, averaged over lanes
 };
 
-// The span's tokens of one lane, as the scorer sees them.
-struct SpanLane {
-  kernels::ExactRun keys;  // what has been read so far
-  std::size_t n_heads = 0, head_dim = 0;
-  std::size_t first_head = 0, n_group = 1;  // the query heads that read this lane
-  float scale = 1;
-};
-struct QueryChunk {
-  const float* q = nullptr;    // [n_tokens, n_heads, head_dim]
-  const float* lse = nullptr;  // [n_tokens, n_heads], over everything the lane holds
-  std::span<const std::int32_t> positions;
-};
+// --- trigger -------------------------------------------------------------------------------------
 
-// When does a selection run?
+enum class Occasion {
+  span_read,   // a document, whole or one span of it, has been read
+  turn_ended,  // a message and its answer may be compressed now
+  steps,       // kPageTokens decode steps have passed: the tails are flushed
+  over_limit,  // memory is short
+  idle,        // nobody waits
+  asked,       // the user wants it now
+};
+struct Moment {
+  Occasion occasion = Occasion::span_read;
+  std::size_t n_tokens = 0;  // that a decision would be about
+};
 class Trigger : public Stage {
  public:
   virtual bool ever_fires() const = 0;
-  virtual bool fires_after_prompt(std::size_t n_new_tokens) const = 0;
+  virtual bool fires(const Moment& moment) const = 0;
 };
 
-// How much does each token matter? Larger is kept; all finite.
+// --- scorer --------------------------------------------------------------------------------------
+
+enum class Purpose { reading, decoding, probe };
+
+// One chunk of tokens on its way through one layer.
+struct Observation {
+  Purpose purpose = Purpose::reading;
+  const LayerShape& layer;
+  kernels::Batch batch;
+  std::span<const std::int32_t> positions;  // of the batch, in main memory
+  const float* q = nullptr;                 // [n_tokens, n_heads, head_dim], after RoPE
+  const float* lse = nullptr;               // [n_tokens, n_heads], over everything the lane holds
+  const float* pre_rope_q = nullptr;        // as q; only where wanted
+  const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
+  const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
+  std::size_t span_first = 0, span_end = 0;  // positions of the whole span that is read or probed
+};
+// What is scored of one lane: scores in the order of kernels::ScoreArgs, one for each slot.
+struct ObservedLane {
+  kernels::LaneView keys = {};
+  std::size_t first_head = 0, n_group = 1;
+  float* scores = nullptr;  // zero before the first observation of the layer
+};
+// What a lane's scores are when all has been observed, one for each token of the span.
+struct ScoredLane {
+  std::span<float> scores;
+  const Half* k = nullptr;  // [n_tokens, head_dim] where the exact keys are at hand, else null
+  const Half* v = nullptr;
+};
+
+struct ScorerWants {
+  bool reading = false;      // queries of the reading; keys: the span's own tokens
+  bool decoding = false;     // queries of decode steps; keys: all that the lane holds
+  bool newest_step = false;  // … of the last step before a decision only, in place of older scores
+  bool probe = false;        // a second pass over the text (KVzip); keys: the probed stretch
+  bool exact_kv = false;     // finish() reads k and v: such a recipe decides inside the layer
+  bool pre_rope = false, hidden = false;
+};
 class Scorer : public Stage {
  public:
-  virtual bool wants_queries() const = 0;
-  // After each chunk where wants_queries(); adds to scores [lane.keys.n_tokens], zero before the
-  // first.
-  virtual Result<void> observe(kernels::Backend& backend, const SpanLane& lane,
-                               const QueryChunk& chunk, float* scores) const = 0;
-  // Once, with all keys of the span; scores as observe() left them.
-  virtual Result<void> finish(kernels::Backend& backend, const SpanLane& lane,
-                              float* scores) const = 0;
+  virtual ScorerWants wants() const = 0;
+  // After each chunk of a kind that is wanted, all lanes of the layer; adds to the scores, or
+  // raises them.
+  virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,
+                               std::span<const ObservedLane> lanes) const = 0;
+  // Once for each layer and decision. Larger is kept; all finite.
+  virtual Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan&,
+                              std::span<const ScoredLane>) const {
+    return {};
+  }
 };
 
-// Smooths scores, or protects tokens by a score of +infinity.
+// The score kernel for every lane of an observation, all parameters but `args`' taken from it.
+Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
+                         std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args);
+// The same for the observation's last n_rows tokens only.
+Observation last_rows(const Observation& seen, std::size_t n_rows);
+
+// --- filter --------------------------------------------------------------------------------------
+
+inline constexpr float kNeverEvict = std::numeric_limits<float>::infinity();
+inline constexpr float kNotThere = -std::numeric_limits<float>::infinity();
+
 class Filter : public Stage {
  public:
   struct Protected {
     std::size_t first = 0, last = 0;  // tokens of the span, may overlap
   };
-  virtual Protected protects(const TokenSpan& span) const = 0;
-  virtual Result<void> apply(kernels::Backend& backend, const TokenSpan& span,
-                             float* scores) const = 0;
+  virtual Protected protects(const TokenSpan&) const { return {}; }
+  // One lane. Entries that are kNeverEvict or kNotThere stay so.
+  virtual void apply(const TokenSpan& span, std::span<float> scores) const = 0;
+};
+
+// --- allocator -----------------------------------------------------------------------------------
+
+// What lanes that share a total have scored. Entries of kNeverEvict are kept in any case, those of
+// kNotThere are gone already.
+struct LaneScores {
+  std::span<const float> scores;
 };
 
 // How many tokens of the span does each lane keep, protected ones included?
-//   out     budgets [n_layers * n_kv_heads], each in [min(n_protected, n_tokens), n_tokens]; their
-//           sum is keep_total(span), or what is protected in all lanes if that is more
-//   needs   no scores: so the memory of a prompt is known before it is read
 class Allocator : public Stage {
  public:
-  virtual void allocate(const TokenSpan& span, std::size_t n_protected,
-                        std::span<std::size_t> budgets) const = 0;
+  // layer: the lanes of a layer share what totals() gave it. cache: all lanes share the sum.
+  enum class Scope { layer, cache };
+  virtual Scope scope() const { return Scope::layer; }
+  // Needs no scores, so that the memory of a prompt is known before it is read.
+  //   out  totals [n_layers], of all lanes of a layer together; their sum is keep_total(span), or
+  //        what is protected in all lanes if that is more
+  virtual void totals(const TokenSpan& span, std::size_t n_protected,
+                      std::span<std::size_t> totals) const;
+  //   out  budgets [lanes.size()], their sum is `total` as far as the lanes hold so many; none is
+  //        below what its lane protects. The default: all alike.
+  virtual void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
+                     std::span<std::size_t> budgets) const;
 };
 
-// Which token gets which tier? So far: kept, or gone.
-//   out     kept [budget]: rising indices into the span
+// --- assigner ------------------------------------------------------------------------------------
+
+// Which of one lane's tokens get which tier?
+//   out     tiers [n]: an index into the recipe's codecs, finest first, or kGone; exactly `budget`
+//           are not kGone
 class Assigner : public Stage {
  public:
-  virtual Result<void> assign(kernels::Backend& backend, const float* scores, std::size_t n_scores,
-                              std::size_t budget, std::int32_t* kept) const = 0;
+  virtual void assign(std::span<const float> scores, std::size_t budget,
+                      std::span<std::uint8_t> tiers) const = 0;
 };
 
-// What do dropped tokens leave behind in the kept ones? May change k and v of the kept tokens.
+// --- merger --------------------------------------------------------------------------------------
+
+// What do dropped tokens leave behind in the kept ones? May change k and v of tokens that stay.
 struct MergeLane {
-  Half* k = nullptr;  // [n_tokens, head_dim]
+  Half* k = nullptr;  // [n_tokens, head_dim], after RoPE
   Half* v = nullptr;
   std::size_t n_tokens = 0, head_dim = 0;
-  const std::int32_t* kept = nullptr;  // [n_kept]
-  std::size_t n_kept = 0;
+  std::span<const std::uint8_t> tiers;  // as assigned
+  std::span<const float> scores;        // kNeverEvict: may carry, never given away
+  std::span<float> counts;  // how many tokens each stands for, 1 before; kept with the page where
+                            // wants_counts()
 };
 class Merger : public Stage {
  public:
+  virtual bool merges() const { return true; }
+  virtual bool wants_counts() const { return false; }
   virtual Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const = 0;
 };
 
-// How are the bytes of K or of V in a page made? A point in what PageLayout can say.
-struct PagePlane {
-  kernels::PageForm form = kernels::PageForm::exact16;
-  std::size_t bits = 16;
-  std::size_t group = 0;  // K: tokens, V: channels
-};
+// --- codec ---------------------------------------------------------------------------------------
+
+// How are the bytes of K or of V in a page made?
 class Codec : public Stage {
  public:
-  virtual PagePlane plane() const = 0;
+  enum class Operand { k, v };
+  // capacity: tokens of the page. Planes that the shape points to live as long as the stage.
+  virtual kernels::OperandShape operand(Operand operand, std::size_t head_dim,
+                                        std::size_t capacity) const = 0;
+  // The least capacity the codec can lay out, a multiple of kPageStep (groups of 64 tokens: 64).
+  virtual std::size_t capacity_step() const { return kernels::kPageStep; }
 };
 
-// Which pages does one decode step read?
+// --- reader --------------------------------------------------------------------------------------
+
+// Which pages does one decode step read? Sinks and tail are always read.
 class Reader : public Stage {
  public:
-  virtual std::span<const kernels::PageView> pages(
-      std::span<const kernels::PageView> all) const = 0;
+  virtual bool reads_all() const { return true; }
+  // Bytes that note() leaves beside each page; counted, saved with it.
+  virtual std::size_t note_bytes(std::size_t) const { return 0; }
+  // k [n_tokens, head_dim] of a page just made, as it decodes, main memory.
+  virtual void note(std::span<const float>, std::size_t, std::span<std::byte>) const {}
+  struct Step {
+    std::size_t layer = 0;
+    float scale = 0;           // the layer's attention scale
+    std::span<const float> q;  // [n_group, head_dim], main memory
+    std::size_t head_dim = 0;
+    std::span<const std::span<const std::byte>> notes;  // one for each page
+    std::span<const kernels::PageView> pages;
+    std::span<float> work;  // [2, pages.size()], the reader's own: a decode step allocates nothing
+  };
+  // Appends rising indices of the pages to read to `chosen`, which is empty and has room. Notes come
+  // from disk too: safe on any bytes.
+  virtual void choose(const Step&, std::vector<std::size_t>&) const {}
 };
 
 }  // namespace satchel::kvcache

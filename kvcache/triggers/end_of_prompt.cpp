@@ -1,6 +1,7 @@
-// Selects once for each prompt that is long enough, over its own tokens, when it has been read.
-//   params  min_tokens  shorter prompts stay whole (256)
-//   source  arXiv:2411.18077 (MiniKV); minimum: ../shared/methods/selection.md rule 4.5
+// Decides once for each text that is long enough, over its own tokens: a document when it has been
+// read, a message when its turn has ended.
+//   params  min_tokens  shorter texts stay whole (256: below, a window and the sinks are most of it)
+//   source  arXiv:2411.18077 (MiniKV)
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
@@ -13,8 +14,8 @@ class EndOfPromptTrigger final : public Trigger {
     return {};
   }
   bool ever_fires() const override { return true; }
-  bool fires_after_prompt(std::size_t n_new_tokens) const override {
-    return n_new_tokens >= min_tokens_;
+  bool fires(const Moment& moment) const override {
+    return moment.occasion != Occasion::steps && moment.n_tokens >= min_tokens_;
   }
 
  private:

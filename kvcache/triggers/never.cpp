@@ -7,7 +7,7 @@ namespace {
 class NeverTrigger final : public Trigger {
  public:
   bool ever_fires() const override { return false; }
-  bool fires_after_prompt(std::size_t) const override { return false; }
+  bool fires(const Moment&) const override { return false; }
 };
 }  // namespace
 

@@ -2,7 +2,10 @@
 //   how      after a prompt was read, its last tokens (up to 128) run again against the compressed
 //            cache, positions masked; each next-token distribution is compared with the exact one
 //            of the first reading
-//   source   ../shared/design.md, fidelity meter
+//   when     a prompt that is to be answered is measured when its answer has been given: nobody waits
+//            for it. What was compressed while answering then counts too
+//   precise  weights exp(...) in float, relative error 3e-7; sums in float64, in an order that
+//            depends on nothing
 #pragma once
 
 #include <cstddef>

@@ -90,4 +90,17 @@ Result<void> MappedFile::check_unchanged() const {
       "The model file was changed while it was open. Nothing more is read from it; open it again."};
 }
 
+void MappedFile::let_go(std::span<const std::byte> bytes) const {
+  if (bytes.empty() || bytes_.empty() || bytes.data() < bytes_.data() ||
+      bytes.data() + bytes.size() > bytes_.data() + bytes_.size())
+    return;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<std::size_t>(bytes.data() - bytes_.data());
+  const std::size_t first = (offset + page - 1) / page * page;  // a mapping begins at a page
+  const std::size_t end = (offset + bytes.size()) / page * page;
+  if (first >= end) return;
+  // The pages are clean and the file's: failing costs only memory.
+  (void)madvise(const_cast<std::byte*>(bytes_.data()) + first, end - first, MADV_DONTNEED);
+}
+
 }  // namespace satchel::runtime

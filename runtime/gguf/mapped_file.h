@@ -28,6 +28,10 @@ class MappedFile {
   // unchanged.
   Result<void> check_unchanged() const;
 
+  // Takes the whole pages inside `bytes` out of this process's resident memory; touching them
+  // reads the file again. Bytes outside the mapping are left alone.
+  void let_go(std::span<const std::byte> bytes) const;
+
  private:
   struct Stamp {
     std::uint64_t size = 0;

@@ -64,6 +64,9 @@ class GgufFile {
 
   // Before a long read of weights: MODEL_CHANGED if someone wrote to the file since it was opened.
   Result<void> check_unchanged() const { return file_.check_unchanged(); }
+  // A stretch of a tensor's bytes that nobody will read soon: its pages leave this process's
+  // memory and come back from the file if they are touched again. Of view() nothing is let go.
+  void let_go(std::span<const std::byte> bytes) const { file_.let_go(bytes); }
 
  private:
   static Result<GgufFile> parse(std::span<const std::byte> bytes);

@@ -14,15 +14,22 @@ struct PoolNeed {
   std::size_t total() const { return cache_bytes + scratch_bytes; }
 };
 
-// A cache that holds n_tokens and can read them as one prompt; no cache opens for less than a page
-// of them.
+// A longer text is read in spans: so many tokens at once are comfortable. Chosen: a span this long
+// hides what its ends cost.
+constexpr std::size_t kSpanTokens = 1024;
+
+// A cache that holds n_tokens and can read them; no cache opens for less than a page of them.
 Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& recipe,
                            std::size_t n_tokens) {
   n_tokens = std::max(n_tokens, kernels::kPageTokens);
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed need,
                      kvcache::cache_need(config.cache_shape(), recipe, n_tokens));
-  return PoolNeed{.cache_bytes = need.fixed_bytes + need.page_bytes,
-                  .scratch_bytes = need.reading_bytes + reading_bytes(config, n_tokens)};
+  const std::size_t n_span = std::min(n_tokens, kSpanTokens);
+  SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed span,
+                     kvcache::cache_need(config.cache_shape(), recipe, n_span));
+  return PoolNeed{
+      .cache_bytes = need.fixed_bytes + need.page_bytes,
+      .scratch_bytes = span.reading_bytes + reading_bytes(config, n_span + kvcache::kProbeScript)};
 }
 
 // The need never falls as tokens are added, so the last that fits is found by halving.

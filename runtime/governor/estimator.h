@@ -17,6 +17,8 @@ struct Estimate {
   std::size_t cache_bytes = 0;   // sinks, tails and pages for n_tokens
   std::size_t scratch_bytes =
       0;  // reading one prompt of n_tokens: activations, one layer's exact K and V
+  // Beside weights and pool: what the backend has taken to work in so far, rows of logits.
+  std::size_t outside_bytes = 0;
   std::size_t pool_bytes = 0;  // cache + scratch: what --budget counts
   std::size_t fp16_bytes = 0;  // the same tokens in fp16
   std::size_t n_tokens_fit =

@@ -11,10 +11,10 @@ namespace {
 constexpr std::array kPresets = {
     Preset{.name = "full", .title = "Full", .recipe = "full", .keep = 1},
     Preset{.name = "balanced", .title = "Balanced", .recipe = "minikv", .keep = 1},
-    Preset{.name = "compact", .title = "Compact", .recipe = "minikv", .keep = 0.5},
-    Preset{.name = "extreme", .title = "Extreme", .recipe = "minikv", .keep = 0.25},
+    Preset{.name = "compact", .title = "Compact", .recipe = "kvzip", .keep = 0.5},
+    Preset{.name = "extreme", .title = "Extreme", .recipe = "kvzip", .keep = 0.25},
 };
-constexpr std::size_t kRecipeBytesMax = 64u << 10;  // ../shared/reliability.md section 7
+constexpr std::size_t kRecipeBytesMax = 64u << 10;  // as a built-in may have
 
 Result<kvcache::Recipe> from_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -4,35 +4,11 @@
 #include <vector>
 
 #include "kernels/base/clock.h"
+#include "runtime/measure/passes.h"
 #include "runtime/model/model.h"
 
 namespace satchel::runtime {
 namespace {
-
-Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
-                                                   std::size_t n_tokens) {
-  SATCHEL_TRY_ASSIGN(const Estimate need,
-                     engine.estimate(recipe, {.n_tokens = n_tokens, .budget_bytes = 0}));
-  return kvcache::Cache::open(engine.model().backend(), engine.config().cache_shape(), recipe,
-                              need.pool_bytes);
-}
-
-Result<void> read(Model& model, kvcache::Cache& cache, std::span<const std::int32_t> ids,
-                  std::stop_token stop, std::span<float> logits) {
-  const ProgressFn silent;
-  return model.read_prompt(
-      {.cache = cache, .ids = ids, .stop = std::move(stop), .progress = silent, .logits = logits});
-}
-
-Error stopped() {
-  return {ErrorKind::cancelled, "STOPPED", "Stopped."};
-}
-
-Error context_full(std::size_t wanted, std::size_t context) {
-  return {ErrorKind::invalid, "CONTEXT_FULL",
-          std::to_string(wanted) + " tokens were asked for, the model's context is " +
-              std::to_string(context) + "."};
-}
 
 double nll(std::span<const float> logits, std::int32_t id) {
   double top = -INFINITY, sum = 0;
@@ -62,7 +38,7 @@ Result<Speed> measure_speed(Engine& engine, const kvcache::Recipe& recipe,
   speed.n_decode = request.n_decode;
 
   const double began = clock.steady_ms();
-  SATCHEL_TRY(read(engine.model(), *cache, ids, stop, logits));
+  SATCHEL_TRY(read_document(engine, *cache, ids, stop, logits));
   const double read_ms = clock.steady_ms();
   for (std::size_t i = 0; i < request.n_decode; ++i) {
     if (stop.stop_requested()) return stopped();
@@ -89,8 +65,9 @@ Result<TextFidelity> measure_on_text(Engine& engine, const kvcache::Recipe& reci
   const std::size_t n_vocabulary = engine.config().n_vocabulary;
   std::vector<float> exact_logits(n_vocabulary), packed_logits(n_vocabulary);
   Model& model = engine.model();
-  SATCHEL_TRY(read(model, *exact, ids.first(n_prompt), stop, exact_logits));
-  SATCHEL_TRY(read(model, *packed, ids.first(n_prompt), stop, packed_logits));
+  SATCHEL_TRY(read_document(engine, *exact, ids.first(n_prompt), stop, exact_logits));
+  SATCHEL_TRY(read_document(engine, *packed, ids.first(n_prompt), stop, packed_logits));
+  SATCHEL_TRY(pack_document(engine, *packed, ids.first(n_prompt), stop));
 
   TextFidelity out;
   double n_same = 0, kl = 0;

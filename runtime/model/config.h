@@ -1,5 +1,5 @@
-// ModelConfig: what the graph must know of a Llama-architecture model, read from GGUF metadata and
-// checked there.
+// ModelConfig: what passes through a model must know of it, read from GGUF metadata and checked
+// there. Which keys mean what is the architecture's knowledge (graph.h, arch/).
 //   errors   unsupported MODEL_ARCH; corrupt MODEL_METADATA naming the key
 #pragma once
 
@@ -9,20 +9,28 @@
 
 #include "kernels/base/result.h"
 #include "kernels/contract/backend.h"
-#include "kvcache/cache.h"
+#include "kvcache/cache_shape.h"
 
 namespace satchel::runtime {
 
 class GgufFile;
 
+struct LayerConfig {
+  kvcache::LayerShape attention;
+  std::size_t ffn_width = 0;
+
+  std::size_t q_width() const { return attention.n_heads * attention.head_dim; }
+  std::size_t kv_width() const { return attention.n_kv_heads * attention.head_dim; }
+};
+
 struct ModelConfig {
   std::string architecture, name;
-  std::size_t n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
-  std::size_t width = 0, ffn_width = 0, n_vocabulary = 0, context = 0;
+  std::size_t width = 0, n_vocabulary = 0, context = 0;
   float norm_epsilon = 1e-5f;
-  kernels::RopePairs rope_pairs = kernels::RopePairs::adjacent;
-  std::vector<double> inverse_frequency;  // [n_rotated / 2], scaling applied
+  std::vector<LayerConfig> layers;
+  kernels::CallSize call_size = {};  // Model::load() takes the backend's where this is unset
 
+  std::size_t n_layers() const { return layers.size(); }
   kvcache::CacheShape cache_shape() const;
   static Result<ModelConfig> from(const GgufFile& file);
 };

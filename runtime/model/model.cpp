@@ -3,147 +3,336 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 namespace satchel::runtime {
 namespace {
 
 constexpr std::size_t kCompareRows = 8;  // the output matrix is read 16 times for 128 tokens
 
-Error stopped() {
-  return Error{ErrorKind::cancelled, "STOPPED",
-               "Stopped while reading; the chat is as it was before."};
-}
+using Project = Graph::Project;
+using Lse = Graph::Lse;
 
 // first, first + 1, …
-void fill_positions(std::span<std::int32_t> positions, std::size_t first) {
+void fill_positions(std::vector<std::int32_t>& positions, std::size_t n, std::size_t first) {
+  positions.resize(n);
   std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
+}
+
+using Seen = kvcache::PromptReading::Seen;
+
+Seen seen_of(const LayerStep& step, const float* x) {
+  return {.q = step.work.q,
+          .lse = step.work.lse,
+          .pre_rope_q = step.work.pre_rope_q,
+          .pre_rope_k = step.work.pre_rope_k,
+          .hidden = x};
+}
+
+bool wants_queries(const kvcache::ScorerWants& wants) {
+  return wants.reading || wants.decoding || wants.probe;
 }
 
 }  // namespace
 
+struct Model::Run {
+  std::span<const std::int32_t> ids;
+  const PassScratch& scratch;
+  const std::stop_token& stop;
+  const ProgressFn& progress;
+  std::size_t first_position = 0;
+  // What work.rotation holds: the rotation of this layer's RoPE for the chunk at this place.
+  struct {
+    std::size_t layer, at;
+    bool is_made;
+  } rotation = {};
+
+  float* x(std::size_t at, std::size_t width) const { return scratch.hidden() + at * width; }
+};
+
 Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const GgufFile& file,
                                            ModelConfig config, const ProgressFn& progress) {
+  if (config.call_size.n_tokens == 0) config.call_size = backend.call_size();
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
-  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, model->config_, progress));
+  const Architecture* architecture = find_architecture(model->config_.architecture);
+  SATCHEL_ASSERT(architecture != nullptr);
+  model->graph_ = architecture->graph(backend, model->config_);
+  const std::vector<TensorWish> wishes = model->graph_->tensors();
+  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, wishes, progress));
   return model;
 }
 
-Result<void> Model::read_prompt(const PromptPass& pass) {
-  const std::size_t n = pass.ids.size(), width = config_.width;
+Result<void> Model::enter(const Run& run) {
+  SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(run.scratch.positions()),
+                              std::as_bytes(std::span(positions_))));
+  return graph_->embed(run.ids, run.scratch.hidden());
+}
+
+Result<LayerStep> Model::step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n) {
+  const auto now = std::span(positions_).subspan(at, n);
+  const auto [least, most] = std::minmax_element(now.begin(), now.end());
+  const Workspace& work = run.scratch.work();
+  const LayerStep step{.layer = layer,
+                       .batch = {.positions = run.scratch.positions() + at,
+                                 .n_tokens = n,
+                                 .position_min = *least,
+                                 .position_max = *most},
+                       .rotation = work.rotation,
+                       .work = work,
+                       .stop = run.stop};
+  const kvcache::LayerShape& shape = config_.layers[layer].attention;
+  const bool stands =
+      run.rotation.is_made && run.rotation.at == at &&
+      config_.layers[run.rotation.layer].attention.inverse_frequency == shape.inverse_frequency;
+  if (!stands) SATCHEL_TRY(backend_.make_rotation(step.batch, shape.rope(), work.rotation));
+  run.rotation = {.layer = layer, .at = at, .is_made = true};
+  return step;
+}
+
+Result<void> Model::project(const LayerStep& step, Project what, bool keeps_pre_rope,
+                            const float* x) {
+  SATCHEL_TRY(graph_->project(step, what, x));
+  if (keeps_pre_rope) {
+    const auto aside = [&](float* to, const float* from, std::size_t width) {
+      return backend_.copy(reinterpret_cast<std::byte*>(to),
+                           reinterpret_cast<const std::byte*>(from),
+                           step.batch.n_tokens * width * sizeof(float));
+    };
+    const LayerConfig& layer = config_.layers[step.layer];
+    SATCHEL_TRY(aside(step.work.pre_rope_q, step.work.q, layer.q_width()));
+    SATCHEL_TRY(aside(step.work.pre_rope_k, step.work.k, layer.kv_width()));
+  }
+  return graph_->rotate(step, what);
+}
+
+Result<void> Model::settle() {
+  SATCHEL_TRY_ASSIGN(const kernels::Health met, backend_.finish());
+  health_.n_nan += met.n_nan;
+  health_.n_infinite += met.n_infinite;
+  return {};
+}
+
+Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
+  const std::size_t n = pass.ids.size(), n_before = pass.cache.n_tokens();
   SATCHEL_ASSERT(n > 0);
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.pool(), config_, n));
-  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, pass.cache.begin_prompt(n));
-  SATCHEL_TRY(graph_.embed(pass.ids, scratch.hidden()));
-  for (std::size_t layer = 0; layer < config_.n_layers; ++layer)
-    SATCHEL_TRY(read_layer(pass, layer, scratch, reading));
+  SATCHEL_TRY_ASSIGN(
+      const PassScratch scratch,
+      PassScratch::take(pass.cache.arena(), config_,
+                        reading_size(config_, n_before, n, pass.cache.wants_pre_rope())));
+  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading,
+                     pass.cache.begin_reading({.n_tokens = n, .kind = pass.kind}));
+  Run run{.ids = pass.ids,
+          .scratch = scratch,
+          .stop = pass.stop,
+          .progress = pass.progress,
+          .first_position = n_before};
+  fill_positions(positions_, n, n_before);
+  SATCHEL_TRY(enter(run));
+  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
+    SATCHEL_TRY(read_layer(run, layer, reading));
   if (pass.last_rows != nullptr) {
     const std::size_t n_rows = fidelity_rows(n);
-    SATCHEL_TRY(graph_.final_norm(scratch.hidden() + (n - n_rows) * width, n_rows, pass.last_rows));
+    SATCHEL_TRY(graph_->final_norm(run.x(n - n_rows, config_.width), n_rows, pass.last_rows));
   }
-  if (!pass.logits.empty())
-    SATCHEL_TRY(logits_of(scratch.hidden() + (n - 1) * width, scratch.work(), pass.logits));
+  if (!pass.logits.empty()) {
+    SATCHEL_TRY(make_logits(run.x(n - 1, config_.width), 1, scratch.work()));
+    SATCHEL_TRY(fetch_logits(scratch.work(), 0, pass.logits));
+  }
   return reading.commit();
 }
 
-Result<void> Model::read_layer(const PromptPass& pass, std::size_t layer,
-                               const PassScratch& scratch, kvcache::PromptReading& reading) {
-  const std::size_t n = pass.ids.size(), n_chunk = chunk_tokens(config_);
-  const Workspace& work = scratch.work();
-  std::vector<std::int32_t> positions(std::min(n, n_chunk));
+Result<void> Model::probe(const ProbePass& pass) {
+  const std::size_t n = pass.ids.size();
+  SATCHEL_ASSERT(n > 0);
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
+                     PassScratch::take(pass.cache.arena(), config_,
+                                       reading_size(config_, pass.first_position, n,
+                                                    pass.cache.wants_pre_rope())));
+  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading,
+                     pass.cache.begin_probe(pass.job, n, pass.first_position));
+  const ProgressFn silent;
+  Run run{.ids = pass.ids,
+          .scratch = scratch,
+          .stop = pass.stop,
+          .progress = silent,
+          .first_position = pass.first_position};
+  fill_positions(positions_, n, pass.first_position);
+  SATCHEL_TRY(enter(run));
+  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
+    SATCHEL_TRY(read_layer(run, layer, reading));
+  SATCHEL_TRY(reading.commit());
+  return {};
+}
+
+Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::PromptReading& reading) {
+  const std::size_t n = run.ids.size();
   SATCHEL_TRY(reading.begin_layer(layer));
-  for (std::size_t at = 0; at < n; at += n_chunk) {
-    if (pass.stop.stop_requested()) return stopped();
-    const std::span now = std::span(positions).first(std::min(n_chunk, n - at));
-    fill_positions(now, pass.cache.n_tokens() + at);
-    float* x = scratch.hidden() + at * config_.width;
-    SATCHEL_TRY(graph_.project(layer, x, now, LlamaGraph::Project::queries_keys_values, work));
-    SATCHEL_TRY(reading.add_chunk(work.k, work.v, now.size()));
-    const bool wants_queries = reading.wants_queries();
-    SATCHEL_TRY(graph_.attend(reading.lanes(), now, wants_queries, work));
-    if (wants_queries) SATCHEL_TRY(reading.observe(work.q, work.lse));
-    SATCHEL_TRY(graph_.finish(layer, x, now.size(), work));
-    if (pass.progress)
-      pass.progress({Phase::read_prompt, layer * n + at + now.size(), config_.n_layers * n});
+  std::size_t n_now = 0;
+  for (std::size_t at = 0; at < n; at += n_now) {
+    n_now = std::min(chunk_tokens(config_, run.first_position + at), n - at);
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
+    SATCHEL_TRY(read_chunk(step, run.x(at, config_.width), reading));
+    SATCHEL_TRY(settle());
+    if (run.progress)
+      run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
   }
   return reading.end_layer();
 }
 
+Result<void> Model::read_chunk(const LayerStep& step, float* x, kvcache::PromptReading& reading) {
+  const kvcache::ScorerWants wants = reading.wants();
+  SATCHEL_TRY(project(step, Project::queries_keys_values, wants.pre_rope, x));
+  SATCHEL_TRY(reading.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
+  const kernels::Sequence lanes = reading.lanes();
+  const bool is_seen = wants_queries(wants);
+  SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_seen ? Lse::wanted : Lse::unwanted));
+  SATCHEL_TRY(step.go_on());
+  if (is_seen) SATCHEL_TRY(reading.observe(seen_of(step, x)));
+  return graph_->finish(step, x);
+}
+
 Result<void> Model::decode_step(kvcache::Cache& cache, std::int32_t id, std::span<float> logits) {
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(cache.pool(), config_, 1));
-  const Workspace& work = scratch.work();
-  float* x = scratch.hidden();
-  std::int32_t position = 0;
-  fill_positions({&position, 1}, cache.n_tokens());
-  const std::span<const std::int32_t> positions(&position, 1);
-  SATCHEL_TRY(cache.begin_step());
-  SATCHEL_TRY(graph_.embed({&id, 1}, x));
-  for (std::size_t layer = 0; layer < config_.n_layers; ++layer) {
-    SATCHEL_TRY(
-        graph_.project(layer, x, positions, LlamaGraph::Project::queries_keys_values, work));
-    SATCHEL_TRY(cache.append(layer, work.k, work.v));
-    SATCHEL_TRY(graph_.attend(cache.lanes(layer), positions, false, work));
-    SATCHEL_TRY(graph_.finish(layer, x, 1, work));
+  const DecodeItem item{.cache = &cache, .id = id, .logits = logits};
+  return decode({&item, 1});
+}
+
+Result<void> Model::decode(std::span<const DecodeItem> items) {
+  const std::size_t n = items.size();
+  SATCHEL_ASSERT(n > 0);
+  bool keeps_pre_rope = false;
+  ids_.clear();
+  positions_.clear();
+  for (const DecodeItem& item : items) {
+    keeps_pre_rope = keeps_pre_rope || item.cache->wants_pre_rope();
+    ids_.push_back(item.id);
+    positions_.push_back(static_cast<std::int32_t>(item.cache->n_tokens()));
   }
-  SATCHEL_TRY(cache.end_step());
-  return logits_of(x, work, logits);
+  SATCHEL_TRY_ASSIGN(
+      const PassScratch scratch,
+      PassScratch::take(items[0].cache->arena(), config_, decoding_size(n, keeps_pre_rope)));
+  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->begin_step());
+  const std::stop_token never;
+  const ProgressFn silent;
+  Run run{.ids = ids_, .scratch = scratch, .stop = never, .progress = silent};
+  SATCHEL_TRY(enter(run));
+  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
+    SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, 0, n));
+    SATCHEL_TRY(decode_layer(step, scratch.hidden(), items));
+  }
+  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->end_step());
+  SATCHEL_TRY(make_logits(scratch.hidden(), n, scratch.work()));
+  for (std::size_t i = 0; i < n; ++i) SATCHEL_TRY(fetch_logits(scratch.work(), i, items[i].logits));
+  return {};
+}
+
+Result<void> Model::decode_layer(const LayerStep& step, float* x,
+                                 std::span<const DecodeItem> items) {
+  const LayerConfig& layer = config_.layers[step.layer];
+  bool keeps_pre_rope = false, wants_lse = false;
+  for (const DecodeItem& item : items) {
+    keeps_pre_rope = keeps_pre_rope || item.cache->wants_pre_rope();
+    wants_lse = wants_lse || item.cache->wants_step();
+  }
+  SATCHEL_TRY(project(step, Project::queries_keys_values, keeps_pre_rope, x));
+  sequences_.clear();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    SATCHEL_TRY(items[i].cache->append(step.layer, step.work.k + i * layer.kv_width(),
+                                       step.work.v + i * layer.kv_width()));
+    SATCHEL_TRY(items[i].cache->choose_pages(step.layer, step.work.q + i * layer.q_width()));
+    kernels::Sequence lanes = items[i].cache->lanes(step.layer);
+    lanes.first_token = i;
+    sequences_.push_back(lanes);
+  }
+  SATCHEL_TRY(graph_->attend(step, sequences_, wants_lse ? Lse::wanted : Lse::unwanted));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].cache->wants_step()) continue;
+    const kernels::Batch of_token{.positions = step.batch.positions + i,
+                                  .n_tokens = 1,
+                                  .position_min = positions_[i],
+                                  .position_max = positions_[i]};
+    SATCHEL_TRY(items[i].cache->observe_step(step.layer, step.work.q + i * layer.q_width(),
+                                             step.work.lse + i * layer.attention.n_heads,
+                                             of_token));
+  }
+  return graph_->finish(step, x);
 }
 
 Result<void> Model::replay(const ReplayPass& pass) {
-  const std::size_t n = pass.ids.size(), n_chunk = chunk_tokens(config_);
-  const std::size_t first = pass.cache.n_tokens() - n;
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.pool(), config_, n));
-  std::vector<std::int32_t> positions(n);
-  fill_positions(positions, first);
-  SATCHEL_TRY(graph_.embed(pass.ids, scratch.hidden()));
-  for (std::size_t layer = 0; layer < config_.n_layers; ++layer) {
-    for (std::size_t at = 0; at < n; at += n_chunk) {
-      if (pass.stop.stop_requested()) return stopped();
-      const std::span now = std::span(positions).subspan(at, std::min(n_chunk, n - at));
-      float* x = scratch.hidden() + at * config_.width;
-      SATCHEL_TRY(graph_.project(layer, x, now, LlamaGraph::Project::queries, scratch.work()));
-      SATCHEL_TRY(graph_.attend(pass.cache.lanes(layer), now, false, scratch.work()));
-      SATCHEL_TRY(graph_.finish(layer, x, now.size(), scratch.work()));
+  const std::size_t n = pass.ids.size(), first = pass.first;
+  SATCHEL_ASSERT(first + n <= pass.cache.n_tokens());
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.arena(), config_,
+                                                                  reading_size(config_, first, n)));
+  const ProgressFn silent;
+  Run run{.ids = pass.ids,
+          .scratch = scratch,
+          .stop = pass.stop,
+          .progress = silent,
+          .first_position = first};
+  fill_positions(positions_, n, first);
+  SATCHEL_TRY(enter(run));
+  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
+    std::size_t n_now = 0;
+    for (std::size_t at = 0; at < n; at += n_now) {
+      n_now = std::min(chunk_tokens(config_, first + at), n - at);
+      float* x = run.x(at, config_.width);
+      SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
+      SATCHEL_TRY(project(step, Project::queries, false, x));
+      kernels::Sequence lanes = pass.cache.lanes(layer);
+      lanes.n_tokens = n_now;
+      SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, Lse::unwanted));
+      SATCHEL_TRY(graph_->finish(step, x));
+      SATCHEL_TRY(settle());
     }
   }
-  return graph_.final_norm(scratch.hidden(), n, pass.rows);
+  return graph_->final_norm(scratch.hidden(), n, pass.rows);
 }
 
-// Two blocks of logits at a time: no more rows than the replay before it took memory for, so that
-// the peak stays, and at most kCompareRows.
-Result<Fidelity> Model::compare(kvcache::Pool& pool, const float* exact, const float* packed,
-                                std::size_t n_tokens) {
+// Two blocks of logits at a time on the backend: no more rows than the replay before it took memory
+// for, so that the peak stays, and at most kCompareRows. Main memory holds two rows.
+Result<Fidelity> Model::compare(kvcache::Arena& arena,
+                                const std::function<const float*()>& exact_rows,
+                                const float* packed, std::size_t n_tokens) {
   const std::size_t n_vocabulary = config_.n_vocabulary;
   const std::size_t row_bytes = n_vocabulary * sizeof(float);
-  const std::size_t n_block = std::clamp<std::size_t>(
-      PassScratch::bytes(config_, n_tokens) / (2 * row_bytes), 1, std::min(n_tokens, kCompareRows));
-  SATCHEL_TRY_ASSIGN(const kvcache::ScratchLease lease, pool.take_scratch(2 * n_block * row_bytes));
+  const std::size_t replay_bytes = PassScratch::bytes(config_, reading_size(config_, 0, n_tokens));
+  const std::size_t n_block =
+      std::clamp<std::size_t>(replay_bytes / (2 * row_bytes), 1, std::min(n_tokens, kCompareRows));
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
+                     arena.take_scratch(2 * n_block * row_bytes));
   auto* on_device = reinterpret_cast<float*>(lease.data());
-  std::vector<float> block(2 * n_block * n_vocabulary);
-  Fidelity sum{.n_tokens = 0, .agreement = 0, .kl = 0};
+  const float* exact = exact_rows();
+  std::vector<float> rows(2 * n_vocabulary);
+  const auto exact_row = std::span(rows).first(n_vocabulary);
+  const auto packed_row = std::span(rows).last(n_vocabulary);
+  Fidelity sum{.n_tokens = n_tokens, .agreement = 0, .kl = 0};
   for (std::size_t at = 0; at < n_tokens; at += n_block) {
     const std::size_t n = std::min(n_block, n_tokens - at);
-    SATCHEL_TRY(graph_.logits(exact + at * config_.width, n, on_device));
-    SATCHEL_TRY(graph_.logits(packed + at * config_.width, n, on_device + n * n_vocabulary));
-    const std::span<float> both = std::span(block).first(2 * n * n_vocabulary);
-    SATCHEL_TRY(backend_.download(std::as_writable_bytes(both), lease.data()));
-    const Fidelity part =
-        compare_logits(both.first(n * n_vocabulary), both.last(n * n_vocabulary), n_vocabulary);
-    sum.n_tokens += n;
-    sum.agreement += part.agreement * static_cast<double>(n);
-    sum.kl += part.kl * static_cast<double>(n);
+    SATCHEL_TRY(graph_->logits(exact + at * config_.width, n, on_device));
+    SATCHEL_TRY(graph_->logits(packed + at * config_.width, n, on_device + n * n_vocabulary));
+    for (std::size_t i = 0; i < n; ++i) {
+      SATCHEL_TRY(
+          backend_.download(std::as_writable_bytes(exact_row), lease.data() + i * row_bytes));
+      SATCHEL_TRY(backend_.download(std::as_writable_bytes(packed_row),
+                                    lease.data() + (n + i) * row_bytes));
+      const Fidelity one = compare_logits(exact_row, packed_row, n_vocabulary);
+      sum.agreement += one.agreement;
+      sum.kl += one.kl;
+    }
   }
   sum.agreement /= static_cast<double>(n_tokens);
   sum.kl /= static_cast<double>(n_tokens);
   return sum;
 }
 
-Result<void> Model::logits_of(const float* x, const Workspace& work, std::span<float> logits) {
+Result<void> Model::make_logits(const float* x, std::size_t n, const Workspace& work) {
+  SATCHEL_TRY(graph_->final_norm(x, n, work.normed));
+  return graph_->logits(work.normed, n, work.logits);
+}
+
+Result<void> Model::fetch_logits(const Workspace& work, std::size_t row, std::span<float> logits) {
   SATCHEL_ASSERT(logits.size() == config_.n_vocabulary);
-  SATCHEL_TRY(graph_.final_norm(x, 1, work.normed));
-  SATCHEL_TRY(graph_.logits(work.normed, 1, work.logits));
-  SATCHEL_TRY(backend_.download(std::as_writable_bytes(logits),
-                                reinterpret_cast<const std::byte*>(work.logits)));
+  SATCHEL_TRY(backend_.download(
+      std::as_writable_bytes(logits),
+      reinterpret_cast<const std::byte*>(work.logits + row * config_.n_vocabulary)));
   if (std::any_of(logits.begin(), logits.end(), [](float x_i) { return std::isnan(x_i); }))
     return Error{ErrorKind::internal, "LOGITS_NAN",
                  "The model gave something that is no number; its file may be damaged."};

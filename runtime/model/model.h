@@ -1,40 +1,64 @@
-// Model: weights on a backend and the three ways tokens go through them: a prompt is read, a token
-// is decoded, tokens already read are replayed against the compressed cache.
-//   memory   every array as long as a prompt or a vocabulary is leased from the cache's pool
+// Model: weights and graph on a backend, and the ways tokens go through them: a prompt is read,
+// tokens are decoded, tokens already read are replayed against the compressed cache, tokens probe
+// the cache and leave nothing behind.
+//   memory   every array as long as a prompt or a vocabulary is leased from the arena
 //            (scratch.h); decode_step allocates nothing
+//   stop     looked at between operations; each is bounded by chunk_tokens()
 //   errors   those of cache and backend; cancelled/STOPPED; internal/LOGITS_NAN
 //   threads  one call at a time
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 #include "kvcache/cache.h"
 #include "runtime/fidelity/fidelity.h"
 #include "runtime/gguf/reader.h"
-#include "runtime/model/arch/llama.h"
 #include "runtime/model/config.h"
+#include "runtime/model/graph.h"
 #include "runtime/model/weights.h"
 #include "runtime/progress.h"
 
 namespace satchel::runtime {
 
+// One span of text: what kvcache::Cache::reading_fits() said goes in one piece.
 struct PromptPass {
   kvcache::Cache& cache;
   std::span<const std::int32_t> ids;  // at positions cache.n_tokens() …
+  kvcache::SpanKind kind = kvcache::SpanKind::document;
   std::stop_token stop;
   const ProgressFn& progress;
   float* last_rows = nullptr;    // [fidelity_rows(n), width], backend's memory; null: not wanted
   std::span<float> logits = {};  // [n_vocabulary] after the last token, main memory; may be empty
 };
 
+// A second look at text that the cache holds: tokens that see the lanes and each other, and whose K
+// and V are dropped layer by layer. The cache's scorer sees their queries.
+struct ProbePass {
+  kvcache::Cache& cache;
+  kvcache::ProbeJob job;              // the text that is scored
+  std::span<const std::int32_t> ids;  // what the model reads for it
+  std::size_t first_position = 0;
+  std::stop_token stop;
+};
+
 struct ReplayPass {
   kvcache::Cache& cache;
-  std::span<const std::int32_t> ids;  // the newest tokens of the cache
+  std::span<const std::int32_t> ids;  // of the cache's tokens, those from position `first` on
+  std::size_t first = 0;
   std::stop_token stop;
   float* rows = nullptr;  // [n, width], backend's memory
+};
+
+// The next token of one conversation, at position cache->n_tokens().
+struct DecodeItem {
+  kvcache::Cache* cache = nullptr;  // each only once in a call
+  std::int32_t id = 0;
+  std::span<float> logits = {};  // [n_vocabulary], main memory
 };
 
 class Model {
@@ -49,28 +73,58 @@ class Model {
   kernels::Backend& backend() { return backend_; }
 
   // All or nothing: where it fails or is stopped, the cache is as it was.
-  Result<void> read_prompt(const PromptPass& pass);
-  // The token at position cache.n_tokens(); logits [n_vocabulary], main memory.
+  Result<kvcache::CompactionReport> read_prompt(const PromptPass& pass);
+  Result<void> probe(const ProbePass& pass);
   Result<void> decode_step(kvcache::Cache& cache, std::int32_t id, std::span<float> logits);
+  // A step of several conversations, with the same logits as one by one. Scratch is leased from the
+  // first one's arena. Where it fails, each cache is as it was or one token further; the caller
+  // sees which by n_tokens().
+  Result<void> decode(std::span<const DecodeItem> items);
   // Queries of tokens the cache has seen, over what it holds now, masked by position; nothing is
   // appended. Hidden states differ from the first reading's only by what compression cost.
   Result<void> replay(const ReplayPass& pass);
-  // Both [n, width] as read_prompt and replay keep them.
-  Result<Fidelity> compare(kvcache::Pool& pool, const float* exact, const float* packed,
-                           std::size_t n_tokens);
+  // Both [n, width] as read_prompt and replay keep them; `exact` is asked for after scratch has been
+  // taken, which may move it.
+  Result<Fidelity> compare(kvcache::Arena& arena, const std::function<const float*()>& exact_rows,
+                           const float* packed, std::size_t n_tokens);
+  // Memory beside weights and pool: what the backend has taken to work in so far, and rows of logits
+  // in main memory (a session's, two while a replay is compared).
+  std::size_t outside_bytes() const {
+    return backend_.scratch_bytes() + 3 * config_.n_vocabulary * sizeof(float);
+  }
+  // What the backend's quantisers met, since the model was loaded.
+  const kernels::Health& health() const { return health_; }
 
  private:
+  // Tokens on their way through the layers.
+  struct Run;
+
   Model(kernels::Backend& backend, ModelConfig config)
       : backend_(backend), config_(std::move(config)) {}
-  Result<void> read_layer(const PromptPass& pass, std::size_t layer, const PassScratch& scratch,
-                          kvcache::PromptReading& reading);
-  // Logits after one hidden state, through work.normed and work.logits.
-  Result<void> logits_of(const float* x, const Workspace& work, std::span<float> logits);
+  // Positions of the run into scratch, embeddings into hidden.
+  Result<void> enter(const Run& run);
+  // The run's tokens at … at + n - 1 in one layer, with its rotation.
+  Result<LayerStep> step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n);
+  Result<void> read_layer(Run& run, std::size_t layer, kvcache::PromptReading& reading);
+  Result<void> read_chunk(const LayerStep& step, float* x, kvcache::PromptReading& reading);
+  Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
+  // work.q (, work.k, work.v) of x, turned to its positions; q and k before that aside, if wanted.
+  Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
+                       const float* x);
+  // The barrier: queued work is done, so that progress and stops mean what they say.
+  Result<void> settle();
+  // Logits after n hidden states, through work.normed into work.logits; then row i to main memory.
+  Result<void> make_logits(const float* x, std::size_t n, const Workspace& work);
+  Result<void> fetch_logits(const Workspace& work, std::size_t row, std::span<float> logits);
 
   kernels::Backend& backend_;
   ModelConfig config_;
+  std::unique_ptr<Graph> graph_;
   Weights weights_;
-  LlamaGraph graph_{backend_, config_, weights_};
+  // Lent to one call at a time; kept so that a decode step does not allocate.
+  std::vector<std::int32_t> positions_, ids_;
+  std::vector<kernels::Sequence> sequences_;
+  kernels::Health health_;
 };
 
 }  // namespace satchel::runtime

@@ -9,19 +9,34 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kAlign = 256;  // as the pool hands out
-constexpr std::size_t kChunkMin = 16, kChunkMax = 256;
-// Multiply-adds of one layer and chunk. Measured on 2026-11-21, SmolLM2-135M, 4,000 tokens, two
-// threads of AVX-512 VNNI: at most 24 ms of processor time between two reports of progress, so
-// that a machine ten times slower stays within the 200 ms.
-constexpr std::size_t kChunkWork = std::size_t{2} << 30;
+constexpr std::size_t kAlign = 256;  // as the arena hands out
+constexpr std::size_t kChunkMin = 16;
 
+std::size_t padded(std::size_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
 std::size_t padded_floats(std::size_t n) {
-  return (n * sizeof(float) + kAlign - 1) / kAlign * kAlign;
+  return padded(n * sizeof(float));
+}
+
+// The widest arrays of all layers.
+struct Widths {
+  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0;
+};
+Widths widest(const ModelConfig& config) {
+  Widths out;
+  for (const LayerConfig& layer : config.layers) {
+    out.q = std::max(out.q, layer.q_width());
+    out.kv = std::max(out.kv, layer.kv_width());
+    out.heads = std::max(out.heads, layer.attention.n_heads);
+    out.ffn = std::max(out.ffn, layer.ffn_width);
+    out.rotated = std::max(out.rotated, layer.attention.n_rotated());
+  }
+  return out;
 }
 
 // Lays the arrays of a chunk out from `base` (null: only measures) and returns the bytes.
-std::size_t lay_out(const ModelConfig& config, std::size_t n_chunk, std::byte* base,
+std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* base,
                     Workspace& work) {
   std::size_t at = 0;
   const auto place = [&](std::size_t n_floats) {
@@ -29,52 +44,86 @@ std::size_t lay_out(const ModelConfig& config, std::size_t n_chunk, std::byte* b
     at += padded_floats(n_floats);
     return array;
   };
-  const std::size_t q_width = config.n_heads * config.head_dim;
-  const std::size_t kv_width = config.n_kv_heads * config.head_dim;
-  work.normed = place(n_chunk * config.width);
+  const Widths widths = widest(config);
+  const std::size_t n = size.n_chunk;
+  work.rotation = place(n * widths.rotated);
+  if (size.keeps_pre_rope) {
+    work.pre_rope_q = place(n * widths.q);
+    work.pre_rope_k = place(n * widths.kv);
+  }
+  work.normed = place(n * config.width);
   const std::size_t shared = at;
-  work.q = place(n_chunk * q_width);
-  work.k = place(n_chunk * kv_width);
-  work.v = place(n_chunk * kv_width);
-  work.attended = place(n_chunk * q_width);
-  work.lse = place(n_chunk * config.n_heads);
+  work.q = place(n * widths.q);
+  work.k = place(n * widths.kv);
+  work.v = place(n * widths.kv);
+  work.attended = place(n * widths.q);
+  work.lse = place(n * widths.heads);
   std::size_t end = at;
   at = shared;
-  work.gate = place(n_chunk * config.ffn_width);
-  work.up = place(n_chunk * config.ffn_width);
+  work.gate = place(n * widths.ffn);
+  work.up = place(n * widths.ffn);
   end = std::max(end, at);
   at = shared;
-  work.logits = place(config.n_vocabulary);
+  work.logits = place(size.n_logits * config.n_vocabulary);
   return std::max(end, at);
+}
+
+std::size_t head_bytes(const ModelConfig& config, const PassSize& size) {
+  return padded_floats(size.n_tokens * config.width) + padded(size.n_tokens * sizeof(std::int32_t));
+}
+
+// Multiply-adds that a token costs in the largest single operation of the model, where n_visible
+// positions are seen: a fused projection or feed-forward is one operation, as no stop is looked at
+// inside.
+std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) {
+  std::size_t largest = 1;
+  for (const LayerConfig& layer : config.layers) {
+    const std::size_t window = layer.attention.window;
+    const std::size_t seen = window == 0 ? n_visible : std::min(window, n_visible);
+    largest = std::max({largest, 3 * config.width * layer.ffn_width,
+                        config.width * (layer.q_width() + 2 * layer.kv_width()),
+                        2 * seen * layer.q_width()});
+  }
+  return largest;
 }
 
 }  // namespace
 
-std::size_t chunk_tokens(const ModelConfig& config) {
-  const std::size_t attention_width = config.n_heads * config.head_dim;
-  const std::size_t weights =
-      config.width *
-      (2 * attention_width + 2 * config.n_kv_heads * config.head_dim + 3 * config.ffn_width);
-  const std::size_t attention = config.context * attention_width;  // half of 2·T, on average
-  return std::clamp(std::bit_floor(kChunkWork / (weights + attention + 1) + 1), kChunkMin,
-                    kChunkMax);
+std::size_t chunk_tokens(const ModelConfig& config, std::size_t n_before) {
+  SATCHEL_ASSERT(config.call_size.n_tokens >= kChunkMin);
+  const std::size_t fit = config.call_size.multiply_adds / largest_operation(config, n_before);
+  return std::clamp(std::bit_floor(fit), kChunkMin, config.call_size.n_tokens);
 }
 
-std::size_t PassScratch::bytes(const ModelConfig& config, std::size_t n_tokens) {
+PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
+                      bool keeps_pre_rope) {
+  return {.n_tokens = n_tokens,
+          .n_chunk = std::min(n_tokens, chunk_tokens(config, n_before)),
+          .keeps_pre_rope = keeps_pre_rope};
+}
+
+PassSize decoding_size(std::size_t n_sequences, bool keeps_pre_rope) {
+  return {.n_tokens = n_sequences,
+          .n_chunk = n_sequences,
+          .n_logits = n_sequences,
+          .keeps_pre_rope = keeps_pre_rope};
+}
+
+std::size_t PassScratch::bytes(const ModelConfig& config, const PassSize& size) {
   Workspace unused;
-  return padded_floats(n_tokens * config.width) +
-         lay_out(config, std::min(n_tokens, chunk_tokens(config)), nullptr, unused);
+  return head_bytes(config, size) + lay_out(config, size, nullptr, unused);
 }
 
-Result<PassScratch> PassScratch::take(kvcache::Pool& pool, const ModelConfig& config,
-                                      std::size_t n_tokens) {
-  SATCHEL_ASSERT(n_tokens > 0);
+Result<PassScratch> PassScratch::take(kvcache::Arena& arena, const ModelConfig& config,
+                                      const PassSize& size) {
+  SATCHEL_ASSERT(size.n_tokens > 0);
   PassScratch scratch;
-  SATCHEL_TRY_ASSIGN(scratch.lease_, pool.take_scratch(bytes(config, n_tokens)));
+  SATCHEL_TRY_ASSIGN(scratch.lease_, arena.take_scratch(bytes(config, size)));
   std::byte* base = scratch.lease_.data();
   scratch.hidden_ = reinterpret_cast<float*>(base);
-  lay_out(config, std::min(n_tokens, chunk_tokens(config)),
-          base + padded_floats(n_tokens * config.width), scratch.work_);
+  scratch.positions_ =
+      reinterpret_cast<std::int32_t*>(base + padded_floats(size.n_tokens * config.width));
+  lay_out(config, size, base + head_bytes(config, size), scratch.work_);
   return scratch;
 }
 
@@ -86,8 +135,9 @@ std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens) {
   return 2 * padded_floats(fidelity_rows(n_tokens) * config.width);
 }
 
-std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens) {
-  return fidelity_bytes(config, n_tokens) + PassScratch::bytes(config, n_tokens);
+std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {
+  return fidelity_bytes(config, n_tokens) +
+         PassScratch::bytes(config, reading_size(config, 0, n_tokens, keeps_pre_rope));
 }
 
 }  // namespace satchel::runtime

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <span>
 
-#include "kvcache/pool.h"
+#include "kvcache/lanes/arena.h"
 #include "runtime/model/config.h"
 
 namespace satchel::runtime {
 
-// Tokens that go through a layer at once: as many as keep a stop and a progress report within 200
-// ms on a slow CPU, 256 at most. A function of the model alone, so that every run cuts alike.
-std::size_t chunk_tokens(const ModelConfig& config);
+// Tokens that go through a layer at once when n_before positions were read before them: as many as
+// keep one operation within the backend's CallSize. A function of model, backend and position
+// alone, so that every run cuts alike; falls as n_before grows, never below 16.
+std::size_t chunk_tokens(const ModelConfig& config, std::size_t n_before);
 
 // Arrays of one chunk. The two halves of a layer share their memory, and so do the logits.
 struct Workspace {
@@ -22,21 +23,39 @@ struct Workspace {
   float* attended = nullptr;             // [chunk, n_heads * head_dim]
   float* lse = nullptr;                  // [chunk, n_heads]
   float *gate = nullptr, *up = nullptr;  // [chunk, ffn_width], over q … lse
-  float* logits = nullptr;               // [n_vocabulary], over q … up
+  float* logits = nullptr;               // [n_logits, n_vocabulary], over q … up
+  float* rotation = nullptr;             // [chunk, n_rotated / 2, 2] of the layer in work
+  // q and k before RoPE, where the cache wants them.
+  float *pre_rope_q = nullptr, *pre_rope_k = nullptr;
 };
 
-// What one pass over n_tokens leases: hidden [n_tokens, width], then the workspace of a chunk.
+// What a pass is.
+struct PassSize {
+  std::size_t n_tokens = 0;  // whose hidden states are held
+  std::size_t n_chunk = 0;   // of them, through a layer at once
+  std::size_t n_logits = 1;  // rows of logits at the end
+  bool keeps_pre_rope = false;
+};
+// n_tokens behind n_before others.
+PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
+                      bool keeps_pre_rope = false);
+// One token of each of n_sequences.
+PassSize decoding_size(std::size_t n_sequences, bool keeps_pre_rope);
+
+// What a pass leases: hidden [n_tokens, width], positions [n_tokens], the workspace of a chunk.
 class PassScratch {
  public:
-  static std::size_t bytes(const ModelConfig& config, std::size_t n_tokens);
-  static Result<PassScratch> take(kvcache::Pool& pool, const ModelConfig& config,
-                                  std::size_t n_tokens);
+  static std::size_t bytes(const ModelConfig& config, const PassSize& size);
+  static Result<PassScratch> take(kvcache::Arena& arena, const ModelConfig& config,
+                                  const PassSize& size);
   float* hidden() const { return hidden_; }
+  std::int32_t* positions() const { return positions_; }
   const Workspace& work() const { return work_; }
 
  private:
-  kvcache::ScratchLease lease_;
+  kvcache::Arena::Lease lease_;
   float* hidden_ = nullptr;
+  std::int32_t* positions_ = nullptr;
   Workspace work_;
 };
 
@@ -46,6 +65,7 @@ std::size_t fidelity_rows(std::size_t n_tokens);
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens);
 
 // All that Session::read leases beside the cache's own reading: kept rows, then the pass.
-std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens);
+std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens,
+                          bool keeps_pre_rope = false);
 
 }  // namespace satchel::runtime

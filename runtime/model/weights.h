@@ -1,47 +1,34 @@
-// Weights: every matrix and vector of a model, in the backend's memory, found by name and checked
-// for shape.
+// Weights: every matrix and vector that a graph wished for, in the backend's memory, checked for
+// shape and type.
 //   owns    the backend's weights; they may read the file's mapping in place, so the file outlives
-//           them
+//           them. Parts of the mapping that were repacked or copied are let go of: a weight is not
+//           resident twice
 //   errors  MODEL_METADATA (missing tensor, wrong shape: both named), MODEL_QUANT (a weight type
-//           nobody computes with), MODEL_ARCH (a tensor this graph has no place for, biases among
+//           nobody computes with), MODEL_ARCH (a tensor the graph has no place for, biases among
 //           them)
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/contract/backend.h"
 #include "runtime/gguf/reader.h"
-#include "runtime/model/config.h"
+#include "runtime/model/graph.h"
 #include "runtime/progress.h"
 
 namespace satchel::runtime {
 
-using WeightPtr = std::unique_ptr<kernels::Weight>;
-
-struct LayerWeights {
-  WeightPtr q, k, v;                      // [n_heads or n_kv_heads * head_dim, width]
-  WeightPtr attention_out;                // [width, n_heads * head_dim]
-  WeightPtr gate, up;                     // [ffn_width, width]
-  WeightPtr down;                         // [width, ffn_width]
-  const float* attention_gain = nullptr;  // [width]
-  const float* ffn_gain = nullptr;        // [width]
-};
-
 struct Weights {
-  WeightPtr embedding;                 // [n_vocabulary, width]
-  WeightPtr separate_output;           // [n_vocabulary, width]; null where tied to the embedding
-  const float* output_gain = nullptr;  // [width]
-  std::vector<LayerWeights> layers;
-  kernels::Buffer gains;        // all the vectors
+  std::vector<std::unique_ptr<kernels::Weight>> matrices;
+  kernels::Buffer vectors;      // all of them
   std::size_t bytes = 0;        // in use: what the backend repacked, else the file's bytes
   std::size_t owned_bytes = 0;  // of them, beyond the file's mapping
 
-  const kernels::Weight& output() const { return separate_output ? *separate_output : *embedding; }
-
+  // Fills in what the wishes point to, which the Weights must outlive.
   static Result<Weights> load(kernels::Backend& backend, const GgufFile& file,
-                              const ModelConfig& config, const ProgressFn& progress);
+                              std::span<const TensorWish> wishes, const ProgressFn& progress);
 };
 
 }  // namespace satchel::runtime

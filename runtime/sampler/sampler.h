@@ -14,16 +14,27 @@
 
 namespace satchel::runtime {
 
+// How an answer is drawn, and what ends it. The defaults are those of every program.
 struct Sampling {
-  double temperature = 0;         // 0 … 2; 0 = greedy
-  std::size_t top_k = 40;         // 0 = all
-  double top_p = 0.95;            // (0, 1]; 1 = off
-  double min_p = 0.05;            // [0, 1); 0 = off
-  double repetition_penalty = 1;  // [1, 2]; 1 = off; over the last repetition_window tokens (Keskar
-                                  // et al., arXiv:1909.05858)
+  double temperature = 0;  // 0 … 2; 0 = greedy
+  std::size_t top_k = 40;  // 0 = all
+  double top_p = 0.95;     // (0, 1]; 1 = off
+  double min_p = 0.05;     // [0, 1); 0 = off
+  // [1, 2]; 1 = off; over the last repetition_window tokens (Keskar et al., arXiv:1909.05858). Small
+  // models fall into loops when the likeliest token is always taken: without a penalty
+  // SmolLM2-135M filled its context with one sentence; with 1.1 it ended (tried on one document), and
+  // the bundled model was right 79 times of 80 about held-out notes, 78 times without it.
+  double repetition_penalty = 1.1;
   std::size_t repetition_window = 64;
   std::uint64_t seed = 0;
-  std::size_t n_tokens_max = 0;  // 0: until the end of the turn or of the context
+  // 0: until the end of the turn or of the context. Chosen: some 700 words.
+  std::size_t n_tokens_max = 1024;
+  bool ends_loops = true;  // an answer that says the same again and again is ended (LoopWatch)
+
+  // The likeliest token each time, and nothing else: for measurements.
+  static Sampling plain_greedy(std::size_t n_tokens_max) {
+    return {.repetition_penalty = 1, .n_tokens_max = n_tokens_max, .ends_loops = false};
+  }
 };
 Result<void> check(const Sampling& sampling);
 

@@ -12,6 +12,10 @@ namespace {
 // tokens in every template known.
 constexpr std::size_t kTailTokensMax = 4;
 
+constexpr const char* kRepeatsText =
+    "The answer began to repeat itself and was ended. Ask in other words, raise the repetition "
+    "penalty, or take a larger model.";
+
 }  // namespace
 
 Answer::Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
@@ -37,6 +41,7 @@ Result<GenerateReport> Answer::run() {
     return std::move(report_);
   }
   SATCHEL_TRY(session_.transcript.begin_answer(head));
+  report_.answer = session_.transcript.messages().back().id;
   const Result<void> streamed = stream();
   SATCHEL_TRY(finish(streamed.ok()));
   SATCHEL_TRY(streamed);
@@ -45,8 +50,10 @@ Result<GenerateReport> Answer::run() {
 }
 
 Result<void> Answer::stream() {
-  const Result<ReadReport> read = session_.read_span(
-      {.end = session_.transcript.tokens().size(), .logits = session_.logits}, stop_, {});
+  const Result<ReadReport> read = session_.read_span({.end = session_.transcript.tokens().size(),
+                                                      .kind = kvcache::SpanKind::answer,
+                                                      .logits = session_.logits},
+                                                     stop_, {});
   if (!read.ok()) return end_or_fail(read.error());
   for (bool goes_on = true; goes_on;) {
     SATCHEL_TRY_ASSIGN(goes_on, next());
@@ -63,6 +70,7 @@ Result<bool> Answer::next() {
     if (token == session_.engine.chat_template->end_token(tokenizer)) ended_by_ = token;
     return false;
   }
+  loops_ = loop_watch_.loops_after(token) && sampling_.ends_loops;
   const std::string text = decoder_.push(token);
   SATCHEL_TRY(session_.transcript.extend_answer(text, {&token, 1}));
   ++report_.n_tokens;
@@ -70,17 +78,29 @@ Result<bool> Answer::next() {
   if (const std::optional<Finish> limit = reached()) {
     report_.finish = *limit;
     if (*limit == Finish::context_full) report_.message = context_full_text();
+    if (*limit == Finish::repeats) report_.message = kRepeatsText;
     return false;
   }
-  const Result<void> decoded =
-      session_.engine.model->decode_step(*session_.cache, token, session_.logits);
+  const Result<void> decoded = decode(token);
   if (decoded.ok()) return true;
   SATCHEL_TRY(end_or_fail(decoded.error()));
   return false;
 }
 
+// Where memory is full, what waits is packed first, then the token is tried once more.
+Result<void> Answer::decode(TokenId token) {
+  const auto step = [&] {
+    return session_.engine.model->decode_step(*session_.cache, token, session_.logits);
+  };
+  Result<void> decoded = step();
+  if (decoded.ok() || decoded.error().kind != ErrorKind::out_of_memory) return decoded;
+  SATCHEL_TRY_ASSIGN(const bool made, session_.make_room(stop_));
+  return made ? step() : decoded;
+}
+
 std::optional<Finish> Answer::reached() const {
   if (!wanted_ || stop_.stop_requested()) return Finish::stopped;
+  if (loops_) return Finish::repeats;
   if (report_.n_tokens == sampling_.n_tokens_max) return Finish::n_tokens_max;
   if (session_.n_context_left() < kTailTokensMax) return Finish::context_full;
   return std::nullopt;
@@ -98,8 +118,7 @@ Result<void> Answer::end_or_fail(const Error& problem) {
 }
 
 Result<void> Answer::finish(bool went_well) {
-  const bool whole = went_well && (report_.finish == Finish::end_of_turn ||
-                                   report_.finish == Finish::n_tokens_max);
+  const bool whole = went_well && is_whole(report_.finish);
   const std::string rest = decoder_.finish();
   std::vector<TokenId> closing;
   if (whole) {
@@ -130,8 +149,8 @@ std::string Answer::context_full_text() const {
   const std::size_t n_context = session_.engine.model->config().context;
   return "The model's context of " + count_text(n_context) +
          " tokens is full: " + count_text(session_.transcript.tokens().size()) + " are taken, " +
-         count_text(session_.n_context_left()) +
-         " left. The chat is kept. Start a new chat, or one from a shorter document.";
+         count_text(session_.n_context_left()) + " left. " + session_.kept_text() +
+         "Start a new chat, or one from a shorter document.";
 }
 
 }  // namespace satchel::runtime

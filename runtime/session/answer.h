@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 
+#include "runtime/sampler/loop_watch.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/session_state.h"
 
@@ -23,6 +24,7 @@ class Answer {
   Result<void> stream();
   // Draws one token, commits and shows it, and takes it in; false after the last.
   Result<bool> next();
+  Result<void> decode(TokenId token);
   std::optional<Finish> reached() const;  // what forbids another token
   // A full pool and Stop end the answer, all else the call.
   Result<void> end_or_fail(const Error& problem);
@@ -34,6 +36,7 @@ class Answer {
   Session::State& session_;
   Sampling sampling_;
   Sampler sampler_;
+  LoopWatch loop_watch_;
   const PieceFn& piece_;
   std::stop_token stop_;
   const ProgressFn& progress_;
@@ -41,6 +44,7 @@ class Answer {
   GenerateReport report_;
   std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
   bool wanted_ = true;               // false once piece_ said stop
+  bool loops_ = false;
 };
 
 }  // namespace satchel::runtime

@@ -21,10 +21,41 @@ std::string outcome_text(RestoreOutcome outcome) {
       return "other_tokens";
     case RestoreOutcome::other_format:
       return "other_format";
+    case RestoreOutcome::partly:
+      return "partly";
     case RestoreOutcome::damaged:
       return "damaged";
   }
   return "unknown";
+}
+
+std::string messages_text(std::size_t n) {
+  return count_text(n) + (n == 1 ? " message" : " messages");
+}
+
+// What people must know of the messages that did not come back as they were.
+std::vector<std::string> texts_of(const Transcript::Loaded& loaded) {
+  std::vector<std::string> texts;
+  if (loaded.n_anew > 0)
+    texts.push_back(messages_text(loaded.n_anew) + (loaded.n_anew == 1 ? " was" : " were") +
+                    " written with another tokenizer; the text was made into this model's tokens.");
+  if (loaded.n_damaged > 0)
+    texts.push_back(messages_text(loaded.n_damaged) + " of this chat " +
+                    (loaded.n_damaged == 1 ? "is" : "are") +
+                    " damaged on the disk: the model does not see what was said there. A backup of "
+                    "the library may have it.");
+  return texts;
+}
+
+void add_notes(std::string& message, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) message += (message.empty() ? "" : " ") + note;
+}
+
+std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
+  return "The chat has " + count_text(n_tokens) + " tokens, this model's context is " +
+         count_text(n_context) +
+         ". It can be read, but not go on with this model. Open it with a model of a longer "
+         "context, or start a new chat.";
 }
 
 }  // namespace
@@ -35,25 +66,11 @@ kvcache::SnapshotIdentity Session::State::identity(std::size_t n_tokens) const {
           .tokens = transcript.tokens().first(n_tokens)};
 }
 
-// Message by message, so that no more memory is needed than the chat took when it grew.
-Result<void> Session::State::read_again(std::stop_token stop, const ProgressFn& progress) {
-  const std::size_t n_all = transcript.tokens().size(), n_layers = engine.model->config().n_layers;
-  const std::size_t n_before = n_read();
-  while (n_read() < n_all) {
-    const std::size_t begin = n_read(), end = transcript.message_end(begin);
-    const ProgressFn part = [&](const Progress& now) {
-      progress(
-          {now.phase, (begin - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
-    };
-    Result<ReadReport> report =
-        read_span({.end = end, .measures = true}, stop, progress ? part : progress);
-    if (!report.ok()) return explain(std::move(report).error());
-  }
-  return {};
-}
-
 Result<kvcache::SaveReport> Session::save() {
   if (!state_->snapshot) return kvcache::SaveReport{};
+  // A saved cache that is ahead of the journal would not match the chat when it is opened again.
+  SATCHEL_TRY(state_->transcript.settle());
+  if (state_->n_read() == 0) return kvcache::SaveReport{};
   SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report,
                      state_->snapshot->save(state_->identity(state_->n_read())));
   state_->engine.record(LogLevel::info, "saved tokens=" + std::to_string(report.n_tokens) +
@@ -67,13 +84,15 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   ResumeReport report;
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
-  SATCHEL_TRY_ASSIGN(const std::size_t n_anew, state.transcript.load());
+  SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
   report.n_chat_tokens = state.transcript.tokens().size();
-  if (report.n_chat_tokens > n_context())
-    return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
-                 "The chat has " + count_text(report.n_chat_tokens) +
-                     " tokens, this model's context is " + count_text(n_context()) +
-                     ". The chat is kept; open it with a model of a longer context."};
+  const std::vector<std::string> notes = texts_of(loaded);
+  if (report.n_chat_tokens > n_context()) {
+    report.too_long = true;
+    report.message = too_long_text(report.n_chat_tokens, n_context());
+    add_notes(report.message, notes);
+    return report;
+  }
   if (state.snapshot && report.n_chat_tokens > 0) {
     const Result<kvcache::RestoreReport> restored =
         state.snapshot->restore(state.identity(report.n_chat_tokens));
@@ -89,16 +108,18 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   }
   report.n_reused = n_read();
   report.n_reread = report.n_chat_tokens - report.n_reused;
-  SATCHEL_TRY(state.read_again(stop, progress));
+  SATCHEL_TRY(state.make_script());
+  SATCHEL_TRY_ASSIGN(const ReadReport read, state.read_unread(stop, progress));
+  report.n_evicted = read.n_evicted;
   report.ms = state.clock.steady_ms() - began;
   report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
   if (report.n_reread > 0 && report.message.empty())
     report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
                      " tokens were not in the saved cache and were read.";
-  if (n_anew > 0)
-    report.message += (report.message.empty() ? "" : " ") + count_text(n_anew) +
-                      " messages were written with another tokenizer; their text was made into "
-                      "this model's tokens.";
+  if (report.n_evicted > 0)
+    report.message += (report.message.empty() ? "" : " ") + count_text(report.n_evicted) +
+                      " keys and values were left out again, as the recipe says.";
+  add_notes(report.message, notes);
   state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
                                           " reused=" + std::to_string(report.n_reused) +
                                           " reread=" + std::to_string(report.n_reread));

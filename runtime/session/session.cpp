@@ -27,12 +27,22 @@ Session::State::State(Engine::State& engine_in, const SessionOptions& options_in
       transcript({.tokenizer = *engine_in.tokenizer,
                   .chat_template = *engine_in.chat_template,
                   .n_vocabulary = engine_in.model->config().n_vocabulary,
+                  .model_fingerprint = engine_in.fingerprint,
                   .system = options_in.system,
                   .journal = options_in.journal,
                   .chat = options_in.chat}),
       logits(engine_in.model->config().n_vocabulary) {
+  open_snapshot();
+}
+
+Session::State::~State() {
+  if (cache != nullptr) drop_rows();
+}
+
+void Session::State::open_snapshot() {
   if (options.blocks != nullptr)
-    snapshot = std::make_unique<kvcache::Snapshot>(*cache, *options.blocks, options.chat);
+    snapshot = std::make_unique<kvcache::Snapshot>(*cache, *options.blocks,
+                                                   kvcache::CacheKey::of_chat(options.chat));
 }
 
 std::size_t Session::State::n_context_left() const {
@@ -40,7 +50,7 @@ std::size_t Session::State::n_context_left() const {
   return context - std::min(context, transcript.tokens().size());
 }
 
-Result<kvcache::MessageId> Session::State::commit(const Draft& draft) {
+Result<std::vector<kvcache::MessageId>> Session::State::commit(const Draft& draft) {
   const std::size_t n_needed = draft.n_tokens() + kLeastAnswerTokens;
   if (n_needed > n_context_left())
     return context_full(n_needed, n_context_left(), engine.model->config().context);
@@ -51,19 +61,23 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 Result<kvcache::MessageId> Session::add_user(std::string_view text) {
-  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft(text, text, std::nullopt));
-  return state_->commit(draft);
+  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft({.text = text}, std::nullopt));
+  SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
+  return ids.back();
 }
 
-Result<kvcache::MessageId> Session::add_document(std::string_view title, std::string_view text) {
-  const std::string shown =
-      title.empty() ? std::string(text) : std::string(title) + "\n\n" + std::string(text);
-  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft(text, shown, "Noted."));
-  return state_->commit(draft);
+Result<DocumentIds> Session::add_document(std::string_view title, std::string_view text) {
+  SATCHEL_TRY_ASSIGN(const Draft draft,
+                     state_->transcript.draft({.text = text, .document_title = title}, kNoted));
+  SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
+  return DocumentIds{.document = ids[ids.size() - 2], .answer = ids.back()};
 }
 
 std::span<const std::int32_t> Session::tokens() const {
   return state_->transcript.tokens();
+}
+std::span<const SessionMessage> Session::messages() const {
+  return state_->transcript.messages();
 }
 std::size_t Session::n_read() const {
   return state_->n_read();

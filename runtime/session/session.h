@@ -33,6 +33,7 @@
 #include "runtime/fidelity/fidelity.h"
 #include "runtime/progress.h"
 #include "runtime/sampler/sampler.h"
+#include "runtime/session/message.h"
 
 namespace satchel::runtime {
 
@@ -41,7 +42,8 @@ class Engine;
 struct SessionOptions {
   explicit SessionOptions(kvcache::Recipe recipe_in) : recipe(std::move(recipe_in)) {}
   kvcache::Recipe recipe;
-  std::size_t budget_bytes = 0;  // of the pool, scratch included; 0: default_budget()
+  // Of all caches of the engine, scratch included; 0: as it is, or default_budget().
+  std::size_t budget_bytes = 0;
   std::optional<std::string>
       system;            // system prompt; none: the template's own default text, if it has one
   kvcache::ChatId chat;  // for journal and blocks
@@ -58,14 +60,33 @@ struct ReadReport {
   Fidelity fidelity;          // n_tokens 0: not measured (nothing was packed)
 };
 
-enum class Finish { end_of_turn, n_tokens_max, stopped, context_full, cache_full };
+// The stored, not generated, answer to a document.
+inline constexpr std::string_view kNoted = "Noted.";
+struct DocumentIds {
+  kvcache::MessageId document, answer;
+};
+
+// repeats: the answer said the same again and again (Sampling::ends_loops).
+enum class Finish { end_of_turn, n_tokens_max, repeats, stopped, context_full, cache_full };
+// Whether the turn is closed; else the answer is kept as interrupted.
+constexpr bool is_whole(Finish finish) {
+  return finish == Finish::end_of_turn || finish == Finish::n_tokens_max ||
+         finish == Finish::repeats;
+}
 struct GenerateReport {
+  kvcache::MessageId answer;  // 0: none was begun
   std::string text;
   std::size_t n_tokens = 0;  // generated
   Finish finish = Finish::end_of_turn;
-  std::string message;  // for people, where finish is context_full or cache_full: what to do
-  ReadReport read;      // the prompt read first
-  double ms = 0;        // generating, without reading
+  std::string
+      message;      // for people, where finish is repeats, context_full or cache_full: what to do
+  ReadReport read;  // the prompt read first
+  double ms = 0;    // generating, without reading
+};
+struct IdleReport {
+  bool finished = false;                     // nothing waits any more
+  std::size_t n_evicted = 0, n_lowered = 0;  // lane-tokens that went, or went to a coarser tier
+  Fidelity fidelity = {};                    // n_tokens 0: nothing was measured
 };
 // A piece is whole code points. Return false to stop.
 using PieceFn = std::function<bool(std::string_view piece)>;
@@ -75,7 +96,10 @@ struct ResumeReport {
   std::size_t n_chat_tokens = 0;  // the chat's token ids
   std::size_t n_reused = 0;       // of them, taken from the saved cache
   std::size_t n_reread = 0;       // of them, read again now
+  std::size_t n_evicted = 0;      // lane-tokens that went while they were read again
   std::size_t bytes_read = 0;
+  bool too_long =
+      false;      // for the model's context: messages() is whole, nothing can be read or sent
   double ms = 0;  // until the next token can be made
   double reread_ms_estimate =
       0;  // what reading n_reused again would take, from the speed measured last; 0: unknown
@@ -88,19 +112,44 @@ class Session {
 
   // Commits the message, does not read it yet.
   Result<kvcache::MessageId> add_user(std::string_view text);
-  // A document as a user message of its own with the stored (not generated) answer "Noted.".
-  Result<kvcache::MessageId> add_document(std::string_view title, std::string_view text);
-  // Reads what is unread (compressing as the recipe says) and measures fidelity.
+  // A document as a user message of its own with the answer kNoted, both in one commit.
+  Result<DocumentIds> add_document(std::string_view title, std::string_view text);
+  // Reads what is unread: a document is compressed as the recipe says when it has been read, a
+  // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
-  // Reads what is unread, then answers.
+  // Reads what is unread, then answers; then measures what reading cost, unless the pool is full.
   Result<GenerateReport> generate(const Sampling& sampling, const PieceFn& piece,
                                   std::stop_token stop, const ProgressFn& progress);
 
+  // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
+  // the measurement of what that cost. Stop ends it between two pieces; what was done stays done,
+  // also over save() and resume().
+  Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
+  bool has_idle_work() const;
+
+  // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate().
+  Result<void> truncate(kvcache::MessageId last);
+  // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
+  Result<std::unique_ptr<Session>> fork(kvcache::ChatId chat);
+  // The message is never compressed from now on. Known to the cache only: a chat that is read again
+  // has forgotten it.
+  Result<void> pin(kvcache::MessageId message);
+  // The model forgets the message, the journal keeps it. As pin().
+  Result<void> forget(kvcache::MessageId message);
+  // Under another recipe: everything is read again.
+  Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
+                                const ProgressFn& progress);
+
+  // Commits first what an answer still owes the journal; where that fails, the saved cache stays as
+  // it was.
   Result<kvcache::SaveReport> save();
-  // needs   a session just made over a chat that has messages
+  // A chat longer than the model's context is no error (see too_long).
+  //   needs   a session just made over a chat that has messages
   Result<ResumeReport> resume(std::stop_token stop, const ProgressFn& progress);
 
   std::span<const std::int32_t> tokens() const;
+  // Side by side they are tokens(). Valid until the next call that changes the session.
+  std::span<const SessionMessage> messages() const;
   std::size_t n_read() const;          // of tokens(), seen by the cache
   std::size_t n_context() const;       // the model's
   std::size_t n_context_left() const;  // tokens that still go in

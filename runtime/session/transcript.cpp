@@ -1,10 +1,13 @@
 #include "runtime/session/transcript.h"
 
+#include <algorithm>
+
 #include "kernels/base/assert.h"
 
 namespace satchel::runtime {
 
 using kvcache::MessageId;
+using kvcache::MessageKind;
 using kvcache::MessageState;
 using kvcache::Role;
 
@@ -14,7 +17,7 @@ std::size_t Draft::n_tokens() const {
   return n;
 }
 
-Result<Draft> Transcript::draft(std::string_view text, std::string_view shown,
+Result<Draft> Transcript::draft(const UserText& user,
                                 std::optional<std::string_view> answer) const {
   const ChatTemplate& chat_template = options_.chat_template;
   Draft out;
@@ -31,12 +34,15 @@ Result<Draft> Transcript::draft(std::string_view text, std::string_view shown,
       tokens.clear();
     }
   }
-  SATCHEL_TRY_ASSIGN(
-      const std::vector<TokenId> turn,
-      chat_template.user_turn(options_.tokenizer, text, system_is_new ? system : std::nullopt));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
+                     chat_template.user_turn(options_.tokenizer, user.text,
+                                             system_is_new ? system : std::nullopt));
   tokens.insert(tokens.end(), turn.begin(), turn.end());
-  out.messages.push_back(
-      {.role = Role::user, .text = std::string(shown), .tokens = std::move(tokens)});
+  out.messages.push_back({.role = Role::user,
+                          .text = std::string(user.text),
+                          .tokens = std::move(tokens),
+                          .kind = user.document_title ? MessageKind::document : MessageKind::text,
+                          .title = std::string(user.document_title.value_or(std::string_view()))});
   if (answer) {
     SATCHEL_TRY_ASSIGN(std::vector<TokenId> given,
                        chat_template.assistant_turn(options_.tokenizer, *answer));
@@ -46,22 +52,30 @@ Result<Draft> Transcript::draft(std::string_view text, std::string_view shown,
   return out;
 }
 
-Result<MessageId> Transcript::commit(const Draft& draft) {
+Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
   SATCHEL_TRY(settle());
-  MessageId of_user;
+  std::vector<MessageId> ids;
+  std::vector<kvcache::NewMessage> rows;
   for (const Draft::Message& message : draft.messages) {
-    MessageId id{static_cast<std::int64_t>(spans_.size() + 1)};
-    if (options_.journal != nullptr) {
-      SATCHEL_TRY_ASSIGN(id,
-                         options_.journal->append(options_.chat, {.role = message.role,
-                                                                  .state = MessageState::complete,
-                                                                  .text = message.text,
-                                                                  .tokens = message.tokens}));
-    }
-    append(message.role, message.tokens);
-    if (message.role == Role::user) of_user = id;
+    rows.push_back({.role = message.role,
+                    .state = MessageState::complete,
+                    .text = message.text,
+                    .tokens = message.tokens,
+                    .kind = message.kind,
+                    .title = message.title,
+                    .tokenizer = options_.tokenizer.hash()});
+    ids.push_back({static_cast<std::int64_t>(messages_.size() + rows.size())});
   }
-  return of_user;
+  if (options_.journal != nullptr) {
+    SATCHEL_TRY_ASSIGN(ids, options_.journal->append_all(options_.chat, rows));
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Draft::Message& message = draft.messages[i];
+    append({.id = ids[i], .role = message.role, .kind = message.kind, .title = message.title},
+           message.tokens);
+  }
+  unit_ends_.push_back(tokens_.size());
+  return ids;
 }
 
 Result<std::vector<TokenId>> Transcript::answer_head() const {
@@ -79,26 +93,32 @@ Result<std::vector<TokenId>> Transcript::answer_tail() const {
 
 Result<void> Transcript::begin_answer(std::span<const TokenId> head) {
   SATCHEL_TRY(settle());
-  MessageId id{static_cast<std::int64_t>(spans_.size() + 1)};
+  MessageId id{static_cast<std::int64_t>(messages_.size() + 1)};
   if (options_.journal != nullptr) {
-    SATCHEL_TRY_ASSIGN(id,
-                       options_.journal->append(options_.chat, {.role = Role::assistant,
-                                                                .state = MessageState::streaming,
-                                                                .text = {},
-                                                                .tokens = head}));
+    SATCHEL_TRY_ASSIGN(
+        id, options_.journal->append(options_.chat, {.role = Role::assistant,
+                                                     .state = MessageState::streaming,
+                                                     .text = {},
+                                                     .tokens = head,
+                                                     .tokenizer = options_.tokenizer.hash()}));
   }
-  append(Role::assistant, head);
-  spans_.back().cut_off = true;  // until it is finished as complete
+  append({.id = id, .role = Role::assistant, .state = MessageState::streaming, .title = {}}, head);
+  unit_ends_.push_back(tokens_.size());
   answer_ = id;
   return {};
 }
 
-Result<void> Transcript::extend_answer(std::string_view text, std::span<const TokenId> tokens) {
+// Owed until the journal has it.
+void Transcript::extend(std::string_view text, std::span<const TokenId> tokens) {
   SATCHEL_ASSERT(answer_.has_value());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  spans_.back().end = tokens_.size();
+  messages_.back().end = unit_ends_.back() = tokens_.size();
   owed_text_ += text;
   owed_tokens_.insert(owed_tokens_.end(), tokens.begin(), tokens.end());
+}
+
+Result<void> Transcript::extend_answer(std::string_view text, std::span<const TokenId> tokens) {
+  extend(text, tokens);
   if (options_.journal != nullptr)
     SATCHEL_TRY(options_.journal->extend(*answer_, owed_text_, owed_tokens_));
   owed_text_.clear();
@@ -108,42 +128,59 @@ Result<void> Transcript::extend_answer(std::string_view text, std::span<const To
 
 Result<void> Transcript::finish_answer(MessageState state, std::string_view text,
                                        std::span<const TokenId> tokens) {
-  SATCHEL_ASSERT(answer_.has_value());
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  spans_.back().end = tokens_.size();
-  spans_.back().cut_off = state != MessageState::complete;
-  owed_text_ += text;
-  owed_tokens_.insert(owed_tokens_.end(), tokens.begin(), tokens.end());
+  extend(text, tokens);
+  messages_.back().state = state;
   return settle();
 }
 
 Result<void> Transcript::settle() {
   if (!answer_) return {};
-  if (options_.journal != nullptr) {
-    const MessageState state =
-        spans_.back().cut_off ? MessageState::interrupted : MessageState::complete;
-    SATCHEL_TRY(options_.journal->finish(*answer_, state, owed_text_, owed_tokens_));
-  }
+  SessionMessage& answer = messages_.back();
+  if (answer.state == MessageState::streaming) answer.state = MessageState::interrupted;
+  if (options_.journal != nullptr)
+    SATCHEL_TRY(options_.journal->finish(*answer_, answer.state, owed_text_, owed_tokens_));
   answer_.reset();
   owed_text_.clear();
   owed_tokens_.clear();
   return {};
 }
 
+bool Transcript::cut_off() const {
+  if (messages_.empty() || messages_.back().role != Role::assistant) return false;
+  const MessageState state = messages_.back().state;
+  return state == MessageState::streaming || state == MessageState::interrupted;
+}
+
 Result<std::vector<TokenId>> Transcript::closing() const {
-  if (spans_.empty() || !spans_.back().cut_off) return std::vector<TokenId>{};
+  if (!cut_off()) return std::vector<TokenId>{};
   return answer_tail();
 }
 
-std::size_t Transcript::message_end(std::size_t at) const {
-  for (const Span& span : spans_)
-    if (at < span.end) return span.end;
-  return tokens_.size();
+std::size_t Transcript::unit_end(std::size_t at) const {
+  const auto end = std::upper_bound(unit_ends_.begin(), unit_ends_.end(), at);
+  return end != unit_ends_.end() ? *end : tokens_.size();
 }
 
-void Transcript::append(Role role, std::span<const TokenId> tokens) {
+void Transcript::append(SessionMessage message, std::span<const TokenId> tokens) {
+  message.begin = tokens_.size();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  spans_.push_back({.role = role, .end = tokens_.size()});
+  message.end = tokens_.size();
+  messages_.push_back(std::move(message));
+}
+
+void Transcript::truncate(std::size_t end) {
+  SATCHEL_ASSERT(!answer_);
+  while (!messages_.empty() && messages_.back().end > end) messages_.pop_back();
+  while (!unit_ends_.empty() && unit_ends_.back() > end) unit_ends_.pop_back();
+  if (unit_ends_.empty() ? end > 0 : unit_ends_.back() < end) unit_ends_.push_back(end);
+  tokens_.resize(end);
+}
+
+void Transcript::copy(const Transcript& other) {
+  SATCHEL_ASSERT(empty() && !other.answer_);
+  tokens_ = other.tokens_;
+  messages_ = other.messages_;
+  unit_ends_ = other.unit_ends_;
 }
 
 }  // namespace satchel::runtime

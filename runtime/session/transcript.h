@@ -1,11 +1,12 @@
 // Transcript: a chat's messages as token ids, each committed to the journal before anyone may read
 // its tokens.
 //   invariants  1 tokens() is the messages' token ids side by side, as the journal has them (but
-//                 for messages of another tokenizer, see load)
+//                 for messages of another tokenizer and damaged ones, see load)
 //               2 an answer that was cut off is closed (the template's tail) by the message after
 //                 it, and those tokens are that message's
 //               3 after an error of the journal nothing of that call is in tokens(), except what an
 //                 answer has already streamed: that is kept and committed with its next call
+//               4 a draft is in the journal whole or not at all
 //   threads     one call at a time
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "kvcache/snapshot/journal.h"
+#include "runtime/session/message.h"
 #include "runtime/tokenizer/chat_template.h"
 #include "runtime/tokenizer/tokenizer.h"
 
@@ -25,18 +27,26 @@ namespace satchel::runtime {
 struct TranscriptOptions {
   const Tokenizer& tokenizer;
   const ChatTemplate& chat_template;
-  std::size_t n_vocabulary = 0;  // of the model
+  std::size_t n_vocabulary = 0;   // of the model
+  std::string model_fingerprint;  // messages of its time without a tokenizer hash are ours
   std::optional<std::string> system;
   kvcache::Journal* journal = nullptr;
   kvcache::ChatId chat;
 };
 
-// Messages made, not committed yet.
+struct UserText {
+  std::string_view text;
+  std::optional<std::string_view> document_title = {};  // none: not a document
+};
+
+// Messages made, not committed yet; they are read as one.
 struct Draft {
   struct Message {
     kvcache::Role role;
     std::string text;
     std::vector<TokenId> tokens;
+    kvcache::MessageKind kind = kvcache::MessageKind::text;
+    std::string title = {};
   };
   std::vector<Message> messages;
   std::size_t n_tokens() const;
@@ -47,10 +57,9 @@ class Transcript {
   explicit Transcript(TranscriptOptions options) : options_(std::move(options)) {}
 
   // The system message where none was written yet, then the user's, then `answer` if there is one.
-  Result<Draft> draft(std::string_view text, std::string_view shown,
-                      std::optional<std::string_view> answer) const;
-  // Commits message by message; the id is that of the user's.
-  Result<kvcache::MessageId> commit(const Draft& draft);
+  Result<Draft> draft(const UserText& user, std::optional<std::string_view> answer) const;
+  // In one transaction; the ids of its messages.
+  Result<std::vector<kvcache::MessageId>> commit(const Draft& draft);
 
   // What makes the model answer, the closing of a cut answer before it included.
   Result<std::vector<TokenId>> answer_head() const;
@@ -60,36 +69,47 @@ class Transcript {
   Result<void> finish_answer(kvcache::MessageState state, std::string_view text,
                              std::span<const TokenId> tokens);
 
+  // Commits what an answer still owes the journal after an error. Until then the journal is behind
+  // tokens().
+  Result<void> settle();
+
+  // Forgets messages behind token `end`, where one ends. The journal is the caller's business.
+  void truncate(std::size_t end);
+  // The other's messages, where there is no journal to load them from.
+  void copy(const Transcript& other);
+
   // From the journal, into an empty transcript (transcript_load.cpp). An answer that still streams
-  // there was cut off by the end of its process: it is committed as interrupted. A message whose
-  // ids do not say its text was written with another tokenizer: its text is made into ids anew.
-  // Returns how many were.
-  Result<std::size_t> load();
+  // there was cut off by the end of its process: it is committed as interrupted. The text of a
+  // message of another tokenizer is made into ids anew. A damaged message leaves only what the
+  // template needs in its place.
+  struct Loaded {
+    std::size_t n_anew = 0, n_damaged = 0;
+  };
+  Result<Loaded> load();
 
   std::span<const TokenId> tokens() const { return tokens_; }
-  bool empty() const { return spans_.empty(); }
-  // Where the message ends that holds token `at`.
-  std::size_t message_end(std::size_t at) const;
+  std::span<const SessionMessage> messages() const { return messages_; }
+  bool empty() const { return messages_.empty(); }
+  // Where that ends which is read at once with token `at`: a draft, an answer, a loaded message.
+  std::size_t unit_end(std::size_t at) const;
 
  private:
-  struct Span {
-    kvcache::Role role;
-    std::size_t end = 0;  // in tokens_
-    bool cut_off = false;
-  };
-  void append(kvcache::Role role, std::span<const TokenId> tokens);
+  bool cut_off() const;  // the last message is an answer that nothing closed
+  // `message` with its place in tokens_ filled in.
+  void append(SessionMessage message, std::span<const TokenId> tokens);
+  void extend(std::string_view text, std::span<const TokenId> tokens);
   bool is_ours(const kvcache::StoredMessage& message) const;
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
   Result<std::vector<TokenId>> made_anew(const kvcache::StoredMessage& message,
                                          const std::optional<std::string_view>& system) const;
-  // Commits what an answer still owes the journal after an error.
-  Result<void> settle();
+  Result<std::vector<TokenId>> in_place_of_damaged() const;
   // Closes a cut answer: empty where there is none.
   Result<std::vector<TokenId>> closing() const;
 
   TranscriptOptions options_;
   std::vector<TokenId> tokens_;
-  std::vector<Span> spans_;
+  std::vector<SessionMessage> messages_;
+  std::vector<std::size_t> unit_ends_;        // in tokens_, rising
   std::optional<kvcache::MessageId> answer_;  // streams
   std::string owed_text_;
   std::vector<TokenId> owed_tokens_;

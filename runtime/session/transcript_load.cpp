@@ -11,29 +11,21 @@ using kvcache::MessageState;
 using kvcache::Role;
 using kvcache::StoredMessage;
 
-namespace {
-
-constexpr std::size_t kProofBytes = 64;  // chosen: no other vocabulary's ids say these by chance
-
-// The last bytes of a text, white space aside: templates may trim it, documents have a title before
-// it that the model was not given.
-std::string_view proof_of(std::string_view text) {
-  const std::size_t last = text.find_last_not_of(" \t\r\n");
-  text = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
-  return text.substr(text.size() - std::min(text.size(), kProofBytes));
-}
-
-}  // namespace
-
 bool Transcript::is_ours(const StoredMessage& message) const {
+  // Also of our own: a file may have lost pieces without changing its name.
   const bool in_range =
       std::all_of(message.tokens.begin(), message.tokens.end(), [this](TokenId token) {
         return token >= 0 && static_cast<std::size_t>(token) < options_.n_vocabulary;
       });
   if (!in_range) return false;
-  // A system text may stand in the first user's turn.
-  if (message.role == Role::system && options_.chat_template.system_in_first_turn()) return true;
-  return options_.tokenizer.text(message.tokens).find(proof_of(message.text)) != std::string::npos;
+  if (message.tokenizer != 0) return message.tokenizer == options_.tokenizer.hash();
+  return message.model == options_.model_fingerprint;
+}
+
+// Nothing of its words: the beginning of a chat, or the end of a cut answer, that stood in it.
+Result<std::vector<TokenId>> Transcript::in_place_of_damaged() const {
+  if (empty()) return options_.chat_template.open_chat(options_.tokenizer, "");
+  return closing();
 }
 
 Result<std::vector<TokenId>> Transcript::made_anew(
@@ -44,8 +36,8 @@ Result<std::vector<TokenId>> Transcript::made_anew(
   const auto add = [&](const std::vector<TokenId>& part) {
     out.insert(out.end(), part.begin(), part.end());
   };
-  const bool is_first_turn = spans_.empty() || spans_.back().role == Role::system;
-  if (spans_.empty()) {
+  const bool is_first_turn = empty() || messages_.back().role == Role::system;
+  if (empty()) {
     SATCHEL_TRY_ASSIGN(out, chat_template.open_chat(options_.tokenizer, ""));
   } else {
     SATCHEL_TRY_ASSIGN(out, closing());
@@ -70,29 +62,36 @@ Result<std::vector<TokenId>> Transcript::made_anew(
   return out;
 }
 
-Result<std::size_t> Transcript::load() {
+Result<Transcript::Loaded> Transcript::load() {
   SATCHEL_ASSERT(empty() && options_.journal != nullptr);
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored,
                      options_.journal->messages(options_.chat));
   std::optional<std::string_view> system;
   if (!stored.empty()) system = stored[0].role == Role::system ? stored[0].text : "";
-  std::size_t n_anew = 0;
-  bool was_ours = true;
+  Loaded loaded;
   for (const StoredMessage& message : stored) {
-    if (message.state == MessageState::streaming)
-      SATCHEL_TRY(options_.journal->finish(message.id, MessageState::interrupted, {}, {}));
-    // An empty text proves nothing: it goes with the message before it.
-    if (!message.text.empty() || was_ours) was_ours = is_ours(message);
-    std::vector<TokenId> tokens = message.tokens;
-    if (!was_ours) {
-      SATCHEL_TRY_ASSIGN(tokens, made_anew(message, system));
-      ++n_anew;
+    MessageState state = message.state;
+    if (state == MessageState::streaming) {
+      state = MessageState::interrupted;
+      SATCHEL_TRY(options_.journal->finish(message.id, state, {}, {}));
     }
-    append(message.role, tokens);
-    spans_.back().cut_off =
-        message.role == Role::assistant && message.state != MessageState::complete;
+    std::vector<TokenId> tokens = message.tokens;
+    if (state == MessageState::damaged) {
+      SATCHEL_TRY_ASSIGN(tokens, in_place_of_damaged());
+      ++loaded.n_damaged;
+    } else if (!is_ours(message)) {
+      SATCHEL_TRY_ASSIGN(tokens, made_anew(message, system));
+      ++loaded.n_anew;
+    }
+    append({.id = message.id,
+            .role = message.role,
+            .kind = message.kind,
+            .state = state,
+            .title = message.title},
+           tokens);
+    unit_ends_.push_back(tokens_.size());
   }
-  return n_anew;
+  return loaded;
 }
 
 }  // namespace satchel::runtime

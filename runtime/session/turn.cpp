@@ -1,20 +1,14 @@
 // Reading a prompt and answering it.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/gguf/size_text.h"
+#include "runtime/model/scratch.h"
 #include "runtime/session/answer.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
 namespace {
-
-// Whether pages hold fewer bits than they were given.
-bool is_packed(const kvcache::CacheStats& stats) {
-  return std::any_of(stats.layers.begin(), stats.layers.end(),
-                     [](const kvcache::LayerStats& layer) {
-                       return layer.n_pages > 0 && (layer.k_bits < 16 || layer.v_bits < 16);
-                     });
-}
 
 constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
 
@@ -22,82 +16,140 @@ bool is_full(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
 }
 
+// Lane-tokens in pages coarser than what they were given as.
+std::size_t n_coarse(const kvcache::CacheStats& stats) {
+  std::size_t n = 0;
+  for (std::size_t tier = kvcache::kTierRecipe; tier < stats.tiers.size(); ++tier)
+    if (stats.tiers[tier].name != "exact") n += stats.tiers[tier].n_tokens;
+  return n;
+}
+
 }  // namespace
 
 Error Session::State::explain(Error problem) const {
   if (problem.code != "CACHE_FULL") return problem;
-  problem.message = "The memory limit of " + size_text(cache->pool().bytes()) +
+  problem.message = "The memory limit of " + size_text(cache->arena().bytes()) +
                     " is reached: " + count_text(n_read()) + " tokens are read, " +
-                    count_text(n_unread()) +
-                    " wait. The chat is kept. Raise the limit, choose a smaller preset or start "
-                    "a new chat. (" +
+                    count_text(n_unread()) + " wait. " + kept_text() +
+                    "Raise the limit, choose a smaller preset or start a new chat. (" +
                     problem.message + ")";
   return problem;
 }
 
-Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token stop,
-                                             const ProgressFn& progress) {
-  const std::span<const TokenId> ids = transcript.tokens().subspan(n_read(), span.end - n_read());
-  ReadReport report;
-  report.n_tokens = ids.size();
-  if (ids.empty()) return report;
-  const ModelConfig& config = engine.model->config();
-  const double began = clock.steady_ms();
-  const kvcache::CacheStats before = cache->stats();
-  SATCHEL_TRY_ASSIGN(const kvcache::ScratchLease kept,
-                     cache->pool().take_scratch(fidelity_bytes(config, ids.size())));
-  const Rows rows{.exact = reinterpret_cast<float*>(kept.data()),
-                  .packed = reinterpret_cast<float*>(kept.data() + kept.size() / 2)};
-  SATCHEL_TRY(engine.model->read_prompt({.cache = *cache,
-                                         .ids = ids,
-                                         .stop = stop,
-                                         .progress = progress,
-                                         .last_rows = span.measures ? rows.exact : nullptr,
-                                         .logits = span.logits}));
-  const kvcache::CacheStats after = cache->stats();
-  report.n_evicted = after.n_evicted - before.n_evicted;
-  report.compressed =
-      report.n_evicted > 0 || (after.body_bytes > before.body_bytes && is_packed(after));
-  report.ms = clock.steady_ms() - began;
-  if (ids.size() >= kSpeedTokensMin)
-    engine.read_ms_per_token = report.ms / static_cast<double>(ids.size());
-  if (!span.measures || !report.compressed) return report;
-  // What was read stays read, whether or not the measurement comes to an end.
-  if (measure(ids.size(), rows, stop, progress).ok()) report.fidelity = fidelity;
-  return report;
+kvcache::SpanKind Session::State::kind_of(const SessionMessage& message) {
+  if (message.role == kvcache::Role::system) return kvcache::SpanKind::kept;
+  if (message.role == kvcache::Role::assistant) return kvcache::SpanKind::answer;
+  return message.kind == kvcache::MessageKind::document ? kvcache::SpanKind::document
+                                                        : kvcache::SpanKind::message;
 }
 
-Result<void> Session::State::measure(std::size_t n_tokens, const Rows& rows, std::stop_token stop,
-                                     const ProgressFn& progress) {
-  const std::size_t n = fidelity_rows(n_tokens);
-  if (progress) progress({Phase::measure_fidelity, 0, n});
-  const std::span<const TokenId> ids = transcript.tokens().subspan(n_read() - n, n);
-  SATCHEL_TRY(
-      engine.model->replay({.cache = *cache, .ids = ids, .stop = stop, .rows = rows.packed}));
-  SATCHEL_TRY_ASSIGN(Fidelity measured,
-                     engine.model->compare(cache->pool(), rows.exact, rows.packed, n));
-  measured.measured_at = n_read();
-  measured.measured_ms = clock.wall_ms();
-  fidelity = measured;
-  if (progress) progress({Phase::measure_fidelity, n, n});
-  return {};
+TextPass Session::State::text_pass(std::stop_token stop, const ProgressFn& progress) const {
+  return {.cache = *cache,
+          .text = transcript.tokens(),
+          .script = script,
+          .stop = std::move(stop),
+          .progress = progress};
+}
+
+Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token stop,
+                                             const ProgressFn& progress) {
+  ReadReport report;
+  report.n_tokens = span.end - n_read();
+  if (report.n_tokens == 0) return report;
+  const ModelConfig& config = engine.model->config();
+  const bool keeps =
+      span.kind == kvcache::SpanKind::document || span.kind == kvcache::SpanKind::message;
+  if (keeps) drop_rows();  // the new ones replace them: they need not take room meanwhile
+  const double began = clock.steady_ms();
+  const std::size_t coarse_before = n_coarse(cache->stats());
+  TextRead read;
+  {
+    SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease rows,
+                       cache->arena().take_scratch(fidelity_bytes(config, report.n_tokens) / 2));
+    auto* last_rows = reinterpret_cast<float*>(rows.data());
+    SATCHEL_TRY_ASSIGN(
+        read,
+        read_text(
+            *engine.model, text_pass(stop, progress),
+            {.end = span.end, .kind = span.kind, .last_rows = last_rows, .logits = span.logits}));
+    if (keeps) SATCHEL_TRY(keep_rows(read.n_last, last_rows));
+  }
+  report.n_evicted = read.compacted.n_evicted;
+  report.compressed = report.n_evicted > 0 || n_coarse(cache->stats()) > coarse_before;
+  report.ms = clock.steady_ms() - began;
+  if (report.n_tokens >= kSpeedTokensMin)
+    engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);
+  return report;
 }
 
 Result<ReadReport> Session::State::read_unread(std::stop_token stop, const ProgressFn& progress) {
-  Result<ReadReport> report = read_span(
-      {.end = transcript.tokens().size(), .logits = {}, .measures = true}, stop, progress);
-  if (!report.ok()) return explain(std::move(report).error());
-  return report;
+  ReadReport all;
+  const std::size_t n_context = engine.model->config().context;
+  if (transcript.tokens().size() > n_context)
+    return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+                 "The chat has " + count_text(transcript.tokens().size()) +
+                     " tokens, more than this model's context of " + count_text(n_context) +
+                     ". It is kept; go on with a model of a longer context, or start a new chat."};
+  const std::size_t n_layers = engine.model->config().n_layers();
+  const std::size_t n_before = n_read(), n_all = transcript.tokens().size();
+  for (const SessionMessage& message : transcript.messages()) {
+    if (message.end <= n_read()) continue;
+    const std::size_t at = n_read();
+    const ProgressFn part = [&](const Progress& now) {
+      progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
+    };
+    Result<ReadReport> report =
+        read_span({.end = message.end, .kind = kind_of(message)}, stop, progress ? part : progress);
+    if (!report.ok()) return explain(std::move(report).error());
+    all.n_tokens += report->n_tokens;
+    all.ms += report->ms;
+    all.n_evicted += report->n_evicted;
+    all.compressed = all.compressed || report->compressed;
+    if (message.role != kvcache::Role::assistant) continue;
+    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport ended, end_turn());
+    all.n_evicted += ended.n_evicted;
+    all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
+  }
+  return all;
+}
+
+Result<kvcache::CompactionReport> Session::State::end_turn() {
+  return cache->end_turn();
 }
 
 Result<void> Session::State::read_rest() {
-  const Result<ReadReport> report = read_span({.end = transcript.tokens().size()}, {}, {});
-  if (report.ok() || is_full(report.error())) return {};  // full: the next turn will say so
-  return report.error();
+  const auto read = [this] {
+    return read_span({.end = transcript.tokens().size(), .kind = kvcache::SpanKind::answer}, {},
+                     {});
+  };
+  Result<ReadReport> report = read();
+  if (!report.ok() && is_full(report.error())) {
+    const Result<bool> made = make_room({});
+    if (made.ok() && *made) report = read();
+  }
+  if (!report.ok() && !is_full(report.error())) return report.error();
+  // Full: the next turn will say so.
+  const Result<kvcache::CompactionReport> ended = end_turn();
+  if (!ended.ok() && !is_full(ended.error())) return ended.error();
+  return {};
+}
+
+Result<bool> Session::State::make_room(std::stop_token stop) {
+  const std::size_t before = cache->arena().used_bytes();
+  drop_rows();
+  SATCHEL_TRY(make_script());
+  SATCHEL_TRY(pack_all(*engine.model, text_pass(std::move(stop), {})));
+  SATCHEL_TRY(cache->compact(kvcache::Occasion::over_limit));
+  return cache->arena().used_bytes() < before;
 }
 
 Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
-  return state_->read_unread(stop, progress);
+  SATCHEL_TRY(state_->make_script());
+  SATCHEL_TRY_ASSIGN(ReadReport report, state_->read_unread(stop, progress));
+  // What was read stays read, whether or not the measurement comes to an end.
+  if (state_->measures_now() && state_->measure(stop, progress).ok())
+    report.fidelity = state_->fidelity;
+  return report;
 }
 
 Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn& piece,
@@ -105,10 +157,14 @@ Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn
   SATCHEL_TRY(check(sampling));
   if (state_->transcript.empty())
     return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
+  SATCHEL_TRY(state_->make_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read, state_->read_unread(stop, progress));
   Answer answer(*state_, sampling, piece, stop, progress);
   SATCHEL_TRY_ASSIGN(GenerateReport report, answer.run());
   report.read = read;
+  // Only now, so that nobody waits for it.
+  if (state_->measures_now() && state_->measure(stop, {}).ok())
+    report.read.fidelity = state_->fidelity;
   return report;
 }
 

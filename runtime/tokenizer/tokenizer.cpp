@@ -36,8 +36,9 @@ Result<JoinedText> joined(std::span<const TextPart> parts) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder)
-    : table_(std::move(table)), encoder_(std::move(encoder)) {}
+Tokenizer::Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder,
+                     std::uint64_t hash)
+    : table_(std::move(table)), encoder_(std::move(encoder)), hash_(hash) {}
 Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const GgufFile& file) {
@@ -46,13 +47,14 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const GgufFile& file) {
 }
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::make(Vocabulary vocabulary) {
+  const std::uint64_t hash = vocabulary.hash();  // before what is mended, which may change
   SATCHEL_TRY(vocabulary.check_and_mend());
   SATCHEL_TRY_ASSIGN(std::unique_ptr<TextEncoder> encoder,
                      vocabulary.kind == VocabularyKind::sentencepiece
                          ? make_sentencepiece_encoder(vocabulary)
                          : make_byte_bpe_encoder(vocabulary));
   return std::unique_ptr<Tokenizer>(
-      new Tokenizer(std::make_unique<PieceTable>(std::move(vocabulary)), std::move(encoder)));
+      new Tokenizer(std::make_unique<PieceTable>(std::move(vocabulary)), std::move(encoder), hash));
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, SpecialText special) const {

@@ -66,6 +66,8 @@ class Tokenizer {
   // The control token spelled like this.
   std::optional<TokenId> control(std::string_view spelling) const;
 
+  // Of the vocabulary as the file has it: says whether token ids mean the same. Never 0.
+  std::uint64_t hash() const { return hash_; }
   std::size_t size() const;
   VocabularyKind kind() const;
   std::optional<TokenId> bos() const;
@@ -76,9 +78,11 @@ class Tokenizer {
   bool ends_turn(TokenId token) const;
 
  private:
-  Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder);
+  Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder,
+            std::uint64_t hash);
   std::unique_ptr<PieceTable> table_;
   std::unique_ptr<TextEncoder> encoder_;
+  std::uint64_t hash_;
 };
 
 // Text as it streams: gives out whole characters only and keeps back what may still be completed.

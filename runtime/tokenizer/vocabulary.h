@@ -43,6 +43,8 @@ struct Vocabulary {
   bool adds_bos = false;
   bool adds_space_prefix = true;  // of sentencepiece: a text is read as if a space stood before it
 
+  // Of everything above as it is now, never 0. Kept with messages, so the same for ever.
+  std::uint64_t hash() const;
   static Result<Vocabulary> from(const GgufFile& file);
   // Checks lengths, ids and limits, and sets types right that files have wrong: exactly one unknown
   // piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control.

@@ -1,5 +1,4 @@
 // Folder: the files beside SQLite's: private folders and files, and the lock.
-//   source  ../shared/reliability.md section 2 (shared computer), section 3 rules 9 and 10
 #pragma once
 
 #include <filesystem>

@@ -11,7 +11,7 @@
 namespace satchel::storage {
 namespace {
 using kvcache::BlockId;
-using kvcache::ChatId;
+using kvcache::CacheKey;
 
 constexpr std::int64_t kApplicationId = 0x534b5643;  // kv-001.sql
 
@@ -117,44 +117,60 @@ Result<std::unique_ptr<KvStore>> KvStore::open(KvOptions options) {
   return std::unique_ptr<KvStore>(new KvStore(std::move(state)));
 }
 
-Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(ChatId chat) {
+Result<std::int64_t> cache_id(Connection& db, const CacheKey& key) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE key = ?1"));
+  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, key.name).step());
+  return row ? query.integer_at(0) : std::int64_t{0};
+}
+
+Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(const CacheKey& key) {
   using Found = std::optional<kvcache::SavedManifest>;
-  state_->last_read = chat.value;
   return state_->reading([&](Connection& db) -> Result<Found> {
+    SATCHEL_TRY_ASSIGN(state_->last_read, cache_id(db, key));
     SATCHEL_TRY_ASSIGN(Query query,
-                       db.prepare("SELECT generation, manifest FROM chat WHERE id = ?1 "
+                       db.prepare("SELECT generation, manifest FROM cache WHERE id = ?1 "
                                   "AND generation IS NOT NULL"));
-    SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, chat.value).step());
+    SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, state_->last_read).step());
     if (!row) return Found();
     kvcache::SavedManifest manifest{static_cast<std::uint64_t>(query.integer_at(0)),
                                     query.blob_at(1)};
     SATCHEL_TRY(query.run());
-    // Which chat was used when is a matter of quota only: a disk that refuses it may be read.
-    if (state_->options.mode == OpenMode::read_write) (void)touch(db, chat);
+    // Which cache was used when is a matter of quota only: a disk that refuses it may be read.
+    if (state_->options.mode == OpenMode::read_write) (void)touch(db, key);
     return Found(std::move(manifest));
   });
 }
 
-Result<std::vector<std::byte>> KvStore::block(ChatId chat, BlockId id) {
+Result<std::vector<std::byte>> KvStore::block(const CacheKey& key, BlockId id) {
   return state_->reading([&](Connection& db) -> Result<std::vector<std::byte>> {
     SATCHEL_TRY_ASSIGN(Query query,
-                       db.prepare("SELECT bytes FROM block JOIN block_bytes ON block_bytes.id = "
-                                  "bytes_id WHERE chat = ?1 AND block.id = ?2"));
-    query.bind(1, chat.value).bind(2, static_cast<std::int64_t>(id));
+                       db.prepare("SELECT bytes FROM cache JOIN block ON block.cache = cache.id "
+                                  "JOIN block_bytes ON block_bytes.id = bytes_id "
+                                  "WHERE cache.key = ?1 AND block.id = ?2"));
+    query.bind(1, key.name).bind(2, static_cast<std::int64_t>(id));
     SATCHEL_TRY_ASSIGN(const bool row, query.step());
     if (!row) return block_not_found(id);
     return query.blob_at(0);
   });
 }
 
-Result<std::vector<ChatId>> KvStore::chats() {
-  return state_->reading([&](Connection& db) -> Result<std::vector<ChatId>> {
-    SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM chat ORDER BY id"));
-    std::vector<ChatId> found;
+Result<std::vector<SavedCache>> KvStore::caches() {
+  return state_->reading([&](Connection& db) -> Result<std::vector<SavedCache>> {
+    SATCHEL_TRY_ASSIGN(
+        Query query,
+        db.prepare("SELECT key, chat, model, recipe, n_tokens, (SELECT coalesce(sum(size_bytes), "
+                   "0) FROM block WHERE block.cache = cache.id) FROM cache ORDER BY id"));
+    std::vector<SavedCache> found;
     for (;;) {
       SATCHEL_TRY_ASSIGN(const bool row, query.step());
       if (!row) return found;
-      found.push_back({query.integer_at(0)});
+      SavedCache cache{.key = CacheKey::named(query.text_at(0)),
+                       .model = query.text_at(2),
+                       .recipe = query.text_at(3),
+                       .n_tokens = static_cast<std::uint64_t>(query.integer_at(4)),
+                       .block_bytes = static_cast<std::uint64_t>(query.integer_at(5))};
+      if (!query.null_at(1)) cache.key.chat = kvcache::ChatId{query.integer_at(1)};
+      found.push_back(std::move(cache));
     }
   });
 }
@@ -167,11 +183,12 @@ Result<std::uint64_t> KvStore::block_bytes() {
   });
 }
 
-Result<std::uint64_t> KvStore::block_bytes(ChatId chat) {
+Result<std::uint64_t> KvStore::block_bytes(const CacheKey& key) {
   return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
+    SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
     SATCHEL_TRY_ASSIGN(
-        Query query, db.prepare("SELECT coalesce(sum(size_bytes), 0) FROM block WHERE chat = ?1"));
-    SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, chat.value).integer());
+        Query query, db.prepare("SELECT coalesce(sum(size_bytes), 0) FROM block WHERE cache = ?1"));
+    SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, cache).integer());
     return static_cast<std::uint64_t>(sum);
   });
 }

@@ -1,15 +1,14 @@
-// KvStore: the disposable file kvcache.db: packed blocks of caches, one snapshot per chat. Losing it
+// KvStore: the disposable file kvcache.db: packed blocks of caches, one snapshot per key. Losing it
 // costs time, never words.
 //   invariants 1 a manifest points only to blocks that are stored
-//              2 after commit a chat has the blocks of its newest manifest and no others
-//              3 block_bytes() <= quota_bytes: chats used longest ago give way, never the one that
+//              2 after commit a cache has the blocks of its newest manifest and no others
+//              3 block_bytes() <= quota_bytes: caches used longest ago give way, never the one that
 //                is written and never the one read last
 //              4 a file that is damaged, of another version or of another library is deleted and
 //                made anew, at opening or when the damage is met; notice() says so
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
 //   threads    one call at a time
-//   source     ../shared/reliability.md section 3, rules 1 and 5
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/base/log_sink.h"
 #include "kernels/base/result.h"
@@ -29,9 +29,16 @@ struct KvOptions {
   std::filesystem::path path = {};  // kvcache.db in a folder that is ours
   OpenMode mode = OpenMode::read_write;
   LogSink log = {};
-  std::string library_id = {};    // whose chats these are
+  std::string library_id = {};    // whose caches these are
   std::uint64_t quota_bytes = 0;  // of all blocks; 0: no limit
   std::string vfs = {};           // SQLite's default if empty
+};
+
+// A row of the list of saved caches.
+struct SavedCache {
+  kvcache::CacheKey key;
+  std::string model = {}, recipe = {};  // empty: no manifest yet
+  std::uint64_t n_tokens = 0, block_bytes = 0;
 };
 
 class KvStore final : public kvcache::BlockStore {
@@ -44,20 +51,21 @@ class KvStore final : public kvcache::BlockStore {
   // Why the saved caches were thrown away, for people; empty: they were not.
   const std::string& notice() const;
 
-  Result<std::optional<kvcache::SavedManifest>> newest_manifest(kvcache::ChatId chat) override;
-  Result<std::vector<std::byte>> block(kvcache::ChatId chat, kvcache::BlockId id) override;
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override;
+  Result<std::vector<std::byte>> block(const kvcache::CacheKey& key, kvcache::BlockId id) override;
   // A block that no manifest points to yet may be put again (a crash left it behind).
-  Result<void> put_block(kvcache::ChatId chat, kvcache::BlockId id,
+  Result<void> put_block(const kvcache::CacheKey& key, kvcache::BlockId id,
                          std::span<const std::byte> bytes) override;
-  Result<void> commit(kvcache::ChatId chat, std::uint64_t generation,
-                      std::span<const std::byte> manifest,
-                      std::span<const kvcache::BlockId> live) override;
-  // Overwrites the chat's blocks, empties the write-ahead log and gives the space back.
-  Result<void> drop(kvcache::ChatId chat) override;
+  Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
+  // Overwrites the cache's blocks, empties the write-ahead log and gives the space back.
+  Result<void> drop(const kvcache::CacheKey& key) override;
+  // The same for every cache that belongs to the chat.
+  Result<void> drop_chat(kvcache::ChatId chat);
 
-  Result<std::vector<kvcache::ChatId>> chats();             // that have a manifest or blocks
-  Result<std::uint64_t> block_bytes();                      // of all chats
-  Result<std::uint64_t> block_bytes(kvcache::ChatId chat);  // of one
+  Result<std::vector<SavedCache>> caches();  // that have a manifest or blocks, in order of making
+  Result<std::uint64_t> block_bytes();       // of all caches
+  Result<std::uint64_t> block_bytes(const kvcache::CacheKey& key);  // of one
 
   struct State;  // state.h
 

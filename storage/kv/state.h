@@ -12,7 +12,7 @@ struct KvStore::State {
   KvOptions options;
   std::string notice;
   std::optional<Connection> connection;  // none between a failure and the next call
-  std::int64_t last_read = 0;            // chat; spared by the quota
+  std::int64_t last_read = 0;            // id of a cache; spared by the quota
 
   // The connection; made anew after a failure of the disk, and over a new file after damage.
   Result<Connection*> reader();
@@ -44,13 +44,15 @@ struct KvStore::State {
 };
 
 Error block_not_found(kvcache::BlockId id);
-// Marks the chat as the one used last; makes its row if it is missing.
-Result<void> touch(Connection& connection, kvcache::ChatId chat);
-// Deletes what is stored of a chat, inside the caller's transaction.
-Result<void> erase_chat(Connection& connection, std::int64_t chat);
-// Deletes chats used longest ago until `coming_bytes` more fit; never `writing` nor `last_read`.
+// The row of a cache; 0: there is none.
+Result<std::int64_t> cache_id(Connection& connection, const kvcache::CacheKey& key);
+// Marks the cache as the one used last; makes its row if it is missing. Gives the row's id.
+Result<std::int64_t> touch(Connection& connection, const kvcache::CacheKey& key);
+// Deletes what is stored of a cache, inside the caller's transaction.
+Result<void> erase_cache(Connection& connection, std::int64_t cache);
+// Deletes caches used longest ago until `coming_bytes` more fit; never `writing` nor `last_read`.
 //   errors  CACHE_QUOTA
-Result<void> make_room(Connection& connection, const KvStore::State& state, kvcache::ChatId writing,
+Result<void> make_room(Connection& connection, const KvStore::State& state, std::int64_t writing,
                        std::size_t coming_bytes);
 
 }  // namespace satchel::storage

@@ -5,7 +5,7 @@
 namespace satchel::storage {
 namespace {
 using kvcache::BlockId;
-using kvcache::ChatId;
+using kvcache::CacheKey;
 
 constexpr std::uint64_t kNumberMax = INT64_MAX;       // SQLite's integers
 constexpr std::size_t kManifestBytesMax = 64u << 20;  // chosen: half of what a row may have
@@ -15,10 +15,10 @@ struct Row {
   std::int64_t bytes_id;
 };
 
-Result<std::vector<Row>> rows_of(Connection& db, ChatId chat) {
+Result<std::vector<Row>> rows_of(Connection& db, std::int64_t cache) {
   SATCHEL_TRY_ASSIGN(Query query,
-                     db.prepare("SELECT id, bytes_id FROM block WHERE chat = ?1 ORDER BY id"));
-  query.bind(1, chat.value);
+                     db.prepare("SELECT id, bytes_id FROM block WHERE cache = ?1 ORDER BY id"));
+  query.bind(1, cache);
   std::vector<Row> rows;
   for (;;) {
     SATCHEL_TRY_ASSIGN(const bool row, query.step());
@@ -27,18 +27,19 @@ Result<std::vector<Row>> rows_of(Connection& db, ChatId chat) {
   }
 }
 
-Result<void> erase_block(Connection& db, ChatId chat, const Row& row) {
+Result<void> erase_block(Connection& db, std::int64_t cache, const Row& row) {
   SATCHEL_TRY_ASSIGN(Query bytes, db.prepare("DELETE FROM block_bytes WHERE id = ?1"));
   SATCHEL_TRY(bytes.bind(1, row.bytes_id).run());
-  SATCHEL_TRY_ASSIGN(Query block, db.prepare("DELETE FROM block WHERE chat = ?1 AND id = ?2"));
-  return block.bind(1, chat.value).bind(2, static_cast<std::int64_t>(row.id)).run();
+  SATCHEL_TRY_ASSIGN(Query block, db.prepare("DELETE FROM block WHERE cache = ?1 AND id = ?2"));
+  return block.bind(1, cache).bind(2, static_cast<std::int64_t>(row.id)).run();
 }
 
 // A block left behind by a crash goes; one that the manifest points to stays, and is an error.
-Result<void> clear_place(Connection& db, ChatId chat, BlockId id) {
-  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT live, bytes_id FROM block WHERE chat = ?1 AND "
-                                             "id = ?2"));
-  query.bind(1, chat.value).bind(2, static_cast<std::int64_t>(id));
+Result<void> clear_place(Connection& db, std::int64_t cache, BlockId id) {
+  SATCHEL_TRY_ASSIGN(Query query,
+                     db.prepare("SELECT live, bytes_id FROM block WHERE cache = ?1 AND "
+                                "id = ?2"));
+  query.bind(1, cache).bind(2, static_cast<std::int64_t>(id));
   SATCHEL_TRY_ASSIGN(const bool row, query.step());
   if (!row) return {};
   const bool live = query.integer_at(0) != 0;
@@ -49,24 +50,24 @@ Result<void> clear_place(Connection& db, ChatId chat, BlockId id) {
                  "Block " + std::to_string(id) +
                      " is part of the saved cache already. Nothing was "
                      "changed."};
-  return erase_block(db, chat, old);
+  return erase_block(db, cache, old);
 }
 
-Result<void> insert_block(Connection& db, ChatId chat, BlockId id,
+Result<void> insert_block(Connection& db, std::int64_t cache, BlockId id,
                           std::span<const std::byte> bytes) {
   SATCHEL_TRY_ASSIGN(Query insert_bytes,
                      db.prepare("INSERT INTO block_bytes(bytes) VALUES(?1) RETURNING id"));
   SATCHEL_TRY_ASSIGN(const std::int64_t bytes_id, insert_bytes.bind(1, bytes).integer());
-  SATCHEL_TRY_ASSIGN(Query insert, db.prepare("INSERT INTO block(chat, id, bytes_id, size_bytes, "
+  SATCHEL_TRY_ASSIGN(Query insert, db.prepare("INSERT INTO block(cache, id, bytes_id, size_bytes, "
                                               "live) VALUES(?1, ?2, ?3, ?4, 0)"));
-  insert.bind(1, chat.value).bind(2, static_cast<std::int64_t>(id)).bind(3, bytes_id);
+  insert.bind(1, cache).bind(2, static_cast<std::int64_t>(id)).bind(3, bytes_id);
   return insert.bind(4, static_cast<std::int64_t>(bytes.size())).run();
 }
 
-Result<void> check_generation(Connection& db, ChatId chat, std::uint64_t generation) {
-  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT generation FROM chat WHERE id = ?1 AND "
+Result<void> check_generation(Connection& db, std::int64_t cache, std::uint64_t generation) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT generation FROM cache WHERE id = ?1 AND "
                                              "generation IS NOT NULL"));
-  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, chat.value).step());
+  SATCHEL_TRY_ASSIGN(const bool row, query.bind(1, cache).step());
   const auto newest = row ? static_cast<std::uint64_t>(query.integer_at(0)) : 0;
   if (generation > kNumberMax || (row && generation <= newest))
     return Error{ErrorKind::invalid, "GENERATION",
@@ -76,32 +77,32 @@ Result<void> check_generation(Connection& db, ChatId chat, std::uint64_t generat
 }
 
 // Deletes the blocks that are not in `live`; all that are must be stored.
-Result<void> sweep(Connection& db, ChatId chat, std::vector<BlockId> live) {
+Result<void> sweep(Connection& db, std::int64_t cache, std::vector<BlockId> live) {
   std::sort(live.begin(), live.end());
   live.erase(std::unique(live.begin(), live.end()), live.end());
-  SATCHEL_TRY_ASSIGN(const std::vector<Row> rows, rows_of(db, chat));
+  SATCHEL_TRY_ASSIGN(const std::vector<Row> rows, rows_of(db, cache));
   auto next = live.begin();
   for (const Row& row : rows) {
     if (next != live.end() && *next < row.id) return block_not_found(*next);
     if (next != live.end() && *next == row.id)
       ++next;
     else
-      SATCHEL_TRY(erase_block(db, chat, row));
+      SATCHEL_TRY(erase_block(db, cache, row));
   }
   if (next != live.end()) return block_not_found(*next);
   return {};
 }
 
-Result<void> point_to(Connection& db, ChatId chat, std::uint64_t generation,
-                      std::span<const std::byte> manifest) {
+Result<void> point_to(Connection& db, std::int64_t cache, const kvcache::SavedCommit& saved) {
   SATCHEL_TRY_ASSIGN(Query live,
-                     db.prepare("UPDATE block SET live = 1 WHERE chat = ?1 AND live = 0"));
-  SATCHEL_TRY(live.bind(1, chat.value).run());
+                     db.prepare("UPDATE block SET live = 1 WHERE cache = ?1 AND live = 0"));
+  SATCHEL_TRY(live.bind(1, cache).run());
   SATCHEL_TRY_ASSIGN(Query update,
-                     db.prepare("UPDATE chat SET generation = ?2, manifest = ?3 WHERE "
-                                "id = ?1"));
-  update.bind(1, chat.value).bind(2, static_cast<std::int64_t>(generation));
-  return update.bind(3, manifest).run();
+                     db.prepare("UPDATE cache SET generation = ?2, manifest = ?3, model = ?4, "
+                                "recipe = ?5, n_tokens = ?6 WHERE id = ?1"));
+  update.bind(1, cache).bind(2, static_cast<std::int64_t>(saved.generation));
+  update.bind(3, saved.manifest).bind(4, saved.model).bind(5, saved.recipe);
+  return update.bind(6, static_cast<std::int64_t>(saved.n_tokens)).run();
 }
 }  // namespace
 
@@ -112,25 +113,31 @@ Error block_not_found(BlockId id) {
               "affected."};
 }
 
-Result<void> touch(Connection& db, ChatId chat) {
+Result<std::int64_t> touch(Connection& db, const CacheKey& key) {
   SATCHEL_TRY_ASSIGN(Query upsert,
-                     db.prepare("INSERT INTO chat(id, used_seq) SELECT ?1, coalesce(max(used_seq), "
-                                "0) + 1 FROM chat WHERE true ON CONFLICT(id) DO UPDATE SET "
-                                "used_seq = excluded.used_seq"));
-  return upsert.bind(1, chat.value).run();
+                     db.prepare("INSERT INTO cache(key, chat, used_seq) SELECT ?1, ?2, "
+                                "coalesce(max(used_seq), 0) + 1 FROM cache WHERE true ON "
+                                "CONFLICT(key) DO UPDATE SET used_seq = excluded.used_seq "
+                                "RETURNING id"));
+  upsert.bind(1, key.name);
+  if (key.chat)
+    upsert.bind(2, key.chat->value);
+  else
+    upsert.bind_null(2);
+  return upsert.integer();
 }
 
-Result<void> erase_chat(Connection& db, std::int64_t chat) {
+Result<void> erase_cache(Connection& db, std::int64_t cache) {
   for (const char* sql :
-       {"DELETE FROM block_bytes WHERE id IN (SELECT bytes_id FROM block WHERE chat = ?1)",
-        "DELETE FROM block WHERE chat = ?1", "DELETE FROM chat WHERE id = ?1"}) {
+       {"DELETE FROM block_bytes WHERE id IN (SELECT bytes_id FROM block WHERE cache = ?1)",
+        "DELETE FROM block WHERE cache = ?1", "DELETE FROM cache WHERE id = ?1"}) {
     SATCHEL_TRY_ASSIGN(Query rows, db.prepare(sql));
-    SATCHEL_TRY(rows.bind(1, chat).run());
+    SATCHEL_TRY(rows.bind(1, cache).run());
   }
   return {};
 }
 
-Result<void> make_room(Connection& db, const KvStore::State& state, ChatId writing,
+Result<void> make_room(Connection& db, const KvStore::State& state, std::int64_t writing,
                        std::size_t coming_bytes) {
   const std::uint64_t quota = state.options.quota_bytes;
   for (;;) {
@@ -139,9 +146,9 @@ Result<void> make_room(Connection& db, const KvStore::State& state, ChatId writi
     if (quota == 0 || static_cast<std::uint64_t>(sum) + coming_bytes <= quota) return {};
     std::int64_t oldest = 0;
     {
-      SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM chat WHERE id NOT IN (?1, ?2) "
+      SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE id NOT IN (?1, ?2) "
                                                  "ORDER BY used_seq LIMIT 1"));
-      query.bind(1, writing.value).bind(2, state.last_read);
+      query.bind(1, writing).bind(2, state.last_read);
       SATCHEL_TRY_ASSIGN(const bool row, query.step());
       if (!row)
         return Error{
@@ -152,13 +159,13 @@ Result<void> make_room(Connection& db, const KvStore::State& state, ChatId writi
                 "it again. Raise the quota to save it."};
       oldest = query.integer_at(0);
     }
-    SATCHEL_TRY(erase_chat(db, oldest));
+    SATCHEL_TRY(erase_cache(db, oldest));
     if (state.options.log)
-      state.options.log(LogLevel::info, "kvcache", "gave way chat=" + std::to_string(oldest));
+      state.options.log(LogLevel::info, "kvcache", "gave way cache=" + std::to_string(oldest));
   }
 }
 
-Result<void> KvStore::put_block(ChatId chat, BlockId id, std::span<const std::byte> bytes) {
+Result<void> KvStore::put_block(const CacheKey& key, BlockId id, std::span<const std::byte> bytes) {
   if (bytes.empty() || bytes.size() > kvcache::kBlockBytesMax)
     return Error{ErrorKind::invalid, "BLOCK_SIZE",
                  "A block has 1 to " + std::to_string(kvcache::kBlockBytesMax) + " bytes, not " +
@@ -167,42 +174,74 @@ Result<void> KvStore::put_block(ChatId chat, BlockId id, std::span<const std::by
     return Error{ErrorKind::invalid, "BLOCK_ID", "Block ids end at 2^63 - 1. Nothing was saved."};
   return state_->writing([&](Connection& db) -> Result<void> {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
-    SATCHEL_TRY(touch(db, chat));
-    SATCHEL_TRY(clear_place(db, chat, id));
-    SATCHEL_TRY(make_room(db, *state_, chat, bytes.size()));
-    SATCHEL_TRY(insert_block(db, chat, id, bytes));
+    SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
+    SATCHEL_TRY(clear_place(db, cache, id));
+    SATCHEL_TRY(make_room(db, *state_, cache, bytes.size()));
+    SATCHEL_TRY(insert_block(db, cache, id, bytes));
     return change.commit();
   });
 }
 
-Result<void> KvStore::commit(ChatId chat, std::uint64_t generation,
-                             std::span<const std::byte> manifest, std::span<const BlockId> live) {
-  if (manifest.size() > kManifestBytesMax)
+Result<void> KvStore::commit(const CacheKey& key, const kvcache::SavedCommit& saved) {
+  if (saved.manifest.size() > kManifestBytesMax)
     return Error{ErrorKind::invalid, "BLOCK_SIZE",
                  "A manifest has at most " + std::to_string(kManifestBytesMax) +
                      " bytes. The saved cache is as it was."};
   return state_->writing([&](Connection& db) -> Result<void> {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
-    SATCHEL_TRY(check_generation(db, chat, generation));
-    SATCHEL_TRY(touch(db, chat));
-    SATCHEL_TRY(sweep(db, chat, {live.begin(), live.end()}));
-    SATCHEL_TRY(point_to(db, chat, generation, manifest));
+    SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
+    SATCHEL_TRY(check_generation(db, cache, saved.generation));
+    SATCHEL_TRY(sweep(db, cache, {saved.live.begin(), saved.live.end()}));
+    SATCHEL_TRY(point_to(db, cache, saved));
     return change.commit();
   });
 }
 
-Result<void> KvStore::drop(ChatId chat) {
+namespace {
+
+// Erases, then overwrites and gives back what was erased.
+template <class Erase>
+Result<void> erase_for_good(Connection& db, const LogSink& log, const Erase& erase) {
+  {
+    SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
+    SATCHEL_TRY(erase());
+    SATCHEL_TRY(change.commit());
+  }
+  SATCHEL_TRY(db.exec("PRAGMA incremental_vacuum"));
+  SATCHEL_TRY_ASSIGN(const bool emptied, db.empty_wal());
+  if (!emptied && log) log(LogLevel::warning, "kvcache", "log not emptied reason=reader");
+  return {};
+}
+
+Result<std::vector<std::int64_t>> caches_of(Connection& db, kvcache::ChatId chat) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
+  query.bind(1, chat.value);
+  std::vector<std::int64_t> ids;
+  for (;;) {
+    SATCHEL_TRY_ASSIGN(const bool row, query.step());
+    if (!row) return ids;
+    ids.push_back(query.integer_at(0));
+  }
+}
+
+}  // namespace
+
+Result<void> KvStore::drop(const CacheKey& key) {
   return state_->writing([&](Connection& db) -> Result<void> {
-    {
-      SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
-      SATCHEL_TRY(erase_chat(db, chat.value));
-      SATCHEL_TRY(change.commit());
-    }
-    SATCHEL_TRY(db.exec("PRAGMA incremental_vacuum"));
-    SATCHEL_TRY_ASSIGN(const bool emptied, db.empty_wal());
-    if (!emptied && state_->options.log)
-      state_->options.log(LogLevel::warning, "kvcache", "log not emptied reason=reader");
-    return {};
+    return erase_for_good(db, state_->options.log, [&]() -> Result<void> {
+      SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
+      return erase_cache(db, cache);
+    });
+  });
+}
+
+Result<void> KvStore::drop_chat(kvcache::ChatId chat) {
+  return state_->writing([&](Connection& db) -> Result<void> {
+    return erase_for_good(db, state_->options.log, [&]() -> Result<void> {
+      SATCHEL_TRY_ASSIGN(const std::vector<std::int64_t> caches, caches_of(db, chat));
+      for (const std::int64_t cache : caches) SATCHEL_TRY(erase_cache(db, cache));
+      return {};
+    });
   });
 }
 

@@ -6,8 +6,9 @@ namespace {
 constexpr const char* kById =
     "SELECT id, name, title, model_fingerprint, model_path, recipe, budget_bytes, system, "
     "created_ms, used_ms, removed_ms, "
-    "(SELECT count(*) FROM message m WHERE m.chat = chat.id), "
-    "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id) "
+    "(SELECT count(*) FROM message m WHERE m.chat = chat.id AND m.live = 1), "
+    "(SELECT coalesce(sum(length(tokens)), 0) / 4 FROM message m WHERE m.chat = chat.id AND m.live "
+    "= 1) "
     "FROM chat ";
 
 std::string select_chats(const char* rest) {
@@ -78,9 +79,10 @@ Error chat_not_found(ChatId id) {
 Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms) {
   SATCHEL_TRY_ASSIGN(
       Query update,
-      connection.prepare("UPDATE chat SET used_ms = ?2, used_seq = (SELECT max(used_seq) + 1 FROM "
-                         "chat), last_seq = last_seq + 1 WHERE id = ?1 AND removed_ms IS NULL "
-                         "RETURNING last_seq"));
+      connection.prepare(
+          "UPDATE chat SET used_ms = ?2, used_seq = (SELECT max(used_seq) + 1 FROM "
+          "chat), last_seq = last_seq + 1, n_live = n_live + 1 WHERE id = ?1 AND removed_ms "
+          "IS NULL RETURNING last_seq"));
   update.bind(1, id.value).bind(2, now_ms);
   SATCHEL_TRY_ASSIGN(const bool found, update.step());
   if (!found) return chat_not_found(id);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/base/assert.h"
 #include "storage/library/state.h"
 
 namespace satchel::storage {
@@ -26,13 +27,24 @@ void add(Stream& stream, std::string_view text, std::span<const std::int32_t> to
   stream.tokens.insert(stream.tokens.end(), tokens.begin(), tokens.end());
 }
 
+void bind_parent(Query& query, int parameter, const std::optional<std::int64_t>& parent) {
+  if (parent)
+    query.bind(parameter, *parent);
+  else
+    query.bind_null(parameter);
+}
+
 Result<std::int64_t> insert_message(Connection& db, const MessageRow& row, std::int64_t now_ms) {
-  SATCHEL_TRY_ASSIGN(Query insert,
-                     db.prepare("INSERT INTO message(chat, seq, role, state, created_ms, tokens, "
-                                "text, checksum) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
-                                "RETURNING id"));
+  SATCHEL_TRY_ASSIGN(
+      Query insert,
+      db.prepare("INSERT INTO message(chat, seq, role, state, created_ms, tokens, text, checksum, "
+                 "kind, title, parent, tokenizer, checksum_2) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+                 "?8, ?9, ?10, ?11, ?12, ?13) RETURNING id"));
   insert.bind(1, row.chat).bind(2, row.seq).bind(3, row.role).bind(4, row.state).bind(5, now_ms);
-  return insert.bind(6, row.tokens).bind(7, row.text).bind(8, checksum_of(row)).integer();
+  insert.bind(6, row.tokens).bind(7, row.text).bind(8, checksum_of(row));
+  insert.bind(9, row.kind).bind(10, row.title).bind(12, row.tokenizer);
+  bind_parent(insert, 11, row.parent);
+  return insert.bind(13, checksum_2_of(row)).integer();
 }
 
 Result<void> save_part(Connection& db, std::int64_t message, const Stream& stream) {
@@ -61,41 +73,67 @@ Result<void> save_parts(Connection& db, std::map<std::int64_t, Stream>& streams)
 
 // The whole row anew, and no parts any more.
 Result<void> update_message(Connection& db, std::int64_t id, const MessageRow& row) {
-  SATCHEL_TRY_ASSIGN(Query update, db.prepare("UPDATE message SET state = ?2, tokens = ?3, text = "
-                                              "?4, checksum = ?5 WHERE id = ?1"));
+  SATCHEL_TRY_ASSIGN(
+      Query update,
+      db.prepare("UPDATE message SET state = ?2, tokens = ?3, text = ?4, checksum = ?5, checksum_2 "
+                 "= iif(checksum_2 IS NULL, NULL, ?6) WHERE id = ?1"));
   update.bind(1, id).bind(2, row.state).bind(3, row.tokens).bind(4, row.text);
-  SATCHEL_TRY(update.bind(5, checksum_of(row)).run());
+  SATCHEL_TRY(update.bind(5, checksum_of(row)).bind(6, checksum_2_of(row)).run());
   SATCHEL_TRY_ASSIGN(Query parts, db.prepare("DELETE FROM message_part WHERE message = ?1"));
   return parts.bind(1, id).run();
 }
 
-Result<MessageId> Library::append(ChatId chat, const kvcache::NewMessage& message) {
-  if (!fits(message.text.size(), message.tokens.size())) return too_long();
+Result<std::int64_t> last_message_of(Connection& db, ChatId chat) {
+  SATCHEL_TRY_ASSIGN(Query last, db.prepare("SELECT id FROM message WHERE chat = ?1 AND live = 1 "
+                                            "ORDER BY seq DESC LIMIT 1"));
+  SATCHEL_TRY_ASSIGN(const bool row, last.bind(1, chat.value).step());
+  return row ? last.integer_at(0) : std::int64_t{0};
+}
+
+Result<std::vector<MessageId>> Library::append_all(ChatId chat,
+                                                   std::span<const kvcache::NewMessage> messages) {
+  for (const kvcache::NewMessage& message : messages) {
+    if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
+    SATCHEL_ASSERT(message.state != MessageState::streaming || &message == &messages.back());
+    SATCHEL_ASSERT(message.state != MessageState::damaged);
+  }
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   const std::int64_t now_ms = state_->options.clock->wall_ms();
-  const auto tokens = to_blob(message.tokens);
+  std::vector<MessageId> ids;
+  Stream stream;  // what the last one needs, if it streams
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(*db, chat, now_ms));
-  const MessageRow row{.chat = chat.value,
-                       .seq = seq,
-                       .role = name_of(message.role),
-                       .state = name_of(message.state),
-                       .text = message.text,
-                       .tokens = tokens};
-  SATCHEL_TRY_ASSIGN(const std::int64_t id, insert_message(*db, row, now_ms));
-  SATCHEL_TRY(change.commit());
-  state_->last_message = id;
-  if (message.state == MessageState::streaming) {
-    Stream& stream = state_->streams[id];
-    stream.chat = chat.value;
+  SATCHEL_TRY_ASSIGN(std::int64_t parent, last_message_of(*db, chat));
+  for (const kvcache::NewMessage& message : messages) {
+    SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(*db, chat, now_ms));
+    const auto tokens = to_blob(message.tokens);
+    const MessageRow row{.chat = chat.value,
+                         .seq = seq,
+                         .role = name_of(message.role),
+                         .state = name_of(message.state),
+                         .text = message.text,
+                         .tokens = tokens,
+                         .kind = name_of(message.kind),
+                         .title = message.title,
+                         .parent = parent != 0 ? std::optional(parent) : std::nullopt,
+                         .tokenizer = static_cast<std::int64_t>(message.tokenizer)};
+    SATCHEL_TRY_ASSIGN(parent, insert_message(*db, row, now_ms));
+    ids.push_back({parent});
     stream.seq = seq;
-    stream.role = message.role;
-    add(stream, message.text, message.tokens);
-    stream.text_saved = stream.text.size();
-    stream.tokens_saved = stream.tokens.size();
-    state_->streams_saved_ms = state_->options.clock->steady_ms();
+    stream.parent = row.parent;
   }
-  return MessageId{id};
+  SATCHEL_TRY(change.commit());
+  if (ids.empty()) return ids;
+  state_->last_message = parent;
+  if (messages.back().state != MessageState::streaming) return ids;
+  stream.chat = chat.value;
+  stream.role = messages.back().role;
+  stream.tokenizer = messages.back().tokenizer;
+  add(stream, messages.back().text, messages.back().tokens);
+  stream.text_saved = stream.text.size();
+  stream.tokens_saved = stream.tokens.size();
+  state_->streams[parent] = std::move(stream);
+  state_->streams_saved_ms = state_->options.clock->steady_ms();
+  return ids;
 }
 
 Result<void> Library::extend(MessageId message, std::string_view text,
@@ -145,7 +183,9 @@ Result<void> Library::finish(MessageId message, MessageState state, std::string_
                               .role = name_of(whole.role),
                               .state = name_of(state),
                               .text = whole.text,
-                              .tokens = blob}));
+                              .tokens = blob,
+                              .parent = whole.parent,
+                              .tokenizer = static_cast<std::int64_t>(whole.tokenizer)}));
   SATCHEL_TRY(change.commit());
   state_->streams.erase(found);
   return {};

@@ -6,13 +6,13 @@
 //                calls of extend; flush() brings the rest where calls cease
 //              3 opened for writing, no message is `streaming` but those begun since: what a dead
 //                process left so is `interrupted` and keeps its words
-//              4 nothing is deleted but by purge(); remove() hides a chat for 30 days
+//              4 nothing is deleted but by purge(); remove() hides a chat for 30 days, truncate()
+//                hides messages
 //              5 order is that of sequence numbers, never of the clock
 //   errors     DISK_FULL, READ_ONLY, LIBRARY_DAMAGED, SCHEMA_NEWER, STORAGE, MEMORY; CHAT_NOT_FOUND,
 //              MESSAGE_NOT_FOUND, CHAT_EXISTS, MESSAGE_STATE, MESSAGE_SIZE. After an error of the
 //              disk the file is closed, reopened and checked by the next call
 //   threads    one call at a time
-//   source     ../shared/reliability.md section 3
 #pragma once
 
 #include <cstddef>
@@ -34,10 +34,11 @@ namespace satchel::storage {
 using kvcache::ChatId;
 using kvcache::MessageId;
 
-inline constexpr std::size_t kMessageBytesMax = 16u << 20;  // ../shared/reliability.md section 7
-inline constexpr double kStreamMsMax = 250;                 // section 3, rule 2
+// Chosen, not measured: the size of a long book; a loss nobody notices; a month to change one's mind.
+inline constexpr std::size_t kMessageBytesMax = 16u << 20;
+inline constexpr double kStreamMsMax = 250;
 inline constexpr std::size_t kStreamTokensMax = 32;
-inline constexpr std::int64_t kDeletedDaysKept = 30;  // section 3, rule 15
+inline constexpr std::int64_t kDeletedDaysKept = 30;
 
 // With what a chat runs. Storage reads none of it.
 struct ChatSetup {
@@ -59,7 +60,8 @@ struct Chat {
   ChatSetup setup;
   std::int64_t created_ms = 0, used_ms = 0;  // since 1970, UTC; used: the last message
   std::optional<std::int64_t> removed_ms;
-  std::size_t n_messages = 0, n_tokens = 0;  // without what an answer gained while it streams
+  // On the way to the last message; without what an answer gained while it streams.
+  std::size_t n_messages = 0, n_tokens = 0;
 };
 
 enum class OpenMode {
@@ -115,12 +117,14 @@ class Library final : public kvcache::Journal {
   // also takes the blocks.
   Result<void> purge_chat(ChatId id);
 
-  Result<MessageId> append(ChatId chat, const kvcache::NewMessage& message) override;
+  Result<std::vector<MessageId>> append_all(ChatId chat,
+                                            std::span<const kvcache::NewMessage> messages) override;
   Result<void> extend(MessageId message, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
   Result<void> finish(MessageId message, kvcache::MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override;
-  // A damaged message comes as a placeholder that says so, `interrupted` and without tokens.
+  Result<void> truncate(ChatId chat, MessageId last) override;
+  // A damaged message comes as `damaged`, without text and tokens.
   Result<std::vector<kvcache::StoredMessage>> messages(ChatId chat) override;
   // Commits what extend still holds in memory.
   Result<void> flush();

@@ -53,10 +53,12 @@ Result<std::int64_t> version_of(Connection& connection, const fs::path& path) {
 Result<void> fold_parts(Connection& connection, std::int64_t message) {
   std::vector<std::byte> tokens;
   std::string text, role;
-  std::int64_t chat = 0, seq = 0;
+  std::optional<std::int64_t> parent;
+  std::int64_t chat = 0, seq = 0, tokenizer = 0;
   {
-    SATCHEL_TRY_ASSIGN(Query row, connection.prepare("SELECT chat, seq, role, tokens, text FROM "
-                                                     "message WHERE id = ?1"));
+    SATCHEL_TRY_ASSIGN(Query row,
+                       connection.prepare("SELECT chat, seq, role, tokens, text, parent, "
+                                          "tokenizer FROM message WHERE id = ?1"));
     SATCHEL_TRY_ASSIGN(const bool found, row.bind(1, message).step());
     if (!found) return {};
     chat = row.integer_at(0);
@@ -64,6 +66,8 @@ Result<void> fold_parts(Connection& connection, std::int64_t message) {
     role = row.text_at(2);
     tokens = row.blob_at(3);
     text = row.text_at(4);
+    if (!row.null_at(5)) parent = row.integer_at(5);
+    tokenizer = row.integer_at(6);
     SATCHEL_TRY_ASSIGN(Query parts,
                        connection.prepare("SELECT tokens, text FROM message_part WHERE message = "
                                           "?1 ORDER BY seq"));
@@ -82,19 +86,38 @@ Result<void> fold_parts(Connection& connection, std::int64_t message) {
                          .role = role,
                          .state = name_of(kvcache::MessageState::interrupted),
                          .text = text,
-                         .tokens = tokens});
+                         .tokens = tokens,
+                         .parent = parent,
+                         .tokenizer = tokenizer});
 }
 
 // Messages that were written, but not said to be saved.
 Result<void> take_back(Connection& connection, std::int64_t last_said) {
   SATCHEL_TRY_ASSIGN(Transaction change, connection.begin(Sync::full));
   for (const char* sql : {"UPDATE chat SET last_seq = (SELECT count(*) FROM message m WHERE m.chat "
-                          "= chat.id AND m.id "
-                          "<= ?1) WHERE id IN (SELECT chat FROM message WHERE id > ?1)",
+                          "= chat.id AND m.id <= ?1), n_live = (SELECT count(*) FROM message m "
+                          "WHERE m.chat = chat.id AND m.id <= ?1 AND m.live = 1) WHERE id IN "
+                          "(SELECT chat FROM message WHERE id > ?1)",
                           "DELETE FROM message WHERE id > ?1"}) {
     SATCHEL_TRY_ASSIGN(Query query, connection.prepare(sql));
     SATCHEL_TRY(query.bind(1, last_said).run());
   }
+  return change.commit();
+}
+
+// A file of schema 1 that cannot be brought on (a disk that is read-only) is read through views that
+// have what schema 2 added.
+constexpr const char* kSchema1AsSchema2 =
+    "CREATE TEMP VIEW message AS SELECT *, 'text' AS kind, '' AS title, (SELECT max(p.id) FROM "
+    "main.message p WHERE p.chat = m.chat AND p.seq = m.seq - 1) AS parent, NULL AS tokenizer, 1 "
+    "AS "
+    "live, NULL AS checksum_2 FROM main.message m;"
+    "CREATE TEMP VIEW chat AS SELECT *, last_seq AS n_live, model_fingerprint AS model_1 FROM "
+    "main.chat;";
+
+Result<void> restore_cut(Connection& connection, const Cut& cut) {
+  SATCHEL_TRY_ASSIGN(Transaction change, connection.begin(Sync::full));
+  SATCHEL_TRY(cut_to(connection, cut));
   return change.commit();
 }
 
@@ -191,6 +214,7 @@ Result<void> Library::State::connect_for_reading() {
   if (version.value() == 0) return no_library(options.path);
   if (version.value() > newest_version(library_migrations()))
     report.read_only = newer_schema(version.value());
+  if (version.value() == 1) SATCHEL_TRY(connection->exec(kSchema1AsSchema2));
   SATCHEL_TRY_ASSIGN(Query id,
                      connection->prepare("SELECT value FROM meta WHERE key = 'library_id'"));
   SATCHEL_TRY_ASSIGN(const bool found, id.step());
@@ -219,6 +243,8 @@ Result<void> Library::State::reconnect() {
   if (again.ok() && last_message > acked) {
     again = take_back(*connection, acked);
   }
+  if (again.ok() && unsaid_cut.has_value()) again = restore_cut(*connection, *unsaid_cut);
+  if (again.ok()) unsaid_cut.reset();
   last_message = acked;
   if (again.ok()) return {};
   connection.reset();

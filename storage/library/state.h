@@ -12,13 +12,20 @@ namespace satchel::storage {
 // An answer that streams, whole: finish() then writes one row and depends on no earlier part.
 struct Stream {
   std::int64_t chat = 0, seq = 0;
+  std::optional<std::int64_t> parent;
   kvcache::Role role = kvcache::Role::assistant;
   std::string text;
   std::vector<std::int32_t> tokens;
+  std::uint64_t tokenizer = 0;
   std::size_t text_saved = 0, tokens_saved = 0;  // of text and tokens, in the row or in parts
   std::int64_t next_part = 1;
 
   bool pending() const { return text.size() > text_saved || tokens.size() > tokens_saved; }
+};
+
+// A chat and its last message; 0: none.
+struct Cut {
+  std::int64_t chat = 0, last = 0;
 };
 
 struct Library::State {
@@ -29,6 +36,7 @@ struct Library::State {
   std::map<std::int64_t, Stream> streams;  // by message
   double streams_saved_ms = 0;             // steady
   std::int64_t last_message = 0;           // the highest id said to be saved
+  std::optional<Cut> unsaid_cut;           // a truncation that failed, and perhaps arrived
 
   // The connection, reopened and checked if the disk failed meanwhile.
   Result<Connection*> reader();
@@ -46,6 +54,7 @@ struct Library::State {
 
 std::string_view name_of(kvcache::Role role);
 std::string_view name_of(kvcache::MessageState state);
+std::string_view name_of(kvcache::MessageKind kind);
 // int32 to bytes, little-endian.
 std::vector<std::byte> to_blob(std::span<const std::int32_t> tokens);
 
@@ -54,10 +63,21 @@ struct MessageRow {
   std::int64_t chat = 0, seq = 0;
   std::string_view role, state, text;
   std::span<const std::byte> tokens;
+  std::string_view kind = kText, title = {};
+  std::optional<std::int64_t> parent = {};
+  std::int64_t tokenizer = 0;  // the bits of its hash
+
+  static constexpr std::string_view kText = "text";
 };
 // SQLite keeps no checksum of a row, so a flipped bit would go unseen. Not against attackers.
-std::int64_t checksum_of(const MessageRow& row);
+std::int64_t checksum_of(const MessageRow& row);    // what schema 1 has
+std::int64_t checksum_2_of(const MessageRow& row);  // that, and what schema 2 added
 Result<void> update_message(Connection& connection, std::int64_t id, const MessageRow& row);
+
+// Makes a message the chat's last one, in a transaction of the caller's. Nothing is deleted.
+Result<void> cut_to(Connection& connection, const Cut& cut);
+// The chat's last message; 0: none.
+Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 
 Error chat_not_found(ChatId id);
 // Marks a kept chat as the one used last and counts one message more: its place. CHAT_NOT_FOUND if

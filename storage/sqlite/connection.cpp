@@ -7,7 +7,7 @@
 namespace satchel::storage {
 namespace {
 
-constexpr int kBusyMs = 5000;            // ../shared/reliability.md section 3, rule 2
+constexpr int kBusyMs = 5000;            // chosen, not measured
 constexpr int kRowBytesMax = 128 << 20;  // a message of 16 MiB, one token a byte, and some air
 
 // A path as SQLite's URI wants it: only what cannot mislead its parser stays as it is.

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,116 +70,173 @@ std::vector<std::int32_t> positions_up_to(std::size_t n) {
   return out;
 }
 
+// What the lanes of a cache hold.
+struct Held {
+  std::optional<PageShape> page = {};  // none: exact runs
+  std::int32_t shift = 0;              // of the pages
+};
+
+Held pages_of(std::size_t bits, std::size_t capacity = kPageTokens) {
+  const OperandShape operand{.form = OperandShape::Form::affine, .bits = bits, .group = 16};
+  return {.page = PageShape{.capacity = capacity, .k = operand, .v = operand}};
+}
+
 // The caches of many layers: every lane of every layer has bytes of its own.
 class Layers {
  public:
-  Layers(Backend& backend, Shape shape, std::size_t n_tokens, bool packed, std::size_t n_layers)
-      : layout_(affine_layout({.head_dim = shape.head_dim}).value()),
-        shape_(shape),
-        positions_(positions_up_to(n_tokens)) {
-    const std::size_t n_lanes = n_layers * shape.n_lanes, values = n_tokens * shape.head_dim;
-    const std::size_t n_pages = n_tokens / kPageTokens;
-    bytes_of_layer_ = shape.n_lanes * (packed ? n_pages * layout_.bytes : values * 4);
-    storage_.resize(n_layers * bytes_of_layer_);
-    const auto k = random_halves(values, 1), v = random_halves(values, 2);
-    std::vector<std::byte> lane(bytes_of_layer_ / shape.n_lanes);
-    if (packed) {
-      for (std::size_t p = 0; p < n_pages; ++p) {
-        const std::size_t at = p * kPageTokens;
-        const auto done = backend.encode_page(layout_,
-                                              {.k = k.data() + at * shape.head_dim,
-                                               .v = v.data() + at * shape.head_dim,
-                                               .positions = positions_.data() + at,
-                                               .n_tokens = kPageTokens},
-                                              lane.data() + p * layout_.bytes);
-        if (!done.ok()) std::exit(1);
-      }
-    } else {
-      std::memcpy(lane.data(), k.data(), values * 2);
-      std::memcpy(lane.data() + values * 2, v.data(), values * 2);
-    }
-    pages_.resize(n_lanes * (packed ? n_pages : 0));
-    runs_.resize(packed ? 0 : n_lanes);
+  Layers(Backend& backend, Shape shape, std::size_t n_tokens, const Held& held,
+         std::size_t n_layers)
+      : shape_(shape), n_tokens_(n_tokens), positions_(positions_up_to(n_tokens)) {
+    const std::size_t n_lanes = n_layers * shape.n_lanes;
+    const std::vector<std::byte> lane = held.page.has_value() ? pages(backend, held) : rows();
+    bytes_of_layer_ = shape.n_lanes * lane.size();
+    storage_ = std::move(backend.allocate(n_layers * bytes_of_layer_)).value();
+    table_ = std::move(backend.make_lane_table(n_lanes)).value();
+    const std::size_t n_pages = held.page.has_value() ? n_tokens / layout_.capacity : 0;
+    pages_.reserve(n_lanes * n_pages);
+    runs_.reserve(n_lanes);
     for (std::size_t l = 0; l < n_lanes; ++l) {
       std::byte* at = storage_.data() + l * lane.size();
       std::memcpy(at, lane.data(), lane.size());
-      if (packed) {
-        for (std::size_t p = 0; p < n_pages; ++p)
-          pages_[l * n_pages + p] = {
-              .bytes = at + p * layout_.bytes,
-              .layout = &layout_,
-              .first_position = static_cast<std::int32_t>(p * kPageTokens),
-              .last_position = static_cast<std::int32_t>((p + 1) * kPageTokens - 1)};
-        lanes_.push_back({.runs = {}, .pages = std::span(pages_).subspan(l * n_pages, n_pages)});
-      } else {
-        runs_[l] = {.k = reinterpret_cast<const Half*>(at),
-                    .v = reinterpret_cast<const Half*>(at) + values,
-                    .positions = positions_.data(),
-                    .n_tokens = n_tokens};
-        lanes_.push_back({.runs = {&runs_[l], 1}, .pages = {}});
-      }
+      if (n_pages == 0) add_run(at);
+      for (std::size_t p = 0; p < n_pages; ++p) add_page(at, p, held.shift);
+      must(table_->set_pages(l, std::span(pages_).last(n_pages)));
+      if (n_pages == 0) must(table_->set_runs(l, std::span(runs_).last(1)));
     }
   }
   Layers(const Layers&) = delete;
-  std::span<const LaneView> layer(std::size_t i) const {
-    return std::span(lanes_).subspan(i * shape_.n_lanes, shape_.n_lanes);
-  }
-  std::size_t n() const { return lanes_.size() / shape_.n_lanes; }
+  LaneTable& table() { return *table_; }
+  const LaneTable& table() const { return *table_; }
+  std::size_t n() const { return storage_.size() / bytes_of_layer_; }
   std::size_t bytes_of_layer() const { return bytes_of_layer_; }
 
  private:
+  std::vector<std::byte> pages(Backend& backend, const Held& held) {
+    PageShape page = *held.page;
+    page.head_dim = shape_.head_dim;
+    layout_ = page_layout(page).value();
+    const std::size_t n = layout_.capacity, values = n * shape_.head_dim;
+    const auto k = random_halves(n_tokens_ * shape_.head_dim, 1);
+    const auto v = random_halves(n_tokens_ * shape_.head_dim, 2);
+    auto where = positions_;
+    for (std::int32_t& position : where) position -= held.shift;
+    std::vector<std::byte> lane(n_tokens_ / n * layout_.bytes);
+    std::vector<EncodeArgs> items;
+    for (std::size_t p = 0; p < n_tokens_ / n; ++p)
+      items.push_back(
+          {.layout = &layout_,
+           .exact = {k.data() + p * values, v.data() + p * values, where.data() + p * n, n},
+           .page = lane.data() + p * layout_.bytes});
+    must(backend.encode_pages(items));
+    return lane;
+  }
+  std::vector<std::byte> rows() const {
+    const std::size_t values = n_tokens_ * shape_.head_dim;
+    const auto k = random_halves(values, 1), v = random_halves(values, 2);
+    std::vector<std::byte> lane(4 * values);
+    std::memcpy(lane.data(), k.data(), values * 2);
+    std::memcpy(lane.data() + values * 2, v.data(), values * 2);
+    return lane;
+  }
+  void add_run(const std::byte* lane) {
+    const auto* k = reinterpret_cast<const Half*>(lane);
+    runs_.push_back({k, k + n_tokens_ * shape_.head_dim, positions_.data(), n_tokens_});
+  }
+  void add_page(const std::byte* lane, std::size_t index, std::int32_t shift) {
+    const std::size_t n = layout_.capacity, first = index * n;
+    pages_.push_back({.bytes = lane + index * layout_.bytes,
+                      .layout = &layout_,
+                      .n_tokens = static_cast<std::uint32_t>(n),
+                      .live = LiveMask::first(n),
+                      .shift = shift,
+                      .first_position = positions_[first],
+                      .last_position = positions_[first + n - 1]});
+  }
+
   PageLayout layout_;
   Shape shape_;
+  std::size_t n_tokens_;
   std::vector<std::int32_t> positions_;
   std::size_t bytes_of_layer_ = 0;
-  std::vector<std::byte> storage_;
+  Buffer storage_;  // as aligned as a cache's arena
   std::vector<PageView> pages_;
   std::vector<ExactRun> runs_;
-  std::vector<LaneView> lanes_;
+  std::unique_ptr<LaneTable> table_;
 };
+
+std::vector<double> frequencies(std::size_t head_dim) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < head_dim / 2; ++i)
+    out.push_back(std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
+  return out;
+}
 
 // Seconds of one layer's attention of one token.
 double decode_seconds(Backend& backend, Shape shape, const Layers& layers, std::size_t n_tokens) {
   const std::size_t n_heads = shape.n_lanes * shape.n_group;
   const auto q = random_floats(n_heads * shape.head_dim, 3);
+  const auto rope = frequencies(shape.head_dim);
   std::vector<float> out(q.size());
   const std::int32_t position = static_cast<std::int32_t>(n_tokens);
   return best_seconds([&] {
-           for (std::size_t i = 0; i < layers.n(); ++i)
+           for (std::size_t i = 0; i < layers.n(); ++i) {
+             const Sequence sequence{
+                 .lanes = &layers.table(), .first_lane = i * shape.n_lanes, .n_tokens = 1};
              must(backend.attend({.q = q.data(),
-                                  .n_tokens = 1,
                                   .n_heads = n_heads,
+                                  .n_kv_heads = shape.n_lanes,
                                   .head_dim = shape.head_dim,
-                                  .positions = {&position, 1},
-                                  .lanes = layers.layer(i),
+                                  .batch = {.positions = &position, .n_tokens = 1},
+                                  .sequences = {&sequence, 1},
                                   .scale = 1 / std::sqrt(static_cast<float>(shape.head_dim)),
+                                  .rope = {.inverse_frequency = rope},
                                   .out = out.data()}));
+           }
          }) /
          static_cast<double>(layers.n());
 }
 
+// Layers enough for 48 MiB of 2-bit pages, a quarter of them where they hold fp16.
+double decode_seconds_of(Backend& backend, Shape shape, std::size_t n_tokens, const Held& held) {
+  const std::size_t of_layer = shape.n_lanes * n_tokens * shape.head_dim * 17 / 16;
+  std::size_t n_layers = std::max<std::size_t>(2, (std::size_t{48} << 20) / of_layer);
+  if (!held.page.has_value()) n_layers = std::max<std::size_t>(2, n_layers / 4);
+  const Layers layers(backend, shape, n_tokens, held, n_layers);
+  return decode_seconds(backend, shape, layers, n_tokens);
+}
+
 void bench_decode(Backend& backend, Shape shape, std::size_t n_tokens,
                   const MachineLimits& limits) {
-  const std::size_t page = affine_layout({.head_dim = shape.head_dim})->bytes;
-  const std::size_t of_layer = shape.n_lanes * n_tokens / kPageTokens * page;
-  const std::size_t n_layers = std::max<std::size_t>(2, (std::size_t{48} << 20) / of_layer);
-  double packed = 0, exact = 0;
-  {
-    const Layers layers(backend, shape, n_tokens, true, n_layers);
-    packed = decode_seconds(backend, shape, layers, n_tokens);
-  }
-  {
-    const Layers layers(backend, shape, n_tokens, false, std::max<std::size_t>(2, n_layers / 4));
-    exact = decode_seconds(backend, shape, layers, n_tokens);
-  }
-  const double bytes = static_cast<double>(of_layer);
-  const double exact_bytes = static_cast<double>(shape.n_lanes * n_tokens * shape.head_dim * 4);
+  const std::size_t d = shape.head_dim;
+  PageShape page = *pages_of(2).page;
+  page.head_dim = d;
+  const double packed = decode_seconds_of(backend, shape, n_tokens, pages_of(2));
+  const double exact = decode_seconds_of(backend, shape, n_tokens, {});
+  const double bytes =
+      static_cast<double>(shape.n_lanes * n_tokens / kPageTokens * page_layout(page)->bytes);
+  const double exact_bytes = static_cast<double>(shape.n_lanes * n_tokens * d * 4);
   std::printf(
       "decode D=%-3zu lanes %zu g=%zu n=%-6zu packed %8.1f us %5.1f GB/s %3.0f %%   fp16 %8.1f us "
       "%5.1f GB/s %3.0f %%   ratio %.2f\n",
-      shape.head_dim, shape.n_lanes, shape.n_group, n_tokens, packed * 1e6, bytes / packed * 1e-9,
+      d, shape.n_lanes, shape.n_group, n_tokens, packed * 1e6, bytes / packed * 1e-9,
       100 * bytes / packed / limits.read_bytes_per_s, exact * 1e6, exact_bytes / exact * 1e-9,
       100 * exact_bytes / exact / limits.read_bytes_per_s, exact / packed);
+}
+
+// Pages of other kinds beside full ones of 2 bits: 4096 tokens, microseconds.
+void bench_other_pages(Backend& backend, Shape shape) {
+  constexpr std::size_t kTokens = 3840;  // whole pages of every capacity
+  const auto us = [&](const Held& held) {
+    return decode_seconds_of(backend, shape, kTokens, held) * 1e6;
+  };
+  Held moved = pages_of(2), turned = pages_of(2);
+  moved.shift = 100;
+  turned.page->k.turn = turned.page->v.turn = Turn::hadamard;
+  std::printf(
+      "decode D=%-3zu n=%zu, us: 2 bits %.1f, moved %.1f, turned %.1f, of 96 tokens %.1f, of 64 "
+      "%.1f, of 32 %.1f; 4 bits %.1f, 8 bits %.1f\n",
+      shape.head_dim, kTokens, us(pages_of(2)), us(moved), us(turned), us(pages_of(2, 96)),
+      us(pages_of(2, 64)), us(pages_of(2, 32)), us(pages_of(4)), us(pages_of(8)));
 }
 
 void bench_prefill(Backend& backend, Shape shape, std::size_t n_history,
@@ -189,19 +247,21 @@ void bench_prefill(Backend& backend, Shape shape, std::size_t n_history,
   const auto k = random_halves(kTokens * d, 5), v = random_halves(kTokens * d, 6);
   auto positions = positions_up_to(kTokens);
   for (auto& p : positions) p += static_cast<std::int32_t>(n_history);
-  const Layers history(backend, shape, n_history, true, 1);
+  Layers history(backend, shape, std::max(n_history, kPageTokens), pages_of(2), 1);
   const ExactRun run{k.data(), v.data(), positions.data(), kTokens};
-  std::vector<LaneView> lanes;
-  for (std::size_t l = 0; l < shape.n_lanes; ++l)
-    lanes.push_back({.runs = {&run, 1}, .pages = history.layer(0)[l].pages});
+  for (std::size_t l = 0; l < shape.n_lanes; ++l) {
+    must(history.table().set_runs(l, {&run, 1}));
+    if (n_history == 0) must(history.table().set_pages(l, {}));
+  }
+  const Sequence sequence{.lanes = &history.table(), .n_tokens = kTokens};
   std::vector<float> out(q.size()), lse(kTokens * n_heads);
   const double seconds = best_seconds([&] {
     must(backend.attend({.q = q.data(),
-                         .n_tokens = kTokens,
                          .n_heads = n_heads,
+                         .n_kv_heads = shape.n_lanes,
                          .head_dim = d,
-                         .positions = positions,
-                         .lanes = lanes,
+                         .batch = {.positions = positions.data(), .n_tokens = kTokens},
+                         .sequences = {&sequence, 1},
                          .scale = 1 / std::sqrt(static_cast<float>(d)),
                          .out = out.data(),
                          .lse = lse.data()}));
@@ -224,24 +284,23 @@ void bench_score(Backend& backend, Shape shape, const MachineLimits& limits) {
   const auto positions = positions_up_to(kTokens);
   const std::vector<float> lse(kTokens * shape.n_group, 5.0f);
   std::vector<float> scores(kTokens, 0.0f);
-  const double seconds = best_seconds([&] {
-    must(backend.score({.q = q.data(),
-                        .lse = lse.data(),
-                        .n_tokens = kTokens,
-                        .n_heads = shape.n_group,
-                        .head_dim = d,
-                        .n_group = shape.n_group,
-                        .positions = positions,
-                        .keys = {k.data(), k.data(), positions.data(), kTokens},
-                        .scale = 1 / std::sqrt(static_cast<float>(d)),
-                        .scores = scores.data()}));
-  });
+  const ExactRun run{k.data(), k.data(), positions.data(), kTokens};
+  const ScoreArgs args{.q = q.data(),
+                       .lse = lse.data(),
+                       .batch = {.positions = positions.data(), .n_tokens = kTokens},
+                       .n_heads = shape.n_group,
+                       .head_dim = d,
+                       .n_group = shape.n_group,
+                       .keys = {.runs = {&run, 1}, .pages = {}},
+                       .scale = 1 / std::sqrt(static_cast<float>(d)),
+                       .scores = scores.data()};
+  const double seconds = best_seconds([&] { must(backend.score({&args, 1})); });
   const double flops = static_cast<double>(shape.n_group) *
                        static_cast<double>(kTokens * (kTokens + 1) / 2) * 2 *
                        static_cast<double>(d);
   std::vector<std::int32_t> kept(kTokens / 2);
-  const double select =
-      best_seconds([&] { must(backend.select(scores.data(), kTokens, kept.size(), kept.data())); });
+  const SelectArgs choice{scores.data(), kTokens, kept.size(), kept.data()};
+  const double select = best_seconds([&] { must(backend.select({&choice, 1})); });
   std::printf(
       "score   D=%-3zu g=%zu 1024 tokens, one lane: %8.1f us  %6.1f GFLOP/s %3.0f %%;  "
       "select half of them %.1f us\n",
@@ -250,16 +309,17 @@ void bench_score(Backend& backend, Shape shape, const MachineLimits& limits) {
 }
 
 void bench_encode(Backend& backend, std::size_t head_dim) {
-  const PageLayout layout = affine_layout({.head_dim = head_dim}).value();
+  PageShape shape = *pages_of(2).page;
+  shape.head_dim = head_dim;
+  const PageLayout layout = page_layout(shape).value();
   const auto k = random_halves(kPageTokens * head_dim, 9),
              v = random_halves(kPageTokens * head_dim, 10);
   const auto positions = positions_up_to(kPageTokens);
   std::vector<std::byte> page(layout.bytes);
-  const double seconds = best_seconds([&] {
-    const auto done = backend.encode_page(
-        layout, {k.data(), v.data(), positions.data(), kPageTokens}, page.data());
-    if (!done.ok()) std::exit(1);
-  });
+  const EncodeArgs args{.layout = &layout,
+                        .exact = {k.data(), v.data(), positions.data(), kPageTokens},
+                        .page = page.data()};
+  const double seconds = best_seconds([&] { must(backend.encode_pages({&args, 1})); });
   std::printf("encode  D=%-3zu 2 bits: %.2f us a page, %.2f Gvalues/s\n", head_dim, seconds * 1e6,
               static_cast<double>(2 * kPageTokens * head_dim) / seconds * 1e-9);
 }
@@ -277,6 +337,7 @@ void bench_all(const std::string& level, std::size_t n_threads) {
               limits.fma_flops_per_s * 1e-9);
   for (const Shape& shape : kShapes)
     for (const std::size_t n : {1024u, 4096u, 16384u}) bench_decode(backend, shape, n, limits);
+  for (const Shape& shape : kShapes) bench_other_pages(backend, shape);
   for (const Shape& shape : kShapes)
     for (const std::size_t history : {0u, 2048u}) bench_prefill(backend, shape, history, limits);
   for (const Shape& shape : kShapes) bench_score(backend, shape, limits);

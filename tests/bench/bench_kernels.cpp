@@ -97,23 +97,29 @@ void bench_rows(Backend& backend) {
   for (std::size_t i = 0; i < 256; ++i) positions[i] = static_cast<std::int32_t>(i + 1000);
   std::vector<double> inverse(32, 0.01);
   std::vector<Backend::Ranked> ranked(40);
+  std::vector<float> rotation(256 * 64);
   for (const std::size_t n : {std::size_t{1}, std::size_t{256}}) {
     std::printf("rows of %zu token(s)\n", n);
     line("  rms_norm 576", best_seconds(101, [&] {
            (void)backend.rms_norm(x.data(), y.data(), n, 576, 1e-5f, out.data());
+         }));
+    const kernels::Batch batch{.positions = positions.data(), .n_tokens = n};
+    line("  make_rotation of 64", best_seconds(101, [&] {
+           (void)backend.make_rotation(batch, {.inverse_frequency = inverse}, rotation.data());
          }));
     line("  rope 9 heads of 64", best_seconds(101, [&] {
            (void)backend.rope({.x = out.data(),
                                .n_tokens = n,
                                .n_heads = 9,
                                .head_dim = 64,
-                               .positions = {positions.data(), n},
-                               .inverse_frequency = inverse});
+                               .rotation = rotation.data(),
+                               .n_rotated = 64});
          }));
     // silu(1) · 1.3679 = 1: so the values stay what they are, and never become subnormal.
     std::vector<float> gate(n * 1536, 1.0f), up(n * 1536, 1.3678794f);
-    line("  gated_silu 1536",
-         best_seconds(101, [&] { (void)backend.gated_silu(gate.data(), up.data(), n * 1536); }));
+    line("  gated_silu 1536", best_seconds(101, [&] {
+           (void)backend.gated(kernels::Activation::silu, gate.data(), up.data(), n * 1536);
+         }));
     line("  add 576", best_seconds(101, [&] { (void)backend.add(x.data(), y.data(), n * 576); }));
   }
   const auto logits = test::random_values(49'152, 5);

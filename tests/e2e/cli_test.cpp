@@ -79,6 +79,54 @@ TEST(Cli, one_shot_answers_and_leaves_nothing_behind) {
   EXPECT_FALSE(std::filesystem::exists(home.path() / ".local"));
 }
 
+TEST(Cli, an_answer_that_repeats_itself_is_ended_and_says_so) {
+  const Folder home;
+  std::string prompt;
+  for (int i = 0; i < 60; ++i) prompt += "bell ";  // the bundled model goes on with it for ever
+  const Finished ended =
+      run(home, {"chat", "--prompt", prompt, "--json", "--repetition-penalty", "1"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.json()["finish"], "repeats");
+  EXPECT_LT(ended.json()["tokens"], 100);
+  EXPECT_NE(ended.err.find("began to repeat itself"), std::string::npos) << ended.err;
+  const auto asked_for = run(home, {"chat", "--prompt", prompt, "--json", "--repetition-penalty",
+                                    "1", "--allow-loops", "--max-tokens", "200"})
+                             .json();
+  EXPECT_EQ(asked_for["finish"], "n_tokens_max");
+  EXPECT_EQ(asked_for["tokens"], 200);
+}
+
+TEST(Cli, what_is_not_kept_is_not_said_to_be_kept) {
+  const Folder home;
+  std::string prompt;
+  for (int i = 0; i < 60; ++i) prompt += "bell ";
+  const Arguments arguments = {"chat", "--prompt",      prompt,         "--repetition-penalty",
+                               "1",    "--allow-loops", "--max-tokens", "0"};
+  const Finished one_shot = run(home, arguments);
+  EXPECT_EQ(one_shot.exit_code, 5);
+  EXPECT_NE(one_shot.err.find("is full"), std::string::npos) << one_shot.err;
+  EXPECT_EQ(one_shot.err.find("kept"), std::string::npos) << one_shot.err;
+  Arguments named = arguments;
+  named.insert(named.end(), {"--chat", "bells"});
+  EXPECT_NE(run(home, named).err.find("The chat is kept."), std::string::npos);
+}
+
+TEST(Cli, answers_and_documents_have_the_ids_of_the_library) {
+  const Folder home;
+  const auto document = home.write("todo.txt", "Buy milk on Monday.");
+  const auto said = run(home, {"chat", "--chat", "notes", "--document", document.string(),
+                               "--prompt", "What is bought?", "--json"})
+                        .json();
+  const auto rows = run(home, {"chats", "--show", "notes", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(said["document_ids"], nlohmann::json::array({rows[0]["id"]}));
+  EXPECT_EQ(rows[0]["kind"], "document");
+  EXPECT_EQ(rows[0]["title"], "todo.txt");
+  EXPECT_EQ(rows[0]["text"], "Buy milk on Monday.");
+  EXPECT_EQ(said["message_id"], rows[2]["id"]);
+  EXPECT_EQ(said["answer_id"], rows[3]["id"]);
+}
+
 TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
   const Folder home;
   const auto answer = [&](int seed) {

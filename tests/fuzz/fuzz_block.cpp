@@ -26,43 +26,108 @@ using kvcache::Snapshot;
 using kvcache::SnapshotIdentity;
 using Bytes = std::vector<std::byte>;
 
-constexpr kvcache::ChatId kChat{1};
-constexpr std::size_t kTokens = 262;
-constexpr const char* kRecipes[] = {"full", "minikv", "minikv-g64"};
+constexpr std::size_t kTokens = 262, kHeadDim = 32;
+const kvcache::CacheKey kKey = kvcache::CacheKey::named("fuzz");
 
 // One cache of each recipe, kept from input to input: a refused snapshot must leave it empty.
 struct Bench {
-  std::unique_ptr<kernels::Backend> backend;
+  kvcache::CacheHome home;
   CacheShape shape;
   std::unique_ptr<Cache> cache;
 
-  explicit Bench(const char* recipe)
-      : backend(kernels::open_backend("reference", {}).value()),
-        shape{.n_layers = 1,
-              .n_heads = 1,
-              .n_kv_heads = 1,
-              .head_dim = 64,
-              .attention_scale = 0.125f},
-        cache(Cache::open(*backend, shape, Recipe::builtin(recipe).value(), 512u << 10).value()) {}
-
-  void step() {
-    const std::size_t n = cache->n_tokens();
-    std::vector<float> values(shape.head_dim);
-    for (std::size_t c = 0; c < values.size(); ++c)
-      values[c] = static_cast<float>((n * 31 + c * 17) % 23) - 11;
-    if (!cache->begin_step().ok()) return;
-    (void)cache->append(0, values.data(), values.data()).ok();
-    (void)cache->end_step().ok();
+  explicit Bench(std::string_view recipe) {
+    home.backend = kernels::open_backend("reference", {}).value();
+    home.arena = kvcache::Arena::open(home.backend, 512u << 10).value();
+    shape.layers.push_back({.n_heads = 1,
+                            .n_kv_heads = 1,
+                            .head_dim = kHeadDim,
+                            .attention_scale = 0.176f,
+                            .inverse_frequency = {1, 0.1}});
+    cache = Cache::open(home, shape, Recipe::builtin(recipe).value()).value();
+  }
+  static std::vector<float> values(std::size_t position) {
+    std::vector<float> row(kHeadDim);
+    for (std::size_t c = 0; c < row.size(); ++c)
+      row[c] = static_cast<float>((position * 31 + c * 17) % 23) - 11;
+    return row;
+  }
+  Result<void> attend(const kernels::Sequence& lanes, std::int32_t position, float* lse) const {
+    const std::vector<float> q(kHeadDim, 0.5f);
+    std::vector<float> out(kHeadDim);
+    return home.backend->attend({.q = q.data(),
+                                 .n_heads = 1,
+                                 .n_kv_heads = 1,
+                                 .head_dim = kHeadDim,
+                                 .batch = {.positions = &position,
+                                           .n_tokens = 1,
+                                           .position_min = position,
+                                           .position_max = position},
+                                 .sequences = {&lanes, 1},
+                                 .scale = shape.layers[0].attention_scale,
+                                 .rope = shape.layers[0].rope(),
+                                 .out = out.data(),
+                                 .lse = lse});
+  }
+  // Errors are for want of memory only.
+  Result<void> step() const {
+    const std::vector<float> row = values(cache->n_tokens()), q(kHeadDim, 0.5f);
+    const auto position = static_cast<std::int32_t>(cache->n_tokens());
+    SATCHEL_TRY(cache->begin_step());
+    SATCHEL_TRY(cache->append(0, row.data(), row.data()));
+    SATCHEL_TRY(cache->choose_pages(0, q.data()));
+    float lse = 0;
+    SATCHEL_TRY(attend(cache->lanes(0), position, &lse));
+    if (cache->wants_step())
+      SATCHEL_TRY(cache->observe_step(0, q.data(), &lse,
+                                      {.positions = &position,
+                                       .n_tokens = 1,
+                                       .position_min = position,
+                                       .position_max = position}));
+    return cache->end_step();
+  }
+  Result<void> read(kvcache::PromptReading reading, std::size_t n, std::size_t first) const {
+    SATCHEL_TRY(reading.begin_layer(0));
+    for (std::size_t position = first; position < first + n; ++position) {
+      const std::vector<float> row = values(position), q(kHeadDim, 0.5f);
+      SATCHEL_TRY(reading.add_chunk(row.data(), row.data(), 1));
+      float lse = 0;
+      SATCHEL_TRY(attend(reading.lanes(), static_cast<std::int32_t>(position), &lse));
+      SATCHEL_TRY(reading.observe({.q = q.data(), .lse = &lse, .pre_rope_q = q.data()}));
+    }
+    SATCHEL_TRY(reading.end_layer());
+    const auto done = reading.commit();
+    return done.ok() ? Result<void>() : Result<void>(done.error());
+  }
+  Result<void> read_document(std::size_t n) const {
+    SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, cache->begin_reading({.n_tokens = n}));
+    return read(std::move(reading), n, cache->n_tokens());
+  }
+  Result<void> probe(std::size_t chunk) const {
+    const auto job = cache->next_probe(chunk);
+    if (!job) return {};
+    const std::size_t first = cache->n_tokens();
+    SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading,
+                       cache->begin_probe(*job, job->n_tokens, first));
+    return read(std::move(reading), job->n_tokens, first);
   }
 };
 
+std::size_t n_recipes() {
+  return kvcache::builtin_recipes().size();
+}
+
 Bench& bench(std::size_t which) {
-  static Bench benches[] = {Bench(kRecipes[0]), Bench(kRecipes[1]), Bench(kRecipes[2])};
-  return benches[which];
+  static const std::vector<std::unique_ptr<Bench>> kBenches = [] {
+    std::vector<std::unique_ptr<Bench>> all;
+    for (const kvcache::BuiltinRecipe& recipe : kvcache::builtin_recipes())
+      all.push_back(std::make_unique<Bench>(recipe.name));
+    return all;
+  }();
+  return *kBenches[which];
 }
 
 const std::vector<std::int32_t>& token_ids() {
-  static const std::vector<std::int32_t> kIds(kTokens + 10, 5);
+  static const std::vector<std::int32_t> kIds(kTokens + 30, 5);
   return kIds;
 }
 
@@ -86,7 +151,7 @@ struct Parts {
 Parts split(const std::uint8_t* bytes, std::size_t size) {
   Parts parts;
   if (size == 0) return parts;
-  parts.recipe = bytes[0] % std::size(kRecipes);
+  parts.recipe = bytes[0] % n_recipes();
   std::size_t at = 1;
   for (bool first = true; at + 3 <= size && parts.blocks.size() < 8; first = false) {
     const std::size_t asked = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16);
@@ -123,67 +188,73 @@ void repair(Input& input) {
   input = join(parts);
 }
 
+// A few steps; a document, a few steps behind it, a part of a second pass; text that was moved.
+Result<void> live(const Bench& on, std::size_t n_document, bool is_moved) {
+  if (n_document > 0) SATCHEL_TRY(on.read_document(n_document));
+  for (int i = 0; i < 2; ++i) SATCHEL_TRY(on.step());
+  SATCHEL_TRY(on.probe(100));
+  return is_moved ? on.cache->move_text(n_document / 2, 3) : Result<void>();
+}
+
 std::vector<Input> seeds() {
   std::vector<Input> all;
-  for (std::size_t which = 0; which < std::size(kRecipes); ++which)
-    for (const std::size_t n : {2u, 40u, 140u, 262u}) {
-      Bench made(kRecipes[which]);
-      while (made.cache->n_tokens() < n) made.step();
+  for (std::size_t which = 0; which < n_recipes(); ++which)
+    for (const std::size_t n : {0u, 138u, 257u}) {
+      const Bench made(kvcache::builtin_recipes()[which].name);
+      if (!live(made, n, n == 257).ok()) continue;
       test::MemoryBlockStore store;
-      Snapshot snapshot(*made.cache, store, kChat);
-      if (!snapshot.save(identity(*made.cache, n)).ok()) continue;
-      Parts parts{.recipe = which, .manifest = store.chats[kChat].manifest->bytes};
-      for (auto& [id, bytes] : store.chats[kChat].blocks) parts.blocks.push_back(bytes);
+      Snapshot snapshot(*made.cache, store, kKey);
+      if (!snapshot.save(identity(*made.cache, made.cache->n_tokens())).ok()) continue;
+      Parts parts{.recipe = which, .manifest = store.caches[kKey].manifest->bytes};
+      for (auto& [id, bytes] : store.caches[kKey].blocks) parts.blocks.push_back(bytes);
       Input input = join(parts);
       if (input.size() <= kInputBytesMax) all.push_back(std::move(input));
     }
   return all;
 }
 
-// What was accepted must be usable: attended to, extended, saved.
-void use_everything(Bench& on, Snapshot& snapshot) {
+// What was accepted must be usable: attended to, extended, looked at again, decided, moved, cut,
+// saved. Only memory may be short.
+void use_everything(const Bench& on, Snapshot& snapshot) {
   Cache& cache = *on.cache;
-  const std::vector<float> q(on.shape.head_dim, 0.5f);
-  const auto position = static_cast<std::int32_t>(cache.n_tokens());
-  std::vector<float> out(q.size()), lse(1);
-  SATCHEL_ASSERT(on.backend
-                     ->attend({.q = q.data(),
-                               .n_tokens = 1,
-                               .n_heads = 1,
-                               .head_dim = q.size(),
-                               .positions = std::span(&position, 1),
-                               .lanes = cache.lanes(0),
-                               .scale = on.shape.attention_scale,
-                               .out = out.data(),
-                               .lse = lse.data()})
-                     .ok());
-  for (int i = 0; i < 3; ++i) on.step();
-  SATCHEL_ASSERT(snapshot.save(identity(cache, cache.n_tokens())).ok());
+  const auto fits = [](const auto& result) {
+    SATCHEL_ASSERT(result.ok() || result.error().kind == ErrorKind::out_of_memory ||
+                   result.error().kind == ErrorKind::invalid);
+  };
+  for (int i = 0; i < 3; ++i) fits(on.step());
+  fits(on.probe(64));
+  fits(cache.end_turn());
+  fits(cache.compact(kvcache::Occasion::over_limit));
+  fits(on.read_document(20));
+  if (cache.n_tokens() > 8) fits(cache.move_text(cache.n_tokens() / 2, 1));
+  if (cache.n_tokens() > 40) fits(cache.truncate(cache.n_tokens() - 30));
+  SATCHEL_ASSERT(cache.n_tokens() == 0 || cache.n_tokens() > token_ids().size() ||
+                 snapshot.save(identity(cache, cache.n_tokens())).ok());
 }
 
 }  // namespace
 
 int run(const std::uint8_t* bytes, std::size_t size) {
   const Parts parts = split(bytes, size);
-  Bench& on = bench(parts.recipe);
+  const Bench& on = bench(parts.recipe);
+  const std::size_t used = on.home.arena->used_bytes();
   test::MemoryBlockStore store;
-  auto& rows = store.chats[kChat];
+  auto& rows = store.caches[kKey];
   const Result<Manifest> manifest = kvcache::decode_manifest(parts.manifest);
   rows.manifest = kvcache::SavedManifest{manifest.ok() ? manifest->generation : 1, parts.manifest};
   for (std::size_t i = 0; i < parts.blocks.size(); ++i) {
     const bool listed = manifest.ok() && i < manifest->blocks.size();
     rows.blocks[listed ? manifest->blocks[i].id : i + 1] = parts.blocks[i];
   }
-  Snapshot snapshot(*on.cache, store, kChat);
+  Snapshot snapshot(*on.cache, store, kKey);
   const auto report = snapshot.restore(identity(*on.cache, kTokens));
   SATCHEL_ASSERT(report.ok());
-  if (report->outcome == kvcache::RestoreOutcome::restored) {
+  SATCHEL_ASSERT(report->message.empty() == (report->outcome == kvcache::RestoreOutcome::restored));
+  if (report->n_tokens > 0) {
     use_everything(on, snapshot);
   } else {
-    SATCHEL_ASSERT(!report->message.empty());
+    SATCHEL_ASSERT(on.cache->n_tokens() == 0 && on.home.arena->used_bytes() == used);
   }
-  SATCHEL_ASSERT(report->outcome == kvcache::RestoreOutcome::restored ||
-                 on.cache->stats().bytes == on.cache->pool().used_bytes());
   on.cache->clear();
   return 0;
 }

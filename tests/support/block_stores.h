@@ -14,22 +14,21 @@ namespace satchel::test {
 
 class MemoryBlockStore final : public kvcache::BlockStore {
  public:
-  struct Chat {
+  struct Rows {
     std::optional<kvcache::SavedManifest> manifest = {};
     std::map<kvcache::BlockId, std::vector<std::byte>> blocks = {};
   };
 
-  Result<std::optional<kvcache::SavedManifest>> newest_manifest(kvcache::ChatId chat) override;
-  Result<std::vector<std::byte>> block(kvcache::ChatId chat, kvcache::BlockId id) override;
-  Result<void> put_block(kvcache::ChatId chat, kvcache::BlockId id,
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override;
+  Result<std::vector<std::byte>> block(const kvcache::CacheKey& key, kvcache::BlockId id) override;
+  Result<void> put_block(const kvcache::CacheKey& key, kvcache::BlockId id,
                          std::span<const std::byte> bytes) override;
   // As the contract says, checked: generation rises, blocks are there, others go.
-  Result<void> commit(kvcache::ChatId chat, std::uint64_t generation,
-                      std::span<const std::byte> manifest,
-                      std::span<const kvcache::BlockId> live) override;
-  Result<void> drop(kvcache::ChatId chat) override;
+  Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
+  Result<void> drop(const kvcache::CacheKey& key) override;
 
-  std::map<kvcache::ChatId, Chat> chats;  // tests look at it, and damage it
+  std::map<kvcache::CacheKey, Rows> caches;  // tests look at it, and damage it
 };
 
 // Passes calls on to `inner`, but call number fail_at (0, 1, …) fails, and with `always` each one
@@ -40,14 +39,13 @@ class FailingBlockStore final : public kvcache::BlockStore {
   FailingBlockStore(kvcache::BlockStore& inner, std::size_t fail_at, Then then)
       : inner_(inner), fail_at_(fail_at), then_(then) {}
 
-  Result<std::optional<kvcache::SavedManifest>> newest_manifest(kvcache::ChatId chat) override;
-  Result<std::vector<std::byte>> block(kvcache::ChatId chat, kvcache::BlockId id) override;
-  Result<void> put_block(kvcache::ChatId chat, kvcache::BlockId id,
+  Result<std::optional<kvcache::SavedManifest>> newest_manifest(
+      const kvcache::CacheKey& key) override;
+  Result<std::vector<std::byte>> block(const kvcache::CacheKey& key, kvcache::BlockId id) override;
+  Result<void> put_block(const kvcache::CacheKey& key, kvcache::BlockId id,
                          std::span<const std::byte> bytes) override;
-  Result<void> commit(kvcache::ChatId chat, std::uint64_t generation,
-                      std::span<const std::byte> manifest,
-                      std::span<const kvcache::BlockId> live) override;
-  Result<void> drop(kvcache::ChatId chat) override;
+  Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
+  Result<void> drop(const kvcache::CacheKey& key) override;
 
   std::size_t n_calls() const { return n_calls_; }
 

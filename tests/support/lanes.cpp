@@ -19,6 +19,11 @@ std::int32_t advance(std::int32_t& next) {
   return position;
 }
 
+[[noreturn]] void fail(const std::string& why) {
+  std::cerr << why << "\n";
+  std::abort();
+}
+
 }  // namespace
 
 std::vector<Half> random_halves(std::size_t n, std::size_t head_dim, std::uint64_t seed,
@@ -33,41 +38,111 @@ std::vector<Half> random_halves(std::size_t n, std::size_t head_dim, std::uint64
   return out;
 }
 
-LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim), layout_(shape.layout) {
+LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim) {
   const std::size_t n_exact = shape.n_first + shape.n_last;
   k_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed, shape.loud);
   v_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed + 1);
   for (std::size_t t = 0; t < shape.n_first; ++t) positions_.push_back(advance(next_position_));
-  const auto reference = open_reference();
-  const std::size_t values = kernels::kPageTokens * head_dim_;
-  for (std::size_t p = 0; p < shape.n_pages; ++p) {
-    const auto k = random_halves(values, head_dim_, shape.seed + 10 * p + 2, shape.loud);
-    const auto v = random_halves(values, head_dim_, shape.seed + 10 * p + 3);
-    std::vector<std::int32_t> positions;
-    for (std::size_t t = 0; t < kernels::kPageTokens; ++t)
-      positions.push_back(advance(next_position_));
-    bytes_.emplace_back(layout_.bytes);
-    const auto encoded = reference->encode_page(layout_,
-                                                {.k = k.data(),
-                                                 .v = v.data(),
-                                                 .positions = positions.data(),
-                                                 .n_tokens = kernels::kPageTokens},
-                                                bytes_.back().data());
-    if (!encoded.ok()) std::abort();
-    pages_.push_back({.bytes = bytes_.back().data(),
-                      .layout = &layout_,
-                      .first_position = positions.front(),
-                      .last_position = positions.back()});
+  if (shape.n_pages > 0) {
+    kernels::PageShape page = shape.page;
+    page.head_dim = head_dim_;
+    auto layout = kernels::page_layout(page);
+    if (!layout.ok()) fail(layout.error().message);
+    layout_ = std::make_unique<kernels::PageLayout>(layout.value());
   }
+  for (std::size_t p = 0; p < shape.n_pages; ++p) add_page(shape, p);
   for (std::size_t t = 0; t < shape.n_last; ++t) positions_.push_back(advance(next_position_));
-  const auto run = [&](std::size_t first, std::size_t n) {
-    runs_.push_back({.k = k_.data() + first * head_dim_,
-                     .v = v_.data() + first * head_dim_,
-                     .positions = positions_.data() + first,
-                     .n_tokens = n});
-  };
-  if (shape.n_first > 0) run(0, shape.n_first);
-  run(shape.n_first, shape.n_last);  // may be empty: a run of 0 tokens is legal
+  if (shape.n_first > 0) add_run(0, shape.n_first);
+  add_run(shape.n_first, shape.n_last);  // may be empty: a run of 0 tokens is legal
+}
+
+void LaneFixture::add_run(std::size_t first, std::size_t n) {
+  runs_.push_back({.k = k_.data() + first * head_dim_,
+                   .v = v_.data() + first * head_dim_,
+                   .positions = positions_.data() + first,
+                   .n_tokens = n});
+}
+
+void LaneFixture::add_page(const Shape& shape, std::size_t index) {
+  const std::size_t n = shape.page_tokens == 0 ? layout_->capacity : shape.page_tokens;
+  const std::uint64_t seed = shape.seed + 10 * index;
+  const auto k = random_halves(n * head_dim_, head_dim_, seed + 2, shape.loud);
+  const auto v = random_halves(n * head_dim_, head_dim_, seed + 3);
+  const std::int32_t shift = index == 0 ? 0 : shape.shift;
+  std::vector<std::int32_t> positions;
+  std::vector<float> log_counts;
+  for (std::size_t t = 0; t < n; ++t) {
+    positions.push_back(advance(next_position_) - shift);
+    log_counts.push_back(std::log(static_cast<float>(t % 4 + 1)));
+  }
+  const kernels::ExactRun run{k.data(), v.data(), positions.data(), n};
+  kernels::PageView page = encode_page(*layout_, run, bytes_.emplace_back(),
+                                       layout_->log_counts_at == 0 ? nullptr : log_counts.data());
+  for (std::size_t t = 0; t < n && shape.dead_every > 0; t += shape.dead_every) page.live.clear(t);
+  std::size_t first = 0, last = n - 1;
+  while (first < last && !page.live.has(first)) ++first;
+  while (last > first && !page.live.has(last)) --last;
+  page.shift = shift;
+  page.first_position = positions[first] + shift;
+  page.last_position = positions[last] + shift;
+  pages_.push_back(page);
+}
+
+kernels::OperandShape affine_operand(std::size_t bits, std::size_t group) {
+  if (bits == 16) return {};
+  return {.form = kernels::OperandShape::Form::affine, .bits = bits, .group = group};
+}
+
+kernels::PageShape affine_pages(std::size_t bits, std::size_t group) {
+  return {.k = affine_operand(bits, group), .v = affine_operand(bits, group)};
+}
+
+kernels::PageView encode_page(const kernels::PageLayout& layout, const kernels::ExactRun& run,
+                              std::vector<std::byte>& bytes, const float* log_counts) {
+  bytes.resize(layout.bytes);
+  const kernels::EncodeArgs args{
+      .layout = &layout, .exact = run, .log_counts = log_counts, .page = bytes.data()};
+  const auto encoded = open_reference()->encode_pages({&args, 1});
+  if (!encoded.ok()) fail(encoded.error().message);
+  return {.bytes = bytes.data(),
+          .layout = &layout,
+          .n_tokens = static_cast<std::uint32_t>(run.n_tokens),
+          .live = kernels::LiveMask::first(run.n_tokens),
+          .first_position = run.positions[0],
+          .last_position = run.positions[run.n_tokens - 1]};
+}
+
+std::unique_ptr<kernels::LaneTable> table_of(kernels::Backend& backend,
+                                             const std::vector<kernels::LaneView>& lanes) {
+  auto table = backend.make_lane_table(lanes.size());
+  if (!table.ok()) fail(table.error().message);
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const auto runs = (*table)->set_runs(i, lanes[i].runs);
+    const auto pages = (*table)->set_pages(i, lanes[i].pages);
+    if (!runs.ok() || !pages.ok()) fail("a lane was refused");
+  }
+  return std::move(table).value();
+}
+
+std::vector<double> rope_frequencies(std::size_t head_dim) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < head_dim / 2; ++i)
+    out.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
+  return out;
+}
+
+void BackwardsCode::encode(const kernels::OperandLayout& layout, const float* x,
+                           std::size_t n_tokens, std::size_t head_dim, std::byte* page) const {
+  auto* rows = reinterpret_cast<Half*>(page + layout.planes[0].at);
+  for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
+    rows[i] = float_to_half(x[i / head_dim * head_dim + head_dim - 1 - i % head_dim]);
+}
+
+void BackwardsCode::decode(const kernels::OperandLayout& layout, const std::byte* page,
+                           std::size_t n_tokens, std::size_t head_dim, float* x) const {
+  const auto* rows = reinterpret_cast<const Half*>(page + layout.planes[0].at);
+  for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
+    x[i] = half_to_float(rows[i / head_dim * head_dim + head_dim - 1 - i % head_dim]);
 }
 
 GoldenFile::GoldenFile(const std::string& path) {

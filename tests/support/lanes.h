@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,11 @@ class LaneFixture {
     std::size_t head_dim = 64;
     std::size_t n_first = 0;  // exact tokens before the pages (sinks)
     std::size_t n_pages = 0;
-    std::size_t n_last = 0;  // exact tokens after them (tail)
-    kernels::PageLayout layout = {};
+    std::size_t n_last = 0;        // exact tokens after them (tail)
+    kernels::PageShape page = {};  // its head_dim is filled in
+    std::size_t page_tokens = 0;   // of each page; 0: full
+    std::size_t dead_every = 0;    // every so many slots one is dead; 0: none
+    std::int32_t shift = 0;        // of all pages but the first; where tokens stand stays the same
     std::uint64_t seed = 1;
     double loud = 1;  // factor of one channel in 32: 10 and more in real keys
   };
@@ -31,19 +35,57 @@ class LaneFixture {
   std::vector<Half>& v() { return v_; }  // of the exact tokens
 
  private:
+  void add_page(const Shape& shape, std::size_t index);
+  void add_run(std::size_t first, std::size_t n);
+
   std::size_t head_dim_;
   std::int32_t next_position_ = 0;
   std::vector<Half> k_, v_;
   std::vector<std::int32_t> positions_;
   std::vector<std::vector<std::byte>> bytes_;
-  kernels::PageLayout layout_;
+  std::unique_ptr<kernels::PageLayout> layout_;  // pages point to it
   std::vector<kernels::ExactRun> runs_;
   std::vector<kernels::PageView> pages_;
 };
 
+// K and V affine, in groups of `group`; bits 16: exact.
+kernels::PageShape affine_pages(std::size_t bits, std::size_t group = 16);
+kernels::OperandShape affine_operand(std::size_t bits, std::size_t group);
+
+// One page of the tokens of `run`, all live; what it points to must outlive the view.
+kernels::PageView encode_page(const kernels::PageLayout& layout, const kernels::ExactRun& run,
+                              std::vector<std::byte>& bytes, const float* log_counts = nullptr);
+
+// A table with these views, which must outlive it.
+std::unique_ptr<kernels::LaneTable> table_of(kernels::Backend& backend,
+                                             const std::vector<kernels::LaneView>& lanes);
+
+// 10000^(-2i / head_dim), as most models have them.
+std::vector<double> rope_frequencies(std::size_t head_dim);
+
 // About normal, standard deviation 1, as fp16; channels 5, 37, 69 … `loud` times as large.
 std::vector<Half> random_halves(std::size_t n, std::size_t head_dim, std::uint64_t seed,
                                 double loud = 1);
+
+// A codec with loops of its own: fp16 rows from the last channel to the first.
+class BackwardsCode final : public kernels::OperandCode {
+ public:
+  BackwardsCode(std::size_t capacity, std::size_t head_dim)
+      : plane_{.kind = kernels::PlaneKind::token_factors,
+               .bytes = static_cast<std::uint32_t>(capacity * head_dim * sizeof(Half))} {}
+  // What points to this object, which must outlive it.
+  kernels::OperandShape operand() const {
+    return {.form = kernels::OperandShape::Form::coded, .code = this, .planes = {&plane_, 1}};
+  }
+  std::string_view name() const override { return "backwards"; }
+  void encode(const kernels::OperandLayout& layout, const float* x, std::size_t n_tokens,
+              std::size_t head_dim, std::byte* page) const override;
+  void decode(const kernels::OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
+              std::size_t head_dim, float* x) const override;
+
+ private:
+  kernels::Plane plane_;
+};
 
 // One file below tests/golden, read from front to back. A file that ends early fails the test.
 class GoldenFile {

@@ -92,6 +92,7 @@ TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
   QString answer;
   qint64 tokens = 0;
   ChatKey key = 0;
+  QList<qint64> ids;
   {
     Life life(m_folder.path());
     ASSERT_TRUE(life.openModel()) << life.error();
@@ -104,6 +105,7 @@ TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
     EXPECT_EQ(life.state.chats()->rowCount(), 1);
     key = life.state.chat().id;
     EXPECT_GT(key, 0);
+    for (int row = 0; row < 4; ++row) ids.append(life.state.conversation()->message(row).id);
   }
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();
@@ -114,6 +116,10 @@ TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
   EXPECT_EQ(life.state.conversation()->message(0).documentTitle, u"notes.txt"_s);
   EXPECT_EQ(life.state.conversation()->message(0).text, QString::fromUtf16(kNotes));
   EXPECT_EQ(life.state.conversation()->message(3).text, answer);
+  for (int row = 0; row < 4; ++row) {
+    EXPECT_GT(ids[row], 0);
+    EXPECT_EQ(life.state.conversation()->message(row).id, ids[row]) << row;
+  }
   const auto report = life.resumed[0][0].value<runtime::ResumeReport>();
   EXPECT_EQ(report.n_reused, report.n_chat_tokens);
   EXPECT_EQ(report.n_reread, 0u);

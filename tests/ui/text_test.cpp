@@ -126,6 +126,10 @@ TEST(ResumeState, makes_no_forecast_that_was_not_given) {
   unknown.reread_ms_estimate = 0;
   EXPECT_EQ(plain(ResumeState::of(unknown).text), u"Resumed 100 tokens in 0.21 s."_s);
   EXPECT_EQ(ResumeState::of(report(0, 0)).kind, ResumeState::Hidden);
+  runtime::ResumeReport tooLong = report(0, 0, "Longer than the context.");
+  tooLong.too_long = true;
+  EXPECT_EQ(ResumeState::of(tooLong).kind, ResumeState::TooLong);
+  EXPECT_EQ(ResumeState::of(tooLong).text, u"Longer than the context."_s);
 }
 
 TEST(ResumeState, says_why_something_was_read_again) {

@@ -14,6 +14,8 @@ QString footnoteOf(const runtime::GenerateReport& report) {
         AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / report.ms, 0, 'f', 1);
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · ended at its longest; write \"go on\" for more");
+  if (report.finish == runtime::Finish::repeats)
+    text += AppState::tr(" · ended because it repeated itself");
   return text;
 }
 
@@ -230,9 +232,8 @@ void AppState::onProgressed(const ReadingProgress& progress) {
 }
 
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
-  const bool whole = report.finish == runtime::Finish::end_of_turn ||
-                     report.finish == runtime::Finish::n_tokens_max;
-  const auto state = whole ? kvcache::MessageState::complete : kvcache::MessageState::interrupted;
+  const auto state = runtime::is_whole(report.finish) ? kvcache::MessageState::complete
+                                                      : kvcache::MessageState::interrupted;
   m_conversation.finishAnswer(state, footnoteOf(report));
   finishWork();
   if (report.finish == runtime::Finish::context_full)

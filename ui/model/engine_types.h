@@ -100,6 +100,7 @@ enum class Request {
   AttachDocument,
   Preview,
   Save,
+  Idle,
 };
 
 struct EngineError {

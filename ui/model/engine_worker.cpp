@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/governor/presets.h"
-#include "ui/model/document_file.h"
 
 namespace satchel::ui {
 namespace {
@@ -15,11 +14,6 @@ namespace {
 constexpr double kCacheEveryMs = 500;        // while an answer streams
 constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
 constexpr qsizetype kTitleMax = 60;
-// Small models fall into loops when the likeliest token is always taken: without a penalty
-// SmolLM2-135M filled its context with one sentence; with 1.1 it ended (tried on one document), and
-// the bundled model was right 79 times of 80 about held-out notes, 78 times without it.
-constexpr double kRepetitionPenalty = 1.1;
-constexpr std::size_t kAnswerTokensMax = 1024;  // a loop must not eat the context; chosen
 
 QString textOf(std::string_view text) {
   return QString::fromUtf8(text.data(), qsizetype(text.size()));
@@ -47,19 +41,17 @@ QString presetOf(const kvcache::Recipe& recipe) {
   return textOf(recipe.name());
 }
 
-// A document is stored with its file name as the first line.
 Message messageFrom(const kvcache::StoredMessage& stored) {
   Message message;
   message.id = stored.id.value;
   message.role = stored.role;
   message.state = stored.state;
   message.text = textOf(stored.text);
-  const qsizetype gap = message.text.indexOf(QStringLiteral("\n\n"));
-  if (stored.role != kvcache::Role::user || gap <= 0 || gap > 255) return message;
-  const QString title = message.text.left(gap);
-  if (title.contains(u'\n') || !DocumentFile::isSupported(title)) return message;
-  message.documentTitle = title;
-  message.text = message.text.mid(gap + 2);
+  if (stored.kind == kvcache::MessageKind::document) message.documentTitle = textOf(stored.title);
+  if (stored.state == kvcache::MessageState::damaged)
+    message.text = EngineWorker::tr(
+        "This message is damaged on the disk and cannot be shown. A backup of the library may have "
+        "it.");
   return message;
 }
 
@@ -148,7 +140,7 @@ Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
   info.title = textOf(std::filesystem::path(path).stem().string());
   info.device = textOf(m_engine->device());
   info.weightBytes = m_engine->weight_bytes();
-  info.layerCount = int(m_engine->config().n_layers);
+  info.layerCount = int(m_engine->config().n_layers());
   info.contextTokens = int(m_engine->config().context);
   return info;
 }
@@ -332,7 +324,7 @@ void EngineWorker::restoreChat(ChatKey key) {
 
 // Tokens, not token-layers, are what people count.
 runtime::ProgressFn EngineWorker::progressFn(std::function<void()> onGenerate) {
-  const auto layers = qint64(std::max<std::size_t>(m_engine->config().n_layers, 1));
+  const auto layers = qint64(std::max<std::size_t>(m_engine->config().n_layers(), 1));
   return [this, layers, onGenerate = std::move(onGenerate)](const runtime::Progress& progress) {
     if (progress.phase == runtime::Phase::generate) {
       if (onGenerate) onGenerate();
@@ -377,7 +369,12 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
     if (isStarted) return;
     isStarted = true;
     tellCache();
-    Q_EMIT answerStarted(Message{});
+    Message answer;
+    const runtime::SessionMessage& last = m_open->session->messages().back();
+    // Where there was no room for an answer, the question is the last message.
+    if (last.role == kvcache::Role::assistant) answer.id = last.id.value;
+    answer.role = kvcache::Role::assistant;
+    Q_EMIT answerStarted(answer);
   };
   const auto onPiece = [&](std::string_view piece) {
     start();
@@ -388,11 +385,8 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
     }
     return true;
   };
-  runtime::Sampling sampling;
-  sampling.repetition_penalty = kRepetitionPenalty;
-  sampling.n_tokens_max = kAnswerTokensMax;
   const Result<runtime::GenerateReport> report =
-      m_open->session->generate(sampling, onPiece, stop, progressFn(start));
+      m_open->session->generate(runtime::Sampling{}, onPiece, stop, progressFn(start));
   if (report.ok()) {
     start();
     remember(report->read);
@@ -415,7 +409,7 @@ Result<void> EngineWorker::readDocument(const QString& title, const QString& tex
   if (m_open && m_open->id.value != 0 && !m_open->session) SATCHEL_TRY(resumeOpen(stop));
   const bool isFirst = !m_open || !m_open->session;
   SATCHEL_TRY(enterLibrary(titleFrom(title)));
-  const Result<kvcache::MessageId> added =
+  const Result<runtime::DocumentIds> added =
       m_open->session->add_document(title.toStdString(), text.toStdString());
   if (!added.ok()) {
     if (isFirst) leaveLibrary();
@@ -428,15 +422,16 @@ Result<void> EngineWorker::readDocument(const QString& title, const QString& tex
     Q_EMIT chatChanged(entry);
   }
   Message document;
-  document.id = added->value;
+  document.id = added->document.value;
   document.documentTitle = title;
   document.text = text;
   Q_EMIT messageAdded(document);
   const Result<runtime::ReadReport> report = m_open->session->read(stop, progressFn());
   // The answer is in the library with the document, read or not.
   Message noted;
+  noted.id = added->answer.value;
   noted.role = kvcache::Role::assistant;
-  noted.text = QStringLiteral("Noted.");
+  noted.text = textOf(runtime::kNoted);
   Q_EMIT messageAdded(noted);
   if (report.ok()) {
     remember(*report);
@@ -502,6 +497,22 @@ double EngineWorker::rememberedMsPerToken() {
   const auto value = m_store->library().setting(speedKey(*m_engine));
   if (!value.ok() || !value->has_value()) return 0;
   return std::max(0.0, textOf(**value).toDouble());
+}
+
+void EngineWorker::idle(std::stop_token stop) {
+  if (stop.stop_requested() || !m_open || !m_open->session) return;
+  if (!m_open->session->has_idle_work()) return;
+  const Result<runtime::IdleReport> report =
+      m_open->session->idle(stop, [this](const runtime::Progress&) { tellCache(); });
+  tellCache();
+  if (!report.ok()) {
+    tellError(Request::Idle, report.error());
+    return;
+  }
+  runtime::ReadReport measured;
+  measured.fidelity = report->fidelity;
+  remember(measured);
+  save();
 }
 
 void EngineWorker::preview(quint64 budgetBytes) {

@@ -37,6 +37,8 @@ class EngineWorker : public QObject {
   void send(const QString& text, std::stop_token stop);
   void attachDocument(const QString& title, const QString& text, std::stop_token stop);
   void preview(quint64 budgetBytes);
+  // Work that may wait, of the open chat; ends at once when asked to.
+  void idle(std::stop_token stop);
   // Runs `work`; what a stranger throws becomes failed().
   void guard(Request request, const std::function<void()>& work);
 

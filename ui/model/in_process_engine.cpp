@@ -16,6 +16,7 @@ InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, std::siz
 
 InProcessEngine::~InProcessEngine() {
   stop();
+  m_idleStop.request_stop();
   // Behind everything that was asked for: a message still waiting is put into the library first.
   QMetaObject::invokeMethod(
       m_worker, [thread = &m_thread] { thread->quit(); }, Qt::QueuedConnection);
@@ -47,10 +48,18 @@ void InProcessEngine::relaySignals() {
 // work: called as work(worker, stop token) on the engine's thread
 template <class Work>
 void InProcessEngine::post(Request request, Work work) {
+  m_idleStop.request_stop();
+  m_idleStop = std::stop_source();
   QMetaObject::invokeMethod(
       m_worker,
       [worker = m_worker, request, work = std::move(work), token = m_stop.get_token()] {
         worker->guard(request, [&] { work(*worker, token); });
+      },
+      Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      m_worker,
+      [worker = m_worker, token = m_idleStop.get_token()] {
+        worker->guard(Request::Idle, [&] { worker->idle(token); });
       },
       Qt::QueuedConnection);
 }

@@ -1,4 +1,5 @@
 // InProcessEngine: EngineClient over an engine in this process, on a thread of its own.
+//   idle     what may wait (packing) runs when nothing is asked for; any request interrupts it
 //   stop     reaches what was asked for before it, running or waiting, and nothing that comes after
 //   closing  the destructor stops what runs, saves what was made, and waits for both
 #pragma once
@@ -43,6 +44,7 @@ class InProcessEngine final : public EngineClient {
   QThread m_thread;
   EngineWorker* m_worker;  // lives in m_thread; deleted when it ends
   std::stop_source m_stop;
+  std::stop_source m_idleStop;
 };
 
 }  // namespace satchel::ui

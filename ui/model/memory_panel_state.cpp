@@ -163,9 +163,14 @@ QString MemoryPanelState::recipeText() const {
   for (int i = 0; i < presetCount(); ++i)
     if (presetLine(i).preset == title) title = presetLine(i).title;
   if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
-  return m_chat.keep < 1
-             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
-             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+  const QString text =
+      m_chat.keep < 1
+          ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
+          : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.n_pending == 0) return text;
+  return tr("%1 · packing, %2")
+      .arg(text, formatPercent(double(stats.n_pending_probed) / double(stats.n_pending)));
 }
 
 QString MemoryPanelState::bytesText() const {

@@ -70,6 +70,9 @@ QString ReadingClock::text() const {
     case runtime::Phase::restore:
       what = tr("Resuming this chat");
       break;
+    case runtime::Phase::pack:
+      what = tr("Packing what was read");
+      break;
   }
   const double left = secondsLeft();
   if (left < 0) return what;

@@ -27,8 +27,9 @@ ResumeState ResumeState::of(const runtime::ResumeReport& report) {
     return report.message.empty() ? sentence
                                   : sentence + u' ' + QString::fromStdString(report.message);
   };
+  if (report.too_long) return {TooLong, QString::fromStdString(report.message)};
   if (report.n_reused == 0 && report.n_reread == 0) return {};
-  if (report.n_reread == 0) return {Reused, reusedText(report)};
+  if (report.n_reread == 0) return {Reused, withReason(reusedText(report))};
   const QString reread = formatCount(qint64(report.n_reread));
   if (report.n_reused == 0)
     return {

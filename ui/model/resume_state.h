@@ -9,7 +9,7 @@
 namespace satchel::ui {
 
 struct ResumeState {
-  enum Kind { Hidden, Reused, PartlyReread, Reread };
+  enum Kind { Hidden, Reused, PartlyReread, Reread, TooLong };
   Kind kind = Hidden;
   QString text;
 

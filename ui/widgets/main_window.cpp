@@ -282,6 +282,7 @@ void MainWindow::refreshResume() {
       break;
     case ResumeState::PartlyReread:
     case ResumeState::Reread:
+    case ResumeState::TooLong:
       m_resume->showNotice(resume.text);
       break;
   }

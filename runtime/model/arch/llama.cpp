@@ -1,71 +1,153 @@
-#include "runtime/model/arch/llama.h"
+// Llama: RMSNorm, rotated queries and keys, grouped-query attention, gated SiLU. Llama 1 to 3,
+// Mistral 7B (with its sliding window), SmolLM2 and others that GGUF files call "llama".
+//   source  arXiv:2302.13971 section 2.2; arXiv:2104.09864 (RoPE); arXiv:2305.13245 (GQA);
+//           Llama 3's RoPE factors as GGUF's rope_freqs.weight; arXiv:2310.06825 (the window)
+#include <cmath>
+
+#include "kernels/reference/dequant.h"
+#include "runtime/model/graph.h"
+#include "runtime/model/hyperparameters.h"
 
 namespace satchel::runtime {
+namespace {
 
-Result<void> LlamaGraph::embed(std::span<const std::int32_t> ids, float* x) const {
-  return backend_.embed(*weights_.embedding, ids, x);
+constexpr const char* kPairFactors = "rope_freqs.weight";
+
+// What other graphs need and this one does not compute.
+Result<void> refuse_variants(const Hyperparameters& of) {
+  SATCHEL_TRY_ASSIGN(const std::uint32_t n_experts, of.file().get_u32(of.key("expert_count"), 0));
+  if (n_experts != 0)
+    return Error{ErrorKind::unsupported, "MODEL_ARCH",
+                 "This is a mixture of " + std::to_string(n_experts) +
+                     " experts, which is not supported. Supported: dense llama models."};
+  return {};
 }
 
-Result<void> LlamaGraph::project(std::size_t layer, const float* x,
-                                 std::span<const std::int32_t> positions, Project what,
-                                 const Workspace& work) const {
-  const LayerWeights& weights = weights_.layers[layer];
-  const std::size_t n = positions.size();
-  kernels::RopeArgs rope{.x = work.q,
-                         .n_tokens = n,
-                         .n_heads = config_.n_heads,
-                         .head_dim = config_.head_dim,
-                         .positions = positions,
-                         .inverse_frequency = config_.inverse_frequency,
-                         .pairs = config_.rope_pairs};
-  SATCHEL_TRY(backend_.rms_norm(x, weights.attention_gain, n, config_.width, config_.norm_epsilon,
-                                work.normed));
-  SATCHEL_TRY(backend_.matmul(*weights.q, work.normed, n, work.q));
-  SATCHEL_TRY(backend_.rope(rope));
-  if (what == Project::queries) return {};
-  SATCHEL_TRY(backend_.matmul(*weights.k, work.normed, n, work.k));
-  SATCHEL_TRY(backend_.matmul(*weights.v, work.normed, n, work.v));
-  rope.x = work.k;
-  rope.n_heads = config_.n_kv_heads;
-  return backend_.rope(rope);
+Error unfit_factors(const std::string& what) {
+  return Error{ErrorKind::corrupt, "MODEL_METADATA",
+               "\"" + std::string(kPairFactors) + "\" " + what};
 }
 
-Result<void> LlamaGraph::attend(std::span<const kernels::LaneView> lanes,
-                                std::span<const std::int32_t> positions, bool wants_lse,
-                                const Workspace& work) const {
-  return backend_.attend({.q = work.q,
-                          .n_tokens = positions.size(),
-                          .n_heads = config_.n_heads,
-                          .head_dim = config_.head_dim,
-                          .positions = positions,
-                          .lanes = lanes,
-                          .scale = config_.cache_shape().attention_scale,
-                          .out = work.attended,
-                          .lse = wants_lse ? work.lse : nullptr});
+// One divisor per pair (Llama 3), where the file has them.
+Result<void> divide_by_factors(const GgufFile& file, std::vector<double>& frequencies) {
+  if (file.find_tensor(kPairFactors) == nullptr) return {};
+  SATCHEL_TRY_ASSIGN(const GgufTensor* tensor, file.require_tensor(kPairFactors));
+  if (tensor->n_values != frequencies.size() || tensor->type != kernels::WeightType::f32)
+    return unfit_factors("has " + std::to_string(tensor->n_values) + " " + tensor->type_name +
+                         " values, " + std::to_string(frequencies.size()) + " F32 expected.");
+  std::vector<float> factors(frequencies.size());
+  kernels::dequantise_row(kernels::WeightType::f32, tensor->bytes.data(), factors.size(),
+                          factors.data());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (!(factors[i] > 0) || !std::isfinite(factors[i]))
+      return unfit_factors("holds a factor that is not above 0.");
+    frequencies[i] /= static_cast<double>(factors[i]);
+  }
+  return {};
 }
 
-Result<void> LlamaGraph::finish(std::size_t layer, float* x, std::size_t n_tokens,
-                                const Workspace& work) const {
-  const LayerWeights& weights = weights_.layers[layer];
-  const std::size_t n_values = n_tokens * config_.width;
-  SATCHEL_TRY(backend_.matmul(*weights.attention_out, work.attended, n_tokens, work.normed));
-  SATCHEL_TRY(backend_.add(x, work.normed, n_values));
-  SATCHEL_TRY(backend_.rms_norm(x, weights.ffn_gain, n_tokens, config_.width, config_.norm_epsilon,
-                                work.normed));
-  SATCHEL_TRY(backend_.matmul(*weights.gate, work.normed, n_tokens, work.gate));
-  SATCHEL_TRY(backend_.matmul(*weights.up, work.normed, n_tokens, work.up));
-  SATCHEL_TRY(backend_.gated_silu(work.gate, work.up, n_tokens * config_.ffn_width));
-  SATCHEL_TRY(backend_.matmul(*weights.down, work.gate, n_tokens, work.normed));
-  return backend_.add(x, work.normed, n_values);
+Result<ModelConfig> read_config(const Hyperparameters& of) {
+  SATCHEL_TRY(refuse_variants(of));
+  SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
+  SATCHEL_TRY_ASSIGN(const std::size_t window,
+                     of.count_or_none("attention.sliding_window", config.context));
+  SATCHEL_TRY_ASSIGN(const std::size_t n_rotated,
+                     of.n_rotated(config.layers[0].attention.head_dim));
+  SATCHEL_TRY_ASSIGN(const float base, of.number_above(1, "rope.freq_base", 10000.0f));
+  SATCHEL_TRY_ASSIGN(const double slower, of.linear_factor());
+  std::vector<double> frequencies = rope_frequencies(static_cast<double>(base), n_rotated, slower);
+  SATCHEL_TRY(divide_by_factors(of.file(), frequencies));
+  for (LayerConfig& layer : config.layers) {
+    layer.attention.window = window;
+    layer.attention.inverse_frequency = frequencies;
+  }
+  return config;
 }
 
-Result<void> LlamaGraph::final_norm(const float* x, std::size_t n_tokens, float* out) const {
-  return backend_.rms_norm(x, weights_.output_gain, n_tokens, config_.width, config_.norm_epsilon,
-                           out);
+struct LayerWeights {
+  const kernels::Weight *q = nullptr, *k = nullptr, *v = nullptr;  // [q_ or kv_width, width]
+  const kernels::Weight* attention_out = nullptr;                  // [width, q_width]
+  const kernels::Weight *gate = nullptr, *up = nullptr;            // [ffn_width, width]
+  const kernels::Weight* down = nullptr;                           // [width, ffn_width]
+  const float *attention_gain = nullptr, *ffn_gain = nullptr;      // [width]
+};
+
+class LlamaGraph final : public Graph {
+ public:
+  LlamaGraph(kernels::Backend& backend, const ModelConfig& config)
+      : Graph(backend, config), layers_(config.n_layers()) {}
+
+  std::vector<TensorWish> tensors() override {
+    std::vector<TensorWish> wishes;
+    wish_for_ends(wishes);
+    wishes.push_back({.name = kPairFactors, .is_optional = true});  // read_config took them
+    for (std::size_t i = 0; i < layers_.size(); ++i) wish_for_layer(i, wishes);
+    return wishes;
+  }
+
+  Result<void> project(const LayerStep& step, Project what, const float* x) override {
+    const LayerWeights& w = layers_[step.layer];
+    const Workspace& work = step.work;
+    const kernels::Backend::Projection all[] = {{w.q, work.q}, {w.k, work.k}, {w.v, work.v}};
+    SATCHEL_TRY(step.go_on());
+    return backend_.norm_project(x, w.attention_gain, step.batch.n_tokens, config_.norm_epsilon,
+                                 work.normed,
+                                 std::span(all).first(what == Project::queries ? 1 : 3));
+  }
+
+  Result<void> finish(const LayerStep& step, float* x) override {
+    const LayerWeights& w = layers_[step.layer];
+    const Workspace& work = step.work;
+    const std::size_t n = step.batch.n_tokens;
+    SATCHEL_TRY(step.go_on());
+    SATCHEL_TRY(backend_.matmul(*w.attention_out, work.attended, n, work.normed));
+    SATCHEL_TRY(backend_.add(x, work.normed, n * config_.width));
+    SATCHEL_TRY(step.go_on());
+    return backend_.feed_forward({.gain = w.ffn_gain,
+                                  .gate = w.gate,
+                                  .up = w.up,
+                                  .down = w.down,
+                                  .activation = kernels::Activation::silu,
+                                  .epsilon = config_.norm_epsilon,
+                                  .normed = work.normed,
+                                  .gate_out = work.gate,
+                                  .up_out = work.up},
+                                 x, n);
+  }
+
+ private:
+  void wish_for_layer(std::size_t index, std::vector<TensorWish>& wishes) {
+    const std::string at = "blk." + std::to_string(index) + ".";
+    const LayerConfig& sizes = config_.layers[index];
+    LayerWeights& w = layers_[index];
+    const auto matrix = [&](const char* name, std::size_t n_out, std::size_t n_in,
+                            const kernels::Weight*& to) {
+      wishes.push_back({.name = at + name, .n_out = n_out, .n_in = n_in, .matrix = &to});
+    };
+    const std::size_t width = config_.width, ffn = sizes.ffn_width;
+    wishes.push_back({.name = at + "attn_norm.weight", .n_in = width, .vector = &w.attention_gain});
+    matrix("attn_q.weight", sizes.q_width(), width, w.q);
+    matrix("attn_k.weight", sizes.kv_width(), width, w.k);
+    matrix("attn_v.weight", sizes.kv_width(), width, w.v);
+    matrix("attn_output.weight", width, sizes.q_width(), w.attention_out);
+    wishes.push_back({.name = at + "ffn_norm.weight", .n_in = width, .vector = &w.ffn_gain});
+    matrix("ffn_gate.weight", ffn, width, w.gate);
+    matrix("ffn_up.weight", ffn, width, w.up);
+    matrix("ffn_down.weight", width, ffn, w.down);
+    // Old converters wrote the frequencies, which the metadata give as well.
+    wishes.push_back({.name = at + "attn_rot_embd", .is_optional = true});
+    wishes.push_back({.name = at + "attn.rope.freqs", .is_optional = true});
+  }
+
+  std::vector<LayerWeights> layers_;
+};
+
+std::unique_ptr<Graph> make_graph(kernels::Backend& backend, const ModelConfig& config) {
+  return std::make_unique<LlamaGraph>(backend, config);
 }
 
-Result<void> LlamaGraph::logits(const float* normed, std::size_t n_tokens, float* out) const {
-  return backend_.matmul(weights_.output(), normed, n_tokens, out);
-}
+}  // namespace
+
+extern const Architecture arch_llama{"llama", read_config, make_graph};
 
 }  // namespace satchel::runtime

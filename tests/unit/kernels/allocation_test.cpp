@@ -32,6 +32,10 @@ TEST_P(EveryDecodeStep, allocates_nothing_after_the_first) {
   const std::vector<double> inverse(32, 0.1);
   const std::vector<std::int32_t> one = {7};
   std::vector<Backend::Ranked> ranked(10);
+  std::vector<float> rotation(64), q(width), k(width);
+  std::vector<Half> halves(width);
+  const std::vector<Backend::Projection> projections = {{weights[0].get(), q.data()},
+                                                        {weights[1].get(), k.data()}};
   const auto step = [&] {
     for (const auto& weight : weights) {
       ASSERT_TRUE(backend().embed(*weight, one, out.data()).ok());
@@ -39,14 +43,25 @@ TEST_P(EveryDecodeStep, allocates_nothing_after_the_first) {
     }
     ASSERT_TRUE(backend().rms_norm(x.data(), y.data(), 1, width, 1e-5f, out.data()).ok());
     ASSERT_TRUE(backend()
+                    .make_rotation({.positions = one.data(), .n_tokens = 1},
+                                   {.inverse_frequency = inverse}, rotation.data())
+                    .ok());
+    ASSERT_TRUE(backend()
                     .rope({.x = out.data(),
                            .n_tokens = 1,
                            .n_heads = 8,
                            .head_dim = 64,
-                           .positions = one,
-                           .inverse_frequency = inverse})
+                           .rotation = rotation.data(),
+                           .n_rotated = 64})
                     .ok());
-    ASSERT_TRUE(backend().gated_silu(out.data(), y.data(), width).ok());
+    const StoreArgs stored{.from = x.data(),
+                           .n_rows = 1,
+                           .n_values = width,
+                           .from_stride = width,
+                           .to = halves.data()};
+    ASSERT_TRUE(backend().store({&stored, 1}).ok());
+    ASSERT_TRUE(backend().norm_project(x.data(), y.data(), 1, 1e-5f, out.data(), projections).ok());
+    ASSERT_TRUE(backend().gated(Activation::silu, out.data(), y.data(), width).ok());
     ASSERT_TRUE(backend().add(out.data(), y.data(), width).ok());
     ASSERT_TRUE(backend().argmax(out.data(), width).ok());
     ASSERT_TRUE(backend().top_k(out.data(), width, ranked).ok());

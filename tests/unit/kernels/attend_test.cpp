@@ -2,83 +2,26 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "support/backends.h"
 #include "support/lanes.h"
+#include "support/questions.h"
 
 namespace satchel::kernels {
 namespace {
 
+using test::Answer;
+using test::ask;
 using test::distance;
+using test::expect_lse;
 using test::GoldenFile;
+using test::kNothingSeen;
 using test::LaneFixture;
+using test::Question;
 
-constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-// Query heads n_group for each lane, some tokens, and what comes out.
-struct Question {
-  std::size_t n_tokens = 1, n_group = 1, head_dim = 64;
-  std::int32_t first_position = 0;
-  double loudness = 1;
-  std::uint64_t seed = 5;
-};
-struct Answer {
-  std::vector<float> out, lse;
-};
-
-std::vector<float> queries_of(const Question& question, std::size_t n_lanes) {
-  const auto halves =
-      test::random_halves(question.n_tokens * question.n_group * n_lanes * question.head_dim,
-                          question.head_dim, question.seed);
-  std::vector<float> q(halves.size());
-  for (std::size_t i = 0; i < q.size(); ++i)
-    q[i] = half_to_float(halves[i]) * static_cast<float>(question.loudness);
-  return q;
-}
-
-Answer ask(Backend& backend, const Question& question, const std::vector<LaneView>& lanes) {
-  const auto q = queries_of(question, lanes.size());
-  const std::size_t n_heads = question.n_group * lanes.size();
-  std::vector<std::int32_t> positions(question.n_tokens);
-  for (std::size_t i = 0; i < positions.size(); ++i)
-    positions[i] = question.first_position + static_cast<std::int32_t>(i);
-  Answer answer{.out = std::vector<float>(q.size(), std::nanf("")),
-                .lse = std::vector<float>(question.n_tokens * n_heads, std::nanf(""))};
-  const auto done = backend.attend({.q = q.data(),
-                                    .n_tokens = question.n_tokens,
-                                    .n_heads = n_heads,
-                                    .head_dim = question.head_dim,
-                                    .positions = positions,
-                                    .lanes = lanes,
-                                    .scale = 1 / std::sqrt(static_cast<float>(question.head_dim)),
-                                    .out = answer.out.data(),
-                                    .lse = answer.lse.data()});
-  EXPECT_TRUE(done.ok());
-  return answer;
-}
-
-void expect_lse(const std::vector<float>& got, const std::vector<float>& want, float limit) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (want[i] == kNone)
-      EXPECT_EQ(got[i], kNone) << i;
-    else
-      EXPECT_NEAR(got[i], want[i], limit + 1e-6f * std::abs(want[i])) << i;
-  }
-}
-
-class EveryAttend : public test::OnEveryBackend {
- protected:
-  void expect_like_reference(const Question& question, const std::vector<LaneView>& lanes,
-                             double limit, float lse_limit) {
-    const Answer want = ask(reference(), question, lanes), got = ask(backend(), question, lanes);
-    EXPECT_LE(distance(got.out, want.out), limit);
-    expect_lse(got.lse, want.lse, lse_limit);
-  }
-};
+class EveryAttend : public test::AttendLikeReference {};
 
 TEST_P(EveryAttend, pytorch_agrees) {
   for (const char* name : {"decode_g3_d64.bin", "prefill_g3_d64.bin", "prefill_g1_d96.bin",
@@ -103,14 +46,17 @@ TEST_P(EveryAttend, pytorch_agrees) {
                  .n_tokens = n_keys};
       lanes[l] = {.runs = {&runs[l], 1}, .pages = {}};
     }
+    const auto table = test::table_of(backend(), lanes);
+    const Sequence sequence{.lanes = table.get(), .n_tokens = n_tokens};
+    const Batch batch{.positions = positions.data(), .n_tokens = n_tokens};
     std::vector<float> out(q.size()), lse(want_lse.size());
     ASSERT_TRUE(backend()
                     .attend({.q = q.data(),
-                             .n_tokens = n_tokens,
                              .n_heads = n_heads,
+                             .n_kv_heads = n_lanes,
                              .head_dim = d,
-                             .positions = positions,
-                             .lanes = lanes,
+                             .batch = batch,
+                             .sequences = {&sequence, 1},
                              .scale = scale,
                              .out = out.data(),
                              .lse = lse.data()})
@@ -119,20 +65,19 @@ TEST_P(EveryAttend, pytorch_agrees) {
     expect_lse(lse, want_lse, 2e-6f);
 
     std::vector<float> sums(n_lanes * n_keys, 0.0f);
-    for (std::size_t l = 0; l < n_lanes; ++l)
-      ASSERT_TRUE(backend()
-                      .score({.q = q.data(),
-                              .lse = lse.data(),
-                              .n_tokens = n_tokens,
-                              .n_heads = n_heads,
-                              .head_dim = d,
-                              .first_head = l * (n_heads / n_lanes),
-                              .n_group = n_heads / n_lanes,
-                              .positions = positions,
-                              .keys = runs[l],
-                              .scale = scale,
-                              .scores = sums.data() + l * n_keys})
-                      .ok());
+    for (std::size_t l = 0; l < n_lanes; ++l) {
+      const ScoreArgs args{.q = q.data(),
+                           .lse = lse.data(),
+                           .batch = batch,
+                           .n_heads = n_heads,
+                           .head_dim = d,
+                           .first_head = l * (n_heads / n_lanes),
+                           .n_group = n_heads / n_lanes,
+                           .keys = lanes[l],
+                           .scale = scale,
+                           .scores = sums.data() + l * n_keys};
+      ASSERT_TRUE(backend().score({&args, 1}).ok());
+    }
     const auto want_sums = file.take<float>(sums.size());
     for (std::size_t i = 0; i < sums.size(); ++i)
       EXPECT_NEAR(sums[i], want_sums[i], 1e-5f + 1e-5f * want_sums[i]) << i;
@@ -158,16 +103,10 @@ TEST_P(EveryAttend, exact_tokens_of_any_number) {
 
 // Sixteen bits for q·scale: a channel ten times as loud as the others costs their precision.
 TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
-  for (const std::size_t d : {64u, 96u, 128u, 192u, 256u}) {
+  for (const std::size_t d : {32u, 64u, 80u, 96u, 128u, 192u, 256u}) {
     for (const std::size_t bits : {2u, 4u, 8u, 16u}) {
       for (const std::size_t group : {16u, 32u}) {
-        const auto layout = bits == 16 ? exact_layout(d)
-                                       : affine_layout({.head_dim = d,
-                                                        .k_bits = bits,
-                                                        .v_bits = bits,
-                                                        .k_group = group,
-                                                        .v_group = group});
-        if (!layout.ok()) continue;
+        if (d % group != 0) continue;
         const double loud = group == 16 ? 1 : 10;
         const double limit = bits > 2 ? 1e-5 : loud > 1 ? 1e-3 : 1e-4;
         SCOPED_TRACE(testing::Message() << d << ", " << bits << " bits, group " << group);
@@ -175,7 +114,7 @@ TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
                                 .n_first = 4,
                                 .n_pages = 3,
                                 .n_last = 130,
-                                .layout = layout.value(),
+                                .page = test::affine_pages(bits, group),
                                 .seed = d,
                                 .loud = loud});
         for (const std::size_t n_tokens : {1u, 4u, 50u})
@@ -189,13 +128,27 @@ TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
   }
 }
 
+TEST_P(EveryAttend, a_window_sees_as_many_tokens_as_it_says) {
+  const LaneFixture lane({.n_pages = 2, .n_last = 200, .page = test::affine_pages(8)});
+  for (const std::size_t window : {1u, 2u, 64u, 127u, 128u, 300u, 100000u}) {
+    for (const std::size_t n_tokens : {1u, 30u}) {
+      SCOPED_TRACE(testing::Message() << "window " << window << ", " << n_tokens);
+      expect_like_reference({.n_tokens = n_tokens,
+                             .n_group = 3,
+                             .first_position = lane.end_position() - 15,
+                             .window = window},
+                            {lane.view()}, 1e-5, 2e-5f);
+    }
+  }
+}
+
 TEST_P(EveryAttend, ragged_lanes_and_every_group_of_query_heads) {
   for (const std::size_t d : {64u, 128u}) {
-    const PageLayout layout = affine_layout({.head_dim = d}).value();
+    const PageShape two_bits = test::affine_pages(2);
     const LaneFixture empty({.head_dim = d}), tail({.head_dim = d, .n_last = 1});
-    const LaneFixture pages({.head_dim = d, .n_pages = 2, .layout = layout});
+    const LaneFixture pages({.head_dim = d, .n_pages = 2, .page = two_bits});
     const LaneFixture all(
-        {.head_dim = d, .n_first = 4, .n_pages = 19, .n_last = 200, .layout = layout, .seed = 3});
+        {.head_dim = d, .n_first = 4, .n_pages = 19, .n_last = 200, .page = two_bits, .seed = 3});
     for (const std::size_t n_group : {1u, 3u, 4u, 7u}) {
       for (const std::size_t n_tokens : {1u, 2u, 20u}) {
         SCOPED_TRACE(testing::Message() << d << ", group of " << n_group << ", " << n_tokens);
@@ -210,8 +163,8 @@ TEST_P(EveryAttend, ragged_lanes_and_every_group_of_query_heads) {
 }
 
 TEST_P(EveryAttend, diffuse_and_sharp_attention_keep_the_limit) {
-  const PageLayout layout = affine_layout({.head_dim = 64}).value();
-  const LaneFixture lane({.head_dim = 64, .n_pages = 6, .n_last = 128, .layout = layout});
+  const PageShape two_bits = test::affine_pages(2);
+  const LaneFixture lane({.head_dim = 64, .n_pages = 6, .n_last = 128, .page = two_bits});
   for (const double loudness : {0.0, 0.01, 0.3, 1.0, 3.0, 10.0})
     expect_like_reference({.n_tokens = 1,
                            .n_group = 3,
@@ -222,9 +175,9 @@ TEST_P(EveryAttend, diffuse_and_sharp_attention_keep_the_limit) {
 }
 
 TEST_P(EveryAttend, queries_among_packed_tokens_see_only_what_came_before) {
-  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const PageShape two_bits = test::affine_pages(2);
   const LaneFixture lane(
-      {.head_dim = 64, .n_first = 4, .n_pages = 3, .n_last = 60, .layout = layout});
+      {.head_dim = 64, .n_first = 4, .n_pages = 3, .n_last = 60, .page = two_bits});
   for (const std::int32_t first : {-3, 0, 5, 140, 154, 155, 300, 460}) {
     for (const std::size_t n_tokens : {1u, 8u, 30u}) {
       SCOPED_TRACE(testing::Message() << "from position " << first << ", " << n_tokens);
@@ -240,12 +193,12 @@ TEST_P(EveryAttend, nothing_visible_gives_zero_and_minus_infinity) {
   const Question question{.n_tokens = 2, .n_group = 2, .head_dim = 64, .first_position = -9};
   const Answer got = ask(backend(), question, {lane.view(), empty.view()});
   for (const float x : got.out) EXPECT_EQ(x, 0.0f);
-  for (const float x : got.lse) EXPECT_EQ(x, kNone);
+  for (const float x : got.lse) EXPECT_EQ(x, kNothingSeen);
 }
 
 TEST_P(EveryAttend, logits_of_ten_thousand_do_not_overflow) {
-  const PageLayout layout = affine_layout({.head_dim = 64}).value();
-  const LaneFixture lane({.head_dim = 64, .n_pages = 1, .n_last = 40, .layout = layout, .loud = 1});
+  const PageShape two_bits = test::affine_pages(2);
+  const LaneFixture lane({.head_dim = 64, .n_pages = 1, .n_last = 40, .page = two_bits, .loud = 1});
   for (const std::size_t n_tokens : {1u, 16u}) {
     const Question question{.n_tokens = n_tokens,
                             .n_group = 2,
@@ -261,8 +214,8 @@ TEST_P(EveryAttend, logits_of_ten_thousand_do_not_overflow) {
 }
 
 TEST_P(EveryAttend, a_lane_in_two_halves_merges_to_the_whole) {
-  const PageLayout layout = affine_layout({.head_dim = 64}).value();
-  const LaneFixture lane({.head_dim = 64, .n_pages = 4, .n_last = 77, .layout = layout});
+  const PageShape two_bits = test::affine_pages(2);
+  const LaneFixture lane({.head_dim = 64, .n_pages = 4, .n_last = 77, .page = two_bits});
   const Question question{
       .n_tokens = 2, .n_group = 3, .head_dim = 64, .first_position = lane.end_position()};
   const LaneView view = lane.view();
@@ -317,9 +270,9 @@ TEST_P(EveryAttend, a_constant_added_to_a_channel_of_v_shifts_the_output_by_it) 
 }
 
 TEST_P(EveryAttend, the_same_bits_for_any_number_of_threads_and_twice) {
-  const PageLayout layout = affine_layout({.head_dim = 64}).value();
+  const PageShape two_bits = test::affine_pages(2);
   const LaneFixture lane(
-      {.head_dim = 64, .n_first = 4, .n_pages = 20, .n_last = 300, .layout = layout});
+      {.head_dim = 64, .n_first = 4, .n_pages = 20, .n_last = 300, .page = two_bits});
   const LaneFixture short_lane({.head_dim = 64, .n_last = 31});
   const auto one = test::open_row(GetParam(), 1), five = test::open_row(GetParam(), 5);
   for (const std::size_t n_tokens : {1u, 5u, 150u}) {

@@ -19,6 +19,34 @@ std::vector<double> frequencies(std::size_t n_rotated) {
   return out;
 }
 
+// What a head is to be turned by.
+struct Turned {
+  std::size_t n_heads = 1, head_dim = 64;
+  std::span<const std::int32_t> positions;
+  std::span<const double> inverse;
+  RopePairs pairs = RopePairs::adjacent;
+};
+
+// Rotates x in place by a table that the backend makes itself.
+void rotate(Backend& backend, const Turned& turned, float* x) {
+  const std::size_t n = turned.positions.size();
+  std::vector<float> rotation(n * 2 * turned.inverse.size());
+  const RopeTable table{.inverse_frequency = turned.inverse, .pairs = turned.pairs};
+  ASSERT_TRUE(backend
+                  .make_rotation({.positions = turned.positions.data(), .n_tokens = n}, table,
+                                 rotation.data())
+                  .ok());
+  ASSERT_TRUE(backend
+                  .rope({.x = x,
+                         .n_tokens = n,
+                         .n_heads = turned.n_heads,
+                         .head_dim = turned.head_dim,
+                         .rotation = rotation.data(),
+                         .n_rotated = 2 * turned.inverse.size(),
+                         .pairs = turned.pairs})
+                  .ok());
+}
+
 class EveryRope : public test::OnEveryBackend {};
 
 TEST_P(EveryRope, is_the_references_for_both_orders_and_partial_heads) {
@@ -33,16 +61,9 @@ TEST_P(EveryRope, is_the_references_for_both_orders_and_partial_heads) {
           positions[t] = static_cast<std::int32_t>(t * 7919 % 1'000'003);
         const auto inverse = frequencies(n_rotated);
         auto got = x, want = x;
-        RopeArgs args{.x = got.data(),
-                      .n_tokens = n_tokens,
-                      .n_heads = n_heads,
-                      .head_dim = head_dim,
-                      .positions = positions,
-                      .inverse_frequency = inverse,
-                      .pairs = pairs};
-        ASSERT_TRUE(backend().rope(args).ok());
-        args.x = want.data();
-        ASSERT_TRUE(reference().rope(args).ok());
+        const Turned turned{n_heads, head_dim, positions, inverse, pairs};
+        rotate(backend(), turned, got.data());
+        rotate(reference(), turned, want.data());
         for (std::size_t i = 0; i < x.size(); ++i)
           ASSERT_NEAR(got[i], want[i], 4e-6f)  // values reach 35: one or two roundings
               << "head_dim " << head_dim << ", token " << i / (n_heads * head_dim);
@@ -56,16 +77,9 @@ TEST_P(EveryRope, far_positions_keep_their_phase) {
   for (const std::int32_t position : {131'072, 1'000'000, 2'147'483'647}) {
     auto got = random_values(64, 3);
     auto want = got;
-    RopeArgs args{.x = got.data(),
-                  .n_tokens = 1,
-                  .n_heads = 1,
-                  .head_dim = 64,
-                  .positions = {&position, 1},
-                  .inverse_frequency = inverse,
-                  .pairs = RopePairs::halves};
-    ASSERT_TRUE(backend().rope(args).ok());
-    args.x = want.data();
-    ASSERT_TRUE(reference().rope(args).ok());
+    const Turned turned{1, 64, {&position, 1}, inverse, RopePairs::halves};
+    rotate(backend(), turned, got.data());
+    rotate(reference(), turned, want.data());
     for (std::size_t i = 0; i < 64; ++i) ASSERT_NEAR(got[i], want[i], 2e-5f) << position;
   }
 }
@@ -75,15 +89,25 @@ TEST_P(EveryRope, position_zero_changes_nothing) {
   auto got = x;
   const std::int32_t position = 0;
   const auto inverse = frequencies(64);
-  ASSERT_TRUE(backend()
-                  .rope({.x = got.data(),
-                         .n_tokens = 1,
-                         .n_heads = 3,
-                         .head_dim = 64,
-                         .positions = {&position, 1},
-                         .inverse_frequency = inverse})
-                  .ok());
+  rotate(backend(), {3, 64, {&position, 1}, inverse, RopePairs::adjacent}, got.data());
   EXPECT_EQ(got, x);
+}
+
+TEST_P(EveryRope, a_rotation_is_cosine_and_sine_of_the_phase_to_the_last_bit_or_one_beside) {
+  const auto inverse = frequencies(70);
+  const std::int32_t positions[] = {0, 1, 31'337, -5, 2'147'483'647};
+  std::vector<float> rotation(5 * 70);
+  ASSERT_TRUE(backend()
+                  .make_rotation({.positions = positions, .n_tokens = 5},
+                                 {.inverse_frequency = inverse}, rotation.data())
+                  .ok());
+  for (std::size_t t = 0; t < 5; ++t) {
+    for (std::size_t i = 0; i < 35; ++i) {
+      const double phase = static_cast<double>(positions[t]) * inverse[i];
+      EXPECT_NEAR(rotation[2 * (t * 35 + i)], std::cos(phase), 1e-7) << t << " " << i;
+      EXPECT_NEAR(rotation[2 * (t * 35 + i) + 1], std::sin(phase), 1e-7) << t << " " << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EveryRope, testing::ValuesIn(test::backend_rows()),
@@ -95,15 +119,7 @@ TEST(Reference, rotates_as_written_by_hand) {
   const std::int32_t position = 1;
   for (const RopePairs pairs : {RopePairs::adjacent, RopePairs::halves}) {
     float x[] = {1, 2, 3, 4, 5};  // head_dim 5: the last is not rotated
-    ASSERT_TRUE(backend
-                    ->rope({.x = x,
-                            .n_tokens = 1,
-                            .n_heads = 1,
-                            .head_dim = 5,
-                            .positions = {&position, 1},
-                            .inverse_frequency = quarter,
-                            .pairs = pairs})
-                    .ok());
+    rotate(*backend, {1, 5, {&position, 1}, quarter, pairs}, x);
     const bool adjacent = pairs == RopePairs::adjacent;
     const float want[] = {adjacent ? -2.0f : -3.0f, adjacent ? 1.0f : 2.0f, adjacent ? 3.0f : 1.0f,
                           4.0f, 5.0f};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "support/backends.h"
@@ -11,7 +12,7 @@
 namespace satchel::kernels {
 namespace {
 
-// Fixture F5 of ../shared/methods/selection.md section 1: five tokens, one row per query.
+// Fixture F5: a causal map of five tokens, one row per query.
 const std::vector<std::vector<float>> kF5 = {{1},
                                              {0.5f, 0.5f},
                                              {0.5f, 0.1f, 0.4f},
@@ -40,28 +41,29 @@ class F5 {
     const LaneView lane{.runs = {&all, 1}, .pages = {}};
     std::vector<float> out(n * n_group_ * kDim), lse(n * n_group_);
     const float* q = q_.data() + first * n_group_ * kDim;
-    const std::span positions(positions_.data() + first, n);
+    const Batch batch{.positions = positions_.data() + first, .n_tokens = n};
+    const auto table = test::table_of(backend, {lane});
+    const Sequence sequence{.lanes = table.get(), .n_tokens = n};
     ASSERT_TRUE(backend
                     .attend({.q = q,
-                             .n_tokens = n,
                              .n_heads = n_group_,
+                             .n_kv_heads = 1,
                              .head_dim = kDim,
-                             .positions = positions,
-                             .lanes = {&lane, 1},
+                             .batch = batch,
+                             .sequences = {&sequence, 1},
                              .out = out.data(),
                              .lse = lse.data()})
                     .ok());
-    ASSERT_TRUE(backend
-                    .score({.q = q,
-                            .lse = lse.data(),
-                            .n_tokens = n,
-                            .n_heads = n_group_,
-                            .head_dim = kDim,
-                            .n_group = n_group_,
-                            .positions = positions,
-                            .keys = run(scores.size()),
-                            .scores = scores.data()})
-                    .ok());
+    const ExactRun keys = run(scores.size());
+    const ScoreArgs args{.q = q,
+                         .lse = lse.data(),
+                         .batch = batch,
+                         .n_heads = n_group_,
+                         .head_dim = kDim,
+                         .n_group = n_group_,
+                         .keys = {.runs = {&keys, 1}, .pages = {}},
+                         .scores = scores.data()};
+    ASSERT_TRUE(backend.score({&args, 1}).ok());
   }
 
  private:
@@ -113,92 +115,210 @@ TEST_P(EveryScore, chunks_of_1_2_and_5_give_the_same_scores) {  // K4
   }
 }
 
-struct Prompt {
+// Queries at rising positions over some keys; the lane's heads are 1 … n_group of n_group + 2. The
+// log-sum-exp are made up: what they are of is the caller's business.
+struct Queries {
   std::size_t n, n_group, head_dim;
-  std::vector<float> q = {}, lse = {};
-  std::vector<Half> k = {}, v = {};
+  std::int32_t first_position = 0;
+  std::vector<float> q = {}, lse = {}, weights = {};
   std::vector<std::int32_t> positions = {};
-  ExactRun run() const {
-    return {.k = k.data(), .v = v.data(), .positions = positions.data(), .n_tokens = n};
+  std::vector<double> frequencies = {};
+
+  Queries(std::size_t n_in, std::size_t n_group_in, std::size_t d, std::int32_t first = 0,
+          std::int32_t step = 1)
+      : n(n_in),
+        n_group(n_group_in),
+        head_dim(d),
+        q(test::random_values(n_in * (n_group_in + 2) * d, n_in + d)),
+        lse(test::random_values(n_in * (n_group_in + 2), 17)),
+        weights(test::random_values(n_in, 18)),
+        frequencies(test::rope_frequencies(d)) {
+    for (float& x : lse) x = 3 + x / 8;
+    for (float& w : weights) w = std::abs(w);
+    for (std::size_t i = 0; i < n; ++i)
+      positions.push_back(first + static_cast<std::int32_t>(i) * step);
   }
-  ScoreArgs args(std::vector<float>& scores) const {
+  ScoreArgs args(const LaneView& keys, std::vector<float>& scores) const {
     return {.q = q.data(),
             .lse = lse.data(),
-            .n_tokens = n,
+            .batch = {.positions = positions.data(), .n_tokens = n},
             .n_heads = n_group + 2,
             .head_dim = head_dim,
             .first_head = 1,
             .n_group = n_group,
-            .positions = positions,
-            .keys = run(),
+            .keys = keys,
             .scale = 1 / std::sqrt(static_cast<float>(head_dim)),
+            .rope = {.inverse_frequency = frequencies},
             .scores = scores.data()};
   }
 };
 
-// A prompt of n tokens; the lane's heads are 1 … n_group of n_group + 2. lse by the reference.
-Prompt random_prompt(Backend& reference, std::size_t n, std::size_t n_group, std::size_t d) {
-  Prompt p{.n = n, .n_group = n_group, .head_dim = d};
-  p.q = test::random_values(n * (n_group + 2) * d, n + d);
-  p.k = test::random_halves(n * d, d, n, 3);
-  p.v = test::random_halves(n * d, d, n + 1);
-  for (std::size_t i = 0; i < n; ++i) p.positions.push_back(static_cast<std::int32_t>(2 * i + 3));
-  p.lse.resize(n * (n_group + 2));
-  std::vector<float> out(p.q.size());
-  const ExactRun run = p.run();
-  const LaneView lane{.runs = {&run, 1}, .pages = {}};
-  EXPECT_TRUE(reference
-                  .attend({.q = p.q.data(),
-                           .n_tokens = n,
-                           .n_heads = n_group + 2,
-                           .head_dim = d,
-                           .positions = p.positions,
-                           .lanes = {&lane, 1},
-                           .scale = 1 / std::sqrt(static_cast<float>(d)),
-                           .out = out.data(),
-                           .lse = p.lse.data()})
-                  .ok());
-  return p;
+std::size_t n_slots(const LaneView& keys) {
+  std::size_t n = 0;
+  for (const ExactRun& run : keys.runs) n += run.n_tokens;
+  for (const PageView& page : keys.pages) n += page.n_tokens;
+  return n;
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t j = 0; j < got.size(); ++j)
+    ASSERT_NEAR(got[j], want[j], 1e-5f + 2e-5f * std::abs(want[j])) << "key " << j;
 }
 
 TEST_P(EveryScore, prompts_of_every_shape_are_the_references) {  // K5
-  for (const std::size_t d : {64u, 80u, 96u, 128u, 256u}) {
+  for (const std::size_t d : {48u, 64u, 80u, 96u, 128u, 256u}) {
     for (const std::size_t n_group : {1u, 4u, 7u}) {
       for (const std::size_t n : {1u, 127u, 129u}) {
         SCOPED_TRACE(testing::Message() << d << ", group " << n_group << ", " << n);
-        const Prompt p = random_prompt(reference(), n, n_group, d);
+        const test::LaneFixture lane({.head_dim = d, .n_last = n, .seed = n, .loud = 3});
+        const Queries queries(n, n_group, d, 0, 2);
         std::vector<float> want(n, 0.5f), got(n, 0.5f);
-        ASSERT_TRUE(reference().score(p.args(want)).ok());
-        ASSERT_TRUE(backend().score(p.args(got)).ok());
-        float total = 0;
-        for (std::size_t j = 0; j < n; ++j) {
-          EXPECT_NEAR(got[j], want[j], 1e-5f + 2e-5f * want[j]) << j;
-          total += got[j] - 0.5f;
-        }
-        EXPECT_NEAR(total, static_cast<float>(n), 2e-4f * static_cast<float>(n));
+        const ScoreArgs want_args = queries.args(lane.view(), want);
+        const ScoreArgs got_args = queries.args(lane.view(), got);
+        ASSERT_TRUE(reference().score({&want_args, 1}).ok());
+        ASSERT_TRUE(backend().score({&got_args, 1}).ok());
+        expect_near(got, want);
       }
     }
   }
 }
 
+// Every way to ask over every kind of lane.
+TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
+  const test::BackwardsCode code(128, 64);
+  const OperandShape turned{
+      .form = OperandShape::Form::affine, .bits = 4, .group = 32, .turn = Turn::hadamard};
+  const PageShape pages[] = {{},
+                             test::affine_pages(2),
+                             {.k = turned, .v = {}},
+                             {.capacity = 96, .k = {.turn = Turn::hadamard}, .v = turned},
+                             {.k = code.operand(), .v = test::affine_operand(2, 16)}};
+  for (const PageShape& page : pages) {
+    for (const std::size_t dead_every : {0u, 3u}) {
+      for (const std::int32_t shift : {0, -37, 512}) {
+        const test::LaneFixture lane({.head_dim = 64,
+                                      .n_first = 4,
+                                      .n_pages = 3,
+                                      .n_last = 150,
+                                      .page = page,
+                                      .page_tokens = page.capacity - 7,
+                                      .dead_every = dead_every,
+                                      .shift = shift});
+        for (int way = 0; way < 12; ++way) {
+          SCOPED_TRACE(testing::Message() << &page - pages << " dead " << dead_every << " shift "
+                                          << shift << " way " << way);
+          const Queries queries(33, 3, 64, lane.end_position() - 70, 2);
+          std::vector<float> want(n_slots(lane.view()), 0.01f);
+          want[6] = -1e30f;
+          std::vector<float> got = want;
+          ScoreArgs args = queries.args(lane.view(), want);
+          if (way % 2 == 1) args.weights = queries.weights.data();
+          if (way % 3 == 1) args.is_causal = false;
+          if (way % 4 == 2) args.window = 90;
+          if (way % 5 == 3) args.soft_cap = 2;
+          if (way >= 6) args.queries = ScoreArgs::Queries::max;
+          if (way >= 9) args.heads = ScoreArgs::Heads::max;
+          ASSERT_TRUE(reference().score({&args, 1}).ok());
+          args.scores = got.data();
+          ASSERT_TRUE(backend().score({&args, 1}).ok());
+          expect_near(got, want);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryScore, dead_slots_and_keys_that_nobody_sees_keep_what_they_had) {
+  const test::LaneFixture lane(
+      {.head_dim = 64, .n_pages = 1, .n_last = 20, .page = test::affine_pages(4), .dead_every = 4});
+  const LaneView keys = lane.view();
+  // Runs come first: the last token and all of a page's dead slots are seen by none.
+  const std::int32_t last = keys.runs[0].positions[19];
+  for (const auto reduce : {ScoreArgs::Queries::sum, ScoreArgs::Queries::max}) {
+    const Queries queries(2, 2, 64, last - 2);
+    std::vector<float> scores(n_slots(keys), -7.0f);
+    ScoreArgs args = queries.args(keys, scores);
+    args.queries = reduce;
+    ASSERT_TRUE(backend().score({&args, 1}).ok());
+    EXPECT_EQ(scores[19], -7.0f);
+    EXPECT_NE(scores[0], -7.0f);
+    for (std::size_t slot = 0; slot < kPageTokens; ++slot)
+      EXPECT_EQ(scores[20 + slot] == -7.0f, !keys.pages[0].live.has(slot)) << slot;
+  }
+}
+
+TEST_P(EveryScore, the_largest_of_chunks_is_the_largest_of_all_and_weights_multiply) {
+  const test::LaneFixture lane({.head_dim = 64, .n_last = 40});
+  const Queries queries(24, 1, 64, 30);
+  std::vector<float> whole(40, 0.0f), parts(40, 0.0f), doubled(40, 0.0f);
+  ScoreArgs args = queries.args(lane.view(), whole);
+  args.queries = ScoreArgs::Queries::max;
+  args.heads = ScoreArgs::Heads::max;
+  ASSERT_TRUE(backend().score({&args, 1}).ok());
+  for (std::size_t first = 0; first < 24; first += 8) {
+    ScoreArgs part = args;
+    part.q += first * 3 * 64;
+    part.lse += first * 3;
+    part.batch.positions += first;
+    part.batch.n_tokens = 8;
+    part.scores = parts.data();
+    ASSERT_TRUE(backend().score({&part, 1}).ok());
+  }
+  for (std::size_t j = 0; j < 40; ++j) EXPECT_NEAR(parts[j], whole[j], 1e-6f * whole[j]);
+  const std::vector<float> two(24, 2.0f);
+  args.weights = two.data();
+  args.scores = doubled.data();
+  ASSERT_TRUE(backend().score({&args, 1}).ok());
+  for (std::size_t j = 0; j < 40; ++j) EXPECT_FLOAT_EQ(doubled[j], 2 * whole[j]);
+}
+
+TEST_P(EveryScore, lanes_of_one_call_are_scored_apart) {
+  std::vector<std::unique_ptr<test::LaneFixture>> lanes;
+  const Queries queries(20, 2, 64, 500);
+  std::vector<std::vector<float>> together, alone;
+  std::vector<ScoreArgs> items;
+  for (std::size_t l = 0; l < 4; ++l) {
+    lanes.push_back(
+        std::make_unique<test::LaneFixture>(test::LaneFixture::Shape{.head_dim = 64,
+                                                                     .n_pages = l,
+                                                                     .n_last = 100 * (l % 3),
+                                                                     .page = test::affine_pages(2),
+                                                                     .seed = l + 1}));
+    together.emplace_back(n_slots(lanes[l]->view()), 0.0f);
+    alone.push_back(together.back());
+  }
+  for (std::size_t l = 0; l < 4; ++l) {
+    items.push_back(queries.args(lanes[l]->view(), together[l]));
+    const ScoreArgs one = queries.args(lanes[l]->view(), alone[l]);
+    ASSERT_TRUE(backend().score({&one, 1}).ok());
+  }
+  ASSERT_TRUE(backend().score(items).ok());
+  EXPECT_EQ(together, alone);
+}
+
 TEST_P(EveryScore, no_queries_or_keys_change_nothing) {
-  Prompt p = random_prompt(reference(), 3, 1, 64);
+  const test::LaneFixture lane({.head_dim = 64, .n_last = 3});
+  const Queries queries(3, 1, 64);
   std::vector<float> scores(3, 1.5f);
-  ScoreArgs args = p.args(scores);
-  args.n_tokens = 0;
-  args.positions = {};
-  ASSERT_TRUE(backend().score(args).ok());
-  args = p.args(scores);
-  args.keys.n_tokens = 0;
-  ASSERT_TRUE(backend().score(args).ok());
+  ScoreArgs args = queries.args(lane.view(), scores);
+  args.batch.n_tokens = 0;
+  ASSERT_TRUE(backend().score({&args, 1}).ok());
+  args = queries.args(LaneView{}, scores);
+  ASSERT_TRUE(backend().score({&args, 1}).ok());
+  ASSERT_TRUE(backend().score({}).ok());
   EXPECT_EQ(scores, std::vector<float>(3, 1.5f));
 }
 
 TEST_P(EveryScore, the_same_bits_for_any_number_of_threads) {
-  const Prompt p = random_prompt(reference(), 300, 3, 64);
-  std::vector<float> one(300, 0.0f), five(300, 0.0f);
-  ASSERT_TRUE(test::open_row(GetParam(), 1)->score(p.args(one)).ok());
-  ASSERT_TRUE(test::open_row(GetParam(), 5)->score(p.args(five)).ok());
+  const test::LaneFixture lane(
+      {.head_dim = 64, .n_pages = 3, .n_last = 300, .page = test::affine_pages(2)});
+  const Queries queries(300, 3, 64, 400);
+  std::vector<float> one(n_slots(lane.view()), 0.0f), five = one;
+  const ScoreArgs one_args = queries.args(lane.view(), one);
+  const ScoreArgs five_args = queries.args(lane.view(), five);
+  ASSERT_TRUE(test::open_row(GetParam(), 1)->score({&one_args, 1}).ok());
+  ASSERT_TRUE(test::open_row(GetParam(), 5)->score({&five_args, 1}).ok());
   EXPECT_EQ(one, five);
 }
 

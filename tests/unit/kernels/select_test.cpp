@@ -13,11 +13,20 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
+Result<void> select(Backend& backend, const std::vector<float>& scores,
+                    std::vector<std::int32_t>& kept) {
+  const SelectArgs args{.scores = scores.data(),
+                        .n_scores = scores.size(),
+                        .keep = kept.size(),
+                        .indices = kept.data()};
+  return backend.select({&args, 1});
+}
+
 class EverySelect : public test::OnEveryBackend {
  protected:
   std::vector<std::int32_t> keep(const std::vector<float>& scores, std::size_t n) {
     std::vector<std::int32_t> out(n, -1);
-    EXPECT_TRUE(backend().select(scores.data(), scores.size(), n, out.data()).ok());
+    EXPECT_TRUE(select(backend(), scores, out).ok());
     return out;
   }
   using Kept = std::vector<std::int32_t>;
@@ -56,11 +65,24 @@ TEST_P(EverySelect, long_lists_full_of_ties_are_the_references) {
       }
       for (const std::size_t k : {n / 8, n / 2, n - 1, n}) {
         std::vector<std::int32_t> want(k);
-        ASSERT_TRUE(reference().select(scores.data(), n, k, want.data()).ok());
+        ASSERT_TRUE(select(reference(), scores, want).ok());
         EXPECT_EQ(keep(scores, k), want) << n << " " << levels << " " << k;
       }
     }
   }
+}
+
+TEST_P(EverySelect, the_lanes_of_one_call_are_chosen_apart) {
+  const std::vector<std::vector<float>> scores = {{1, 2, 3}, {}, {9, 1, 8, 7}, {4}};
+  const std::size_t keep[] = {2, 0, 2, 1};
+  std::vector<std::vector<std::int32_t>> kept(4);
+  std::vector<SelectArgs> items;
+  for (std::size_t i = 0; i < 4; ++i) {
+    kept[i].resize(keep[i]);
+    items.push_back({scores[i].data(), scores[i].size(), keep[i], kept[i].data()});
+  }
+  ASSERT_TRUE(backend().select(items).ok());
+  EXPECT_EQ(kept, (std::vector<Kept>{{1, 2}, {}, {0, 2}, {0}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EverySelect, testing::ValuesIn(test::backend_rows()),

@@ -20,13 +20,12 @@ TEST_P(EveryStore, halves_are_rounded_clamped_and_free_of_nan) {
                                 65520, 1e9f,  -1e9f, kInf,       -kInf, std::nanf(""),
                                 6e-8f, 1e-9f, 0.1f,  1.0009766f, 2049};
   std::vector<Half> out(x.size(), 0x1234);
-  ASSERT_TRUE(backend()
-                  .store({.from = x.data(),
-                          .n_rows = 1,
-                          .n_values = x.size(),
-                          .from_stride = x.size(),
-                          .to = out.data()})
-                  .ok());
+  const StoreArgs args{.from = x.data(),
+                       .n_rows = 1,
+                       .n_values = x.size(),
+                       .from_stride = x.size(),
+                       .to = out.data()};
+  ASSERT_TRUE(backend().store({&args, 1}).ok());
   EXPECT_EQ(out, (std::vector<Half>{0, 0x8000, 0x3c00, 0xc100, 0x7bff, 0x7bff, 0x7bff, 0x7bff,
                                     0xfbff, 0x7bff, 0xfbff, 0, 1, 0, 0x2e66, 0x3c01, 0x6800}));
 }
@@ -39,9 +38,9 @@ TEST_P(EveryStore, strided_rows_of_any_width_are_the_references) {
       std::vector<Half> want(n_rows * width), got(n_rows * width, 1);
       StoreArgs args{.from = x.data(), .n_rows = n_rows, .n_values = width, .from_stride = stride};
       args.to = want.data();
-      ASSERT_TRUE(reference().store(args).ok());
+      ASSERT_TRUE(reference().store({&args, 1}).ok());
       args.to = got.data();
-      ASSERT_TRUE(backend().store(args).ok());
+      ASSERT_TRUE(backend().store({&args, 1}).ok());
       EXPECT_EQ(got, want) << width << " x " << n_rows;
     }
   }
@@ -55,7 +54,12 @@ TEST_P(EveryStore, gather_moves_whole_rows_in_the_order_asked) {
       std::vector<std::int32_t> indices(n);
       for (std::size_t i = 0; i < n; ++i) indices[i] = static_cast<std::int32_t>(i * 7 % 300);
       std::vector<std::byte> to(n * row_bytes + 1, std::byte{9});
-      ASSERT_TRUE(backend().gather(from.data(), indices.data(), n, row_bytes, to.data()).ok());
+      const GatherArgs args{.from = from.data(),
+                            .indices = indices.data(),
+                            .n_rows = n,
+                            .row_bytes = row_bytes,
+                            .to = to.data()};
+      ASSERT_TRUE(backend().gather({&args, 1}).ok());
       for (std::size_t i = 0; i < n; ++i)
         ASSERT_EQ(
             std::memcmp(to.data() + i * row_bytes,
@@ -63,6 +67,39 @@ TEST_P(EveryStore, gather_moves_whole_rows_in_the_order_asked) {
             0);
       EXPECT_EQ(to.back(), std::byte{9});
     }
+  }
+}
+
+TEST_P(EveryStore, items_of_different_lengths_in_one_call_stay_apart) {
+  const auto x = test::random_values(900 * 64, 5);
+  const std::size_t n_rows[] = {1, 900, 0, 7};
+  std::vector<std::vector<Half>> stored(4);
+  std::vector<std::vector<std::byte>> gathered(4);
+  std::vector<std::int32_t> indices(900);
+  for (std::size_t i = 0; i < 900; ++i) indices[i] = static_cast<std::int32_t>(899 - i);
+  std::vector<StoreArgs> stores;
+  std::vector<GatherArgs> gathers;
+  for (std::size_t i = 0; i < 4; ++i) {
+    stored[i].resize(n_rows[i] * 64);
+    gathered[i].resize(n_rows[i] * 256);
+    stores.push_back({.from = x.data(),
+                      .n_rows = n_rows[i],
+                      .n_values = 64,
+                      .from_stride = 64,
+                      .to = stored[i].data()});
+    gathers.push_back({.from = reinterpret_cast<const std::byte*>(x.data()),
+                       .indices = indices.data(),
+                       .n_rows = n_rows[i],
+                       .row_bytes = 256,
+                       .to = gathered[i].data()});
+  }
+  ASSERT_TRUE(backend().store(stores).ok());
+  ASSERT_TRUE(backend().gather(gathers).ok());
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t k = 0; k < stored[i].size(); ++k)
+      ASSERT_EQ(stored[i][k], float_to_half(x[k])) << i;
+    for (std::size_t r = 0; r < n_rows[i]; ++r)
+      ASSERT_EQ(std::memcmp(gathered[i].data() + r * 256, x.data() + (899 - r) * 64, 256), 0);
   }
 }
 

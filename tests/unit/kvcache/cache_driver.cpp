@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/base/rng.h"
+#include "kernels/contract/host_lane_table.h"
+#include "support/lanes.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -20,29 +22,63 @@ Recipe recipe_of(const CacheDriver::Setup& setup) {
   return std::move(recipe).value();
 }
 
+CacheShape shape_of(const CacheDriver::Setup& setup) {
+  CacheShape shape{.layers = setup.layers};
+  for (std::size_t i = 0; setup.layers.empty() && i < setup.n_layers; ++i)
+    shape.layers.push_back({.n_heads = setup.n_heads,
+                            .n_kv_heads = setup.n_kv_heads,
+                            .head_dim = setup.head_dim,
+                            .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
+                            .window = setup.windows.empty() ? 0 : setup.windows[i],
+                            .inverse_frequency = test::rope_frequencies(setup.head_dim)});
+  return shape;
+}
+
+CacheHome home_of(const CacheDriver::Setup& setup) {
+  if (setup.home.backend != nullptr) return setup.home;
+  CacheHome home;
+  home.backend = kernels::open_backend(setup.backend, {.n_threads = 2}).value();
+  home.arena = Arena::open(home.backend, setup.arena_bytes).value();
+  return home;
+}
+
 float as_stored(float x) {
   return half_to_float(float_to_half(x));
 }
 
+// The query as keys want it that stand `shift` positions behind where they were encoded.
+std::vector<double> turned_back(const float* q, const LayerShape& layer, std::int32_t shift) {
+  std::vector<double> out(q, q + layer.head_dim);
+  const std::size_t n = layer.inverse_frequency.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool adjacent = layer.rope_pairs == kernels::RopePairs::adjacent;
+    double& x = out[adjacent ? 2 * i : i];
+    double& y = out[adjacent ? 2 * i + 1 : i + n];
+    const double angle = -static_cast<double>(shift) * layer.inverse_frequency[i];
+    const double a = x, b = y;
+    x = a * std::cos(angle) - b * std::sin(angle);
+    y = a * std::sin(angle) + b * std::cos(angle);
+  }
+  return out;
+}
+
 }  // namespace
 
+std::size_t DecodedToken::bits() const {
+  if (layout == nullptr || layout->k.is_exact()) return 16;
+  return layout->k.is_affine() ? layout->k.at(kernels::PlaneKind::codes).bits : 4;
+}
+
 CacheDriver::CacheDriver(const Setup& setup)
-    : setup_(setup),
-      backend_(kernels::open_backend("reference", {}).value()),
-      shape_{.n_layers = setup.n_layers,
-             .n_heads = setup.n_heads,
-             .n_kv_heads = setup.n_kv_heads,
-             .head_dim = setup.head_dim,
-             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim))},
-      recipe_(recipe_of(setup)) {
-  Result<std::unique_ptr<Cache>> cache = Cache::open(*backend_, shape_, recipe_, setup.pool_bytes);
+    : setup_(setup), home_(home_of(setup)), shape_(shape_of(setup)), recipe_(recipe_of(setup)) {
+  Result<std::unique_ptr<Cache>> cache = Cache::open(home_, shape_, recipe_);
   if (!cache.ok()) ADD_FAILURE() << cache.error().message;
   cache_ = std::move(cache).value();
 }
 
-std::vector<float> CacheDriver::made_up(std::uint64_t kind, std::size_t layer, std::size_t position,
+std::vector<float> CacheDriver::made_up(std::uint64_t kind, std::size_t layer, std::uint64_t id,
                                         std::size_t n) const {
-  Rng rng(((setup_.seed * 131 + kind) * 1009 + layer) * 1000003 + position);
+  Rng rng(((setup_.seed * 131 + kind) * 1009 + layer) * 1000003 + id);
   std::vector<float> values(n);
   for (float& value : values) {  // roughly normal: a sum of four uniforms
     double sum = -2;
@@ -52,19 +88,27 @@ std::vector<float> CacheDriver::made_up(std::uint64_t kind, std::size_t layer, s
   return values;
 }
 
-std::vector<float> CacheDriver::q(std::size_t layer, std::size_t position) const {
-  return made_up(1, layer, position, shape_.n_heads * shape_.head_dim);
-}
-std::vector<float> CacheDriver::k(std::size_t layer, std::size_t position) const {
-  return made_up(2, layer, position, shape_.n_kv_heads * shape_.head_dim);
-}
-std::vector<float> CacheDriver::v(std::size_t layer, std::size_t position) const {
-  return made_up(3, layer, position, shape_.n_kv_heads * shape_.head_dim);
+const CacheDriver::Token& CacheDriver::token(std::size_t position) {
+  const auto found = text_.find(position);
+  if (found != text_.end()) return found->second;
+  return text_.emplace(position, Token{.id = next_id_++}).first->second;
 }
 
-DecodedLane CacheDriver::decode(const kernels::LaneView& lane) {
+std::vector<float> CacheDriver::q(std::size_t layer, std::size_t position) const {
+  const LayerShape& shape = shape_.layers[layer];
+  return made_up(1, layer, position, shape.n_heads * shape.head_dim);
+}
+std::vector<float> CacheDriver::k(std::size_t layer, std::size_t position) {
+  const LayerShape& shape = shape_.layers[layer];
+  return made_up(2, layer, token(position).id, shape.n_kv_heads * shape.head_dim);
+}
+std::vector<float> CacheDriver::v(std::size_t layer, std::size_t position) {
+  const LayerShape& shape = shape_.layers[layer];
+  return made_up(3, layer, token(position).id, shape.n_kv_heads * shape.head_dim);
+}
+
+DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d) {
   DecodedLane decoded;
-  const std::size_t d = shape_.head_dim;
   const auto put = [&](std::int32_t position, DecodedToken token) {
     const bool fresh = decoded.emplace(position, std::move(token)).second;
     EXPECT_TRUE(fresh) << "position " << position << " stands twice";
@@ -79,32 +123,65 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane) {
       put(run.positions[t], std::move(token));
     }
   for (const kernels::PageView& page : lane.pages) {
-    std::vector<float> k_rows(kernels::kPageTokens * d), v_rows(kernels::kPageTokens * d);
-    EXPECT_TRUE(backend_->decode_page(*page.layout, page.bytes, k_rows.data(), v_rows.data()).ok());
-    std::vector<std::int32_t> positions(kernels::kPageTokens);
-    std::memcpy(positions.data(), page.bytes + page.layout->positions_at,
-                positions.size() * sizeof(std::int32_t));
-    EXPECT_EQ(positions.front(), page.first_position);
-    EXPECT_EQ(positions.back(), page.last_position);
+    const std::size_t n = page.n_tokens;
+    std::vector<float> k_rows(n * d), v_rows(n * d);
+    const kernels::DecodeArgs args{.layout = page.layout,
+                                   .page = page.bytes,
+                                   .n_tokens = n,
+                                   .k = k_rows.data(),
+                                   .v = v_rows.data()};
+    EXPECT_TRUE(backend().decode_pages({&args, 1}).ok());
+    std::vector<std::int32_t> positions(n);
+    std::memcpy(positions.data(), page.bytes + page.layout->positions_at, n * sizeof(std::int32_t));
     EXPECT_TRUE(std::is_sorted(positions.begin(), positions.end()));
-    for (std::size_t t = 0; t < kernels::kPageTokens; ++t) {
+    std::int32_t first = std::numeric_limits<std::int32_t>::max(), last = -1;
+    for (std::size_t t = 0; t < n; ++t) {
+      if (!page.live.has(t)) continue;
       const auto at = static_cast<std::ptrdiff_t>(t * d);
       const auto end = at + static_cast<std::ptrdiff_t>(d);
-      put(positions[t], {{k_rows.begin() + at, k_rows.begin() + end},
-                         {v_rows.begin() + at, v_rows.begin() + end}});
+      DecodedToken token{{k_rows.begin() + at, k_rows.begin() + end},
+                         {v_rows.begin() + at, v_rows.begin() + end},
+                         page.shift,
+                         0,
+                         page.layout};
+      if (page.layout->log_counts_at > 0) {
+        float count = 0;
+        std::memcpy(&count, page.bytes + page.layout->log_counts_at + t * sizeof count,
+                    sizeof count);
+        token.log_count = static_cast<double>(count);
+      }
+      first = std::min(first, positions[t] + page.shift);
+      last = std::max(last, positions[t] + page.shift);
+      put(positions[t] + page.shift, std::move(token));
     }
+    EXPECT_GT(page.live.count(), 0u) << "a page that holds nothing";
+    EXPECT_EQ(page.first_position, first);
+    EXPECT_EQ(page.last_position, last);
   }
   return decoded;
 }
 
+const kernels::LaneView& CacheDriver::view(std::size_t layer, std::size_t head) {
+  const kernels::Sequence lanes = cache_->lanes(layer);
+  return kernels::HostLaneTable::of(*lanes.lanes).lane(lanes.first_lane + head);
+}
+
 DecodedLane CacheDriver::decode(std::size_t layer, std::size_t head) {
-  return decode(cache_->lanes(layer)[head]);
+  return decode(view(layer, head), shape_.layers[layer].head_dim);
 }
 
 std::vector<std::int32_t> CacheDriver::kept(std::size_t layer, std::size_t head) {
   std::vector<std::int32_t> positions;
   for (const auto& [position, token] : decode(layer, head)) positions.push_back(position);
   return positions;
+}
+
+std::vector<std::vector<std::int32_t>> CacheDriver::all_kept() {
+  std::vector<std::vector<std::int32_t>> lanes;
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer)
+    for (std::size_t head = 0; head < shape_.layers[layer].n_kv_heads; ++head)
+      lanes.push_back(kept(layer, head));
+  return lanes;
 }
 
 std::vector<std::byte> CacheDriver::bytes() {
@@ -115,162 +192,291 @@ std::vector<std::byte> CacheDriver::bytes() {
   };
   const std::size_t n_tokens = cache_->n_tokens();
   add(&n_tokens, sizeof n_tokens);
-  for (std::size_t layer = 0; layer < shape_.n_layers; ++layer)
-    for (const kernels::LaneView& lane : cache_->lanes(layer)) {
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer) {
+    const std::size_t row_bytes = shape_.layers[layer].head_dim * sizeof(Half);
+    for (std::size_t head = 0; head < shape_.layers[layer].n_kv_heads; ++head) {
+      const kernels::LaneView& lane = view(layer, head);
       for (const kernels::ExactRun& run : lane.runs) {
         add(&run.n_tokens, sizeof run.n_tokens);
-        add(run.k, run.n_tokens * shape_.head_dim * sizeof(Half));
-        add(run.v, run.n_tokens * shape_.head_dim * sizeof(Half));
+        add(run.k, run.n_tokens * row_bytes);
+        add(run.v, run.n_tokens * row_bytes);
         add(run.positions, run.n_tokens * sizeof(std::int32_t));
       }
-      for (const kernels::PageView& page : lane.pages) add(page.bytes, page.layout->bytes);
+      for (const kernels::PageView& page : lane.pages) {
+        add(page.live.words.data(), sizeof page.live.words);
+        add(&page.shift, sizeof page.shift);
+        add(page.bytes, page.layout->bytes);
+      }
     }
+  }
   return all;
 }
 
 DecodedLane CacheDriver::masked(std::size_t layer, std::size_t head,
-                                const std::vector<std::int32_t>& kept) const {
+                                const std::vector<std::int32_t>& kept) {
   DecodedLane lane;
-  const std::size_t d = shape_.head_dim;
+  const std::size_t d = shape_.layers[layer].head_dim;
   for (const std::int32_t position : kept) {
-    const std::vector<float> all_k = k(layer, static_cast<std::size_t>(position));
-    const std::vector<float> all_v = v(layer, static_cast<std::size_t>(position));
-    DecodedToken token;
+    const auto at = static_cast<std::size_t>(position);
+    const std::vector<float> all_k = k(layer, at), all_v = v(layer, at);
+    DecodedToken exact{.shift = token(at).shift};
     for (std::size_t c = 0; c < d; ++c) {
-      token.k.push_back(as_stored(all_k[head * d + c]));
-      token.v.push_back(as_stored(all_v[head * d + c]));
+      exact.k.push_back(as_stored(all_k[head * d + c]));
+      exact.v.push_back(as_stored(all_v[head * d + c]));
     }
-    lane.emplace(position, std::move(token));
+    lane.emplace(position, std::move(exact));
   }
   return lane;
 }
 
-Attended attend_plainly(const float* q, std::size_t head_dim, double scale,
-                        std::int32_t query_position, const DecodedLane& lane) {
+Attended attend_plainly(const float* q, const LayerShape& layer, std::int32_t query_position,
+                        const DecodedLane& lane) {
   Attended result;
-  result.out.resize(head_dim);
+  result.out.resize(layer.head_dim);
   double sum = 0, top = -std::numeric_limits<double>::infinity();
   std::map<std::int32_t, double> logits;
+  const double scale = double{layer.attention_scale}, cap = double{layer.soft_cap};
+  std::map<std::int32_t, std::vector<double>> turned;
   for (const auto& [position, token] : lane) {
     if (position > query_position) continue;
+    if (layer.window > 0 && position <= query_position - static_cast<std::int32_t>(layer.window))
+      continue;
+    auto query = turned.find(token.shift);
+    if (query == turned.end())
+      query = turned.emplace(token.shift, turned_back(q, layer, token.shift)).first;
     double dot = 0;
-    for (std::size_t c = 0; c < head_dim; ++c) dot += double{q[c]} * double{token.k[c]};
-    logits[position] = dot * scale;
-    top = std::max(top, dot * scale);
+    for (std::size_t c = 0; c < layer.head_dim; ++c) dot += query->second[c] * double{token.k[c]};
+    const double logit = cap > 0 ? cap * std::tanh(dot * scale / cap) : dot * scale;
+    logits[position] = logit + token.log_count;
+    top = std::max(top, logits[position]);
   }
   for (const auto& [position, logit] : logits) sum += std::exp(logit - top);
-  result.lse = top + std::log(sum);
+  result.lse = logits.empty() ? top : top + std::log(sum);
   for (const auto& [position, logit] : logits) {
     const double weight = std::exp(logit - result.lse);
     result.weights[position] = weight;
     const DecodedToken& token = lane.at(position);
-    for (std::size_t c = 0; c < head_dim; ++c) result.out[c] += weight * double{token.v[c]};
+    for (std::size_t c = 0; c < layer.head_dim; ++c) result.out[c] += weight * double{token.v[c]};
   }
   return result;
 }
 
+Result<void> CacheDriver::attend(std::size_t layer, const kernels::Sequence& sequence,
+                                 std::span<const std::int32_t> positions,
+                                 const std::vector<float>& queries, std::vector<float>& out,
+                                 std::vector<float>& lse) {
+  const LayerShape& shape = shape_.layers[layer];
+  out.resize(queries.size());
+  lse.resize(positions.size() * shape.n_heads);
+  return backend().attend({.q = queries.data(),
+                           .n_heads = shape.n_heads,
+                           .n_kv_heads = shape.n_kv_heads,
+                           .head_dim = shape.head_dim,
+                           .batch = {.positions = positions.data(),
+                                     .n_tokens = positions.size(),
+                                     .position_min = positions.front(),
+                                     .position_max = positions.back()},
+                           .sequences = {&sequence, 1},
+                           .scale = shape.attention_scale,
+                           .soft_cap = shape.soft_cap,
+                           .window = shape.window,
+                           .rope = shape.rope(),
+                           .out = out.data(),
+                           .lse = lse.data()});
+}
+
 double CacheDriver::attention_error(std::size_t layer, std::size_t position, const Oracle& oracle) {
+  const LayerShape& shape = shape_.layers[layer];
   const std::vector<float> queries = q(layer, position);
   const auto query_position = static_cast<std::int32_t>(position);
-  std::vector<float> out(queries.size()), lse(shape_.n_heads);
-  EXPECT_TRUE(backend_
-                  ->attend({.q = queries.data(),
-                            .n_tokens = 1,
-                            .n_heads = shape_.n_heads,
-                            .head_dim = shape_.head_dim,
-                            .positions = std::span(&query_position, 1),
-                            .lanes = cache_->lanes(layer),
-                            .scale = shape_.attention_scale,
-                            .out = out.data(),
-                            .lse = lse.data()})
-                  .ok());
+  std::vector<float> out, lse;
+  EXPECT_TRUE(
+      attend(layer, cache_->lanes(layer), std::span(&query_position, 1), queries, out, lse).ok());
   double worst = 0;
-  const std::size_t group = shape_.n_heads / shape_.n_kv_heads;
-  for (std::size_t head = 0; head < shape_.n_heads; ++head) {
-    const Attended expected =
-        attend_plainly(queries.data() + head * shape_.head_dim, shape_.head_dim,
-                       double{shape_.attention_scale}, query_position, oracle(head / group));
-    for (std::size_t c = 0; c < shape_.head_dim; ++c)
-      worst = std::max(worst, std::abs(expected.out[c] - double{out[head * shape_.head_dim + c]}));
-    worst = std::max(worst, std::abs(expected.lse - double{lse[head]}));
+  for (std::size_t head = 0; head < shape.n_heads; ++head) {
+    const Attended expected = attend_plainly(queries.data() + head * shape.head_dim, shape,
+                                             query_position, oracle(head / shape.n_group()));
+    for (std::size_t c = 0; c < shape.head_dim; ++c)
+      worst = std::max(worst, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
+    if (!expected.weights.empty())
+      worst = std::max(worst, std::abs(expected.lse - double{lse[head]}));
   }
+  return worst;
+}
+
+double CacheDriver::attention_error() {
+  double worst = 0;
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer)
+    worst = std::max(worst, attention_error(layer, cache_->n_tokens(),
+                                            [&](std::size_t head) { return decode(layer, head); }));
   return worst;
 }
 
 Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer, std::size_t first,
                                        std::size_t n) {
-  if (!check_attention && !reading.wants_queries()) return {};
-  const std::size_t d = shape_.head_dim;
-  std::vector<float> queries, out(n * shape_.n_heads * d), lse(n * shape_.n_heads);
+  const ScorerWants wants = reading.wants();
+  const bool is_wanted = wants.reading || wants.probe;
+  if (!check_attention && !is_wanted) return {};
+  const LayerShape& shape = shape_.layers[layer];
+  const std::size_t d = shape.head_dim;
+  std::vector<float> queries, out, lse;
   std::vector<std::int32_t> positions;
   for (std::size_t t = first; t < first + n; ++t) {
     const std::vector<float> row = q(layer, t);
     queries.insert(queries.end(), row.begin(), row.end());
     positions.push_back(static_cast<std::int32_t>(t));
   }
-  SATCHEL_TRY(backend_->attend({.q = queries.data(),
-                                .n_tokens = n,
-                                .n_heads = shape_.n_heads,
-                                .head_dim = d,
-                                .positions = positions,
-                                .lanes = reading.lanes(),
-                                .scale = shape_.attention_scale,
-                                .out = out.data(),
-                                .lse = lse.data()}));
-  if (check_attention) {
-    const std::size_t group = shape_.n_heads / shape_.n_kv_heads;
-    for (std::size_t head = 0; head < shape_.n_kv_heads; ++head) {
-      const DecodedLane lane = decode(reading.lanes()[head]);
-      for (std::size_t t = 0; t < n; ++t)
-        for (std::size_t g = head * group; g < (head + 1) * group; ++g) {
-          const std::size_t row = t * shape_.n_heads + g;
-          const Attended expected = attend_plainly(
-              queries.data() + row * d, d, double{shape_.attention_scale}, positions[t], lane);
-          for (std::size_t c = 0; c < d; ++c)
-            worst_error =
-                std::max(worst_error, std::abs(expected.out[c] - double{out[row * d + c]}));
-          auto& sums = scores[layer][head];
-          for (const auto& [position, weight] : expected.weights)
-            if (static_cast<std::size_t>(position) >= cache_->n_tokens())
-              sums[static_cast<std::size_t>(position) - cache_->n_tokens()] +=
-                  weight / static_cast<double>(group);
-        }
-    }
+  const kernels::Sequence sequence = reading.lanes();
+  SATCHEL_TRY(attend(layer, sequence, positions, queries, out, lse));
+  for (std::size_t head = 0; check_attention && head < shape.n_kv_heads; ++head) {
+    const DecodedLane lane =
+        decode(kernels::HostLaneTable::of(*sequence.lanes).lane(sequence.first_lane + head), d);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t g = head * shape.n_group(); g < (head + 1) * shape.n_group(); ++g) {
+        const std::size_t row = t * shape.n_heads + g;
+        const Attended expected =
+            attend_plainly(queries.data() + row * d, shape, positions[t], lane);
+        for (std::size_t c = 0; c < d; ++c)
+          worst_error = std::max(worst_error, std::abs(expected.out[c] - double{out[row * d + c]}));
+        auto& sums = scores[layer][head];
+        const std::size_t begin = cache_->n_tokens();
+        for (const auto& [position, weight] : expected.weights)
+          if (const auto at = static_cast<std::size_t>(position);
+              at >= begin && at - begin < sums.size())
+            sums[at - begin] += weight / static_cast<double>(shape.n_group());
+      }
   }
-  return reading.observe(queries.data(), lse.data());
+  return reading.observe({.q = queries.data(), .lse = lse.data(), .pre_rope_q = queries.data()});
 }
 
-Result<void> CacheDriver::prompt(std::size_t n_tokens, std::size_t chunk, int stop_after_layer) {
-  SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_prompt(n_tokens));
-  const std::size_t begin = cache_->n_tokens();
-  scores.assign(shape_.n_layers,
-                std::vector<std::vector<double>>(shape_.n_kv_heads, std::vector<double>(n_tokens)));
-  for (std::size_t layer = 0; layer < shape_.n_layers; ++layer) {
-    if (stop_after_layer == static_cast<int>(layer)) return {};
-    SATCHEL_TRY(reading.begin_layer(layer));
-    for (std::size_t done = 0; done < n_tokens; done += chunk) {
-      const std::size_t n = std::min(chunk, n_tokens - done);
-      std::vector<float> keys, values;
-      for (std::size_t t = begin + done; t < begin + done + n; ++t) {
-        const std::vector<float> k_row = k(layer, t), v_row = v(layer, t);
-        keys.insert(keys.end(), k_row.begin(), k_row.end());
-        values.insert(values.end(), v_row.begin(), v_row.end());
-      }
-      SATCHEL_TRY(reading.add_chunk(keys.data(), values.data(), n));
-      SATCHEL_TRY(attend_chunk(reading, layer, begin + done, n));
+Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::size_t n_tokens,
+                               std::size_t chunk, std::size_t first) {
+  SATCHEL_TRY(reading.begin_layer(layer));
+  for (std::size_t done = 0; done < n_tokens; done += chunk) {
+    const std::size_t n = std::min(chunk, n_tokens - done);
+    std::vector<float> keys, values;
+    for (std::size_t t = first + done; t < first + done + n; ++t) {
+      const std::vector<float> k_row = k(layer, t), v_row = v(layer, t);
+      keys.insert(keys.end(), k_row.begin(), k_row.end());
+      values.insert(values.end(), v_row.begin(), v_row.end());
     }
-    SATCHEL_TRY(reading.end_layer());
+    SATCHEL_TRY(reading.add_chunk(keys.data(), values.data(), n));
+    SATCHEL_TRY(attend_chunk(reading, layer, first + done, n));
   }
-  if (stop_after_layer >= 0) return {};
+  return reading.end_layer();
+}
+
+Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptions& options) {
+  SATCHEL_TRY_ASSIGN(PromptReading reading,
+                     cache_->begin_reading({.n_tokens = n_tokens, .kind = options.kind}));
+  const std::size_t begin = cache_->n_tokens();
+  scores.clear();
+  for (const LayerShape& layer : shape_.layers)
+    scores.emplace_back(layer.n_kv_heads, std::vector<double>(n_tokens));
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer) {
+    if (options.stop_after_layer == static_cast<int>(layer)) return CompactionReport{};
+    SATCHEL_TRY(feed(reading, layer, n_tokens, options.chunk, begin));
+  }
+  if (options.stop_after_layer >= 0) return CompactionReport{};
   return reading.commit();
+}
+
+Result<void> CacheDriver::probe(const ProbeJob& job, int stop_after_layer, std::size_t n_extra) {
+  const std::size_t begin = cache_->n_tokens(), n = n_extra + job.n_tokens;
+  SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_probe(job, n, begin));
+  const auto text = text_;  // what the pass says is no part of it
+  Result<void> fed;
+  for (std::size_t layer = 0; layer < shape_.n_layers() && fed.ok(); ++layer) {
+    if (stop_after_layer == static_cast<int>(layer)) break;
+    fed = feed(reading, layer, n, 100, begin);
+  }
+  text_ = text;
+  SATCHEL_TRY(fed);
+  if (stop_after_layer >= 0) return {};
+  const Result<CompactionReport> done = reading.commit();
+  return done.ok() ? Result<void>() : Result<void>(done.error());
+}
+
+Result<std::size_t> CacheDriver::probe_all(std::size_t chunk) {
+  std::size_t n = 0;
+  while (const std::optional<ProbeJob> job = cache_->next_probe(chunk)) {
+    SATCHEL_TRY(probe(*job));
+    ++n;
+  }
+  return n;
+}
+
+Result<void> CacheDriver::observe_step(std::size_t layer) {
+  if (!check_attention && !cache_->wants_step()) return {};
+  const LayerShape& shape = shape_.layers[layer];
+  const auto position = static_cast<std::int32_t>(cache_->n_tokens());
+  const std::vector<float> queries = q(layer, cache_->n_tokens());
+  std::vector<float> out, lse;
+  SATCHEL_TRY(cache_->choose_pages(layer, queries.data()));
+  SATCHEL_TRY(attend(layer, cache_->lanes(layer), std::span(&position, 1), queries, out, lse));
+  for (std::size_t head = 0; check_attention && head < shape.n_heads; ++head) {
+    const Attended expected = attend_plainly(queries.data() + head * shape.head_dim, shape,
+                                             position, decode(layer, head / shape.n_group()));
+    for (std::size_t c = 0; c < shape.head_dim; ++c)
+      worst_error =
+          std::max(worst_error, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
+  }
+  if (!cache_->wants_step()) return {};
+  return cache_->observe_step(
+      layer, queries.data(), lse.data(),
+      {.positions = &position, .n_tokens = 1, .position_min = position, .position_max = position});
 }
 
 Result<void> CacheDriver::step() {
   SATCHEL_TRY(cache_->begin_step());
   const std::size_t position = cache_->n_tokens();
-  for (std::size_t layer = 0; layer < shape_.n_layers; ++layer)
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer) {
     SATCHEL_TRY(cache_->append(layer, k(layer, position).data(), v(layer, position).data()));
+    SATCHEL_TRY(observe_step(layer));
+  }
   return cache_->end_step();
+}
+
+Result<void> CacheDriver::truncate(std::size_t n_tokens) {
+  SATCHEL_TRY(cache_->truncate(n_tokens));
+  text_.erase(text_.lower_bound(n_tokens), text_.end());
+  return {};
+}
+
+Result<void> CacheDriver::move_text(std::size_t first, std::int32_t by) {
+  SATCHEL_TRY(cache_->move_text(first, by));
+  std::map<std::size_t, Token> now;
+  for (const auto& [position, token] : text_) {
+    if (position < first) {
+      now.emplace(position, token);
+      continue;
+    }
+    Token moved = token;
+    moved.shift += by;
+    now[static_cast<std::size_t>(static_cast<std::int64_t>(position) + by)] = moved;
+  }
+  text_ = std::move(now);
+  return {};
+}
+
+void CacheDriver::clear() {
+  cache_->clear();
+  text_.clear();
+}
+
+CacheDriver::CacheDriver(const CacheDriver& of, std::unique_ptr<Cache> twin)
+    : check_attention(of.check_attention),
+      setup_(of.setup_),
+      home_(of.home_),
+      shape_(of.shape_),
+      recipe_(of.recipe_),
+      cache_(std::move(twin)),
+      text_(of.text_),
+      next_id_(of.next_id_ + 1000000) {}  // what it reads from now on is something else
+
+Result<CacheDriver> CacheDriver::fork() {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, cache_->fork());
+  return CacheDriver(*this, std::move(twin));
 }
 
 }  // namespace satchel::kvcache

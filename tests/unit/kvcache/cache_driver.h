@@ -1,5 +1,7 @@
-// CacheDriver: plays a model over a Cache with made-up q, k, v, and holds every token itself, so that
-// what attention reads from the lanes can be compared with plain loops.
+// CacheDriver: plays a model over a Cache with made-up q, k, v, and knows every token that it put in,
+// so that what the lanes hold, and what attention reads from them, can be compared with plain loops.
+// Each token it reads has an identity of its own: after a truncation other tokens stand at the same
+// positions.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "kernels/contract/registry.h"
@@ -16,7 +18,13 @@
 namespace satchel::kvcache {
 
 struct DecodedToken {
-  std::vector<float> k, v;
+  std::vector<float> k = {}, v = {};
+  std::int32_t shift = 0;  // of its page: the key is turned as it was `shift` positions before
+  double log_count = 0;
+  const kernels::PageLayout* layout = nullptr;  // null: sinks, tail, or a span being read
+
+  // Per value of K, without metadata; of codecs with loops of their own 4.
+  std::size_t bits() const;
 };
 // What a lane holds: position -> values as a reader sees them.
 using DecodedLane = std::map<std::int32_t, DecodedToken>;
@@ -26,67 +34,113 @@ inline constexpr std::size_t kPlenty = std::size_t{16} << 20;
 class CacheDriver {
  public:
   struct Setup {
-    std::string_view recipe = "full";
-    double keep = 0;  // 0: the recipe's own
+    std::string recipe = "full";  // a name, or JSON
+    double keep = 0;              // 0: the recipe's own
     std::size_t n_layers = 3, n_heads = 6, n_kv_heads = 2, head_dim = 64;
-    std::size_t pool_bytes = kPlenty;
+    std::vector<std::size_t> windows = {};  // [n_layers], 0: none; empty: none at all
+    std::vector<LayerShape> layers = {};    // in place of all the above
+    std::size_t arena_bytes = kPlenty;
     std::uint64_t seed = 1;
+    std::string backend = "reference";
+    CacheHome home = {};  // empty: a backend and an arena of its own
   };
   explicit CacheDriver(const Setup& setup);
+  CacheDriver(CacheDriver&&) = default;
 
   Cache& cache() { return *cache_; }
-  kernels::Backend& backend() { return *backend_; }
+  Arena& arena() { return *home_.arena; }
+  kernels::Backend& backend() { return *home_.backend; }
+  const CacheHome& home() const { return home_; }
   const Recipe& recipe() const { return recipe_; }
   const CacheShape& shape() const { return shape_; }
+  std::size_t n_lanes() const { return shape_.n_lanes(); }
+  // The cache goes, its home stays.
+  void close() { cache_.reset(); }
 
-  // Reads n tokens; each chunk's attention is compared with plain loops over what the lane shows.
-  // stop_after_layer: drops the reading after that many layers; -1: commits.
-  Result<void> prompt(std::size_t n_tokens, std::size_t chunk = 128, int stop_after_layer = -1);
+  struct ReadOptions {
+    SpanKind kind = SpanKind::document;
+    std::size_t chunk = 128;
+    int stop_after_layer = -1;  // drops the reading after that many layers; -1: commits
+  };
+  // Reads n tokens; each chunk's attention is compared with plain loops over what the lanes show.
+  Result<CompactionReport> read(std::size_t n_tokens, const ReadOptions& options);
+  Result<CompactionReport> read(std::size_t n_tokens) { return read(n_tokens, ReadOptions{}); }
   Result<void> step();
+  // A second pass over `job`, with n_extra tokens before it as a prompt would have them.
+  Result<void> probe(const ProbeJob& job, int stop_after_layer = -1, std::size_t n_extra = 5);
+  // All that next_probe() asks for; how many passes it took.
+  Result<std::size_t> probe_all(std::size_t chunk);
 
-  // q, k, v of one position: [n_heads or n_kv_heads, head_dim].
+  // The cache's own calls, for which this object must know what became of the text.
+  Result<void> truncate(std::size_t n_tokens);
+  Result<void> move_text(std::size_t first, std::int32_t by);
+  void clear();
+  Result<CacheDriver> fork();
+  // A fork that reads the same from now on, not something else.
+  void reads_on_as(const CacheDriver& of) { next_id_ = of.next_id_; }
+
+  // Of the token at a position: [n_heads or n_kv_heads, head_dim]; one that is not there yet is made
+  // up for good. k as it was encoded, where its token was read.
   std::vector<float> q(std::size_t layer, std::size_t position) const;
-  std::vector<float> k(std::size_t layer, std::size_t position) const;
-  std::vector<float> v(std::size_t layer, std::size_t position) const;
+  std::vector<float> k(std::size_t layer, std::size_t position);
+  std::vector<float> v(std::size_t layer, std::size_t position);
 
-  DecodedLane decode(const kernels::LaneView& lane);
+  DecodedLane decode(const kernels::LaneView& lane, std::size_t head_dim);
   DecodedLane decode(std::size_t layer, std::size_t head);
   std::vector<std::int32_t> kept(std::size_t layer, std::size_t head);
-  // Every byte that belongs to the cache: lengths, positions, exact parts, pages.
+  std::vector<std::vector<std::int32_t>> all_kept();  // [n_lanes]
+  const kernels::LaneView& view(std::size_t layer, std::size_t head);
+  // Every byte that belongs to the cache: lengths, positions, exact parts, pages and what is live.
   std::vector<std::byte> bytes();
 
   // Largest difference between attention over the lanes and over `oracle` for queries at `position`.
   using Oracle = std::function<DecodedLane(std::size_t head)>;
   double attention_error(std::size_t layer, std::size_t position, const Oracle& oracle);
+  // The same against what the lanes decode to, all layers.
+  double attention_error();
   // All tokens at fp16, only positions in `kept`.
-  DecodedLane masked(std::size_t layer, std::size_t head,
-                     const std::vector<std::int32_t>& kept) const;
+  DecodedLane masked(std::size_t layer, std::size_t head, const std::vector<std::int32_t>& kept);
 
   bool check_attention = true;
   double worst_error = 0;  // of all attention compared so far
-  // [n_layers][n_kv_heads] scores of the prompt read last, in float64; empty where not scored.
+  // [n_layers][n_kv_heads] attention that each token of the span read last received, in float64;
+  // only where attention is checked.
   std::vector<std::vector<std::vector<double>>> scores;
 
  private:
+  CacheDriver(const CacheDriver& of, std::unique_ptr<Cache> twin);
+  struct Token {
+    std::uint64_t id = 0;
+    std::int32_t shift = 0;  // where it stands less where it was read
+  };
+  const Token& token(std::size_t position);
   Result<void> attend_chunk(PromptReading& reading, std::size_t layer, std::size_t first,
                             std::size_t n);
-  std::vector<float> made_up(std::uint64_t kind, std::size_t layer, std::size_t position,
+  Result<void> feed(PromptReading& reading, std::size_t layer, std::size_t n_tokens,
+                    std::size_t chunk, std::size_t first);
+  Result<void> observe_step(std::size_t layer);
+  Result<void> attend(std::size_t layer, const kernels::Sequence& sequence,
+                      std::span<const std::int32_t> positions, const std::vector<float>& queries,
+                      std::vector<float>& out, std::vector<float>& lse);
+  std::vector<float> made_up(std::uint64_t kind, std::size_t layer, std::uint64_t id,
                              std::size_t n) const;
 
   Setup setup_;
-  std::unique_ptr<kernels::Backend> backend_;
+  CacheHome home_;
   CacheShape shape_;
   Recipe recipe_;
   std::unique_ptr<Cache> cache_;
+  std::map<std::size_t, Token> text_;  // by position
+  std::uint64_t next_id_ = 0;
 };
 
-// softmax over `lane` up to the query's position, by plain loops; returns the log of the sum too.
+// softmax over `lane` as AttendArgs says, by plain loops; returns the log of the sum too.
 struct Attended {
   std::vector<double> out;
   double lse = 0;
   std::map<std::int32_t, double> weights;
 };
-Attended attend_plainly(const float* q, std::size_t head_dim, double scale,
-                        std::int32_t query_position, const DecodedLane& lane);
+Attended attend_plainly(const float* q, const LayerShape& layer, std::int32_t query_position,
+                        const DecodedLane& lane);
 
 }  // namespace satchel::kvcache

@@ -11,48 +11,18 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Memory, a_prompt_takes_exactly_what_cache_need_says) {
-  for (const char* recipe : {"full", "minikv", "minikv-g64"})
-    for (const std::size_t n : {1u, 4u, 128u, 257u, 300u, 600u}) {
-      CacheDriver driver({.recipe = recipe, .n_layers = 2});
-      driver.check_attention = false;
-      const CacheNeed need = cache_need(driver.shape(), driver.recipe(), n).value();
-      ASSERT_TRUE(driver.prompt(n).ok());
-      const CacheStats stats = driver.cache().stats();
-      EXPECT_EQ(stats.pool_used_bytes, need.fixed_bytes + need.page_bytes);
-      EXPECT_EQ(stats.pool_peak_bytes, need.total()) << recipe << " " << n;
-    }
-}
-
-TEST(Memory, a_pool_of_exactly_that_is_enough_and_256_bytes_less_is_not) {
-  for (const char* recipe : {"full", "minikv"}) {
-    CacheDriver::Setup setup{.recipe = recipe, .n_layers = 2};
-    const CacheDriver roomy(setup);
-    setup.pool_bytes = cache_need(roomy.shape(), roomy.recipe(), 700)->total();
-    CacheDriver enough(setup);
-    enough.check_attention = false;
-    EXPECT_TRUE(enough.prompt(700).ok());
-    setup.pool_bytes -= 256;
-    CacheDriver less(setup);
-    less.check_attention = false;
-    const std::vector<std::byte> before = less.bytes();
-    const Result<void> read = less.prompt(700);
-    ASSERT_FALSE(read.ok());
-    EXPECT_EQ(read.error().code, "CACHE_FULL");
-    EXPECT_EQ(less.bytes(), before);
-    EXPECT_TRUE(less.prompt(500).ok());
-  }
-}
-
 TEST(Memory, a_pool_below_the_least_is_refused_and_the_least_is_named) {
   const CacheDriver roomy({.n_layers = 2});
   const std::size_t least = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
-  const auto backend = kernels::open_backend("reference", {});
-  const auto cache = Cache::open(**backend, roomy.shape(), roomy.recipe(), least - 1);
+  CacheHome home;
+  home.backend = kernels::open_backend("reference", {}).value();
+  home.arena = Arena::open(home.backend, least - 1).value();
+  const auto cache = Cache::open(home, roomy.shape(), roomy.recipe());
   ASSERT_FALSE(cache.ok());
   EXPECT_EQ(cache.error().code, "MEMORY");
   EXPECT_THAT(cache.error().message, HasSubstr("KiB"));
-  EXPECT_TRUE(Cache::open(**backend, roomy.shape(), roomy.recipe(), least).ok());
+  home.arena = Arena::open(home.backend, least).value();
+  EXPECT_TRUE(Cache::open(home, roomy.shape(), roomy.recipe()).ok());
 }
 
 TEST(Memory, a_dropped_prompt_leaves_no_trace_at_any_layer) {
@@ -61,17 +31,17 @@ TEST(Memory, a_dropped_prompt_leaves_no_trace_at_any_layer) {
     CacheDriver untouched({.recipe = recipe});
     for (CacheDriver* each : {&driver, &untouched}) {
       each->check_attention = false;
-      ASSERT_TRUE(each->prompt(333).ok());
+      ASSERT_TRUE(each->read(333).ok());
       for (int i = 0; i < 10; ++i) ASSERT_TRUE(each->step().ok());
     }
     const std::vector<std::byte> before = driver.bytes();
-    const std::size_t used = driver.cache().pool().used_bytes();
+    const std::size_t used = driver.cache().arena().used_bytes();
     for (int layer = 0; layer <= 3; ++layer) {
-      ASSERT_TRUE(driver.prompt(300, 128, layer).ok());
+      ASSERT_TRUE(driver.read(300, {.stop_after_layer = layer}).ok());
       EXPECT_EQ(driver.bytes(), before) << "dropped before layer " << layer;
-      EXPECT_EQ(driver.cache().pool().used_bytes(), used);
+      EXPECT_EQ(driver.cache().arena().used_bytes(), used);
     }
-    for (CacheDriver* each : {&driver, &untouched}) ASSERT_TRUE(each->prompt(300).ok());
+    for (CacheDriver* each : {&driver, &untouched}) ASSERT_TRUE(each->read(300).ok());
     EXPECT_EQ(driver.bytes(), untouched.bytes());
   }
 }
@@ -79,7 +49,7 @@ TEST(Memory, a_dropped_prompt_leaves_no_trace_at_any_layer) {
 TEST(Memory, a_step_that_has_no_page_left_fails_before_it_changes_anything) {
   CacheDriver::Setup setup{.recipe = "minikv", .n_layers = 2, .n_heads = 2, .n_kv_heads = 1};
   const CacheDriver roomy(setup);
-  setup.pool_bytes = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
+  setup.arena_bytes = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
   CacheDriver driver(setup);
   Result<void> step;
   while ((step = driver.step()).ok()) ASSERT_LT(driver.cache().n_tokens(), 5000u);
@@ -99,7 +69,7 @@ TEST(Memory, an_abandoned_step_is_taken_back_by_the_next) {
     for (CacheDriver* each : {&driver, &untouched})
       while (each->cache().n_tokens() < n) ASSERT_TRUE(each->step().ok());
     ASSERT_TRUE(driver.cache().begin_step().ok());
-    ASSERT_TRUE(driver.cache().append(0, driver.k(0, 9).data(), driver.v(0, 9).data()).ok());
+    ASSERT_TRUE(driver.cache().append(0, driver.k(0, n).data(), driver.v(0, n).data()).ok());
     for (CacheDriver* each : {&driver, &untouched}) ASSERT_TRUE(each->step().ok());
     EXPECT_EQ(driver.bytes(), untouched.bytes());
   }
@@ -107,9 +77,9 @@ TEST(Memory, an_abandoned_step_is_taken_back_by_the_next) {
 
 TEST(Memory, decode_steps_allocate_nothing) {
   for (const char* recipe : {"full", "minikv"}) {
-    CacheDriver driver({.recipe = recipe});
+    CacheDriver driver({.recipe = recipe, .backend = "cpu"});
     driver.check_attention = false;
-    ASSERT_TRUE(driver.prompt(300).ok());
+    ASSERT_TRUE(driver.read(300).ok());
     const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
     Cache& cache = driver.cache();
     const std::size_t before = test::allocations_so_far();
@@ -117,7 +87,7 @@ TEST(Memory, decode_steps_allocate_nothing) {
       ASSERT_TRUE(cache.begin_step().ok());
       for (std::size_t layer = 0; layer < 3; ++layer) {
         ASSERT_TRUE(cache.append(layer, k.data(), v.data()).ok());
-        ASSERT_EQ(cache.lanes(layer).size(), 2u);
+        ASSERT_EQ(cache.lanes(layer).first_lane, 2 * layer);
       }
       ASSERT_TRUE(cache.end_step().ok());
     }
@@ -126,9 +96,10 @@ TEST(Memory, decode_steps_allocate_nothing) {
 }
 
 TEST(Memory, decoding_until_the_pool_is_full_allocates_nothing) {
-  CacheDriver driver({.recipe = "minikv", .n_layers = 4, .pool_bytes = 1u << 20});
+  CacheDriver driver(
+      {.recipe = "minikv", .n_layers = 4, .arena_bytes = 2u << 20, .backend = "cpu"});
   driver.check_attention = false;
-  ASSERT_TRUE(driver.prompt(300).ok());  // lanes of different lengths
+  ASSERT_TRUE(driver.read(300).ok());  // lanes of different lengths
   const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
   Cache& cache = driver.cache();
   std::size_t before = test::allocations_so_far();

@@ -1,10 +1,14 @@
 #include "kvcache/recipes/recipe.h"
 
 #include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kvcache/lanes/tier_layouts.h"
 #include "kvcache/recipes/json.h"
 #include "kvcache/stages/pipeline.h"
 
@@ -30,6 +34,11 @@ std::string message(const std::string& json) {
   return recipe.error().message;
 }
 
+Result<TierLayouts> layouts(const Recipe& recipe, std::size_t head_dim) {
+  const LayerShape layer{.n_heads = 2, .n_kv_heads = 1, .head_dim = head_dim};
+  return TierLayouts::make({.layers = {layer}}, recipe.pipeline());
+}
+
 std::string builtin_name(const testing::TestParamInfo<BuiltinRecipe>& row) {
   std::string name(row.param.name);
   std::replace(name.begin(), name.end(), '-', '_');
@@ -44,9 +53,9 @@ TEST_P(EveryBuiltin, parses_under_its_file_name_and_has_layouts) {
   EXPECT_FALSE(recipe->source().empty());
   EXPECT_FALSE(recipe->differs().empty());
   EXPECT_EQ(recipe->hash().size(), 32u);
-  for (const std::size_t head_dim : {64u, 128u, 256u})
-    EXPECT_TRUE(recipe->pipeline().page_layout(head_dim).ok());
-  EXPECT_FALSE(recipe->pipeline().page_layout(7).ok());
+  for (const std::size_t head_dim : {64u, 80u, 96u, 128u, 256u})
+    EXPECT_TRUE(layouts(*recipe, head_dim).ok()) << head_dim;
+  EXPECT_FALSE(layouts(*recipe, 7).ok());
 }
 TEST_P(EveryBuiltin, equals_what_its_canonical_text_gives) {
   const Recipe recipe = Recipe::builtin(GetParam().name).value();
@@ -63,7 +72,7 @@ TEST(Recipe, an_unknown_name_lists_the_known_ones) {
   const auto recipe = Recipe::builtin("h3o");
   ASSERT_FALSE(recipe.ok());
   EXPECT_EQ(recipe.error().kind, ErrorKind::not_found);
-  EXPECT_THAT(recipe.error().message, HasSubstr("full, minikv, minikv-g32, minikv-g64"));
+  EXPECT_THAT(recipe.error().message, HasSubstr("kvzip, minikv, minikv-g32, minikv-g64, quest"));
 }
 
 TEST(Recipe, with_keep_changes_the_share_and_the_hash_and_nothing_else) {
@@ -73,7 +82,7 @@ TEST(Recipe, with_keep_changes_the_share_and_the_hash_and_nothing_else) {
   EXPECT_EQ(quarter.name(), "minikv");
   EXPECT_NE(quarter.hash(), half.hash());
   EXPECT_EQ(quarter.with_keep(0.5)->hash(), half.hash());
-  EXPECT_FALSE(half.with_keep(1)->pipeline().can_evict());
+  EXPECT_FALSE(half.with_keep(1)->pipeline().decides());
   for (const double keep : {0.0, -1.0, 1.5}) EXPECT_FALSE(half.with_keep(keep).ok()) << keep;
 }
 
@@ -89,11 +98,15 @@ TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {
   const std::string json =
       replaced(minikv(), "\"bits\": 2, \"group\": 16 },", "\"bits\": 4, \"group\": 32 },");
   const Recipe recipe = Recipe::parse(json).value();
-  const kernels::PageLayout layout = recipe.pipeline().page_layout(64).value();
-  EXPECT_EQ(layout.k_bits, 4);
-  EXPECT_EQ(layout.k_group, 32);
-  EXPECT_EQ(layout.v_bits, 2);
-  EXPECT_EQ(layout.v_group, 16);
+  const TierLayouts made = layouts(recipe, 64).value();
+  const kernels::PageLayout& layout = made.of(kTierRecipe, 64, 128);
+  const kernels::Plane &k = layout.k.at(kernels::PlaneKind::codes),
+                       &v = layout.v.at(kernels::PlaneKind::codes);
+  EXPECT_EQ(k.bits, 4);
+  EXPECT_EQ(k.group, 32);
+  EXPECT_EQ(v.bits, 2);
+  EXPECT_EQ(v.group, 16);
+  EXPECT_EQ(recipe.pipeline().codecs()[0].name, "minikv2 4 bits / minikv2 2 bits");
 }
 
 TEST(Recipe, spaces_and_the_order_of_keys_do_not_change_the_hash) {
@@ -124,14 +137,103 @@ TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
   EXPECT_EQ(message(replaced(good, "\"merger\"", "\"murger\"")),
             "mine.json line 9: \"murger\" is not known here.");
   EXPECT_EQ(message(replaced(good, "\"top_k\"", "\"top_q\"")),
-            "mine.json line 8: there is no assigner \"top_q\"; known: top_k.");
+            "mine.json line 8: there is no assigner \"top_q\"; known: top_k, two_tiers.");
   EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
             "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
   EXPECT_THAT(message(replaced(good, "\"recipe\": 1", "\"recipe\": 2")),
               HasSubstr("\"recipe\" must be 1"));
-  EXPECT_THAT(message(replaced(good, "{ \"use\": \"minikv2\", \"bits\": 2, \"group\": 16 },",
-                               "\"exact\",")),
-              HasSubstr("must both be exact or both be packed"));
+  EXPECT_EQ(message(replaced(good, "{ \"use\": \"none\" }", "\"nearest_kept\"")), "accepted");
+}
+
+TEST(Recipe, a_list_of_codecs_makes_tiers_finest_first) {
+  const Recipe recipe = Recipe::builtin("zipcache-2t").value();
+  ASSERT_EQ(recipe.pipeline().codecs().size(), 2u);
+  EXPECT_EQ(recipe.pipeline().codecs()[0].name, "minikv2 4 bits");
+  EXPECT_EQ(recipe.pipeline().codecs()[1].name, "minikv2 2 bits");
+  EXPECT_TRUE(recipe.pipeline().decides());  // nothing goes, but tiers differ
+  const TierLayouts made = layouts(recipe, 64).value();
+  EXPECT_EQ(made.n_tiers(), kTierRecipe + 2u);
+  EXPECT_GT(made.of(kTierRecipe, 64, 128).bytes, made.of(kTierRecipe + 1, 64, 128).bytes);
+  const std::string exact = "{ \"k\": \"exact\", \"v\": \"exact\" }";
+  const std::string one = std::string(Recipe::builtin("snapkv").value().json());
+  const auto with = [&](const std::string& codec) {
+    JsonNode root = parse_json(one, "t").value();
+    *root.find("codec") = parse_json(codec, "t").value();
+    return message(canonical_json(root));
+  };
+  EXPECT_EQ(with("[" + exact + "]"), "accepted");
+  EXPECT_THAT(with("[]"), HasSubstr("\"codec\" lists 1 to 4 tiers."));
+  EXPECT_THAT(with("[" + exact + "," + exact + "," + exact + "," + exact + "," + exact + "]"),
+              HasSubstr("\"codec\" lists 1 to 4 tiers."));
+  EXPECT_THAT(with("{ \"k\": \"exact\" }"), HasSubstr("\"codec\" must be { \"k\": …, \"v\": … }."));
+}
+
+// "5.25 / 3.25": a full page of each tier, the reader's note beside it.
+std::string bits_per_value(const Recipe& recipe) {
+  constexpr std::size_t kDim = 64;
+  const TierLayouts made = layouts(recipe, kDim).value();
+  std::ostringstream text;
+  for (std::size_t tier = kTierRecipe; tier < made.n_tiers(); ++tier) {
+    const std::size_t bytes = made.of(static_cast<std::uint8_t>(tier), kDim, 128).bytes +
+                              recipe.pipeline().reader().note_bytes(kDim);
+    text << (tier == kTierRecipe ? "" : " / ") << static_cast<double>(bytes) * 8 / (2 * 128 * kDim);
+  }
+  return text.str();
+}
+
+TEST(Recipe, the_table_of_recipes_has_every_one_and_the_bits_of_its_pages) {
+  std::ifstream file(SATCHEL_SOURCE_DIR "/kvcache/recipes/README.md");
+  std::map<std::string, std::string, std::less<>> table;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| `"))
+      table[line.substr(3, line.find('`', 3) - 3)] =
+          line.substr(line.rfind("| ", line.size() - 3) + 2, std::string::npos);
+  EXPECT_EQ(table.size(), builtin_recipes().size());
+  for (const BuiltinRecipe& row : builtin_recipes())
+    EXPECT_EQ(table[std::string(row.name)],
+              bits_per_value(Recipe::builtin(row.name).value()) + " |")
+        << row.name;
+}
+
+TEST(Recipe, a_short_tail_lets_the_filters_protect_less) {
+  const std::string kvzip = Recipe::builtin("kvzip").value().json();
+  EXPECT_EQ(Recipe::builtin("kvzip")->pipeline().short_tail(), 16u);
+  EXPECT_EQ(Recipe::builtin("minikv")->pipeline().short_tail(), 128u);
+  EXPECT_THAT(message(replaced(kvzip, "\"short_tail\":16", "\"short_tail\":15")),
+              HasSubstr("\"short_tail\" must be a whole number from 16 to 128, is 15."));
+  EXPECT_THAT(message(replaced(kvzip, "\"short_tail\":16,", "")),
+              HasSubstr("must protect at least 4 sinks and a tail of 128"));
+}
+
+TEST(Recipe, a_flag_is_true_or_false) {
+  const std::string h2o = Recipe::builtin("h2o").value().json();
+  EXPECT_THAT(message(replaced(h2o, "\"decoding\":true", "\"decoding\":1")),
+              HasSubstr("\"decoding\" must be true or false, is 1."));
+}
+
+TEST(Recipe, a_merger_needs_a_decision_inside_the_layer) {
+  const std::string d2o = Recipe::builtin("d2o").value().json();
+  EXPECT_TRUE(Recipe::builtin("d2o")->pipeline().decides_in_layer());
+  for (const char* name : {"xkv", "kvzip"})
+    EXPECT_FALSE(Recipe::builtin(name)->pipeline().decides_in_layer()) << name;
+  EXPECT_THAT(message(replaced(d2o, "\"uniform\"", "\"over_all\"")),
+              HasSubstr("a merger needs exact K and V"));
+}
+
+TEST(Recipe, filters_see_the_protected_ends_and_do_not_spread_them) {
+  const Recipe recipe = Recipe::builtin("ada-kv").value();  // pools over 7
+  const TokenSpan span{.n_layers = 1, .n_lanes = 1, .n_tokens = 300, .keep = 0.5};
+  std::vector<float> scores(300, 1);
+  scores[100] = 5;
+  scores[250] = 9;  // inside the tail
+  recipe.pipeline().filter(span, scores);
+  EXPECT_EQ(recipe.pipeline().n_protected(span), 132u);
+  EXPECT_EQ(scores[3], kNeverEvict);
+  EXPECT_EQ(scores[4], 1);
+  EXPECT_EQ(scores[97], 5);
+  EXPECT_EQ(scores[104], 1);
+  EXPECT_EQ(scores[171], 1);
+  EXPECT_EQ(scores[172], kNeverEvict);
 }
 
 TEST(Recipe, a_missing_part_is_named) {

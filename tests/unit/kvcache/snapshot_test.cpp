@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cache_driver.h"
-#include "kvcache/snapshot/block.h"
-#include "support/block_stores.h"
+#include <algorithm>
+
+#include "snapshot_fixture.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -15,49 +15,19 @@ using test::FailingBlockStore;
 using test::MemoryBlockStore;
 using testing::HasSubstr;
 
-constexpr ChatId kChat{7};
-
-std::vector<std::int32_t> token_ids(std::size_t n) {
-  std::vector<std::int32_t> ids(n);
-  for (std::size_t i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>((i * 7919) % 5000);
-  return ids;
+std::string as_test_name(const testing::TestParamInfo<std::string>& row) {
+  std::string name = row.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
-// A driver with its snapshot over a store.
-struct Saved {
-  explicit Saved(BlockStore& store, const CacheDriver::Setup& setup = {})
-      : driver(setup), snapshot(driver.cache(), store, kChat) {
-    driver.check_attention = false;
-  }
-  Result<SaveReport> save() {
-    const std::vector<std::int32_t> ids = token_ids(driver.cache().n_tokens());
-    return snapshot.save({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
-  }
-  Result<RestoreReport> restore(std::size_t n_tokens) {
-    const std::vector<std::int32_t> ids = token_ids(n_tokens);
-    return snapshot.restore({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
-  }
-  CacheDriver driver;
-  Snapshot snapshot;
-  std::string model = "model-a";
-};
+class EveryRecipe : public testing::TestWithParam<std::string> {};
 
-CacheDriver::Setup small(std::string_view recipe = "minikv") {
-  return {.recipe = recipe,
-          .n_layers = 2,
-          .n_heads = 2,
-          .n_kv_heads = 1,
-          .head_dim = 64,
-          .pool_bytes = 4u << 20};
-}
-
-class EveryRecipe : public testing::TestWithParam<const char*> {};
-
-TEST_P(EveryRecipe, restores_the_same_bytes_and_goes_on_with_the_same_bytes) {
+TEST_P(EveryRecipe, restores_a_document_of_any_length_byte_for_byte) {
   for (const std::size_t n : {1u, 3u, 4u, 5u, 127u, 128u, 132u, 259u, 260u, 700u}) {
     MemoryBlockStore store;
     Saved first(store, small(GetParam()));
-    ASSERT_TRUE(first.driver.prompt(n).ok());
+    ASSERT_TRUE(first.driver.read(n).ok());
     const auto saved = first.save();
     ASSERT_TRUE(saved.ok()) << saved.error().message;
     EXPECT_EQ(saved->n_tokens, n);
@@ -70,48 +40,69 @@ TEST_P(EveryRecipe, restores_the_same_bytes_and_goes_on_with_the_same_bytes) {
     EXPECT_EQ(report->bytes_read, saved->bytes_total);
     EXPECT_TRUE(report->message.empty());
     ASSERT_EQ(second.driver.bytes(), first.driver.bytes());
-    for (CacheDriver* driver : {&first.driver, &second.driver}) {
-      for (int i = 0; i < 140; ++i) ASSERT_TRUE(driver->step().ok());
-      ASSERT_TRUE(driver->prompt(300).ok());
-    }
-    ASSERT_EQ(second.driver.bytes(), first.driver.bytes());
   }
 }
-INSTANTIATE_TEST_SUITE_P(Builtin, EveryRecipe, testing::Values("full", "minikv", "minikv-g32"));
+
+TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
+  MemoryBlockStore store;
+  Saved first(store, small(GetParam()));
+  read_chat(first.driver);
+  ASSERT_TRUE(first.save().ok());
+  const std::size_t n = first.driver.cache().n_tokens();
+
+  Saved fresh(store, small(GetParam()));
+  const auto report = fresh.restore(n);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
+  ASSERT_EQ(fresh.driver.bytes(), first.driver.bytes());
+  EXPECT_TRUE(std::ranges::equal(fresh.driver.cache().spans(), first.driver.cache().spans()));
+  EXPECT_EQ(fresh.driver.arena().used_bytes(), first.driver.arena().used_bytes());
+
+  const std::unique_ptr<Saved> twin = restored_twin(store, first);
+  Saved& second = *twin;
+  ASSERT_EQ(second.driver.bytes(), first.driver.bytes());
+  for (Saved* cache : {&first, &second}) go_on(cache->driver);
+  EXPECT_EQ(second.driver.bytes(), first.driver.bytes());
+  EXPECT_TRUE(std::ranges::equal(second.driver.cache().spans(), first.driver.cache().spans()));
+
+  ASSERT_TRUE(second.save().ok());
+  Saved third(store, small(GetParam()));
+  ASSERT_EQ(third.restore(second.driver.cache().n_tokens())->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(third.driver.bytes(), second.driver.bytes());
+}
+INSTANTIATE_TEST_SUITE_P(Builtin, EveryRecipe, testing::ValuesIn(recipe_names()), as_test_name);
 
 TEST(Snapshot, an_empty_store_has_nothing_saved) {
   MemoryBlockStore store;
-  Saved cache(store, small());
+  Saved cache(store);
   const auto report = cache.restore(5);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->outcome, RestoreOutcome::nothing_saved);
 }
 
-TEST(Snapshot, a_second_save_writes_only_new_pages) {
+TEST(Snapshot, a_second_save_writes_only_what_is_new) {
   MemoryBlockStore store;
   Saved cache(store, small("full"));  // a page of `full` has 33 KB
-  ASSERT_TRUE(cache.driver.prompt(600).ok());
-  const auto first = cache.save();
-  ASSERT_TRUE(first.ok());
-  const std::size_t old_blocks = store.chats[kChat].blocks.size();
-  const auto old = store.chats[kChat].blocks;
+  ASSERT_TRUE(cache.driver.read(600).ok());
+  ASSERT_TRUE(cache.save().ok());
+  const auto old = store.caches[kChat].blocks;
 
-  const auto again = cache.save();  // nothing new: exact parts and the table
+  const auto again = cache.save();  // nothing new: the table alone
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->n_blocks_written, 1u);
-  EXPECT_EQ(store.chats[kChat].blocks.size(), old_blocks);
+  EXPECT_EQ(again->n_blocks_written, 0u);
+  EXPECT_EQ(store.caches[kChat].blocks, old);
 
   for (int i = 0; i < 128; ++i) ASSERT_TRUE(cache.driver.step().ok());
   const auto more = cache.save();
   ASSERT_TRUE(more.ok());
-  EXPECT_EQ(more->n_blocks_written, 2u);
+  EXPECT_EQ(more->n_blocks_written, 2u);  // pages and tails
   std::size_t n_kept = 0;
   for (const auto& [id, bytes] : old)
-    if (store.chats[kChat].blocks.contains(id)) {
+    if (store.caches[kChat].blocks.contains(id)) {
       ++n_kept;
-      EXPECT_EQ(store.chats[kChat].blocks[id], bytes);
+      EXPECT_EQ(store.caches[kChat].blocks[id], bytes);
     }
-  EXPECT_EQ(n_kept, old_blocks - 1);  // all but the exact parts
+  EXPECT_EQ(n_kept, old.size() - 1);  // all but the tails
 
   Saved second(store, small("full"));
   ASSERT_EQ(second.restore(728)->outcome, RestoreOutcome::restored);
@@ -120,14 +111,15 @@ TEST(Snapshot, a_second_save_writes_only_new_pages) {
 
 TEST(Snapshot, short_turns_do_not_leave_many_small_blocks) {
   MemoryBlockStore store;
-  Saved cache(store, small());
+  Saved cache(store);
+  std::size_t page_bytes = 0;
   for (int turn = 0; turn < 30; ++turn) {
-    ASSERT_TRUE(cache.driver.prompt(130).ok());
+    ASSERT_TRUE(cache.driver.read(130).ok());
     ASSERT_TRUE(cache.save().ok());
+    page_bytes = cache.driver.cache().stats().body_bytes;
   }
-  const std::size_t page_bytes = 8704 * 2 * 29;  // of both layers
-  EXPECT_LE(store.chats[kChat].blocks.size(), 1 + page_bytes / kBlockBytesMin + 1);
-  Saved second(store, small());
+  EXPECT_LE(store.caches[kChat].blocks.size(), 2 + page_bytes / kBlockBytesMin + 1);
+  Saved second(store);
   ASSERT_EQ(second.restore(30 * 130)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
@@ -135,11 +127,11 @@ TEST(Snapshot, short_turns_do_not_leave_many_small_blocks) {
 TEST(Snapshot, goes_on_appending_after_a_restore) {
   MemoryBlockStore store;
   Saved first(store, small("full"));
-  ASSERT_TRUE(first.driver.prompt(900).ok());
+  ASSERT_TRUE(first.driver.read(900).ok());
   ASSERT_TRUE(first.save().ok());
   Saved second(store, small("full"));
   ASSERT_EQ(second.restore(900)->outcome, RestoreOutcome::restored);
-  ASSERT_TRUE(second.driver.prompt(128).ok());
+  ASSERT_TRUE(second.driver.read(128).ok());
   const auto report = second.save();
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->n_blocks_written, 2u);
@@ -148,60 +140,153 @@ TEST(Snapshot, goes_on_appending_after_a_restore) {
   EXPECT_EQ(third.driver.bytes(), second.driver.bytes());
 }
 
+TEST(Snapshot, blocks_that_no_lane_sees_any_more_go) {
+  MemoryBlockStore store;
+  Saved cache(store, small("full"));
+  ASSERT_TRUE(cache.driver.read(300).ok());
+  ASSERT_TRUE(cache.save().ok());
+  ASSERT_TRUE(cache.driver.read(600).ok());
+  ASSERT_TRUE(cache.save().ok());
+  const auto before = store.caches[kChat].blocks;
+  ASSERT_TRUE(cache.driver.truncate(300).ok());
+  const auto saved = cache.save();
+  ASSERT_TRUE(saved.ok());
+  EXPECT_EQ(saved->n_blocks_written, 0u);  // what is left lies there already
+  EXPECT_LT(store.caches[kChat].blocks.size(), before.size());
+  Saved second(store, small("full"));
+  ASSERT_EQ(second.restore(300)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
+}
+
 TEST(Snapshot, a_cleared_cache_is_written_anew) {
   MemoryBlockStore store;
-  Saved cache(store, small());
-  ASSERT_TRUE(cache.driver.prompt(700).ok());
+  Saved cache(store);
+  ASSERT_TRUE(cache.driver.read(700).ok());
   ASSERT_TRUE(cache.save().ok());
-  cache.driver.cache().clear();
-  ASSERT_TRUE(cache.driver.prompt(500).ok());
+  cache.driver.clear();
+  ASSERT_TRUE(cache.driver.read(500).ok());
   ASSERT_TRUE(cache.save().ok());
-  Saved second(store, small());
+  Saved second(store);
   ASSERT_EQ(second.restore(500)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
 TEST(Snapshot, what_the_store_lost_is_written_anew) {
   MemoryBlockStore store;
-  Saved cache(store, small());
-  ASSERT_TRUE(cache.driver.prompt(700).ok());
+  Saved cache(store);
+  ASSERT_TRUE(cache.driver.read(700).ok());
   ASSERT_TRUE(cache.save().ok());
   ASSERT_TRUE(store.drop(kChat).ok());
   ASSERT_TRUE(cache.save().ok());
-  Saved second(store, small());
+  Saved second(store);
   ASSERT_EQ(second.restore(700)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
+}
+
+TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_memory) {
+  MemoryBlockStore store;
+  Saved cache(store, small("full"));
+  ASSERT_TRUE(cache.driver.read(700).ok());
+  ASSERT_TRUE(cache.driver.move_text(300, 50).ok());  // cuts a page in two
+  ASSERT_TRUE(cache.save().ok());
+  for (int again = 0; again < 2; ++again) {
+    Saved second(store, small("full"));
+    ASSERT_EQ(second.restore(750)->outcome, RestoreOutcome::restored);
+    EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
+    EXPECT_EQ(second.driver.arena().used_bytes(), cache.driver.arena().used_bytes());
+    ASSERT_TRUE(second.save().ok());
+  }
+  // The first part goes, the bytes stay for the second.
+  ASSERT_TRUE(cache.driver.cache().forget(4, 296).ok());
+  ASSERT_TRUE(cache.save(token_ids(750)).ok());
+  Saved third(store, small("full"));
+  ASSERT_EQ(third.restore(750)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(third.driver.bytes(), cache.driver.bytes());
+}
+
+TEST(Snapshot, caches_that_share_pages_are_saved_each_under_its_own_key) {
+  const CacheKey key = CacheKey::named("branch");
+  MemoryBlockStore store;
+  Saved first(store);
+  ASSERT_TRUE(first.driver.read(700).ok());
+  ASSERT_TRUE(first.save().ok());
+  auto twin = first.driver.fork();
+  ASSERT_TRUE(twin.ok()) << twin.error().message;
+  Saved branch(store, std::move(twin).value(), key);
+  ASSERT_TRUE(first.driver.read(300).ok());  // makes pages of the same serials …
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(branch.driver.step().ok());  // … as these
+  for (Saved* cache : {&first, &branch, &first}) ASSERT_TRUE(cache->save().ok());
+
+  Saved a(store);
+  ASSERT_EQ(a.restore(1000)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(a.driver.bytes(), first.driver.bytes());
+  Saved b(store, small(), key);
+  ASSERT_EQ(b.restore(900)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(b.driver.bytes(), branch.driver.bytes());
+}
+
+TEST(Snapshot, a_second_pass_that_was_interrupted_goes_on_after_a_restart) {
+  MemoryBlockStore store;
+  Saved first(store, small("kvzip"));
+  ASSERT_TRUE(first.driver.read(900).ok());
+  ASSERT_TRUE(first.driver.probe(*first.driver.cache().next_probe(400)).ok());
+  ASSERT_TRUE(first.save().ok());
+  const std::unique_ptr<Saved> twin = restored_twin(store, first);
+  Saved& second = *twin;
+  ASSERT_EQ(second.driver.cache().next_probe(400)->first, 400u);
+  for (Saved* cache : {&first, &second}) {
+    ASSERT_EQ(cache->driver.probe_all(400).value(), 2u);
+    const auto report = cache->driver.cache().compact(Occasion::idle);
+    ASSERT_TRUE(report.ok());
+    EXPECT_GT(report->n_evicted, 0u);
+  }
+  EXPECT_EQ(second.driver.bytes(), first.driver.bytes());
 }
 
 // One snapshot in a store, and what a cache made otherwise says about it.
 class Refusal : public testing::Test {
  protected:
   void SetUp() override {
-    Saved cache(store_, small());
-    ASSERT_TRUE(cache.driver.prompt(700).ok());
+    Saved cache(store_);
+    ASSERT_TRUE(cache.driver.read(700).ok());
     ASSERT_TRUE(cache.save().ok());
   }
   void expect(Saved& cache, std::size_t n_tokens, RestoreOutcome outcome, const char* text) {
+    const std::size_t used = cache.driver.arena().used_bytes();
     const auto report = cache.restore(n_tokens);
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_EQ(report->outcome, outcome);
     EXPECT_THAT(report->message, HasSubstr(text));
     EXPECT_EQ(report->n_tokens, 0u);
     EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
-    EXPECT_EQ(cache.driver.cache().stats().body_bytes, 0u);
-    EXPECT_TRUE(cache.driver.prompt(300).ok());  // usable
+    EXPECT_EQ(cache.driver.arena().used_bytes(), used);
+  }
+  // Changes the manifest and signs it.
+  void forge(const std::function<void(Manifest&)>& change) {
+    std::vector<std::byte>& bytes = store_.caches[kChat].manifest->bytes;
+    Result<Manifest> manifest = decode_manifest(bytes);
+    ASSERT_TRUE(manifest.ok());
+    change(manifest.value());
+    bytes = encode_manifest(*manifest);
   }
   MemoryBlockStore store_;
 };
 
 TEST_F(Refusal, of_another_model) {
-  Saved cache(store_, small());
+  Saved cache(store_);
   cache.model = "model-b";
   expect(cache, 700, RestoreOutcome::other_model, "another model; reading the chat's 700 tokens");
+  EXPECT_TRUE(cache.driver.read(300).ok());  // usable
 }
 TEST_F(Refusal, of_another_shape) {
   CacheDriver::Setup setup = small();
   setup.n_layers = 3;
+  Saved cache(store_, setup);
+  expect(cache, 700, RestoreOutcome::other_model, "another model");
+}
+TEST_F(Refusal, of_another_window) {
+  CacheDriver::Setup setup = small();
+  setup.windows = {0, 64};
   Saved cache(store_, setup);
   expect(cache, 700, RestoreOutcome::other_model, "another model");
 }
@@ -215,66 +300,260 @@ TEST_F(Refusal, of_the_same_recipe_with_another_keep) {
   Saved cache(store_, setup);
   expect(cache, 700, RestoreOutcome::other_recipe, "another recipe");
 }
-TEST_F(Refusal, of_a_shorter_chat) {
-  Saved cache(store_, small());
-  expect(cache, 699, RestoreOutcome::other_tokens, "changed");
+TEST_F(Refusal, of_another_layout_of_pages) {
+  forge([](Manifest& manifest) { manifest.layouts[40] ^= std::byte{1}; });
+  Saved cache(store_);
+  expect(cache, 700, RestoreOutcome::other_format, "another layout");
 }
-TEST_F(Refusal, of_a_pool_that_is_too_full) {
-  Saved cache(store_, small());
-  Pool& pool = cache.driver.cache().pool();
-  const auto lease = pool.take_scratch(pool.free_bytes() - 8704);  // it has 2 pages
-  ASSERT_TRUE(lease.ok());
-  const auto report = cache.restore(700);
-  ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->outcome, RestoreOutcome::other_format);
-  EXPECT_THAT(report->message, HasSubstr("memory limit"));
-}
-TEST_F(Refusal, of_an_edited_chat) {
-  Saved cache(store_, small());
-  std::vector<std::int32_t> ids = token_ids(800);
-  ids[650] += 1;
-  const auto report = cache.snapshot.restore(
-      {.model = cache.model, .recipe = cache.driver.recipe().hash(), .tokens = ids});
+TEST_F(Refusal, of_another_chat) {
+  Saved cache(store_);
+  const auto report = cache.restore(std::vector<std::int32_t>(700, 4999));
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->outcome, RestoreOutcome::other_tokens);
+  EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
+}
+TEST_F(Refusal, of_an_arena_that_is_too_full) {
+  Saved cache(store_);
+  const auto lease = cache.driver.arena().take_scratch(cache.driver.arena().free_bytes() - 8704);
+  ASSERT_TRUE(lease.ok());
+  expect(cache, 700, RestoreOutcome::other_format, "memory limit");
+}
+TEST_F(Refusal, of_another_version) {
+  auto& bytes = store_.caches[kChat].manifest->bytes;
+  bytes[8] = std::byte{1};
+  sign_manifest(bytes);
+  Saved cache(store_);
+  expect(cache, 700, RestoreOutcome::other_format, "format 1");
 }
 TEST_F(Refusal, not_of_a_longer_chat) {
-  Saved cache(store_, small());
+  Saved cache(store_);
   const auto report = cache.restore(900);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->outcome, RestoreOutcome::restored);
   EXPECT_EQ(report->n_tokens, 700u);
 }
-TEST_F(Refusal, of_another_version) {
-  auto& bytes = store_.chats[kChat].manifest->bytes;
-  bytes[8] = std::byte{2};
-  sign_manifest(bytes);
-  Saved cache(store_, small());
-  expect(cache, 700, RestoreOutcome::other_format, "format 2");
+// Each is a table that no cache can have made, with the right checksum.
+TEST_F(Refusal, of_tables_that_cannot_be) {
+  const std::vector<std::function<void(Manifest&)>> forgeries = {
+      [](Manifest& m) { m.since_flush = kFlushTokens; },
+      [](Manifest& m) { m.next_serial = 1; },
+      [](Manifest& m) { m.next_serial = ~std::uint64_t{0}; },
+      [](Manifest& m) { m.spans.pop_back(); },
+      [](Manifest& m) { m.spans[0].first = 1; },
+      [](Manifest& m) { m.spans[0].n_tokens = ~std::size_t{0}; },
+      [](Manifest& m) { m.spans[0].n_probed = m.spans[0].n_tokens + 1; },
+      [](Manifest& m) { m.spans[0].kind = static_cast<SpanKind>(9); },
+      [](Manifest& m) { m.spans[0].state = static_cast<SpanState>(9); },
+      [](Manifest& m) { m.lanes.pop_back(); },
+      [](Manifest& m) { m.lanes[0].n_sinks = 3; },
+      [](Manifest& m) { m.lanes[0].n_tail = 300; },
+      [](Manifest& m) { m.lanes[0].tail_kept = 100; },
+      [](Manifest& m) { m.lanes[0].pages[0].serial = 0; },
+      [](Manifest& m) { m.lanes[0].pages[0].serial = m.next_serial; },
+      [](Manifest& m) { m.lanes[0].pages[0].tier = 9; },
+      [](Manifest& m) { m.lanes[0].pages[0].n_tokens = 0; },
+      [](Manifest& m) { m.lanes[0].pages[0].n_tokens = 129; },
+      [](Manifest& m) { m.lanes[0].pages[0].live = {}; },
+      [](Manifest& m) {
+        m.lanes[0].pages[0].live.set(127);
+        m.lanes[0].pages[0].n_tokens = 120;
+      },
+      [](Manifest& m) { m.lanes[0].pages[0].shift = 2'000'000'000; },
+      [](Manifest& m) { m.lanes[0].pages[0].shift = -1; },
+      [](Manifest& m) { m.lanes[0].pages[0].first_position = 3; },
+      [](Manifest& m) { m.lanes[0].pages[0].last_position = 699; },
+      [](Manifest& m) { m.lanes[0].pages[0].last_position = m.lanes[0].pages[0].first_position; },
+      [](Manifest& m) { m.lanes[0].pages.push_back(m.lanes[0].pages[0]); },
+      [](Manifest& m) { m.lanes[1].pages.push_back(m.lanes[0].pages[0]); },
+      [](Manifest& m) {
+        m.score_chunks = {0, 0};
+      },
+      [](Manifest& m) { m.score_chunks = {1}; },
+      [](Manifest& m) { m.score_chunks = {1024}; },
+      [](Manifest& m) { m.blocks[0].id = m.next_block; },
+      [](Manifest& m) { m.blocks[0].kind = static_cast<BlockKind>(7); },
+  };
+  const std::vector<std::byte> whole = store_.caches[kChat].manifest->bytes;
+  for (std::size_t i = 0; i < forgeries.size(); ++i) {
+    SCOPED_TRACE("forgery " + std::to_string(i));
+    forge(forgeries[i]);
+    Saved cache(store_);
+    expect(cache, 700, RestoreOutcome::damaged, "damaged");
+    store_.caches[kChat].manifest->bytes = whole;
+  }
 }
-TEST_F(Refusal, of_a_missing_block) {
-  store_.chats[kChat].blocks.erase(store_.chats[kChat].blocks.begin());
-  Saved cache(store_, small());
-  expect(cache, 700, RestoreOutcome::damaged, "missing");
-  ASSERT_TRUE(cache.driver.prompt(400).ok());
-  EXPECT_TRUE(cache.save().ok());
+
+TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
+  MemoryBlockStore store;
+  Saved first(store, small("full"));
+  ASSERT_TRUE(first.driver.read(700).ok());
+  ASSERT_TRUE(first.save().ok());
+  for (const std::size_t n : {1u, 4u, 100u, 300u, 650u, 699u}) {
+    std::vector<std::int32_t> ids = token_ids(800);
+    ids[n] += 1;
+    Saved cache(store, small("full"));
+    const auto report = cache.restore(ids);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+    EXPECT_EQ(report->n_tokens, n);
+    EXPECT_THAT(report->message, HasSubstr("changed"));
+    EXPECT_THAT(report->message, HasSubstr("reading the other " + std::to_string(800 - n)));
+    Saved cut(store, small("full"));
+    ASSERT_TRUE(cut.driver.read(700).ok());
+    ASSERT_TRUE(cut.driver.truncate(n).ok());
+    ASSERT_EQ(cache.driver.bytes(), cut.driver.bytes());
+  }
+}
+
+TEST(Snapshot, of_a_shorter_chat_all_is_kept) {
+  MemoryBlockStore store;
+  Saved first(store);
+  ASSERT_TRUE(first.driver.read(700).ok());
+  ASSERT_TRUE(first.save().ok());
+  Saved cache(store);
+  const auto report = cache.restore(600);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+  EXPECT_EQ(report->n_tokens, 600u);
+  ASSERT_TRUE(cache.driver.read(100).ok());
+  ASSERT_TRUE(cache.save().ok());
+  Saved again(store);
+  ASSERT_EQ(again.restore(700)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(again.driver.bytes(), cache.driver.bytes());
+}
+
+TEST(Snapshot, where_a_window_has_passed_over_the_edit_the_chat_is_read_again) {
+  CacheDriver::Setup setup = small("full");
+  setup.windows = {0, 64};
+  MemoryBlockStore store;
+  Saved first(store, setup);
+  ASSERT_TRUE(first.driver.read(700).ok());
+  ASSERT_TRUE(first.save().ok());
+  std::vector<std::int32_t> ids = token_ids(700);
+  ids[300] += 1;  // the layer with a window holds nothing of what stood before it
+  Saved cache(store, setup);
+  const std::size_t used = cache.driver.arena().used_bytes();
+  auto report = cache.restore(ids);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->outcome, RestoreOutcome::other_tokens);
+  EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
+  EXPECT_EQ(cache.driver.arena().used_bytes(), used);
+  ids = token_ids(700);
+  ids[695] += 1;
+  report = cache.restore(ids);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->outcome, RestoreOutcome::partly) << report->message;
+  EXPECT_EQ(report->n_tokens, 695u);
+}
+
+// One block of a chat of several is missing.
+class Loss : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    first_ = std::make_unique<Saved>(store_, small(GetParam()));
+    ASSERT_TRUE(first_->driver.read(40, {.kind = SpanKind::kept}).ok());
+    ASSERT_TRUE(first_->save().ok());
+    for (int turn = 0; turn < 3; ++turn) {
+      ASSERT_TRUE(first_->driver.read(400).ok());
+      ASSERT_TRUE(first_->save().ok());
+    }
+    read_more_until_it_waits();
+    n_tokens_ = first_->driver.cache().n_tokens();
+  }
+  void read_more_until_it_waits() {
+    ASSERT_TRUE(first_->driver.read(200, {.kind = SpanKind::message}).ok());
+    ASSERT_TRUE(first_->save().ok());
+  }
+  Manifest manifest() { return decode_manifest(store_.caches[kChat].manifest->bytes).value(); }
+  MemoryBlockStore store_;
+  std::unique_ptr<Saved> first_;
+  std::size_t n_tokens_ = 0;
+};
+
+TEST_P(Loss, of_any_block_costs_what_follows_what_was_in_it) {
+  const auto blocks = store_.caches[kChat].blocks;
+  const std::optional<SavedManifest> table = store_.caches[kChat].manifest;
+  std::size_t n_partly = 0;
+  const Manifest saved = manifest();
+  for (const BlockEntry& entry : saved.blocks) {
+    SCOPED_TRACE("block " + std::to_string(entry.id) + " of kind " +
+                 std::to_string(static_cast<int>(entry.kind)));
+    store_.caches[kChat].blocks = blocks;
+    store_.caches[kChat].manifest = table;
+    store_.caches[kChat].blocks.erase(entry.id);
+    Saved cache(store_, small(GetParam()));
+    const std::size_t used = cache.driver.arena().used_bytes();
+    const auto report = cache.restore(n_tokens_);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_THAT(report->message, HasSubstr("missing"));
+    if (entry.kind == BlockKind::sinks) {
+      EXPECT_EQ(report->outcome, RestoreOutcome::damaged);
+      EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
+      EXPECT_EQ(cache.driver.arena().used_bytes(), used);
+      continue;
+    }
+    if (report->outcome == RestoreOutcome::damaged) continue;  // scores of the first tokens
+    ASSERT_EQ(report->outcome, RestoreOutcome::partly) << report->message;
+    ++n_partly;
+    ASSERT_EQ(cache.driver.cache().n_tokens(), report->n_tokens);
+    ASSERT_GT(report->n_tokens, 0u);
+    auto twin = first_->driver.fork();
+    ASSERT_TRUE(twin.ok()) << twin.error().message;
+    ASSERT_TRUE(twin->truncate(report->n_tokens).ok());
+    ASSERT_EQ(cache.driver.bytes(), twin->bytes());
+    // The next save makes it whole again, with what had not been lost.
+    ASSERT_TRUE(cache.driver.read(50).ok());
+    ASSERT_TRUE(cache.save().ok());
+    Saved again(store_, small(GetParam()));
+    ASSERT_EQ(again.restore(report->n_tokens + 50)->outcome, RestoreOutcome::restored);
+    EXPECT_EQ(again.driver.bytes(), cache.driver.bytes());
+  }
+  EXPECT_GT(n_partly, 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Builtin, Loss, testing::ValuesIn(recipe_names()), as_test_name);
+
+TEST(Snapshot, lost_scores_of_a_second_pass_are_gathered_again) {
+  MemoryBlockStore store;
+  Saved first(store, small("kvzip"));
+  ASSERT_TRUE(first.driver.read(900).ok());
+  ASSERT_TRUE(first.driver.probe_all(400).ok());
+  ASSERT_TRUE(first.save().ok());
+  const Manifest table = decode_manifest(store.caches[kChat].manifest->bytes).value();
+  for (const BlockEntry& entry : table.blocks)
+    if (entry.kind == BlockKind::scores) store.caches[kChat].blocks.erase(entry.id);
+  Saved second(store, first.driver.fork().value());
+  second.driver.cache().clear();
+  const auto report = second.restore(900);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->outcome, RestoreOutcome::partly);
+  EXPECT_EQ(report->n_tokens, 900u);
+  EXPECT_EQ(second.driver.probe_all(400).value(), 3u);
+  const auto decided = second.driver.cache().compact(Occasion::idle);
+  ASSERT_TRUE(decided.ok());
+  EXPECT_GT(decided->n_evicted, 0u);
 }
 
 TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
   for (const auto then : {FailingBlockStore::Then::once, FailingBlockStore::Then::always}) {
     bool walked = false;
-    for (std::size_t n = 0; n < 40 && !walked; ++n) {
+    std::size_t n_calls = 0;  // of the first save
+    {
       MemoryBlockStore inner;
-      Saved old(inner, small());
-      ASSERT_TRUE(old.driver.prompt(700).ok());
-      ASSERT_TRUE(old.save().ok());
-
+      FailingBlockStore store(inner, 1000, then);
+      Saved cache(store);
+      ASSERT_TRUE(cache.driver.read(700).ok());
+      ASSERT_TRUE(cache.save().ok());
+      n_calls = store.n_calls();
+    }
+    for (std::size_t n = n_calls; n < 40 && !walked; ++n) {
+      MemoryBlockStore inner;
       FailingBlockStore store(inner, n, then);
-      Saved cache(store, small());
-      ASSERT_TRUE(cache.driver.prompt(700).ok());
-      ASSERT_TRUE(cache.driver.prompt(300).ok());
+      Saved cache(store);
+      ASSERT_TRUE(cache.driver.read(700).ok());
+      ASSERT_TRUE(cache.save().ok());
+      ASSERT_TRUE(cache.driver.read(300).ok());
       walked = cache.save().ok();
-      Saved reader(inner, small());
+      Saved reader(inner);
       const auto report = reader.restore(1000);
       ASSERT_TRUE(report.ok());
       ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
@@ -289,15 +568,17 @@ TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
 
 TEST(Snapshot, any_failed_call_of_a_restore_is_an_error_and_leaves_the_cache_empty) {
   MemoryBlockStore inner;
-  Saved old(inner, small());
-  ASSERT_TRUE(old.driver.prompt(700).ok());
+  Saved old(inner);
+  ASSERT_TRUE(old.driver.read(700).ok());
   ASSERT_TRUE(old.save().ok());
   for (std::size_t n = 0;; ++n) {
     ASSERT_LT(n, 40u);
     FailingBlockStore store(inner, n, FailingBlockStore::Then::once);
-    Saved cache(store, small());
+    Saved cache(store);
+    const std::size_t used = cache.driver.arena().used_bytes();
     if (cache.restore(700).ok()) break;
     EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
+    EXPECT_EQ(cache.driver.arena().used_bytes(), used);
     ASSERT_EQ(cache.restore(700)->outcome, RestoreOutcome::restored);
     EXPECT_EQ(cache.driver.bytes(), old.driver.bytes());
   }

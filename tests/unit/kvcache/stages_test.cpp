@@ -1,18 +1,19 @@
-// Contract suites over every registered stage, and golden cases through the stage interfaces.
+// Contract suites: what every stage of a kind must do, walked over the registry.
 #include "kvcache/stages/stage.h"
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <numeric>
-#include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "kernels/base/rng.h"
 #include "kvcache/stages/apportion.h"
-#include "support/backends.h"
+#include "kvcache/stages/share.h"
+#include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -20,32 +21,12 @@ namespace {
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-template <class T>
-std::unique_ptr<T> make(const StageEntry& entry, const std::string& params = "{}") {
-  const JsonNode node = parse_json(params, "test").value();
-  Params read(node, "test");
-  Result<std::unique_ptr<Stage>> stage = entry.make(read);
-  if (!stage.ok()) ADD_FAILURE() << stage.error().message;
-  return std::unique_ptr<T>(static_cast<T*>(std::move(stage).value().release()));
-}
-
-template <class T>
-std::unique_ptr<T> make(StageKind kind, std::string_view name, const std::string& params = "{}") {
-  for (const StageEntry* entry : all_stages())
-    if (entry->kind == kind && entry->name == name) return make<T>(*entry, params);
-  ADD_FAILURE() << "no stage " << name;
-  return nullptr;
-}
-
-std::vector<const StageEntry*> stages_of(StageKind kind) {
-  std::vector<const StageEntry*> entries;
-  for (const StageEntry* entry : all_stages())
-    if (entry->kind == kind) entries.push_back(entry);
-  return entries;
-}
-
-std::string by_name(const testing::TestParamInfo<const StageEntry*>& info) {
-  return std::string(to_text(info.param->kind)) + "_" + std::string(info.param->name);
+// Values of which some are equal.
+std::vector<float> some_scores(std::size_t n, std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<float> scores(n);
+  for (float& score : scores) score = static_cast<float>(rng.next() % 50) / 64;
+  return scores;
 }
 
 class EveryStage : public testing::TestWithParam<const StageEntry*> {};
@@ -70,204 +51,281 @@ TEST(Stages, have_each_name_once_per_kind) {
   EXPECT_EQ(names.size(), all_stages().size());
 }
 
-class EveryAllocator : public testing::TestWithParam<const StageEntry*> {};
-TEST_P(EveryAllocator, gives_exactly_the_total_within_floors_and_caps) {
-  const auto allocator = make<Allocator>(*GetParam());
-  for (const std::size_t n_layers : {1u, 2u, 7u, 32u})
-    for (const std::size_t n_kv_heads : {1u, 3u, 8u})
-      for (const std::size_t n : {1u, 2u, 10u, 100u, 256u, 601u, 5000u})
-        for (const double keep : {0.001, 0.1, 0.25, 0.5, 0.77, 0.99, 1.0})
-          for (const std::size_t n_protected : {std::size_t{0}, std::size_t{132}, n}) {
-            const TokenSpan span{
-                .n_layers = n_layers, .n_kv_heads = n_kv_heads, .n_tokens = n, .keep = keep};
-            std::vector<std::size_t> budgets(n_layers * n_kv_heads);
-            const std::size_t least = std::min(n, n_protected);
-            allocator->allocate(span, least, budgets);
-            std::size_t sum = 0;
-            for (const std::size_t budget : budgets) {
-              ASSERT_GE(budget, least);
-              ASSERT_LE(budget, n);
-              sum += budget;
-            }
-            ASSERT_EQ(sum, std::max(keep_total(span), least * budgets.size()))
-                << n_layers << " " << n_kv_heads << " " << n << " " << keep << " " << least;
-          }
+class EveryTrigger : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryTrigger, leaves_an_empty_text_alone_and_fires_at_some_occasion_or_never) {
+  const auto trigger = make<Trigger>(*GetParam());
+  bool any = false;
+  for (const Occasion occasion : {Occasion::span_read, Occasion::turn_ended, Occasion::steps,
+                                  Occasion::over_limit, Occasion::idle, Occasion::asked}) {
+    EXPECT_FALSE(trigger->fires({.occasion = occasion, .n_tokens = 0}));
+    any = any || trigger->fires({.occasion = occasion, .n_tokens = 1u << 30});
+  }
+  EXPECT_EQ(any, trigger->ever_fires());
 }
-INSTANTIATE_TEST_SUITE_P(Registry, EveryAllocator,
-                         testing::ValuesIn(stages_of(StageKind::allocator)), by_name);
-
-// A lane whose attention map is known: key j is the unit vector j, query i the logarithms of its
-// row, so that softmax gives back the row.
-struct KnownMap {
-  static constexpr std::size_t kDim = 64;
-  std::size_t n = 0;
-  std::vector<Half> k;
-  std::vector<float> q, lse;
-  std::vector<std::int32_t> positions;
-
-  explicit KnownMap(const std::vector<std::vector<double>>& rows) : n(rows.size()) {
-    k.resize(n * kDim);
-    q.resize(n * kDim);
-    lse.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      k[i * kDim + i] = float_to_half(1);
-      positions.push_back(static_cast<std::int32_t>(i));
-      for (std::size_t j = 0; j <= i; ++j)
-        q[i * kDim + j] = static_cast<float>(std::log(rows[i][j]));
-    }
-  }
-  SpanLane lane() const {
-    return {.keys = {k.data(), k.data(), positions.data(), n},
-            .n_heads = 1,
-            .head_dim = kDim,
-            .scale = 1};
-  }
-  QueryChunk chunk(std::size_t first, std::size_t count) const {
-    return {.q = q.data() + first * kDim,
-            .lse = lse.data() + first,
-            .positions = std::span(positions).subspan(first, count)};
-  }
-};
-
-std::vector<float> score(const Scorer& scorer, kernels::Backend& backend, const KnownMap& map,
-                         std::size_t chunk) {
-  std::vector<float> scores(map.n);
-  for (std::size_t first = 0; first < map.n && scorer.wants_queries(); first += chunk) {
-    SpanLane lane = map.lane();
-    const std::size_t count = std::min(chunk, map.n - first);
-    lane.keys.n_tokens = first + count;  // what has been read so far
-    EXPECT_TRUE(scorer.observe(backend, lane, map.chunk(first, count), scores.data()).ok());
-  }
-  EXPECT_TRUE(scorer.finish(backend, map.lane(), scores.data()).ok());
-  return scores;
-}
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTrigger, testing::ValuesIn(stages_of(StageKind::trigger)),
+                         by_name);
 
 class EveryScorer : public testing::TestWithParam<const StageEntry*> {};
 TEST_P(EveryScorer, gives_the_same_finite_scores_for_any_chunking) {
-  std::vector<std::vector<double>> rows(61);
+  std::vector<KnownMap::Row> rows(61);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].assign(rows.size(), 0);
     double sum = 0;
     for (std::size_t j = 0; j <= i; ++j) sum += rows[i][j] = 1.0 + double((i * 7 + j * 13) % 11);
     for (double& p : rows[i]) p /= sum;
   }
-  const KnownMap map(rows);
+  const KnownMap map = KnownMap::square(rows);
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(*GetParam());
-  const std::vector<float> whole = score(*scorer, *backend, map, 61);
+  const ScorerWants wants = scorer->wants();
+  ASSERT_TRUE(wants.reading || wants.decoding || wants.probe);
+  const Purpose purpose = wants.reading ? Purpose::reading
+                          : wants.probe ? Purpose::probe
+                                        : Purpose::decoding;
+  const std::vector<float> whole = map.scores(*scorer, *backend, purpose, 61);
+  EXPECT_GT(*std::max_element(whole.begin(), whole.end()), 0);
   for (const float s : whole) EXPECT_TRUE(std::isfinite(s));
   for (const std::size_t chunk : {1u, 2u, 5u, 60u}) {
-    const std::vector<float> parts = score(*scorer, *backend, map, chunk);
+    const std::vector<float> parts = map.scores(*scorer, *backend, purpose, chunk);
     for (std::size_t j = 0; j < whole.size(); ++j) EXPECT_NEAR(parts[j], whole[j], 1e-5);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Registry, EveryScorer, testing::ValuesIn(stages_of(StageKind::scorer)),
                          by_name);
 
-class EveryCodec : public testing::TestWithParam<const StageEntry*> {};
-TEST_P(EveryCodec, names_a_plane_that_page_layouts_have) {
-  const PagePlane plane = make<Codec>(*GetParam())->plane();
-  if (plane.form == kernels::PageForm::exact16) return;
-  const auto layout = kernels::affine_layout({.head_dim = 128,
-                                              .k_bits = plane.bits,
-                                              .v_bits = plane.bits,
-                                              .k_group = plane.group,
-                                              .v_group = plane.group});
-  EXPECT_TRUE(layout.ok()) << layout.error().message;
+class EveryFilter : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryFilter, leaves_protected_and_absent_tokens_so_and_all_others_finite) {
+  const auto filter = make<Filter>(*GetParam());
+  for (const std::size_t n : {0u, 1u, 2u, 40u}) {
+    std::vector<float> scores = some_scores(n, n);
+    for (std::size_t t = 0; t < n; t += 7) scores[t] = kNeverEvict;
+    for (std::size_t t = 3; t < n; t += 5) scores[t] = kNotThere;
+    const std::vector<float> before = scores;
+    filter->apply({.n_layers = 1, .n_lanes = 1, .n_tokens = n}, scores);
+    for (std::size_t t = 0; t < n; ++t) {
+      if (std::isinf(before[t])) {
+        EXPECT_EQ(scores[t], before[t]) << t;
+      } else {
+        EXPECT_TRUE(std::isfinite(scores[t])) << t;
+      }
+    }
+  }
 }
-INSTANTIATE_TEST_SUITE_P(Registry, EveryCodec, testing::ValuesIn(stages_of(StageKind::codec)),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryFilter, testing::ValuesIn(stages_of(StageKind::filter)),
                          by_name);
 
-struct F5 {
-  std::vector<std::vector<double>> rows;
-  std::vector<double> sums;
-  struct Kept {
-    std::size_t heavy = 0, recent = 0;
-    std::vector<std::int32_t> positions;
-  };
-  std::vector<Kept> kept;
-};
-F5 load_f5() {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/f5.txt");
-  F5 f5;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string word;
-    if (line.starts_with("sums")) {
-      words >> word;
-      for (double value; words >> value;) f5.sums.push_back(value);
-    } else if (line.starts_with("kept")) {
-      F5::Kept kept;
-      words >> word >> kept.heavy >> kept.recent >> word;
-      for (std::int32_t position; words >> position;) kept.positions.push_back(position);
-      f5.kept.push_back(kept);
-    } else {
-      f5.rows.emplace_back();
-      for (double value; words >> value;) f5.rows.back().push_back(value);
-    }
-  }
-  return f5;
+class EveryAllocator : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryAllocator, gives_layers_exactly_the_total_or_what_is_protected) {
+  const auto allocator = make<Allocator>(*GetParam());
+  for (const std::size_t n_layers : {1u, 2u, 7u, 32u})
+    for (const std::size_t of_layer : {1u, 3u, 8u})
+      for (const std::size_t n : {1u, 2u, 10u, 100u, 256u, 601u, 5000u})
+        for (const double keep : {0.001, 0.1, 0.25, 0.5, 0.77, 0.99, 1.0})
+          for (const std::size_t wanted : {std::size_t{0}, std::size_t{132}, n}) {
+            const std::size_t n_lanes = n_layers * of_layer, least = std::min(n, wanted);
+            const TokenSpan span{
+                .n_layers = n_layers, .n_lanes = n_lanes, .n_tokens = n, .keep = keep};
+            std::vector<std::size_t> totals(n_layers);
+            allocator->totals(span, least, totals);
+            std::size_t sum = 0;
+            for (const std::size_t total : totals) {
+              ASSERT_GE(total, least * of_layer);
+              ASSERT_LE(total, n * of_layer);
+              sum += total;
+            }
+            ASSERT_EQ(sum, std::max(keep_total(span), least * n_lanes))
+                << n_layers << " " << of_layer << " " << n << " " << keep << " " << least;
+          }
 }
 
-TEST(Selection, golden_f5_gives_the_column_sums_and_kept_sets_of_h2o_and_minikv) {
-  const F5 f5 = load_f5();
-  ASSERT_EQ(f5.rows.size(), 5u);
-  ASSERT_EQ(f5.kept.size(), 2u);
-  const KnownMap map(f5.rows);
+TEST_P(EveryAllocator, gives_lanes_exactly_the_total_within_what_each_protects_and_holds) {
+  const auto allocator = make<Allocator>(*GetParam());
+  Rng rng(5);
+  for (std::size_t round = 0; round < 400; ++round) {
+    const std::size_t n = 1 + rng.next() % 60, n_layers = 1 + rng.next() % 4;
+    const std::size_t of_layer = 1 + rng.next() % 3;
+    std::vector<std::vector<float>> lanes;
+    std::size_t least = 0, most = 0;
+    for (std::size_t i = 0; i < n_layers * of_layer; ++i) {
+      std::vector<float>& lane = lanes.emplace_back(some_scores(n, round * 100 + i));
+      for (float& score : lane) {
+        if (rng.next() % 8 == 0) score = kNotThere;
+        if (rng.next() % 9 == 0) score = kNeverEvict;
+      }
+      const LaneRange range = lane_range({.scores = lane});
+      least += range.least;
+      most += range.most;
+    }
+    for (const std::size_t total : {std::size_t{0}, least, (least + most) / 2, most, most + 3}) {
+      const auto budgets = budgets_of(*allocator, lanes, total, n_layers);
+      const auto sum = std::accumulate(budgets.begin(), budgets.end(), std::size_t{0});
+      ASSERT_EQ(sum, std::min(most, std::max(total, least))) << round << " " << total;
+      for (std::size_t i = 0; i < lanes.size(); ++i) {
+        ASSERT_GE(budgets[i], lane_range({.scores = lanes[i]}).least);
+        ASSERT_LE(budgets[i], lane_range({.scores = lanes[i]}).most);
+      }
+    }
+  }
+}
+
+// A second decision without new tokens must change nothing.
+TEST_P(EveryAllocator, gives_the_same_again_when_only_what_it_kept_is_there) {
+  const auto allocator = make<Allocator>(*GetParam());
+  std::vector<std::vector<float>> lanes;
+  for (std::size_t i = 0; i < 6; ++i) lanes.push_back(some_scores(50, i));
+  const auto first = budgets_of(*allocator, lanes, 140, 3);
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    std::vector<float> left(50, kNotThere);
+    for (const std::size_t token : kept(lanes[i], first[i])) left[token] = lanes[i][token];
+    lanes[i] = left;
+  }
+  EXPECT_EQ(budgets_of(*allocator, lanes, 140, 3), first);
+}
+
+TEST_P(EveryAllocator, gives_equal_lanes_the_same_and_what_is_left_over_to_the_lower) {
+  const auto allocator = make<Allocator>(*GetParam());
+  const std::vector<std::vector<float>> lanes(3, {9, 8, 7, 6, 5, 4});
+  EXPECT_THAT(budgets_of(*allocator, lanes, 11, 1), ElementsAreArray({4, 4, 3}));
+}
+INSTANTIATE_TEST_SUITE_P(Registry, EveryAllocator,
+                         testing::ValuesIn(stages_of(StageKind::allocator)), by_name);
+
+class EveryAssigner : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryAssigner, keeps_exactly_the_budget_the_largest_first_ties_to_the_lower) {
+  const auto assigner = make<Assigner>(*GetParam());
+  for (const std::size_t n : {0u, 1u, 33u})
+    for (std::size_t budget = 0; budget <= n; ++budget) {
+      std::vector<float> scores = some_scores(n, 3);
+      if (n > 20) scores[4] = kNeverEvict, scores[9] = std::numeric_limits<float>::quiet_NaN();
+      std::vector<std::size_t> order(n);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const auto rank = [&](std::size_t t) { return std::isnan(scores[t]) ? -1 : scores[t]; };
+        return rank(a) > rank(b);
+      });
+      order.resize(budget);
+      std::vector<std::uint8_t> tiers(n, 77);
+      assigner->assign(scores, budget, tiers);
+      for (std::size_t t = 0; t < n; ++t) {
+        const bool is_best = std::find(order.begin(), order.end(), t) != order.end();
+        EXPECT_EQ(tiers[t] != kGone, is_best) << n << " " << budget << " " << t;
+        EXPECT_TRUE(tiers[t] == kGone || tiers[t] < 2);
+      }
+      for (std::size_t i = 1; i < budget; ++i)  // a better one is not coarser
+        EXPECT_LE(tiers[order[i - 1]], tiers[order[i]]);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Registry, EveryAssigner, testing::ValuesIn(stages_of(StageKind::assigner)),
+                         by_name);
+
+class EveryMerger : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_without_dropped_ones) {
+  const auto merger = make<Merger>(*GetParam());
   const auto backend = test::open_reference();
-  const auto scorer = make<Scorer>(StageKind::scorer, "attention_sum");
-  const std::vector<float> sums = score(*scorer, *backend, map, 5);
-  for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(sums[j], f5.sums[j], 1e-5);
-  for (const F5::Kept& expected : f5.kept) {
-    const auto filter =
-        make<Filter>(StageKind::filter, "protect",
-                     "{\"sinks\": 0, \"tail\": " + std::to_string(expected.recent) + "}");
-    const TokenSpan span{.n_layers = 1, .n_kv_heads = 1, .n_tokens = 5};
-    std::vector<float> scores = sums;
-    ASSERT_TRUE(filter->apply(*backend, span, scores.data()).ok());
-    std::vector<std::int32_t> kept(expected.heavy + expected.recent);
-    const auto assigner = make<Assigner>(StageKind::assigner, "top_k");
-    ASSERT_TRUE(assigner->assign(*backend, scores.data(), 5, kept.size(), kept.data()).ok());
-    EXPECT_THAT(kept, ElementsAreArray(expected.positions));
-  }
-}
-
-TEST(Selection, golden_pyramid_budgets_by_largest_remainder) {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/pyramid.txt");
-  std::size_t n_cases = 0;
-  for (std::string line; std::getline(file, line); ++n_cases) {
-    std::istringstream words(line);
-    TokenSpan span{.n_kv_heads = 1};
-    double heavy = 0, recent = 0;
-    char colon = 0;
-    words >> span.n_layers >> span.n_tokens >> heavy >> recent >> colon;
-    span.keep = heavy + recent;
-    std::vector<std::size_t> budgets(span.n_layers);
-    make<Allocator>(StageKind::allocator, "pyramid")->allocate(span, 0, budgets);
-    for (const std::size_t budget : budgets) {
-      std::size_t expected = 0;
-      ASSERT_TRUE(words >> expected);
-      EXPECT_EQ(budget - static_cast<std::size_t>(recent * double(span.n_tokens)), expected)
-          << line;
-    }
-  }
-  EXPECT_EQ(n_cases, 4u);
-}
-
-TEST(Selection, protected_ends_follow_the_span_and_the_share_of_recent) {
-  const auto filter = make<Filter>(StageKind::filter, "protect", "{\"recent\": 0.5}");
-  const auto at = [&](std::size_t first, std::size_t n, double keep) {
-    const auto kept = filter->protects(
-        {.n_layers = 1, .n_kv_heads = 1, .n_tokens = n, .first_position = first, .keep = keep});
-    return std::pair(kept.first, kept.last);
+  constexpr std::size_t kTokens = 40, kDim = 64;
+  Rng rng(9);
+  std::vector<Half> k(kTokens * kDim), v(kTokens * kDim);
+  for (auto* side : {&k, &v})
+    for (Half& x : *side) x = float_to_half(static_cast<float>(rng.next() % 2001) / 100 - 10);
+  std::fill_n(k.begin() + 5 * kDim, kDim, float_to_half(0));  // a key without a direction
+  std::fill_n(k.begin() + 6 * kDim, kDim, float_to_half(65504));
+  std::vector<float> scores = some_scores(kTokens, 1), counts(kTokens, 1);
+  scores[8] = kNotThere;
+  std::vector<std::uint8_t> tiers(kTokens, 0);
+  const std::vector<Half> k_before = k, v_before = v;
+  const auto merge = [&] {
+    return merger
+        ->merge(*backend, {.k = k.data(),
+                           .v = v.data(),
+                           .n_tokens = kTokens,
+                           .head_dim = kDim,
+                           .tiers = tiers,
+                           .scores = scores,
+                           .counts = counts})
+        .ok();
   };
-  EXPECT_EQ(at(0, 600, 0.5), std::pair(std::size_t{4}, std::size_t{150}));
-  EXPECT_EQ(at(0, 300, 0.5), std::pair(std::size_t{4}, std::size_t{128}));
-  EXPECT_EQ(at(3, 300, 0.5), std::pair(std::size_t{1}, std::size_t{128}));
-  EXPECT_EQ(at(500, 300, 0.5), std::pair(std::size_t{0}, std::size_t{128}));
-  EXPECT_EQ(at(0, 100, 0.5), std::pair(std::size_t{4}, std::size_t{100}));
-  EXPECT_EQ(at(0, 2, 0.5), std::pair(std::size_t{2}, std::size_t{2}));
+  ASSERT_TRUE(merge());
+  EXPECT_EQ(k, k_before);
+  for (std::size_t t = 0; t < kTokens; t += 1 + t % 3) tiers[t] = kGone;
+  tiers[8] = kGone;
+  ASSERT_TRUE(merge());
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    EXPECT_TRUE(std::isfinite(half_to_float(k[i])) && std::isfinite(half_to_float(v[i])));
+    if (tiers[i / kDim] != kGone) continue;
+    EXPECT_EQ(k[i], k_before[i]);
+    EXPECT_EQ(v[i], v_before[i]);
+  }
+  EXPECT_EQ(k != k_before, merger->merges());
+  std::fill(tiers.begin(), tiers.end(), kGone);  // nobody left to carry
+  EXPECT_TRUE(merge());
 }
+INSTANTIATE_TEST_SUITE_P(Registry, EveryMerger, testing::ValuesIn(stages_of(StageKind::merger)),
+                         by_name);
+
+// Pages of random keys with their notes.
+struct PagesFixture {
+  static constexpr std::size_t kDim = 32;
+  std::vector<std::vector<float>> keys;
+  std::vector<std::vector<std::byte>> note_bytes;
+  std::vector<std::span<const std::byte>> notes;
+  std::vector<kernels::PageView> pages;
+  std::vector<float> q, work;
+
+  PagesFixture(const Reader& reader, const std::vector<std::size_t>& sizes) {
+    Rng rng(11);
+    const auto next = [&] { return static_cast<float>(rng.next() % 2001) / 1000 - 1; };
+    for (const std::size_t n : sizes) {
+      std::vector<float>& k = keys.emplace_back(n * kDim);
+      for (float& x : k) x = next();
+      auto& note = note_bytes.emplace_back(reader.note_bytes(kDim));
+      reader.note(k, kDim, note);
+      pages.push_back(
+          {.n_tokens = static_cast<std::uint32_t>(n), .live = kernels::LiveMask::first(n)});
+    }
+    for (const auto& note : note_bytes) notes.emplace_back(note);
+    for (std::size_t i = 0; i < 3 * kDim; ++i) q.push_back(next());
+    work.resize(2 * pages.size());
+  }
+  std::vector<std::size_t> choose(const Reader& reader, std::size_t layer) {
+    std::vector<std::size_t> chosen;
+    chosen.reserve(pages.size());
+    reader.choose({.layer = layer,
+                   .scale = 0.2f,
+                   .q = q,
+                   .head_dim = kDim,
+                   .notes = notes,
+                   .pages = pages,
+                   .work = work},
+                  chosen);
+    return chosen;
+  }
+};
+
+class EveryReader : public testing::TestWithParam<const StageEntry*> {};
+TEST_P(EveryReader, chooses_rising_indices_of_pages_that_hold_something_the_same_each_time) {
+  const auto reader = make<Reader>(*GetParam());
+  if (reader->reads_all()) {
+    EXPECT_EQ(reader->note_bytes(64), 0u);
+    return;
+  }
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < 20; ++i) sizes.push_back(i % 3 == 0 ? 128 : 17 + i);
+  PagesFixture fixture(*reader, sizes);
+  fixture.pages[7].live = {};
+  for (const std::size_t layer : {0u, 9u}) {
+    const auto chosen = fixture.choose(*reader, layer);
+    EXPECT_FALSE(chosen.empty());
+    EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
+    EXPECT_EQ(std::set(chosen.begin(), chosen.end()).size(), chosen.size());
+    EXPECT_LT(chosen.back(), sizes.size());
+    EXPECT_EQ(std::count(chosen.begin(), chosen.end(), 7u), 0);
+    EXPECT_EQ(fixture.choose(*reader, layer), chosen);
+  }
+  PagesFixture none(*reader, {});
+  EXPECT_TRUE(none.choose(*reader, 9).empty());
+}
+INSTANTIATE_TEST_SUITE_P(Registry, EveryReader, testing::ValuesIn(stages_of(StageKind::reader)),
+                         by_name);
 
 TEST(Apportion, surplus_over_a_cap_goes_to_the_others_and_floors_are_taken_from_the_largest) {
   std::vector<std::size_t> budgets(3);
@@ -283,6 +341,16 @@ TEST(Apportion, surplus_over_a_cap_goes_to_the_others_and_floors_are_taken_from_
   wishes = {1, 1, 1};
   apportion(wishes, {.total = 30, .n_protected = 11, .floor = 0, .cap = 100}, budgets);
   EXPECT_THAT(budgets, ElementsAreArray({11, 11, 11}));  // never truncated
+}
+
+TEST(ShareOut, gives_what_a_full_one_cannot_take_to_the_others) {
+  std::vector<std::size_t> shares(3);
+  share_out(std::vector<double>{2.8, 1.2, 0}, std::vector<std::size_t>{4, 4, 4}, 4, shares);
+  EXPECT_THAT(shares, ElementsAreArray({3, 1, 0}));
+  share_out(std::vector<double>{8, 1, 1}, std::vector<std::size_t>{3, 9, 9}, 10, shares);
+  EXPECT_THAT(shares, ElementsAreArray({3, 4, 3}));
+  share_out(std::vector<double>{1, 1, 1}, std::vector<std::size_t>{1, 0, 1}, 10, shares);
+  EXPECT_THAT(shares, ElementsAreArray({1, 0, 1}));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/base/rng.h"
+
 namespace satchel::runtime {
 namespace {
 
@@ -40,6 +42,27 @@ TEST(Fidelity, divergence_equals_the_formula_and_is_not_symmetric) {
   const Logits p = {std::log(3.0f), 0}, q = {7, 7};
   EXPECT_NEAR(compare_logits(p, q, 2).kl, 0.75 * std::log(1.5) + 0.25 * std::log(0.5), 1e-7);
   EXPECT_NEAR(compare_logits(q, p, 2).kl, 0.5 * std::log(2.0 / 3) + 0.5 * std::log(2.0), 1e-7);
+}
+
+TEST(Fidelity, of_a_large_vocabulary_equals_the_formula_in_float64) {
+  for (const std::size_t n : {1u, 127u, 128u, 129u, 49'152u}) {
+    Rng rng(n);
+    Logits p(n), q(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      p[i] = static_cast<float>(30 * rng.uniform() - 40);
+      q[i] = p[i] + static_cast<float>(rng.uniform());
+    }
+    double p_sum = 0, q_sum = 0, kl = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      p_sum += std::exp(double{p[i]});
+      q_sum += std::exp(double{q[i]});
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const double log_p = double{p[i]} - std::log(p_sum), log_q = double{q[i]} - std::log(q_sum);
+      kl += std::exp(log_p) * (log_p - log_q);
+    }
+    EXPECT_NEAR(compare_logits(p, q, n).kl, kl, 1e-6) << n;
+  }
 }
 
 TEST(Fidelity, stays_finite_for_logits_as_large_as_floats_go) {

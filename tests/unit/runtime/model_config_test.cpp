@@ -47,26 +47,30 @@ TEST(ModelConfig, of_the_bundled_model_is_as_its_metadata_say) {
   const auto config = ModelConfig::from(*file);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->name, "notes-mini");
-  EXPECT_EQ(config->n_layers, 6u);
-  EXPECT_EQ(config->n_heads, 4u);
-  EXPECT_EQ(config->n_kv_heads, 2u);
-  EXPECT_EQ(config->head_dim, 64u);
+  ASSERT_EQ(config->n_layers(), 6u);
   EXPECT_EQ(config->width, 192u);
-  EXPECT_EQ(config->ffn_width, 384u);
+  for (const LayerConfig& layer : config->layers) {
+    EXPECT_EQ(layer.attention.n_heads, 4u);
+    EXPECT_EQ(layer.attention.n_kv_heads, 2u);
+    EXPECT_EQ(layer.attention.head_dim, 64u);
+    EXPECT_EQ(layer.attention.window, 0u);
+    EXPECT_FLOAT_EQ(layer.attention.attention_scale, 0.125f);
+    EXPECT_EQ(layer.ffn_width, 384u);
+    ASSERT_EQ(layer.attention.inverse_frequency.size(), 32u);
+    EXPECT_NEAR(layer.attention.inverse_frequency[1], std::pow(100000.0, -2.0 / 64), 1e-12);
+  }
   EXPECT_EQ(config->n_vocabulary, 2048u);
   EXPECT_EQ(config->context, 2048u);
-  EXPECT_EQ(config->inverse_frequency.size(), 32u);
-  EXPECT_NEAR(config->inverse_frequency[1], std::pow(100000.0, -2.0 / 64), 1e-12);
-  EXPECT_FLOAT_EQ(config->cache_shape().attention_scale, 0.125f);
 }
 
 TEST(ModelConfig, what_a_file_leaves_out_has_its_usual_meaning) {
   const auto config = config_of(metadata());
   ASSERT_TRUE(config.ok()) << config.error().message;
-  EXPECT_EQ(config->n_kv_heads, 4u);
-  EXPECT_EQ(config->head_dim, 64u);
+  const kvcache::LayerShape& shape = config->layers.at(0).attention;
+  EXPECT_EQ(shape.n_kv_heads, 4u);
+  EXPECT_EQ(shape.head_dim, 64u);
+  EXPECT_EQ(shape.inverse_frequency.size(), 32u);
   EXPECT_EQ(config->n_vocabulary, 8u);
-  EXPECT_EQ(config->inverse_frequency.size(), 32u);
 }
 
 TEST(ModelConfig, linear_scaling_and_llama_3_factors_slow_the_turns) {
@@ -78,21 +82,31 @@ TEST(ModelConfig, linear_scaling_and_llama_3_factors_slow_the_turns) {
   factors[31] = 8;
   const auto llama3 = config_of(metadata().add_tensor("rope_freqs.weight", {32}, factors));
   ASSERT_TRUE(plain.ok() && linear.ok() && llama3.ok());
-  EXPECT_DOUBLE_EQ(linear->inverse_frequency[5], plain->inverse_frequency[5] / 4);
-  EXPECT_DOUBLE_EQ(llama3->inverse_frequency[30], plain->inverse_frequency[30]);
-  EXPECT_DOUBLE_EQ(llama3->inverse_frequency[31], plain->inverse_frequency[31] / 8);
+  const auto frequency = [](const Result<ModelConfig>& config, std::size_t i) {
+    return config->layers.at(2).attention.inverse_frequency.at(i);
+  };
+  EXPECT_DOUBLE_EQ(frequency(linear, 5), frequency(plain, 5) / 4);
+  EXPECT_DOUBLE_EQ(frequency(llama3, 30), frequency(plain, 30));
+  EXPECT_DOUBLE_EQ(frequency(llama3, 31), frequency(plain, 31) / 8);
 }
 
-TEST(ModelConfig, a_sliding_window_is_where_the_context_ends) {
+TEST(ModelConfig, a_sliding_window_belongs_to_the_layers_and_leaves_the_context_long) {
   const auto config = config_of(metadata().add_u32("llama.attention.sliding_window", 128));
-  ASSERT_TRUE(config.ok());
-  EXPECT_EQ(config->context, 128u);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->context, 512u);
+  for (const LayerConfig& layer : config->layers) EXPECT_EQ(layer.attention.window, 128u);
+  const auto shape = config->cache_shape();
+  ASSERT_EQ(shape.n_layers(), 3u);
+  EXPECT_EQ(shape.layers[2].window, 128u);
+  EXPECT_EQ(shape.n_lanes(), 12u);
+  EXPECT_EQ(shape.lane(2, 1), 9u);
+  EXPECT_EQ(shape.fp16_bytes_per_token(), 12u * 64 * 2 * 2);
 }
 
 TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   GgufWriter mamba;
   mamba.add_string("general.architecture", "mamba");
-  EXPECT_EQ(refusal(mamba), "\"mamba\" is not supported. Supported: llama. [MODEL_ARCH]");
+  EXPECT_EQ(refusal(mamba), "\"mamba\" is not supported. Supported: gemma3, llama. [MODEL_ARCH]");
   EXPECT_THAT(refusal(metadata().add_u32("llama.expert_count", 8)), HasSubstr("8 experts"));
   EXPECT_THAT(refusal(metadata().add_string("llama.rope.scaling.type", "yarn")),
               HasSubstr("\"yarn\" is not supported"));
@@ -131,11 +145,11 @@ std::string load_refusal(const GgufWriter& writer) {
 
 TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
   EXPECT_EQ(load_refusal(tiny_gguf({})), "accepted");
-  EXPECT_THAT(load_refusal(metadata()), HasSubstr("blk.0.attn_norm.weight"));
+  EXPECT_THAT(load_refusal(metadata()), HasSubstr("output_norm.weight"));
   GgufWriter wrong = metadata();
-  wrong.add_tensor("blk.0.attn_norm.weight", {8}, std::vector<float>(8));
+  wrong.add_tensor("output_norm.weight", {8}, std::vector<float>(8));
   EXPECT_THAT(load_refusal(wrong),
-              HasSubstr("Tensor \"blk.0.attn_norm.weight\" is [1, 8], but the metadata ask for "
+              HasSubstr("Tensor \"output_norm.weight\" is [1, 8], but the metadata ask for "
                         "[1, 256]. [MODEL_METADATA]"));
 }
 

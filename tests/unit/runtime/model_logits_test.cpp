@@ -97,13 +97,83 @@ class Cuts : public testing::Test {
 };
 
 TEST_F(Cuts, small_chunks_give_the_logits_of_large_ones) {
-  TestModel small = tiny_model({}, "cpu", std::size_t{1} << 26);
-  ASSERT_EQ(chunk_tokens(small.config()), 16u);
-  ASSERT_EQ(chunk_tokens(model_.config()), 256u);
+  TestModel small = tiny_model({}, "cpu", 16);
+  ASSERT_EQ(chunk_tokens(small.config(), 0), 16u);
+  ASSERT_EQ(chunk_tokens(model_.config(), 0), 256u);
   for (const std::size_t n : {1u, 15u, 16u, 17u, 127u, 128u, 129u, 255u, 256u, 257u, 700u}) {
     const auto many = small.cache("full", 700), few = model_.cache("full", 700);
     expect_same(small.read(*many, Ids(ids_).first(n)), model_.read(*few, Ids(ids_).first(n)));
   }
+}
+
+// However long the context may become, what is visible decides, and how much the backend does in a
+// call.
+TEST_F(Cuts, chunks_shrink_as_more_is_visible_and_not_with_the_context) {
+  ModelConfig config = model_.config();
+  config.context = std::size_t{1} << 27;
+  EXPECT_EQ(chunk_tokens(config, 0), 256u);
+  std::size_t last = 256;
+  for (std::size_t n_before = 0; n_before < (std::size_t{1} << 27); n_before += 1 + n_before) {
+    const std::size_t now = chunk_tokens(config, n_before);
+    EXPECT_LE(now, last) << n_before;
+    last = now;
+  }
+  EXPECT_EQ(last, 16u);
+  for (LayerConfig& layer : config.layers) layer.attention.window = 512;
+  EXPECT_EQ(chunk_tokens(config, std::size_t{1} << 26), 256u) << "a window is all that is seen";
+  config.call_size.multiply_adds /= 1024;
+  EXPECT_LT(chunk_tokens(config, 0), 256u);
+}
+
+TEST_F(Cuts, a_step_of_several_conversations_gives_the_logits_of_single_steps) {
+  std::vector<std::unique_ptr<kvcache::Cache>> together, alone;
+  const std::size_t lengths[] = {3, 130, 250};
+  for (const std::size_t n : lengths) {
+    for (auto* caches : {&together, &alone}) {
+      caches->push_back(model_.cache(n == 130 ? "compact" : "full", 700));
+      model_.read(*caches->back(), Ids(ids_).first(n));
+    }
+  }
+  std::vector<std::vector<float>> logits(3, std::vector<float>(288));
+  for (std::size_t step = 0; step < 140; ++step) {  // each lane fills a page meanwhile
+    std::vector<DecodeItem> items;
+    for (std::size_t i = 0; i < 3; ++i)
+      items.push_back({.cache = together[i].get(), .id = ids_[step + i], .logits = logits[i]});
+    const auto done = model_.model->decode(items);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    for (std::size_t i = 0; i < 3; ++i)
+      expect_same(logits[i], model_.decode(*alone[i], ids_[step + i]));
+  }
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(together[i]->n_tokens(), lengths[i] + 140);
+}
+
+TEST_F(Cuts, a_probe_leaves_no_trace) {
+  const auto probed = model_.cache("compact", 700), plain = model_.cache("compact", 700);
+  for (const auto& cache : {probed.get(), plain.get()}) model_.read(*cache, Ids(ids_).first(600));
+  const auto probe = [&](std::size_t n, std::stop_token stop) {
+    return model_.model->probe({.cache = *probed,
+                                .job = {.first = 10, .n_tokens = n},
+                                .ids = Ids(ids_).subspan(10, n),
+                                .first_position = 600 + n,
+                                .stop = std::move(stop)});
+  };
+  // The first one takes room for what is found out: scores of text that waits.
+  ASSERT_TRUE(probe(300, {}).ok());
+  const std::size_t used = probed->arena().used_bytes();
+  for (const std::size_t n : {1u, 40u, 300u}) {
+    const auto done = probe(n, {});
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    EXPECT_EQ(probed->n_tokens(), 600u);
+    EXPECT_EQ(probed->arena().used_bytes(), used);
+  }
+  std::stop_source source;
+  source.request_stop();
+  const auto stopped = probe(300, source.get_token());
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, "STOPPED");
+  EXPECT_EQ(probed->arena().used_bytes(), used);
+  for (std::size_t i = 600; i < 640; ++i)
+    ASSERT_EQ(model_.decode(*probed, ids_[i]), model_.decode(*plain, ids_[i]));
 }
 
 TEST_F(Cuts, several_turns_give_the_logits_of_one_long_prompt) {
@@ -137,7 +207,7 @@ TEST_F(Cuts, the_same_text_twice_gives_the_same_bytes) {
 TEST_F(Cuts, a_stop_in_the_middle_leaves_no_trace) {
   const auto cache = model_.cache("compact", 700);
   model_.read(*cache, Ids(ids_).first(40));
-  const std::size_t used = cache->pool().used_bytes();
+  const std::size_t used = cache->arena().used_bytes();
   std::stop_source source;
   const ProgressFn stop_late = [&](const Progress& now) {
     if (2 * now.done > now.total) source.request_stop();
@@ -149,7 +219,7 @@ TEST_F(Cuts, a_stop_in_the_middle_leaves_no_trace) {
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, "STOPPED");
   EXPECT_EQ(cache->n_tokens(), 40u);
-  EXPECT_EQ(cache->pool().used_bytes(), used);
+  EXPECT_EQ(cache->arena().used_bytes(), used);
   const auto fresh = model_.cache("compact", 700);
   model_.read(*fresh, Ids(ids_).first(40));
   EXPECT_EQ(model_.read(*cache, Ids(ids_).subspan(40)), model_.read(*fresh, Ids(ids_).subspan(40)));
@@ -167,7 +237,7 @@ TEST_F(Cuts, progress_rises_to_its_total) {
       model_.model->read_prompt({.cache = *cache, .ids = ids_, .stop = {}, .progress = watch})
           .ok());
   EXPECT_EQ(last, total);
-  EXPECT_EQ(total, 700u * model_.config().n_layers);
+  EXPECT_EQ(total, 700u * model_.config().n_layers());
 }
 
 // A replay over an exact cache is the first reading once more.
@@ -175,7 +245,7 @@ TEST_F(Cuts, a_replay_over_an_exact_cache_agrees_wholly) {
   const std::size_t width = model_.config().width;
   for (const std::size_t n : {1u, 128u, 129u, 600u}) {
     const auto cache = model_.cache("full", 700);
-    auto kept = std::move(cache->pool().take_scratch(fidelity_bytes(model_.config(), n))).value();
+    auto kept = std::move(cache->arena().take_scratch(fidelity_bytes(model_.config(), n))).value();
     auto* exact = reinterpret_cast<float*>(kept.data());
     auto* packed = reinterpret_cast<float*>(kept.data() + kept.size() / 2);
     const Ids ids = Ids(ids_).first(n);
@@ -185,11 +255,16 @@ TEST_F(Cuts, a_replay_over_an_exact_cache_agrees_wholly) {
                 {.cache = *cache, .ids = ids, .stop = {}, .progress = {}, .last_rows = exact})
             .ok());
     const std::size_t n_rows = fidelity_rows(n);
-    ASSERT_TRUE(
-        model_.model->replay({.cache = *cache, .ids = ids.last(n_rows), .stop = {}, .rows = packed})
-            .ok());
+    ASSERT_TRUE(model_.model
+                    ->replay({.cache = *cache,
+                              .ids = ids.last(n_rows),
+                              .first = ids.size() - n_rows,
+                              .stop = {},
+                              .rows = packed})
+                    .ok());
     EXPECT_LE(largest_difference({exact, n_rows * width}, {packed, n_rows * width}), kRounding);
-    const auto fidelity = model_.model->compare(cache->pool(), exact, packed, n_rows);
+    const auto fidelity = model_.model->compare(
+        cache->arena(), [exact] { return exact; }, packed, n_rows);
     ASSERT_TRUE(fidelity.ok());
     EXPECT_EQ(fidelity->n_tokens, n_rows);
     EXPECT_EQ(fidelity->agreement, 1);

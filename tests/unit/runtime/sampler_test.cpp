@@ -21,7 +21,7 @@ std::int32_t choose(Sampler& sampler, Logits logits, std::vector<std::int32_t> r
 
 // Everything off but temperature 1: plain draws from the softmax.
 Sampling plain() {
-  return {.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 7};
+  return {.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0, .repetition_penalty = 1, .seed = 7};
 }
 
 std::map<std::int32_t, double> shares(const Sampling& sampling, const Logits& logits) {
@@ -32,7 +32,7 @@ std::map<std::int32_t, double> shares(const Sampling& sampling, const Logits& lo
 }
 
 TEST(Sampler, temperature_0_takes_the_largest_and_the_lower_id_of_a_tie) {
-  Sampler sampler({.temperature = 0});
+  Sampler sampler(Sampling::plain_greedy(0));
   EXPECT_EQ(choose(sampler, {1, 5, 2, 5}), 1);
   EXPECT_EQ(choose(sampler, {-3}), 0);
 }

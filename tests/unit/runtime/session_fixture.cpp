@@ -54,10 +54,21 @@ Engine& shared_engine() {
   return *engine;
 }
 
+std::size_t shared_budget() {
+  static const std::size_t bytes = 4 * value_of(default_budget(shared_engine().config()));
+  return bytes;
+}
+
+void ChatTest::SetUp() {
+  const auto set = shared_engine().set_budget(shared_budget());
+  ASSERT_TRUE(set.ok()) << set.error().message;
+}
+
 std::unique_ptr<Session> ChatTest::open(std::string_view recipe, std::size_t budget_bytes,
                                         Engine& engine) {
   SessionOptions options(value_of(resolve_recipe(recipe)));
   options.budget_bytes = budget_bytes;
+  if (budget_bytes == 0 && &engine == &shared_engine()) options.budget_bytes = shared_budget();
   options.chat = chat_;
   options.journal = &journal_;
   options.blocks = &blocks_;

@@ -18,8 +18,10 @@ namespace satchel::runtime {
 std::string held_out_notes();
 std::vector<std::string> held_out_questions();
 
-// One for all tests of the program: opening costs a hash of the file and little else.
+// One for all tests of the program: opening costs a hash of the file and little else. Its arena has
+// room for several chats.
 Engine& shared_engine();
+std::size_t shared_budget();
 std::unique_ptr<Engine> open_engine(const std::filesystem::path& model);
 
 template <class T>
@@ -33,11 +35,15 @@ T value_of(Result<T> result) {
 
 class ChatTest : public testing::Test {
  protected:
+  // What an earlier test made of the limit does not stay.
+  void SetUp() override;
+  // budget_bytes 0: shared_budget(), or the default of an engine of the test's own.
   std::unique_ptr<Session> open(std::string_view recipe, std::size_t budget_bytes = 0,
                                 Engine& engine = shared_engine());
   static GenerateReport ask(Session& session, std::string_view question,
                             std::size_t n_tokens_max = 48);
   static ResumeReport resume(Session& session) { return value_of(session.resume({}, {})); }
+  static IdleReport idle(Session& session) { return value_of(session.idle({}, {})); }
   // Invariant 2 of Session.
   void expect_journal_holds(const Session& session);
   std::vector<kvcache::StoredMessage> stored() { return value_of(journal_.messages(chat_)); }

@@ -30,6 +30,17 @@ class Resume : public ChatTest {
   }
 };
 
+constexpr std::uint64_t kForeignTokenizer = 4711;
+std::uint64_t own_hash() {
+  return shared_engine().tokenizer().hash();
+}
+
+std::string spelled(const Session& session) {
+  std::string text;
+  for (const std::int32_t id : session.tokens()) text += shared_engine().tokenizer().spelling(id);
+  return text;
+}
+
 class EveryPreset : public Resume, public testing::WithParamInterface<const char*> {};
 
 TEST_P(EveryPreset, continues_token_for_token_and_reads_nothing_again) {
@@ -67,7 +78,7 @@ TEST_F(Resume, of_an_empty_chat_finds_nothing_and_is_no_error) {
 TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
   const std::size_t n_chat = begin("compact")->tokens().size();
   const auto session = open("compact");
-  const std::size_t n_steps = n_chat * shared_engine().config().n_layers;
+  const std::size_t n_steps = n_chat * shared_engine().config().n_layers();
   std::size_t last = 0;
   const ResumeReport report = value_of(session->resume({}, [&](const Progress& now) {
     if (now.phase != Phase::read_prompt) return;
@@ -85,12 +96,12 @@ TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
 TEST_F(Resume, after_a_damaged_block_reads_again_and_says_so) {
   const auto first = begin("compact");
   value_of(first->save());
-  auto& blocks = blocks_.chats.at(chat_).blocks;
+  auto& blocks = blocks_.caches.at(kvcache::CacheKey::of_chat(chat_)).blocks;
   auto& bytes = blocks.begin()->second;
   bytes[bytes.size() / 2] ^= std::byte{1};
   const auto second = open("compact");
   const ResumeReport report = resume(*second);
-  EXPECT_EQ(report.outcome, RestoreOutcome::damaged);
+  EXPECT_EQ(report.outcome, RestoreOutcome::partly);
   EXPECT_EQ(report.n_reused + report.n_reread, first->tokens().size());
   EXPECT_GT(report.n_reread, 0u);
   EXPECT_FALSE(report.message.empty());
@@ -133,11 +144,13 @@ TEST_F(Resume, messages_of_another_tokenizer_are_made_into_tokens_anew) {
   value_of(journal_.append(chat_, {.role = kvcache::Role::user,
                                    .state = MessageState::complete,
                                    .text = "Read these notes.\nThe bell is in the shed.",
-                                   .tokens = foreign}));
+                                   .tokens = foreign,
+                                   .tokenizer = kForeignTokenizer}));
   value_of(journal_.append(chat_, {.role = kvcache::Role::assistant,
                                    .state = MessageState::complete,
                                    .text = "Noted.",
-                                   .tokens = own_looking}));
+                                   .tokens = own_looking,
+                                   .tokenizer = kForeignTokenizer}));
   const auto session = open("full");
   const ResumeReport report = resume(*session);
   EXPECT_THAT(report.message, HasSubstr("2 messages were written with another tokenizer"));
@@ -151,6 +164,111 @@ TEST_F(Resume, messages_of_another_tokenizer_are_made_into_tokens_anew) {
   EXPECT_EQ(resume(*again).n_reread, 0u);
 }
 
+TEST_F(Resume, a_short_document_is_known_to_be_of_this_tokenizer) {
+  {
+    const auto first = open("full");
+    value_of(first->add_document("todo.txt", "Buy milk on Monday."));
+    value_of(first->read({}, {}));
+    value_of(first->save());
+  }
+  const auto second = open("full");
+  const ResumeReport report = resume(*second);
+  EXPECT_EQ(report.outcome, RestoreOutcome::restored);
+  EXPECT_EQ(report.n_reread, 0u);
+  EXPECT_EQ(report.message, "");
+  EXPECT_THAT(spelled(*second), testing::Not(HasSubstr("todo")));
+}
+
+TEST_F(Resume, messages_older_than_the_hashes_are_ours_if_the_model_is) {
+  {
+    const auto first = begin("full");
+    value_of(first->save());
+  }
+  const std::size_t n_stored = stored().size();
+  for (std::size_t i = 0; i < n_stored; ++i) {
+    EXPECT_EQ(journal_.row(chat_, i).tokenizer, own_hash());
+    journal_.row(chat_, i).tokenizer = 0;
+    journal_.row(chat_, i).model = shared_engine().fingerprint();
+  }
+  const ResumeReport ours = resume(*open("full"));
+  EXPECT_EQ(ours.n_reread, 0u);
+  EXPECT_EQ(ours.message, "");
+  for (std::size_t i = 0; i < n_stored; ++i) journal_.row(chat_, i).model = "another";
+  EXPECT_THAT(resume(*open("full")).message,
+              HasSubstr("4 messages were written with another tokenizer"));
+}
+
+TEST_F(Resume, nothing_is_said_to_the_model_in_the_words_of_a_damaged_message) {
+  begin("full");
+  kvcache::StoredMessage& damaged = journal_.row(chat_, 0);
+  damaged.state = MessageState::damaged;
+  damaged.text.clear();
+  damaged.tokens.clear();
+  const auto session = open("full");
+  const ResumeReport report = resume(*session);
+  EXPECT_THAT(report.message, HasSubstr("1 message of this chat is damaged"));
+  EXPECT_TRUE(spelled(*session).starts_with("<s><|im_start|>assistant\nNoted."))
+      << spelled(*session);
+  ASSERT_EQ(session->messages().size(), 4u);
+  EXPECT_EQ(session->messages()[0].state, MessageState::damaged);
+  EXPECT_EQ(session->messages()[0].end, 1u);  // what begins a chat
+  EXPECT_EQ(ask(*session, held_out_questions().at(1)).finish, Finish::end_of_turn);
+  const auto again = open("full");
+  EXPECT_THAT(resume(*again).message, HasSubstr("damaged"));
+  EXPECT_EQ(again->tokens().size(), session->tokens().size());
+}
+
+TEST_F(Resume, a_damaged_message_in_place_of_a_cut_answers_end_closes_it) {
+  const auto first = begin("full");
+  value_of(first->add_user(held_out_questions().at(1)));
+  value_of(first->generate({}, [](std::string_view) { return false; }, {}, {}));
+  value_of(first->add_user("Go on."));
+  kvcache::StoredMessage& damaged = journal_.row(chat_, stored().size() - 1);
+  damaged.state = MessageState::damaged;
+  damaged.text.clear();
+  damaged.tokens.clear();
+  const auto session = open("full");
+  resume(*session);
+  EXPECT_TRUE(spelled(*session).ends_with("<|im_end|>\n")) << spelled(*session);
+}
+
+// Tokens of ours, so many in one message.
+void append_tokens(test::MemoryJournal& journal, kvcache::ChatId chat, std::size_t n) {
+  const std::vector<std::int32_t> ids(n, 300);
+  value_of(journal.append(chat, {.role = kvcache::Role::user,
+                                 .state = MessageState::complete,
+                                 .text = "long",
+                                 .tokens = ids,
+                                 .tokenizer = own_hash()}));
+}
+
+TEST_F(Resume, a_chat_at_the_end_of_its_context_opens_with_a_damaged_message) {
+  append_tokens(journal_, chat_, 20);
+  append_tokens(journal_, chat_, shared_engine().config().context - 3);
+  journal_.row(chat_, 0).state = MessageState::damaged;
+  journal_.row(chat_, 0).tokens.clear();
+  journal_.row(chat_, 0).text = "an apology that is much longer than the context that is left here";
+  const auto session = open("full");
+  EXPECT_FALSE(resume(*session).too_long);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+  EXPECT_EQ(session->add_user("Hello?").error().code, "CONTEXT_FULL");
+}
+
+TEST_F(Resume, a_chat_longer_than_the_context_can_be_read_and_says_why_it_does_not_go_on) {
+  append_tokens(journal_, chat_, shared_engine().config().context + 1);
+  const auto session = open("full");
+  const ResumeReport report = resume(*session);
+  EXPECT_TRUE(report.too_long);
+  EXPECT_THAT(report.message, HasSubstr("this model's context is 2,048"));
+  ASSERT_EQ(session->messages().size(), 1u);
+  EXPECT_EQ(session->messages()[0].end, session->tokens().size());
+  EXPECT_EQ(session->add_user("Hello?").error().code, "CONTEXT_FULL");
+  EXPECT_EQ(session->read({}, {}).error().code, "CONTEXT_FULL");
+  EXPECT_EQ(session->generate({}, {}, {}, {}).error().code, "CONTEXT_FULL");
+  EXPECT_EQ(value_of(session->save()).n_tokens, 0u);
+  EXPECT_EQ(stored().size(), 1u);
+}
+
 TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
   {
     const auto first = begin("compact");
@@ -162,7 +280,8 @@ TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
   const auto id = value_of(journal_.append(chat_, {.role = kvcache::Role::assistant,
                                                    .state = MessageState::streaming,
                                                    .text = {},
-                                                   .tokens = head}));
+                                                   .tokens = head,
+                                                   .tokenizer = own_hash()}));
   const std::vector<std::int32_t> some =
       value_of(shared_engine().tokenizer().encode("The bell", SpecialText::as_text));
   ASSERT_TRUE(journal_.extend(id, "The bell", some).ok());
@@ -209,6 +328,29 @@ TEST_F(Resume, stopped_in_the_middle_of_reading_again_can_go_on) {
   EXPECT_LT(session->n_read(), n_chat);
   value_of(session->read({}, {}));
   EXPECT_EQ(session->n_read(), n_chat);
+}
+
+TEST_F(Resume, what_a_stop_left_unread_is_read_message_by_message_with_the_next_one) {
+  {
+    const auto first = open("full");
+    for (int i = 0; i < 2; ++i) {
+      value_of(first->add_document("notes", held_out_notes()));
+      value_of(first->read({}, {}));
+    }
+  }
+  const auto whole = open("full");
+  resume(*whole);
+  const auto stopped = open("full");
+  std::stop_source source;
+  source.request_stop();
+  EXPECT_EQ(stopped->resume(source.get_token(), {}).error().code, "STOPPED");
+  EXPECT_EQ(stopped->n_read(), 0u);
+  for (const auto& session : {whole.get(), stopped.get()}) {
+    value_of(session->add_user(held_out_questions().at(0)));
+    value_of(session->generate({.n_tokens_max = 4}, {}, {}, {}));
+    EXPECT_EQ(session->n_read(), session->tokens().size());
+  }
+  EXPECT_EQ(stopped->stats().bytes, whole->stats().bytes);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "runtime/governor/presets.h"
 #include "unit/runtime/session_fixture.h"
+#include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
@@ -46,7 +47,9 @@ TEST_F(SessionTest, every_turn_leaves_the_journal_and_the_cache_with_the_same_to
     EXPECT_EQ(stored().back().text, report.text);
     EXPECT_EQ(stored().back().state, MessageState::complete);
   }
-  EXPECT_EQ(stored()[0].text.substr(0, 7), "notes\n\n");
+  EXPECT_EQ(stored()[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(stored()[0].title, "notes");
+  EXPECT_EQ(stored()[0].text, held_out_notes());
   EXPECT_EQ(stored()[1].text, "Noted.");
   EXPECT_EQ(session->stats().n_tokens, session->tokens().size());
 }
@@ -82,17 +85,64 @@ TEST_F(SessionTest, fidelity_is_measured_when_something_was_packed_and_only_then
   const ReadReport exact = value_of(full->read({}, {}));
   EXPECT_FALSE(exact.compressed);
   EXPECT_EQ(exact.fidelity.n_tokens, 0u);
+  EXPECT_FALSE(full->has_idle_work());
   journal_ = {};
   const auto compact = open("compact");
   value_of(compact->add_document("", held_out_notes()));
-  const ReadReport packed = value_of(compact->read({}, {}));
-  EXPECT_TRUE(packed.compressed);
+  const ReadReport read = value_of(compact->read({}, {}));
+  EXPECT_EQ(read.n_evicted, 0u) << "a second pass is wanted first";
+  EXPECT_EQ(read.fidelity.n_tokens, 0u);
+  EXPECT_TRUE(compact->has_idle_work());
+  const IdleReport packed = idle(*compact);
+  EXPECT_TRUE(packed.finished);
+  EXPECT_FALSE(compact->has_idle_work());
   EXPECT_GT(packed.n_evicted, 0u);
+  EXPECT_EQ(packed.n_evicted, compact->stats().n_evicted);
   EXPECT_EQ(packed.fidelity.n_tokens, 128u);
   EXPECT_GT(packed.fidelity.agreement, 0.5);
   EXPECT_GT(packed.fidelity.kl, 0);
-  EXPECT_EQ(packed.fidelity.measured_at, compact->tokens().size());
+  EXPECT_EQ(packed.fidelity.measured_at, compact->messages()[0].end);
   EXPECT_EQ(compact->fidelity().n_tokens, 128u);
+}
+
+TEST_F(SessionTest, fidelity_is_measured_after_the_answer_and_not_before_its_first_token) {
+  const auto session = open("snapkv");
+  value_of(session->add_user(held_out_notes() + "\n" + held_out_questions().at(0)));
+  std::size_t n_before = 1;
+  bool first = true;
+  const auto piece = [&](std::string_view) {
+    if (std::exchange(first, false)) n_before = session->fidelity().n_tokens;
+    return true;
+  };
+  const auto report = value_of(session->generate({.n_tokens_max = 8}, piece, {}, {}));
+  EXPECT_FALSE(first);
+  EXPECT_EQ(n_before, 0u);
+  EXPECT_GT(session->stats().n_evicted, 0u) << "when the turn had ended";
+  EXPECT_EQ(report.read.fidelity.n_tokens, 128u);
+  EXPECT_GT(report.read.fidelity.agreement, 0.5);
+  EXPECT_EQ(report.read.fidelity.measured_at, session->messages()[0].end);
+}
+
+TEST_F(SessionTest, a_measurement_that_waits_takes_no_token_from_an_answer) {
+  const auto recipe = value_of(resolve_recipe("compact"));
+  const std::string prompt = held_out_notes() + "\n" + held_out_questions().at(0);
+  const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = n_tokens(prompt) + 20}));
+  std::vector<std::size_t> reached;
+  for (const bool measures_first : {true, false}) {
+    journal_ = {};
+    const auto session = open("compact", need.pool_bytes);
+    value_of(session->add_user(prompt));
+    if (measures_first) value_of(session->read({}, {}));
+    bool full = false;
+    for (int turn = 0; turn < 100 && !full; ++turn) {
+      const auto report = session->generate({.temperature = 1, .seed = 3}, {}, {}, {});
+      full =
+          report.ok() ? report->finish == Finish::cache_full : report.error().code == "CACHE_FULL";
+      if (!report.ok() || report->finish == Finish::context_full) break;
+    }
+    reached.push_back(session->n_read());
+  }
+  EXPECT_EQ(reached[0], reached[1]);
 }
 
 TEST_F(SessionTest, a_limit_of_tokens_closes_the_answer) {
@@ -176,13 +226,16 @@ TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_
   const auto recipe = value_of(resolve_recipe("full"));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 300}));
   const auto session = open("full", need.pool_bytes);
-  value_of(session->add_document("", held_out_notes()));
+  value_of(session->add_document("", held_out_notes() + held_out_notes()));
   const auto full = session->read({}, {});
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code, "CACHE_FULL");
-  EXPECT_THAT(full.error().message, HasSubstr("0 tokens are read"));
+  // What went in stays read.
+  EXPECT_GT(session->n_read(), 250u);
+  EXPECT_LT(session->n_read(), session->tokens().size());
+  EXPECT_THAT(full.error().message,
+              HasSubstr(" " + std::to_string(session->n_read()) + " tokens are read"));
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
-  EXPECT_EQ(session->n_read(), 0u);
   expect_journal_holds(*session);
   // The same chat with more memory.
   const auto larger = open("full");
@@ -214,6 +267,33 @@ TEST_F(SessionTest, a_pool_that_fills_while_answering_keeps_what_was_said) {
   expect_journal_holds(*session);
 }
 
+TEST_F(SessionTest, an_answer_that_repeats_itself_is_ended_closed_and_said_so) {
+  std::string bells;
+  for (int i = 0; i < 60; ++i) bells += "bell ";
+  const auto session = open("full");
+  value_of(session->add_user(bells));
+  const auto report =
+      value_of(session->generate({.repetition_penalty = 1, .n_tokens_max = 0}, {}, {}, {}));
+  EXPECT_EQ(report.finish, Finish::repeats);
+  EXPECT_GE(report.n_tokens, 64u);
+  EXPECT_LT(report.n_tokens, 100u);
+  EXPECT_THAT(report.message, HasSubstr("repeat itself"));
+  EXPECT_EQ(stored().back().state, MessageState::complete);
+  expect_journal_holds(*session);
+}
+
+TEST_F(SessionTest, without_a_journal_no_message_says_that_the_chat_is_kept) {
+  SessionOptions options(value_of(resolve_recipe("full")));
+  const auto need = value_of(shared_engine().estimate(options.recipe, {.n_tokens = 300}));
+  options.budget_bytes = need.pool_bytes;
+  const auto session = value_of(shared_engine().new_session(options));
+  value_of(session->add_user(held_out_notes() + held_out_notes()));
+  const auto refused = session->generate({}, {}, {}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "CACHE_FULL");
+  EXPECT_THAT(refused.error().message, testing::Not(HasSubstr("kept")));
+}
+
 TEST_F(SessionTest, a_budget_too_small_names_the_least_that_does) {
   SessionOptions options(value_of(resolve_recipe("full")));
   options.budget_bytes = 100'000;
@@ -231,21 +311,23 @@ TEST_F(SessionTest, a_budget_too_small_names_the_least_that_does) {
 TEST_F(SessionTest, a_session_holds_the_promise_of_the_estimator) {
   for (const Preset& preset : presets()) {
     journal_ = {};
-    blocks_.chats.clear();
+    blocks_.caches.clear();
     const auto recipe = value_of(resolve_recipe(preset.name));
     auto session = open(preset.name);
     value_of(session->add_document("", held_out_notes()));
     const std::size_t n = session->tokens().size();
     const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = n}));
     journal_ = {};
-    session = open(preset.name, need.pool_bytes);
+    const auto engine = open_engine(bundled_model());  // with an arena of its own
+    session = open(preset.name, need.pool_bytes, *engine);
     value_of(session->add_document("", held_out_notes()));
     value_of(session->read({}, {}));
+    idle(*session);
     const kvcache::CacheStats stats = session->stats();
     EXPECT_LE(stats.pool_peak_bytes, need.pool_bytes);
-    EXPECT_GE(static_cast<double>(stats.pool_peak_bytes),
-              0.95 * static_cast<double>(need.pool_bytes))
-        << preset.name;
+    EXPECT_LE(stats.bytes, need.cache_bytes) << preset.name;
+    EXPECT_EQ(session->fidelity().n_tokens, preset.name == "full" ? 0u : 128u) << preset.name;
+    session.reset();
   }
 }
 
@@ -281,14 +363,49 @@ TEST_F(SessionTest, the_system_prompt_is_a_message_of_its_own_and_the_first) {
   expect_journal_holds(*session);
 }
 
+// Takes new messages, but ends no answer from die() to revive(): the disk filled up.
+class DeadJournal final : public kvcache::Journal {
+ public:
+  explicit DeadJournal(kvcache::Journal& inner) : inner_(inner) {}
+  void die() { dead_ = true; }
+  void revive() { dead_ = false; }
+  Result<std::vector<kvcache::MessageId>> append_all(
+      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
+    return inner_.append_all(chat, messages);
+  }
+  Result<void> extend(kvcache::MessageId id, std::string_view text,
+                      std::span<const std::int32_t> tokens) override {
+    return inner_.extend(id, text, tokens);
+  }
+  Result<void> finish(kvcache::MessageId id, MessageState state, std::string_view text,
+                      std::span<const std::int32_t> tokens) override {
+    if (dead_) return Error{ErrorKind::storage, "DISK_FULL", "Not saved: the disk is full."};
+    return inner_.finish(id, state, text, tokens);
+  }
+  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
+    return inner_.truncate(chat, last);
+  }
+  Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
+    return inner_.messages(chat);
+  }
+
+ private:
+  kvcache::Journal& inner_;
+  bool dead_ = false;
+};
+
 // Fails at call number n, once.
 class FailingJournal final : public kvcache::Journal {
  public:
   FailingJournal(kvcache::Journal& inner, std::size_t fail_at) : inner_(inner), left_(fail_at) {}
-  Result<kvcache::MessageId> append(kvcache::ChatId chat,
-                                    const kvcache::NewMessage& message) override {
+  Result<std::vector<kvcache::MessageId>> append_all(
+      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
     if (fails()) return full();
-    return inner_.append(chat, message);
+    return inner_.append_all(chat, messages);
+  }
+  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
+    if (fails()) return full();
+    return inner_.truncate(chat, last);
   }
   Result<void> extend(kvcache::MessageId id, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
@@ -316,6 +433,85 @@ class FailingJournal final : public kvcache::Journal {
   std::size_t left_;
   bool failed_ = false;
 };
+
+TEST_F(SessionTest, a_document_and_its_answer_are_stored_together_or_not_at_all) {
+  for (std::size_t n = 0;; ++n) {
+    ASSERT_LT(n, 10u);
+    journal_ = {};
+    FailingJournal failing(journal_, n);
+    SessionOptions options(value_of(resolve_recipe("full")));
+    options.journal = &failing;
+    options.chat = chat_;
+    const auto session = value_of(shared_engine().new_session(options));
+    const auto added = session->add_document("todo.txt", "Buy milk on Monday.");
+    EXPECT_EQ(added.ok(), !failing.failed());
+    EXPECT_EQ(stored().size(), added.ok() ? 2u : 0u);
+    EXPECT_EQ(session->messages().size(), stored().size());
+    if (!failing.failed()) return;
+  }
+}
+
+TEST_F(SessionTest, messages_have_the_ids_kinds_and_places_of_the_journal) {
+  const auto session = open("full");
+  const DocumentIds document = value_of(session->add_document("notes.txt", held_out_notes()));
+  const kvcache::MessageId question = value_of(session->add_user("Where is the brass bell?"));
+  const GenerateReport report = value_of(session->generate({.n_tokens_max = 8}, {}, {}, {}));
+  const auto messages = session->messages();
+  const auto rows = stored();
+  ASSERT_EQ(messages.size(), 4u);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(messages[0].id, document.document);
+  EXPECT_EQ(messages[1].id, document.answer);
+  EXPECT_EQ(messages[2].id, question);
+  EXPECT_EQ(messages[3].id, report.answer);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(messages[i].id, rows[i].id);
+    EXPECT_EQ(messages[i].role, rows[i].role);
+    EXPECT_EQ(messages[i].kind, rows[i].kind);
+    EXPECT_EQ(messages[i].title, rows[i].title);
+    EXPECT_EQ(messages[i].state, rows[i].state);
+    EXPECT_EQ(messages[i].begin, at);
+    EXPECT_EQ(messages[i].end - messages[i].begin, rows[i].tokens.size());
+    at = messages[i].end;
+  }
+  EXPECT_EQ(messages[0].title, "notes.txt");
+  const auto again = open("full");
+  resume(*again);
+  ASSERT_EQ(again->messages().size(), 4u);
+  EXPECT_EQ(again->messages()[3].id, report.answer);
+  EXPECT_EQ(again->messages()[0].kind, kvcache::MessageKind::document);
+}
+
+TEST_F(SessionTest, a_session_that_is_ahead_of_its_journal_does_not_save) {
+  const auto whole = open("full");
+  ask(*whole, "Where is the brass bell?", 4);
+  value_of(whole->save());
+  const auto generation =
+      value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation;
+  test::MemoryJournal copy = journal_;
+  DeadJournal dead(copy);
+  SessionOptions options(value_of(resolve_recipe("full")));
+  options.journal = &dead;
+  options.blocks = &blocks_;
+  options.chat = chat_;
+  const auto session = value_of(shared_engine().new_session(options));
+  resume(*session);
+  value_of(session->add_user("And the lamp?"));
+  dead.die();
+  EXPECT_EQ(session->generate({.n_tokens_max = 4}, {}, {}, {}).error().code, "DISK_FULL");
+  EXPECT_EQ(session->save().error().code, "DISK_FULL");
+  EXPECT_EQ(value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation,
+            generation);
+  dead.revive();
+  value_of(session->save());
+  std::size_t n_journal = 0;
+  for (const auto& message : value_of(copy.messages(chat_))) n_journal += message.tokens.size();
+  EXPECT_EQ(session->tokens().size(), n_journal);
+  EXPECT_LE(session->n_read(), n_journal);  // the end of the cut answer is still to be read
+  EXPECT_GT(value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation,
+            generation);
+}
 
 TEST_F(SessionTest, any_failed_write_is_reported_and_the_next_turn_makes_the_journal_whole) {
   for (std::size_t n = 0;; ++n) {

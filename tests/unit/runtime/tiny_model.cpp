@@ -8,8 +8,8 @@
 
 #include "kernels/base/rng.h"
 #include "kernels/contract/registry.h"
-#include "runtime/governor/estimator.h"
 #include "runtime/governor/presets.h"
+#include "runtime/model/scratch.h"
 #include "support/bundled_model.h"
 #include "support/weights.h"
 
@@ -76,29 +76,39 @@ std::filesystem::path bundled_model() {
   return test::kBundledModel;
 }
 
-TestModel open_model(GgufFile file, std::string_view backend, std::size_t context) {
+TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max) {
   TestModel out;
   out.file = std::move(file);
   out.backend = must(kernels::open_backend(backend, {.n_threads = 2}));
   ModelConfig config = must(ModelConfig::from(out.file));
-  if (context != 0) config.context = context;
+  config.call_size = out.backend->call_size();
+  if (chunk_tokens_max != 0) config.call_size.n_tokens = chunk_tokens_max;
   out.model = must(Model::load(*out.backend, out.file, std::move(config), {}));
   return out;
 }
 
-TestModel tiny_model(const TinyShape& shape, std::string_view backend, std::size_t context) {
+TestModel tiny_model(const TinyShape& shape, std::string_view backend,
+                     std::size_t chunk_tokens_max) {
   std::vector<std::byte> bytes = tiny_gguf(shape).bytes();
   GgufFile file = must(GgufFile::view(bytes));
-  TestModel out = open_model(std::move(file), backend, context);
+  TestModel out = open_model(std::move(file), backend, chunk_tokens_max);
   out.bytes = std::move(bytes);  // a vector's bytes stay where they are when it moves
   return out;
 }
 
 std::unique_ptr<kvcache::Cache> TestModel::cache(std::string_view recipe, std::size_t n_tokens) {
-  const kvcache::Recipe chosen = must(resolve_recipe(recipe));
-  const Estimate need = must(
-      estimate(config(), 0, chosen, {.n_tokens = n_tokens, .budget_bytes = std::size_t{1} << 40}));
-  return must(kvcache::Cache::open(*backend, config().cache_shape(), chosen, need.pool_bytes));
+  const std::size_t exact_bytes = n_tokens * config().cache_shape().fp16_bytes_per_token();
+  const kvcache::CacheNeed need =
+      must(kvcache::cache_need(config().cache_shape(), must(resolve_recipe(recipe)), n_tokens));
+  return cache_in(recipe,
+                  2 * (need.total() + exact_bytes + reading_bytes(config(), n_tokens, true)));
+}
+
+std::unique_ptr<kvcache::Cache> TestModel::cache_in(std::string_view recipe,
+                                                    std::size_t arena_bytes) {
+  return must(kvcache::Cache::open(
+      {.backend = backend, .arena = must(kvcache::Arena::open(backend, arena_bytes))},
+      config().cache_shape(), must(resolve_recipe(recipe))));
 }
 
 std::vector<float> TestModel::read(kvcache::Cache& cache, std::span<const std::int32_t> ids) {

@@ -30,19 +30,22 @@ std::filesystem::path bundled_model();
 struct TestModel {
   std::vector<std::byte> bytes;  // of a file in memory
   GgufFile file;
-  std::unique_ptr<kernels::Backend> backend;
+  std::shared_ptr<kernels::Backend> backend;
   std::unique_ptr<Model> model;
 
   const ModelConfig& config() const { return model->config(); }
-  // A cache in which n_tokens can be read as one prompt. recipe: a name of presets().
+  // A cache in an arena of its own, in which n_tokens can be read in one span, whatever the recipe.
   std::unique_ptr<kvcache::Cache> cache(std::string_view recipe, std::size_t n_tokens);
-  // Logits after the last of ids, read as one prompt.
+  // The same in an arena of so many bytes.
+  std::unique_ptr<kvcache::Cache> cache_in(std::string_view recipe, std::size_t arena_bytes);
+  // Logits after the last of ids, read as one span.
   std::vector<float> read(kvcache::Cache& cache, std::span<const std::int32_t> ids);
   std::vector<float> decode(kvcache::Cache& cache, std::int32_t id);
 };
-// context: 0 = the file's. A larger one makes smaller chunks.
-TestModel open_model(GgufFile file, std::string_view backend, std::size_t context = 0);
-TestModel tiny_model(const TinyShape& shape, std::string_view backend, std::size_t context = 0);
+// chunk_tokens_max: 0 = the backend's.
+TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max = 0);
+TestModel tiny_model(const TinyShape& shape, std::string_view backend,
+                     std::size_t chunk_tokens_max = 0);
 
 std::vector<std::int32_t> random_ids(std::size_t n, std::size_t n_vocabulary, std::uint64_t seed);
 double largest_difference(std::span<const float> a, std::span<const float> b);

@@ -20,6 +20,7 @@ struct Ledger {
   ChatId chat;
   std::vector<std::string> tried, acked;
   std::uint64_t generation = 0;  // of the manifest said to be saved
+  bool cut = false;              // a truncation is left that could not be taken back
   int n_failed = 0;              // steps that failed even when tried three times
 };
 
@@ -34,7 +35,9 @@ class Script {
     answer("answer 1");
     snapshot(1);
     message("user 2");
+    cut_and_bring_back();
     answer("answer 2");
+    document("document", "Noted.");
     snapshot(2);
     (void)stubbornly([&] { return store_.library().set_setting("key", "value").ok(); });
   }
@@ -69,6 +72,28 @@ class Script {
     if (stubbornly(step)) ledger_.acked.push_back(text);
   }
 
+  // Two messages that go in together or not at all.
+  void document(const std::string& text, const std::string& noted) {
+    const std::vector<std::int32_t> a(text.begin(), text.end()), b(noted.begin(), noted.end());
+    const std::vector<kvcache::NewMessage> both = {
+        {.role = Role::user, .text = text, .tokens = a},
+        {.role = Role::assistant, .text = noted, .tokens = b}};
+    for (const auto& one : both) ledger_.tried.emplace_back(one.text);
+    if (!stubbornly([&] { return store_.library().append_all(ledger_.chat, both).ok(); })) return;
+    for (const auto& one : both) ledger_.acked.emplace_back(one.text);
+  }
+
+  // Whatever fails in between, all messages are there again in the end.
+  void cut_and_bring_back() {
+    const auto found = store_.library().messages(ledger_.chat);
+    if (!found.ok() || found.value().size() < 2) return;
+    const MessageId first = found.value().front().id, last = found.value().back().id;
+    const bool cut =
+        stubbornly([&] { return store_.library().truncate(ledger_.chat, first).ok(); });
+    if (!cut || !stubbornly([&] { return store_.library().truncate(ledger_.chat, last).ok(); }))
+      ledger_.cut = true;
+  }
+
   void answer(const std::string& text) {
     MessageId id;
     const auto begin = [&] {
@@ -101,9 +126,11 @@ class Script {
     const kvcache::BlockId id = generation;
     const auto bytes = bytes_of(40'000, static_cast<unsigned>(generation));
     const std::vector<kvcache::BlockId> live = {id};
-    if (!stubbornly([&] { return kv->put_block(ledger_.chat, id, bytes).ok(); })) return;
+    if (!stubbornly([&] { return kv->put_block(key_of(ledger_.chat), id, bytes).ok(); })) return;
     const auto commit = [&] {
-      const auto done = kv->commit(ledger_.chat, generation, bytes_of(10, 0), live);
+      const auto done =
+          kv->commit(key_of(ledger_.chat),
+                     {.generation = generation, .manifest = bytes_of(10, 0), .live = live});
       return done.ok() || done.error().code == "GENERATION";  // the first try arrived after all
     };
     if (stubbornly(commit)) ledger_.generation = generation;
@@ -121,6 +148,9 @@ void check_messages(const std::vector<kvcache::StoredMessage>& found, const Ledg
     EXPECT_EQ(std::string(message.tokens.begin(), message.tokens.end()), message.text);
     if (message.state == MessageState::complete) whole.push_back(message.text);
   }
+  if (ledger.cut) return;
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), "document"),
+            std::count(whole.begin(), whole.end(), "Noted."));
   for (const std::string& text : ledger.acked)
     EXPECT_EQ(std::count(whole.begin(), whole.end(), text), 1) << text;
   for (const std::string& text : whole)
@@ -132,11 +162,11 @@ void check_messages(const std::vector<kvcache::StoredMessage>& found, const Ledg
 }
 
 void check_cache(KvStore& kv, const Ledger& ledger) {
-  const auto manifest = must(kv.newest_manifest(ledger.chat));
+  const auto manifest = must(kv.newest_manifest(key_of(ledger.chat)));
   const std::uint64_t generation = manifest ? manifest->generation : 0;
   EXPECT_GE(generation, ledger.generation);
   if (generation > 0) {
-    EXPECT_EQ(must(kv.block(ledger.chat, generation)),
+    EXPECT_EQ(must(kv.block(key_of(ledger.chat), generation)),
               bytes_of(40'000, static_cast<unsigned>(generation)));
   }
 }
@@ -242,7 +272,7 @@ TEST(Fault, a_full_disk_is_called_so_and_the_text_stays_with_the_caller) {
   const auto refused =
       store->library().append(chat, {Role::user, MessageState::complete, "words", {}});
   EXPECT_EQ(code_of(refused), "DISK_FULL");
-  EXPECT_EQ(code_of(store->kv()->put_block(chat, 0, bytes_of(10, 0))), "DISK_FULL");
+  EXPECT_EQ(code_of(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0))), "DISK_FULL");
   vfs.stop_failing();
   say(store->library(), chat, "words");
   EXPECT_EQ(texts(store->library(), chat), std::vector<std::string>{"words"});

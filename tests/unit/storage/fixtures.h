@@ -71,6 +71,9 @@ std::string code_of(const Result<T>& result) {
 std::unique_ptr<Store> open_store(const TempFolder& folder, StoreOptions options = {});
 Result<std::unique_ptr<Store>> try_store(const TempFolder& folder, StoreOptions options = {});
 
+inline kvcache::CacheKey key_of(ChatId chat) {
+  return kvcache::CacheKey::of_chat(chat);
+}
 NewChat named(std::string name);
 MessageId say(Library& library, ChatId chat, std::string_view text,
               const std::vector<std::int32_t>& tokens = {1, 2, 3});

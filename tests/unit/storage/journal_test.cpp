@@ -56,6 +56,82 @@ TEST(Journal, messages_come_back_equal_and_in_order) {
   EXPECT_LT(found[1].id, found[2].id);
 }
 
+TEST(Journal, several_messages_are_one_commit) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const std::vector<kvcache::NewMessage> both = {
+      {.role = Role::user,
+       .text = "Buy milk.",
+       .tokens = kOne,
+       .kind = kvcache::MessageKind::document,
+       .title = "todo.txt",
+       .tokenizer = UINT64_MAX},
+      {.role = Role::assistant, .text = "Noted.", .tokens = kOne, .tokenizer = UINT64_MAX}};
+  const auto ids = must(library.append_all(chat, both));
+  const auto found = as_others_see(folder, chat);
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_THAT(ids, ElementsAre(found[0].id, found[1].id));
+  EXPECT_EQ(found[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(found[0].title, "todo.txt");
+  EXPECT_EQ(found[0].parent, MessageId{});
+  EXPECT_EQ(found[0].tokenizer, UINT64_MAX);
+  EXPECT_EQ(found[1].kind, kvcache::MessageKind::text);
+  EXPECT_EQ(found[1].parent, found[0].id);
+  EXPECT_THAT(must(library.append_all(chat, {})), IsEmpty());
+  std::vector<kvcache::NewMessage> refused = both;
+  const std::string larger(kMessageBytesMax + 1, 'x');
+  refused[1].text = larger;
+  EXPECT_EQ(code_of(library.append_all(chat, refused)), "MESSAGE_SIZE");
+  EXPECT_THAT(texts(library, chat), SizeIs(2));
+}
+
+TEST(Journal, truncating_hides_messages_and_brings_them_back) {
+  const TempFolder folder;
+  MessageId one, three, other;
+  ChatId chat;
+  {
+    const auto store = open_store(folder);
+    Library& library = store->library();
+    chat = must(library.create_chat(named("a")));
+    one = say(library, chat, "one");
+    say(library, chat, "two");
+    three = say(library, chat, "three");
+    must(library.truncate(chat, one));
+    EXPECT_THAT(texts(library, chat), ElementsAre("one"));
+    other = say(library, chat, "another two");
+    EXPECT_THAT(texts(library, chat), ElementsAre("one", "another two"));
+    EXPECT_EQ(must(library.messages(chat)).back().parent, one);
+    EXPECT_EQ(must(library.chat(chat)).n_messages, 2u);
+    EXPECT_EQ(must(library.chat(chat)).n_tokens, 6u);
+    must(library.truncate(chat, {}));
+    EXPECT_THAT(texts(library, chat), IsEmpty());
+    EXPECT_EQ(code_of(library.truncate(chat, {4711})), "MESSAGE_NOT_FOUND");
+    EXPECT_EQ(code_of(library.truncate({99}, one)), "CHAT_NOT_FOUND");
+    const ChatId stranger = must(library.create_chat(named("b")));
+    EXPECT_EQ(code_of(library.truncate(stranger, one)), "MESSAGE_NOT_FOUND");
+  }
+  const auto store = open_store(folder);
+  must(store->library().truncate(chat, three));
+  EXPECT_THAT(texts(store->library(), chat), ElementsAre("one", "two", "three"));
+  must(store->library().truncate(chat, other));
+  EXPECT_THAT(texts(store->library(), chat), ElementsAre("one", "another two"));
+}
+
+TEST(Journal, a_chat_whose_answer_streams_is_not_truncated) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId chat = must(library.create_chat(named("a")));
+  const MessageId one = say(library, chat, "one");
+  const MessageId answer = begin_answer(library, chat);
+  EXPECT_EQ(code_of(library.truncate(chat, one)), "MESSAGE_STATE");
+  must(library.finish(answer, MessageState::complete, "two", {}));
+  must(library.truncate(chat, one));
+  EXPECT_THAT(texts(library, chat), ElementsAre("one"));
+}
+
 TEST(Journal, an_answer_streams_and_ends) {
   const TempFolder folder;
   const auto store = open_store(folder);

@@ -60,7 +60,7 @@ void stream(Library& library, ChatId chat, std::int32_t n, int pipe) {
   try {
     const auto store = open_store(folder);
     const ChatId chat = must(store->library().find_chat("chat"))->id;
-    const auto manifest = must(store->kv()->newest_manifest(chat));
+    const auto manifest = must(store->kv()->newest_manifest(key_of(chat)));
     std::uint64_t generation = manifest ? manifest->generation : 0;
     for (auto n = static_cast<std::int32_t>(must(store->library().messages(chat)).size());;) {
       say(store->library(), chat, question(n), tokens_of(question(n)));
@@ -68,8 +68,10 @@ void stream(Library& library, ChatId chat, std::int32_t n, int pipe) {
       stream(store->library(), chat, n++, pipe);
       ++generation;
       const kvcache::BlockId block = generation;
-      must(store->kv()->put_block(chat, block, bytes_of(50'000, static_cast<unsigned>(block))));
-      must(store->kv()->commit(chat, generation, {}, std::span(&block, 1)));
+      must(store->kv()->put_block(key_of(chat), block,
+                                  bytes_of(50'000, static_cast<unsigned>(block))));
+      must(store->kv()->commit(key_of(chat),
+                               {.generation = generation, .live = std::span(&block, 1)}));
       say_saved(pipe, {Said::snapshot, static_cast<std::int32_t>(generation), 0});
     }
   } catch (...) {
@@ -109,11 +111,11 @@ void check(Store& store, ChatId chat, const Ledger& ledger) {
       EXPECT_EQ(found[i].state, MessageState::complete);
     }
   }
-  const auto manifest = must(store.kv()->newest_manifest(chat));
+  const auto manifest = must(store.kv()->newest_manifest(key_of(chat)));
   const std::uint64_t generation = manifest ? manifest->generation : 0;
   EXPECT_GE(generation, ledger.generation);
   if (generation > 0) {
-    EXPECT_EQ(must(store.kv()->block(chat, generation)),
+    EXPECT_EQ(must(store.kv()->block(key_of(chat), generation)),
               bytes_of(50'000, static_cast<unsigned>(generation)));
   }
 }

@@ -8,12 +8,14 @@
 namespace satchel::storage {
 namespace {
 using kvcache::BlockId;
+using kvcache::CacheKey;
 using kvcache::kBlockBytesMax;
 using kvcache::kBlockBytesMin;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr ChatId kChat{1}, kOther{2}, kThird{3};
+const CacheKey kChat = CacheKey::of_chat({1}), kOther = CacheKey::of_chat({2}),
+               kThird = CacheKey::named("document 3");
 
 std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_bytes = 0,
                                  std::string library_id = "library") {
@@ -25,11 +27,22 @@ std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_b
                              .vfs = {}}));
 }
 
-void put(KvStore& kv, ChatId chat, BlockId id, std::size_t n = kBlockBytesMin) {
-  must(kv.put_block(chat, id, bytes_of(n, static_cast<unsigned>(id))));
+void put(KvStore& kv, const CacheKey& key, BlockId id, std::size_t n = kBlockBytesMin) {
+  must(kv.put_block(key, id, bytes_of(n, static_cast<unsigned>(id))));
 }
-void commit(KvStore& kv, ChatId chat, std::uint64_t generation, std::vector<BlockId> live) {
-  must(kv.commit(chat, generation, bytes_of(100, static_cast<unsigned>(generation)), live));
+void commit(KvStore& kv, const CacheKey& key, std::uint64_t generation, std::vector<BlockId> live) {
+  must(kv.commit(key, {.generation = generation,
+                       .manifest = bytes_of(100, static_cast<unsigned>(generation)),
+                       .live = live,
+                       .model = "model",
+                       .recipe = "recipe",
+                       .n_tokens = generation}));
+}
+
+std::vector<CacheKey> keys(KvStore& kv) {
+  std::vector<CacheKey> found;
+  for (const SavedCache& cache : must(kv.caches())) found.push_back(cache.key);
+  return found;
 }
 
 TEST(KvStore, knows_nothing_of_a_new_chat_and_that_is_no_error) {
@@ -100,10 +113,10 @@ TEST(KvStore, a_refused_commit_leaves_the_old_snapshot) {
   put(*kv, kChat, 0);
   commit(*kv, kChat, 5, {0});
   const std::vector<BlockId> live = {0}, missing = {0, 7}, early = {};
-  EXPECT_EQ(code_of(kv->commit(kChat, 5, {}, live)), "GENERATION");
-  EXPECT_EQ(code_of(kv->commit(kChat, 4, {}, early)), "GENERATION");
-  EXPECT_EQ(code_of(kv->commit(kChat, 1ull << 63, {}, live)), "GENERATION");
-  EXPECT_EQ(code_of(kv->commit(kChat, 6, {}, missing)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 5, .live = live})), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 4, .live = early})), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 1ull << 63, .live = live})), "GENERATION");
+  EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 6, .live = missing})), "BLOCK_NOT_FOUND");
   EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 5u);
   EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
 }
@@ -133,10 +146,40 @@ TEST(KvStore, dropping_a_chat_overwrites_its_bytes_and_gives_the_space_back) {
   commit(*kv, kOther, 1, {0});
   must(kv->drop(kChat));
   must(kv->drop(kThird));  // nothing there: nothing to do
-  EXPECT_THAT(must(kv->chats()), ElementsAre(kOther));
+  EXPECT_THAT(keys(*kv), ElementsAre(kOther));
   EXPECT_LT(std::filesystem::file_size(folder / "kvcache.db"), 1u << 20);
   EXPECT_EQ(std::filesystem::file_size(folder / "kvcache.db-wal"), 0u);
   EXPECT_EQ(read_file(folder / "kvcache.db").find(canary), std::string::npos);
+}
+
+TEST(KvStore, lists_caches_with_what_they_hold) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  put(*kv, kChat, 0);
+  commit(*kv, kChat, 1, {0});
+  put(*kv, kThird, 0, 17);
+  const auto found = must(kv->caches());
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].key, kChat);
+  EXPECT_EQ(found[0].model, "model");
+  EXPECT_EQ(found[0].recipe, "recipe");
+  EXPECT_EQ(found[0].n_tokens, 1u);
+  EXPECT_EQ(found[0].block_bytes, kBlockBytesMin);
+  EXPECT_EQ(found[1].key, kThird);
+  EXPECT_EQ(found[1].model, "");
+  EXPECT_EQ(found[1].block_bytes, 17u);
+}
+
+TEST(KvStore, a_chat_that_goes_takes_all_its_caches_with_it_and_no_others) {
+  const TempFolder folder;
+  const auto kv = open_kv(folder);
+  CacheKey branch = CacheKey::named("branch of chat 1");
+  branch.chat = kChat.chat;
+  for (const CacheKey& key : {kChat, branch, kOther, kThird}) put(*kv, key, 0);
+  must(kv->drop_chat({1}));
+  must(kv->drop_chat({9}));  // nothing there: nothing to do
+  EXPECT_THAT(keys(*kv), ElementsAre(kOther, kThird));
+  EXPECT_EQ(must(kv->block_bytes()), 2 * kBlockBytesMin);
 }
 
 TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
@@ -149,7 +192,7 @@ TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
   put(*kv, kThird, 0);
   must(kv->newest_manifest(kChat));  // used again
   put(*kv, kThird, 1);
-  EXPECT_THAT(must(kv->chats()), ElementsAre(kChat, kThird));
+  EXPECT_THAT(keys(*kv), ElementsAre(kChat, kThird));
 }
 
 TEST(KvStore, neither_the_chat_that_is_saved_nor_the_one_just_opened_gives_way) {
@@ -173,7 +216,7 @@ TEST(KvStore, caches_of_another_library_are_thrown_away) {
     put(*kv, kChat, 0);
   }
   const auto kv = open_kv(folder, 0, "another");
-  EXPECT_THAT(must(kv->chats()), IsEmpty());
+  EXPECT_THAT(keys(*kv), IsEmpty());
   EXPECT_NE(kv->notice(), "");
   put(*kv, kChat, 0);
 }
@@ -204,7 +247,7 @@ TEST(KvStore, opened_to_read_it_changes_nothing) {
   EXPECT_TRUE(must(reader->newest_manifest(kChat)).has_value());
   EXPECT_EQ(must(reader->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
   EXPECT_EQ(code_of(reader->put_block(kChat, 1, bytes_of(1, 0))), "READ_ONLY");
-  EXPECT_EQ(code_of(reader->commit(kChat, 2, {}, {})), "READ_ONLY");
+  EXPECT_EQ(code_of(reader->commit(kChat, {.generation = 2, .live = {}})), "READ_ONLY");
   EXPECT_EQ(code_of(reader->drop(kChat)), "READ_ONLY");
 }
 

@@ -116,6 +116,95 @@ TEST(Migration, the_steps_that_ship_are_numbered_without_a_gap) {
   }
 }
 
+constexpr std::int64_t kChecksumOfX = 4098266042096971714;
+
+// A library as schema 1 wrote it: tests/golden/library.
+void make_old_library(const TempFolder& folder) {
+  fs::create_directories(folder / "data");
+  run_sql(folder / "data/library.db",
+          read_file(SATCHEL_SOURCE_DIR "/tests/golden/library/schema-1.sql").c_str());
+}
+
+void expect_old_chats(Library& library) {
+  const auto notes = must(library.find_chat("notes"));
+  ASSERT_TRUE(notes.has_value());
+  EXPECT_EQ(notes->n_messages, 6u);
+  EXPECT_EQ(notes->n_tokens, 73u);
+  const auto found = must(library.messages(notes->id));
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_EQ(found[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(found[0].title, "todo.txt");
+  EXPECT_EQ(found[0].text, "Buy milk on Monday.");
+  EXPECT_EQ(found[0].tokens.size(), 15u);
+  EXPECT_EQ(found[1].text, "Noted.");
+  EXPECT_EQ(found[4].text, "Where is the bell?");
+  EXPECT_EQ(found[4].kind, kvcache::MessageKind::text);
+  EXPECT_EQ(found[0].parent, MessageId{});
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].state, kvcache::MessageState::complete);
+    EXPECT_EQ(found[i].tokenizer, 0u);
+    EXPECT_EQ(found[i].model, notes->setup.model_fingerprint);
+    if (i > 0) {
+      EXPECT_EQ(found[i].parent, found[i - 1].id);
+    }
+  }
+  const auto talk = must(library.find_chat("talk"));
+  EXPECT_EQ(texts(library, talk->id),
+            (std::vector<std::string>{"You answer questions.", "Where is the bell?",
+                                      "The notes do not say."}));
+}
+
+TEST(Schema, a_library_of_schema_1_opens_with_all_its_messages_and_goes_on) {
+  const TempFolder folder;
+  make_old_library(folder);
+  {
+    const auto store = open_store(folder);
+    EXPECT_TRUE(fs::exists(store->library().report().backup));
+    expect_old_chats(store->library());
+    const ChatId chat = must(store->library().find_chat("notes"))->id;
+    say(store->library(), chat, "a new one");
+    const auto found = must(store->library().messages(chat));
+    EXPECT_EQ(found.back().parent, found[5].id);
+    must(store->library().truncate(chat, found[3].id));
+    EXPECT_EQ(must(store->library().messages(chat)).size(), 4u);
+    must(store->library().truncate(chat, found[5].id));
+    expect_old_chats(store->library());
+  }
+  EXPECT_EQ(integrity(folder / "data/library.db"), "ok");
+}
+
+TEST(Schema, a_library_of_schema_1_that_may_not_be_changed_is_read_as_it_is) {
+  const TempFolder folder;
+  make_old_library(folder);
+  const std::string before = read_file(folder / "data/library.db");
+  {
+    const auto store = open_store(folder, {.mode = OpenMode::read_only});
+    expect_old_chats(store->library());
+    EXPECT_EQ(must(store->library().chats()).size(), 2u);
+  }
+  EXPECT_EQ(read_file(folder / "data/library.db"), before);
+}
+
+// What an older program reads of a newer file: its own columns and checksum.
+TEST(Schema, rows_keep_the_checksum_of_schema_1) {
+  const TempFolder folder;
+  make_old_library(folder);
+  {
+    const auto store = open_store(folder);
+    const ChatId chat = must(store->library().create_chat(named("again")));
+    for (int i = 0; i < 2; ++i) must(store->library().remove_chat({i + 1}));
+    must(store->library().append(chat, {.role = kvcache::Role::user,
+                                        .text = "x",
+                                        .tokens = {},
+                                        .kind = kvcache::MessageKind::document,
+                                        .title = "t.txt",
+                                        .tokenizer = 5}));
+  }
+  Connection db = open_file(folder / "data/library.db");
+  // FNV-1a of a row of chat 3, by hand: tests/golden/library/README.md.
+  EXPECT_EQ(must(db.integer("SELECT checksum FROM message WHERE chat = 3")), kChecksumOfX);
+}
+
 TEST(Schema, a_newer_library_is_read_and_not_touched) {
   const TempFolder folder;
   ChatId chat;
@@ -137,18 +226,38 @@ TEST(Schema, a_newer_library_is_read_and_not_touched) {
   EXPECT_EQ(read_file(folder / "data/library.db"), before);
 }
 
+// A file of schema 1, as the first release left it, costs its caches and says so.
+TEST(Schema, caches_from_before_they_had_keys_are_thrown_away) {
+  const TempFolder folder;
+  const ChatId chat = must(open_store(folder)->library().create_chat(named("a")));
+  const fs::path path = folder / "cache/kvcache.db";
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path.string() + suffix);
+  {
+    Connection old = must(Connection::open({path, Access::read_write, Content::cache, {}}));
+    must(migrate(old, kv_migrations().first(1)));
+    must(old.exec(("INSERT INTO chat(id, used_seq, generation, manifest) VALUES(" +
+                   std::to_string(chat.value) + ", 1, 1, x'00')")
+                      .c_str()));
+  }
+  const auto store = open_store(folder);
+  ASSERT_NE(store->kv(), nullptr);
+  EXPECT_NE(store->cache_notice().find("another version"), std::string::npos);
+  EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
+  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+}
+
 TEST(Schema, a_cache_of_another_version_is_thrown_away) {
   const TempFolder folder;
   {
     const auto store = open_store(folder);
     const ChatId chat = must(store->library().create_chat(named("a")));
-    must(store->kv()->put_block(chat, 0, bytes_of(10, 0)));
+    must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
   }
   run_sql(folder / "cache/kvcache.db", "PRAGMA user_version = 14");
   const auto store = open_store(folder);
   ASSERT_NE(store->kv(), nullptr);
   EXPECT_NE(store->cache_notice(), "");
-  EXPECT_THAT(must(store->kv()->chats()), testing::IsEmpty());
+  EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(Store, folders_and_files_are_for_their_owner_alone) {
   const TempFolder folder;
   const auto store = open_store(folder);
   const ChatId chat = must(store->library().create_chat(named("a")));
-  must(store->kv()->put_block(chat, 0, bytes_of(10, 0)));
+  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
   EXPECT_EQ(mode_of(folder / "data"), 0700u);
   EXPECT_EQ(mode_of(folder / "cache"), 0700u);
   for (const char* name : {"data/library.db", "data/library.db-wal", "data/library.db-shm",
@@ -198,9 +198,9 @@ TEST(Store, deleting_now_leaves_no_word_and_no_block_on_the_disk) {
     must(store->library().extend(answer, canary, {}));
     must(store->library().flush());
     must(store->library().finish(answer, kvcache::MessageState::complete, canary, {}));
-    must(store->kv()->put_block(chat, 0, std::as_bytes(std::span(canary))));
+    must(store->kv()->put_block(key_of(chat), 0, std::as_bytes(std::span(canary))));
     must(store->delete_now(chat));
-    EXPECT_THAT(must(store->kv()->chats()), testing::IsEmpty());
+    EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
     EXPECT_EQ(code_of(store->delete_now(chat)), "CHAT_NOT_FOUND");
     for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
       if (entry.path().extension() == ".db-shm" || !entry.is_regular_file()) continue;
@@ -213,13 +213,16 @@ TEST(Store, caches_of_chats_that_are_gone_are_swept_at_opening) {
   const TempFolder folder;
   {
     const auto store = open_store(folder);
-    must(store->kv()->put_block({77}, 0, bytes_of(10, 0)));
+    must(store->kv()->put_block(key_of({77}), 0, bytes_of(10, 0)));
     const ChatId kept = must(store->library().create_chat(named("a")));
-    must(store->kv()->put_block(kept, 0, bytes_of(10, 0)));
+    must(store->kv()->put_block(key_of(kept), 0, bytes_of(10, 0)));
+    must(store->kv()->put_block(kvcache::CacheKey::named("document"), 0, bytes_of(10, 0)));
     must(store->library().remove_chat(kept));  // may come back: keeps its cache
   }
   const auto store = open_store(folder);
-  EXPECT_THAT(must(store->kv()->chats()), ElementsAre(ChatId{1}));
+  std::vector<kvcache::CacheKey> left;
+  for (const SavedCache& cache : must(store->kv()->caches())) left.push_back(cache.key);
+  EXPECT_THAT(left, ElementsAre(key_of({1}), kvcache::CacheKey::named("document")));
 }
 
 TEST(Store, a_lost_cache_costs_no_message) {
@@ -229,12 +232,12 @@ TEST(Store, a_lost_cache_costs_no_message) {
     const auto store = open_store(folder);
     chat = must(store->library().create_chat(named("a")));
     say(store->library(), chat, "hello");
-    must(store->kv()->put_block(chat, 0, bytes_of(10, 0)));
+    must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
   }
   fs::remove_all(folder / "cache");
   const auto store = open_store(folder);
   EXPECT_EQ(texts(store->library(), chat), std::vector<std::string>{"hello"});
-  EXPECT_FALSE(must(store->kv()->newest_manifest(chat)).has_value());
+  EXPECT_FALSE(must(store->kv()->newest_manifest(key_of(chat))).has_value());
 }
 
 TEST(Store, two_libraries_with_one_cache_folder_do_not_share_caches) {

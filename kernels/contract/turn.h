@@ -1,0 +1,26 @@
+// The turns that an operand may lie under in its page (page_layout.h), as every backend in main
+// memory computes them: each step is one rounding of fp32 in a fixed order, so that the codes made
+// from turned values are the same bytes on any machine.
+//   hadamard  over blocks of n = the largest power of two that divides head_dim: the normalised
+//             Walsh-Hadamard transform in natural (Sylvester) order, butterflies of distance 1, 2,
+//             4 … n / 2, then times 1 / sqrt(n). It is its own inverse, and q·k = turn(q)·turn(k)
+//   source    Fino and Algazi 1976 (the fast transform); arXiv:2404.00456 (QuaRot: why turned keys
+//             quantise better)
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/contract/page_layout.h"
+
+namespace satchel::kernels {
+
+// The largest power of two that divides head_dim.
+constexpr std::size_t turn_block(std::size_t head_dim) {
+  return head_dim & (~head_dim + 1);
+}
+
+// rows [n_rows, head_dim], in place; head_dim <= 256. Turning twice gives the rows back but for
+// rounding.
+void turn_rows(Turn turn, float* rows, std::size_t n_rows, std::size_t head_dim);
+
+}  // namespace satchel::kernels

@@ -1,0 +1,55 @@
+// What attention over some of a lane's tokens leaves for merging: of each row the largest logit, the
+// sum of exp(logit - largest), and the weighted sum of V.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "kernels/cpu/attend_table.h"
+
+namespace satchel::kernels::cpu {
+
+inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
+
+struct Partial {
+  float* most = nullptr;   // [n_rows]
+  float* total = nullptr;  // [n_rows]
+  float* sum = nullptr;    // [n_rows, width]
+
+  static std::size_t state_floats(std::size_t n_rows) {
+    return (n_rows + kWidthStep - 1) / kWidthStep * kWidthStep;
+  }
+  static std::size_t floats(std::size_t n_rows, std::size_t width) {
+    return 2 * state_floats(n_rows) + n_rows * width;
+  }
+  // Cuts floats(n_rows, width) floats.
+  static Partial in(float* memory, std::size_t n_rows) {
+    const std::size_t state = state_floats(n_rows);
+    return {.most = memory, .total = memory + state, .sum = memory + 2 * state};
+  }
+
+  void clear(std::size_t n_rows, std::size_t width) const {
+    std::fill_n(most, n_rows, kNothingSeen);
+    std::fill_n(total, n_rows, 0.0f);
+    std::fill_n(sum, n_rows * width, 0.0f);
+  }
+  void merge(const Partial& from, std::size_t n_rows, std::size_t width) const {
+    for (std::size_t r = 0; r < n_rows; ++r) merge_row(from, r, width);
+  }
+
+ private:
+  void merge_row(const Partial& from, std::size_t r, std::size_t width) const {
+    if (from.most[r] == kNothingSeen) return;
+    const float now = std::max(most[r], from.most[r]);
+    const float keep = most[r] == kNothingSeen ? 0 : std::exp(most[r] - now);
+    const float take = std::exp(from.most[r] - now);
+    most[r] = now;
+    total[r] = total[r] * keep + from.total[r] * take;
+    for (std::size_t c = r * width; c < (r + 1) * width; ++c)
+      sum[c] = sum[c] * keep + from.sum[c] * take;
+  }
+};
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,26 @@
+// Query rows as a page wants them: RoPE is relative, so a page that was moved by `shift` keeps its
+// keys and the query is turned back by as much; then it is turned like the keys (Turn).
+//   differs  phases in float64, rounded to fp32 once; tests/unit/kernels/attend_test.cpp holds it
+//            against float64 throughout
+#pragma once
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cpu {
+
+struct QueryTurn {
+  std::int32_t shift = 0;
+  Turn turn = Turn::none;
+  bool is_none() const { return shift == 0 && turn == Turn::none; }
+  friend bool operator==(const QueryTurn&, const QueryTurn&) = default;
+};
+
+inline QueryTurn turn_for(const PageView& page) {
+  return {.shift = page.shift, .turn = page.layout->k.turn};
+}
+
+// rows [n_rows, head_dim] in place; head_dim <= 256.
+void turn_query(const QueryTurn& turn, const RopeTable& rope, float* rows, std::size_t n_rows,
+                std::size_t head_dim);
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,19 @@
+// Fills a KeyTile from a page of any form: what has no kernel of its own is decoded by its own code.
+//   turn  operands stay turned as they lie: the query is turned like K, the sum back like V
+#pragma once
+
+#include "kernels/contract/lane_view.h"
+#include "kernels/cpu/attend_table.h"
+
+namespace satchel::kernels::cpu {
+
+AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page);
+// Where the tokens of a page stand. The view must outlive what is returned.
+TileTokens tokens_of(const PageView& page);
+// K of a page, transposed: tile_k [head_dim, kTileTokens]. `scratch` holds n_tokens · head_dim
+// floats and must not overlap.
+void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, float* scratch);
+// V of a page: tile_v [n_tokens, head_dim]; head_dim is a multiple of 16 and so is the width.
+void fill_values(const AttendTable& table, const PageView& page, float* tile_v);
+
+}  // namespace satchel::kernels::cpu

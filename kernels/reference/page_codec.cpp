@@ -1,0 +1,175 @@
+#include "kernels/reference/page_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "kernels/base/assert.h"
+#include "kernels/contract/row_order.h"
+#include "kernels/contract/turn.h"
+#include "kernels/reference/codec_affine.h"
+
+namespace satchel::kernels::reference {
+namespace {
+
+Half* halves(std::byte* page, const Plane& plane) {
+  return reinterpret_cast<Half*>(page + plane.at);
+}
+const Half* halves(const std::byte* page, const Plane& plane) {
+  return reinterpret_cast<const Half*>(page + plane.at);
+}
+
+// An affine operand as a matrix of codes: rows of K are tokens, rows of V channels. `group` rows
+// share, entry by entry, a scale and a zero.
+struct Matrix {
+  const Plane &codes, &scale, &zero;
+  std::size_t n_rows, n_entries;
+
+  Matrix(const PageLayout& page, const OperandLayout& layout, Operand which)
+      : codes(layout.at(PlaneKind::codes)),
+        scale(layout.at(PlaneKind::scale)),
+        zero(layout.at(PlaneKind::zero)),
+        n_rows(which == Operand::k ? page.capacity : page.head_dim),
+        n_entries(which == Operand::k ? page.head_dim : page.capacity) {}
+  std::size_t code_at(std::size_t row) const {
+    return codes.at + row * (n_entries * codes.bits / 8);
+  }
+  std::size_t range_at(std::size_t row, std::size_t slot) const {
+    return row / codes.group * n_entries + slot;
+  }
+};
+
+// Rows first … first + n - 1 (of one group) of one entry; n values.
+void encode_column(const Matrix& matrix, std::size_t first, std::size_t entry, std::span<float> x,
+                   std::byte* page) {
+  std::array<std::uint8_t, 256> codes;
+  Health counted_before;
+  const AffineGroup group =
+      encode_group(x, matrix.codes.bits, {codes.data(), x.size()}, counted_before);
+  const std::size_t slot = slot_of_entry(matrix.n_entries, entry);
+  halves(page, matrix.scale)[matrix.range_at(first, slot)] = group.scale;
+  halves(page, matrix.zero)[matrix.range_at(first, slot)] = group.zero;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    put_code(page + matrix.code_at(first + i), matrix.codes.bits, slot, codes[i]);
+}
+
+// x [n_tokens, head_dim]. A group of keys that is filled in part has the range of what is there.
+void encode_affine(const PageLayout& layout, const OperandLayout& operand, Operand which,
+                   const float* x, std::size_t n_tokens, std::byte* page) {
+  const Matrix matrix(layout, operand, which);
+  const bool by_token = which == Operand::k;  // rows are tokens
+  const std::size_t d = layout.head_dim, group = matrix.codes.group;
+  const std::size_t n_rows = by_token ? n_tokens : d, n_entries = by_token ? d : n_tokens;
+  std::array<float, 256> column;
+  for (std::size_t first = 0; first < n_rows; first += group) {
+    const std::size_t n = std::min(group, n_rows - first);
+    for (std::size_t e = 0; e < n_entries; ++e) {
+      for (std::size_t i = 0; i < n; ++i)
+        column[i] = by_token ? x[(first + i) * d + e] : x[e * d + first + i];
+      encode_column(matrix, first, e, {column.data(), n}, page);
+    }
+  }
+}
+
+void decode_affine(const PageLayout& layout, const OperandLayout& operand, Operand which,
+                   const std::byte* page, std::size_t n_tokens, float* out) {
+  const Matrix matrix(layout, operand, which);
+  const bool by_token = which == Operand::k;
+  const std::size_t d = layout.head_dim, bits = matrix.codes.bits;
+  const Half *scale = halves(page, matrix.scale), *zero = halves(page, matrix.zero);
+  for (std::size_t slot = 0; slot < matrix.n_entries; ++slot) {
+    const std::size_t e = entry_of_slot(matrix.n_entries, slot);
+    if (!by_token && e >= n_tokens) continue;
+    for (std::size_t row = 0; row < (by_token ? n_tokens : d); ++row) {
+      const std::size_t at = matrix.range_at(row, slot);
+      const unsigned code = read_code(page + matrix.code_at(row), bits, slot);
+      out[by_token ? row * d + e : e * d + row] = decode_value({scale[at], zero[at]}, code);
+    }
+  }
+}
+
+// An operand as fp32 on the stack: packing the pages of a decode step allocates nothing.
+using Rows = std::array<float, kPageTokens * 256>;
+
+// Mended, turned and in range again.
+std::span<const float> load(const OperandLayout& operand, const Half* from, std::size_t n_tokens,
+                            std::size_t head_dim, Rows& rows, Health& health) {
+  SATCHEL_ASSERT(n_tokens * head_dim <= rows.size());
+  const std::span<float> x = std::span(rows).first(n_tokens * head_dim);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = half_to_float(from[i]);
+  mend(x, health);
+  if (operand.turn == Turn::none) return x;
+  turn_rows(operand.turn, x.data(), n_tokens, head_dim);
+  Health clamped_only;
+  mend(x, clamped_only);
+  return x;
+}
+
+const OperandLayout& of(const PageLayout& layout, Operand which) {
+  return which == Operand::k ? layout.k : layout.v;
+}
+
+}  // namespace
+
+void encode_frame(const EncodeArgs& args) {
+  const PageLayout& layout = *args.layout;
+  const std::size_t n = args.exact.n_tokens;
+  SATCHEL_ASSERT(n <= layout.capacity);
+  std::memset(args.page, 0, layout.bytes);  // padding too: the same bytes for the same tokens
+  if (n == 0) return;
+  std::memcpy(args.page + layout.positions_at, args.exact.positions, n * sizeof(std::int32_t));
+  if (layout.log_counts_at != 0 && args.log_counts != nullptr)
+    std::memcpy(args.page + layout.log_counts_at, args.log_counts, n * sizeof(float));
+}
+
+void encode_operand(const PageLayout& layout, Operand which, const Half* x, std::size_t n_tokens,
+                    std::byte* page, Health& health) {
+  const OperandLayout& operand = of(layout, which);
+  const std::size_t d = layout.head_dim;
+  if (n_tokens == 0) return;
+  if (operand.is_exact() && operand.turn == Turn::none) {
+    std::memcpy(page + operand.planes[0].at, x, n_tokens * d * sizeof(Half));
+    return;
+  }
+  Rows rows;
+  const std::span<const float> values = load(operand, x, n_tokens, d, rows, health);
+  if (operand.code != nullptr) {
+    operand.code->encode(operand, values.data(), n_tokens, d, page);
+  } else if (operand.is_exact()) {
+    Half* to = halves(page, operand.planes[0]);
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = float_to_half(values[i]);
+  } else {
+    encode_affine(layout, operand, which, values.data(), n_tokens, page);
+  }
+}
+
+void decode_operand(const PageLayout& layout, Operand which, const std::byte* page,
+                    std::size_t n_tokens, float* out) {
+  const OperandLayout& operand = of(layout, which);
+  const std::size_t d = layout.head_dim;
+  SATCHEL_ASSERT(n_tokens <= layout.capacity);
+  if (operand.code != nullptr) {
+    operand.code->decode(operand, page, n_tokens, d, out);
+  } else if (operand.is_exact()) {
+    const Half* from = halves(page, operand.planes[0]);
+    for (std::size_t i = 0; i < n_tokens * d; ++i) out[i] = half_to_float(from[i]);
+  } else {
+    decode_affine(layout, operand, which, page, n_tokens, out);
+  }
+  turn_rows(operand.turn, out, n_tokens, d);
+}
+
+void encode_page(const EncodeArgs& args, Health& health) {
+  const ExactRun& exact = args.exact;
+  encode_frame(args);
+  encode_operand(*args.layout, Operand::k, exact.k, exact.n_tokens, args.page, health);
+  encode_operand(*args.layout, Operand::v, exact.v, exact.n_tokens, args.page, health);
+}
+
+void decode_page(const DecodeArgs& args) {
+  if (args.k != nullptr) decode_operand(*args.layout, Operand::k, args.page, args.n_tokens, args.k);
+  if (args.v != nullptr) decode_operand(*args.layout, Operand::v, args.page, args.n_tokens, args.v);
+}
+
+}  // namespace satchel::kernels::reference

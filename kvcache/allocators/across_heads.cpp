@@ -1,0 +1,55 @@
+// Lets the lanes of a layer compete for what the layer has, with a safeguard for each.
+//   formula a lane's budget: what it protects, and of the rest (1 - alpha) · its share among the
+//           layer's best tokens + alpha · an equal share
+//   params  alpha   the safeguard (0.2)
+//   source  arXiv:2407.11550 (Ada-KV) algorithm 1
+//   differs rounded by largest remainder, so that the layer's total is met, where the authors' code
+//           rounds lane by lane
+#include <numeric>
+#include <vector>
+
+#include "kvcache/stages/ranking.h"
+#include "kvcache/stages/share.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class AcrossHeadsAllocator final : public Allocator {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(alpha_, params.number("alpha", {.fallback = 0.2, .min = 0, .max = 1}));
+    return {};
+  }
+
+  void lanes(const TokenSpan&, std::span<const LaneScores> lanes, std::size_t total,
+             std::span<std::size_t> budgets) const override {
+    std::vector<std::span<const float>> lists;
+    std::vector<std::size_t> least, free;
+    for (const LaneScores& lane : lanes) {
+      const LaneRange range = lane_range(lane);
+      lists.push_back(lane.scores);
+      least.push_back(range.least);
+      free.push_back(range.n_free());
+    }
+    const std::size_t n_least = std::accumulate(least.begin(), least.end(), std::size_t{0});
+    const std::size_t rest = total - std::min(total, n_least);
+    std::vector<std::size_t> winners(lanes.size());
+    best_of_all(lists, n_least + rest, winners);  // the protected rank before all others
+    const double equal = static_cast<double>(rest) / static_cast<double>(lanes.size());
+    std::vector<double> wishes(lanes.size());
+    for (std::size_t i = 0; i < lanes.size(); ++i)
+      wishes[i] = (1 - alpha_) * static_cast<double>(winners[i] - least[i]) + alpha_ * equal;
+    share_out(wishes, free, rest, budgets);
+    for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
+  }
+
+ private:
+  double alpha_ = 0.2;
+};
+}  // namespace
+
+extern const StageEntry allocators_across_heads{.kind = StageKind::allocator,
+                                                .name = "across_heads",
+                                                .source = "arXiv:2407.11550",
+                                                .make = make_stage<AcrossHeadsAllocator>};
+}  // namespace satchel::kvcache

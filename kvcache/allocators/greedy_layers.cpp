@@ -1,0 +1,110 @@
+// Gives each layer as many tokens as it takes to keep the most of its attention, over all layers
+// together; lanes inside a layer keep alike.
+//   formula w_l: the mean of the layer's lanes' scores, divided by its sum; the tokens with the
+//           largest w over all layers are counted by layer. That is what the paper's greedy loop
+//           (one token at a time to the layer whose next best adds the most) ends with.
+//   params  floor   no layer keeps less than this part of the mean, unless it holds less (0.1)
+//   source  arXiv:2412.05896 (XKV) algorithm 1
+//   differs the floor, ours: a layer with one loud token would be left with nothing
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "kvcache/stages/ranking.h"
+#include "kvcache/stages/share.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Of one layer, by place in the span: the normalised mean score of the lanes that hold the token.
+// Never evicted in any lane: ranks first; in no lane: no candidate.
+std::vector<float> layer_weights(std::span<const LaneScores> lanes) {
+  const std::size_t n = lanes.front().scores.size();
+  std::vector<float> weights(n, kNotThere);
+  double all = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    double sum = 0, n_holding = 0;
+    for (const LaneScores& lane : lanes) {
+      if (lane.scores[t] == kNotThere) continue;
+      sum += static_cast<double>(lane.scores[t]);
+      ++n_holding;
+    }
+    if (n_holding == 0) continue;
+    weights[t] = static_cast<float>(sum / n_holding);
+    if (std::isfinite(weights[t])) all += static_cast<double>(weights[t]);
+  }
+  if (!(all > 0)) return weights;
+  for (float& weight : weights)
+    if (std::isfinite(weight)) weight = static_cast<float>(static_cast<double>(weight) / all);
+  return weights;
+}
+
+class GreedyLayersAllocator final : public Allocator {
+ public:
+  Scope scope() const override { return Scope::cache; }
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(floor_, params.number("floor", {.fallback = 0.1, .min = 0, .max = 1}));
+    return {};
+  }
+
+  void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
+             std::span<std::size_t> budgets) const override {
+    const std::vector<std::size_t> counts = tokens_of_layers(span, lanes, total);
+    std::vector<std::size_t> least(lanes.size()), free(lanes.size());
+    std::vector<double> wishes(lanes.size());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const LaneRange range = lane_range(lanes[i]);
+      least[i] = range.least;
+      free[i] = range.n_free();
+      const std::size_t count = counts[layer_of(span, i)];
+      wishes[i] = static_cast<double>(count - std::min(count, range.least));
+    }
+    const std::size_t n_least = std::accumulate(least.begin(), least.end(), std::size_t{0});
+    const std::size_t rest = total - std::min(total, n_least);
+    fit(wishes, rest);
+    share_out(wishes, free, rest, budgets);
+    for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
+  }
+
+ private:
+  static std::size_t layer_of(const TokenSpan& span, std::size_t lane) {
+    return std::min(lane / (span.n_lanes / span.n_layers), span.n_layers - 1);
+  }
+
+  // Protected tokens differ from lane to lane (pins of another text): then the wishes are over.
+  static void fit(std::span<double> wishes, std::size_t rest) {
+    const double all = std::accumulate(wishes.begin(), wishes.end(), 0.0);
+    if (all <= static_cast<double>(rest)) return;
+    for (double& wish : wishes) wish *= static_cast<double>(rest) / all;
+  }
+
+  // How many tokens each lane of a layer keeps.
+  std::vector<std::size_t> tokens_of_layers(const TokenSpan& span,
+                                            std::span<const LaneScores> lanes,
+                                            std::size_t total) const {
+    const std::size_t of_layer = span.n_lanes / span.n_layers;
+    std::vector<std::vector<float>> weights;
+    for (std::size_t layer = 0; layer < span.n_layers; ++layer)
+      weights.push_back(layer_weights(lanes.subspan(layer * of_layer, of_layer)));
+    const std::size_t n = total / of_layer;
+    const auto floor = static_cast<std::size_t>(
+        std::ceil(floor_ * static_cast<double>(n) / static_cast<double>(span.n_layers)));
+    for (std::vector<float>& layer : weights)
+      for (const std::size_t token : best(layer, floor))
+        if (layer[token] != kNotThere) layer[token] = kNeverEvict;
+    std::vector<std::size_t> counts(span.n_layers);
+    best_of_all(std::vector<std::span<const float>>(weights.begin(), weights.end()), n, counts);
+    return counts;
+  }
+
+  double floor_ = 0.1;
+};
+}  // namespace
+
+extern const StageEntry allocators_greedy_layers{.kind = StageKind::allocator,
+                                                 .name = "greedy_layers",
+                                                 .source = "arXiv:2412.05896",
+                                                 .make = make_stage<GreedyLayersAllocator>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,34 @@
+// Lets the tokens of all lanes of all layers compete: whoever scored best stays, wherever it is. Lanes
+// that do the remembering keep nearly all, others next to nothing.
+//   source  arXiv:2505.23416 (KVzip), non-uniform budgets
+//   differs exactly the total, ties by lane and position; the paper's code takes a threshold
+#include <algorithm>
+#include <vector>
+
+#include "kvcache/stages/ranking.h"
+#include "kvcache/stages/share.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class OverAllAllocator final : public Allocator {
+ public:
+  Scope scope() const override { return Scope::cache; }
+  void lanes(const TokenSpan&, std::span<const LaneScores> lanes, std::size_t total,
+             std::span<std::size_t> budgets) const override {
+    std::vector<std::span<const float>> lists;
+    std::size_t n_least = 0;
+    for (const LaneScores& lane : lanes) {
+      lists.push_back(lane.scores);
+      n_least += lane_range(lane).least;
+    }
+    best_of_all(lists, std::max(total, n_least), budgets);  // the protected rank before all others
+  }
+};
+}  // namespace
+
+extern const StageEntry allocators_over_all{.kind = StageKind::allocator,
+                                            .name = "over_all",
+                                            .source = "arXiv:2505.23416",
+                                            .make = make_stage<OverAllAllocator>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,14 @@
+// Gives every lane the same.
+//   source  arXiv:2306.14048 (H2O), arXiv:2404.14469 (SnapKV)
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class UniformAllocator final : public Allocator {};
+}  // namespace
+
+extern const StageEntry allocators_uniform{.kind = StageKind::allocator,
+                                           .name = "uniform",
+                                           .source = "arXiv:2306.14048, arXiv:2404.14469",
+                                           .make = make_stage<UniformAllocator>};
+}  // namespace satchel::kvcache

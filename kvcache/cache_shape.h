@@ -1,0 +1,61 @@
+// CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
+// weighs and masks. Layers may differ in all of it.
+//   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
+//   window  belongs to a layer: a query at position p sees positions > p - window, and what no later
+//           query can see the layer's lanes need not hold. It does not shorten the context.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/base/assert.h"
+#include "kernels/base/half.h"
+#include "kernels/contract/backend.h"
+
+namespace satchel::kvcache {
+
+struct LayerShape {
+  std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  float attention_scale = 0;  // usually 1 / sqrt(head_dim)
+  float soft_cap = 0;         // of the logits, as AttendArgs::soft_cap; 0: none
+  std::size_t window = 0;     // 0: none
+  kernels::RopePairs rope_pairs = kernels::RopePairs::adjacent;
+  std::vector<double> inverse_frequency = {};  // [n_rotated / 2], scaling already applied
+
+  std::size_t n_group() const { return n_heads / n_kv_heads; }
+  std::size_t n_rotated() const { return 2 * inverse_frequency.size(); }
+  // Reads this shape's frequencies in place.
+  kernels::RopeTable rope() const {
+    return {.inverse_frequency = inverse_frequency, .pairs = rope_pairs};
+  }
+  // fp16 K and V of one token in the layer's lanes.
+  std::size_t fp16_bytes_per_token() const { return n_kv_heads * head_dim * 2 * sizeof(Half); }
+  friend bool operator==(const LayerShape&, const LayerShape&) = default;
+};
+
+struct CacheShape {
+  std::vector<LayerShape> layers;
+
+  std::size_t n_layers() const { return layers.size(); }
+  std::size_t n_lanes() const { return first_lane(layers.size()); }
+  // layer may be n_layers(): one past the last lane.
+  std::size_t first_lane(std::size_t layer) const {
+    SATCHEL_ASSERT(layer <= layers.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < layer; ++i) first += layers[i].n_kv_heads;
+    return first;
+  }
+  std::size_t lane(std::size_t layer, std::size_t head) const {
+    SATCHEL_ASSERT(head < layers[layer].n_kv_heads);
+    return first_lane(layer) + head;
+  }
+  // fp16 K and V of one token in every lane; a window does not make it less.
+  std::size_t fp16_bytes_per_token() const {
+    std::size_t bytes = 0;
+    for (const LayerShape& layer : layers) bytes += layer.fp16_bytes_per_token();
+    return bytes;
+  }
+  friend bool operator==(const CacheShape&, const CacheShape&) = default;
+};
+
+}  // namespace satchel::kvcache

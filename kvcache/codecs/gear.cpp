@@ -1,0 +1,342 @@
+// Affine codes, and beside them what they miss: the few largest and smallest values of each row as
+// they are, and a low-rank picture of the error.
+//   planes  codes            [capacity, head_dim] of `bits`, low bits first in a byte
+//           scale, zero      fp16, K [capacity / group, head_dim]: per channel and group of tokens;
+//                            V [capacity, head_dim / group]: per token and group of channels
+//           outlier_places   bytes: K [head_dim, n], tokens; V [capacity, n], channels; rising
+//           outlier_values   fp16 alike; n is the plane's count, even
+//           token_factors    fp16 [capacity, rank]
+//           channel_factors  fp16 [rank, head_dim]
+//   formula x = codes · scale + zero + token_factors · channel_factors; then the outliers
+//   params  bits     2, 4 or 8 (4)
+//           group    16, 32, 64 or 128 (64); V's is the largest common divisor of it and head_dim
+//           outliers part of a row (K: a channel's tokens, V: a token's channels) kept as it is (0.02)
+//           rank     of the error (4)
+//   bytes   per value bits / 8 + 4 / group + 3 · n / row + 2 · rank · (1 / head_dim + 1 / capacity),
+//           n = outliers · row, rounded to an even number, row = capacity (K), head_dim (V)
+//   bound   the error of a page, as the root of the sum of squares, is not larger than that of the
+//           codes alone, each at most scale / 2, but for the rounding of the factors; outliers exact
+//   source  arXiv:2403.05527 (GEAR)
+//   differs a filled outlier place is coded as the mean of the row's other values, so that it does
+//           not widen the range; the iteration starts from signs of a fixed hash and orthonormalises
+//           in every round; rank 4 in every page; places take one byte
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/contract/page_layout.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using kernels::OperandLayout;
+using kernels::Plane;
+using kernels::PlaneKind;
+
+constexpr std::size_t kRounds = 3;  // of the iteration: the authors' scripts
+
+Half half_at(const std::byte* page, const Plane& plane, std::size_t i) {
+  Half h = 0;
+  std::memcpy(&h, page + plane.at + i * sizeof h, sizeof h);
+  return h;
+}
+void put_half(std::byte* page, const Plane& plane, std::size_t i, Half h) {
+  std::memcpy(page + plane.at + i * sizeof h, &h, sizeof h);
+}
+
+// What a layout says, with the indices that K and V read differently.
+struct Form {
+  Codec::Operand operand = Codec::Operand::k;
+  std::size_t head_dim = 0;
+  const Plane &codes, &scale, &zero;
+  const Plane *places = nullptr, *values = nullptr, *tokens = nullptr, *channels = nullptr;
+
+  Form(Codec::Operand which, const OperandLayout& layout, std::size_t dim)
+      : operand(which),
+        head_dim(dim),
+        codes(layout.at(PlaneKind::codes)),
+        scale(layout.at(PlaneKind::scale)),
+        zero(layout.at(PlaneKind::zero)),
+        places(layout.find(PlaneKind::outlier_places)),
+        values(layout.find(PlaneKind::outlier_values)),
+        tokens(layout.find(PlaneKind::token_factors)),
+        channels(layout.find(PlaneKind::channel_factors)) {}
+
+  bool is_k() const { return operand == Codec::Operand::k; }
+  std::size_t range(std::size_t t, std::size_t c) const {
+    return is_k() ? t / codes.group * head_dim + c : t * (head_dim / codes.group) + c / codes.group;
+  }
+  // Rows of outliers: channels (K) or tokens (V); entry e of row r is value cell(r, e) of x.
+  std::size_t n_rows(std::size_t n_tokens) const { return is_k() ? head_dim : n_tokens; }
+  std::size_t n_entries(std::size_t n_tokens) const { return is_k() ? n_tokens : head_dim; }
+  std::size_t cell(std::size_t row, std::size_t entry) const {
+    return is_k() ? entry * head_dim + row : row * head_dim + entry;
+  }
+  std::size_t n_outliers() const { return places == nullptr ? 0 : places->count; }
+  std::size_t rank() const { return tokens == nullptr ? 0 : tokens->count; }
+};
+
+// Takes the n / 2 largest and n / 2 smallest of each row out of x, ties to the lower entry, and marks
+// them. A row of fewer values has its last place written several times.
+void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x,
+                   std::vector<bool>& is_taken, std::byte* page) {
+  const std::size_t n = form.n_outliers(), n_entries = form.n_entries(n_tokens);
+  std::vector<std::size_t> order(n_entries);
+  for (std::size_t row = 0; n > 0 && row < form.n_rows(n_tokens); ++row) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const float u = x[form.cell(row, a)], v = x[form.cell(row, b)];
+      return u != v ? u > v : a < b;
+    });
+    std::vector<std::size_t> taken(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::min(n / 2, n_entries)));
+    const std::size_t n_rest = n_entries - taken.size();
+    taken.insert(taken.end(), order.end() - static_cast<std::ptrdiff_t>(std::min(n / 2, n_rest)),
+                 order.end());
+    std::sort(taken.begin(), taken.end());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t entry = taken[std::min(i, taken.size() - 1)];
+      page[form.places->at + row * n + i] = static_cast<std::byte>(entry);
+      put_half(page, *form.values, row * n + i, float_to_half(x[form.cell(row, entry)]));
+    }
+    double sum = 0;
+    for (const std::size_t entry : taken) is_taken[form.cell(row, entry)] = true;
+    for (std::size_t e = 0; e < n_entries; ++e)
+      if (!is_taken[form.cell(row, e)]) sum += static_cast<double>(x[form.cell(row, e)]);
+    const std::size_t n_others = n_entries - taken.size();
+    const double mean = n_others == 0 ? 0 : sum / static_cast<double>(n_others);
+    for (const std::size_t entry : taken) x[form.cell(row, entry)] = static_cast<float>(mean);
+  }
+}
+
+// Codes one group of cells and leaves in x what the codes miss. Scale and zero are rounded outward
+// before the codes are made, so that each misses by half a step at most.
+void code_group(const Form& form, std::span<const std::size_t> cells, std::vector<float>& x,
+                std::byte* page) {
+  float low = x[cells[0]], high = low;
+  for (const std::size_t cell : cells) low = std::min(low, x[cell]), high = std::max(high, x[cell]);
+  const auto top = static_cast<float>((1u << form.codes.bits) - 1);
+  const Half zero_half = float_to_half_down(low + 0.0f);  // -0 + 0 is +0
+  const float zero = half_to_float(zero_half);
+  const Half scale_half = float_to_half_up((high - zero) / top);
+  const float scale = half_to_float(scale_half);
+  const std::size_t at = form.range(cells[0] / form.head_dim, cells[0] % form.head_dim);
+  put_half(page, form.zero, at, zero_half);
+  put_half(page, form.scale, at, scale > 0 ? scale_half : Half{0});
+  for (const std::size_t cell : cells) {
+    const float wish = scale > 0 ? std::nearbyint((x[cell] - zero) / scale) : 0.0f;
+    const float code = std::clamp(wish, 0.0f, top);
+    const std::size_t bit = cell * form.codes.bits;
+    page[form.codes.at + bit / 8] |=
+        static_cast<std::byte>(static_cast<unsigned>(code) << (bit % 8));
+    x[cell] -= code * (scale > 0 ? scale : 0.0f) + zero;
+  }
+}
+
+void code_all(const Form& form, std::size_t n_tokens, std::vector<float>& x, std::byte* page) {
+  const std::size_t group = form.codes.group, d = form.head_dim;
+  std::vector<std::size_t> cells;
+  const std::size_t n_groups = form.is_k() ? (n_tokens + group - 1) / group : d / group;
+  for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row) {
+    for (std::size_t g = 0; g < n_groups; ++g) {
+      cells.clear();
+      const std::size_t end = std::min((g + 1) * group, form.n_entries(n_tokens));
+      for (std::size_t e = g * group; e < end; ++e) cells.push_back(form.cell(row, e));
+      code_group(form, cells, x, page);
+    }
+  }
+}
+
+// [n, rank], column by column; a column that depends on those before becomes 0.
+void orthonormalise(std::vector<double>& m, std::size_t rank) {
+  const std::size_t n = m.size() / rank;
+  for (std::size_t j = 0; j < rank; ++j) {
+    double before = 0, after = 0;
+    for (std::size_t i = 0; i < n; ++i) before += m[i * rank + j] * m[i * rank + j];
+    for (std::size_t other = 0; other < j; ++other) {
+      double along = 0;
+      for (std::size_t i = 0; i < n; ++i) along += m[i * rank + j] * m[i * rank + other];
+      for (std::size_t i = 0; i < n; ++i) m[i * rank + j] -= along * m[i * rank + other];
+    }
+    for (std::size_t i = 0; i < n; ++i) after += m[i * rank + j] * m[i * rank + j];
+    const double norm = after > 1e-20 * before ? std::sqrt(after) : 0;
+    for (std::size_t i = 0; i < n; ++i) m[i * rank + j] = norm > 0 ? m[i * rank + j] / norm : 0;
+  }
+}
+
+// Where the iteration starts: 1 or -1 by the lowest bit of splitmix64's mix of the cell's number.
+double sign_of(std::uint64_t cell) {
+  std::uint64_t z = (cell + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return ((z ^ (z >> 31)) & 1) != 0 ? 1 : -1;
+}
+
+// error [n_tokens, head_dim] ~ tokens [n_tokens, rank] · channelsᵀ [head_dim, rank].
+void factorise(std::span<const float> error, std::size_t rank, std::vector<double>& tokens,
+               std::vector<double>& channels) {
+  const std::size_t d = channels.size() / rank, n = tokens.size() / rank;
+  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = sign_of(i);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    orthonormalise(channels, rank);
+    std::fill(tokens.begin(), tokens.end(), 0.0);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t c = 0; c < d; ++c)
+        for (std::size_t r = 0; r < rank; ++r)
+          tokens[t * rank + r] += static_cast<double>(error[t * d + c]) * channels[c * rank + r];
+    orthonormalise(tokens, rank);
+    std::fill(channels.begin(), channels.end(), 0.0);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t c = 0; c < d; ++c)
+        for (std::size_t r = 0; r < rank; ++r)
+          channels[c * rank + r] += static_cast<double>(error[t * d + c]) * tokens[t * rank + r];
+  }
+}
+
+class GearCode final : public kernels::OperandCode {
+ public:
+  explicit GearCode(Codec::Operand operand) : operand_(operand) {}
+  std::string_view name() const override {
+    return operand_ == Codec::Operand::k ? "gear.k" : "gear.v";
+  }
+
+  void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
+              std::size_t head_dim, std::byte* page) const override {
+    if (n_tokens == 0) return;
+    const Form form(operand_, layout, head_dim);
+    std::vector<float> rest(x, x + n_tokens * head_dim);
+    std::vector<bool> is_taken(rest.size());
+    take_outliers(form, n_tokens, rest, is_taken, page);
+    code_all(form, n_tokens, rest, page);
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      if (is_taken[i]) rest[i] = 0;
+    const std::size_t rank = form.rank();
+    if (rank == 0) return;
+    std::vector<double> tokens(n_tokens * rank), channels(head_dim * rank);
+    factorise(rest, rank, tokens, channels);
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      put_half(page, *form.tokens, i, float_to_half(static_cast<float>(tokens[i])));
+    for (std::size_t c = 0; c < head_dim; ++c)
+      for (std::size_t r = 0; r < rank; ++r)
+        put_half(page, *form.channels, r * head_dim + c,
+                 float_to_half(static_cast<float>(channels[c * rank + r])));
+  }
+
+  void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
+              std::size_t head_dim, float* x) const override {
+    const Form form(operand_, layout, head_dim);
+    const unsigned mask = (1u << form.codes.bits) - 1;
+    for (std::size_t t = 0; t < n_tokens; ++t)
+      for (std::size_t c = 0; c < head_dim; ++c) {
+        const std::size_t cell = t * head_dim + c, bit = cell * form.codes.bits;
+        const unsigned byte = std::to_integer<unsigned>(page[form.codes.at + bit / 8]);
+        const std::size_t range = form.range(t, c);
+        x[cell] = static_cast<float>((byte >> (bit % 8)) & mask) *
+                      half_to_float(half_at(page, form.scale, range)) +
+                  half_to_float(half_at(page, form.zero, range));
+        for (std::size_t r = 0; r < form.rank(); ++r)
+          x[cell] += half_to_float(half_at(page, *form.tokens, t * form.rank() + r)) *
+                     half_to_float(half_at(page, *form.channels, r * head_dim + c));
+      }
+    put_outliers_back(form, page, n_tokens, x);
+  }
+
+ private:
+  static void put_outliers_back(const Form& form, const std::byte* page, std::size_t n_tokens,
+                                float* x) {
+    const std::size_t n = form.n_outliers();
+    for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row)
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto entry = std::to_integer<std::size_t>(page[form.places->at + row * n + i]);
+        if (entry < form.n_entries(n_tokens))  // bytes from outside may say anything
+          x[form.cell(row, entry)] = half_to_float(half_at(page, *form.values, row * n + i));
+      }
+  }
+
+  Codec::Operand operand_;
+};
+
+constexpr std::size_t kDimStep = 16, kDims = 16, kCapacities = 4, kPlanes = 7;
+
+class GearCodec final : public Codec {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 4, {2, 4, 8}));
+    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 64, {16, 32, 64, 128}));
+    SATCHEL_TRY_ASSIGN(outliers_,
+                       params.number("outliers", {.fallback = 0.02, .min = 0, .max = 0.5}));
+    SATCHEL_TRY_ASSIGN(rank_, params.count("rank", {.fallback = 4, .min = 0, .max = 16}));
+    for (const Operand operand : {Operand::k, Operand::v})
+      for (std::size_t dim = 1; dim <= kDims; ++dim)
+        for (std::size_t i = 1; i <= kCapacities; ++i)
+          fill(operand, dim * kDimStep, i * kernels::kPageStep);
+    return {};
+  }
+  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
+                                std::size_t capacity) const override {
+    const bool fits = head_dim % kDimStep == 0 && head_dim / kDimStep - 1 < kDims &&
+                      capacity % kernels::kPageStep == 0 &&
+                      capacity / kernels::kPageStep - 1 < kCapacities;
+    const kernels::OperandCode& code = operand == Operand::k ? k_ : v_;
+    std::span<const Plane> planes;  // page_layout() refuses a shape without planes
+    if (fits) {
+      const Planes& found = planes_[index(operand, head_dim, capacity)];
+      planes = std::span(found.planes).first(found.n);
+    }
+    return {.form = kernels::OperandShape::Form::coded, .code = &code, .planes = planes};
+  }
+  std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
+
+ private:
+  struct Planes {
+    std::array<Plane, kPlanes> planes = {};
+    std::size_t n = 0;
+    void add(Plane plane, std::size_t n_values) {
+      plane.bytes = static_cast<std::uint32_t>(n_values * plane.bits / 8);
+      planes[n++] = plane;
+    }
+  };
+  static std::size_t index(Operand operand, std::size_t head_dim, std::size_t capacity) {
+    const std::size_t dim = head_dim / kDimStep - 1, i = capacity / kernels::kPageStep - 1;
+    return (dim * kCapacities + i) * 2 + (operand == Operand::k ? 0 : 1);
+  }
+
+  void fill(Operand operand, std::size_t head_dim, std::size_t capacity) {
+    const bool is_k = operand == Operand::k;
+    const std::size_t row = is_k ? capacity : head_dim, n_rows = is_k ? head_dim : capacity;
+    const std::size_t group_wide = std::gcd(group_, row);
+    const auto group = static_cast<std::uint16_t>(group_wide);
+    const auto half_n =
+        static_cast<std::size_t>(std::llround(outliers_ * static_cast<double>(row) / 2));
+    const auto n = static_cast<std::uint16_t>(2 * half_n), rank = static_cast<std::uint16_t>(rank_);
+    const std::size_t n_values = head_dim * capacity;
+    Planes& to = planes_[index(operand, head_dim, capacity)];
+    to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits_), .group = group},
+           n_values);
+    to.add({.kind = PlaneKind::scale, .group = group}, n_values / group_wide);
+    to.add({.kind = PlaneKind::zero, .group = group}, n_values / group_wide);
+    if (n > 0) {
+      to.add({.kind = PlaneKind::outlier_places, .bits = 8, .count = n}, n_rows * n);
+      to.add({.kind = PlaneKind::outlier_values, .count = n}, n_rows * n);
+    }
+    if (rank > 0) {
+      to.add({.kind = PlaneKind::token_factors, .count = rank}, capacity * rank_);
+      to.add({.kind = PlaneKind::channel_factors, .count = rank}, head_dim * rank_);
+    }
+  }
+
+  std::size_t bits_ = 4, group_ = 64, rank_ = 4;
+  double outliers_ = 0.02;
+  GearCode k_{Operand::k}, v_{Operand::v};
+  std::array<Planes, kDims * kCapacities * 2> planes_;
+};
+}  // namespace
+
+extern const StageEntry codecs_gear{.kind = StageKind::codec,
+                                    .name = "gear",
+                                    .source = "arXiv:2403.05527",
+                                    .make = make_stage<GearCodec>};
+}  // namespace satchel::kvcache

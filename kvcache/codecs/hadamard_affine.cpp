@@ -1,0 +1,42 @@
+// Affine codes of values that a Hadamard transform has turned: a loud channel is spread over all, so
+// that few bits reach farther. K per channel over `group` tokens, V per token over `group` channels.
+//   params  bits 2, 4 or 8 (4); group 16, 32, 64 or 128 (32)
+//   bytes   bits / 8 + 4 / group per value: 5 bits per value at 4 bits, group 32. V's group is the
+//           largest common divisor of `group` and head_dim (80: 16)
+//   bound   per turned value scale / 2; turning keeps lengths, so a token's error is at most
+//           sqrt(head_dim) · (its largest scale) / 2, and the rounding of two halves
+//   source  arXiv:2404.00456 (QuaRot); arXiv:2402.02750 (KIVI) for the axes
+//   differs turned after RoPE when a page is made, not folded into the weights; blocks of the largest
+//           power of two that divides head_dim
+#include <algorithm>
+#include <numeric>
+
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class HadamardAffineCodec final : public Codec {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 4, {2, 4, 8}));
+    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {16, 32, 64, 128}));
+    return {};
+  }
+  kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
+    return {.form = kernels::OperandShape::Form::affine,
+            .bits = bits_,
+            .group = operand == Operand::k ? group_ : std::gcd(group_, head_dim),
+            .turn = kernels::Turn::hadamard};
+  }
+  std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
+
+ private:
+  std::size_t bits_ = 4, group_ = 32;
+};
+}  // namespace
+
+extern const StageEntry codecs_hadamard_affine{.kind = StageKind::codec,
+                                               .name = "hadamard_affine",
+                                               .source = "arXiv:2404.00456",
+                                               .make = make_stage<HadamardAffineCodec>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,48 @@
+// Compaction: the one transaction that changes what is held of text that has been read.
+//   occasion -> scores (of the store) -> budgets -> tiers -> rewrite, lane by lane, page by page
+//   memory   works when the arena is full: the cache's scratch and one page are reserved for it
+//   after an error of the backend  lanes done so far stay as they became, each is whole; the span
+//            keeps its state, and the next compaction goes on where this one ended
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kvcache/cache_state.h"
+#include "kvcache/compaction/decide.h"
+#include "kvcache/compaction/rewrite.h"
+
+namespace satchel::kvcache {
+
+class Compaction {
+ public:
+  explicit Compaction(CacheState& cache);  // lends the reserve out, takes it back at the end
+  ~Compaction();
+  Compaction(Compaction&&) = delete;
+
+  // What is pending, as far as the recipe fires on this occasion and needs no second pass any more.
+  Result<CompactionReport> settle(Occasion occasion);
+  // Everything but kept text and the open turn competes again (Occasion::steps).
+  Result<CompactionReport> decide_all_text();
+  // What waits exact, or is kept, goes to 8 bits.
+  Result<CompactionReport> lower_held();
+
+ private:
+  enum class Fate { wait, lower, lower_and_wait, decide };
+  void cut_probed();
+  Fate fate_of(const TextSpan& span, Occasion occasion) const;
+  Result<void> decide_span(const TextSpan& span);
+  Result<void> load_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes);
+  void share_out(const TokenSpan& span, std::vector<LaneDecision>& lanes) const;
+  void choose_tails(const TokenSpan& span, std::vector<LaneDecision>& lanes);
+  Result<void> mark_missing(const TokenSpan& span, LaneDecision& lane);
+  Result<void> apply(const TokenSpan& span, std::vector<LaneDecision>& lanes);
+  Result<void> lower_span(const TextSpan& span);
+  Result<void> rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of, std::size_t n_flush);
+
+  CacheState& cache_;
+  CompactionReport report_ = {};
+  std::vector<std::size_t> tail_kept_;  // [n_lanes] as this decision wants them
+};
+
+}  // namespace satchel::kvcache

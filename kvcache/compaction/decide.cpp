@@ -1,0 +1,30 @@
+#include "kvcache/compaction/decide.h"
+
+#include <algorithm>
+
+namespace satchel::kvcache {
+
+void assign(const Pipeline& pipeline, LaneDecision& lane) {
+  const auto count = [&lane](auto&& what) {
+    return static_cast<std::size_t>(std::count_if(lane.scores.begin(), lane.scores.end(), what));
+  };
+  const std::size_t least = count([](float score) { return score == kNeverEvict; });
+  const std::size_t most = count([](float score) { return score != kNotThere; });
+  lane.budget = std::clamp(lane.budget, least, std::max(least, most));
+  lane.tiers.resize(lane.scores.size());
+  pipeline.assigner().assign(lane.scores, lane.budget, lane.tiers);
+}
+
+void decide(const Pipeline& pipeline, const TokenSpan& span, std::size_t total,
+            std::span<LaneDecision> lanes) {
+  std::vector<LaneScores> scores;
+  for (const LaneDecision& lane : lanes) scores.push_back({lane.scores});
+  std::vector<std::size_t> budgets(lanes.size());
+  pipeline.allocator().lanes(span, scores, total, budgets);
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i].budget = budgets[i];
+    assign(pipeline, lanes[i]);
+  }
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,295 @@
+// Edits of what is held: cut the end off, forget a passage, pin it, move it. Bytes of pages never
+// change; what a lane sees of them does.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "kvcache/cache_state.h"
+#include "kvcache/compaction/rewrite.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Which slots of a page are at or behind `first`, shift included.
+Result<kernels::LiveMask> slots_from(CacheState& cache, const PageRecord& page, std::size_t first) {
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  SATCHEL_TRY(cache.read_positions(page, positions));
+  kernels::LiveMask mask;
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+    if (static_cast<std::size_t>(positions[slot]) >= first) mask.set(slot);
+  return mask;
+}
+
+Result<void> set_range(CacheState& cache, PageRecord& page) {
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  SATCHEL_TRY(cache.read_positions(page, positions));
+  page.first_position = std::numeric_limits<std::int32_t>::max();
+  page.last_position = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
+    if (!page.live.has(slot)) continue;
+    page.first_position = std::min(page.first_position, positions[slot]);
+    page.last_position = std::max(page.last_position, positions[slot]);
+  }
+  return {};
+}
+
+// What an edit makes of a lane's pages, found before anything changes: reading positions can fail,
+// the change itself cannot.
+struct PageChanges {
+  std::vector<std::vector<PageRecord>> pages;  // [n_lanes][pages]
+};
+PageChanges pages_now(const CacheState& cache) {
+  PageChanges changes;
+  for (const Lane& lane : cache.lanes)
+    changes.pages.emplace_back(lane.pages().begin(), lane.pages().end());
+  return changes;
+}
+
+// Live slots of every page that touches [first, end) lose those in it.
+Result<void> hide(CacheState& cache, std::vector<PageRecord>& pages, std::size_t first,
+                  std::size_t end) {
+  for (PageRecord& page : pages) {
+    if (static_cast<std::size_t>(page.last_position) < first ||
+        static_cast<std::size_t>(page.first_position) >= end)
+      continue;
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask behind, slots_from(cache, page, first));
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask beyond, slots_from(cache, page, end));
+    for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+      if (behind.has(slot) && !beyond.has(slot)) page.live.clear(slot);
+    if (page.live.count() > 0) SATCHEL_TRY(set_range(cache, page));
+  }
+  return {};
+}
+
+// A page that has tokens on both sides of `first` is seen twice, each time in part.
+Result<void> split(CacheState& cache, std::vector<PageRecord>& pages, std::size_t first) {
+  for (std::size_t i = 0, n = pages.size(); i < n; ++i) {
+    PageRecord page = pages[i];
+    if (page.live.count() == 0 || static_cast<std::size_t>(page.first_position) >= first ||
+        static_cast<std::size_t>(page.last_position) < first)
+      continue;
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask behind, slots_from(cache, page, first));
+    PageRecord second = page;
+    second.serial = cache.next_serial++;
+    for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+      (behind.has(slot) ? page : second).live.clear(slot);
+    SATCHEL_TRY(set_range(cache, page));
+    SATCHEL_TRY(set_range(cache, second));
+    pages[i] = page;
+    pages.push_back(second);
+  }
+  return {};
+}
+
+// Pages behind those the lane has are further views of extents it holds.
+void apply(CacheState& cache, const PageChanges& changes) {
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
+    Lane& lane = cache.lanes[i];
+    const std::vector<PageRecord>& pages = changes.pages[i];
+    const std::size_t n_before = lane.pages().size();
+    lane.reserve_pages(pages.size());
+    for (std::size_t j = 0; j < pages.size(); ++j) {
+      if (j < n_before) {
+        lane.replace_page(j, pages[j]);
+        continue;
+      }
+      cache.arena.share(pages[j].extent);
+      lane.add_page(pages[j]);
+    }
+    lane.drop_empty_pages();
+  }
+  cache.table_is_stale = true;
+}
+
+// Cuts spans so that one begins at `position`.
+void cut_spans(std::vector<TextSpan>& spans, std::size_t position) {
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (position <= spans[i].first || position >= spans[i].end()) continue;
+    TextSpan behind = spans[i];
+    behind.n_tokens = spans[i].end() - position;
+    behind.first = position;
+    const std::size_t before = position - spans[i].first;
+    behind.n_probed = spans[i].n_probed - std::min(spans[i].n_probed, before);
+    spans[i].n_tokens = before;
+    spans[i].n_probed = std::min(spans[i].n_probed, before);
+    spans.insert(spans.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
+    return;
+  }
+}
+
+Result<void> check_range(const CacheState& cache, std::size_t first, std::size_t n) {
+  if (first <= cache.n_tokens && n <= cache.n_tokens - first) return {};
+  return Error{ErrorKind::invalid, "CACHE_RANGE",
+               "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                   " are not all there: the cache has " + std::to_string(cache.n_tokens) + "."};
+}
+
+}  // namespace
+
+Result<void> CacheState::make_idle() {
+  SATCHEL_ASSERT(reading == nullptr);
+  undo_open_step();
+  SATCHEL_TRY(flush_if_due());
+  return show_all_if_stale();
+}
+
+Result<void> Cache::truncate(std::size_t n_tokens) {
+  State& s = *state_;
+  SATCHEL_TRY(check_range(s, n_tokens, 0));
+  SATCHEL_TRY(s.make_idle());
+  if (n_tokens == s.n_tokens) return {};
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages)
+    SATCHEL_TRY(hide(s, pages, n_tokens, s.n_tokens));
+  SATCHEL_TRY(s.forget_scores_from(n_tokens));
+  apply(s, changes);
+  for (Lane& lane : s.lanes)
+    lane.set_lengths(std::min(lane.n_sinks(), n_tokens),
+                     lane.n_tail() - std::min(lane.n_tail(), s.n_tokens - n_tokens));
+  cut_spans(s.spans, n_tokens);
+  while (!s.spans.empty() && s.spans.back().first >= n_tokens) s.spans.pop_back();
+  s.since_flush -= std::min(s.since_flush, s.n_tokens - n_tokens);
+  s.n_tokens = n_tokens;
+  s.forget_scores();
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+// Other tokens will stand there.
+Result<void> CacheState::forget_scores_from(std::size_t first) {
+  const std::size_t end = (first / ScoreStore::kChunk + 1) * ScoreStore::kChunk;
+  if (!scores.has(first)) return {};
+  const std::vector<float> zeros(end - first);
+  for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(scores.write(i, first, zeros));
+  return {};
+}
+
+// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
+// ones, as tails are, where that fits.
+Result<void> CacheState::flush_tails_before(std::size_t end) {
+  std::size_t bytes = 0;
+  for (const Lane& lane : lanes) {
+    const std::size_t first = n_tokens - lane.n_tail();
+    const std::size_t n = std::min(end, n_tokens) - std::min({first, end, n_tokens});
+    bytes += body_bytes(held_tier(kTierExact), lane.head_dim(), n);
+  }
+  const bool stays_exact = arena.check_free(bytes).ok();
+  const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t) {
+    return stays_exact ? held_tier(kTierExact) : tier_at(position, kTierEight);
+  };
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const std::size_t first = n_tokens - lanes[i].n_tail();
+    if (end <= first) continue;
+    LaneRewriter rewriter(*this, i, tier_of);
+    const Result<void> flushed_tail = rewriter.flush_tail(std::min(end, n_tokens) - first);
+    if (flushed_tail.ok()) continue;
+    (void)show_all_if_stale();
+    return flushed_tail.error();
+  }
+  reserve_lists();
+  return show_all_if_stale();
+}
+
+Result<void> Cache::forget(std::size_t first, std::size_t n) {
+  State& s = *state_;
+  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(s.make_idle());
+  SATCHEL_TRY(s.flush_tails_before(first + n));
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages)
+    SATCHEL_TRY(hide(s, pages, std::max(first, kSinkTokens), first + n));
+  apply(s, changes);
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+Result<void> Cache::pin(std::size_t first, std::size_t n) {
+  State& s = *state_;
+  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(s.make_idle());
+  cut_spans(s.spans, first);
+  cut_spans(s.spans, first + n);
+  for (TextSpan& span : s.spans)
+    if (span.first >= first && span.end() <= first + n) {
+      span.kind = SpanKind::kept;
+      span.state = SpanState::done;
+    }
+  return {};
+}
+
+Result<void> Cache::move_text(std::size_t first, std::int32_t by) {
+  State& s = *state_;
+  SATCHEL_TRY(check_range(s, first, 0));
+  SATCHEL_TRY(s.make_idle());
+  if (by == 0) return {};
+  if (first < kSinkTokens)
+    return Error{ErrorKind::invalid, "CACHE_RANGE", "The first tokens of a text can't move."};
+  const std::int64_t end = static_cast<std::int64_t>(s.n_tokens) + by;
+  if (end > std::numeric_limits<std::int32_t>::max())
+    return Error{ErrorKind::invalid, "CACHE_POSITION", "No positions are left behind the text."};
+  const std::size_t gap = by < 0 ? static_cast<std::size_t>(-std::int64_t{by}) : 0;
+  if (gap > first - kSinkTokens)
+    return Error{ErrorKind::invalid, "CACHE_RANGE", "The text would move over the first tokens."};
+  SATCHEL_TRY(s.flush_tails_before(s.n_tokens));
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages) {
+    SATCHEL_TRY(hide(s, pages, first - gap, first));  // what it moves over
+    SATCHEL_TRY(split(s, pages, first));
+    for (PageRecord& page : pages) {
+      if (static_cast<std::size_t>(page.first_position) < first) continue;
+      page.shift += by;
+      page.first_position += by;
+      page.last_position += by;
+    }
+  }
+  apply(s, changes);
+  s.move_spans(first, by);
+  s.scores.clear();  // known by position
+  for (TextSpan& span : s.spans) span.n_probed = 0;
+  s.n_tokens = static_cast<std::size_t>(end);
+  s.since_flush = 0;
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+// Spans go on covering all the text: what stood before the gap grows or shrinks.
+void CacheState::move_spans(std::size_t first, std::int32_t by) {
+  cut_spans(spans, first);
+  const auto moved = [by](std::size_t position) {
+    return static_cast<std::size_t>(static_cast<std::int64_t>(position) + by);
+  };
+  const std::size_t begin = moved(first);
+  std::vector<TextSpan> now;
+  for (TextSpan span : spans) {
+    if (span.first >= first) {
+      span.first = moved(span.first);
+      now.push_back(span);
+      continue;
+    }
+    const std::size_t end = span.end() == first ? begin : std::min(span.end(), begin);
+    if (end <= span.first) continue;
+    span.n_tokens = end - span.first;
+    now.push_back(span);
+  }
+  spans = std::move(now);
+}
+
+// A lane with a window holds all text from its lowest position on. Where that is behind the sinks,
+// text has been dropped that a query at an earlier position would see.
+bool Cache::can_truncate(std::size_t n_tokens) const {
+  const State& s = *state_;
+  if (n_tokens >= s.n_tokens) return n_tokens == s.n_tokens;
+  for (std::size_t i = 0; i < s.lanes.size(); ++i) {
+    const std::size_t window = s.layer(i).window;
+    if (window == 0) continue;
+    const Lane& lane = s.lanes[i];
+    std::size_t lowest = s.n_tokens - lane.n_tail();
+    for (const PageRecord& page : lane.pages())
+      lowest = std::min(lowest, static_cast<std::size_t>(page.first_position));
+    if (lowest > kSinkTokens && n_tokens + 1 < lowest + window) return false;
+  }
+  return true;
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,168 @@
+#include "kvcache/lanes/arena.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kvcache/size_text.h"
+
+namespace satchel::kvcache {
+namespace {
+
+constexpr std::size_t kAlign = 256;  // of every backend's Buffer, and what kernels may count on
+
+}  // namespace
+
+Arena::Lease::Lease(Lease&& other) noexcept
+    : arena_(std::exchange(other.arena_, nullptr)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Arena::Lease& Arena::Lease::operator=(Lease other) noexcept {
+  std::swap(arena_, other.arena_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Arena::Lease::~Lease() {
+  if (arena_ != nullptr) arena_->give_scratch(data_, bytes_);
+}
+
+Result<std::shared_ptr<Arena>> Arena::open(std::shared_ptr<kernels::Backend> backend,
+                                           std::size_t bytes) {
+  SATCHEL_ASSERT(backend != nullptr);
+  SATCHEL_TRY_ASSIGN(kernels::Buffer memory, backend->allocate(rounded_down(bytes)));
+  return std::shared_ptr<Arena>(new Arena(std::move(backend), std::move(memory)));
+}
+
+Arena::Arena(std::shared_ptr<kernels::Backend> backend, kernels::Buffer memory)
+    : backend_(std::move(backend)), memory_(std::move(memory)), limit_(memory_.size()) {}
+
+Arena::~Arena() {
+  SATCHEL_ASSERT(scratch_bytes_ == 0 && users_.empty());
+}
+
+std::size_t Arena::rounded_up(std::size_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+std::size_t Arena::rounded_down(std::size_t bytes) {
+  return bytes / kAlign * kAlign;
+}
+
+Result<ExtentId> Arena::take(std::size_t bytes) {
+  SATCHEL_ASSERT(bytes > 0 && !tells_users_);
+  SATCHEL_TRY(check_free(bytes));
+  std::optional<ExtentId> taken = extents_.take(rounded_up(bytes), scratch_offset());
+  if (!taken) {
+    SATCHEL_TRY(close_holes());
+    taken = extents_.take(rounded_up(bytes), scratch_offset());
+  }
+  SATCHEL_ASSERT(taken);  // all that is free lies in the middle now
+  peak_bytes_ = std::max(peak_bytes_, used_bytes());
+  return *taken;
+}
+
+void Arena::share(ExtentId id) {
+  extents_.share(id);
+}
+
+void Arena::give(ExtentId id) {
+  SATCHEL_ASSERT(!tells_users_);
+  extents_.give(id);
+}
+
+std::byte* Arena::at(ExtentId id) {
+  return memory_.data() + extents_.offset(id);
+}
+
+std::size_t Arena::bytes_of(ExtentId id) const {
+  return extents_.bytes(id);
+}
+
+std::size_t Arena::n_shares(ExtentId id) const {
+  return extents_.n_shares(id);
+}
+
+void Arena::reserve_extents(std::size_t n) {
+  extents_.reserve(n);
+}
+
+Result<Arena::Lease> Arena::take_scratch(std::size_t bytes) {
+  SATCHEL_ASSERT(!tells_users_);
+  SATCHEL_TRY(check_free(bytes));
+  const std::size_t size = rounded_up(bytes);
+  if (size > scratch_offset() - extents_.end()) SATCHEL_TRY(close_holes());
+  SATCHEL_ASSERT(size <= scratch_offset() - extents_.end());
+  scratch_bytes_ += size;
+  peak_bytes_ = std::max(peak_bytes_, used_bytes());
+  Lease lease;
+  lease.arena_ = this;
+  lease.data_ = memory_.data() + scratch_offset();
+  lease.bytes_ = size;
+  return lease;
+}
+
+void Arena::give_scratch(const std::byte* data, std::size_t bytes) {
+  SATCHEL_ASSERT(data == memory_.data() + scratch_offset());  // the newest lease
+  scratch_bytes_ -= bytes;
+}
+
+// Users are told even if the backend fails half way: what lay below has moved.
+Result<void> Arena::close_holes() {
+  Result<void> closed = extents_.close_holes([this](const ExtentTable::Move& move) {
+    return backend_->copy(memory_.data() + move.to, memory_.data() + move.from, move.bytes);
+  });
+  tells_users_ = true;
+  for (ExtentUser* user : users_) user->extents_moved();
+  tells_users_ = false;
+  return closed;
+}
+
+void Arena::add_user(ExtentUser& user) {
+  SATCHEL_ASSERT(!tells_users_ && std::count(users_.begin(), users_.end(), &user) == 0);
+  users_.push_back(&user);
+}
+
+void Arena::remove_user(ExtentUser& user) {
+  SATCHEL_ASSERT(!tells_users_);
+  const std::size_t n_removed = std::erase(users_, &user);
+  SATCHEL_ASSERT(n_removed == 1);
+}
+
+Result<void> Arena::set_limit(std::size_t bytes) {
+  const std::size_t limit = rounded_down(bytes);
+  if (limit < used_bytes())
+    return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+                 "The memory limit cannot be " + size_text(bytes) + ": " + size_text(used_bytes()) +
+                     " are in use. Nothing was changed. Close a chat, or choose a recipe that "
+                     "keeps less, then lower the limit."};
+  if (limit > capacity_bytes())
+    return Error{ErrorKind::invalid, "CACHE_LIMIT",
+                 "The memory limit cannot be " + size_text(bytes) + ": " +
+                     size_text(capacity_bytes()) +
+                     " were reserved when the model was loaded. Nothing was changed. Load the "
+                     "model again with the higher limit."};
+  limit_ = limit;
+  return {};
+}
+
+Result<void> Arena::check_free(std::size_t bytes) const {
+  if (bytes <= free_bytes()) return {};  // free_bytes() is a multiple of 256: so is it rounded up
+  return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+               "The memory limit of " + size_text(limit_) + " is reached: " + size_text(bytes) +
+                   " more needed, " + size_text(free_bytes()) +
+                   " free. Nothing was changed. Raise the limit, close a chat, or choose a recipe "
+                   "that keeps less."};
+}
+
+void Arena::check_invariants() const {
+  extents_.check_invariants();
+  SATCHEL_ASSERT(limit_ <= capacity_bytes() && used_bytes() <= limit_);
+  SATCHEL_ASSERT(extents_.end() <= scratch_offset());
+  SATCHEL_ASSERT(used_bytes() <= peak_bytes_ && peak_bytes_ <= capacity_bytes());
+}
+
+}  // namespace satchel::kvcache

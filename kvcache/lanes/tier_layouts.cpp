@@ -1,0 +1,81 @@
+#include "kvcache/lanes/tier_layouts.h"
+
+#include <algorithm>
+
+#include "kvcache/stages/pipeline.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Groups of 32: 9 bits per value with their scales. Chosen: 8 bits are lossless enough for what
+// waits (KL below 1e-4 in every table of quantised caches), and a smaller group would cost more.
+constexpr std::size_t kEightGroup = 32;
+
+kernels::OperandShape eight_bits(std::size_t head_dim) {
+  const std::size_t group = head_dim % kEightGroup == 0 ? kEightGroup : kEightGroup / 2;
+  return {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = group};
+}
+
+Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
+                                      std::size_t head_dim, std::size_t capacity) {
+  kernels::PageShape shape{.head_dim = head_dim, .capacity = capacity};
+  if (tier == kTierEight) {
+    shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
+    shape.v = eight_bits(head_dim);
+  } else if (tier >= kTierRecipe) {
+    const CodecPair& codec = pipeline.codecs()[tier - kTierRecipe];
+    const std::size_t step = std::max(codec.k->capacity_step(), codec.v->capacity_step());
+    shape.capacity = (capacity + step - 1) / step * step;
+    shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
+    shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
+    shape.has_log_counts = pipeline.wants_counts();
+  }
+  return kernels::page_layout(shape);
+}
+
+}  // namespace
+
+Result<TierLayouts> TierLayouts::make(const CacheShape& shape, const Pipeline& pipeline) {
+  TierLayouts made;
+  made.n_tiers_ = kTierRecipe + pipeline.codecs().size();
+  for (const LayerShape& layer : shape.layers)
+    if (std::find(made.head_dims_.begin(), made.head_dims_.end(), layer.head_dim) ==
+        made.head_dims_.end())
+      made.head_dims_.push_back(layer.head_dim);
+  for (const std::size_t head_dim : made.head_dims_)
+    for (std::size_t tier = 0; tier < made.n_tiers_; ++tier)
+      for (std::size_t i = 1; i <= kCapacities; ++i) {
+        SATCHEL_TRY_ASSIGN(
+            const kernels::PageLayout layout,
+            layout_of(pipeline, static_cast<std::uint8_t>(tier), head_dim, i * kernels::kPageStep));
+        made.layouts_.push_back(layout);
+      }
+  return made;
+}
+
+const kernels::PageLayout& TierLayouts::of(std::uint8_t tier, std::size_t head_dim,
+                                           std::size_t n_tokens) const {
+  SATCHEL_ASSERT(tier < n_tiers_ && n_tokens > 0 && n_tokens <= kernels::kPageTokens);
+  const auto found = std::find(head_dims_.begin(), head_dims_.end(), head_dim);
+  SATCHEL_ASSERT(found != head_dims_.end());
+  const auto of_dim = static_cast<std::size_t>(found - head_dims_.begin());
+  const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
+  return layouts_[(of_dim * n_tiers_ + tier) * kCapacities + capacity];
+}
+
+std::size_t TierLayouts::bytes(std::uint8_t tier, std::size_t head_dim,
+                               std::size_t n_tokens) const {
+  const std::size_t rest = n_tokens % kernels::kPageTokens;
+  const std::size_t full =
+      n_tokens / kernels::kPageTokens * of(tier, head_dim, kernels::kPageTokens).bytes;
+  return full + (rest == 0 ? 0 : of(tier, head_dim, rest).bytes);
+}
+
+std::size_t TierLayouts::page_bytes_max() const {
+  std::size_t most = 0;
+  for (const kernels::PageLayout& layout : layouts_)
+    most = std::max<std::size_t>(most, layout.bytes);
+  return most;
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,42 @@
+// TierLayouts: the page layouts of one cache: for each tier, head_dim and capacity. Pages hold few
+// tokens where a lane keeps few, so a layout is looked up by the number of tokens.
+//   tiers   kTierExact, kTierEight, then the recipe's codecs
+//   errors  unsupported, PAGE_LAYOUT: a codec does not fit this head_dim
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/contract/page_layout.h"
+#include "kvcache/cache_shape.h"
+#include "kvcache/tier.h"
+
+namespace satchel::kvcache {
+
+class Pipeline;
+
+class TierLayouts {
+ public:
+  static Result<TierLayouts> make(const CacheShape& shape, const Pipeline& pipeline);
+
+  std::size_t n_tiers() const { return n_tiers_; }
+  // The smallest that holds n_tokens, 1 … kPageTokens. The reference is good as long as this.
+  const kernels::PageLayout& of(std::uint8_t tier, std::size_t head_dim,
+                                std::size_t n_tokens) const;
+  // Bytes of pages of n_tokens of one lane.
+  std::size_t bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens) const;
+  std::size_t page_bytes_max() const;
+  // Exact, 8 bits, or a codec of the recipe: its index in the order of tiers.
+  const std::vector<std::size_t>& head_dims() const { return head_dims_; }
+
+ private:
+  static constexpr std::size_t kCapacities = kernels::kPageTokens / kernels::kPageStep;
+  std::size_t n_tiers_ = 0;
+  std::vector<std::size_t> head_dims_;  // distinct
+  // [head_dims, tiers, capacities]; a codec that cannot do a small capacity has its next larger one
+  std::vector<kernels::PageLayout> layouts_;
+};
+
+}  // namespace satchel::kvcache

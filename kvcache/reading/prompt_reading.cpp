@@ -1,0 +1,268 @@
+// Reading a span: layer by layer, chunk by chunk, into scratch; nothing is seen before commit().
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "kvcache/reading/prompt_state.h"
+
+namespace satchel::kvcache {
+
+PromptReading::PromptReading(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PromptReading::PromptReading(PromptReading&&) noexcept = default;
+PromptReading::~PromptReading() = default;
+
+PromptReading::State::State(CacheState& cache_in, ReadingPlan plan_in, Arena::Lease lease_in,
+                            std::unique_ptr<kernels::LaneTable> table_in)
+    : cache(cache_in),
+      plan(std::move(plan_in)),
+      lease(std::move(lease_in)),
+      table(std::move(table_in)),
+      positions(plan.n_tokens()),
+      runs(table->n_lanes()),
+      n_runs(table->n_lanes()),
+      pages(cache.lanes.size()) {
+  std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(plan.first_position));
+  cache.reading = this;
+}
+
+PromptReading::State::~State() {
+  for (const std::vector<PageRecord>& made : pages)
+    for (const PageRecord& page : made) cache.arena.give(page.extent);
+  cache.reading = nullptr;
+  cache.forget_scores();
+}
+
+namespace {
+
+Result<void> check_positions(std::size_t first, std::size_t n_tokens) {
+  if (n_tokens == 0)
+    return Error{ErrorKind::invalid, "PROMPT_EMPTY", "There is nothing to read: 0 tokens."};
+  constexpr std::size_t kPositions = std::numeric_limits<std::int32_t>::max();
+  if (n_tokens > kPositions || first > kPositions - n_tokens)
+    return Error{ErrorKind::invalid, "CACHE_POSITION",
+                 "No positions are left for " + std::to_string(n_tokens) + " more tokens."};
+  return {};
+}
+
+std::size_t n_kv_heads_max(const CacheShape& shape) {
+  std::size_t most = 0;
+  for (const LayerShape& layer : shape.layers) most = std::max(most, layer.n_kv_heads);
+  return most;
+}
+
+}  // namespace
+
+// What must wait is exact where that fits, else 8 bits, else as the recipe will have it.
+Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
+  State& s = *state_;
+  SATCHEL_ASSERT(s.reading == nullptr);
+  SATCHEL_TRY(check_positions(s.n_tokens, request.n_tokens));
+  s.undo_open_step();
+  SATCHEL_TRY(s.flush_if_due());
+  ReadingPlan plan;
+  const auto needed = [&plan] { return plan.scratch_bytes + plan.body_bytes + plan.score_bytes; };
+  for (std::uint8_t finest = kTierExact; finest <= kTierRecipe; ++finest) {
+    plan = plan_reading(s, request, finest);
+    if (s.arena.check_free(needed()).ok()) break;
+  }
+  SATCHEL_TRY(s.arena.check_free(needed()));
+  return s.open_reading(std::move(plan), {.first = s.n_tokens, .n_tokens = request.n_tokens});
+}
+
+// `scored`: the positions whose scores go to the store, where the plan says so.
+Result<PromptReading> CacheState::open_reading(ReadingPlan plan, const ProbeJob& scored) {
+  Result<PromptReading> opened = [&]() -> Result<PromptReading> {
+    if (plan.stores_scores) SATCHEL_TRY(scores.ensure(scored.first, scored.n_tokens));
+    return make_reading(std::move(plan));
+  }();
+  if (!opened.ok()) forget_scores();
+  return opened;
+}
+
+Result<PromptReading> CacheState::make_reading(ReadingPlan plan) {
+  SATCHEL_TRY_ASSIGN(Arena::Lease lease, arena.take_scratch(plan.scratch_bytes));
+  SATCHEL_TRY(show_all_if_stale());
+  SATCHEL_TRY_ASSIGN(auto lanes_table, backend.make_lane_table(n_kv_heads_max(shape)));
+  auto state = std::make_unique<PromptReading::State>(*this, std::move(plan), std::move(lease),
+                                                      std::move(lanes_table));
+  SATCHEL_TRY(backend.upload(state->at(state->plan.positions_at),
+                             std::as_bytes(std::span(state->positions))));
+  return PromptReading(std::move(state));
+}
+
+std::size_t Cache::reading_fits(const ReadRequest& request, OtherBytes other_bytes,
+                                const void* context) const {
+  const State& s = *state_;
+  std::size_t n_waiting = 0;
+  for (const TextSpan& span : s.spans)
+    if (span.state == SpanState::pending) n_waiting += span.n_tokens - span.n_probed;
+  // Afterwards there must be room for the second pass, or what waits could never be packed.
+  const auto fits = [&](std::size_t n, std::uint8_t finest) {
+    const ReadingPlan plan = plan_reading(s, {.n_tokens = n, .kind = request.kind}, finest);
+    const std::size_t n_wait = n_waiting + (plan.state_after == SpanState::done ? 0 : n);
+    const std::size_t probe = probe_bytes(s, n_wait);
+    const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
+    const std::size_t now = plan.scratch_bytes + plan.score_bytes + other_bytes(context, n);
+    const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
+    return s.arena.check_free(plan.body_bytes + std::max(now, later)).ok();
+  };
+  for (std::uint8_t finest = kTierExact; finest <= kTierRecipe; ++finest)
+    if (fits(request.n_tokens, finest)) return request.n_tokens;
+  // It goes in several spans: what waits does so at 8 bits, so that spans are long.
+  std::size_t n_fit = 0, too_many = request.n_tokens;
+  while (too_many - n_fit > 1) {
+    const std::size_t middle = n_fit + (too_many - n_fit) / 2;
+    (fits(middle, kTierEight) || fits(middle, kTierRecipe) ? n_fit : too_many) = middle;
+  }
+  return n_fit;
+}
+
+ExactBlock PromptReading::State::line(std::size_t head) const {
+  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), head_dim());
+  return exact_block(at(plan.lines_at) + head * bytes, plan.line_tokens(), head_dim());
+}
+
+ExactBlock PromptReading::State::kept(std::size_t head) const {
+  const std::size_t bytes = exact_block_bytes(plan.line_tokens(), head_dim());
+  return exact_block(at(plan.kept_at) + head * bytes, plan.line_tokens(), head_dim());
+}
+
+ExactBlock PromptReading::State::fresh(std::size_t head) const {
+  const ExactBlock all = line(head);
+  const std::size_t skip = head_room();
+  return {all.k + skip * head_dim(), all.v + skip * head_dim(), all.positions + skip};
+}
+
+float* PromptReading::State::scores(std::size_t head) const {
+  return reinterpret_cast<float*>(at(plan.scores_at + head * plan.scores_head_bytes));
+}
+
+void PromptReading::State::extents_moved() {
+  for (std::size_t head = 0; layer_open && head < n_kv_heads(); ++head) {
+    const auto history = cache.lanes[lane_index(head)].runs();
+    std::copy(history.begin(), history.end(), runs[head].begin());
+    if (plan.mode == ReadingMode::probe) place_probed(lane_index(head));
+  }
+}
+
+Result<void> PromptReading::State::show_lanes() {
+  for (std::size_t head = 0; head < n_kv_heads(); ++head) {
+    const Lane& lane = cache.lanes[lane_index(head)];
+    std::size_t n = 0;
+    for (const kernels::ExactRun& run : lane.runs()) runs[head][n++] = run;
+    if (n_read > 0) runs[head][n++] = fresh(head).run(n_read);
+    n_runs[head] = n;
+    SATCHEL_TRY(table->set_runs(head, std::span(runs[head]).first(n)));
+    SATCHEL_TRY(table->set_pages(head, lane.page_views()));
+  }
+  return {};
+}
+
+Result<void> PromptReading::State::zero_scores() {
+  const std::vector<std::byte> zeros(plan.scores_head_bytes * n_kv_heads());
+  return cache.backend.upload(at(plan.scores_at), zeros);
+}
+
+Result<void> PromptReading::begin_layer(std::size_t layer) {
+  State& s = *state_;
+  SATCHEL_ASSERT(!s.layer_open && layer == s.layer && layer < s.cache.shape.n_layers());
+  s.layer_open = true;
+  s.n_read = s.n_chunk = 0;
+  if (s.plan.scores_reading) SATCHEL_TRY(s.zero_scores());
+  if (s.plan.mode == ReadingMode::probe) SATCHEL_TRY(s.find_probed());
+  return s.show_lanes();
+}
+
+Result<void> PromptReading::add_chunk(const float* k, const float* v, std::size_t n_tokens) {
+  State& s = *state_;
+  SATCHEL_ASSERT(s.layer_open && n_tokens <= s.plan.n_tokens() - s.n_read);
+  const std::size_t head_dim = s.head_dim();
+  std::vector<kernels::StoreArgs> stores;
+  for (std::size_t head = 0; head < s.n_kv_heads(); ++head) {
+    const ExactBlock block = s.fresh(head);
+    for (const auto& [from, to] : {std::pair(k, block.k), std::pair(v, block.v)})
+      stores.push_back({.from = from + head * head_dim,
+                        .n_rows = n_tokens,
+                        .n_values = head_dim,
+                        .from_stride = s.n_kv_heads() * head_dim,
+                        .to = to + s.n_read * head_dim});
+    SATCHEL_TRY(s.cache.backend.copy(reinterpret_cast<std::byte*>(block.positions + s.n_read),
+                                     s.at(s.plan.positions_at) + s.n_read * sizeof(std::int32_t),
+                                     n_tokens * sizeof(std::int32_t)));
+  }
+  SATCHEL_TRY(s.cache.backend.store(stores));
+  s.n_read += n_tokens;
+  s.n_chunk = n_tokens;
+  return s.show_lanes();
+}
+
+kernels::Sequence PromptReading::lanes() const {
+  return {.lanes = state_->table.get(), .first_lane = 0, .n_tokens = state_->n_chunk};
+}
+
+ScorerWants PromptReading::wants() const {
+  const State& s = *state_;
+  const bool seen = s.plan.scores_reading && s.cache.takes_part(s.layer);
+  return seen ? s.cache.pipeline.wants() : ScorerWants{};
+}
+
+std::vector<ObservedLane> PromptReading::State::observed_lanes() const {
+  std::vector<ObservedLane> lanes;
+  const std::size_t n_group = cache.shape.layers[layer].n_group();
+  for (std::size_t head = 0; head < n_kv_heads(); ++head) {
+    ObservedLane lane{.first_head = head * n_group, .n_group = n_group, .scores = scores(head)};
+    if (plan.mode == ReadingMode::probe) {
+      const ProbedLane& seen = probed[lane_index(head)];
+      lane.keys = {.runs = seen.runs, .pages = seen.pages};
+    } else {
+      lane.keys = {.runs = std::span(runs[head]).subspan(n_runs[head] - 1, 1), .pages = {}};
+    }
+    lanes.push_back(lane);
+  }
+  return lanes;
+}
+
+Result<void> PromptReading::observe(const Seen& seen) {
+  State& s = *state_;
+  SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
+  if (!s.plan.scores_reading || !s.cache.takes_part(s.layer)) return {};
+  const std::size_t first = s.n_read - s.n_chunk;
+  const auto now = std::span<const std::int32_t>(s.positions).subspan(first, s.n_chunk);
+  const bool is_probe = s.plan.mode == ReadingMode::probe;
+  const std::size_t span_first = is_probe ? s.job.first : s.plan.first_position;
+  const Observation observation{
+      .purpose = is_probe ? Purpose::probe : Purpose::reading,
+      .layer = s.cache.shape.layers[s.layer],
+      .batch = {.positions =
+                    reinterpret_cast<const std::int32_t*>(s.at(s.plan.positions_at)) + first,
+                .n_tokens = s.n_chunk,
+                .position_min = now.front(),
+                .position_max = now.back()},
+      .positions = now,
+      .q = seen.q,
+      .lse = seen.lse,
+      .pre_rope_q = seen.pre_rope_q,
+      .pre_rope_k = seen.pre_rope_k,
+      .hidden = seen.hidden,
+      .span_first = span_first,
+      .span_end = span_first + (is_probe ? s.job.n_tokens : s.plan.n_tokens())};
+  SATCHEL_TRY(s.cache.pipeline.scorer().observe(s.cache.backend, observation, s.observed_lanes()));
+  s.n_chunk = 0;  // once for each chunk
+  return {};
+}
+
+Result<void> PromptReading::end_layer() {
+  State& s = *state_;
+  SATCHEL_ASSERT(s.layer_open && s.n_read == s.plan.n_tokens());
+  if (s.plan.mode == ReadingMode::probe) {
+    SATCHEL_TRY(s.keep_probed());
+  } else {
+    SATCHEL_TRY(s.pack_layer());
+  }
+  s.layer_open = false;
+  s.n_taking_part += s.cache.takes_part(s.layer) ? 1u : 0u;
+  ++s.layer;
+  return {};
+}
+
+}  // namespace satchel::kvcache

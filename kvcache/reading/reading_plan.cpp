@@ -1,0 +1,180 @@
+#include "kvcache/reading/reading_plan.h"
+
+#include <algorithm>
+
+namespace satchel::kvcache {
+namespace {
+
+void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest) {
+  const Pipeline& pipeline = cache.pipeline;
+  const ReadRequest& request = plan.request;
+  const bool waits = request.kind == SpanKind::message || request.kind == SpanKind::answer;
+  const std::size_t n = request.n_tokens;
+  const bool any_takes_part = cache.token_span(0, 1).n_layers > 0;
+  if (request.kind == SpanKind::kept) {
+    plan.tier = cache.kept_tier(finest);
+  } else if (waits) {
+    plan.state_after = SpanState::open;
+    plan.tier = cache.kept_tier(finest);
+    plan.scores_reading = pipeline.wants().reading && request.kind == SpanKind::message;
+    plan.stores_scores = plan.scores_reading;
+  } else if (!any_takes_part) {
+    return;
+  } else if (pipeline.decides() && pipeline.decides_in_layer() &&
+             pipeline.fires({.occasion = Occasion::span_read, .n_tokens = n})) {
+    plan.mode = ReadingMode::in_layer;
+    plan.scores_reading = pipeline.wants().reading;
+    plan.stores_scores = plan.scores_reading && pipeline.wants().decoding;
+  } else if (pipeline.fires({.occasion = Occasion::asked, .n_tokens = n})) {
+    plan.state_after = SpanState::pending;
+    plan.tier = cache.held_tier(finest);
+    plan.scores_reading = plan.stores_scores = pipeline.wants().reading;
+  }
+}
+
+void plan_lanes(ReadingPlan& plan, const CacheBook& cache) {
+  const std::size_t n = plan.n_tokens();
+  const std::size_t n_new_sinks = std::min(n, kSinkTokens - std::min(kSinkTokens, cache.n_tokens));
+  const std::size_t since = cache.since_flush + n - n_new_sinks;
+  // Ragged lanes need no whole pages: everything older than the tails goes at once.
+  plan.since_flush_after = plan.mode == ReadingMode::in_layer ? 0 : since % kFlushTokens;
+  for (std::size_t i = 0; i < cache.shape.n_lanes(); ++i) {
+    LanePlan lane{.n_tail_before = cache.lanes.empty() ? 0 : cache.lanes[i].n_tail(),
+                  .n_new_sinks = n_new_sinks};
+    const std::size_t line = lane.n_tail_before + n - n_new_sinks;
+    const std::size_t kept = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
+    lane.n_tail_after = std::min(line, kept + plan.since_flush_after);
+    lane.n_body = line - lane.n_tail_after;
+    plan.lanes.push_back(lane);
+  }
+}
+
+void plan_body(ReadingPlan& plan, const CacheBook& cache) {
+  const std::uint8_t tier = plan.mode == ReadingMode::in_layer ? kTierRecipe : plan.tier;
+  std::size_t n_protected = 0;
+  if (plan.mode == ReadingMode::in_layer) {
+    TokenSpan span = cache.token_span(plan.first_position, plan.n_tokens());
+    span.n_after = 0;
+    plan.totals.resize(span.n_layers);
+    n_protected = cache.pipeline.n_protected(span);
+    cache.pipeline.allocator().totals(span, n_protected, plan.totals);
+  }
+  std::size_t taking_part = 0;
+  for (std::size_t layer = 0; layer < cache.shape.n_layers(); ++layer) {
+    const LayerShape& shape = cache.shape.layers[layer];
+    const std::size_t first = cache.first_lane[layer];
+    if (plan.mode == ReadingMode::in_layer && cache.takes_part(layer)) {
+      // What new tokens take beside tails and sinks: of the total, and at least what is protected.
+      std::size_t n_exact = 0, n_least = 0;
+      for (std::size_t i = first; i < first + shape.n_kv_heads; ++i) {
+        const LanePlan& lane = plan.lanes[i];
+        const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
+        n_exact += exact;
+        n_least += n_protected - std::min(n_protected, exact);
+        const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
+        plan.body_bytes += cache.line_bytes(i, n_head, 0, kTierRecipe, plan.finest);
+      }
+      const std::size_t total = plan.totals[taking_part++];
+      const std::size_t n_body = std::max(total - std::min(total, n_exact), n_least);
+      plan.body_bytes += ragged_bytes(cache, tier, shape.head_dim, n_body, shape.n_kv_heads);
+      continue;
+    }
+    for (std::size_t i = first; i < first + shape.n_kv_heads; ++i) {
+      const LanePlan& lane = plan.lanes[i];
+      // The old tail may be held otherwise: cut there and where the tier changes in it.
+      const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
+      const std::size_t n_new = lane.n_body - n_head;
+      std::size_t n = n_new;
+      if (shape.window > 0) n = std::min(n, shape.window);
+      plan.body_bytes += cache.line_bytes(i, n_head, n, tier, plan.finest);
+    }
+  }
+}
+
+void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_slots) {
+  std::size_t at = 0, head_dim = 0, n_kv_heads = 0, lines = 0;
+  const auto take = [&](std::size_t bytes) {
+    const std::size_t begin = at;
+    at += aligned_64(bytes);
+    return begin;
+  };
+  const std::size_t n_line = plan.line_tokens();
+  for (const LayerShape& layer : cache.shape.layers) {
+    head_dim = std::max(head_dim, layer.head_dim);
+    n_kv_heads = std::max(n_kv_heads, layer.n_kv_heads);
+    lines = std::max(lines, layer.n_kv_heads * exact_block_bytes(n_line, layer.head_dim));
+  }
+  plan.positions_at = take(plan.n_tokens() * sizeof(std::int32_t));
+  plan.lines_at = take(lines);
+  if (plan.mode == ReadingMode::in_layer) {
+    plan.kept_at = take(lines);
+    plan.indices_at = take(n_kv_heads * n_line * sizeof(std::int32_t));
+    if (cache.pipeline.wants_counts()) plan.counts_at = take(n_kv_heads * n_line * sizeof(float));
+  }
+  if (n_slots > 0) {
+    plan.scores_head_bytes = aligned_64(n_slots * sizeof(float));
+    plan.scores_at = take(n_kv_heads * plan.scores_head_bytes);
+  }
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i)
+    plan.lanes[i].staged_at = take(exact_block_bytes(
+        plan.lanes[i].n_new_sinks + plan.lanes[i].n_tail_after, cache.layer(i).head_dim));
+  plan.scratch_bytes = Arena::rounded_up(at);
+}
+
+}  // namespace
+
+std::size_t ReadingPlan::line_tokens() const {
+  return (mode == ReadingMode::probe ? 0 : kLineHead) + request.n_tokens;
+}
+
+// Whole pages take their share, and the last page of each lane at most so much more. Each tier of a
+// lane has pages of its own.
+std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t head_dim,
+                         std::size_t n_tokens, std::size_t n_lanes) {
+  if (n_tokens == 0) return 0;
+  constexpr std::size_t kFull = kernels::kPageTokens, kStep = kernels::kPageStep;
+  const std::size_t full = cache.page_bytes(tier, head_dim, kFull);
+  std::size_t beyond = 0;
+  for (std::size_t n = 1; n < kFull; n += kStep) {
+    const std::size_t share = full * n / kFull, page = cache.page_bytes(tier, head_dim, n);
+    beyond = std::max(beyond, page - std::min(page, share));
+  }
+  const std::size_t n_last = std::min(n_lanes * cache.pipeline.codecs().size(), n_tokens);
+  return (n_tokens * full + kFull - 1) / kFull + n_last * beyond;
+}
+
+ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest) {
+  ReadingPlan plan{.request = request, .first_position = cache.n_tokens, .finest = finest};
+  choose_mode(plan, cache, finest);
+  plan_lanes(plan, cache);
+  plan_body(plan, cache);
+  place_in_scratch(plan, cache, plan.scores_reading ? request.n_tokens : 0);
+  if (plan.stores_scores)
+    plan.score_bytes = ScoreStore::bytes_for(
+        cache.shape.n_lanes(), request.n_tokens + cache.n_tokens % ScoreStore::kChunk);
+  return plan;
+}
+
+ReadingPlan plan_probe(const CacheBook& cache, std::size_t n_tokens, std::size_t first_position,
+                       std::size_t n_slots) {
+  ReadingPlan plan{.request = {.n_tokens = n_tokens},
+                   .first_position = first_position,
+                   .mode = ReadingMode::probe,
+                   .scores_reading = true,
+                   .stores_scores = true};
+  place_in_scratch(plan, cache, n_slots);
+  return plan;
+}
+
+// Slots of the pages that a piece touches, of sinks and tail, as begin_probe() counts them.
+std::size_t probe_bytes(const CacheBook& cache, std::size_t n_waiting) {
+  if (!cache.pipeline.wants().probe || n_waiting == 0) return 0;
+  constexpr std::size_t kPage = kernels::kPageTokens;
+  const std::size_t n = std::min(n_waiting, kProbeTokens);
+  const std::size_t n_slots = (n / kPage + 2) * kPage + kSinkTokens + kTailTokens + kFlushTokens;
+  const ReadingPlan probe = plan_probe(cache, n + kProbeScript, cache.n_tokens, n_slots);
+  return probe.scratch_bytes +
+         ScoreStore::bytes_for(cache.shape.n_lanes(), n_waiting + ScoreStore::kChunk);
+}
+
+}  // namespace satchel::kvcache

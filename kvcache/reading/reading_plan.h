@@ -1,0 +1,68 @@
+// ReadingPlan: everything about the reading of one span that is known before it is read: how it is
+// treated, what each lane's tail will hold, what the body may take at most, and where each piece lies
+// in scratch. cache_need(), reading_fits() and begin_reading() all come from here.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kvcache/cache_state.h"
+
+namespace satchel::kvcache {
+
+enum class ReadingMode {
+  plain,     // every token is kept, the body at one tier
+  in_layer,  // the recipe decides at the end of each layer, on exact K and V
+  probe,     // nothing is kept
+};
+
+// One lane's part. Its new tokens line up behind the old tail: the first become sinks where sinks
+// are missing, the newest n_tail_after are the new tail, the rest is for the body.
+struct LanePlan {
+  std::size_t n_tail_before = 0, n_new_sinks = 0, n_tail_after = 0;
+  std::size_t n_body = 0;     // of the line: what leaves for pages, at most
+  std::size_t staged_at = 0;  // in scratch: new sinks, then the new tail
+};
+
+struct ReadingPlan {
+  ReadRequest request = {};
+  std::size_t first_position = 0;
+  ReadingMode mode = ReadingMode::plain;
+  std::uint8_t tier = kTierRecipe;   // plain: of new tokens in the body
+  std::uint8_t finest = kTierExact;  // bounds the tiers of what waits, old tails among it
+  SpanState state_after = SpanState::done;
+  bool scores_reading = false, stores_scores = false;
+  std::size_t since_flush_after = 0;
+  std::vector<std::size_t> totals = {};  // in_layer: [layers that take part]
+  std::vector<LanePlan> lanes = {};
+  std::size_t body_bytes = 0;   // of the pages, at most
+  std::size_t score_bytes = 0;  // of the score store
+  // Byte offsets into scratch. The line of a KV head: room for an old tail, then the new tokens.
+  std::size_t positions_at = 0, lines_at = 0, line_bytes = 0;
+  std::size_t kept_at = 0;                           // in_layer: lines again, gathered by tier
+  std::size_t indices_at = 0;                        // in_layer: [n_kv_heads, line_tokens] int32
+  std::size_t counts_at = 0;                         // likewise fp32, where the merger counts
+  std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
+  std::size_t scratch_bytes = 0;
+
+  std::size_t n_tokens() const { return request.n_tokens; }
+  std::size_t line_tokens() const;
+};
+
+// Room before the new tokens of a line: a tail is never longer.
+inline constexpr std::size_t kLineHead = kTailTokens + kFlushTokens;
+
+// A reading at the end of what the cache holds; `finest` bounds the tier of what must wait.
+ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest);
+// n_slots: of the lane with the most slots to score.
+ReadingPlan plan_probe(const CacheBook& cache, std::size_t n_tokens, std::size_t first_position,
+                       std::size_t n_slots);
+
+// What a second pass over n_waiting tokens borrows at a time, its scores included; 0: none is wanted.
+std::size_t probe_bytes(const CacheBook& cache, std::size_t n_waiting);
+
+// Bytes that pages of n_tokens in m lanes take at most, however they share them.
+std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t head_dim,
+                         std::size_t n_tokens, std::size_t n_lanes);
+
+}  // namespace satchel::kvcache

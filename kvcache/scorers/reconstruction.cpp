@@ -1,0 +1,30 @@
+// Scores a token by the most attention that any query gives it while the model repeats the text: what
+// is needed to say it again is needed to answer about it, whatever the question.
+//   needs   a second pass (probe) over each chunk of the text
+//   cost    about one more reading of the text
+//   source  arXiv:2505.23416 (KVzip) section 3; max over queries and the lane's query heads
+//   differs normalised over all that the lane holds, as the model's own attention of the pass is,
+//           where the paper takes first tokens, chunk and repetition only: one attention less; by
+//           measurement as good (docs/recipes.md)
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class ReconstructionScorer final : public Scorer {
+ public:
+  ScorerWants wants() const override { return {.probe = true}; }
+  Result<void> observe(kernels::Backend& backend, const Observation& seen,
+                       std::span<const ObservedLane> lanes) const override {
+    kernels::ScoreArgs args;
+    args.queries = kernels::ScoreArgs::Queries::max;
+    args.heads = kernels::ScoreArgs::Heads::max;
+    return score_lanes(backend, seen, lanes, args);
+  }
+};
+}  // namespace
+
+extern const StageEntry scorers_reconstruction{.kind = StageKind::scorer,
+                                               .name = "reconstruction",
+                                               .source = "arXiv:2505.23416",
+                                               .make = make_stage<ReconstructionScorer>};
+}  // namespace satchel::kvcache

@@ -1,0 +1,52 @@
+// What a manifest is compared with byte for byte: the lanes' shape and the layouts of pages.
+#include <string_view>
+
+#include "kvcache/snapshot/manifest.h"
+
+namespace satchel::kvcache {
+namespace {
+
+void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand) {
+  writer.number(static_cast<std::uint16_t>(operand.turn)).number(operand.n_planes);
+  writer.text(operand.code == nullptr ? std::string_view() : operand.code->name());
+  for (const kernels::Plane& plane : operand.all())
+    writer.number(static_cast<std::uint16_t>(plane.kind))
+        .number(plane.bits)
+        .number(plane.group)
+        .number(plane.count)
+        .number(plane.at)
+        .number(plane.bytes);
+}
+
+}  // namespace
+
+std::vector<std::byte> shape_bytes(const CacheShape& shape) {
+  ByteWriter writer;
+  writer.number(static_cast<std::uint32_t>(shape.n_layers()));
+  for (const LayerShape& layer : shape.layers)
+    for (const std::size_t value : {layer.n_kv_heads, layer.head_dim, layer.window})
+      writer.number(static_cast<std::uint32_t>(value));
+  return std::move(writer.buffer());
+}
+
+std::vector<std::byte> layout_bytes(const CacheBook& book) {
+  ByteWriter writer;
+  writer.number(static_cast<std::uint32_t>(book.layouts.n_tiers()));
+  writer.number(static_cast<std::uint32_t>(book.layouts.head_dims().size()));
+  for (const std::size_t head_dim : book.layouts.head_dims()) {
+    writer.number(static_cast<std::uint32_t>(head_dim));
+    writer.number(static_cast<std::uint32_t>(book.note_bytes(head_dim)));
+    for (std::size_t tier = 0; tier < book.layouts.n_tiers(); ++tier)
+      for (std::size_t n = kernels::kPageStep; n <= kernels::kPageTokens; n += kernels::kPageStep) {
+        const kernels::PageLayout& layout =
+            book.layouts.of(static_cast<std::uint8_t>(tier), head_dim, n);
+        writer.number(layout.head_dim).number(layout.capacity).number(layout.positions_at);
+        writer.number(layout.log_counts_at).number(layout.bytes);
+        write_operand(writer, layout.k);
+        write_operand(writer, layout.v);
+      }
+  }
+  return std::move(writer.buffer());
+}
+
+}  // namespace satchel::kvcache

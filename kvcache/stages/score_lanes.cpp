@@ -1,0 +1,47 @@
+#include <vector>
+
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+
+Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
+                         std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args) {
+  std::vector<kernels::ScoreArgs> items;
+  for (const ObservedLane& lane : lanes) {
+    kernels::ScoreArgs item = args;
+    item.q = seen.q;
+    item.lse = seen.lse;
+    item.batch = seen.batch;
+    item.n_heads = seen.layer.n_heads;
+    item.head_dim = seen.layer.head_dim;
+    item.first_head = lane.first_head;
+    item.n_group = lane.n_group;
+    item.keys = lane.keys;
+    item.scale = seen.layer.attention_scale;
+    item.soft_cap = seen.layer.soft_cap;
+    item.window = seen.layer.window;
+    item.rope = seen.layer.rope();
+    item.scores = lane.scores;
+    items.push_back(item);
+  }
+  return backend.score(items);
+}
+
+Observation last_rows(const Observation& seen, std::size_t n_rows) {
+  SATCHEL_ASSERT(n_rows > 0 && n_rows <= seen.batch.n_tokens);
+  const std::size_t skip = seen.batch.n_tokens - n_rows;
+  const std::size_t row = seen.layer.n_heads * seen.layer.head_dim;
+  Observation last = seen;
+  last.positions = seen.positions.subspan(skip);
+  last.batch = {.positions = seen.batch.positions + skip,
+                .n_tokens = n_rows,
+                .position_min = last.positions.front(),
+                .position_max = seen.batch.position_max};
+  last.q = seen.q + skip * row;
+  last.lse = seen.lse + skip * seen.layer.n_heads;
+  if (seen.pre_rope_q != nullptr) last.pre_rope_q = seen.pre_rope_q + skip * row;
+  last.hidden = nullptr;  // its width is not known here
+  return last;
+}
+
+}  // namespace satchel::kvcache

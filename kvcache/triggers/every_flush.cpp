@@ -1,0 +1,30 @@
+// Decides when a text has been read and again whenever the tails are flushed while decoding, then
+// over all the text so far.
+//   params  min_tokens  shorter texts stay whole (256)
+//   source  arXiv:2306.14048 (H2O), arXiv:2401.06104 (TOVA)
+//   differs every 128 steps, when tails are flushed, where the papers decide at every step: between
+//           two flushes the newest tokens are protected anyway
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class EveryFlushTrigger final : public Trigger {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(min_tokens_,
+                       params.count("min_tokens", {.fallback = 256, .min = 1, .max = 1u << 30}));
+    return {};
+  }
+  bool ever_fires() const override { return true; }
+  bool fires(const Moment& moment) const override { return moment.n_tokens >= min_tokens_; }
+
+ private:
+  std::size_t min_tokens_ = 256;
+};
+}  // namespace
+
+extern const StageEntry triggers_every_flush{.kind = StageKind::trigger,
+                                             .name = "every_flush",
+                                             .source = "arXiv:2306.14048, arXiv:2401.06104",
+                                             .make = make_stage<EveryFlushTrigger>};
+}  // namespace satchel::kvcache

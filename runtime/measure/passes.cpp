@@ -1,0 +1,72 @@
+#include "runtime/measure/passes.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/engine_state.h"
+#include "runtime/reading/read_text.h"
+
+namespace satchel::runtime {
+namespace {
+
+// Raw text has no turns: the instruction stands between two lines.
+Result<RepeatScript> raw_script(const Tokenizer& tokenizer) {
+  RepeatScript script;
+  SATCHEL_TRY_ASSIGN(script.first, tokenizer.encode("\n\nRepeat the previous context exactly.\n\n",
+                                                    SpecialText::as_text));
+  SATCHEL_TRY_ASSIGN(
+      script.later,
+      tokenizer.encode("\n\nRepeat the part of the previous context exactly, starting with",
+                       SpecialText::as_text));
+  SATCHEL_TRY_ASSIGN(script.then, tokenizer.encode("\n\n", SpecialText::as_text));
+  return script;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
+                                                   std::size_t n_tokens) {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
+  SATCHEL_TRY_ASSIGN(const Estimate need, engine.estimate(recipe, {.n_tokens = n_tokens}));
+  SATCHEL_TRY_ASSIGN(const Estimate exact, engine.estimate(full, {.n_tokens = n_tokens}));
+  const std::shared_ptr<kernels::Backend>& backend = engine.state().backend;
+  SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena,
+                     kvcache::Arena::open(backend, 2 * (need.pool_bytes + exact.pool_bytes)));
+  return kvcache::Cache::open({.backend = backend, .arena = std::move(arena)},
+                              engine.config().cache_shape(), recipe);
+}
+
+Result<void> read_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
+                           std::stop_token stop, std::span<float> logits) {
+  const ProgressFn silent;
+  const RepeatScript none;
+  SATCHEL_TRY(read_text(
+      engine.model(),
+      {.cache = cache, .text = ids, .script = none, .stop = std::move(stop), .progress = silent},
+      {.end = ids.size(), .logits = logits}));
+  return {};
+}
+
+Result<void> pack_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
+                           std::stop_token stop) {
+  const ProgressFn silent;
+  SATCHEL_TRY_ASSIGN(const RepeatScript script, raw_script(engine.tokenizer()));
+  SATCHEL_TRY(pack_all(engine.model(), {.cache = cache,
+                                        .text = ids,
+                                        .script = script,
+                                        .stop = std::move(stop),
+                                        .progress = silent}));
+  return {};
+}
+
+Error stopped() {
+  return {ErrorKind::cancelled, "STOPPED", "Stopped."};
+}
+
+Error context_full(std::size_t n_tokens, std::size_t context) {
+  return {ErrorKind::invalid, "CONTEXT_FULL",
+          std::to_string(n_tokens) + " tokens were asked for, the model's context is " +
+              std::to_string(context) + "."};
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,30 @@
+// What every measurement here does with a model: a cache that holds so many tokens, a text read into
+// it and packed, and the ways to end early. For this folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+
+#include "kvcache/cache.h"
+#include "runtime/engine.h"
+
+namespace satchel::runtime {
+
+// In an arena of its own that has room for n_tokens twice, exact: what is measured is the recipe, not
+// what a tight limit makes of it.
+Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
+                                                   std::size_t n_tokens);
+// As a document. logits [n_vocabulary] after its last token.
+Result<void> read_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
+                           std::stop_token stop, std::span<float> logits);
+// The second pass over it, where the recipe has one, and the decision. ids: all that cache has seen.
+Result<void> pack_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
+                           std::stop_token stop);
+
+Error stopped();
+Error context_full(std::size_t n_tokens, std::size_t context);
+
+}  // namespace satchel::runtime

@@ -1,0 +1,70 @@
+#include "runtime/model/graph.h"
+
+namespace satchel::runtime {
+
+Result<void> LayerStep::go_on() const {
+  if (!stop.stop_requested()) return {};
+  return Error{ErrorKind::cancelled, "STOPPED",
+               "Stopped while reading; the chat is as it was before."};
+}
+
+void Graph::wish_for_ends(std::vector<TensorWish>& wishes) {
+  const std::size_t width = config_.width, n_vocabulary = config_.n_vocabulary;
+  wishes.push_back(
+      {.name = "token_embd.weight", .n_out = n_vocabulary, .n_in = width, .matrix = &embedding_});
+  wishes.push_back({.name = "output_norm.weight", .n_in = width, .vector = &output_gain_});
+  wishes.push_back({.name = "output.weight",
+                    .n_out = n_vocabulary,
+                    .n_in = width,
+                    .matrix = &output_,
+                    .is_optional = true});
+}
+
+Result<void> Graph::embed(std::span<const std::int32_t> ids, float* x) {
+  return backend_.embed(*embedding_, ids, x);
+}
+
+Result<void> Graph::rotate(const LayerStep& step, Project what) {
+  const kvcache::LayerShape& shape = layer(step).attention;
+  SATCHEL_TRY(step.go_on());
+  kernels::RopeArgs rope{.x = step.work.q,
+                         .n_tokens = step.batch.n_tokens,
+                         .n_heads = shape.n_heads,
+                         .head_dim = shape.head_dim,
+                         .rotation = step.rotation,
+                         .n_rotated = shape.n_rotated(),
+                         .pairs = shape.rope_pairs};
+  SATCHEL_TRY(backend_.rope(rope));
+  if (what == Project::queries) return {};
+  rope.x = step.work.k;
+  rope.n_heads = shape.n_kv_heads;
+  return backend_.rope(rope);
+}
+
+Result<void> Graph::attend(const LayerStep& step, std::span<const kernels::Sequence> sequences,
+                           Lse lse) {
+  const kvcache::LayerShape& shape = layer(step).attention;
+  SATCHEL_TRY(step.go_on());
+  return backend_.attend({.q = step.work.q,
+                          .n_heads = shape.n_heads,
+                          .n_kv_heads = shape.n_kv_heads,
+                          .head_dim = shape.head_dim,
+                          .batch = step.batch,
+                          .sequences = sequences,
+                          .scale = shape.attention_scale,
+                          .soft_cap = shape.soft_cap,
+                          .window = shape.window,
+                          .rope = shape.rope(),
+                          .out = step.work.attended,
+                          .lse = lse == Lse::wanted ? step.work.lse : nullptr});
+}
+
+Result<void> Graph::final_norm(const float* x, std::size_t n_tokens, float* out) {
+  return backend_.rms_norm(x, output_gain_, n_tokens, config_.width, config_.norm_epsilon, out);
+}
+
+Result<void> Graph::logits(const float* normed, std::size_t n_tokens, float* out) {
+  return backend_.matmul(output_ == nullptr ? *embedding_ : *output_, normed, n_tokens, out);
+}
+
+}  // namespace satchel::runtime

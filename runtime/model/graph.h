@@ -1,0 +1,97 @@
+// Graph: one architecture's computation on the Backend contract, a step at a time; and the table of
+// architectures. A graph knows no cache and no conversation: who reads, decodes or replays gives it
+// a batch and the lanes it sees.
+//   order   embed -> for each layer { project -> rotate -> attend -> finish } -> final_norm ->
+//           logits. Between project and rotate, work.q and work.k lie as they were before RoPE.
+//   x       hidden states [n, width] fp32 in the backend's memory, changed in place
+//   stop    a step looks at it between operations and fails with cancelled/STOPPED
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/contract/backend.h"
+#include "runtime/model/config.h"
+#include "runtime/model/scratch.h"
+
+namespace satchel::runtime {
+
+class Hyperparameters;
+
+// A tensor that a graph computes with, and where the loaded one is put. Null stays where an
+// optional tensor is absent. With no place to put it, the tensor is known and passed over.
+struct TensorWish {
+  std::string name;
+  std::size_t n_out = 1, n_in = 0;  // rows and their length; one row: a vector
+  const kernels::Weight** matrix = nullptr;
+  const float** vector = nullptr;  // fp32
+  bool is_optional = false;
+};
+
+// One layer, one batch.
+struct LayerStep {
+  std::size_t layer = 0;
+  kernels::Batch batch;
+  const float* rotation = nullptr;  // of this layer's frequencies and this batch
+  const Workspace& work;
+  const std::stop_token& stop;
+
+  Result<void> go_on() const;  // fails once a stop was asked for
+};
+
+class Graph {
+ public:
+  enum class Project { queries, queries_keys_values };
+  enum class Lse { unwanted, wanted };
+  Graph(kernels::Backend& backend, const ModelConfig& config)
+      : backend_(backend), config_(config) {}
+  virtual ~Graph() = default;
+  Graph(const Graph&) = delete;
+
+  // Every tensor of the file has a place here, or the file is refused.
+  virtual std::vector<TensorWish> tensors() = 0;
+
+  virtual Result<void> embed(std::span<const std::int32_t> ids, float* x);
+  // work.q (, work.k, work.v) of x, before RoPE.
+  virtual Result<void> project(const LayerStep& step, Project what, const float* x) = 0;
+  // work.q (, work.k) turned to the batch's positions.
+  Result<void> rotate(const LayerStep& step, Project what);
+  // work.attended (and work.lse, if wanted) of work.q over what the sequences hold.
+  Result<void> attend(const LayerStep& step, std::span<const kernels::Sequence> sequences, Lse lse);
+  // What attention and feed-forward add to x.
+  virtual Result<void> finish(const LayerStep& step, float* x) = 0;
+  // out [n, width]: what logits() takes.
+  Result<void> final_norm(const float* x, std::size_t n_tokens, float* out);
+  // out [n, n_vocabulary]
+  Result<void> logits(const float* normed, std::size_t n_tokens, float* out);
+
+ protected:
+  // Embedding, last norm, output: the same everywhere.
+  void wish_for_ends(std::vector<TensorWish>& wishes);
+  const LayerConfig& layer(const LayerStep& step) const { return config_.layers[step.layer]; }
+
+  kernels::Backend& backend_;
+  const ModelConfig& config_;
+
+ private:
+  const kernels::Weight* embedding_ = nullptr;  // [n_vocabulary, width]
+  const kernels::Weight* output_ = nullptr;     // the same shape; null: tied to the embedding
+  const float* output_gain_ = nullptr;          // [width]
+};
+
+// One file of arch/ defines one, named arch_<file>; the build finds it.
+struct Architecture {
+  std::string_view name;  // "general.architecture" of the files it reads
+  Result<ModelConfig> (*config)(const Hyperparameters& of);
+  // config outlives the graph.
+  std::unique_ptr<Graph> (*graph)(kernels::Backend& backend, const ModelConfig& config);
+};
+std::span<const Architecture* const> all_architectures();
+const Architecture* find_architecture(std::string_view name);  // null: unknown
+
+}  // namespace satchel::runtime

@@ -1,0 +1,58 @@
+// Hyperparameters: the metadata of one architecture, "<architecture>.<key>", read and checked, and
+// the parts of a ModelConfig that most architectures spell alike.
+//   errors   corrupt MODEL_METADATA naming the key; unsupported MODEL_ARCH
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/gguf/reader.h"
+#include "runtime/model/config.h"
+
+namespace satchel::runtime {
+
+class Hyperparameters {
+ public:
+  // file outlives the object.
+  Hyperparameters(const GgufFile& file, std::string_view architecture)
+      : file_(file), architecture_(architecture) {}
+
+  const GgufFile& file() const { return file_; }
+  std::string_view architecture() const { return architecture_; }
+  std::string key(std::string_view part) const { return architecture_ + "." + std::string(part); }
+  bool has(std::string_view part) const { return file_.has(key(part)); }
+
+  // A count that must lie in 1 … max.
+  Result<std::size_t> count(std::string_view part, std::size_t max,
+                            std::optional<std::size_t> absent = {}) const;
+  // 0 … max, 0 where absent.
+  Result<std::size_t> count_or_none(std::string_view part, std::size_t max) const;
+  // Above `least`.
+  Result<float> number_above(float least, std::string_view part,
+                             std::optional<float> absent = {}) const;
+  Error unfit(std::string_view part, const std::string& what) const;
+
+  // Width, vocabulary, context, norm_epsilon, and all layers alike: heads, head_dim, ffn_width, a
+  // scale of 1 / sqrt(head_dim); no window, no RoPE.
+  Result<ModelConfig> sizes() const;
+  // How much slower every pair turns: 1, or the factor of linear scaling.
+  Result<double> linear_factor() const;
+  // The dimensions of a head that RoPE turns.
+  Result<std::size_t> n_rotated(std::size_t head_dim) const;
+
+ private:
+  Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
+  Result<std::size_t> n_vocabulary() const;
+
+  const GgufFile& file_;
+  std::string architecture_;
+};
+
+// base^(-2i / n_rotated) / slower, for each pair i.
+std::vector<double> rope_frequencies(double base, std::size_t n_rotated, double slower);
+
+}  // namespace satchel::runtime

@@ -1,0 +1,147 @@
+// What may wait: the second pass, and the measurement of what packing cost.
+#include <algorithm>
+
+#include "runtime/model/scratch.h"
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+namespace {
+
+constexpr std::string_view kRepeat = "Repeat the previous context exactly.";
+constexpr std::string_view kRepeatFrom =
+    "Repeat the part of the previous context exactly, starting with";
+
+}  // namespace
+
+// The instruction is a user's turn, as the template writes it.
+Result<void> Session::State::make_script() {
+  if (!script.first.empty() || !cache->wants_second_pass()) return {};
+  const ChatTemplate& chat_template = *engine.chat_template;
+  const Tokenizer& tokenizer = *engine.tokenizer;
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head, chat_template.assistant_head(tokenizer));
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> first,
+                     chat_template.user_turn(tokenizer, kRepeat, std::nullopt));
+  first.insert(first.end(), head.begin(), head.end());
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
+                     chat_template.user_turn(tokenizer, kRepeatFrom, std::nullopt));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> words,
+                     tokenizer.encode(kRepeatFrom, SpecialText::as_text));
+  // The hook stands at the end of the instruction, before what closes the turn.
+  auto end = std::search(turn.begin(), turn.end(), words.begin(), words.end());
+  end = end == turn.end() ? end : end + static_cast<std::ptrdiff_t>(words.size());
+  script.later.assign(turn.begin(), end);
+  script.then.assign(end, turn.end());
+  script.then.insert(script.then.end(), head.begin(), head.end());
+  script.first = std::move(first);
+  return {};
+}
+
+Result<void> Session::State::keep_rows(std::size_t n_tokens, const float* rows) {
+  drop_rows();
+  const std::size_t n = fidelity_rows(n_tokens);
+  const std::size_t bytes = n * engine.model->config().width * sizeof(float);
+  kvcache::Arena& arena = cache->arena();
+  const Result<kvcache::ExtentId> extent = arena.take(bytes);
+  if (!extent.ok()) return {};  // without room it is not measured
+  const Result<void> copied =
+      engine.backend->copy(arena.at(*extent), reinterpret_cast<const std::byte*>(rows), bytes);
+  if (!copied.ok()) {
+    arena.give(*extent);
+    return copied;
+  }
+  exact_rows = {.extent = *extent, .end = n_read(), .n = n};
+  return {};
+}
+
+void Session::State::drop_rows() {
+  if (exact_rows.n > 0) cache->arena().give(exact_rows.extent);
+  exact_rows = {};
+}
+
+bool Session::State::measures_now() const {
+  if (exact_rows.n == 0) return false;
+  const auto spans = cache->spans();
+  return std::none_of(spans.begin(), spans.end(), [](const kvcache::TextSpan& span) {
+    return span.state != kvcache::SpanState::done;
+  });
+}
+
+Result<void> Session::State::measure(std::stop_token stop, const ProgressFn& progress) {
+  const ModelConfig& config = engine.model->config();
+  const std::size_t n = exact_rows.n;
+  const kvcache::CacheStats stats = cache->stats();
+  const bool is_exact =
+      stats.n_evicted == 0 &&
+      std::all_of(stats.layers.begin(), stats.layers.end(),
+                  [](const auto& layer) { return layer.k_bits >= 16 && layer.v_bits >= 16; });
+  if (is_exact) {  // nothing was lost, so there is nothing to measure
+    drop_rows();
+    return {};
+  }
+  if (progress) progress({Phase::measure_fidelity, 0, n});
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
+                     cache->arena().take_scratch(n * config.width * sizeof(float)));
+  auto* packed = reinterpret_cast<float*>(lease.data());
+  SATCHEL_TRY(engine.model->replay({.cache = *cache,
+                                    .ids = transcript.tokens().subspan(exact_rows.end - n, n),
+                                    .first = exact_rows.end - n,
+                                    .stop = stop,
+                                    .rows = packed}));
+  SATCHEL_TRY_ASSIGN(
+      Fidelity measured,
+      engine.model->compare(
+          cache->arena(),
+          [this] { return reinterpret_cast<const float*>(cache->arena().at(exact_rows.extent)); },
+          packed, n));
+  measured.measured_at = exact_rows.end;
+  measured.measured_ms = clock.wall_ms();
+  fidelity = measured;
+  drop_rows();
+  if (progress) progress({Phase::measure_fidelity, n, n});
+  return {};
+}
+
+bool Session::has_idle_work() const {
+  const auto spans = state_->cache->spans();
+  const bool waits = std::any_of(spans.begin(), spans.end(), [](const kvcache::TextSpan& span) {
+    return span.state == kvcache::SpanState::pending;
+  });
+  return waits || state_->measures_now();
+}
+
+Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
+  State& s = *state_;
+  SATCHEL_TRY(s.make_script());
+  IdleReport report;
+  kvcache::CompactionReport packed;
+  const auto tell = [&] {
+    if (!progress) return;
+    const kvcache::CacheStats stats = s.cache->stats();
+    progress({Phase::pack, stats.n_pending_probed, stats.n_pending});
+  };
+  for (bool goes_on = true; goes_on;) {
+    if (stop.stop_requested()) return report;
+    Result<bool> step = pack_step(*s.engine.model, s.text_pass(stop, {}), packed);
+    if (!step.ok() && step.error().kind == ErrorKind::cancelled) return report;
+    if (!step.ok()) return s.explain(std::move(step).error());
+    goes_on = *step;
+    if (goes_on) tell();
+  }
+  report.n_evicted = packed.n_evicted;
+  report.n_lowered = packed.n_lowered;
+  // What an answer left unread where memory was full has room now.
+  if (s.n_unread() > 0) SATCHEL_TRY(s.read_rest());
+  report.finished = true;
+  if (!s.measures_now()) return report;
+  const Result<void> measured = s.measure(stop, progress);
+  if (measured.ok()) {
+    report.fidelity = s.fidelity;
+  } else if (measured.error().kind == ErrorKind::cancelled) {
+    report.finished = false;
+  } else {
+    s.drop_rows();  // without room it is not measured, and nothing waits for it
+  }
+  return report;
+}
+
+}  // namespace satchel::runtime

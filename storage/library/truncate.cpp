@@ -1,0 +1,61 @@
+// A chat ends earlier than it did: what is cut stays in the file and is only not live any more.
+#include <algorithm>
+
+#include "storage/library/state.h"
+
+namespace satchel::storage {
+namespace {
+
+Result<bool> has_message(Connection& db, const Cut& cut) {
+  SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT 1 FROM message WHERE chat = ?1 AND id = ?2"));
+  return query.bind(1, cut.chat).bind(2, cut.last).step();
+}
+
+Result<void> check_cut(Connection& db, const Cut& cut) {
+  SATCHEL_TRY_ASSIGN(Query chat,
+                     db.prepare("SELECT 1 FROM chat WHERE id = ?1 AND removed_ms IS NULL"));
+  SATCHEL_TRY_ASSIGN(const bool found, chat.bind(1, cut.chat).step());
+  if (!found) return chat_not_found({cut.chat});
+  if (cut.last == 0) return {};
+  SATCHEL_TRY_ASSIGN(const bool has, has_message(db, cut));
+  if (has) return {};
+  return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
+               "The chat has no message " + std::to_string(cut.last) + ". Nothing was changed."};
+}
+
+}  // namespace
+
+Result<void> cut_to(Connection& db, const Cut& cut) {
+  SATCHEL_TRY_ASSIGN(
+      Query flags,
+      db.prepare("WITH RECURSIVE path(id) AS (SELECT ?2 UNION SELECT m.parent FROM message m, path "
+                 "WHERE m.id = path.id AND m.chat = ?1 AND m.parent IS NOT NULL) "
+                 "UPDATE message SET live = (id IN (SELECT id FROM path)) WHERE chat = ?1 AND live "
+                 "<> (id IN (SELECT id FROM path))"));
+  SATCHEL_TRY(flags.bind(1, cut.chat).bind(2, cut.last).run());
+  SATCHEL_TRY_ASSIGN(Query count,
+                     db.prepare("UPDATE chat SET n_live = (SELECT count(*) FROM message m WHERE "
+                                "m.chat = ?1 AND m.live = 1) WHERE id = ?1"));
+  return count.bind(1, cut.chat).run();
+}
+
+Result<void> Library::truncate(ChatId chat, MessageId last) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  const bool streams =
+      std::any_of(state_->streams.begin(), state_->streams.end(),
+                  [&](const auto& entry) { return entry.second.chat == chat.value; });
+  if (streams)
+    return Error{ErrorKind::invalid, "MESSAGE_STATE",
+                 "An answer of this chat is being written. Nothing was changed."};
+  const Cut cut{.chat = chat.value, .last = last.value};
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY(check_cut(*db, cut));
+  SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(*db, chat));
+  SATCHEL_TRY(cut_to(*db, cut));
+  state_->unsaid_cut = {.chat = chat.value, .last = before};
+  const Result<void> committed = change.commit();
+  if (committed.ok() || !db->disk_failed()) state_->unsaid_cut.reset();
+  return committed;
+}
+
+}  // namespace satchel::storage

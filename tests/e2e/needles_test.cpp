@@ -1,0 +1,178 @@
+// `satchel eval --needles`, `--keep`: what is read, asked, counted, refused and written; and what
+// the sample file promises.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "process.h"
+#include "support/bundled_model.h"
+
+namespace satchel::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kSample[] = SATCHEL_SOURCE_DIR "/docs/samples/needles.jsonl";
+
+std::vector<Json> lines_of(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::size_t n_times(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+class Needles : public testing::Test {
+ protected:
+  // 400 tokens or so: enough for a recipe to evict from.
+  static Json context() {
+    std::string text = "A man called Carl Corwin came to the door.";
+    for (int i = 0; i < 40; ++i) text += " The path goes along the wall and up the hill.";
+    return {{"context", text},
+            {"questions",
+             {{{"ask", "\n\nThe full name of Carl is Carl"}, {"value", "Corwin"}},
+              {{"ask", "\n\nThe path goes along"}, {"value", "the"}}}}};
+  }
+  std::string file(const std::vector<Json>& contexts) {
+    std::string lines;
+    for (const Json& each : contexts) lines += each.dump() + "\n";
+    return home_.write("needles.jsonl", lines).string();
+  }
+  Json rows(Arguments arguments) {
+    arguments.insert(arguments.begin(), "eval");
+    arguments.push_back("--json");
+    const Finished finished = run(home_, arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const Json json = finished.json();
+    return json.is_object() ? json["rows"] : Json::array();
+  }
+  std::string sheet() const { return (home_.path() / "answers.jsonl").string(); }
+
+  const Folder home_;
+};
+
+TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_once) {
+  const Json all = rows({"--needles", file({context(), context()}), "--recipes", "full,balanced",
+                         "--keep", "0.5,0.25", "--answers", sheet()});
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0]["recipe"], "full");
+  EXPECT_EQ(all[0]["keep"], 1);
+  EXPECT_EQ(all[0]["kept"], 1);
+  EXPECT_EQ(all[1]["recipe"], "balanced");
+  EXPECT_EQ(all[1]["keep"], 0.5);
+  EXPECT_EQ(all[2]["keep"], 0.25);
+  EXPECT_LT(all[1]["kept"], 1);
+  EXPECT_LT(all[2]["kept"], all[1]["kept"]);
+  const std::vector<Json> answers = lines_of(sheet());
+  ASSERT_EQ(answers.size(), 12u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(all[i]["questions"], 4);
+    int n_right = 0;
+    for (std::size_t j = 0; j < 4; ++j) {
+      const Json& answer = answers[4 * i + j];
+      EXPECT_EQ(answer["recipe"], all[i]["recipe"]);
+      EXPECT_EQ(answer["keep"], all[i]["keep"]);
+      EXPECT_EQ(answer["context"], j / 2);
+      EXPECT_EQ(answer["value"], j % 2 == 0 ? "Corwin" : "the");
+      n_right += answer["right"].get<bool>() ? 1 : 0;
+    }
+    EXPECT_EQ(all[i]["right"], n_right);
+    EXPECT_EQ(all[i]["tokens"], all[0]["tokens"]);
+    EXPECT_GT(all[i]["read_ms"], 0);
+    EXPECT_GT(all[i]["answer_ms"], 0);
+    EXPECT_NEAR(all[i]["kv_saved"].get<double>(),
+                1 - all[i]["kv_bytes"].get<double>() / all[i]["kv_bytes_fp16"].get<double>(), 1e-9);
+  }
+  const Json guessed =
+      rows({"--needles", file({context()}), "--recipes", "full", "--without-notes"});
+  EXPECT_EQ(guessed[0]["contexts_read"], false);
+  EXPECT_LE(guessed[0]["tokens"], 1);
+}
+
+TEST_F(Needles, recall_and_text_have_a_row_for_each_share_too) {
+  const Json conversation = {{"notes", "Ada lives in Oslo."},
+                             {"exchanges", {{{"ask", "Where does Ada live?"}, {"value", "Oslo"}}}}};
+  const std::string questions = home_.write("q.jsonl", conversation.dump() + "\n").string();
+  const std::string text = home_.write("text", context()["context"].get<std::string>()).string();
+  for (const Json& all :
+       {rows({"--recall", questions, "--recipes", "full,balanced", "--keep", "0.5,0.25"}),
+        rows({"--text", text, "--tokens", "300", "--prompt-tokens", "280", "--recipes",
+              "full,balanced", "--keep", "0.5,0.25"})}) {
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all[0]["keep"], 1);
+    EXPECT_EQ(all[1]["keep"], 0.5);
+    EXPECT_EQ(all[2]["keep"], 0.25);
+  }
+  const Finished shown = run(home_, {"eval", "--needles", file({context()}), "--recipes",
+                                     "balanced", "--keep", "0.5,0.25"});
+  EXPECT_EQ(n_times(shown.out, "\n"), 2u) << shown.out;
+  EXPECT_NE(shown.out.find("keep  25.0 %"), std::string::npos) << shown.out;
+}
+
+TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {
+  const std::string good = context().dump();
+  const std::pair<std::string, std::string> bad[] = {
+      {"{\"context\": \"cut", "is no JSON object"},
+      {"[]", "is no JSON object"},
+      {R"({"questions": []})", "has no \"context\""},
+      {R"({"context": 3, "questions": []})", "has a \"context\" that is no text"},
+      {R"({"context": "", "questions": []})", "has an empty \"context\""},
+      {R"({"context": "C"})", "has no \"questions\""},
+      {R"({"context": "C", "questions": {}})", "has no \"questions\""},
+      {R"({"context": "C", "questions": []})", "asks nothing"},
+      {R"({"context": "C", "questions": ["Q"]})", "question 1 is no JSON object"},
+      {R"({"context": "C", "questions": [{"ask": "A", "value": "V"}, {"ask": "A"}]})",
+       "question 2 has no \"value\""},
+      {R"({"context": "C", "questions": [{"ask": "", "value": "V"}]})",
+       "question 1 has an empty \"ask\""},
+  };
+  for (const auto& [line, lack] : bad) {
+    const auto path = home_.write("bad.jsonl", good + "\n" + line + "\n" + good + "\n").string();
+    const Finished finished = run(home_, {"eval", "--needles", path, "--json"});
+    EXPECT_EQ(finished.exit_code, 4) << line;
+    const Json error = finished.json()["error"];
+    EXPECT_EQ(error["code"], "DOC_FORMAT") << line;
+    EXPECT_EQ(error["message"], path + ":2: " + lack + ".");
+  }
+  EXPECT_EQ(run(home_, {"eval", "--needles", home_.write("none", "").string()}).exit_code, 4);
+  EXPECT_EQ(run(home_, {"eval", "--needles", "no-such-file"}).exit_code, 3);
+}
+
+TEST_F(Needles, one_kind_of_file_is_asked_for_and_shares_are_shares) {
+  const std::string needles = file({context()});
+  EXPECT_EQ(run(home_, {"eval"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--text", needles}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--recall", needles}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--keep", "0.5,1.5"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "--text", needles, "--without-notes"}).exit_code, 2);
+}
+
+TEST(NeedlesSample, holds_every_name_once_so_that_nothing_else_in_a_context_answers) {
+  const std::vector<Json> contexts = lines_of(kSample);
+  EXPECT_EQ(contexts.size(), 11u);
+  for (const Json& each : contexts) {
+    const auto text = each["context"].get<std::string>();
+    EXPECT_EQ(each["questions"].size(), 8u);
+    std::set<std::string> names;
+    for (const Json& question : each["questions"]) {
+      const auto ask = question["ask"].get<std::string>();
+      const auto first = ask.substr(ask.rfind(' ') + 1),
+                 last = question["value"].get<std::string>();
+      EXPECT_EQ(ask, "\n\nThe full name of " + first + " is " + first);
+      EXPECT_EQ(n_times(text, first + " " + last), 1u) << first << " " << last;
+      EXPECT_EQ(n_times(text, first), 1u) << first;
+      EXPECT_EQ(n_times(text, last), 1u) << last;
+      EXPECT_TRUE(names.insert(first).second && names.insert(last).second);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace satchel::test

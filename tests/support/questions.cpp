@@ -1,0 +1,74 @@
+#include "support/questions.h"
+
+#include <cmath>
+#include <memory>
+
+#include "support/lanes.h"
+
+namespace satchel::test {
+
+using namespace satchel::kernels;
+
+Answer ask_all(Backend& backend, const std::vector<Question>& questions,
+               const std::vector<std::vector<LaneView>>& lanes) {
+  const std::size_t d = questions[0].head_dim, n_lanes = lanes[0].size();
+  const std::size_t n_heads = questions[0].n_group * n_lanes;
+  std::vector<std::int32_t> positions;
+  std::vector<float> q;
+  std::vector<std::unique_ptr<LaneTable>> tables;
+  std::vector<Sequence> sequences;
+  for (std::size_t s = 0; s < questions.size(); ++s) {
+    const Question& question = questions[s];
+    tables.push_back(table_of(backend, lanes[s]));
+    sequences.push_back({.lanes = tables.back().get(),
+                         .first_token = positions.size(),
+                         .n_tokens = question.n_tokens});
+    const auto halves = random_halves(question.n_tokens * n_heads * d, d, question.seed);
+    for (const Half h : halves)
+      q.push_back(half_to_float(h) * static_cast<float>(question.loudness));
+    for (std::size_t i = 0; i < question.n_tokens; ++i)
+      positions.push_back(question.first_position + static_cast<std::int32_t>(i));
+  }
+  const auto frequencies = rope_frequencies(d);
+  Answer answer{.out = std::vector<float>(q.size(), std::nanf("")),
+                .lse = std::vector<float>(positions.size() * n_heads, std::nanf(""))};
+  const auto done =
+      backend.attend({.q = q.data(),
+                      .n_heads = n_heads,
+                      .n_kv_heads = n_lanes,
+                      .head_dim = d,
+                      .batch = {.positions = positions.data(), .n_tokens = positions.size()},
+                      .sequences = sequences,
+                      .scale = 1 / std::sqrt(static_cast<float>(d)),
+                      .soft_cap = questions[0].soft_cap,
+                      .window = questions[0].window,
+                      .rope = {.inverse_frequency = frequencies},
+                      .out = answer.out.data(),
+                      .lse = answer.lse.data()});
+  EXPECT_TRUE(done.ok());
+  return answer;
+}
+
+Answer ask(Backend& backend, const Question& question, const std::vector<LaneView>& lanes) {
+  return ask_all(backend, {question}, {lanes});
+}
+
+void expect_lse(const std::vector<float>& got, const std::vector<float>& want, float limit) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (want[i] == kNothingSeen)
+      EXPECT_EQ(got[i], kNothingSeen) << i;
+    else
+      EXPECT_NEAR(got[i], want[i], limit + 1e-6f * std::abs(want[i])) << i;
+  }
+}
+
+void AttendLikeReference::expect_like_reference(const Question& question,
+                                                const std::vector<LaneView>& lanes, double limit,
+                                                float lse_limit) {
+  const Answer want = ask(reference(), question, lanes), got = ask(backend(), question, lanes);
+  EXPECT_LE(distance(got.out, want.out), limit);
+  expect_lse(got.lse, want.lse, lse_limit);
+}
+
+}  // namespace satchel::test

@@ -1,0 +1,94 @@
+// Fused operations: whatever a backend makes of them, the bytes are those of the single ones.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/backends.h"
+#include "support/weights.h"
+
+namespace satchel::kernels {
+namespace {
+
+using test::random_values;
+
+class EveryFusion : public test::OnEveryBackend {
+ protected:
+  const Weight& weight(WeightType type, std::size_t n_out, std::size_t n_in) {
+    files_.push_back(
+        std::make_unique<test::WeightFile>(test::random_weight(type, n_out, n_in, files_.size())));
+    weights_.push_back(std::move(backend().load_weight(files_.back()->source())).value());
+    return *weights_.back();
+  }
+
+ private:
+  std::vector<std::unique_ptr<test::WeightFile>> files_;
+  std::vector<std::unique_ptr<Weight>> weights_;
+};
+
+TEST_P(EveryFusion, norm_and_projections_give_the_bytes_of_the_single_operations) {
+  constexpr std::size_t kWidth = 256;
+  const Weight* weights[] = {
+      &weight(WeightType::q8_0, 96, kWidth), &weight(WeightType::q8_0, 33, kWidth),
+      &weight(WeightType::q4_k, 48, kWidth), &weight(WeightType::q6_k, 33, kWidth),
+      &weight(WeightType::f16, 20, kWidth),  &weight(WeightType::q4_1, 64, kWidth)};
+  const auto gain = random_values(kWidth, 7);
+  for (const std::size_t n : {1u, 3u, 64u, 300u}) {
+    const auto x = random_values(n * kWidth, n);
+    std::vector<float> normed(x.size()), want_normed(x.size());
+    ASSERT_TRUE(
+        backend().rms_norm(x.data(), gain.data(), n, kWidth, 1e-5f, want_normed.data()).ok());
+    std::vector<std::vector<float>> got, want;
+    std::vector<Backend::Projection> projections;
+    for (const Weight* each : weights) {
+      want.emplace_back(n * each->n_out());
+      got.emplace_back(n * each->n_out());
+      ASSERT_TRUE(backend().matmul(*each, want_normed.data(), n, want.back().data()).ok());
+    }
+    for (std::size_t i = 0; i < got.size(); ++i) projections.push_back({weights[i], got[i].data()});
+    ASSERT_TRUE(
+        backend().norm_project(x.data(), gain.data(), n, 1e-5f, normed.data(), projections).ok());
+    EXPECT_EQ(normed, want_normed);
+    EXPECT_EQ(got, want) << n << " tokens";
+  }
+}
+
+TEST_P(EveryFusion, the_feed_forward_gives_the_bytes_of_the_single_operations) {
+  constexpr std::size_t kWidth = 64, kInner = 160;
+  const Weight& gate = weight(WeightType::q8_0, kInner, kWidth);
+  const Weight& up = weight(WeightType::q8_0, kInner, kWidth);
+  const Weight& down = weight(WeightType::q4_0, kWidth, kInner);
+  const auto gain = random_values(kWidth, 9);
+  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+    for (const std::size_t n : {1u, 40u}) {
+      const auto x = random_values(n * kWidth, n);
+      std::vector<float> normed(n * kWidth), inner(n * kInner), other(n * kInner);
+      auto want = x, got = x;
+      ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), n, kWidth, 1e-6f, normed.data()).ok());
+      ASSERT_TRUE(backend().matmul(gate, normed.data(), n, inner.data()).ok());
+      ASSERT_TRUE(backend().matmul(up, normed.data(), n, other.data()).ok());
+      ASSERT_TRUE(backend().gated(activation, inner.data(), other.data(), n * kInner).ok());
+      ASSERT_TRUE(backend().matmul(down, inner.data(), n, normed.data()).ok());
+      ASSERT_TRUE(backend().add(want.data(), normed.data(), n * kWidth).ok());
+      ASSERT_TRUE(backend()
+                      .feed_forward({.gain = gain.data(),
+                                     .gate = &gate,
+                                     .up = &up,
+                                     .down = &down,
+                                     .activation = activation,
+                                     .epsilon = 1e-6f,
+                                     .normed = normed.data(),
+                                     .gate_out = inner.data(),
+                                     .up_out = other.data()},
+                                    got.data(), n)
+                      .ok());
+      EXPECT_EQ(got, want);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, EveryFusion, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+
+}  // namespace
+}  // namespace satchel::kernels

@@ -1,0 +1,95 @@
+// What the tests of snapshots share: a driver with its snapshot over a store, and texts of every kind.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache_driver.h"
+#include "kvcache/snapshot/block.h"
+#include "kvcache/snapshot/snapshot.h"
+#include "support/block_stores.h"
+
+namespace satchel::kvcache {
+
+inline const CacheKey kChat = CacheKey::of_chat({7});
+
+inline std::vector<std::int32_t> token_ids(std::size_t n) {
+  std::vector<std::int32_t> ids(n);
+  for (std::size_t i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>((i * 7919) % 5000);
+  return ids;
+}
+
+inline std::vector<std::string> recipe_names() {
+  std::vector<std::string> names;
+  for (const BuiltinRecipe& recipe : builtin_recipes()) names.emplace_back(recipe.name);
+  return names;
+}
+
+inline CacheDriver::Setup small(std::string recipe = "minikv") {
+  return {.recipe = std::move(recipe),
+          .n_layers = 2,
+          .n_heads = 2,
+          .n_kv_heads = 1,
+          .head_dim = 64,
+          .arena_bytes = 16u << 20};
+}
+
+// A driver with its snapshot over a store.
+struct Saved {
+  Saved(BlockStore& store, CacheDriver driver_in, const CacheKey& key = kChat)
+      : driver(std::move(driver_in)), snapshot(driver.cache(), store, key) {
+    driver.check_attention = false;
+  }
+  explicit Saved(BlockStore& store, const CacheDriver::Setup& setup = small(),
+                 const CacheKey& key = kChat)
+      : Saved(store, CacheDriver(setup), key) {}
+
+  Result<SaveReport> save() { return save(token_ids(driver.cache().n_tokens())); }
+  Result<SaveReport> save(const std::vector<std::int32_t>& ids) {
+    return snapshot.save({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
+  }
+  Result<RestoreReport> restore(std::size_t n_tokens) { return restore(token_ids(n_tokens)); }
+  Result<RestoreReport> restore(const std::vector<std::int32_t>& ids) {
+    return snapshot.restore({.model = model, .recipe = driver.recipe().hash(), .tokens = ids});
+  }
+  CacheDriver driver;
+  Snapshot snapshot;
+  std::string model = "model-a";
+};
+
+// A second cache that knows the same text and holds what the store gives it.
+inline std::unique_ptr<Saved> restored_twin(BlockStore& store, Saved& of) {
+  auto twin = std::make_unique<Saved>(store, of.driver.fork().value());
+  twin->driver.reads_on_as(of.driver);
+  twin->driver.cache().clear();
+  EXPECT_EQ(twin->restore(of.driver.cache().n_tokens())->outcome, RestoreOutcome::restored);
+  return twin;
+}
+
+// A system prompt, a document, a question and an answer; the turn has ended, and half of what a
+// second pass wants to see it has seen.
+inline void read_chat(CacheDriver& driver, std::size_t n_document = 500) {
+  ASSERT_TRUE(driver.read(40, {.kind = SpanKind::kept}).ok());
+  ASSERT_TRUE(driver.read(n_document).ok());
+  ASSERT_TRUE(driver.read(150, {.kind = SpanKind::message}).ok());
+  for (int i = 0; i < 140; ++i) ASSERT_TRUE(driver.step().ok());
+  ASSERT_TRUE(driver.cache().end_turn().ok());
+  if (const auto job = driver.cache().next_probe(n_document / 2)) {
+    ASSERT_TRUE(driver.probe(*job).ok());
+  }
+}
+
+// Goes on with another turn, and decides all that waits.
+inline void go_on(CacheDriver& driver) {
+  ASSERT_TRUE(driver.read(60, {.kind = SpanKind::message}).ok());
+  for (int i = 0; i < 150; ++i) ASSERT_TRUE(driver.step().ok());
+  ASSERT_TRUE(driver.cache().end_turn().ok());
+  ASSERT_TRUE(driver.probe_all(200).ok());
+  ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
+  ASSERT_TRUE(driver.read(300).ok());
+}
+
+}  // namespace satchel::kvcache
