@@ -53,6 +53,9 @@ Result<PromptReading> Cache::begin_probe(const ProbeJob& job, std::size_t n_toke
                      s.open_reading(plan_probe(s, n_tokens, first_position, n_slots), job));
   probe.state_->job = job;
   probe.state_->probed.resize(s.lanes.size());
+  probe.state_->held_runs.resize(probe.state_->table->n_lanes());
+  SATCHEL_TRY_ASSIGN(probe.state_->probed_table,
+                     s.backend.make_lane_table(probe.state_->table->n_lanes()));
   return probe;
 }
 
@@ -61,6 +64,7 @@ void PromptReading::State::find_probed_runs(std::size_t index) {
   ProbedLane& found = probed[index];
   found.runs.clear();
   if (lane.n_sinks() > 0) add_run(found, lane.sinks().run(lane.n_sinks()), 0, head_dim(), job);
+  found.n_sink_runs = std::ssize(found.runs);
   add_run(found, lane.tail().run(lane.n_tail()), cache.n_tokens - lane.n_tail(), head_dim(), job);
 }
 
@@ -101,6 +105,42 @@ Result<void> PromptReading::State::find_probed() {
     }
   }
   return {};
+}
+
+// How much of a query falls on the stretch must not depend on how long the rest of the text is: it is
+// normalised over the first tokens, the stretch, and what the probe itself has said so far.
+Result<const float*> PromptReading::State::probed_lse(const float* q, std::size_t first) {
+  for (std::size_t head = 0; head < n_kv_heads(); ++head) {
+    const Lane& lane = cache.lanes[lane_index(head)];
+    const ProbedLane& seen = probed[lane_index(head)];
+    std::vector<kernels::ExactRun>& held = held_runs[head];
+    held.clear();
+    if (lane.n_sinks() > 0) held.push_back(lane.sinks().run(lane.n_sinks()));
+    held.insert(held.end(), seen.runs.begin() + seen.n_sink_runs, seen.runs.end());
+    held.push_back(fresh(head).run(n_read));
+    SATCHEL_TRY(probed_table->set_runs(head, held));
+    SATCHEL_TRY(probed_table->set_pages(head, seen.pages));
+  }
+  const LayerShape& shape = cache.shape.layers[layer];
+  float* lse = reinterpret_cast<float*>(at(plan.lse_at));
+  float* unused = reinterpret_cast<float*>(at(plan.unused_at));
+  for (std::size_t begin = 0; begin < n_chunk; begin += kLseRows) {
+    const std::size_t n = std::min(kLseRows, n_chunk - begin);
+    const kernels::Sequence keys{.lanes = probed_table.get(), .first_lane = 0, .n_tokens = n};
+    SATCHEL_TRY(cache.backend.attend({.q = q + begin * shape.n_heads * shape.head_dim,
+                                      .n_heads = shape.n_heads,
+                                      .n_kv_heads = shape.n_kv_heads,
+                                      .head_dim = shape.head_dim,
+                                      .batch = batch(first + begin, n),
+                                      .sequences = {&keys, 1},
+                                      .scale = shape.attention_scale,
+                                      .soft_cap = shape.soft_cap,
+                                      .window = shape.window,
+                                      .rope = shape.rope(),
+                                      .out = unused,
+                                      .lse = lse + begin * shape.n_heads}));
+  }
+  return lse;
 }
 
 Result<void> PromptReading::State::keep_probed() {

@@ -137,6 +137,14 @@ float* PromptReading::State::scores(std::size_t head) const {
   return reinterpret_cast<float*>(at(plan.scores_at + head * plan.scores_head_bytes));
 }
 
+kernels::Batch PromptReading::State::batch(std::size_t first, std::size_t n) const {
+  const auto now = std::span(positions).subspan(first, n);
+  return {.positions = reinterpret_cast<const std::int32_t*>(at(plan.positions_at)) + first,
+          .n_tokens = n,
+          .position_min = now.front(),
+          .position_max = now.back()};
+}
+
 void PromptReading::State::extents_moved() {
   for (std::size_t head = 0; layer_open && head < n_kv_heads(); ++head) {
     const auto history = cache.lanes[lane_index(head)].runs();
@@ -227,20 +235,19 @@ Result<void> PromptReading::observe(const Seen& seen) {
   SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
   if (!s.plan.scores_reading || !s.cache.takes_part(s.layer)) return {};
   const std::size_t first = s.n_read - s.n_chunk;
-  const auto now = std::span<const std::int32_t>(s.positions).subspan(first, s.n_chunk);
   const bool is_probe = s.plan.mode == ReadingMode::probe;
   const std::size_t span_first = is_probe ? s.job.first : s.plan.first_position;
+  const float* lse = seen.lse;
+  if (is_probe) {
+    SATCHEL_TRY_ASSIGN(lse, s.probed_lse(seen.q, first));
+  }
   const Observation observation{
       .purpose = is_probe ? Purpose::probe : Purpose::reading,
       .layer = s.cache.shape.layers[s.layer],
-      .batch = {.positions =
-                    reinterpret_cast<const std::int32_t*>(s.at(s.plan.positions_at)) + first,
-                .n_tokens = s.n_chunk,
-                .position_min = now.front(),
-                .position_max = now.back()},
-      .positions = now,
+      .batch = s.batch(first, s.n_chunk),
+      .positions = std::span(s.positions).subspan(first, s.n_chunk),
       .q = seen.q,
-      .lse = seen.lse,
+      .lse = lse,
       .pre_rope_q = seen.pre_rope_q,
       .pre_rope_k = seen.pre_rope_k,
       .hidden = seen.hidden,

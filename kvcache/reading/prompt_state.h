@@ -24,6 +24,7 @@ struct PromptReading::State {
   // What a second pass sees of one lane: the slots of the probed stretch and where they stand.
   struct ProbedLane {
     std::vector<kernels::ExactRun> runs;
+    std::ptrdiff_t n_sink_runs = 0;  // of them, first
     std::vector<kernels::PageView> pages;
     std::vector<std::size_t> page_of;     // [pages] index in the lane
     std::vector<std::int32_t> positions;  // [slots]; -1: not of the stretch
@@ -37,6 +38,7 @@ struct PromptReading::State {
   ExactBlock fresh(std::size_t head) const;  // its new tokens
   ExactBlock kept(std::size_t head) const;
   float* scores(std::size_t head) const;
+  kernels::Batch batch(std::size_t first, std::size_t n_tokens) const;  // of the span's tokens
   std::size_t head_room() const { return plan.line_tokens() - plan.n_tokens(); }
 
   void extents_moved();
@@ -65,6 +67,8 @@ struct PromptReading::State {
   Result<void> find_probed();
   void find_probed_runs(std::size_t lane);
   void place_probed(std::size_t lane);  // again, after extents have moved
+  // Of the chunk's queries q, whose first token is the span's token `first`.
+  Result<const float*> probed_lse(const float* q, std::size_t first);
   Result<void> keep_probed();
 
   // move_in.cpp
@@ -88,6 +92,9 @@ struct PromptReading::State {
   bool layer_open = false;
   ProbeJob job = {};
   std::vector<ProbedLane> probed = {};  // [n_lanes]
+  // [n_kv_heads] what a probe's queries are normalised over, and the runs of it.
+  std::unique_ptr<kernels::LaneTable> probed_table = {};
+  std::vector<std::vector<kernels::ExactRun>> held_runs = {};
 };
 
 }  // namespace satchel::kvcache

@@ -92,7 +92,7 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
 }
 
 void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_slots) {
-  std::size_t at = 0, head_dim = 0, n_kv_heads = 0, lines = 0;
+  std::size_t at = 0, n_kv_heads = 0, n_heads = 0, q_width = 0, lines = 0;
   const auto take = [&](std::size_t bytes) {
     const std::size_t begin = at;
     at += aligned_64(bytes);
@@ -100,7 +100,8 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
   };
   const std::size_t n_line = plan.line_tokens();
   for (const LayerShape& layer : cache.shape.layers) {
-    head_dim = std::max(head_dim, layer.head_dim);
+    n_heads = std::max(n_heads, layer.n_heads);
+    q_width = std::max(q_width, layer.n_heads * layer.head_dim);
     n_kv_heads = std::max(n_kv_heads, layer.n_kv_heads);
     lines = std::max(lines, layer.n_kv_heads * exact_block_bytes(n_line, layer.head_dim));
   }
@@ -114,6 +115,10 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
   if (n_slots > 0) {
     plan.scores_head_bytes = aligned_64(n_slots * sizeof(float));
     plan.scores_at = take(n_kv_heads * plan.scores_head_bytes);
+  }
+  if (plan.mode == ReadingMode::probe) {
+    plan.lse_at = take(plan.n_tokens() * n_heads * sizeof(float));
+    plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));
   }
   for (std::size_t i = 0; i < plan.lanes.size(); ++i)
     plan.lanes[i].staged_at = take(exact_block_bytes(

@@ -43,6 +43,8 @@ struct ReadingPlan {
   std::size_t indices_at = 0;                        // in_layer: [n_kv_heads, line_tokens] int32
   std::size_t counts_at = 0;                         // likewise fp32, where the merger counts
   std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
+  std::size_t lse_at = 0;                            // probe: [n_tokens, n_heads] fp32 …
+  std::size_t unused_at = 0;                         // … [kLseRows, n_heads, head_dim] fp32
   std::size_t scratch_bytes = 0;
 
   std::size_t n_tokens() const { return request.n_tokens; }
@@ -51,6 +53,9 @@ struct ReadingPlan {
 
 // Room before the new tokens of a line: a tail is never longer.
 inline constexpr std::size_t kLineHead = kTailTokens + kFlushTokens;
+
+// Rows of a probe that are normalised at a time.
+inline constexpr std::size_t kLseRows = 64;
 
 // A reading at the end of what the cache holds; `finest` bounds the tier of what must wait.
 ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest);

@@ -3,9 +3,6 @@
 //   needs   a second pass (probe) over each chunk of the text
 //   cost    about one more reading of the text
 //   source  arXiv:2505.23416 (KVzip) section 3; max over queries and the lane's query heads
-//   differs normalised over all that the lane holds, as the model's own attention of the pass is,
-//           where the paper takes first tokens, chunk and repetition only: one attention less; by
-//           measurement as good (docs/recipes.md)
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {

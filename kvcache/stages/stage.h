@@ -97,7 +97,9 @@ struct Observation {
   kernels::Batch batch;
   std::span<const std::int32_t> positions;  // of the batch, in main memory
   const float* q = nullptr;                 // [n_tokens, n_heads, head_dim], after RoPE
-  const float* lse = nullptr;               // [n_tokens, n_heads], over everything the lane holds
+  const float* lse = nullptr;               // [n_tokens, n_heads], over everything the lane holds;
+                                            // of a probe: over first tokens, the probed stretch
+                                            // and the probe's own tokens
   const float* pre_rope_q = nullptr;        // as q; only where wanted
   const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
   const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
