@@ -121,6 +121,9 @@ struct CompactionReport {
 struct ReadRequest {
   std::size_t n_tokens = 0;
   SpanKind kind = SpanKind::document;
+  bool goes_on = false;  // of the text that the span before it begins: decided together with it, if
+                         // that still waits and no second pass has begun on it
+  std::uint8_t finest = kTierExact;  // what must wait is held no finer
 };
 // A stretch of pending text that a second pass shall look at.
 struct ProbeJob {
@@ -207,10 +210,11 @@ class Cache {
 
   // Whether the recipe's scorer wants q and k before RoPE (a pass takes memory to keep them).
   bool wants_pre_rope() const;
-  // The largest span of up to n_tokens that can be read now if others take `other_bytes` of scratch
-  // for a span of a given length; 0: not even the least.
+  // The largest span of up to n_tokens that can be read now, and packed later, if others take
+  // `other_bytes` of scratch for a span of a given length, at the finest tier at which that holds.
+  // n_tokens 0: not even the least.
   using OtherBytes = std::size_t (*)(const void* context, std::size_t n_tokens);
-  std::size_t reading_fits(const ReadRequest& request, OtherBytes other_bytes,
+  ReadRequest reading_fits(const ReadRequest& request, OtherBytes other_bytes,
                            const void* context) const;
   // n_tokens new tokens at positions n_tokens() ….
   Result<PromptReading> begin_reading(const ReadRequest& request);

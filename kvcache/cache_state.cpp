@@ -220,15 +220,24 @@ std::size_t CacheBook::line_bytes(std::size_t lane, std::size_t n_head, std::siz
   return bytes + body_bytes(n_new > 0 ? tier : now, head_dim, n + n_new);
 }
 
-void CacheState::extend_text(std::size_t n, SpanKind kind, SpanState state) {
-  const bool goes_on = !spans.empty() && spans.back().kind == kind && spans.back().state == state &&
-                       kind != SpanKind::document;
+bool CacheBook::joins_what_waits(const ReadRequest& read) const {
+  return read.goes_on && pipeline.wants().probe && !spans.empty() &&
+         spans.back().kind == read.kind && spans.back().state == SpanState::pending &&
+         spans.back().n_probed == 0;
+}
+
+// Documents that came one after the other stay apart.
+void CacheState::extend_text(const ReadRequest& read, SpanState state) {
+  const bool goes_on = joins_what_waits(read) ||
+                       (!spans.empty() && spans.back().kind == read.kind &&
+                        spans.back().state == state && read.kind != SpanKind::document);
   if (goes_on) {
-    spans.back().n_tokens += n;
+    spans.back().n_tokens += read.n_tokens;
   } else {
-    spans.push_back({.first = n_tokens, .n_tokens = n, .kind = kind, .state = state});
+    spans.push_back(
+        {.first = n_tokens, .n_tokens = read.n_tokens, .kind = read.kind, .state = state});
   }
-  n_tokens += n;
+  n_tokens += read.n_tokens;
 }
 
 TokenSpan CacheBook::token_span(std::size_t first, std::size_t n) const {

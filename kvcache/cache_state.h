@@ -67,6 +67,8 @@ struct CacheBook {
   // The tier at which a token that leaves the tail is held; finer than `finest` nothing waits.
   std::uint8_t tier_at(std::size_t position, std::uint8_t finest = kTierExact) const;
   bool is_protected(std::size_t position) const;
+  // Whether it waits together with the span before it, so that all of a text shares one budget.
+  bool joins_what_waits(const ReadRequest& read) const;
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
   std::vector<TierStats> tier_names() const;
@@ -140,8 +142,8 @@ struct CacheState : CacheBook, ExtentUser {
   Result<PromptReading> open_reading(ReadingPlan plan, const ProbeJob& scored);
   Result<PromptReading> make_reading(ReadingPlan plan);
 
-  // Adds n tokens of a kind at the end of the text.
-  void extend_text(std::size_t n, SpanKind kind, SpanState state);
+  // Adds tokens at the end of the text.
+  void extend_text(const ReadRequest& read, SpanState state);
 };
 
 // Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.

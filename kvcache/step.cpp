@@ -128,7 +128,7 @@ Result<void> Cache::end_step() {
   }
   s.step_open = false;
   if (s.n_tokens >= kSinkTokens) ++s.since_flush;
-  s.extend_text(1, SpanKind::answer, SpanState::open);
+  s.extend_text({.n_tokens = 1, .kind = SpanKind::answer}, SpanState::open);
   return s.flush_if_due();
 }
 

@@ -29,7 +29,7 @@ Result<CompactionReport> PromptReading::State::commit_span() {
     return cache.lose_all(moved.error());
   }
   cache.since_flush = plan.since_flush_after;
-  cache.extend_text(plan.n_tokens(), plan.request.kind, plan.state_after);
+  cache.extend_text(plan.request, plan.state_after);
   SATCHEL_TRY(cache.drop_behind_windows());
   cache.reserve_lists();
   SATCHEL_TRY(cache.show_all_if_stale());

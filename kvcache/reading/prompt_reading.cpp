@@ -52,7 +52,7 @@ std::size_t n_kv_heads_max(const CacheShape& shape) {
 
 }  // namespace
 
-// What must wait is exact where that fits, else 8 bits, else as the recipe will have it.
+// What must wait is as fine as asked where that fits, else 8 bits, else as the recipe will have it.
 Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
   State& s = *state_;
   SATCHEL_ASSERT(s.reading == nullptr);
@@ -61,7 +61,7 @@ Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
   SATCHEL_TRY(s.flush_if_due());
   ReadingPlan plan;
   const auto needed = [&plan] { return plan.scratch_bytes + plan.body_bytes + plan.score_bytes; };
-  for (std::uint8_t finest = kTierExact; finest <= kTierRecipe; ++finest) {
+  for (std::uint8_t finest = request.finest; finest <= kTierRecipe; ++finest) {
     plan = plan_reading(s, request, finest);
     if (s.arena.check_free(needed()).ok()) break;
   }
@@ -90,7 +90,7 @@ Result<PromptReading> CacheState::make_reading(ReadingPlan plan) {
   return PromptReading(std::move(state));
 }
 
-std::size_t Cache::reading_fits(const ReadRequest& request, OtherBytes other_bytes,
+ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_bytes,
                                 const void* context) const {
   const State& s = *state_;
   std::size_t n_waiting = 0;
@@ -98,7 +98,9 @@ std::size_t Cache::reading_fits(const ReadRequest& request, OtherBytes other_byt
     if (span.state == SpanState::pending) n_waiting += span.n_tokens - span.n_probed;
   // Afterwards there must be room for the second pass, or what waits could never be packed.
   const auto fits = [&](std::size_t n, std::uint8_t finest) {
-    const ReadingPlan plan = plan_reading(s, {.n_tokens = n, .kind = request.kind}, finest);
+    ReadRequest part = request;
+    part.n_tokens = n;
+    const ReadingPlan plan = plan_reading(s, part, finest);
     const std::size_t n_wait = n_waiting + (plan.state_after == SpanState::done ? 0 : n);
     const std::size_t probe = probe_bytes(s, n_wait);
     const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
@@ -106,15 +108,18 @@ std::size_t Cache::reading_fits(const ReadRequest& request, OtherBytes other_byt
     const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
     return s.arena.check_free(plan.body_bytes + std::max(now, later)).ok();
   };
-  for (std::uint8_t finest = kTierExact; finest <= kTierRecipe; ++finest)
-    if (fits(request.n_tokens, finest)) return request.n_tokens;
-  // It goes in several spans: what waits does so at 8 bits, so that spans are long.
-  std::size_t n_fit = 0, too_many = request.n_tokens;
-  while (too_many - n_fit > 1) {
-    const std::size_t middle = n_fit + (too_many - n_fit) / 2;
-    (fits(middle, kTierEight) || fits(middle, kTierRecipe) ? n_fit : too_many) = middle;
+  ReadRequest fitting = request;
+  for (fitting.finest = request.finest; fitting.finest <= kTierRecipe; ++fitting.finest)
+    if (fits(request.n_tokens, fitting.finest)) return fitting;
+  // It goes in several spans: what waits does so coarsely, so that spans are long.
+  fitting.finest = kTierRecipe;
+  fitting.n_tokens = 0;
+  for (std::size_t too_many = request.n_tokens; too_many - fitting.n_tokens > 1;) {
+    const std::size_t middle = fitting.n_tokens + (too_many - fitting.n_tokens) / 2;
+    (fits(middle, kTierRecipe) ? fitting.n_tokens : too_many) = middle;
   }
-  return n_fit;
+  if (fits(fitting.n_tokens, kTierEight)) fitting.finest = kTierEight;
+  return fitting;
 }
 
 ExactBlock PromptReading::State::line(std::size_t head) const {

@@ -9,7 +9,8 @@ void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest)
   const Pipeline& pipeline = cache.pipeline;
   const ReadRequest& request = plan.request;
   const bool waits = request.kind == SpanKind::message || request.kind == SpanKind::answer;
-  const std::size_t n = request.n_tokens;
+  const std::size_t n_before = cache.joins_what_waits(request) ? cache.spans.back().n_tokens : 0;
+  const std::size_t n = n_before + request.n_tokens;
   const bool any_takes_part = cache.token_span(0, 1).n_layers > 0;
   if (request.kind == SpanKind::kept) {
     plan.tier = cache.kept_tier(finest);

@@ -118,8 +118,9 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
       const PassScratch scratch,
       PassScratch::take(pass.cache.arena(), config_,
                         reading_size(config_, n_before, n, pass.cache.wants_pre_rope())));
-  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading,
-                     pass.cache.begin_reading({.n_tokens = n, .kind = pass.kind}));
+  kvcache::ReadRequest request = pass.request;
+  request.n_tokens = n;
+  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, pass.cache.begin_reading(request));
   Run run{.ids = pass.ids,
           .scratch = scratch,
           .stop = pass.stop,

@@ -29,7 +29,7 @@ namespace satchel::runtime {
 struct PromptPass {
   kvcache::Cache& cache;
   std::span<const std::int32_t> ids;  // at positions cache.n_tokens() …
-  kvcache::SpanKind kind = kvcache::SpanKind::document;
+  kvcache::ReadRequest request = {};  // its n_tokens is ids.size(), whatever it says
   std::stop_token stop;
   const ProgressFn& progress;
   float* last_rows = nullptr;    // [fidelity_rows(n), width], backend's memory; null: not wanted

@@ -7,8 +7,9 @@
 namespace satchel::runtime {
 namespace {
 
-// A shorter span is not worth its passes through the weights: memory is made first. Chosen.
-constexpr std::size_t kSpanLeast = 64;
+// Chosen. Before a span gets shorter than one stretch of the second pass, what waits is packed; one
+// that is hardly worth its pass through the weights is read only if no memory can be made at all.
+constexpr std::size_t kSpanShort = kvcache::kProbeTokens, kSpanLeast = 64;
 
 void add(kvcache::CompactionReport& sum, const kvcache::CompactionReport& part) {
   sum.n_spans += part.n_spans;
@@ -21,25 +22,37 @@ struct PassNeed {
   bool keeps_pre_rope;
 };
 
-std::size_t span_that_fits(const Model& model, const TextPass& pass, std::size_t n,
-                           kvcache::SpanKind kind) {
+kvcache::ReadRequest span_that_fits(const Model& model, const TextPass& pass,
+                                    const kvcache::ReadRequest& asked) {
   const PassNeed need{.config = model.config(), .keeps_pre_rope = pass.cache.wants_pre_rope()};
   const auto bytes = [](const void* context, std::size_t n_tokens) {
     const auto& of = *static_cast<const PassNeed*>(context);
     return reading_bytes(of.config, n_tokens, of.keeps_pre_rope);
   };
-  return pass.cache.reading_fits({.n_tokens = n, .kind = kind}, bytes, &need);
+  return pass.cache.reading_fits(asked, bytes, &need);
 }
 
-// Packs what waits; whether that changed anything.
-Result<bool> make_room(Model& model, const TextPass& pass, kvcache::CompactionReport& report) {
+// Packs what waits, and where little room is left lowers what is held; whether that made any.
+Result<bool> make_room(Model& model, const TextPass& pass, std::size_t n_fit,
+                       kvcache::CompactionReport& report) {
   const std::size_t before = pass.cache.arena().used_bytes();
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport packed, pack_all(model, pass));
   add(report, packed);
+  if (n_fit >= kSpanLeast) return pass.cache.arena().used_bytes() < before;
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
                      pass.cache.compact(kvcache::Occasion::over_limit));
   add(report, lowered);
   return pass.cache.arena().used_bytes() < before;
+}
+
+// A document follows another only where it is the rest of it, packed later.
+bool begins_text(std::span<const kvcache::TextSpan> spans, std::size_t position) {
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (spans[i].first != position) continue;
+    constexpr kvcache::SpanKind kDocument = kvcache::SpanKind::document;
+    return i == 0 || spans[i].kind != kDocument || spans[i - 1].kind != kDocument;
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,12 +63,14 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
   SATCHEL_ASSERT(what.end >= first && what.end <= pass.text.size());
   while (pass.cache.n_tokens() < what.end) {
     const std::size_t at = pass.cache.n_tokens(), n_left = what.end - at;
-    std::size_t n_fit = span_that_fits(model, pass, n_left, what.kind);
-    if (n_fit < std::min(n_left, kSpanLeast)) {
-      SATCHEL_TRY_ASSIGN(const bool made, make_room(model, pass, done.compacted));
+    kvcache::ReadRequest request = span_that_fits(
+        model, pass, {.n_tokens = n_left, .kind = what.kind, .goes_on = at > first});
+    if (request.n_tokens < std::min(n_left, kSpanShort)) {
+      SATCHEL_TRY_ASSIGN(const bool made,
+                         make_room(model, pass, request.n_tokens, done.compacted));
       if (made) continue;
-      n_fit = std::max<std::size_t>(n_fit, 1);  // begin_reading() says what is missing
     }
+    const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below
     const std::size_t n_spans = (n_left + n_fit - 1) / n_fit;
     const std::size_t n = (n_left + n_spans - 1) / n_spans;
     const bool is_last = n == n_left;
@@ -65,7 +80,7 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport report,
                        model.read_prompt({.cache = pass.cache,
                                           .ids = pass.text.subspan(at, n),
-                                          .kind = what.kind,
+                                          .request = request,
                                           .stop = pass.stop,
                                           .progress = pass.progress ? part : pass.progress,
                                           .last_rows = is_last ? what.last_rows : nullptr,
@@ -85,13 +100,11 @@ Result<bool> pack_step(Model& model, const TextPass& pass, kvcache::CompactionRe
     add(report, decided);
     return false;
   }
-  const auto begins = [&](const kvcache::TextSpan& span) { return span.first == job->first; };
-  const auto spans = pass.cache.spans();
   std::vector<std::int32_t> ids;
   const auto append = [&ids](std::span<const std::int32_t> part) {
     ids.insert(ids.end(), part.begin(), part.end());
   };
-  if (std::any_of(spans.begin(), spans.end(), begins)) {
+  if (begins_text(pass.cache.spans(), job->first)) {
     append(pass.script.first);
   } else {
     append(pass.script.later);

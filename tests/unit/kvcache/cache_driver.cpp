@@ -368,7 +368,10 @@ Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::s
 
 Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptions& options) {
   SATCHEL_TRY_ASSIGN(PromptReading reading,
-                     cache_->begin_reading({.n_tokens = n_tokens, .kind = options.kind}));
+                     cache_->begin_reading({.n_tokens = n_tokens,
+                                            .kind = options.kind,
+                                            .goes_on = options.goes_on,
+                                            .finest = options.finest}));
   const std::size_t begin = cache_->n_tokens();
   scores.clear();
   for (const LayerShape& layer : shape_.layers)

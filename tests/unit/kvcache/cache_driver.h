@@ -59,6 +59,8 @@ class CacheDriver {
 
   struct ReadOptions {
     SpanKind kind = SpanKind::document;
+    bool goes_on = false;               // as ReadRequest's
+    std::uint8_t finest = kTierExact;  // likewise
     std::size_t chunk = 128;
     int stop_after_layer = -1;  // drops the reading after that many layers; -1: commits
   };

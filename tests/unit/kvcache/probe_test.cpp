@@ -77,5 +77,40 @@ TEST(SecondPass, what_stays_is_what_plain_loops_over_the_paper_keep) {
   EXPECT_EQ(kept, chosen_plainly(scores, kept.size()));
 }
 
+// Spans of one text as long as reading_fits() says, until it ends or no more fits.
+std::size_t read_what_fits(CacheDriver& driver, std::size_t n_tokens) {
+  const auto nothing = [](const void*, std::size_t) { return std::size_t{0}; };
+  std::size_t n_spans = 0;
+  for (std::size_t n_left = n_tokens; n_left > 0;) {
+    const ReadRequest fits = driver.cache().reading_fits(
+        {.n_tokens = n_left, .goes_on = n_left < n_tokens}, nothing, nullptr);
+    if (fits.n_tokens < 16) break;
+    EXPECT_TRUE(driver.read(fits.n_tokens, {.goes_on = fits.goes_on, .finest = fits.finest}).ok());
+    n_left -= fits.n_tokens;
+    ++n_spans;
+  }
+  return n_spans;
+}
+
+TEST(SecondPass, what_was_read_under_any_limit_can_be_packed) {
+  std::size_t n_cut = 0;
+  for (std::size_t limit = 660'000; limit < 1'100'000; limit += 29'000) {
+    CacheDriver driver({.recipe = "kvzip",
+                        .keep = 0.25,
+                        .n_layers = 1,
+                        .n_heads = 2,
+                        .arena_bytes = limit,
+                        .backend = "cpu"});
+    driver.check_attention = false;
+    n_cut += read_what_fits(driver, 1000) > 1 ? 1u : 0u;
+    while (const auto job = driver.cache().next_probe(kProbeTokens))
+      ASSERT_TRUE(driver.probe(*job, -1, kProbeScript).ok()) << limit;
+    ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok()) << limit;
+    EXPECT_EQ(driver.cache().stats().n_pending, 0u);
+    EXPECT_EQ(driver.cache().spans().size(), 1u) << "one text, one budget";
+  }
+  EXPECT_GT(n_cut, 2u);
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
