@@ -51,6 +51,16 @@ Result<std::int64_t> id_of_name(Connection& connection, std::string_view name) {
   return row ? query.integer_at(0) : std::int64_t{0};
 }
 
+// The name, or where it is taken the first that is not: "notes (2)", "notes (3)" …
+Result<std::string> free_name(Connection& connection, const std::string& wanted) {
+  std::string name = wanted;
+  for (int n = 2;; ++n) {
+    SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(connection, name));
+    if (taken == 0) return name;
+    name = wanted + " (" + std::to_string(n) + ")";
+  }
+}
+
 Error chat_exists() {
   return {ErrorKind::invalid, "CHAT_EXISTS",
           "There is a chat of that name already. Continue it, or choose another name."};
@@ -91,11 +101,11 @@ Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t no
   return seq;
 }
 
-Result<ChatId> Library::create_chat(const NewChat& chat) {
+Result<ChatId> Library::create_chat(const NewChat& chat, NameTaken taken) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, chat.name));
-  if (taken != 0) return chat_exists();
+  SATCHEL_TRY_ASSIGN(const std::string name, free_name(*db, chat.name));
+  if (name != chat.name && taken == NameTaken::refuse) return chat_exists();
   SATCHEL_TRY_ASSIGN(
       Query insert,
       db->prepare("INSERT INTO chat(name, title, model_fingerprint, model_path, recipe, "
@@ -103,7 +113,7 @@ Result<ChatId> Library::create_chat(const NewChat& chat) {
                   "?6, ?7, ?8, ?8, (SELECT coalesce(max(used_seq), 0) + 1 FROM chat)) "
                   "RETURNING id"));
   const ChatSetup& setup = chat.setup;
-  insert.bind(1, chat.name).bind(2, chat.title).bind(3, setup.model_fingerprint);
+  insert.bind(1, name).bind(2, chat.title).bind(3, setup.model_fingerprint);
   insert.bind(4, setup.model_path).bind(5, setup.recipe_json);
   insert.bind(6, static_cast<std::int64_t>(setup.budget_bytes));
   bind_system(insert, 7, setup.system);
@@ -163,6 +173,21 @@ Result<void> Library::set_title(ChatId id, std::string_view title) {
   return change.commit();
 }
 
+Result<void> Library::retitle_chat(ChatId id, std::string_view title) {
+  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
+  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
+  SATCHEL_TRY_ASSIGN(const std::int64_t holder, id_of_name(*db, title));
+  const bool is_taken = holder != 0 && holder != id.value;
+  {
+    SATCHEL_TRY_ASSIGN(Query update,
+                       db->prepare("UPDATE chat SET title = ?2, name = iif(?3, name, ?2) WHERE id "
+                                   "= ?1 AND removed_ms IS NULL RETURNING id"));
+    update.bind(1, id.value).bind(2, title).bind(3, std::int64_t{is_taken});
+    SATCHEL_TRY(changed_one(update, id));
+  }
+  return change.commit();
+}
+
 Result<void> Library::set_setup(ChatId id, const ChatSetup& setup) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
@@ -197,12 +222,7 @@ Result<void> Library::restore_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   SATCHEL_TRY_ASSIGN(const Chat found, chat(id));
   if (!found.removed_ms.has_value()) return {};
-  std::string name = found.name;
-  for (int n = 2;; ++n) {
-    SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, name));
-    if (taken == 0) break;
-    name = found.name + " (" + std::to_string(n) + ")";
-  }
+  SATCHEL_TRY_ASSIGN(const std::string name, free_name(*db, found.name));
   {
     SATCHEL_TRY_ASSIGN(Query update, db->prepare("UPDATE chat SET removed_ms = NULL, name = ?2 "
                                                  "WHERE id = ?1 RETURNING id"));

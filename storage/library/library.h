@@ -69,6 +69,11 @@ enum class OpenMode {
   read_only,   // beside a writing process; changes nothing
 };
 enum class ChatFilter { kept, removed };
+// What becomes of a name that another kept chat has.
+enum class NameTaken {
+  refuse,  // CHAT_EXISTS
+  number,  // "notes (2)"
+};
 
 struct LibraryOptions {
   std::filesystem::path path = {};  // library.db in a folder that is ours
@@ -99,7 +104,7 @@ class Library final : public kvcache::Journal {
   // Told apart from every other library, so that caches of one are never taken for another's.
   const std::string& library_id() const;
 
-  Result<ChatId> create_chat(const NewChat& chat);
+  Result<ChatId> create_chat(const NewChat& chat, NameTaken taken = NameTaken::refuse);
   // By id also removed chats; by name only kept ones, exactly as written.
   Result<Chat> chat(ChatId id);
   Result<std::optional<Chat>> find_chat(std::string_view name);
@@ -107,6 +112,8 @@ class Library final : public kvcache::Journal {
   Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::kept);
   Result<void> rename_chat(ChatId id, std::string_view name);
   Result<void> set_title(ChatId id, std::string_view title);
+  // Title and name at once; where another kept chat has that name, this one keeps its own.
+  Result<void> retitle_chat(ChatId id, std::string_view title);
   Result<void> set_setup(ChatId id, const ChatSetup& setup);
   Result<void> remove_chat(ChatId id);
   // A name taken meanwhile gets a number: "notes (2)".

@@ -178,6 +178,16 @@ TEST_F(AppStateTest, the_end_of_the_context_is_told) {
   EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::interrupted);
 }
 
+TEST_F(AppStateTest, an_answer_ended_for_repeating_itself_is_whole_and_says_so) {
+  openModel();
+  engine.script.answer.finish = runtime::Finish::repeats;
+  engine.script.answer.n_tokens = 70;
+  state.send(u"hello"_s);
+  engine.playAll();
+  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::complete);
+  EXPECT_TRUE(state.conversation()->message(1).footnote.contains(u"repeated itself"_s));
+}
+
 TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
   openModel();
   state.memory()->setPresetIndex(2);

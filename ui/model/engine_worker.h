@@ -10,12 +10,14 @@
 #include <QObject>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <stop_token>
+#include <string>
 
 #include "runtime/engine.h"
-#include "storage/store.h"
+#include "ui/model/chat_library.h"
 #include "ui/model/engine_types.h"
+#include "ui/model/measured.h"
+#include "ui/model/open_chat.h"
 
 namespace satchel::ui {
 
@@ -64,37 +66,36 @@ class EngineWorker : public QObject {
   void failed(const satchel::ui::EngineError& error);
 
  private:
-  struct Open;  // the chat that is open
-
   Result<ModelInfo> loadModel(const std::string& path);
   Result<void> beginChat(const ChatSettings& settings);
   Result<void> openSaved(ChatKey chat, std::stop_token stop);
   Result<void> switchModelFor(const storage::Chat& chat);
   Result<void> resumeOpen(std::stop_token stop);
-  Result<void> makeSession();
-  // For the first message: makes the row in the library and the session.
-  Result<void> enterLibrary(const QString& title);
-  void leaveLibrary();
-  void tellStore();
+  // What add(session) commits; the chat enters the library with it if it is its first.
+  template <class Ids, class Add>
+  Result<Ids> commit(const QString& title, std::stop_token stop, const Add& add);
   Result<void> answer(const QString& text, std::stop_token stop);
   Result<void> readDocument(const QString& title, const QString& text, std::stop_token stop);
-  Result<Previews> makePreviews(quint64 budgetBytes);
-  Result<ChatEntry> entryOf(ChatKey chat);
   runtime::ProgressFn progressFn(std::function<void()> onGenerate = {});
   void save();
+  void keepMeasured(const runtime::ReadReport& report);
+  void tellStore();
   void tellCache();
+  // The value by its signal, the error by failed().
+  template <class Value>
+  void tell(Request request, const Result<Value>& result,
+            void (EngineWorker::*signal)(const Value&));
   void tellError(Request request, const Error& error);
-  // What was measured outlives the program, as settings of the library.
-  void remember(const runtime::ReadReport& report);
-  double rememberedMsPerToken();
-  runtime::Fidelity rememberedFidelity();
+  void check(Request request, const Result<void>& done);  // an error becomes failed()
 
-  std::unique_ptr<storage::Store> m_store;
+  ChatLibrary m_chats;
+  Measured m_measured;
   std::size_t m_threadCount;
   std::unique_ptr<runtime::Engine> m_engine;
   std::string m_modelPath;
   bool m_isFirstModel = true;
-  std::unique_ptr<Open> m_open;
+  std::unique_ptr<OpenChat> m_open;
+  runtime::Fidelity m_fidelity;  // of the open chat, measured before; its session's own is newer
 };
 
 }  // namespace satchel::ui

@@ -162,5 +162,35 @@ TEST(Settings, are_kept_replaced_and_forgotten) {
   EXPECT_FALSE(must(store->library().setting("theme")).has_value());
 }
 
+TEST(Library, a_taken_name_is_refused_or_gets_a_number) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  must(library.create_chat(named("notes")));
+  EXPECT_EQ(code_of(library.create_chat(named("notes"))), "CHAT_EXISTS");
+  const ChatId second = must(library.create_chat(named("notes"), NameTaken::number));
+  EXPECT_EQ(must(library.chat(second)).name, "notes (2)");
+  EXPECT_EQ(must(library.chat(second)).title, "A title");
+  const ChatId third = must(library.create_chat(named("notes"), NameTaken::number));
+  EXPECT_EQ(must(library.chat(third)).name, "notes (3)");
+  EXPECT_EQ(must(library.chat(must(library.create_chat(named(""), NameTaken::number)))).name, "");
+}
+
+TEST(Library, a_new_title_is_the_name_as_well_unless_another_chat_has_it) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId one = must(library.create_chat(named("one")));
+  const ChatId two = must(library.create_chat(named("two")));
+  must(library.retitle_chat(one, "first"));
+  EXPECT_EQ(must(library.chat(one)).title, "first");
+  EXPECT_EQ(must(library.chat(one)).name, "first");
+  must(library.retitle_chat(two, "first"));
+  EXPECT_EQ(must(library.chat(two)).title, "first");
+  EXPECT_EQ(must(library.chat(two)).name, "two");
+  must(library.retitle_chat(one, "first"));
+  EXPECT_EQ(code_of(library.retitle_chat({99}, "x")), "CHAT_NOT_FOUND");
+}
+
 }  // namespace
 }  // namespace satchel::storage

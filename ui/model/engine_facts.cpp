@@ -1,0 +1,59 @@
+#include "ui/model/engine_facts.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/governor/presets.h"
+
+namespace satchel::ui {
+namespace {
+
+QString textOf(std::string_view text) {
+  return QString::fromUtf8(text.data(), qsizetype(text.size()));
+}
+
+}  // namespace
+
+ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
+  ModelInfo info;
+  info.path = textOf(path);
+  info.title = textOf(std::filesystem::path(path).stem().string());
+  info.device = textOf(engine.device());
+  info.weightBytes = engine.weight_bytes();
+  info.layerCount = int(engine.config().n_layers());
+  info.contextTokens = int(engine.config().context);
+  return info;
+}
+
+Result<Previews> makePreviews(const runtime::Engine& engine, quint64 budgetBytes) {
+  Previews previews;
+  SATCHEL_TRY_ASSIGN(previews.defaultBytes, runtime::default_budget(engine.config()));
+  previews.budgetBytes = budgetBytes != 0 ? budgetBytes : previews.defaultBytes;
+  previews.freeBytes = runtime::free_memory_bytes();
+  for (const runtime::Preset& preset : runtime::presets()) {
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(preset.name));
+    Preview preview;
+    preview.preset = textOf(preset.name);
+    SATCHEL_TRY_ASSIGN(
+        preview.estimate,
+        engine.estimate(recipe, {.n_tokens = 0, .budget_bytes = previews.budgetBytes}));
+    previews.presets.append(preview);
+  }
+  return previews;
+}
+
+ReadingProgress progressOf(const runtime::Progress& progress, std::size_t layerCount) {
+  const bool countsLayers = progress.phase == runtime::Phase::read_prompt;
+  const auto unit = qint64(countsLayers ? std::max<std::size_t>(layerCount, 1) : 1);
+  return {progress.phase, qint64(progress.done) / unit, qint64(progress.total) / unit};
+}
+
+QString presetOf(const kvcache::Recipe& recipe) {
+  for (const runtime::Preset& preset : runtime::presets()) {
+    const Result<kvcache::Recipe> known = runtime::resolve_recipe(preset.name);
+    if (known.ok() && known->hash() == recipe.hash()) return textOf(preset.name);
+  }
+  return textOf(recipe.name());
+}
+
+}  // namespace satchel::ui
