@@ -42,6 +42,15 @@ TEST_F(AppStateTest, nothing_can_be_sent_before_a_model_is_open) {
   EXPECT_TRUE(state.canSend());
 }
 
+TEST_F(AppStateTest, a_model_is_ready_only_when_its_first_chat_is_open) {
+  bool isEarly = false;
+  QObject::connect(&state, &AppState::phaseChanged, &state,
+                   [&] { isEarly |= state.canSend() && !state.memory()->hasChat(); });
+  openModel();
+  EXPECT_FALSE(isEarly);
+  EXPECT_TRUE(state.canSend());
+}
+
 TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {
   openModel();
   engine.script.progress = {{runtime::Phase::read_prompt, 5, 10}};

@@ -211,7 +211,7 @@ void AppState::showError(const QString& code, const QString& message) {
 void AppState::onModelOpened(const ModelInfo& model) {
   m_model = model;
   m_memory.setModel(model);
-  setPhase(Phase::Ready);
+  setPhase(Phase::Opening);  // ready when the new chat is open: it must not end what is asked before
   m_engine->listChats();
   m_engine->newChat(m_memory.nextSettings());
 }

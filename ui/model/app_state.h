@@ -1,7 +1,7 @@
 // AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
 // the engine's signals into the models and the user's wishes to the engine; the widgets only show
 // it.
-//   states   Starting -> Loading -> Ready <-> Reading -> Answering -> Ready; NoModel when opening
+//   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; NoModel when opening
 //            failed
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
