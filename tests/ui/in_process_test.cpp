@@ -26,7 +26,8 @@ struct Life {
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
         resumed(&engine, &EngineClient::resumed),
-        saved(&engine, &EngineClient::saved) {}
+        saved(&engine, &EngineClient::saved),
+        caches(&engine, &EngineClient::cacheChanged) {}
 
   static std::unique_ptr<storage::Store> openStore(const QString& folder) {
     storage::StoreOptions options;
@@ -58,7 +59,24 @@ struct Life {
   SystemClock clock;
   InProcessEngine engine;
   AppState state;
-  QSignalSpy errors, resumed, saved;
+  CacheState cache() const {
+    return caches.isEmpty() ? CacheState() : caches.last()[0].value<CacheState>();
+  }
+  // Some of the text has been scored and some not.
+  bool waitHalfPacked() {
+    return wait([this] {
+      const kvcache::CacheStats stats = cache().stats;
+      return stats.n_pending_probed > 0 && stats.n_pending_probed < stats.n_pending;
+    });
+  }
+  bool waitPacked() {
+    return wait([this] {
+      const kvcache::CacheStats stats = cache().stats;
+      return stats.n_pending == 0 && stats.n_evicted > 0 && !cache().isPacking;
+    });
+  }
+
+  QSignalSpy errors, resumed, saved, caches;
 };
 
 constexpr auto kNotes =
@@ -67,10 +85,21 @@ constexpr auto kNotes =
 
 class InProcessTest : public testing::Test {
  protected:
+  // A new chat under Compact with a document of about 1,700 tokens: four pieces of packing.
+  static void readLongUnderCompact(Life& life);
   // A document read under Compact in a life of its own; what the panel said of its fidelity.
   QString compressAndClose();
   QTemporaryDir m_folder;
 };
+
+void InProcessTest::readLongUnderCompact(Life& life) {
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.memory()->setPresetIndex(2);
+  life.state.newChat();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(32));
+  ASSERT_TRUE(life.waitReady()) << life.error();
+}
 
 QString InProcessTest::compressAndClose() {
   Life life(m_folder.path());
@@ -156,6 +185,62 @@ TEST_F(InProcessTest, what_was_measured_is_shown_and_survives_a_restart) {
   ASSERT_TRUE(life.wait([&] { return !life.state.memory()->fidelityAge().isEmpty(); }));
   EXPECT_EQ(life.state.memory()->fidelityText(), measured);
   EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Compact"_s));
+}
+
+TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_memory) {
+  Life life(m_folder.path());
+  life.state.setTypingRest(std::chrono::hours(1));
+  readLongUnderCompact(life);
+  ASSERT_TRUE(life.waitHalfPacked()) << life.error();
+  EXPECT_TRUE(life.cache().isPacking);
+  life.state.noteTyping();
+  ASSERT_TRUE(life.wait([&] { return !life.cache().isPacking; }));
+  const CacheState stopped = life.cache();
+  EXPECT_LT(stopped.stats.n_pending_probed, stopped.stats.n_pending);
+  life.state.setTypingRest(std::chrono::milliseconds(0));
+  life.state.noteTyping();
+  ASSERT_TRUE(life.waitPacked()) << life.error();
+  const CacheState packed = life.cache();
+  EXPECT_GT(packed.fidelity.n_tokens, 0u);
+  EXPECT_LT(packed.stats.bytes, stopped.stats.bytes);
+  EXPECT_LT(packed.stats.pool_used_bytes, stopped.stats.pool_used_bytes);
+}
+
+TEST_F(InProcessTest, packing_makes_way_for_a_message_and_goes_on_after_the_answer) {
+  Life life(m_folder.path());
+  readLongUnderCompact(life);
+  ASSERT_TRUE(life.waitHalfPacked()) << life.error();
+  const std::size_t evicted = life.cache().stats.n_evicted;
+  QSignalSpy answers(&life.engine, &EngineClient::answerFinished);
+  std::size_t evictedThen = 0;
+  QObject::connect(&life.engine, &EngineClient::answerStarted, &life.state,
+                   [&] { evictedThen = life.cache().stats.n_evicted; });
+  life.state.send(u"What is the code for the crimson chapel?"_s);
+  ASSERT_TRUE(life.wait([&] { return answers.count() == 1; })) << life.error();
+  EXPECT_EQ(evictedThen, evicted) << "the answer did not wait for the packing";
+  ASSERT_TRUE(life.waitPacked()) << life.error();
+  EXPECT_GT(life.cache().stats.n_evicted, evicted);
+}
+
+TEST_F(InProcessTest, packing_goes_on_where_it_was_in_the_next_life) {
+  std::size_t probed = 0, bytes = 0;
+  {
+    Life life(m_folder.path());
+    readLongUnderCompact(life);
+    ASSERT_TRUE(life.waitHalfPacked()) << life.error();
+    probed = life.cache().stats.n_pending_probed;
+    bytes = life.cache().stats.bytes;
+  }
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
+  life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
+  ASSERT_TRUE(life.wait([&] { return !life.caches.isEmpty(); })) << life.error();
+  const auto resumed = life.caches.first()[0].value<CacheState>();
+  EXPECT_GE(resumed.stats.n_pending_probed, probed);
+  EXPECT_LT(resumed.stats.n_pending_probed, resumed.stats.n_pending);
+  ASSERT_TRUE(life.waitPacked()) << life.error();
+  EXPECT_LT(life.cache().stats.bytes, bytes);
 }
 
 TEST_F(InProcessTest, a_model_that_is_none_is_an_error_with_its_code) {

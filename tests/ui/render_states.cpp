@@ -45,7 +45,7 @@ void showReading(Scene& scene) {
   for (const qint64 done : {0, 512, 1204})
     scene.engine.script.progress.append({satchel::runtime::Phase::read_prompt, done, 3912});
   scene.state.attachDocument(u"field-notes-week-14.md"_s, sampleDocument());
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 5; ++i) {
     scene.clock.steady += 900;
     scene.engine.play();
   }
@@ -83,6 +83,13 @@ void showExtreme(Scene& scene) {
   scene.state.memory()->setPresetIndex(1);
 }
 
+void showPacking(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.packing = {samplePacking(40, 4218), samplePacking(60, 4218)};
+  scene.engine.play();
+}
+
 void showError(Scene& scene) {
   openSample(scene, u"full"_s);
   scene.state.dismissResume();
@@ -116,7 +123,8 @@ const State kStates[] = {
     {"7-error", showError},
     {"8-deleted", showDeleted, 1100, 640},
     {"9-narrow", showConversation, 760, 640, false, false},
-    {"10-no-model", [](Scene&) {}, 1100, 700},
+    {"10-packing", showPacking},
+    {"11-no-model", [](Scene&) {}, 1100, 700},
 };
 
 }  // namespace

@@ -74,7 +74,8 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
   stats.fp16_bytes = std::size_t(tokens) * 23040;
   const auto body = double(tokens - 200) * 23040;
   stats.body_fp16_bytes = std::size_t(body);
-  stats.body_bytes = std::size_t(packed ? body * keep * 0.19 : body);
+  const bool isKvzip = packed && keep < 1;  // 5.25 bits a value; minikv: 2.9
+  stats.body_bytes = std::size_t(packed ? body * keep * (isKvzip ? 0.33 : 0.19) : body);
   stats.bytes = stats.body_bytes + 5'990'000;
   stats.pool_bytes = 210'000'000;
   stats.pool_used_bytes = stats.bytes;
@@ -86,8 +87,8 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
     bar.n_kept_min = std::size_t(double(tokens) * std::min(1.0, share));
     bar.n_pages = 12;
     if (packed) {
-      bar.k_bits = 3.0;
-      bar.v_bits = 2.8;
+      bar.k_bits = isKvzip ? 5.3 : 3.0;
+      bar.v_bits = isKvzip ? 5.3 : 2.8;
     }
     stats.layers.push_back(bar);
   }
@@ -98,6 +99,13 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
     cache.fidelity.measured_at = std::size_t(tokens);
     cache.fidelity.measured_ms = wallMs - 130'000;
   }
+  return cache;
+}
+
+CacheState samplePacking(int percent, qint64 tokens) {
+  CacheState cache = sampleCache(u"full"_s, tokens, 0);
+  cache.stats.n_pending = std::size_t(tokens - 200);
+  cache.stats.n_pending_probed = cache.stats.n_pending * std::size_t(percent) / 100;
   return cache;
 }
 

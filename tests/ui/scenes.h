@@ -36,6 +36,8 @@ struct Scene {
 ModelInfo sampleModel();
 Previews samplePreviews();
 CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
+// As sampleCache(u"compact"), of which a share of the text is scored and nothing decided yet.
+CacheState samplePacking(int percent, qint64 tokens);
 QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();

@@ -266,9 +266,9 @@ TEST_F(AppStateTest, layer_bars_tell_tokens_and_bits) {
   const auto bars = state.memory()->layerBars();
   ASSERT_EQ(bars.size(), 30);
   EXPECT_GT(bars.first().keptShare, bars.last().keptShare);
-  EXPECT_NEAR(bars.first().bits, 2.9, 1e-6);
+  EXPECT_NEAR(bars.first().bits, 5.3, 1e-6);
   EXPECT_EQ(bars.first().text,
-            u"Layer 0: 1,500–1,740 tokens kept, older ones at K 3.0 and V 2.8 bits"_s);
+            u"Layer 0: 1,500–1,740 tokens kept, older ones at K 5.3 and V 5.3 bits"_s);
 }
 
 }  // namespace

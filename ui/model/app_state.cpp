@@ -6,6 +6,8 @@
 namespace satchel::ui {
 namespace {
 
+constexpr std::chrono::milliseconds kTypingRest{2000};  // chosen, not measured
+
 QString footnoteOf(const runtime::GenerateReport& report) {
   if (report.n_tokens == 0) return {};
   QString text = AppState::tr("%1 tokens").arg(formatCount(qint64(report.n_tokens)));
@@ -32,6 +34,9 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
   Q_ASSERT(engine && clock);
   connectEngine();
+  m_typingRest.setSingleShot(true);
+  setTypingRest(kTypingRest);
+  connect(&m_typingRest, &QTimer::timeout, engine, &EngineClient::resumeIdle);
   connect(&m_memory, &MemoryPanelState::previewWanted, engine, &EngineClient::preview);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
 }
@@ -198,6 +203,11 @@ void AppState::stop() {
   if (canStop()) m_engine->stop();
 }
 
+void AppState::noteTyping() {
+  m_engine->pauseIdle();
+  m_typingRest.start();
+}
+
 void AppState::dismissResume() {
   if (m_resume.kind == ResumeState::Hidden) return;
   m_resume = {};
@@ -211,7 +221,8 @@ void AppState::showError(const QString& code, const QString& message) {
 void AppState::onModelOpened(const ModelInfo& model) {
   m_model = model;
   m_memory.setModel(model);
-  setPhase(Phase::Opening);  // ready when the new chat is open: it must not end what is asked before
+  setPhase(
+      Phase::Opening);  // ready when the new chat is open: it must not end what is asked before
   m_engine->listChats();
   m_engine->newChat(m_memory.nextSettings());
 }
@@ -269,6 +280,9 @@ void AppState::onFailed(const EngineError& error) {
     case Request::Send:
     case Request::AttachDocument:
       finishWork();
+      break;
+    case Request::Idle:
+      m_memory.endPacking();
       break;
     default:
       break;  // done beside what the user waits for

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <QObject>
+#include <QTimer>
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -56,6 +58,9 @@ class AppState : public QObject {
   void attachDocument(const QString& title, const QString& text);
   void attachFile(const QString& path);
   void stop();
+  // The user writes: packing makes way at once, and goes on when nothing was written for a while.
+  void noteTyping();
+  void setTypingRest(std::chrono::milliseconds rest) { m_typingRest.setInterval(rest); }
   void dismissResume();
   void showError(const QString& code, const QString& message);
 
@@ -96,6 +101,7 @@ class AppState : public QObject {
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
   QString m_sentText;                            // until its message is in the library
+  QTimer m_typingRest;                           // runs while the user writes
 };
 
 }  // namespace satchel::ui

@@ -1,6 +1,8 @@
 // EngineClient: the engine as the window sees it. Every request returns at once; what comes of it
 // is a signal.
 //   order    requests are done one after the other, in the order they were made; stop() overtakes
+//   idle     what may wait (packing) is done when nothing is asked for, piece by piece; a request or
+//            pauseIdle() ends it at once, and what was packed stays packed
 //   errors   failed(): the request changed nothing that is not shown by another signal before it
 //   threads  methods and signals belong to the thread the client lives in
 //   made as  ScriptedEngine (tests), InProcessEngine (a worker thread)
@@ -36,6 +38,9 @@ class EngineClient : public QObject {
   // Ends reading or answering; what was made is kept.
   virtual void stop() = 0;
   virtual void preview(quint64 budgetBytes) = 0;
+  // No idle work, until resumeIdle() or the next request is done.
+  virtual void pauseIdle() = 0;
+  virtual void resumeIdle() = 0;
 
  Q_SIGNALS:
   void modelOpened(const satchel::ui::ModelInfo& model);

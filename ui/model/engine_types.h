@@ -69,6 +69,7 @@ struct CacheState {
   qint64 readTokens = 0;  // seen by the cache
   qint64 chatTokens = 0;
   qint64 contextTokens = 0;
+  bool isPacking = false;  // what may wait is being done now
 };
 
 struct Preview {

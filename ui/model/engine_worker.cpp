@@ -274,8 +274,14 @@ void EngineWorker::tellCache() {
 void EngineWorker::idle(std::stop_token stop) {
   if (stop.stop_requested() || !m_open || m_open->session() == nullptr) return;
   if (!m_open->session()->has_idle_work()) return;
+  const auto tellPacking = [this] {
+    CacheState state = m_open->cacheState(m_fidelity);
+    state.isPacking = true;
+    Q_EMIT cacheChanged(state);
+  };
+  tellPacking();
   const Result<runtime::IdleReport> report =
-      m_open->session()->idle(stop, [this](const runtime::Progress&) { tellCache(); });
+      m_open->session()->idle(stop, [&](const runtime::Progress&) { tellPacking(); });
   tellCache();
   if (!report.ok()) {
     tellError(Request::Idle, report.error());

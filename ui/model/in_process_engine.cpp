@@ -49,13 +49,17 @@ void InProcessEngine::relaySignals() {
 template <class Work>
 void InProcessEngine::post(Request request, Work work) {
   m_idleStop.request_stop();
-  m_idleStop = std::stop_source();
   QMetaObject::invokeMethod(
       m_worker,
       [worker = m_worker, request, work = std::move(work), token = m_stop.get_token()] {
         worker->guard(request, [&] { work(*worker, token); });
       },
       Qt::QueuedConnection);
+  postIdle();
+}
+
+void InProcessEngine::postIdle() {
+  m_idleStop = std::stop_source();
   QMetaObject::invokeMethod(
       m_worker,
       [worker = m_worker, token = m_idleStop.get_token()] {
@@ -121,6 +125,14 @@ void InProcessEngine::preview(quint64 budgetBytes) {
   post(Request::Preview, [budgetBytes](EngineWorker& worker, const std::stop_token&) {
     worker.preview(budgetBytes);
   });
+}
+
+void InProcessEngine::pauseIdle() {
+  m_idleStop.request_stop();
+}
+
+void InProcessEngine::resumeIdle() {
+  if (m_idleStop.stop_requested()) postIdle();
 }
 
 }  // namespace satchel::ui

@@ -1,5 +1,4 @@
 // InProcessEngine: EngineClient over an engine in this process, on a thread of its own.
-//   idle     what may wait (packing) runs when nothing is asked for; any request interrupts it
 //   stop     reaches what was asked for before it, running or waiting, and nothing that comes after
 //   closing  the destructor stops what runs, saves what was made, and waits for both
 #pragma once
@@ -35,16 +34,19 @@ class InProcessEngine final : public EngineClient {
   void attachDocument(const QString& title, const QString& text) override;
   void stop() override;
   void preview(quint64 budgetBytes) override;
+  void pauseIdle() override;
+  void resumeIdle() override;
 
  private:
   template <class Work>
   void post(Request request, Work work);
+  void postIdle();
   void relaySignals();
 
   QThread m_thread;
   EngineWorker* m_worker;  // lives in m_thread; deleted when it ends
   std::stop_source m_stop;
-  std::stop_source m_idleStop;
+  std::stop_source m_idleStop;  // of the idle work posted last
 };
 
 }  // namespace satchel::ui

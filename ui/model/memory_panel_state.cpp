@@ -23,8 +23,10 @@ QString explain(const runtime::Preset& preset) {
   if (preset.recipe == "full")
     return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
   if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 2 bits.");
-  return MemoryPanelState::tr("Keeps the %1 that got most attention, in 2 bits.")
-      .arg(formatPercent(preset.keep));
+  return MemoryPanelState::
+      tr("Keeps the %1 that the model needs most to repeat what it read, in 4 bits; packs while "
+         "nothing else is done.")
+          .arg(formatPercent(preset.keep));
 }
 
 }  // namespace
@@ -163,14 +165,22 @@ QString MemoryPanelState::recipeText() const {
   for (int i = 0; i < presetCount(); ++i)
     if (presetLine(i).preset == title) title = presetLine(i).title;
   if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
-  const QString text =
-      m_chat.keep < 1
-          ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
-          : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+  return m_chat.keep < 1
+             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
+             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+}
+
+double MemoryPanelState::packingShare() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.n_pending == 0) return text;
-  return tr("%1 · packing, %2")
-      .arg(text, formatPercent(double(stats.n_pending_probed) / double(stats.n_pending)));
+  return stats.n_pending > 0
+             ? std::clamp(double(stats.n_pending_probed) / double(stats.n_pending), 0.0, 1.0)
+             : 1;
+}
+
+QString MemoryPanelState::packingText() const {
+  if (m_cache.stats.n_pending == 0) return {};
+  const QString share = formatPercent(packingShare());
+  return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
 }
 
 QString MemoryPanelState::bytesText() const {
@@ -186,8 +196,8 @@ QString MemoryPanelState::bodyText() const {
   if (stats.body_fp16_bytes == 0) return {};
   const double saved = 1 - double(stats.body_bytes) / double(stats.body_fp16_bytes);
   if (saved <= 0) return {};
-  return tr("Its older part: %1 instead of %2, %3 saved")
-      .arg(formatBytes(stats.body_bytes), formatBytes(stats.body_fp16_bytes), formatPercent(saved));
+  return tr("Older text: %1, %2 less than in fp16")
+      .arg(formatBytes(stats.body_bytes), formatPercent(saved));
 }
 
 QString MemoryPanelState::poolText() const {
@@ -236,29 +246,6 @@ double MemoryPanelState::budgetShare() const {
              : 0;
 }
 
-QList<LayerBar> MemoryPanelState::layerBars() const {
-  QList<LayerBar> bars;
-  const auto all = double(std::max<std::size_t>(m_cache.stats.n_tokens, 1));
-  for (const kvcache::LayerStats& layer : m_cache.stats.layers) {
-    LayerBar bar;
-    bar.keptShareMin = double(layer.n_kept_min) / all;
-    bar.keptShare = (double(layer.n_kept_min) + double(layer.n_kept_max)) / 2 / all;
-    const bool hasBody = layer.n_pages > 0;
-    bar.bits = hasBody ? (layer.k_bits + layer.v_bits) / 2 : 16;
-    const QString kept = layer.n_kept_min == layer.n_kept_max
-                             ? formatCount(qint64(layer.n_kept_min))
-                             : QStringLiteral("%1–%2").arg(formatCount(qint64(layer.n_kept_min)),
-                                                           formatCount(qint64(layer.n_kept_max)));
-    bar.text = tr("Layer %1: %2 tokens kept").arg(bars.size()).arg(kept);
-    if (hasBody)
-      bar.text +=
-          tr(", older ones at K %1 and V %2 bits")
-              .arg(QString::number(layer.k_bits, 'f', 1), QString::number(layer.v_bits, 'f', 1));
-    bars.append(bar);
-  }
-  return bars;
-}
-
 void MemoryPanelState::setModel(const ModelInfo& model) {
   m_model = model;
   m_next.budgetBytes = 0;
@@ -289,6 +276,11 @@ void MemoryPanelState::setChat(const OpenedChat& chat) {
 void MemoryPanelState::setCache(const CacheState& cache) {
   m_cache = cache;
   if (cache.fidelity.n_tokens > 0) m_measured.insert(m_chat.settings.preset, cache.fidelity);
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::endPacking() {
+  m_cache.isPacking = false;
   Q_EMIT changed();
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernels/base/clock.h"
 #include "ui/model/engine_types.h"
+#include "ui/model/layer_bar.h"
 
 namespace satchel::ui {
 
@@ -24,13 +25,6 @@ struct PresetLine {
   QString fidelity;     // with its tag
   bool fitsContext = false;
   bool isMeasured = false;  // the fidelity is a measurement
-};
-
-struct LayerBar {
-  double keptShare = 0;     // of the chat's tokens, mean of least and most lane, 0 … 1
-  double keptShareMin = 0;  // of the lane that keeps least
-  double bits = 16;         // per value in the body, mean of K and V
-  QString text;             // "Layer 3: 1,204 … 1,310 tokens kept, K 2.5 and V 2.4 bits"
 };
 
 class MemoryPanelState : public QObject {
@@ -65,7 +59,11 @@ class MemoryPanelState : public QObject {
 
   // --- the open chat
   bool hasChat() const { return m_hasChat; }
-  QString recipeText() const;    // "Compact · recipe minikv, 50 % kept"
+  QString recipeText() const;  // "Compact · recipe kvzip, 50 % kept"
+  bool isPacking() const { return m_cache.isPacking && m_cache.stats.n_pending > 0; }
+  // "packing …, 40 %", or that it waits; empty: everything is packed.
+  QString packingText() const;
+  double packingShare() const;   // 0 … 1
   QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
   QString bodyText() const;      // the body alone
   QString poolText() const;      // "12 MB of 310 MB"
@@ -74,13 +72,15 @@ class MemoryPanelState : public QObject {
   QString contextText() const;   // "3,904 of 8,192 tokens"
   double contextShare() const;   // 0 … 1
   double budgetShare() const;    // of the pool in use, 0 … 1
-  QList<LayerBar> layerBars() const;
+  QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
  public:
   void setModel(const ModelInfo& model);
   void setPreviews(const Previews& previews);
   void setChat(const OpenedChat& chat);
   void setCache(const CacheState& cache);
+  // Packing ended with an error; what waits goes on waiting.
+  void endPacking();
 
  Q_SIGNALS:
   void changed();

@@ -10,23 +10,30 @@ QDateTime timeOf(ChatKey chat) {
   return QDateTime(QDate(2100, 1, 1), QTime(0, 0), Qt::UTC).addSecs(chat);
 }
 
+QString recipeOf(const QString& preset) {
+  if (preset == QStringLiteral("full")) return preset;
+  return preset == QStringLiteral("balanced") ? QStringLiteral("minikv") : QStringLiteral("kvzip");
+}
+
 }  // namespace
 
-bool ScriptedEngine::failsFor(Request request) {
+bool ScriptedEngine::begins(Request request) {
+  endPacking();
+  m_isIdlePaused = false;
   const auto found =
       std::find_if(script.errors.begin(), script.errors.end(),
                    [request](const EngineError& error) { return error.request == request; });
-  if (found == script.errors.end()) return false;
+  if (found == script.errors.end()) return true;
   const EngineError error = *found;
   script.errors.erase(found);
   then([this, error] { Q_EMIT failed(error); });
-  return true;
+  return false;
 }
 
 void ScriptedEngine::openModel(const QString& path) {
   m_steps.clear();
   m_open = {};
-  if (failsFor(Request::OpenModel)) return;
+  if (!begins(Request::OpenModel)) return;
   script.model.path = path;
   then([this] { Q_EMIT modelOpened(script.model); });
 }
@@ -38,15 +45,15 @@ void ScriptedEngine::listChats() {
 }
 
 void ScriptedEngine::newChat(const ChatSettings& settings) {
+  endPacking();
   m_open = {};
   m_open.settings = settings;
-  m_open.recipe =
-      settings.preset == QStringLiteral("full") ? settings.preset : QStringLiteral("minikv");
+  m_open.recipe = recipeOf(settings.preset);
   Q_EMIT chatOpened(m_open);
 }
 
 void ScriptedEngine::openChat(ChatKey chat) {
-  if (failsFor(Request::OpenChat)) return;
+  if (!begins(Request::OpenChat)) return;
   m_open = m_library.at(chat);
   Q_EMIT chatOpened(m_open);
   playProgress();
@@ -77,7 +84,7 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
 }
 
 void ScriptedEngine::send(const QString& text) {
-  if (failsFor(Request::Send)) return;
+  if (!begins(Request::Send)) return;
   enterLibrary(text.section(u'\n', 0, 0).left(60));
   Message message;
   message.text = text;
@@ -100,7 +107,7 @@ void ScriptedEngine::send(const QString& text) {
 }
 
 void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
-  if (failsFor(Request::AttachDocument)) return;
+  if (!begins(Request::AttachDocument)) return;
   enterLibrary(title);
   Message document;
   document.documentTitle = title;
@@ -137,12 +144,34 @@ void ScriptedEngine::preview(quint64 budgetBytes) {
 
 bool ScriptedEngine::play(int steps) {
   for (int i = 0; i < steps; ++i) {
-    if (m_steps.empty()) return false;
+    if (m_steps.empty()) {
+      if (!packOn()) return false;
+      continue;
+    }
     const auto step = std::move(m_steps.front());
     m_steps.pop_front();
     step();
   }
   return true;
+}
+
+bool ScriptedEngine::packOn() {
+  if (m_isIdlePaused || script.packing.isEmpty()) return false;
+  script.cache = script.packing.takeFirst();
+  script.cache.isPacking = !script.packing.isEmpty();
+  Q_EMIT cacheChanged(script.cache);
+  return true;
+}
+
+void ScriptedEngine::endPacking() {
+  if (!script.cache.isPacking) return;
+  script.cache.isPacking = false;
+  Q_EMIT cacheChanged(script.cache);
+}
+
+void ScriptedEngine::pauseIdle() {
+  m_isIdlePaused = true;
+  endPacking();
 }
 
 void ScriptedEngine::playAll() {
@@ -155,8 +184,7 @@ ChatKey ScriptedEngine::addChat(const QString& title, const QDateTime& changed,
   OpenedChat chat;
   chat.entry = {++m_lastKey, title, changed};
   chat.settings = settings;
-  chat.recipe =
-      settings.preset == QStringLiteral("full") ? settings.preset : QStringLiteral("minikv");
+  chat.recipe = recipeOf(settings.preset);
   chat.keep = settings.preset == QStringLiteral("compact")   ? 0.5
               : settings.preset == QStringLiteral("extreme") ? 0.25
                                                              : 1;

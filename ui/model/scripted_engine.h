@@ -26,7 +26,10 @@ class ScriptedEngine final : public EngineClient {
     runtime::ReadReport document;
     QList<ReadingProgress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
-    CacheState cache;           // after each answer, document and resume
+    CacheState cache;  // after each answer, document and resume
+    // One a step while nothing else is to be played and idle work is not paused; the last one is
+    // told as done. What was told last stands in `cache`.
+    QList<CacheState> packing;
     QList<EngineError> errors;  // the next requests of that kind fail, once each
   };
 
@@ -45,6 +48,8 @@ class ScriptedEngine final : public EngineClient {
   void attachDocument(const QString& title, const QString& text) override;
   void stop() override;
   void preview(quint64 budgetBytes) override;
+  void pauseIdle() override;
+  void resumeIdle() override { m_isIdlePaused = false; }
 
   // Emits the next signals of what was asked; false: there are none.
   bool play(int steps = 1);
@@ -55,13 +60,17 @@ class ScriptedEngine final : public EngineClient {
 
   const ChatSettings& settings() const { return m_open.settings; }
   int stopsAsked() const { return m_stopsAsked; }
+  bool isIdlePaused() const { return m_isIdlePaused; }
 
  private:
-  bool failsFor(Request request);
+  // Ends packing; false: the script has this request fail.
+  bool begins(Request request);
   void enterLibrary(const QString& title);
   void playProgress();
   void then(std::function<void()> step) { m_steps.push_back(std::move(step)); }
   void finishAnswer(runtime::Finish finish);
+  bool packOn();
+  void endPacking();
 
   std::deque<std::function<void()>> m_steps;
   std::map<ChatKey, OpenedChat> m_library;
@@ -70,6 +79,7 @@ class ScriptedEngine final : public EngineClient {
   QString m_answer;
   qint64 m_pieceCount = 0;
   bool m_isAnswering = false;
+  bool m_isIdlePaused = false;
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
 };

@@ -56,6 +56,7 @@ Composer::Composer(QWidget* parent)
   column->addLayout(buttons);
 
   connect(m_edit, &QPlainTextEdit::textChanged, this, &Composer::refresh);
+  connect(m_edit, &QPlainTextEdit::textChanged, this, &Composer::edited);
   connect(m_edit->document()->documentLayout(), &QAbstractTextDocumentLayout::documentSizeChanged,
           this, &Composer::fitHeight);
   connect(m_send, &QAbstractButton::clicked, this, [this] {

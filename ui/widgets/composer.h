@@ -26,6 +26,7 @@ class Composer : public Card {
 
  Q_SIGNALS:
   void sent(const QString& text);
+  void edited();  // the text changed
   void stopAsked();
   void attachAsked();
 

@@ -87,6 +87,12 @@ QWidget* MainWindow::makeHeader() {
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
   m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  m_packing = new QLabel(header);
+  m_packing->setObjectName(QStringLiteral("packing"));
+  m_packing->setFont(scaledFont(font(), 0.92));
+  m_packing->setToolTip(
+      tr("What was read is packed while nothing else is done. It waits while you write."));
+  m_packing->hide();
   m_model = new QPushButton(header);
   m_model->setObjectName(QStringLiteral("quiet"));
   m_model->setCursor(Qt::PointingHandCursor);
@@ -97,6 +103,8 @@ QWidget* MainWindow::makeHeader() {
   row->addWidget(m_foldChats);
   row->addSpacing(kGapSmall);
   row->addWidget(m_title, 1);
+  row->addWidget(m_packing);
+  row->addSpacing(kGap);
   row->addWidget(m_model);
   row->addWidget(help);
   row->addWidget(m_foldMemory);
@@ -138,6 +146,7 @@ QWidget* MainWindow::makeCentre() {
   connect(m_empty, &EmptyState::modelAsked, this, &MainWindow::chooseModelFile);
   connect(m_composer, &Composer::attachAsked, this, &MainWindow::chooseDocument);
   connect(m_composer, &Composer::sent, m_state, &AppState::send);
+  connect(m_composer, &Composer::edited, m_state, &AppState::noteTyping);
   connect(m_composer, &Composer::stopAsked, m_state, &AppState::stop);
   connect(m_conversation, &ConversationView::linkOpened, this,
           [](const QUrl& address) { QDesktopServices::openUrl(address); });
@@ -154,6 +163,7 @@ void MainWindow::connectState() {
   connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
   connect(m_state, &AppState::noticeShown, m_banner, &Banner::showNotice);
   connect(m_state, &AppState::textRefused, m_composer, &Composer::setText);
+  connect(m_state->memory(), &MemoryPanelState::changed, this, &MainWindow::refreshPacking);
   connect(m_resume, &Banner::closed, m_state, &AppState::dismissResume);
   connect(m_memory, &MemoryPanel::newChatAsked, this, [this] {
     m_state->newChat();
@@ -269,6 +279,11 @@ void MainWindow::refreshChat() {
   const QString title = m_state->chat().title;
   m_title->setText(title.isEmpty() ? tr("New chat") : title);
   setWindowTitle(title.isEmpty() ? QStringLiteral("Satchel") : title + tr(" – Satchel"));
+}
+
+void MainWindow::refreshPacking() {
+  m_packing->setVisible(m_state->memory()->isPacking());
+  m_packing->setText(m_state->memory()->packingText());
 }
 
 void MainWindow::refreshResume() {

@@ -65,6 +65,7 @@ class MainWindow : public QMainWindow {
   void attachSample();
   void refreshPhase();
   void refreshChat();
+  void refreshPacking();
   void refreshResume();
   void escape();
 
@@ -74,6 +75,7 @@ class MainWindow : public QMainWindow {
   ChatListPanel* m_chats;
   MemoryPanel* m_memory;
   QLabel* m_title = nullptr;
+  QLabel* m_packing = nullptr;
   QPushButton* m_model = nullptr;
   IconButton* m_foldChats = nullptr;
   IconButton* m_foldMemory = nullptr;

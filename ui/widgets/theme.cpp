@@ -122,7 +122,7 @@ QString styleSheetOf(const Theme& theme) {
     QPushButton#quiet { background: transparent; border: 1px solid transparent; padding: 6px 10px; }
     QPushButton#quiet:hover { background: @raised; }
     QPushButton#quiet:focus { border-color: @accent; }
-    QLabel#muted { color: @muted; }
+    QLabel#muted, QLabel#packing { color: @muted; }
     QLabel#heading { color: @muted; font-weight: 600; }
     QScrollBar:vertical { background: transparent; width: 14px; margin: 2px 4px; }
     QScrollBar::handle:vertical { background: @handle; border-radius: 3px; min-height: 32px; }
@@ -132,6 +132,7 @@ QString styleSheetOf(const Theme& theme) {
     QScrollBar::handle:horizontal { background: @handle; border-radius: 3px; min-width: 32px; }
     QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page
       { background: none; border: none; width: 0; height: 0; }
+    QSlider:horizontal { min-height: 20px; }
     QSlider::groove:horizontal { background: @track; height: 4px; border-radius: 2px; }
     QSlider::sub-page:horizontal { background: @accent; height: 4px; border-radius: 2px; }
     QSlider::handle:horizontal { background: @base; border: 2px solid @accent; width: 12px; height: 12px;

@@ -128,6 +128,10 @@ void MemoryPanel::buildChat(QVBoxLayout* outer) {
   m_pool = new Meter(tr("Memory"), m_chat);
   column->addWidget(m_context);
   column->addWidget(m_pool);
+  m_packing = new Meter(tr("Older text"), m_chat);
+  m_packing->setToolTip(
+      tr("What was read is packed while nothing else is done. It waits while you write."));
+  column->addWidget(m_packing);
   m_bytes = addText(column, "muted", 0.92);
   column->addSpacing(kGapSmall);
   auto* fidelity = makeLabel(tr("Fidelity"), "strong", this);
@@ -181,6 +185,9 @@ void MemoryPanel::refreshChat() {
   m_recipe->setText(m_state->recipeText());
   m_context->setValue(m_state->contextShare(), m_state->contextText());
   m_pool->setValue(m_state->budgetShare(), m_state->poolText());
+  const QString packing = m_state->packingText();
+  m_packing->setVisible(!packing.isEmpty());
+  m_packing->setValue(m_state->packingShare(), packing);
   const QString body = m_state->bodyText();
   m_bytes->setText(body.isEmpty() ? m_state->bytesText()
                                   : m_state->bytesText() + QStringLiteral("\n") + body);

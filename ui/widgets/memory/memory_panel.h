@@ -46,6 +46,7 @@ class MemoryPanel : public QScrollArea {
   QLabel* m_recipe = nullptr;
   Meter* m_context = nullptr;
   Meter* m_pool = nullptr;
+  Meter* m_packing = nullptr;
   QLabel* m_bytes = nullptr;
   QLabel* m_fidelity = nullptr;
   QLabel* m_fidelityAge = nullptr;
