@@ -145,6 +145,17 @@ TEST_F(WindowTest, only_messages_near_the_screen_are_laid_out) {
   EXPECT_LE(view()->layouts().size(), 64);
 }
 
+TEST_F(WindowTest, a_bar_with_nothing_to_scroll_is_not_seen) {
+  type(u"hello"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  Scene::settle();
+  ASSERT_EQ(bar()->maximum(), bar()->minimum());
+  EXPECT_TRUE(bar()->property("idle").toBool());
+  openLong(20);
+  EXPECT_FALSE(bar()->property("idle").toBool());
+}
+
 TEST_F(WindowTest, a_chat_opens_at_its_end_and_stays_there_as_an_answer_grows) {
   openLong(20);
   EXPECT_EQ(bar()->value(), bar()->maximum());

@@ -23,10 +23,10 @@ QString explain(const runtime::Preset& preset) {
   if (preset.recipe == "full")
     return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
   if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 2 bits.");
-  return MemoryPanelState::
-      tr("Keeps the %1 that the model needs most to repeat what it read, in 4 bits; packs while "
-         "nothing else is done.")
-          .arg(formatPercent(preset.keep));
+  return MemoryPanelState::tr(
+             "Keeps the %1 that the model needs most to repeat what it read, in 4 bits; packs when "
+             "idle.")
+      .arg(formatPercent(preset.keep));
 }
 
 }  // namespace
@@ -125,12 +125,16 @@ QString MemoryPanelState::previewText() const {
   for (const Preview& preview : m_previews.presets) {
     if (preview.preset != line.preset) continue;
     const runtime::Estimate& estimate = preview.estimate;
-    text += u' ' + (line.fitsContext
-                        ? tr("The whole context of %1 tokens takes %2, estimated.")
-                              .arg(formatCount(m_model.contextTokens), line.bytes)
-                        : tr("%1 tokens fit into the limit, estimated; the whole context would "
-                             "take %2.")
-                              .arg(formatCount(qint64(estimate.n_tokens_fit)), line.bytes));
+    const QString whole = formatCount(m_model.contextTokens);
+    text += u' ';
+    if (!line.fitsContext)
+      text += tr("%1 tokens fit into the limit, estimated; the whole context would take %2.")
+                  .arg(formatCount(qint64(estimate.n_tokens_fit)), line.bytes);
+    else if (line.preset == QStringLiteral("full"))
+      text += tr("The whole context of %1 tokens takes %2, estimated.").arg(whole, line.bytes);
+    else
+      text += tr("The whole context of %1 tokens takes %2 once packed, estimated.")
+                  .arg(whole, line.bytes);
   }
   return text;
 }
@@ -179,7 +183,7 @@ double MemoryPanelState::packingShare() const {
 
 QString MemoryPanelState::packingText() const {
   if (m_cache.stats.n_pending == 0) return {};
-  const QString share = formatPercent(packingShare());
+  const QString share = formatPercent(std::round(packingShare() * 100) / 100);
   return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
 }
 

@@ -36,6 +36,7 @@ ConversationView::ConversationView(QWidget* parent)
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
   setViewportMargins(kBarWidth, 0, 0, 0);
   connect(verticalScrollBar(), &QScrollBar::rangeChanged, this, &ConversationView::showBar);
+  showBar();
   viewport()->setMouseTracking(true);
   verticalScrollBar()->setSingleStep(40);
   setAccessibleName(tr("Conversation"));
