@@ -1,6 +1,7 @@
-// Takes the README's picture of the window: the real engine reads a document, answers, is closed,
-// and a second one resumes the chat. Every figure in the picture was measured in that run.
-//   take_picture MODEL DOCUMENT PRESET OUT.png [dark] QUESTION…
+// Takes the pictures of docs/pictures: the real engine reads a document, answers, is closed when all
+// is packed, and a second one resumes the chat. Every figure in the picture was measured in that run.
+//   take_picture MODEL DOCUMENT PRESET OUT.png [dark] [packing] QUESTION…
+//   packing  before it is closed, when about 40 % of the text have been looked at
 #include <QApplication>
 #include <QFontDatabase>
 #include <QSignalSpy>
@@ -20,6 +21,7 @@ using namespace satchel::ui;
 using namespace Qt::StringLiterals;
 
 constexpr int kWaitMs = 900'000;
+constexpr double kPackingShare = 0.4;
 
 struct Life {
   explicit Life(const QString& folder)
@@ -63,11 +65,14 @@ struct Life {
   QSignalSpy resumed, saved;
 };
 
+void choosePreset(MemoryPanelState* memory, const QString& preset) {
+  for (int i = 0; i < memory->presetCount(); ++i)
+    if (memory->presetLine(i).preset == preset) memory->setPresetIndex(i);
+}
+
 void talk(Life& life, const QStringList& arguments, const QStringList& questions) {
   life.openModel(arguments[1]);
-  for (int i = 0; i < life.state.memory()->presetCount(); ++i)
-    if (life.state.memory()->presetLine(i).preset == arguments[3])
-      life.state.memory()->setPresetIndex(i);
+  choosePreset(life.state.memory(), arguments[3]);
   life.state.newChat();
   life.waitReady();
   life.state.attachFile(arguments[2]);
@@ -78,6 +83,45 @@ void talk(Life& life, const QStringList& arguments, const QStringList& questions
   }
 }
 
+void resume(Life& life, const QStringList& arguments) {
+  life.openModel(arguments[1]);
+  choosePreset(life.state.memory(), arguments[3]);
+  life.wait([&] { return life.state.chats()->rowCount() > 0; });
+  life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
+  life.wait([&] { return life.resumed.count() == 1; });
+}
+
+bool take(AppState& state, const QString& file, const std::function<void()>& play) {
+  MainWindow window(&state, {});
+  window.resize(1280, 900);
+  window.show();
+  play();
+  Scene::settle();
+  return window.grab().save(file);
+}
+
+bool takePacking(const QStringList& arguments) {
+  const QTemporaryDir store;
+  Life life(store.path());
+  const MemoryPanelState* memory = life.state.memory();
+  return take(life.state, arguments[4], [&] {
+    talk(life, arguments, arguments.mid(5));
+    life.wait([&] { return memory->isPacking() && memory->packingShare() >= kPackingShare; });
+  });
+}
+
+bool takeResumed(const QStringList& arguments) {
+  const QTemporaryDir store;
+  {
+    Life life(store.path());
+    const MemoryPanelState* memory = life.state.memory();
+    talk(life, arguments, arguments.mid(5));
+    life.wait([&] { return arguments[3] == u"full"_s || !memory->fidelityAge().isEmpty(); });
+  }
+  Life life(store.path());
+  return take(life.state, arguments[4], [&] { resume(life, arguments); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,25 +129,14 @@ int main(int argc, char** argv) {
   QApplication app(argc, argv);
   QStringList arguments = QApplication::arguments();
   const bool dark = arguments.removeAll(u"dark"_s) > 0;
+  const bool packing = arguments.removeAll(u"packing"_s) > 0;
   if (arguments.size() < 6) {
-    std::fprintf(stderr, "usage: take_picture MODEL DOCUMENT PRESET OUT.png [dark] QUESTION…\n");
+    std::fprintf(stderr,
+                 "usage: take_picture MODEL DOCUMENT PRESET OUT.png [dark] [packing] QUESTION…\n");
     return 2;
   }
   if (QFontDatabase::families().contains(u"Inter"_s)) QApplication::setFont(QFont(u"Inter"_s, 10));
   applyAppearance(app, dark ? Appearance::Dark : Appearance::Light);
-  const QTemporaryDir store;
-  {
-    Life life(store.path());
-    talk(life, arguments, arguments.mid(5));
-  }
-  Life life(store.path());
-  MainWindow window(&life.state, {});
-  window.resize(1280, 900);
-  window.show();
-  life.openModel(arguments[1]);
-  life.wait([&] { return life.state.chats()->rowCount() > 0; });
-  life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
-  life.wait([&] { return life.resumed.count() == 1; });
-  QTest::qWait(500);
-  return window.grab().save(arguments[4]) ? 0 : 1;
+  const bool isTaken = packing ? takePacking(arguments) : takeResumed(arguments);
+  return isTaken ? 0 : 1;
 }
