@@ -1,6 +1,6 @@
 // Where the programs keep things and find models. Libraries read no environment; this does it for
 // both programs.
-//   source  XDG base directories; ../shared/embedding.md section 6
+//   source  XDG Base Directory Specification 0.8: data is precious, a cache disposable
 #pragma once
 
 #include <filesystem>

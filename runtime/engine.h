@@ -2,7 +2,7 @@
 //   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
 //            threads)
-//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: ../shared/reliability.md section 7
+//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: docs/reliability.md (codes)
 #pragma once
 
 #include <filesystem>

@@ -6,7 +6,7 @@
 //   errors  LIBRARY_LOCKED (another process writes; open read_only to list), NO_LIBRARY (read_only,
 //           nothing there yet), LIBRARY_DAMAGED, STORAGE
 //   threads one call at a time, for the store and what it owns together
-//   source  ../shared/reliability.md section 3
+//   source  docs/reliability.md (rules for what is on disk)
 #pragma once
 
 #include <cstddef>

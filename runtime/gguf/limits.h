@@ -1,6 +1,6 @@
 // What a GGUF file may declare. A file beyond a limit is refused before anything of that size is
 // read or allocated.
-//   source  ../shared/reliability.md section 7; those not in it are marked "chosen"
+//   source  docs/reliability.md (limits); those not in it are marked "chosen"
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,8 @@ enum class PieceType : std::int32_t {
 };
 
 struct Vocabulary {
-  static constexpr std::size_t kPiecesMax = 1u << 20;      // ../shared/reliability.md section 7
-  static constexpr std::size_t kPieceBytesMax = 1u << 10;  // ../shared/reliability.md section 7
+  static constexpr std::size_t kPiecesMax = 1u << 20;      // docs/reliability.md
+  static constexpr std::size_t kPieceBytesMax = 1u << 10;  // docs/reliability.md
 
   VocabularyKind kind = VocabularyKind::sentencepiece;
   std::string pre;                  // of byte_bpe: the pre-tokeniser's name

@@ -1,5 +1,5 @@
 // The house rules that a machine can check: layers, forbidden includes, sizes, words.
-// ../shared/style.md 3.2 and 3.8.
+// Layers: ARCHITECTURE.md. Sizes: chosen, so that a file or a function is read at one sitting.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // FailingVfs: SQLite's file system, of which the n-th call fails. Registered as long as it lives;
 // needs to outlive every connection that names it.
-//   source  sqlite.org/vfs.html; ../shared/reliability.md section 4, F1
+//   source  sqlite.org/vfs.html; docs/reliability.md, F1
 #pragma once
 
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 // F1: every write, sync, truncate, open, delete and mapping fails, once and for ever.
-// ../shared/reliability.md section 4: acked entries are there, equal and in order (J1), others whole
+// docs/reliability.md: acked entries are there, equal and in order (J1), others whole
 // or absent (J2), the files are sound (J3), and the next message goes in (J6).
 #include <gmock/gmock.h>
 
