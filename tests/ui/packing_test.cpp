@@ -111,12 +111,19 @@ TEST_F(PackingTest, a_chat_that_was_closed_half_packed_says_so_and_goes_on) {
   EXPECT_EQ(plain(scene.state.memory()->recipeText()), u"Compact · recipe kvzip, 50 % kept"_s);
 }
 
-TEST_F(PackingTest, an_error_ends_it_without_a_word_that_it_goes_on) {
+TEST_F(PackingTest, an_error_ends_it_until_the_next_request) {
+  scene.state.setTypingRest(std::chrono::milliseconds(0));
   scene.engine.play(2);
   Q_EMIT scene.engine.failed({Request::Idle, u"MEMORY"_s, u"No memory is left."_s, false});
   EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
   EXPECT_EQ(status(), QString());
   EXPECT_TRUE(scene.state.canSend());
+  type(u"W"_s);
+  Scene::settle();
+  EXPECT_TRUE(scene.engine.isIdlePaused()) << "each pause in writing would show the error again";
+  QTest::keyClick(scene.window->composer()->edit(), Qt::Key_Return);
+  scene.engine.playAll();
+  EXPECT_EQ(panel(), QString());
 }
 
 }  // namespace

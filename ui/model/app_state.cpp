@@ -36,7 +36,9 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
   connectEngine();
   m_typingRest.setSingleShot(true);
   setTypingRest(kTypingRest);
-  connect(&m_typingRest, &QTimer::timeout, engine, &EngineClient::resumeIdle);
+  connect(&m_typingRest, &QTimer::timeout, this, [this] {
+    if (!m_hasIdleFailed) m_engine->resumeIdle();
+  });
   connect(&m_memory, &MemoryPanelState::previewWanted, engine, &EngineClient::preview);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
 }
@@ -113,7 +115,10 @@ bool AppState::canStop() const {
 void AppState::setPhase(Phase phase) {
   if (m_phase == phase) return;
   m_phase = phase;
-  if (isBusy()) m_reading.begin(m_clock->steady_ms() / 1000);
+  if (isBusy()) {
+    m_reading.begin(m_clock->steady_ms() / 1000);
+    m_hasIdleFailed = false;
+  }
   Q_EMIT phaseChanged();
 }
 
@@ -282,6 +287,7 @@ void AppState::onFailed(const EngineError& error) {
       finishWork();
       break;
     case Request::Idle:
+      m_hasIdleFailed = true;
       m_memory.endPacking();
       break;
     default:

@@ -102,6 +102,7 @@ class AppState : public QObject {
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
   QString m_sentText;                            // until its message is in the library
   QTimer m_typingRest;                           // runs while the user writes
+  bool m_hasIdleFailed = false;                  // since the last request: not tried again before
 };
 
 }  // namespace satchel::ui
