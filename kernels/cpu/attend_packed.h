@@ -1,9 +1,13 @@
-// The order in which the packed kernel wants a query: word by word of a 2-bit row it shifts out one
-// pair of codes after the other, so the operand lies pair by pair: plane [i][w] holds the entry of
-// slot 16·w + 2·i for the n / 16 words w of a row and the pairs i = 0 … 7; first the plane of even
-// slots, then that of the odd ones (slot + 1).
+// What the packed kernel multiplies, and in which order it wants the rows of fp32 that meet it.
+//   words   of a row of n codes: 2 and 4 bits as they are stored, 16 / bits pairs to a word, shifted
+//           out one pair after the other; 8 bits widened to 16 when they are read, a pair to a word
+//   planes  a row of fp32, pair by pair like the words: plane [i][w] holds the entry of the first
+//           slot of pair i of word w; first all of these, then the entries of the second slots.
+//           Where a row has to fill up registers, the planes have words more, of zeros
+//   linkage always inlined, or in constants, where units for one level use it (row_order.h)
 #pragma once
 
+#include <bit>
 #include <cstddef>
 
 #include "kernels/contract/page_layout.h"
@@ -11,22 +15,35 @@
 
 namespace satchel::kernels::cpu {
 
+struct PackedWords {
+  std::size_t pairs_of_word, words, padded;
+
+  static constexpr PackedWords of(std::size_t bits, std::size_t n) {
+    const std::size_t pairs = bits == 8 ? 1 : 16 / bits, words = n / 2 / pairs;
+    return {pairs, words, words < 16 ? std::bit_ceil(words) : (words + 15) / 16 * 16};
+  }
+  constexpr std::size_t pairs() const { return pairs_of_word * padded; }
+  constexpr std::size_t slot(std::size_t pair, std::size_t word) const {
+    return 2 * (word * pairs_of_word + pair);
+  }
+};
+
+inline bool packed_fits(std::size_t head_dim) {
+  return head_dim == 64 || head_dim == 128 || head_dim == 256;
+}
 // Which pages have a kernel of their own for few rows.
 inline bool packed_fits(const PageLayout& layout) {
-  const std::size_t d = layout.head_dim, capacity = layout.capacity;
-  const auto two_bits = [](const OperandLayout& operand) {
-    return operand.is_affine() && operand.planes[0].bits == 2;
-  };
-  return two_bits(layout.k) && two_bits(layout.v) && (d == 64 || d == 128 || d == 256) &&
-         (capacity == 32 || capacity == 64 || capacity == 128);
+  return layout.k.is_affine() && layout.v.is_affine() && packed_fits(layout.head_dim);
 }
 
-inline void to_planes(const float* row, std::size_t n, float* planes) {
-  const std::size_t n_words = n / 16;
-  for (std::size_t w = 0; w < n_words; ++w) {
-    for (std::size_t i = 0; i < 8; ++i) {
-      planes[i * n_words + w] = row[entry_of_slot(n, 16 * w + 2 * i)];
-      planes[n / 2 + i * n_words + w] = row[entry_of_slot(n, 16 * w + 2 * i + 1)];
+// A row of n entries, none of which is left over, to planes for codes of so many bits.
+inline void to_planes(const float* row, std::size_t n, std::size_t bits, float* planes) {
+  const PackedWords words = PackedWords::of(bits, n);
+  for (std::size_t i = 0; i < words.pairs_of_word; ++i) {
+    for (std::size_t w = 0; w < words.words; ++w) {
+      const std::size_t at = i * words.padded + w, slot = words.slot(i, w);
+      planes[at] = row[entry_of_slot(n, slot)];
+      planes[words.pairs() + at] = row[entry_of_slot(n, slot + 1)];
     }
   }
 }

@@ -1,5 +1,5 @@
-// Attention of few query rows on one page of 2-bit codes, by integers straight on the codes.
-//   pages of 32, 64 and 128 tokens; slots that are empty or dead get no weight
+// Attention of few query rows on one page of codes, by integers straight on the codes.
+//   pages of any capacity; slots that are empty or dead get no weight
 //   K  logit = Σ (q·s)·code + q·z: q is folded with the scales of each group of tokens, to 16 bits
 //      with one fp32 factor; the dot product is exact in int32; q·z is one fp32 number per group
 //   V  out = Σ (p·s)·code + p·z likewise: a row of codes is a channel, p is folded per group of
@@ -8,6 +8,8 @@
 //   all query rows (up to 8 at a time) share one unpacking
 //   error  about 1e-5 of the largest folded value, which is 32767 units of rounding
 #pragma once
+
+#include <array>
 
 #include "kernels/contract/row_order.h"
 #include "kernels/cpu/attend_softmax.h"
@@ -18,9 +20,10 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// Rows that share one unpacking: a sum each in registers. Fewer for short pages, which have less to
-// unpack: each number of rows is an instance that takes its time to compile.
-constexpr std::size_t kPackedRowsMax = 8, kShortRowsMax = 4;
+// Rows that share one unpacking: a sum each in registers. Fewer for other pages than full ones of 2
+// bits, which have less to unpack: each number of rows is an instance that takes its time to compile.
+constexpr std::size_t kPackedRowsMax = 8, kFewerRowsMax = 4;
+constexpr std::size_t kHeadDimMax = 256;
 
 // Asks for a share of the page that comes next at each step: the processor's own prefetching ends at
 // 4 KiB.
@@ -38,57 +41,47 @@ struct PackedPrefetch {
   }
 };
 
-// Calls body(i) for the registers of 16 sums.
-template <class V, class Body>
-SATCHEL_INLINE void for_sums(const Body& body) {
-  unroll<0, kDotRows / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-    body(i.value * V::kLanes);
-  });
-}
-
-template <class V, std::size_t kHeadDim>
-struct PackedKeys {
+template <class V, std::size_t kBits, std::size_t kEntries, std::size_t kRows>
+struct PackedProduct {
   using Float = typename V::Float;
-  static constexpr std::size_t kGroups = kTileTokens / 16;
-  using Dot = PackedDot<V, kHeadDim / 16, kGroups>;
+  using Dot = PackedDot<V, kBits, kEntries>;
+  static constexpr std::size_t kPairs = Dot::kPairs;
 
-  // Of the first `end` tokens, to whole registers. One copy for pages of any length.
-  template <std::size_t kRows>
-  [[gnu::noinline]] static void logits(const float* q_planes, const PackedTile& tile,
-                                       std::size_t end, PackedPrefetch& prefetch,
-                                       float (*out)[kTileTokens]) {
-    const AffinePlanes& keys = tile.k;
-    typename Dot::template Folding<kRows> q;
-    Dot::template fold_all<kRows>(q_planes,
-                                  {.scales = keys.scales,
-                                   .zeros = keys.zeros,
-                                   .n_groups = (end + keys.group - 1) / keys.group},
-                                  q);
-    for (std::size_t t = 0; t < end; t += kDotRows) {
-      const std::size_t g = t / keys.group;
+  // out[r][i] = x of row r (planes) with row i of codes, for the first n_rows of them, to whole
+  // steps of kDotRows.
+  [[gnu::noinline]] static void run(const float* x, const AffinePlanes& planes, std::size_t n_rows,
+                                    PackedPrefetch& prefetch, float* out, std::size_t out_stride) {
+    typename Dot::template Folding<kRows> folding;
+    Dot::template fold_all<kRows>(x, planes, (n_rows + planes.group - 1) / planes.group, folding);
+    for (std::size_t i = 0; i < n_rows; i += kDotRows) {
+      const std::size_t g = i / planes.group;
       prefetch.step();
       float sums[kRows][kDotRows];
-      Dot::template dot_rows<kRows>(keys.codes + t * (kHeadDim / 4), q.codes[g], sums);
+      Dot::template dot_rows<kRows>(planes.codes + i * Dot::kRowBytes, folding.codes[g], sums);
       for (std::size_t r = 0; r < kRows; ++r) {
-        const Float factor = V::broadcast_float(q.factor[r * kGroups + g]);
-        const Float offset = V::broadcast_float(q.offset[r * kGroups + g]);
-        for_sums<V>([&](std::size_t i) __attribute__((always_inline)) {
-          V::store(out[r] + t + i, V::fma(V::load_float(sums[r] + i), factor, offset));
+        const Float factor = V::broadcast_float(folding.factor[g * kRows + r]);
+        const Float offset = V::broadcast_float(folding.offset[g * kRows + r]);
+        unroll<0, kDotRows / V::kLanes>([&](auto k) __attribute__((always_inline)) {
+          constexpr std::size_t at = k.value * V::kLanes;
+          V::store(out + r * out_stride + i + at,
+                   V::fma(V::load_float(sums[r] + at), factor, offset));
         });
       }
     }
   }
-};
 
-template <class V, std::size_t kHeadDim, std::size_t kCapacity>
-struct PackedValues {
-  using Float = typename V::Float;
-  static constexpr std::size_t kGroups = kHeadDim / 16;
-  using Dot = PackedDot<V, kCapacity / 16, kGroups>;
+  // The same for weights of tokens in order; the codes are V of a page of kEntries tokens.
+  static void run_weights(const float (*weights)[kTileTokens], const AffinePlanes& planes,
+                          std::size_t n_rows, PackedPrefetch& prefetch, float* out,
+                          std::size_t out_stride) {
+    alignas(64) float x[kRows][2 * kPairs];
+    for (std::size_t r = 0; r < kRows; ++r) weights_to_planes(weights[r], x[r]);
+    run(x[0], planes, n_rows, prefetch, out, out_stride);
+  }
 
-  // Weights of tokens in order, to planes (attend_packed.h).
-  SATCHEL_INLINE void tokens_to_planes(const float* p, float* planes) {
-    if constexpr (kCapacity == 128) {
+ private:
+  SATCHEL_INLINE void weights_to_planes(const float* p, float* planes) {
+    if constexpr (kEntries == 128 && kBits == 2) {
       // Of pairs (64·j + 8·i + 2·t, + 1) word w = 2·t + j.
       __m256 even[8], odd[8];
       unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
@@ -102,98 +95,92 @@ struct PackedValues {
         V::store(planes + 64 + i.value * V::kLanes, V::joined(odd, i.value));
       });
     } else {
-      constexpr std::size_t kWords = kCapacity / 16;
-      for (std::size_t w = 0; w < kWords; ++w) {
-        for (std::size_t i = 0; i < 8; ++i) {
-          const std::size_t token = entry_of_slot(kCapacity, 16 * w + 2 * i);  // and the next one
-          planes[i * kWords + w] = p[token];
-          planes[kCapacity / 2 + i * kWords + w] = p[token + 1];
-        }
+      if constexpr (2 * kPairs != kEntries) __builtin_memset(planes, 0, 2 * kPairs * sizeof(float));
+      for (const auto& [pair, token] : kTokensOfPairs) {
+        planes[pair] = p[token];
+        planes[kPairs + pair] = p[token + 1];
       }
     }
   }
 
-  template <std::size_t kRows>
-  SATCHEL_INLINE void add(const float (*weights)[kTileTokens], const PackedTile& tile,
-                          PackedPrefetch& prefetch, const float* shrink, float* sum,
-                          std::size_t width) {
-    const AffinePlanes& values = tile.v;
-    alignas(64) float planes[kRows][kCapacity];
-    for (std::size_t r = 0; r < kRows; ++r) tokens_to_planes(weights[r], planes[r]);
-    typename Dot::template Folding<kRows> p;
-    Dot::template fold_all<kRows>(
-        planes[0],
-        {.scales = values.scales, .zeros = values.zeros, .n_groups = kHeadDim / values.group}, p);
-    for (std::size_t c = 0; c < kHeadDim; c += kDotRows) {
-      const std::size_t g = c / values.group;
-      prefetch.step();
-      float sums[kRows][kDotRows];
-      Dot::template dot_rows<kRows>(values.codes + c * (kCapacity / 4), p.codes[g], sums);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        float* to = sum + r * width + c;
-        const Float factor = V::broadcast_float(p.factor[r * kGroups + g]),
-                    kept = V::broadcast_float(shrink[r]);
-        const Float offset = V::broadcast_float(p.offset[r * kGroups + g]);
-        for_sums<V>([&](std::size_t i) __attribute__((always_inline)) {
-          const Float added = V::fma(V::load_float(sums[r] + i), factor, offset);
-          V::store(to + i, V::fma(V::load_float(to + i), kept, added));
-        });
-      }
-    }
-  }
+  struct TokensOfPair {
+    std::uint8_t pair, token;  // the first one's; the second is the token after it
+  };
+  static constexpr std::array<TokensOfPair, kEntries / 2> kTokensOfPairs = [] {
+    std::array<TokensOfPair, kEntries / 2> out = {};
+    for (std::size_t i = 0, k = 0; i < Dot::kPairsOfWord; ++i)
+      for (std::size_t w = 0; w < Dot::kShape.words; ++w, ++k)
+        out[k] = {static_cast<std::uint8_t>(i * Dot::kWords + w),
+                  static_cast<std::uint8_t>(entry_of_slot(kEntries, Dot::kShape.slot(i, w)))};
+    return out;
+  }();
 };
 
-template <class V, std::size_t kHeadDim, std::size_t kCapacity>
+template <class V, std::size_t kRows>
 struct PackedTokens {
-  static constexpr std::size_t kRowsMax = kCapacity == kTileTokens ? kPackedRowsMax : kShortRowsMax;
+  template <std::size_t kBits, std::size_t kEntries>
+  using Product = PackedProduct<V, kBits, kEntries, kRows>;
+  using Run = decltype(&Product<2, 64>::run);
+  using RunWeights = decltype(&Product<2, 64>::run_weights);
+  template <std::size_t kBits>
+  static constexpr Run kKeys[] = {Product<kBits, 64>::run, Product<kBits, 128>::run,
+                                  Product<kBits, 256>::run};
+  template <std::size_t kBits>
+  static constexpr RunWeights kValues[] = {
+      Product<kBits, 32>::run_weights, Product<kBits, 64>::run_weights,
+      Product<kBits, 96>::run_weights, Product<kBits, 128>::run_weights};
 
-  template <std::size_t kRows>
-  static void rows(const LaneRows& all, std::size_t first, const PackedTile& tile) {
+  SATCHEL_INLINE Run run_for_keys(std::size_t bits, std::size_t head_dim) {
+    if constexpr (kRows <= kFewerRowsMax) {
+      if (bits == 4) return kKeys<4>[head_dim / 128];
+      if (bits == 8) return kKeys<8>[head_dim / 128];
+    }
+    return kKeys<2>[head_dim / 128];
+  }
+  SATCHEL_INLINE RunWeights run_for_values(std::size_t bits, std::size_t capacity) {
+    if constexpr (kRows > kFewerRowsMax) {
+      return Product<2, 128>::run_weights;
+    } else {
+      const std::size_t length = capacity / 32 - 1;
+      return bits == 2 ? kValues<2>[length] : bits == 4 ? kValues<4>[length] : kValues<8>[length];
+    }
+  }
+
+  static void run(const LaneRows& all, std::size_t first, const PackedTile& tile) {
     SeenByRows<kRows> seen;
     SeenByRows<kRows>::find(seen, all, first, tile.tokens);
     if (seen.end == 0) return;
-    PackedPrefetch prefetch = PackedPrefetch::of(tile, kHeadDim);
+    const std::size_t d = all.head_dim, width = all.width;
+    PackedPrefetch prefetch = PackedPrefetch::of(tile, d);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    PackedKeys<V, kHeadDim>::template logits<kRows>(all.q_planes + first * kHeadDim, tile, seen.end,
-                                                    prefetch, weights);
+    run_for_keys(tile.k.bits, d)(all.q_planes + first * d, tile.k, seen.end, prefetch, weights[0],
+                                 kTileTokens);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
-    PackedValues<V, kHeadDim, kCapacity>::template add<kRows>(
-        weights, tile, prefetch, shrink, all.sum + first * all.width, all.width);
-  }
-
-  static void run(const LaneRows& all, const PackedTile& tile) {
-    PackedTile now = tile;
-    for (std::size_t first = 0; first < all.n_rows;) {
-      const std::size_t left = all.n_rows - first;
-      const std::size_t n = left < kRowsMax ? left : kRowsMax;
-      unroll<1, kRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
-        if (n == rows_of.value) rows<rows_of.value>(all, first, now);
-      });
-      first += n;
-      now.next = nullptr;  // has been asked for
+    alignas(64) float added[kRows][kHeadDimMax];
+    run_for_values(tile.v.bits, tile.capacity)(weights, tile.v, d, prefetch, added[0], kHeadDimMax);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      float* sum = all.sum + (first + r) * width;
+      const auto kept = V::broadcast_float(shrink[r]);
+      for (std::size_t c = 0; c < d; c += V::kLanes)
+        V::store(sum + c, V::fma(V::load_float(sum + c), kept, V::load_float(added[r] + c)));
     }
   }
 };
 
-template <class V, std::size_t kHeadDim>
-SATCHEL_INLINE void attend_packed_head(const LaneRows& rows, const PackedTile& tile) {
-  if (tile.capacity == 128)
-    PackedTokens<V, kHeadDim, 128>::run(rows, tile);
-  else if (tile.capacity == 64)
-    PackedTokens<V, kHeadDim, 64>::run(rows, tile);
-  else
-    PackedTokens<V, kHeadDim, 32>::run(rows, tile);
-}
-
 template <class V>
-void attend_packed_tokens(const LaneRows& rows, const PackedTile& tile) {
-  if (rows.head_dim == 64)
-    attend_packed_head<V, 64>(rows, tile);
-  else if (rows.head_dim == 128)
-    attend_packed_head<V, 128>(rows, tile);
-  else
-    attend_packed_head<V, 256>(rows, tile);
+void attend_packed_tokens(const LaneRows& all, const PackedTile& tile) {
+  const bool full = tile.k.bits == 2 && tile.v.bits == 2 && tile.capacity == kTileTokens;
+  const std::size_t most = full ? kPackedRowsMax : kFewerRowsMax;
+  PackedTile now = tile;
+  for (std::size_t first = 0; first < all.n_rows;) {
+    const std::size_t left = all.n_rows - first, n = left < most ? left : most;
+    unroll<1, kPackedRowsMax + 1>([&](auto rows) __attribute__((always_inline)) {
+      if (n == rows.value) PackedTokens<V, rows.value>::run(all, first, now);
+    });
+    first += n;
+    now.next = nullptr;  // has been asked for
+  }
 }
 
 }  // namespace

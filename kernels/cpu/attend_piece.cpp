@@ -10,11 +10,6 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-void all_to_planes(const float* rows, std::size_t n_rows, std::size_t head_dim, float* planes) {
-  for (std::size_t r = 0; r < n_rows; ++r)
-    to_planes(rows + r * head_dim, head_dim, planes + r * head_dim);
-}
-
 const Half* halves(const PageView& page, const OperandLayout& operand) {
   return reinterpret_cast<const Half*>(page.bytes + operand.planes[0].at);
 }
@@ -106,9 +101,7 @@ void AttendPiece::load_rows() {
     memory_.positions[r] =
         args_.batch.positions[range_.sequence->first_token + row / plan_.n_group];
   }
-  if (wants_planes()) all_to_planes(memory_.q, range_.n_rows, d, memory_.q_planes);
   rows_ = {.q = memory_.q,
-           .q_planes = memory_.q_planes,
            .positions = memory_.positions,
            .n_rows = range_.n_rows,
            .head_dim = d,
@@ -120,23 +113,19 @@ void AttendPiece::load_rows() {
            .sum = out_.sum};
 }
 
-bool AttendPiece::wants_planes() const {
-  const std::size_t d = args_.head_dim;
-  return range_.sequence->few && !lane_.pages.empty() && (d == 64 || d == 128 || d == 256);
-}
-
 void AttendPiece::page(const PageView& view, const PageView* after) {
   const PageLayout& layout = *view.layout;
   SATCHEL_ASSERT(layout.head_dim == args_.head_dim && view.n_tokens <= layout.capacity);
   if ((view.live.words[0] | view.live.words[1]) == 0) return;
   if (!anyone_sees(view.first_position, view.last_position)) return;
-  const LaneRows rows = rows_for(view);
+  LaneRows rows = rows_for(view);
   if (layout.k.is_exact() && layout.v.is_exact()) {
     exact({.k = halves(view, layout.k), .v = halves(view, layout.v), .tokens = tokens_of(view)},
           rows);
     return;
   }
   if (range_.sequence->few && packed_fits(layout)) {
+    rows.q_planes = planes_of(rows.q, layout.k.planes[0].bits);
     table_.packed_tokens(rows, packed_tile(view, after));
     return;
   }
@@ -166,7 +155,6 @@ LaneRows AttendPiece::rows_for(const PageView& page) {
   if (const QueryTurn turn = turn_for(page); !turn.is_none()) {
     turn_rows_for(turn);
     rows.q = memory_.turned_q;
-    rows.q_planes = memory_.turned_planes;
   }
   if (page.layout->v.turn == Turn::none) return rows;
   if (!any_turned_v_) memory_.turned_v.clear(range_.n_rows, plan_.width);
@@ -184,7 +172,19 @@ void AttendPiece::turn_rows_for(const QueryTurn& turn) {
   const std::size_t n = range_.n_rows, d = args_.head_dim;
   std::memcpy(memory_.turned_q, memory_.q, n * d * sizeof(float));
   turn_query(turn, args_.rope, memory_.turned_q, n, d);
-  if (wants_planes()) all_to_planes(memory_.turned_q, n, d, memory_.turned_planes);
+  turned_planes_bits_ = 0;
+}
+
+// Made when the first page wants them, and again where pages of other bits follow.
+const float* AttendPiece::planes_of(const float* q, std::size_t bits) {
+  const bool turned = q == memory_.turned_q;
+  float* const planes = turned ? memory_.turned_planes : memory_.q_planes;
+  std::size_t& bits_there = turned ? turned_planes_bits_ : planes_bits_;
+  if (bits_there == bits) return planes;
+  bits_there = bits;
+  const std::size_t d = args_.head_dim;
+  for (std::size_t r = 0; r < range_.n_rows; ++r) to_planes(q + r * d, d, bits, planes + r * d);
+  return planes;
 }
 
 void AttendPiece::merge_turned() {

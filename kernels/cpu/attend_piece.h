@@ -46,9 +46,9 @@ class AttendPiece {
   void run_tile(const ExactTile& tile);
   LaneRows rows_for(const PageView& page);
   void turn_rows_for(const QueryTurn& turn);
+  const float* planes_of(const float* q, std::size_t bits);
   void merge_turned();
   bool anyone_sees(std::int64_t first_position, std::int64_t last_position) const;
-  bool wants_planes() const;
 
   const AttendTable& table_;
   const AttendArgs& args_;
@@ -59,6 +59,8 @@ class AttendPiece {
   const LaneView& lane_;
   LaneRows rows_;
   QueryTurn turned_for_;  // what turned_q holds; none at first
+  // The codes' bits for which q_planes and turned_planes are there; 0: for none.
+  std::size_t planes_bits_ = 0, turned_planes_bits_ = 0;
   bool any_turned_v_ = false;
 };
 

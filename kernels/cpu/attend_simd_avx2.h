@@ -10,7 +10,7 @@ namespace {
 struct AttendAvx2 : SimdAvx2 {
   static constexpr std::size_t kRowTile = 6;  // times two registers of sums: 12 of 16
 
-  // kWords words of 32 bits, repeated to fill the register; of 16 the half that `part` names.
+  // kWords words of 32 bits, repeated to fill the register.
   template <std::size_t kWords>
   SATCHEL_INLINE Int load_words(const std::uint32_t* at) {
     if constexpr (kWords == 2) {
@@ -21,6 +21,20 @@ struct AttendAvx2 : SimdAvx2 {
       return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
     else
       return load(at);
+  }
+  // Register `part` of a row of kWords words, of which kFilled are there and the others become 0.
+  template <std::size_t kFilled, std::size_t kWords>
+  SATCHEL_INLINE Int load_filled(const std::byte* at, std::size_t part) {
+    static_assert(kWords == 8 || kWords == 16);
+    constexpr int kLast = kFilled % 8;  // of the last register
+    if (part + 1 < kWords / 8) return load(at);
+    const Int lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_maskload_epi32(reinterpret_cast<const int*>(at + 32 * part),
+                                 _mm256_cmpgt_epi32(_mm256_set1_epi32(kLast), lanes));
+  }
+  // Bytes to 16-bit words.
+  SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
   }
 
   // Per 128-bit lane: sums of the four words of a, b, c and d.
@@ -41,19 +55,14 @@ struct AttendAvx2 : SimdAvx2 {
   template <std::size_t kWords>
   SATCHEL_INLINE void sum_rows(const Int* partial, float* sums) {
     unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
-      const Int* of_half = partial + half.value * kWords;
+      const Int* row = partial + half.value * kWords;
       Int out;
       if constexpr (kWords == 2) {
-        out = _mm256_permute4x64_epi64(_mm256_hadd_epi32(of_half[0], of_half[1]), 0xd8);
+        out = _mm256_permute4x64_epi64(_mm256_hadd_epi32(row[0], row[1]), 0xd8);
       } else if constexpr (kWords == 4) {
-        const Int mixed = add_words(of_half[0], of_half[1], of_half[2], of_half[3]);
+        const Int mixed = add_words(row[0], row[1], row[2], row[3]);
         out = _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
       } else {
-        Int row[8];
-        unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-          row[i.value] =
-              kWords == 8 ? of_half[i.value] : add(of_half[2 * i.value], of_half[2 * i.value + 1]);
-        });
         const Int a = add_words(row[0], row[1], row[2], row[3]);
         const Int b = add_words(row[4], row[5], row[6], row[7]);
         out = add(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));

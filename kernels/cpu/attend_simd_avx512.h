@@ -24,6 +24,24 @@ struct AttendAvx512 : SimdAvx512 {
     else
       return load(at);
   }
+  // Rows of kWords words (two of 8, or one), of which kFilled are there, one row after the other,
+  // and the others become 0.
+  template <std::size_t kFilled, std::size_t kWords>
+  SATCHEL_INLINE Int load_filled(const std::byte* at, std::size_t) {
+    static_assert(kWords == 8 || kWords == 16);
+    constexpr auto kRow = static_cast<__mmask16>((1u << kFilled) - 1);
+    if constexpr (kWords == 16) {
+      return _mm512_maskz_loadu_epi32(kRow, at);
+    } else {
+      constexpr auto kBoth = static_cast<__mmask16>((1u << 2 * kFilled) - 1);
+      return _mm512_maskz_expand_epi32(static_cast<__mmask16>(kRow << 8 | kRow),
+                                       _mm512_maskz_loadu_epi32(kBoth, at));
+    }
+  }
+  // Bytes to 16-bit words.
+  SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+  }
 
   // Per 128-bit lane: sums of the four words of a, b, c and d.
   SATCHEL_INLINE Int add_words(Int a, Int b, Int c, Int d) {

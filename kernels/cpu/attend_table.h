@@ -15,7 +15,7 @@ inline constexpr std::size_t kWidthStep = 16;  // rows of V sums are padded to w
 
 struct LaneRows {
   const float* q = nullptr;                 // [n_rows, head_dim]
-  const float* q_planes = nullptr;          // [n_rows, head_dim] in the order of attend_packed.h
+  const float* q_planes = nullptr;          // [n_rows, head_dim] as attend_packed.h says, or null
   const std::int32_t* positions = nullptr;  // [n_rows]
   std::size_t n_rows = 0, head_dim = 0;
   std::size_t width = 0;   // head_dim rounded up to kWidthStep
@@ -57,7 +57,7 @@ struct AffinePlanes {
 };
 
 struct PackedTile {
-  AffinePlanes k, v;  // of 2 bits
+  AffinePlanes k, v;
   std::size_t capacity = 0;
   TileTokens tokens;
   const std::byte* next = nullptr;  // a page like this one that will be asked for soon, or null
@@ -65,7 +65,7 @@ struct PackedTile {
 };
 
 struct AttendTable {
-  // Few rows on codes of 2 bits, by integers; packed_fits() says of which shapes.
+  // Few rows on codes, by integers; packed_fits() says of which shapes.
   void (*packed_tokens)(const LaneRows& rows, const PackedTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);

@@ -33,38 +33,80 @@ SATCHEL_INLINE void transpose_8x8(__m256 (&r)[8]) {
   });
 }
 
-// Words [kRows, 8] (2, 4, 8 or 16 rows) to [8, kRows], left in registers of eight: storing them in
-// halves and loading them whole would wait for both stores.
-template <std::size_t kRows>
-SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows]) {
+// Four registers of two rows of four values: to[c] is column c of the eight rows.
+SATCHEL_INLINE void transpose_8x4(const __m256 (&r)[4], __m256 (&to)[4]) {
+  const __m256 a = _mm256_permute2f128_ps(r[0], r[2], 0x20);  // rows 0 and 4, and so on
+  const __m256 b = _mm256_permute2f128_ps(r[0], r[2], 0x31);
+  const __m256 c = _mm256_permute2f128_ps(r[1], r[3], 0x20);
+  const __m256 d = _mm256_permute2f128_ps(r[1], r[3], 0x31);
+  const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
+  const __m256 ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
+  to[0] = _mm256_shuffle_ps(ab, cd, 0x44);
+  to[1] = _mm256_shuffle_ps(ab, cd, 0xee);
+  to[2] = _mm256_shuffle_ps(ab_high, cd_high, 0x44);
+  to[3] = _mm256_shuffle_ps(ab_high, cd_high, 0xee);
+}
+// Four rows of eight values: [8, 4].
+SATCHEL_INLINE void transpose_4x8(const __m256 (&r)[4], __m256 (&to)[4]) {
+  const __m256 ab = _mm256_unpacklo_ps(r[0], r[1]), cd = _mm256_unpacklo_ps(r[2], r[3]);
+  const __m256 ab_high = _mm256_unpackhi_ps(r[0], r[1]), cd_high = _mm256_unpackhi_ps(r[2], r[3]);
+  const __m256 first = _mm256_shuffle_ps(ab, cd, 0x44);  // columns 0 and 4, and so on
+  const __m256 second = _mm256_shuffle_ps(ab, cd, 0xee);
+  const __m256 third = _mm256_shuffle_ps(ab_high, cd_high, 0x44);
+  const __m256 fourth = _mm256_shuffle_ps(ab_high, cd_high, 0xee);
+  to[0] = _mm256_permute2f128_ps(first, second, 0x20);
+  to[1] = _mm256_permute2f128_ps(third, fourth, 0x20);
+  to[2] = _mm256_permute2f128_ps(first, second, 0x31);
+  to[3] = _mm256_permute2f128_ps(third, fourth, 0x31);
+}
+// Four rows of four values, two in a register: [4, 4].
+SATCHEL_INLINE void transpose_4x4(const __m256 (&r)[2], __m256 (&to)[2]) {
+  const __m256 a = _mm256_permute2f128_ps(r[0], r[1], 0x20);
+  const __m256 b = _mm256_permute2f128_ps(r[0], r[1], 0x31);
+  const auto columns = [](__m256 x) __attribute__((always_inline)) {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
+  };
+  to[0] = columns(_mm256_unpacklo_ps(a, b));
+  to[1] = columns(_mm256_unpackhi_ps(a, b));
+}
+
+// Values [kRows, kColumns] of 32 bits to [kColumns, kRows], left in registers of eight: storing
+// them in halves and loading them whole would wait for both stores. What lies in registers from
+// kFilled on is not read but 0.
+template <std::size_t kRows, std::size_t kColumns, std::size_t kFilled>
+SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows * kColumns / 8]) {
+  constexpr std::size_t kRegisters = kRows * kColumns / 8;
+  static_assert(kColumns == 8 || kColumns == 4 || kColumns == 1);
   const auto* at = reinterpret_cast<const float*>(from);
-  if constexpr (kRows == 2) {
-    const __m256 a = _mm256_loadu_ps(at), b = _mm256_loadu_ps(at + 8);
-    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+  __m256 r[kRegisters];
+  unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
+    r[i.value] = i.value < kFilled ? _mm256_loadu_ps(at + 8 * i.value) : _mm256_setzero_ps();
+  });
+  if constexpr (kColumns == 1) {
+    unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) { to[i.value] = r[i.value]; });
+  } else if constexpr (kRegisters == 4 && kColumns == 8) {
+    transpose_4x8(r, to);
+  } else if constexpr (kRegisters == 2 && kColumns == 8) {
+    const __m256 low = _mm256_unpacklo_ps(r[0], r[1]), high = _mm256_unpackhi_ps(r[0], r[1]);
     to[0] = _mm256_permute2f128_ps(low, high, 0x20);
     to[1] = _mm256_permute2f128_ps(low, high, 0x31);
-  } else if constexpr (kRows == 4) {
-    const __m256 a = _mm256_loadu_ps(at), b = _mm256_loadu_ps(at + 8);
-    const __m256 c = _mm256_loadu_ps(at + 16), d = _mm256_loadu_ps(at + 24);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
-    const __m256 ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
-    const __m256 first = _mm256_shuffle_ps(ab, cd, 0x44);  // columns 0 and 4, and so on
-    const __m256 second = _mm256_shuffle_ps(ab, cd, 0xee);
-    const __m256 third = _mm256_shuffle_ps(ab_high, cd_high, 0x44);
-    const __m256 fourth = _mm256_shuffle_ps(ab_high, cd_high, 0xee);
-    to[0] = _mm256_permute2f128_ps(first, second, 0x20);
-    to[1] = _mm256_permute2f128_ps(third, fourth, 0x20);
-    to[2] = _mm256_permute2f128_ps(first, second, 0x31);
-    to[3] = _mm256_permute2f128_ps(third, fourth, 0x31);
+  } else if constexpr (kRegisters == 2) {
+    transpose_4x4(r, to);
   } else {
     unroll<0, kRows / 8>([&](auto part) __attribute__((always_inline)) {
-      __m256 r[8];
-      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-        r[i.value] = _mm256_loadu_ps(at + 64 * part.value + 8 * i.value);
+      __m256 square[kColumns], turned[kColumns];
+      unroll<0, kColumns>([&](auto i) __attribute__((always_inline)) {
+        square[i.value] = r[part.value * kColumns + i.value];
       });
-      transpose_8x8(r);
-      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-        to[i.value * (kRows / 8) + part.value] = r[i.value];
+      if constexpr (kColumns == 8) {
+        transpose_8x8(square);
+        unroll<0, 8>([&](auto i)
+                         __attribute__((always_inline)) { turned[i.value] = square[i.value]; });
+      } else {
+        transpose_8x4(square, turned);
+      }
+      unroll<0, kColumns>([&](auto i) __attribute__((always_inline)) {
+        to[i.value * (kRows / 8) + part.value] = turned[i.value];
       });
     });
   }

@@ -108,7 +108,6 @@ TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
       for (const std::size_t group : {16u, 32u}) {
         if (d % group != 0) continue;
         const double loud = group == 16 ? 1 : 10;
-        const double limit = bits > 2 ? 1e-5 : loud > 1 ? 1e-3 : 1e-4;
         SCOPED_TRACE(testing::Message() << d << ", " << bits << " bits, group " << group);
         const LaneFixture lane({.head_dim = d,
                                 .n_first = 4,
@@ -117,12 +116,15 @@ TEST_P(EveryAttend, pages_of_every_shape_with_sinks_and_a_tail) {
                                 .page = test::affine_pages(bits, group),
                                 .seed = d,
                                 .loud = loud});
-        for (const std::size_t n_tokens : {1u, 4u, 50u})
+        for (const std::size_t n_tokens : {1u, 4u, 50u}) {
+          const bool folded = bits < 16 && n_tokens < 50;  // few rows: by integers
+          const double limit = !folded ? 1e-5 : loud > 1 ? 1e-3 : 1e-4;
           expect_like_reference({.n_tokens = n_tokens,
                                  .n_group = 2,
                                  .head_dim = d,
                                  .first_position = lane.end_position() - 10},
-                                {lane.view()}, limit, bits == 2 ? 1e-3f : 2e-5f);
+                                {lane.view()}, limit, folded ? 1e-3f : 2e-5f);
+        }
       }
     }
   }
@@ -137,7 +139,8 @@ TEST_P(EveryAttend, a_window_sees_as_many_tokens_as_it_says) {
                              .n_group = 3,
                              .first_position = lane.end_position() - 15,
                              .window = window},
-                            {lane.view()}, 1e-5, 2e-5f);
+                            {lane.view()}, n_tokens == 1 ? 1e-4 : 1e-5,
+                            n_tokens == 1 ? 1e-3f : 2e-5f);
     }
   }
 }
