@@ -1,7 +1,9 @@
-// bench_attention [level] [threads]: what the CPU backend's cache operations reach, against the read
+// bench_attention [level] [threads] [part]: what the CPU backend's cache operations reach, against the read
 // bandwidth and the fp32 multiply-add rate measured in the same run.
+//   parts    all of them, or the one that is named
 //   decode   one token over n cached ones, 2-bit pages (groups of 16) beside exact fp16; each call
 //            reads another layer's cache, 48 MiB of pages in all, so that it comes from memory
+//   pages    pages of other kinds beside those, a round of each in turn
 //   prefill  512 new tokens over themselves (and 2048 packed ones), multiply-adds that count only
 //   score    the second pass over 1024 tokens; encode: pages packed one after the other
 //   figures  the shortest round: other programs share the machine
@@ -76,9 +78,19 @@ struct Held {
   std::int32_t shift = 0;              // of the pages
 };
 
-Held pages_of(std::size_t bits, std::size_t capacity = kPageTokens) {
-  const OperandShape operand{.form = OperandShape::Form::affine, .bits = bits, .group = 16};
-  return {.page = PageShape{.capacity = capacity, .k = operand, .v = operand}};
+struct PagesOf {
+  std::size_t bits = 2, group = 16;
+  std::size_t capacity = kPageTokens;
+  Turn turn = Turn::none;
+  std::int32_t shift = 0;
+};
+Held pages_of(const PagesOf& what) {
+  const OperandShape operand{.form = OperandShape::Form::affine,
+                             .bits = what.bits,
+                             .group = what.group,
+                             .turn = what.turn};
+  return {.page = PageShape{.capacity = what.capacity, .k = operand, .v = operand},
+          .shift = what.shift};
 }
 
 // The caches of many layers: every lane of every layer has bytes of its own.
@@ -171,46 +183,65 @@ std::vector<double> frequencies(std::size_t head_dim) {
   return out;
 }
 
-// Seconds of one layer's attention of one token.
-double decode_seconds(Backend& backend, Shape shape, const Layers& layers, std::size_t n_tokens) {
-  const std::size_t n_heads = shape.n_lanes * shape.n_group;
-  const auto q = random_floats(n_heads * shape.head_dim, 3);
-  const auto rope = frequencies(shape.head_dim);
-  std::vector<float> out(q.size());
-  const std::int32_t position = static_cast<std::int32_t>(n_tokens);
-  return best_seconds([&] {
-           for (std::size_t i = 0; i < layers.n(); ++i) {
-             const Sequence sequence{
-                 .lanes = &layers.table(), .first_lane = i * shape.n_lanes, .n_tokens = 1};
-             must(backend.attend({.q = q.data(),
-                                  .n_heads = n_heads,
-                                  .n_kv_heads = shape.n_lanes,
-                                  .head_dim = shape.head_dim,
-                                  .batch = {.positions = &position, .n_tokens = 1},
-                                  .sequences = {&sequence, 1},
-                                  .scale = 1 / std::sqrt(static_cast<float>(shape.head_dim)),
-                                  .rope = {.inverse_frequency = rope},
-                                  .out = out.data()}));
-           }
-         }) /
-         static_cast<double>(layers.n());
+// Attention of one token over one layer after the other.
+class DecodeStep {
+ public:
+  DecodeStep(Backend& backend, Shape shape, const Layers& layers, std::size_t n_tokens)
+      : backend_(backend),
+        shape_(shape),
+        layers_(layers),
+        position_(static_cast<std::int32_t>(n_tokens)),
+        q_(random_floats(shape.n_lanes * shape.n_group * shape.head_dim, 3)),
+        rope_(frequencies(shape.head_dim)),
+        out_(q_.size()) {}
+  DecodeStep(const DecodeStep&) = delete;
+
+  void operator()() {
+    for (std::size_t i = 0; i < layers_.n(); ++i) {
+      const Sequence sequence{
+          .lanes = &layers_.table(), .first_lane = i * shape_.n_lanes, .n_tokens = 1};
+      must(backend_.attend({.q = q_.data(),
+                            .n_heads = shape_.n_lanes * shape_.n_group,
+                            .n_kv_heads = shape_.n_lanes,
+                            .head_dim = shape_.head_dim,
+                            .batch = {.positions = &position_, .n_tokens = 1},
+                            .sequences = {&sequence, 1},
+                            .scale = 1 / std::sqrt(static_cast<float>(shape_.head_dim)),
+                            .rope = {.inverse_frequency = rope_},
+                            .out = out_.data()}));
+    }
+  }
+
+ private:
+  Backend& backend_;
+  const Shape shape_;
+  const Layers& layers_;
+  const std::int32_t position_;
+  const std::vector<float> q_;
+  const std::vector<double> rope_;
+  std::vector<float> out_;
+};
+
+// Layers enough for so many bytes of 2-bit pages, a quarter of them where they hold fp16.
+std::size_t n_layers_of(Shape shape, std::size_t n_tokens, const Held& held, std::size_t bytes) {
+  const std::size_t of_layer = shape.n_lanes * n_tokens * shape.head_dim * 17 / 16;
+  return std::max<std::size_t>(2, bytes / of_layer / (held.page.has_value() ? 1 : 4));
 }
 
-// Layers enough for 48 MiB of 2-bit pages, a quarter of them where they hold fp16.
+// Seconds of one layer's attention of one token.
 double decode_seconds_of(Backend& backend, Shape shape, std::size_t n_tokens, const Held& held) {
-  const std::size_t of_layer = shape.n_lanes * n_tokens * shape.head_dim * 17 / 16;
-  std::size_t n_layers = std::max<std::size_t>(2, (std::size_t{48} << 20) / of_layer);
-  if (!held.page.has_value()) n_layers = std::max<std::size_t>(2, n_layers / 4);
-  const Layers layers(backend, shape, n_tokens, held, n_layers);
-  return decode_seconds(backend, shape, layers, n_tokens);
+  const Layers layers(backend, shape, n_tokens, held,
+                      n_layers_of(shape, n_tokens, held, std::size_t{48} << 20));
+  DecodeStep step(backend, shape, layers, n_tokens);
+  return best_seconds([&] { step(); }) / static_cast<double>(layers.n());
 }
 
 void bench_decode(Backend& backend, Shape shape, std::size_t n_tokens,
                   const MachineLimits& limits) {
   const std::size_t d = shape.head_dim;
-  PageShape page = *pages_of(2).page;
+  PageShape page = *pages_of({}).page;
   page.head_dim = d;
-  const double packed = decode_seconds_of(backend, shape, n_tokens, pages_of(2));
+  const double packed = decode_seconds_of(backend, shape, n_tokens, pages_of({}));
   const double exact = decode_seconds_of(backend, shape, n_tokens, {});
   const double bytes =
       static_cast<double>(shape.n_lanes * n_tokens / kPageTokens * page_layout(page)->bytes);
@@ -223,21 +254,68 @@ void bench_decode(Backend& backend, Shape shape, std::size_t n_tokens,
       100 * exact_bytes / exact / limits.read_bytes_per_s, exact / packed);
 }
 
-// Pages of other kinds beside full ones of 2 bits: 4096 tokens, microseconds.
-void bench_other_pages(Backend& backend, Shape shape) {
-  constexpr std::size_t kTokens = 3840;  // whole pages of every capacity
-  const auto us = [&](const Held& held) {
-    return decode_seconds_of(backend, shape, kTokens, held) * 1e6;
+// Pages of other kinds beside full ones of 2 bits: a round of each in turn, so that what else the
+// machine does meets all alike.
+class OtherPages {
+ public:
+  OtherPages(Backend& backend, Shape shape, std::size_t n_tokens)
+      : backend_(backend), shape_(shape), n_tokens_(n_tokens) {
+    add("2 bits", pages_of({}));
+    add("of 32", pages_of({.group = 32}));
+    add("exact", {});
+    add("4 bits", pages_of({.bits = 4, .group = 32}));
+    constexpr PagesOf kTurned{.bits = 4, .group = 32, .turn = Turn::hadamard};
+    add("turned", pages_of(kTurned));
+    PagesOf other = kTurned;
+    for (const std::size_t capacity : {96u, 64u, 32u}) {
+      other.capacity = capacity;
+      add("in " + std::to_string(capacity), pages_of(other));
+    }
+    other = kTurned;
+    other.shift = 100;
+    add("moved", pages_of(other));
+    add("8 bits", pages_of({.bits = 8, .group = 32}));
+  }
+
+  void run() {
+    constexpr int kRounds = 15;
+    for (int round = 0; round < kRounds; ++round)
+      for (Kind& kind : kinds_) kind.measure();
+    std::printf("pages D=%-3zu lanes %zu g=%zu n=%zu, us (and by 2 bits):", shape_.head_dim,
+                shape_.n_lanes, shape_.n_group, n_tokens_);
+    for (const Kind& kind : kinds_)
+      std::printf(" %s %.1f (%.2f)", kind.name.c_str(), kind.best * 1e6,
+                  kind.best / kinds_.front().best);
+    std::printf("\n");
+  }
+
+ private:
+  struct Kind {
+    std::string name;
+    std::unique_ptr<Layers> layers;
+    std::unique_ptr<DecodeStep> step;
+    double best = 1e9;
+
+    void measure() {
+      using Clock = std::chrono::steady_clock;
+      const auto begin = Clock::now();
+      (*step)();
+      const double all = std::chrono::duration<double>(Clock::now() - begin).count();
+      best = std::min(best, all / static_cast<double>(layers->n()));
+    }
   };
-  Held moved = pages_of(2), turned = pages_of(2);
-  moved.shift = 100;
-  turned.page->k.turn = turned.page->v.turn = Turn::hadamard;
-  std::printf(
-      "decode D=%-3zu n=%zu, us: 2 bits %.1f, moved %.1f, turned %.1f, of 96 tokens %.1f, of 64 "
-      "%.1f, of 32 %.1f; 4 bits %.1f, 8 bits %.1f\n",
-      shape.head_dim, kTokens, us(pages_of(2)), us(moved), us(turned), us(pages_of(2, 96)),
-      us(pages_of(2, 64)), us(pages_of(2, 32)), us(pages_of(4)), us(pages_of(8)));
-}
+  void add(std::string name, const Held& held) {
+    const std::size_t n_layers = n_layers_of(shape_, n_tokens_, held, std::size_t{8} << 20);
+    auto layers = std::make_unique<Layers>(backend_, shape_, n_tokens_, held, n_layers);
+    auto step = std::make_unique<DecodeStep>(backend_, shape_, *layers, n_tokens_);
+    kinds_.push_back({std::move(name), std::move(layers), std::move(step)});
+  }
+
+  Backend& backend_;
+  const Shape shape_;
+  const std::size_t n_tokens_;
+  std::vector<Kind> kinds_;
+};
 
 void bench_prefill(Backend& backend, Shape shape, std::size_t n_history,
                    const MachineLimits& limits) {
@@ -247,7 +325,7 @@ void bench_prefill(Backend& backend, Shape shape, std::size_t n_history,
   const auto k = random_halves(kTokens * d, 5), v = random_halves(kTokens * d, 6);
   auto positions = positions_up_to(kTokens);
   for (auto& p : positions) p += static_cast<std::int32_t>(n_history);
-  Layers history(backend, shape, std::max(n_history, kPageTokens), pages_of(2), 1);
+  Layers history(backend, shape, std::max(n_history, kPageTokens), pages_of({}), 1);
   const ExactRun run{k.data(), v.data(), positions.data(), kTokens};
   for (std::size_t l = 0; l < shape.n_lanes; ++l) {
     must(history.table().set_runs(l, {&run, 1}));
@@ -309,7 +387,7 @@ void bench_score(Backend& backend, Shape shape, const MachineLimits& limits) {
 }
 
 void bench_encode(Backend& backend, std::size_t head_dim) {
-  PageShape shape = *pages_of(2).page;
+  PageShape shape = *pages_of({}).page;
   shape.head_dim = head_dim;
   const PageLayout layout = page_layout(shape).value();
   const auto k = random_halves(kPageTokens * head_dim, 9),
@@ -324,7 +402,7 @@ void bench_encode(Backend& backend, std::size_t head_dim) {
               static_cast<double>(2 * kPageTokens * head_dim) / seconds * 1e-9);
 }
 
-void bench_all(const std::string& level, std::size_t n_threads) {
+void bench_all(const std::string& level, std::size_t n_threads, const std::string& part) {
   auto opened = open_backend("cpu", {.n_threads = n_threads, .cpu_level = level});
   if (!opened.ok()) {
     std::fprintf(stderr, "%s\n", opened.error().message.c_str());
@@ -335,13 +413,18 @@ void bench_all(const std::string& level, std::size_t n_threads) {
   std::printf("%s, %s, %s: reads %.1f GB/s, %.0f GFLOP/s fp32\n", processor_name().c_str(),
               backend.device().c_str(), today().c_str(), limits.read_bytes_per_s * 1e-9,
               limits.fma_flops_per_s * 1e-9);
-  for (const Shape& shape : kShapes)
-    for (const std::size_t n : {1024u, 4096u, 16384u}) bench_decode(backend, shape, n, limits);
-  for (const Shape& shape : kShapes) bench_other_pages(backend, shape);
-  for (const Shape& shape : kShapes)
-    for (const std::size_t history : {0u, 2048u}) bench_prefill(backend, shape, history, limits);
-  for (const Shape& shape : kShapes) bench_score(backend, shape, limits);
-  for (const Shape& shape : kShapes) bench_encode(backend, shape.head_dim);
+  const auto wanted = [&](const char* name) { return part.empty() || part == name; };
+  for (const Shape& shape : kShapes) {
+    for (const std::size_t n : {1024u, 4096u, 16384u})
+      if (wanted("decode")) bench_decode(backend, shape, n, limits);
+    // Whole pages of every capacity.
+    for (const std::size_t n : {384u, 1920u, 16128u})
+      if (wanted("pages")) OtherPages(backend, shape, n).run();
+    for (const std::size_t history : {0u, 2048u})
+      if (wanted("prefill")) bench_prefill(backend, shape, history, limits);
+    if (wanted("score")) bench_score(backend, shape, limits);
+    if (wanted("encode")) bench_encode(backend, shape.head_dim);
+  }
 }
 
 }  // namespace
@@ -353,5 +436,5 @@ int main(int argc, char** argv) {
   if (present == 0) return 1;
   const std::string level = argc > 1 ? argv[1] : std::string(levels[present - 1]);
   const std::size_t n_threads = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
-  satchel::bench::bench_all(level, n_threads);
+  satchel::bench::bench_all(level, n_threads, argc > 3 ? argv[3] : "");
 }
