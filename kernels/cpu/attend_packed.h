@@ -7,6 +7,7 @@
 //   linkage always inlined, or in constants, where units for one level use it (row_order.h)
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -36,14 +37,21 @@ inline bool packed_fits(const PageLayout& layout) {
   return layout.k.is_affine() && layout.v.is_affine() && packed_fits(layout.head_dim);
 }
 
-// A row of n entries, none of which is left over, to planes for codes of so many bits.
+// A row of n entries, which fill whole words, to planes for codes of so many bits. Entries 8·m + 2·t
+// and the next one of a block lie in slot pair t · n / 8 + m of it (row_order.h).
 inline void to_planes(const float* row, std::size_t n, std::size_t bits, float* planes) {
   const PackedWords words = PackedWords::of(bits, n);
-  for (std::size_t i = 0; i < words.pairs_of_word; ++i) {
-    for (std::size_t w = 0; w < words.words; ++w) {
-      const std::size_t at = i * words.padded + w, slot = words.slot(i, w);
-      planes[at] = row[entry_of_slot(n, slot)];
-      planes[words.pairs() + at] = row[entry_of_slot(n, slot + 1)];
+  const auto in_word = static_cast<unsigned>(std::countr_zero(words.pairs_of_word));
+  std::size_t slot_pair = 0;
+  for (std::size_t first = 0; first < n; first += kRowBlock) {
+    const std::size_t block = std::min(n - first, kRowBlock);
+    for (std::size_t t = 0; t < 4; ++t) {
+      for (std::size_t m = 0; m < block / 8; ++m, ++slot_pair) {
+        const std::size_t i = slot_pair & (words.pairs_of_word - 1), w = slot_pair >> in_word;
+        const float* const entry = row + first + 8 * m + 2 * t;
+        planes[i * words.padded + w] = entry[0];
+        planes[words.pairs() + i * words.padded + w] = entry[1];
+      }
     }
   }
 }
