@@ -4,14 +4,11 @@
 //      with one fp32 factor; the dot product is exact in int32; q·z is one fp32 number per group
 //   V  out = Σ (p·s)·code + p·z likewise: a row of codes is a channel, p is folded per group of
 //      channels
-//   both are the same product, of rows of codes with folded rows in the order of attend_packed.h;
+//   both are the same product, of rows of codes with folded rows (attend_packed.h);
 //   all query rows (up to 8 at a time) share one unpacking
 //   error  about 1e-5 of the largest folded value, which is 32767 units of rounding
 #pragma once
 
-#include <array>
-
-#include "kernels/contract/row_order.h"
 #include "kernels/cpu/attend_softmax.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/packed_dot_kernel.h"
@@ -45,9 +42,8 @@ template <class V, std::size_t kBits, std::size_t kEntries, std::size_t kRows>
 struct PackedProduct {
   using Float = typename V::Float;
   using Dot = PackedDot<V, kBits, kEntries>;
-  static constexpr std::size_t kPairs = Dot::kPairs;
 
-  // out[r][i] = x of row r (planes) with row i of codes, for the first n_rows of them, to whole
+  // out[r][i] = x of row r (slots) with row i of codes, for the first n_rows of them, to whole
   // steps of kDotRows.
   [[gnu::noinline]] static void run(const float* x, const AffinePlanes& planes, std::size_t n_rows,
                                     PackedPrefetch& prefetch, float* out, std::size_t out_stride) {
@@ -74,46 +70,32 @@ struct PackedProduct {
   static void run_weights(const float (*weights)[kTileTokens], const AffinePlanes& planes,
                           std::size_t n_rows, PackedPrefetch& prefetch, float* out,
                           std::size_t out_stride) {
-    alignas(64) float x[kRows][2 * kPairs];
-    for (std::size_t r = 0; r < kRows; ++r) weights_to_planes(weights[r], x[r]);
+    alignas(64) float x[kRows][Dot::kSlots];
+    for (std::size_t r = 0; r < kRows; ++r) weights_to_slots(weights[r], x[r]);
     run(x[0], planes, n_rows, prefetch, out, out_stride);
   }
 
  private:
-  SATCHEL_INLINE void weights_to_planes(const float* p, float* planes) {
-    if constexpr (kEntries == 128 && kBits == 2) {
-      // Of pairs (64·j + 8·i + 2·t, + 1) word w = 2·t + j.
-      __m256 even[8], odd[8];
-      unroll<0, 8>([&](auto i) __attribute__((always_inline)) {
-        const __m256 a = _mm256_loadu_ps(p + 8 * i.value),
-                     b = _mm256_loadu_ps(p + 64 + 8 * i.value);
-        even[i.value] = _mm256_blend_ps(a, _mm256_moveldup_ps(b), 0xaa);
-        odd[i.value] = _mm256_blend_ps(_mm256_movehdup_ps(a), b, 0xaa);
+  SATCHEL_INLINE void weights_to_slots(const float* p, float* slots) {
+    constexpr std::size_t kBlocks = kEntries / 32;
+    // Slot pair t · n / 8 + m is of tokens 8·m + 2·t and the next one.
+    __m256 pairs[kEntries / 8];
+    unroll<0, kBlocks>([&](auto i) __attribute__((always_inline)) {
+      __m256 square[4];
+      unroll<0, 4>([&](auto m) __attribute__((always_inline)) {
+        square[m.value] = _mm256_loadu_ps(p + 32 * i.value + 8 * m.value);
       });
-      unroll<0, 64 / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-        V::store(planes + i.value * V::kLanes, V::joined(even, i.value));
-        V::store(planes + 64 + i.value * V::kLanes, V::joined(odd, i.value));
+      transpose_pairs_4x4(square);
+      unroll<0, 4>([&](auto t) __attribute__((always_inline)) {
+        pairs[t.value * kBlocks + i.value] = square[t.value];
       });
-    } else {
-      if constexpr (2 * kPairs != kEntries) __builtin_memset(planes, 0, 2 * kPairs * sizeof(float));
-      for (const auto& [pair, token] : kTokensOfPairs) {
-        planes[pair] = p[token];
-        planes[kPairs + pair] = p[token + 1];
-      }
-    }
+    });
+    unroll<0, Dot::kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kLanes;
+      V::store(slots + at,
+               at < kEntries ? V::joined(pairs, at < kEntries ? i.value : 0) : V::zero_float());
+    });
   }
-
-  struct TokensOfPair {
-    std::uint8_t pair, token;  // the first one's; the second is the token after it
-  };
-  static constexpr std::array<TokensOfPair, kEntries / 2> kTokensOfPairs = [] {
-    std::array<TokensOfPair, kEntries / 2> out = {};
-    for (std::size_t i = 0, k = 0; i < Dot::kPairsOfWord; ++i)
-      for (std::size_t w = 0; w < Dot::kShape.words; ++w, ++k)
-        out[k] = {static_cast<std::uint8_t>(i * Dot::kWords + w),
-                  static_cast<std::uint8_t>(entry_of_slot(kEntries, Dot::kShape.slot(i, w)))};
-    return out;
-  }();
 };
 
 template <class V, std::size_t kRows>
@@ -154,7 +136,7 @@ struct PackedTokens {
     PackedPrefetch prefetch = PackedPrefetch::of(tile, d);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    run_for_keys(tile.k.bits, d)(all.q_planes + first * d, tile.k, seen.end, prefetch, weights[0],
+    run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen.end, prefetch, weights[0],
                                  kTileTokens);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
     alignas(64) float added[kRows][kHeadDimMax];

@@ -42,12 +42,12 @@ PieceMemory PieceMemory::in(float* memory, const AttendPlan& plan, std::size_t h
   };
   const std::size_t n = plan.most_block_rows;
   const std::size_t rows = Partial::state_floats(n * head_dim);
-  const std::size_t planes = Partial::state_floats(plan.most_few_rows * head_dim);
+  const std::size_t few_rows = Partial::state_floats(plan.most_few_rows * head_dim);
   PieceMemory out;
   out.q = take(rows);
   out.turned_q = take(rows);
-  out.q_planes = take(planes);
-  out.turned_planes = take(planes);
+  out.q_slots = take(few_rows);
+  out.turned_slots = take(few_rows);
   out.positions = reinterpret_cast<std::int32_t*>(take(Partial::state_floats(n)));
   out.tile_k = take(head_dim * kTileTokens);
   out.tile_v = take(plan.width * kTileTokens);
@@ -125,7 +125,7 @@ void AttendPiece::page(const PageView& view, const PageView* after) {
     return;
   }
   if (range_.sequence->few && packed_fits(layout)) {
-    rows.q_planes = planes_of(rows.q, layout.k.planes[0].bits);
+    rows.q_slots = slots_of(rows.q);
     table_.packed_tokens(rows, packed_tile(view, after));
     return;
   }
@@ -172,19 +172,19 @@ void AttendPiece::turn_rows_for(const QueryTurn& turn) {
   const std::size_t n = range_.n_rows, d = args_.head_dim;
   std::memcpy(memory_.turned_q, memory_.q, n * d * sizeof(float));
   turn_query(turn, args_.rope, memory_.turned_q, n, d);
-  turned_planes_bits_ = 0;
+  has_turned_slots_ = false;
 }
 
-// Made when the first page wants them, and again where pages of other bits follow.
-const float* AttendPiece::planes_of(const float* q, std::size_t bits) {
+// Made when the first page wants them.
+const float* AttendPiece::slots_of(const float* q) {
   const bool turned = q == memory_.turned_q;
-  float* const planes = turned ? memory_.turned_planes : memory_.q_planes;
-  std::size_t& bits_there = turned ? turned_planes_bits_ : planes_bits_;
-  if (bits_there == bits) return planes;
-  bits_there = bits;
+  float* const slots = turned ? memory_.turned_slots : memory_.q_slots;
+  bool& made = turned ? has_turned_slots_ : has_slots_;
+  if (made) return slots;
+  made = true;
   const std::size_t d = args_.head_dim;
-  for (std::size_t r = 0; r < range_.n_rows; ++r) to_planes(q + r * d, d, bits, planes + r * d);
-  return planes;
+  for (std::size_t r = 0; r < range_.n_rows; ++r) to_slots(q + r * d, d, slots + r * d);
+  return slots;
 }
 
 void AttendPiece::merge_turned() {

@@ -12,8 +12,8 @@ namespace satchel::kernels::cpu {
 
 // Scratch of one thread, for the largest piece of a call.
 struct PieceMemory {
-  float *q = nullptr, *q_planes = nullptr;              // as asked, times the scale
-  float *turned_q = nullptr, *turned_planes = nullptr;  // as the last page that was turned wants it
+  float *q = nullptr, *q_slots = nullptr;              // as asked, times the scale
+  float *turned_q = nullptr, *turned_slots = nullptr;  // as the last page that was turned wants it
   std::int32_t* positions = nullptr;
   float *tile_k = nullptr, *tile_v = nullptr;
   Partial own;       // where the piece is all of its lane
@@ -46,7 +46,7 @@ class AttendPiece {
   void run_tile(const ExactTile& tile);
   LaneRows rows_for(const PageView& page);
   void turn_rows_for(const QueryTurn& turn);
-  const float* planes_of(const float* q, std::size_t bits);
+  const float* slots_of(const float* q);
   void merge_turned();
   bool anyone_sees(std::int64_t first_position, std::int64_t last_position) const;
 
@@ -59,8 +59,7 @@ class AttendPiece {
   const LaneView& lane_;
   LaneRows rows_;
   QueryTurn turned_for_;  // what turned_q holds; none at first
-  // The codes' bits for which q_planes and turned_planes are there; 0: for none.
-  std::size_t planes_bits_ = 0, turned_planes_bits_ = 0;
+  bool has_slots_ = false, has_turned_slots_ = false;
   bool any_turned_v_ = false;
 };
 

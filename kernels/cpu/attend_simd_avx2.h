@@ -111,27 +111,26 @@ struct AttendAvx2 : SimdAvx2 {
   }
   // Register i of what lies in registers of eight.
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) { return eights[i]; }
-  // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
-  // moved by a multiplication, so that subnormal halves need no care.
-  SATCHEL_INLINE Float low_halves(Float words) {
-    return high_halves(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(words), 16)));
-  }
-  SATCHEL_INLINE Float high_halves(Float words) {
-    const Int pairs = _mm256_castps_si256(words);
-    const Int sign = _mm256_and_si256(pairs, _mm256_set1_epi32(static_cast<int>(0x80000000u)));
-    const Int rest = _mm256_and_si256(_mm256_srli_epi32(pairs, 3), _mm256_set1_epi32(0x0fffe000));
-    return _mm256_mul_ps(_mm256_castsi256_ps(_mm256_or_si256(sign, rest)),
-                         _mm256_set1_ps(0x1p112f));
-  }
   SATCHEL_INLINE Float magnitude(Float a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
   SATCHEL_INLINE float largest(Float a) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
   }
-  // The low halves of `even` and of `odd`, side by side.
-  SATCHEL_INLINE Int pairs_of(Int even, Int odd) {
-    return _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xaa);
+  // To 16 bits, for store_pairs(): in this order only there.
+  SATCHEL_INLINE Int packed(Int a, Int b) { return _mm256_packs_epi32(a, b); }
+  // Pairs [kWords, kPairs] of 16-bit values, as packed() leaves them, to [kPairs, kWords].
+  template <std::size_t kWords, std::size_t kPairs>
+  SATCHEL_INLINE void store_pairs(const Int* packed, std::uint32_t* to) {
+    constexpr std::size_t kRegisters = kWords * kPairs / kLanes;
+    __m256 in_order[kRegisters], out[kRegisters];
+    unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
+      in_order[i.value] = _mm256_castsi256_ps(_mm256_permute4x64_epi64(packed[i.value], 0xd8));
+    });
+    transpose_words<kWords, kPairs>(in_order, out);
+    unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
+      store_int(to + i.value * kLanes, _mm256_castps_si256(out[i.value]));
+    });
   }
   SATCHEL_INLINE void store_int(void* at, Int a) {
     _mm256_storeu_si256(static_cast<__m256i*>(at), a);

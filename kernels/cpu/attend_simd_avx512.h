@@ -7,6 +7,25 @@
 namespace satchel::kernels::cpu {
 namespace {
 
+// Of register i of pairs [kPairs, kWords]: in which two registers of pairs [kWords, kPairs] each lane
+// is found, and in which of their 32 lanes, where packed() left them.
+template <std::size_t kWords, std::size_t kPairs>
+struct PairOrder {
+  static constexpr std::size_t kRegisters = kWords * kPairs / 16;
+  alignas(64) std::int32_t lanes[kRegisters][16] = {};
+  std::uint16_t from[kRegisters][(kRegisters + 1) / 2] = {};
+
+  constexpr PairOrder() {
+    for (std::size_t k = 0; k < kWords * kPairs; ++k) {
+      const std::size_t pair = k % kWords * kPairs + k / kWords;  // where it is word by word
+      const std::size_t in = pair % 16, lane = in % 8 / 2 * 4 + in / 8 * 2 + in % 2;
+      lanes[k / 16][k % 16] = static_cast<std::int32_t>(pair / 16 % 2 * 16 + lane);
+      auto& bits = from[k / 16][pair / 32];
+      bits = static_cast<std::uint16_t>(bits | 1u << k % 16);
+    }
+  }
+};
+
 struct AttendAvx512 : SimdAvx512 {
   static constexpr std::size_t kRowTile = 12;  // times two registers of sums: 24 of 32
 
@@ -139,23 +158,30 @@ struct AttendAvx512 : SimdAvx512 {
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(eights[2 * i]), eights[2 * i + 1], 1);
   }
-  // Words of two fp16 each, finite: the low ones and the high ones as fp32. Exact: the exponent is
-  // moved by a multiplication, so that subnormal halves need no care.
-  SATCHEL_INLINE Float low_halves(Float words) {
-    return high_halves(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(words), 16)));
-  }
-  SATCHEL_INLINE Float high_halves(Float words) {
-    const Int pairs = _mm512_castps_si512(words);
-    const Int sign = _mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0x80000000u)));
-    const Int rest = _mm512_and_si512(_mm512_srli_epi32(pairs, 3), _mm512_set1_epi32(0x0fffe000));
-    return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_or_si512(sign, rest)),
-                         _mm512_set1_ps(0x1p112f));
-  }
   SATCHEL_INLINE Float magnitude(Float a) { return _mm512_abs_ps(a); }
   SATCHEL_INLINE float largest(Float a) { return _mm512_reduce_max_ps(a); }
-  // The low halves of `even` and of `odd`, side by side.
-  SATCHEL_INLINE Int pairs_of(Int even, Int odd) {
-    return _mm512_mask_blend_epi16(0xaaaaaaaau, even, _mm512_slli_epi32(odd, 16));
+  // To 16 bits, for store_pairs(): in this order only there.
+  SATCHEL_INLINE Int packed(Int a, Int b) { return _mm512_packs_epi32(a, b); }
+  // Pairs [kWords, kPairs] of 16-bit values, as packed() leaves them, to [kPairs, kWords]: each
+  // register of these is picked out of two of those at a time.
+  template <std::size_t kWords, std::size_t kPairs>
+  SATCHEL_INLINE void store_pairs(const Int* packed, std::uint32_t* to) {
+    constexpr std::size_t kRegisters = kWords * kPairs / kLanes;
+    static constexpr PairOrder<kWords, kPairs> kOrder;
+    unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
+      const Int lanes = load(kOrder.lanes[i.value]);
+      Int out = _mm512_permutex2var_epi32(packed[0], lanes, packed[kRegisters > 1 ? 1 : 0]);
+      unroll<1, (kRegisters + 1) / 2>([&](auto k) __attribute__((always_inline)) {
+        constexpr std::size_t first = 2 * k.value, last = kRegisters - 1;
+        constexpr std::uint16_t here = kOrder.from[i.value][k.value];
+        if constexpr (here != 0)
+          out = _mm512_mask_blend_epi32(
+              here, out,
+              _mm512_permutex2var_epi32(packed[first], lanes,
+                                        packed[first < last ? first + 1 : last]));
+      });
+      store_int(to + i.value * kLanes, out);
+    });
   }
   SATCHEL_INLINE void store_int(void* at, Int a) { _mm512_storeu_si512(at, a); }
   // One word of each of kLanes rows that lie `stride` bytes apart.

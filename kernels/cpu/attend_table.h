@@ -15,7 +15,7 @@ inline constexpr std::size_t kWidthStep = 16;  // rows of V sums are padded to w
 
 struct LaneRows {
   const float* q = nullptr;                 // [n_rows, head_dim]
-  const float* q_planes = nullptr;          // [n_rows, head_dim] as attend_packed.h says, or null
+  const float* q_slots = nullptr;           // [n_rows, head_dim] in the order of slots, or null
   const std::int32_t* positions = nullptr;  // [n_rows]
   std::size_t n_rows = 0, head_dim = 0;
   std::size_t width = 0;   // head_dim rounded up to kWidthStep

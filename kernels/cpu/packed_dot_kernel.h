@@ -21,7 +21,7 @@ struct PackedDot {
   using Float = typename V::Float;
   static constexpr PackedWords kShape = PackedWords::of(kBits, kEntries);
   static constexpr std::size_t kWords = kShape.padded, kPairsOfWord = kShape.pairs_of_word;
-  static constexpr std::size_t kPairs = kShape.pairs();  // 32-bit pairs of values in a row
+  static constexpr std::size_t kPairs = kWords * kPairsOfWord;  // 32-bit pairs of values in a row
   static constexpr std::size_t kRowBytes = kEntries * kBits / 8;
   // K has a page's tokens in groups, V the channels.
   static constexpr std::size_t kGroups = (kEntries == 256 ? kTileTokens : 256) / 16;
@@ -32,91 +32,88 @@ struct PackedDot {
   static constexpr std::size_t kRowsAtOnce = kWords < V::kLanes ? V::kLanes / kWords : 1;
   static constexpr std::size_t kRegisters = kDotRows / kRowsAtOnce;
 
-  struct Plane {
-    alignas(64) float even[kPairs], odd[kPairs];
-  };
+  static constexpr std::size_t kSlots = 2 * kPairs;
+
+  using Plane = float[kSlots];
   using Folded = std::uint32_t[kPairs];
   // Query rows (or weights) times the scales of each group, in 16 bits:
   // Σ x·(scale·code + zero) ≈ factor · Σ codes·code + offset
   template <std::size_t kRows>
   struct Folding {
     static constexpr std::size_t kAll = (kRows * kGroups + kDotRows - 1) / kDotRows * kDotRows;
-    alignas(64) Folded codes[kGroups][kRows];
+    alignas(64) Folded codes[kGroups][kRows];      // plane [i][w] holds pair i of word w
     alignas(64) float factor[kAll], offset[kAll];  // [n_groups, kRows], to whole reductions
   };
 
-  template <class Body>
-  SATCHEL_INLINE void for_pairs(const Body& body) {
-    unroll<0, kPairs / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      body(i.value * V::kLanes);
-    });
-  }
-
-  // One row of a scale or zero plane: fp16 in storage order to fp32 planes.
-  SATCHEL_INLINE void load_plane(const std::byte* halves, Plane& plane) {
-    __m256 turned[kPairs / 8];
-    transpose_words<kWords, kPairsOfWord, kEntries / 16>(halves, turned);
-    unroll<0, kPairs / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      const Float pairs = V::joined(turned, i.value);
-      V::store(plane.even + i.value * V::kLanes, V::low_halves(pairs));
-      V::store(plane.odd + i.value * V::kLanes, V::high_halves(pairs));
+  // One row of a scale or zero plane.
+  SATCHEL_INLINE void load_plane(const std::byte* from, float* plane) {
+    const auto* halves = reinterpret_cast<const Half*>(from);
+    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kLanes;
+      V::store(plane + at, at < kEntries ? V::load_half(halves + at) : V::zero_float());
     });
   }
 
   // The largest |x·scale|, still lane by lane.
-  SATCHEL_INLINE Float largest_of(const float* x, const Plane& scales) {
+  SATCHEL_INLINE Float largest_of(const float* x, const float* scales) {
     Float most = V::zero_float();
-    for_pairs([&](std::size_t i) __attribute__((always_inline)) {
-      const Float e = V::mul(V::load_float(x + i), V::load_float(scales.even + i));
-      const Float o = V::mul(V::load_float(x + kPairs + i), V::load_float(scales.odd + i));
-      most = V::max(most, V::max(V::magnitude(e), V::magnitude(o)));
+    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kLanes;
+      most = V::max(most, V::magnitude(V::mul(V::load_float(x + at), V::load_float(scales + at))));
     });
     return most;
   }
 
-  // What rounding leaves meets the mean code in the offset: only the codes' spread errs.
-  SATCHEL_INLINE Float fold(const float* x, float units, float factor, const Plane& scales,
-                            const Plane& zeros, Folded& folded) {
-    const Float to_units = V::broadcast_float(units);
-    Float left = V::zero_float(), even = V::zero_float(), odd = V::zero_float();
-    for_pairs([&](std::size_t i) __attribute__((always_inline)) {
-      const Float x_even = V::load_float(x + i), x_odd = V::load_float(x + kPairs + i);
-      const Float e = V::mul(V::mul(x_even, to_units), V::load_float(scales.even + i));
-      const Float o = V::mul(V::mul(x_odd, to_units), V::load_float(scales.odd + i));
-      const Int e_units = V::round_to_int(e), o_units = V::round_to_int(o);
-      V::store_int(folded + i, V::pairs_of(e_units, o_units));
-      left = V::add(left, V::add(V::sub(e, V::to_float(e_units)), V::sub(o, V::to_float(o_units))));
-      even = V::fma(x_even, V::load_float(zeros.even + i), even);
-      odd = V::fma(x_odd, V::load_float(zeros.odd + i), odd);
-    });
+  // What rounding leaves meets the mean code in the offset: only the codes' spread errs. It is the
+  // sum of what was rounded less the sum of what came of it.
+  SATCHEL_INLINE Float fold(const float* x, float units, float factor, const float* scales,
+                            const float* zeros, Folded& folded) {
     constexpr float kMean = ((1u << kBits) - 1) * 0.5f;
-    return V::fma(left, V::broadcast_float(kMean * factor), V::add(even, odd));
+    const Float to_units = V::broadcast_float(units);
+    const Int ones = V::words(1);
+    Float exact = V::zero_float(), offset = V::zero_float();
+    Int rounded = V::zero(), pairs[kPairs / V::kLanes];
+    unroll<0, kPairs / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      Int codes[2];
+      unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
+        constexpr std::size_t at = (2 * i.value + half.value) * V::kLanes;
+        const Float from = V::load_float(x + at);
+        const Float value = V::mul(V::mul(from, to_units), V::load_float(scales + at));
+        exact = V::add(exact, value);
+        offset = V::fma(from, V::load_float(zeros + at), offset);
+        codes[half.value] = V::round_to_int(value);
+      });
+      pairs[i.value] = V::packed(codes[0], codes[1]);
+      rounded = V::dot(rounded, pairs[i.value], ones);
+    });
+    V::template store_pairs<kWords, kPairsOfWord>(pairs, folded);
+    return V::fma(V::sub(exact, V::to_float(rounded)), V::broadcast_float(kMean * factor), offset);
   }
 
-  // Rows of x lie 2 · kPairs floats apart, as planes (attend_packed.h).
+  // Rows of x lie kSlots floats apart, in the order of slots.
   template <std::size_t kRows>
   SATCHEL_INLINE void fold_all(const float* x, const AffinePlanes& planes, std::size_t n_groups,
                                Folding<kRows>& out) {
     constexpr std::size_t kPlaneBytes = kEntries * sizeof(Half);
     const std::size_t n_all = n_groups * kRows;
-    Plane scales[kGroups];
+    alignas(64) Plane scales[kGroups];
     Float reduced[Folding<kRows>::kAll];  // a register for each row and group, to be reduced
     for (std::size_t i = n_all; i % kDotRows != 0; ++i) reduced[i] = V::zero_float();
     for (std::size_t g = 0; g < n_groups; ++g) {
       load_plane(planes.scales + g * kPlaneBytes, scales[g]);
       for (std::size_t r = 0; r < kRows; ++r)
-        reduced[g * kRows + r] = largest_of(x + r * 2 * kPairs, scales[g]);
+        reduced[g * kRows + r] = largest_of(x + r * kSlots, scales[g]);
     }
     alignas(64) float units[Folding<kRows>::kAll];
     for (std::size_t i = 0; i < n_all; i += kDotRows)
       V::units_of_registers(reduced + i, units + i, out.factor + i);
     for (std::size_t g = 0; g < n_groups; ++g) {
-      Plane zeros;
+      alignas(64) Plane zeros;
       load_plane(planes.zeros + g * kPlaneBytes, zeros);
       for (std::size_t r = 0; r < kRows; ++r) {
         const std::size_t i = g * kRows + r;
         reduced[i] =
-            fold(x + r * 2 * kPairs, units[i], out.factor[i], scales[g], zeros, out.codes[g][r]);
+            fold(x + r * kSlots, units[i], out.factor[i], scales[g], zeros, out.codes[g][r]);
       }
     }
     for (std::size_t i = 0; i < n_all; i += kDotRows) V::sum_registers(reduced + i, out.offset + i);

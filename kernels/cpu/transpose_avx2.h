@@ -70,18 +70,28 @@ SATCHEL_INLINE void transpose_4x4(const __m256 (&r)[2], __m256 (&to)[2]) {
   to[1] = columns(_mm256_unpackhi_ps(a, b));
 }
 
-// Values [kRows, kColumns] of 32 bits to [kColumns, kRows], left in registers of eight: storing
-// them in halves and loading them whole would wait for both stores. What lies in registers from
-// kFilled on is not read but 0.
-template <std::size_t kRows, std::size_t kColumns, std::size_t kFilled>
-SATCHEL_INLINE void transpose_words(const std::byte* from, __m256 (&to)[kRows * kColumns / 8]) {
+// Four rows of four pairs of values: [4, 4] pairs.
+SATCHEL_INLINE void transpose_pairs_4x4(__m256 (&r)[4]) {
+  const auto low = [](__m256 a, __m256 b) __attribute__((always_inline)) {
+    return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  };
+  const auto high = [](__m256 a, __m256 b) __attribute__((always_inline)) {
+    return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  };
+  const __m256 a = low(r[0], r[1]), b = high(r[0], r[1]);  // columns 0 and 2, 1 and 3
+  const __m256 c = low(r[2], r[3]), d = high(r[2], r[3]);
+  r[0] = _mm256_permute2f128_ps(a, c, 0x20);
+  r[1] = _mm256_permute2f128_ps(b, d, 0x20);
+  r[2] = _mm256_permute2f128_ps(a, c, 0x31);
+  r[3] = _mm256_permute2f128_ps(b, d, 0x31);
+}
+
+// Values [kRows, kColumns] of 32 bits to [kColumns, kRows], in registers of eight.
+template <std::size_t kRows, std::size_t kColumns>
+SATCHEL_INLINE void transpose_words(const __m256 (&r)[kRows * kColumns / 8],
+                                    __m256 (&to)[kRows * kColumns / 8]) {
   constexpr std::size_t kRegisters = kRows * kColumns / 8;
   static_assert(kColumns == 8 || kColumns == 4 || kColumns == 1);
-  const auto* at = reinterpret_cast<const float*>(from);
-  __m256 r[kRegisters];
-  unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
-    r[i.value] = i.value < kFilled ? _mm256_loadu_ps(at + 8 * i.value) : _mm256_setzero_ps();
-  });
   if constexpr (kColumns == 1) {
     unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) { to[i.value] = r[i.value]; });
   } else if constexpr (kRegisters == 4 && kColumns == 8) {
