@@ -22,22 +22,6 @@ namespace {
 constexpr std::size_t kPackedRowsMax = 8, kFewerRowsMax = 4;
 constexpr std::size_t kHeadDimMax = 256;
 
-// Asks for a share of the page that comes next at each step: the processor's own prefetching ends at
-// 4 KiB.
-struct PackedPrefetch {
-  const std::byte* next;  // or null
-  std::size_t bytes_of_step;
-
-  SATCHEL_INLINE PackedPrefetch of(const PackedTile& tile, std::size_t head_dim) {
-    return {tile.next, tile.next_bytes / ((tile.capacity + head_dim) / kDotRows)};
-  }
-  [[gnu::always_inline]] inline void step() {
-    if (next == nullptr) return;
-    for (std::size_t i = 0; i < bytes_of_step; i += 64) __builtin_prefetch(next + i);
-    next += bytes_of_step;
-  }
-};
-
 template <class V, std::size_t kBits, std::size_t kEntries, std::size_t kRows>
 struct PackedProduct {
   using Float = typename V::Float;
@@ -48,7 +32,8 @@ struct PackedProduct {
   [[gnu::noinline]] static void run(const float* x, const AffinePlanes& planes, std::size_t n_rows,
                                     PackedPrefetch& prefetch, float* out, std::size_t out_stride) {
     typename Dot::template Folding<kRows> folding;
-    Dot::template fold_all<kRows>(x, planes, (n_rows + planes.group - 1) / planes.group, folding);
+    Dot::template fold_all<kRows>(x, planes, (n_rows + planes.group - 1) / planes.group, prefetch,
+                                  folding);
     for (std::size_t i = 0; i < n_rows; i += kDotRows) {
       const std::size_t g = i / planes.group;
       prefetch.step();
@@ -98,6 +83,8 @@ struct PackedProduct {
   }
 };
 
+// kRows query rows on a page: two products, of the kinds that its K and its V are, with a softmax
+// between.
 template <class V, std::size_t kRows>
 struct PackedTokens {
   template <std::size_t kBits, std::size_t kEntries>
@@ -112,6 +99,7 @@ struct PackedTokens {
       Product<kBits, 32>::run_weights, Product<kBits, 64>::run_weights,
       Product<kBits, 96>::run_weights, Product<kBits, 128>::run_weights};
 
+  // head_dim is 64, 128 or 256.
   SATCHEL_INLINE Run run_for_keys(std::size_t bits, std::size_t head_dim) {
     if constexpr (kRows <= kFewerRowsMax) {
       if (bits == 4) return kKeys<4>[head_dim / 128];
