@@ -94,10 +94,12 @@ void AttendPiece::run(std::size_t begin, std::size_t end) {
 
 void AttendPiece::load_rows() {
   const std::size_t d = args_.head_dim;
+  const float scale = args_.scale;  // else the compiler takes it for one of those that are written
   for (std::size_t r = 0; r < range_.n_rows; ++r) {
     const std::size_t row = range_.first_row + r;
     const float* from = args_.q + query_of(args_, plan_, range_, row) * d;
-    for (std::size_t c = 0; c < d; ++c) memory_.q[r * d + c] = from[c] * args_.scale;
+    float* const to = memory_.q + r * d;
+    for (std::size_t c = 0; c < d; ++c) to[c] = from[c] * scale;
     memory_.positions[r] =
         args_.batch.positions[range_.sequence->first_token + row / plan_.n_group];
   }
