@@ -81,11 +81,16 @@ struct SeenByRows {
 template <class V>
 struct Softmax {
   using Float = typename V::Float;
+  static constexpr std::uint32_t kAllLanes = (1u << V::kLanes) - 1;
 
   // The bits of the register of tokens from t on.
   SATCHEL_INLINE std::uint32_t bits_at(const TokenBits& seen, std::size_t t) {
-    constexpr std::uint32_t kRegister = (1u << V::kLanes) - 1;
-    return static_cast<std::uint32_t>(seen.words[t / 64] >> (t % 64)) & kRegister;
+    return static_cast<std::uint32_t>(seen.words[t / 64] >> (t % 64)) & kAllLanes;
+  }
+
+  // a for lanes whose bit is set, else b; mostly all are.
+  SATCHEL_INLINE Float pick_seen(std::uint32_t bits, Float a, Float b) {
+    return bits == kAllLanes ? a : V::pick_lanes(bits, a, b);
   }
 
   // cap · tanh(logit / cap), then the logarithm of how many tokens each one stands for.
@@ -111,20 +116,20 @@ struct Softmax {
     const Float none = V::broadcast_float(-__builtin_inff());
     Float top = none;
     for (std::size_t t = 0; t < end; t += V::kLanes)
-      top = V::max(top, V::pick_lanes(bits_at(seen, t), V::load_float(logits + t), none));
+      top = V::max(top, pick_seen(bits_at(seen, t), V::load_float(logits + t), none));
     const float highest = V::largest(top);
     const float now = highest > most ? highest : most;
     const Float offset = V::broadcast_float(now);
     Float added = V::zero_float();
-    for (std::size_t t = 0; t < kTileTokens; t += V::kLanes) {
-      Float p = V::zero_float();
-      if (t < end) {
-        p = VectorOps<V>::exp(V::sub(V::load_float(logits + t), offset));
-        p = V::pick_lanes(bits_at(seen, t), p, V::zero_float());
-      }
+    std::size_t t = 0;
+    for (; t < end; t += V::kLanes) {
+      const Float p =
+          pick_seen(bits_at(seen, t), VectorOps<V>::exp(V::sub(V::load_float(logits + t), offset)),
+                    V::zero_float());
       added = V::add(added, p);
       V::store(logits + t, p);
     }
+    for (; t < kTileTokens; t += V::kLanes) V::store(logits + t, V::zero_float());
     const float shrink = most == now ? 1.0f : __builtin_expf(most - now);
     total = total * shrink + V::sum(added);
     most = now;
