@@ -26,6 +26,7 @@ struct ExactTokens {
                              std::size_t n, float (*out)[kTileTokens]) {
     const std::size_t d = all.head_dim;
     const float* q = all.q + first * d;
+    const Half *const k = tile.k, *const v = tile.v;
     for (std::size_t t = 0; t < n; t += kBlock) {
       Float partial[kRows][kBlock];
       for (std::size_t i = 0; i < kBlock; ++i) {
@@ -33,13 +34,13 @@ struct ExactTokens {
         unroll<0, kRows>([&](auto r)
                              __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
         if (t + i < n) {
-          const Half* key = tile.k + (t + i) * d;
+          const Half* key = k + (t + i) * d;
           prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
-          prefetch(tile.v, (t + i) * d, d);
+          prefetch(v, (t + i) * d, d);
           for (std::size_t c = 0; c < d; c += V::kLanes) {
-            const Float k = V::load_half(key + c);
+            const Float value = V::load_half(key + c);
             unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-              sum[r.value] = V::fma(V::load_float(q + r.value * d + c), k, sum[r.value]);
+              sum[r.value] = V::fma(V::load_float(q + r.value * d + c), value, sum[r.value]);
             });
           }
         }
