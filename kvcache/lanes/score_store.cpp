@@ -90,6 +90,14 @@ void ScoreStore::keep_only(std::size_t first, std::size_t end) {
   }
 }
 
+void ScoreStore::keep_only(std::span<const std::size_t> firsts) {
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    if (!chunks_[i].held || std::ranges::find(firsts, i * kChunk) != firsts.end()) continue;
+    arena_.give(chunks_[i].extent);
+    chunks_[i].held = false;
+  }
+}
+
 std::size_t ScoreStore::bytes() const {
   std::size_t bytes = 0;
   for (const Chunk& chunk : chunks_) bytes += chunk.held ? arena_.bytes_of(chunk.extent) : 0;

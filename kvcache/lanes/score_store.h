@@ -37,6 +37,8 @@ class ScoreStore {
 
   // Gives chunks with no position in [first, end).
   void keep_only(std::size_t first, std::size_t end);
+  // Gives chunks that are not among those: what chunks() said before.
+  void keep_only(std::span<const std::size_t> firsts);
   void clear() { keep_only(0, 0); }
 
   std::size_t bytes() const;

@@ -28,6 +28,7 @@ Result<CompactionReport> PromptReading::State::commit_span() {
     if (moved.ok()) continue;  // else the device is lost, and with it what the cache held
     return cache.lose_all(moved.error());
   }
+  committed = true;
   cache.since_flush = plan.since_flush_after;
   cache.extend_text(plan.request, plan.state_after);
   SATCHEL_TRY(cache.drop_behind_windows());
@@ -46,6 +47,7 @@ Result<CompactionReport> PromptReading::commit() {
   for (TextSpan& span : s.cache.spans)
     if (s.job.first >= span.first && s.job.first < span.end())
       span.n_probed = std::max(span.n_probed, s.job.first + s.job.n_tokens - span.first);
+  s.committed = true;
   s.cache.forget_scores();  // of what waits for no decision
   return CompactionReport{};
 }

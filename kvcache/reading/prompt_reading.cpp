@@ -29,7 +29,13 @@ PromptReading::State::~State() {
   for (const std::vector<PageRecord>& made : pages)
     for (const PageRecord& page : made) cache.arena.give(page.extent);
   cache.reading = nullptr;
-  cache.forget_scores();
+  if (committed) {
+    cache.forget_scores();
+    return;
+  }
+  // Dropped: scores that were written beyond the text would count for other tokens.
+  cache.scores.keep_only(chunks_before);
+  if (plan.mode != ReadingMode::probe) (void)cache.forget_scores_from(cache.n_tokens);
 }
 
 namespace {
@@ -71,11 +77,16 @@ Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
 
 // `scored`: the positions whose scores go to the store, where the plan says so.
 Result<PromptReading> CacheState::open_reading(ReadingPlan plan, const ProbeJob& scored) {
+  const std::vector<std::size_t> before = scores.chunks();
   Result<PromptReading> opened = [&]() -> Result<PromptReading> {
     if (plan.stores_scores) SATCHEL_TRY(scores.ensure(scored.first, scored.n_tokens));
     return make_reading(std::move(plan));
   }();
-  if (!opened.ok()) forget_scores();
+  if (opened.ok()) {
+    opened->state_->chunks_before = before;
+  } else {
+    scores.keep_only(before);
+  }
   return opened;
 }
 

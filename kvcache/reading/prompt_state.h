@@ -89,7 +89,8 @@ struct PromptReading::State {
   std::size_t layer = 0, n_read = 0, n_chunk = 0;
   std::size_t n_taking_part = 0;  // of the layers before this one
   std::size_t n_evicted = 0;      // lane-tokens so far
-  bool layer_open = false;
+  bool layer_open = false, committed = false;
+  std::vector<std::size_t> chunks_before = {};  // of the score store
   ProbeJob job = {};
   std::vector<ProbedLane> probed = {};  // [n_lanes]
   // [n_kv_heads] what a probe's queries are normalised over, and the runs of it.

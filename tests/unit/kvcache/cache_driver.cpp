@@ -76,10 +76,12 @@ CacheDriver::CacheDriver(const Setup& setup)
   cache_ = std::move(cache).value();
 }
 
-std::vector<float> CacheDriver::made_up(std::uint64_t kind, std::size_t layer, std::uint64_t id,
-                                        std::size_t n) const {
+const std::vector<float>& CacheDriver::made_up(std::uint64_t kind, std::size_t layer,
+                                               std::uint64_t id, std::size_t n) const {
+  std::vector<float>& values = (*made_up_)[{kind, layer, id}];
+  if (!values.empty()) return values;
   Rng rng(((setup_.seed * 131 + kind) * 1009 + layer) * 1000003 + id);
-  std::vector<float> values(n);
+  values.resize(n);
   for (float& value : values) {  // roughly normal: a sum of four uniforms
     double sum = -2;
     for (int i = 0; i < 4; ++i) sum += rng.uniform();
@@ -92,6 +94,13 @@ const CacheDriver::Token& CacheDriver::token(std::size_t position) {
   const auto found = text_.find(position);
   if (found != text_.end()) return found->second;
   return text_.emplace(position, Token{.id = next_id_++}).first->second;
+}
+
+std::vector<std::int32_t> CacheDriver::token_ids() const {
+  std::vector<std::int32_t> ids(cache_->n_tokens());
+  for (const auto& [position, token] : text_)
+    if (position < ids.size()) ids[position] = static_cast<std::int32_t>(token.id + 1);
+  return ids;
 }
 
 std::vector<float> CacheDriver::q(std::size_t layer, std::size_t position) const {
@@ -107,7 +116,8 @@ std::vector<float> CacheDriver::v(std::size_t layer, std::size_t position) {
   return made_up(3, layer, token(position).id, shape.n_kv_heads * shape.head_dim);
 }
 
-DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d) {
+DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Values values) {
+  const std::size_t n_values = values == Values::decoded ? d : 0;
   DecodedLane decoded;
   const auto put = [&](std::int32_t position, DecodedToken token) {
     const bool fresh = decoded.emplace(position, std::move(token)).second;
@@ -116,7 +126,7 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d) {
   for (const kernels::ExactRun& run : lane.runs)
     for (std::size_t t = 0; t < run.n_tokens; ++t) {
       DecodedToken token;
-      for (std::size_t c = 0; c < d; ++c) {
+      for (std::size_t c = 0; c < n_values; ++c) {
         token.k.push_back(half_to_float(run.k[t * d + c]));
         token.v.push_back(half_to_float(run.v[t * d + c]));
       }
@@ -124,21 +134,23 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d) {
     }
   for (const kernels::PageView& page : lane.pages) {
     const std::size_t n = page.n_tokens;
-    std::vector<float> k_rows(n * d), v_rows(n * d);
+    std::vector<float> k_rows(n * n_values), v_rows(n * n_values);
     const kernels::DecodeArgs args{.layout = page.layout,
                                    .page = page.bytes,
                                    .n_tokens = n,
                                    .k = k_rows.data(),
                                    .v = v_rows.data()};
-    EXPECT_TRUE(backend().decode_pages({&args, 1}).ok());
+    if (n_values > 0) {
+      EXPECT_TRUE(backend().decode_pages({&args, 1}).ok());
+    }
     std::vector<std::int32_t> positions(n);
     std::memcpy(positions.data(), page.bytes + page.layout->positions_at, n * sizeof(std::int32_t));
     EXPECT_TRUE(std::is_sorted(positions.begin(), positions.end()));
     std::int32_t first = std::numeric_limits<std::int32_t>::max(), last = -1;
     for (std::size_t t = 0; t < n; ++t) {
       if (!page.live.has(t)) continue;
-      const auto at = static_cast<std::ptrdiff_t>(t * d);
-      const auto end = at + static_cast<std::ptrdiff_t>(d);
+      const auto at = static_cast<std::ptrdiff_t>(t * n_values);
+      const auto end = at + static_cast<std::ptrdiff_t>(n_values);
       DecodedToken token{{k_rows.begin() + at, k_rows.begin() + end},
                          {v_rows.begin() + at, v_rows.begin() + end},
                          page.shift,
@@ -388,12 +400,14 @@ Result<void> CacheDriver::probe(const ProbeJob& job, int stop_after_layer, std::
   const std::size_t begin = cache_->n_tokens(), n = n_extra + job.n_tokens;
   SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_probe(job, n, begin));
   const auto text = text_;  // what the pass says is no part of it
+  const std::uint64_t next_id = next_id_;
   Result<void> fed;
   for (std::size_t layer = 0; layer < shape_.n_layers() && fed.ok(); ++layer) {
     if (stop_after_layer == static_cast<int>(layer)) break;
     fed = feed(reading, layer, n, 100, begin);
   }
   text_ = text;
+  next_id_ = next_id;
   SATCHEL_TRY(fed);
   if (stop_after_layer >= 0) return {};
   const Result<CompactionReport> done = reading.commit();
@@ -447,6 +461,7 @@ Result<void> CacheDriver::truncate(std::size_t n_tokens) {
 }
 
 Result<void> CacheDriver::move_text(std::size_t first, std::int32_t by) {
+  text_.erase(text_.lower_bound(cache_->n_tokens()), text_.end());  // of readings that were dropped
   SATCHEL_TRY(cache_->move_text(first, by));
   std::map<std::size_t, Token> now;
   for (const auto& [position, token] : text_) {
@@ -475,7 +490,8 @@ CacheDriver::CacheDriver(const CacheDriver& of, std::unique_ptr<Cache> twin)
       recipe_(of.recipe_),
       cache_(std::move(twin)),
       text_(of.text_),
-      next_id_(of.next_id_ + 1000000) {}  // what it reads from now on is something else
+      next_id_(of.next_id_ + 1000000),  // what it reads from now on is something else
+      made_up_(of.made_up_) {}
 
 Result<CacheDriver> CacheDriver::fork() {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, cache_->fork());

@@ -4,6 +4,7 @@
 // positions.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,7 @@ class CacheDriver {
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;
+  CacheDriver& operator=(CacheDriver&&) = default;
 
   Cache& cache() { return *cache_; }
   Arena& arena() { return *home_.arena; }
@@ -80,6 +82,8 @@ class CacheDriver {
   Result<CacheDriver> fork();
   // A fork that reads the same from now on, not something else.
   void reads_on_as(const CacheDriver& of) { next_id_ = of.next_id_; }
+  // Of all that the cache has seen, by position; where text has moved away 0.
+  std::vector<std::int32_t> token_ids() const;
 
   // Of the token at a position: [n_heads or n_kv_heads, head_dim]; one that is not there yet is made
   // up for good. k as it was encoded, where its token was read.
@@ -87,7 +91,10 @@ class CacheDriver {
   std::vector<float> k(std::size_t layer, std::size_t position);
   std::vector<float> v(std::size_t layer, std::size_t position);
 
-  DecodedLane decode(const kernels::LaneView& lane, std::size_t head_dim);
+  // Without values k and v stay empty.
+  enum class Values { decoded, left_out };
+  DecodedLane decode(const kernels::LaneView& lane, std::size_t head_dim,
+                     Values values = Values::decoded);
   DecodedLane decode(std::size_t layer, std::size_t head);
   std::vector<std::int32_t> kept(std::size_t layer, std::size_t head);
   std::vector<std::vector<std::int32_t>> all_kept();  // [n_lanes]
@@ -124,8 +131,8 @@ class CacheDriver {
   Result<void> attend(std::size_t layer, const kernels::Sequence& sequence,
                       std::span<const std::int32_t> positions, const std::vector<float>& queries,
                       std::vector<float>& out, std::vector<float>& lse);
-  std::vector<float> made_up(std::uint64_t kind, std::size_t layer, std::uint64_t id,
-                             std::size_t n) const;
+  const std::vector<float>& made_up(std::uint64_t kind, std::size_t layer, std::uint64_t id,
+                                    std::size_t n) const;
 
   Setup setup_;
   CacheHome home_;
@@ -134,6 +141,9 @@ class CacheDriver {
   std::unique_ptr<Cache> cache_;
   std::map<std::size_t, Token> text_;  // by position
   std::uint64_t next_id_ = 0;
+  // Of made_up(), which forks share.
+  using MadeUp = std::map<std::array<std::uint64_t, 3>, std::vector<float>>;
+  std::shared_ptr<MadeUp> made_up_ = std::make_shared<MadeUp>();
 };
 
 // softmax over `lane` as AttendArgs says, by plain loops; returns the log of the sum too.

@@ -1,0 +1,296 @@
+#include "cache_walk.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kvcache/stages/pipeline.h"
+#include "snapshot_fixture.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Not a failure: memory is full, which the caller is told.
+bool is_full(const Error& error) {
+  return error.code == "CACHE_FULL" || error.code == "MEMORY";
+}
+
+// The recipe with other groups of channels in its codecs.
+std::string regrouped(const std::string& name, std::size_t group) {
+  for (const BuiltinRecipe& recipe : builtin_recipes()) {
+    if (recipe.name != name) continue;
+    std::string json(recipe.json);
+    const std::string from = "\"group\": 32", to = "\"group\": " + std::to_string(group);
+    for (std::size_t at = json.find(from); at != std::string::npos; at = json.find(from, at + 1))
+      json.replace(at, from.size(), to);
+    return json;
+  }
+  ADD_FAILURE() << "no recipe " << name;
+  return name;
+}
+
+CacheDriver::Setup varied(const std::string& recipe, CacheDriver::Setup setup) {
+  constexpr std::array<std::size_t, 3> kGroups = {32, 16, 32};
+  setup.recipe = regrouped(recipe, kGroups[setup.seed % kGroups.size()]);
+  const auto parsed = Recipe::parse(setup.recipe);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().message;
+  constexpr std::array kKeeps = {0.0, 0.15, 0.6};
+  const double keep = kKeeps[setup.seed / 2 % kKeeps.size()];
+  if (keep > 0 && parsed->pipeline().keep() < 1) setup.keep = keep;
+  return setup;
+}
+
+}  // namespace
+
+CacheWalk::CacheWalk(const std::string& recipe, const CacheDriver::Setup& setup)
+    : rng_(setup.seed), driver_(varied(recipe, setup)), may_fork_(setup.arena_bytes == kPlenty) {
+  driver_.check_attention = false;
+  const Pipeline& pipeline = driver_.recipe().pipeline();
+  merges_ = pipeline.decides() && pipeline.merger().merges();
+}
+
+CacheWalk::CacheWalk(const CacheWalk& of, CacheDriver twin)
+    : rng_(of.rng_),
+      driver_(std::move(twin)),
+      checker_(of.checker_),
+      merges_(of.merges_),
+      may_fork_(false) {}
+
+void CacheWalk::run_on(int n_operations) {
+  for (int i = 0; i < n_operations && !testing::Test::HasFailure(); ++i) after_one(i, one());
+}
+
+void CacheWalk::run(int n_operations) {
+  run_on(n_operations);
+  finish();
+}
+
+void CacheWalk::after_one(int index, const std::string& now) {
+  history_ += (history_.empty() ? "" : "; ") + now;
+  const std::string& what = history_;
+  checker_.checks_values = !merges_ && index % 4 == 1;
+  checker_.check(driver_, edit_, what);
+  edit_ = {};
+  std::vector<CacheDriver*> all = {&driver_};
+  if (twin_) all.push_back(&*twin_);
+  CacheChecker::check_arena(all, what);
+  if (index % 4 == 0) {
+    EXPECT_LE(driver_.attention_error(), 2e-3) << what;
+  }
+}
+
+void CacheWalk::finish() {
+  Arena& arena = driver_.arena();
+  driver_.close();
+  if (twin_) twin_->close();
+  EXPECT_EQ(arena.used_bytes(), 0u);
+  arena.check_invariants();
+}
+
+void CacheWalk::save_restore_and_go_on(int n_operations) {
+  if (testing::Test::HasFailure()) return;
+  twin_.reset();
+  test::MemoryBlockStore store;
+  const std::vector<std::int32_t> ids = driver_.token_ids();
+  const SnapshotIdentity identity{
+      .model = "model", .recipe = driver_.recipe().hash(), .tokens = ids};
+  Snapshot first(driver_.cache(), store, kChat);
+  const auto saved = first.save(identity);
+  ASSERT_TRUE(saved.ok()) << saved.error().message;
+  CacheWalk other(*this, driver_.fork().value());
+  may_fork_ = false;
+  other.driver_.reads_on_as(driver_);
+  other.driver_.cache().clear();
+  Snapshot second(other.driver_.cache(), store, kChat);
+  const auto restored = second.restore(identity);
+  ASSERT_TRUE(restored.ok()) << restored.error().message;
+  ASSERT_EQ(restored->outcome,
+            ids.empty() ? RestoreOutcome::nothing_saved : RestoreOutcome::restored)
+      << restored->message;
+  EXPECT_EQ(other.driver_.cache().stats().bytes, driver_.cache().stats().bytes);
+  for (int i = 0; i <= n_operations && !testing::Test::HasFailure(); ++i) {
+    ASSERT_TRUE(other.driver_.bytes() == driver_.bytes()) << "operation " << i << " after";
+    ASSERT_TRUE(std::ranges::equal(other.driver_.cache().spans(), driver_.cache().spans())) << i;
+    const std::string what = one();
+    ASSERT_EQ(other.one(), what);
+    checker_.checks_values = !merges_ && i == n_operations;
+    checker_.check(driver_, edit_, what);
+    edit_ = {};
+    CacheChecker::check_arena({&driver_, &other.driver_}, what);
+  }
+  other.driver_.close();
+  finish();
+}
+
+template <class T>
+void CacheWalk::done(const Result<T>& result, const std::string& what,
+                     const std::vector<std::byte>& before) {
+  if (result.ok()) return;
+  ASSERT_TRUE(is_full(result.error())) << what << ": " << result.error().message;
+  if (!before.empty()) {
+    EXPECT_TRUE(driver_.bytes() == before) << what << " failed, and something has changed";
+  }
+  ++n_full_;
+  if (driver_.cache().n_tokens() > 0) (void)driver_.cache().compact(Occasion::over_limit);
+}
+
+std::string CacheWalk::one() {
+  const std::size_t n = driver_.cache().n_tokens();
+  switch (below(17)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+      return text();
+    case 5:
+    case 6:
+      return steps(1 + below(150));
+    case 7:
+      done(driver_.cache().end_turn(), "end_turn");
+      return "end_turn";
+    case 8:
+      return compact();
+    case 9:
+    case 10:
+      return probe();
+    case 11:
+      return may_fork_ ? probe_interrupted() : "nothing";
+    case 12:
+      return may_fork_ ? fork() : "nothing";
+    default:
+      return n < 20 ? "nothing" : edit(n);
+  }
+}
+
+std::string CacheWalk::text() {
+  switch (below(5)) {
+    case 0:
+      return read(driver_.cache().n_tokens() == 0 ? SpanKind::kept : SpanKind::message,
+                  1 + below(60));
+    case 1:
+      return read(SpanKind::message, 1 + below(300));
+    default:
+      return read(SpanKind::document, 1 + below(400));
+  }
+}
+
+std::string CacheWalk::compact() {
+  static constexpr std::array kAll = {Occasion::span_read,  Occasion::turn_ended, Occasion::steps,
+                                      Occasion::over_limit, Occasion::idle,       Occasion::asked};
+  const std::size_t occasion = below(kAll.size());
+  done(driver_.cache().compact(kAll[occasion]), "compact");
+  return "compact " + std::to_string(occasion);
+}
+
+std::string CacheWalk::read(SpanKind kind, std::size_t n_tokens) {
+  const std::string what = "read " + std::to_string(n_tokens);
+  const std::size_t chunk = std::array<std::size_t, 4>{7, 32, 100, 512}[below(4)];
+  const int stop = below(6) == 0 ? static_cast<int>(below(4)) : -1;
+  const std::size_t used = driver_.arena().used_bytes();
+  const std::vector<std::byte> before = driver_.bytes();
+  const auto read =
+      driver_.read(n_tokens, {.kind = kind, .chunk = chunk, .stop_after_layer = stop});
+  if (stop >= 0 || !read.ok()) {
+    EXPECT_EQ(driver_.arena().used_bytes(), used) << what << " was dropped or failed";
+    EXPECT_TRUE(driver_.bytes() == before) << what << " was dropped or failed";
+  }
+  done(read, what, before);
+  return what + (stop >= 0 ? " dropped" : "");
+}
+
+std::string CacheWalk::steps(std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t n_tokens = driver_.cache().n_tokens();
+    const bool may_fail = driver_.arena().free_bytes() < (std::size_t{1} << 20);
+    const std::vector<std::byte> before = may_fail ? driver_.bytes() : std::vector<std::byte>();
+    const Result<void> step = driver_.step();
+    done(step, "step", driver_.cache().n_tokens() == n_tokens ? before : std::vector<std::byte>());
+    if (!step.ok()) break;
+  }
+  return "steps " + std::to_string(n);
+}
+
+std::string CacheWalk::probe() {
+  for (int i = 0; i < 4; ++i) {
+    const std::optional<ProbeJob> job = driver_.cache().next_probe(40 + below(200));
+    if (!job) break;
+    const int stop = below(4) == 0 ? static_cast<int>(below(3)) : -1;
+    const std::vector<std::byte> before = driver_.bytes();
+    const Result<void> probed = driver_.probe(*job, stop);
+    EXPECT_TRUE(driver_.bytes() == before) << "a second pass changes nothing but scores";
+    done(probed, "probe", before);
+  }
+  if (below(2) == 0) done(driver_.cache().compact(Occasion::idle), "idle");
+  return "probe";
+}
+
+// A pass that is dropped at some layer and begun again leaves the scores of one that was not.
+std::string CacheWalk::probe_interrupted() {
+  const std::size_t chunk = 40 + below(200);
+  if (!driver_.cache().next_probe(chunk)) return "nothing to probe";
+  {
+    Result<CacheDriver> whole = driver_.fork();
+    done(whole, "fork");
+    if (!whole.ok()) return "fork failed";
+    whole->reads_on_as(driver_);
+    while (const std::optional<ProbeJob> job = driver_.cache().next_probe(chunk)) {
+      for (std::size_t i = below(3); i > 0; --i, ++n_interrupted_)
+        EXPECT_TRUE(driver_.probe(*job, static_cast<int>(below(4))).ok());
+      EXPECT_TRUE(driver_.probe(*job).ok());
+    }
+    EXPECT_TRUE(whole->probe_all(chunk).ok());
+    for (CacheDriver* each : {&driver_, &*whole})
+      EXPECT_TRUE(each->cache().compact(Occasion::idle).ok());
+    EXPECT_TRUE(driver_.bytes() == whole->bytes()) << "a second pass was interrupted";
+  }
+  return "probe interrupted";
+}
+
+// Goes on with one of the two; the other must stay as it was.
+std::string CacheWalk::fork() {
+  if (twin_) {
+    EXPECT_TRUE(twin_->bytes() == twin_bytes_);
+    twin_.reset();
+  }
+  Result<CacheDriver> twin = driver_.fork();
+  done(twin, "fork");
+  if (!twin.ok()) return "fork failed";
+  EXPECT_TRUE(twin->bytes() == driver_.bytes());
+  twin_.emplace(std::move(*twin));
+  if (below(2) == 0) std::swap(*twin_, driver_);
+  twin_bytes_ = twin_->bytes();
+  return "fork";
+}
+
+std::string CacheWalk::edit(std::size_t n) {
+  const std::size_t first = kSinkTokens + below(n - kSinkTokens), count = 1 + below(n - first);
+  switch (below(5)) {
+    case 0:
+      edit_ = {.first = n - below(n / 3 + 1), .end = n};
+      done(driver_.truncate(edit_.first), "truncate");
+      return "truncate to " + std::to_string(edit_.first);
+    case 1:
+    case 2:
+      edit_ = {.first = first, .end = first + count};
+      done(driver_.cache().forget(first, count), "forget");
+      return "forget " + std::to_string(first) + "+" + std::to_string(count);
+    case 3:
+      done(driver_.cache().pin(first, std::min<std::size_t>(count, 50)), "pin");
+      return "pin " + std::to_string(first);
+    default:
+      return move(first, n);
+  }
+}
+
+std::string CacheWalk::move(std::size_t first, std::size_t n) {
+  const auto gap =
+      static_cast<std::int32_t>(below(std::min<std::size_t>(first - kSinkTokens + 1, 30)));
+  const std::int32_t by = below(2) == 0 ? -gap : gap;
+  edit_ = {.first = first - static_cast<std::size_t>(gap), .end = n + 100};
+  done(driver_.move_text(first, by), "move");
+  return "move " + std::to_string(first) + " by " + std::to_string(by);
+}
+
+}  // namespace satchel::kvcache
