@@ -1,0 +1,118 @@
+// FailingBackend: passes calls on to another backend, but the n-th of those that a cache makes fails
+// once, and does nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::test {
+
+class FailingBackend final : public kernels::Backend {
+ public:
+  explicit FailingBackend(std::unique_ptr<kernels::Backend> inner) : inner_(std::move(inner)) {}
+  // From now on; nothing: no call fails.
+  void fail_at(std::optional<std::size_t> n) {
+    n_calls_ = 0;
+    fail_at_ = n;
+  }
+  bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
+
+  std::string_view name() const override { return "failing"; }
+  std::string device() const override { return inner_->device(); }
+  Result<kernels::Buffer> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
+    SATCHEL_TRY(count());
+    return inner_->upload(to, from);
+  }
+  Result<void> download(std::span<std::byte> to, const std::byte* from) override {
+    SATCHEL_TRY(count());
+    return inner_->download(to, from);
+  }
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    SATCHEL_TRY(count());
+    return inner_->copy(to, from, bytes);
+  }
+  Result<std::unique_ptr<kernels::Weight>> load_weight(
+      const kernels::WeightSource& source) override {
+    return inner_->load_weight(source);
+  }
+  Result<kernels::Health> finish() override { return inner_->finish(); }
+  Result<void> embed(const kernels::Weight& table, std::span<const std::int32_t> ids,
+                     float* out) override {
+    return inner_->embed(table, ids, out);
+  }
+  Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
+                        float epsilon, float* out) override {
+    return inner_->rms_norm(x, gain, n_tokens, width, epsilon, out);
+  }
+  Result<void> make_rotation(const kernels::Batch& batch, const kernels::RopeTable& table,
+                             float* rotation) override {
+    return inner_->make_rotation(batch, table, rotation);
+  }
+  Result<void> rope(const kernels::RopeArgs& args) override { return inner_->rope(args); }
+  Result<void> matmul(const kernels::Weight& weight, const float* x, std::size_t n_tokens,
+                      float* out) override {
+    return inner_->matmul(weight, x, n_tokens, out);
+  }
+  Result<void> gated(kernels::Activation activation, float* gate, const float* up,
+                     std::size_t n_values) override {
+    return inner_->gated(activation, gate, up, n_values);
+  }
+  Result<void> add(float* x, const float* y, std::size_t n) override {
+    return inner_->add(x, y, n);
+  }
+  Result<void> scale(float* x, float factor, std::size_t n) override {
+    return inner_->scale(x, factor, n);
+  }
+  Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
+    SATCHEL_TRY(count());
+    return inner_->make_lane_table(n_lanes);
+  }
+  Result<void> store(std::span<const kernels::StoreArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->store(items);
+  }
+  Result<void> attend(const kernels::AttendArgs& args) override { return inner_->attend(args); }
+  Result<void> score(std::span<const kernels::ScoreArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->score(items);
+  }
+  Result<void> select(std::span<const kernels::SelectArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->select(items);
+  }
+  Result<void> gather(std::span<const kernels::GatherArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->gather(items);
+  }
+  Result<void> encode_pages(std::span<const kernels::EncodeArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->encode_pages(items);
+  }
+  Result<void> decode_pages(std::span<const kernels::DecodeArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->decode_pages(items);
+  }
+  Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
+    return inner_->argmax(logits, n);
+  }
+  Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override {
+    return inner_->top_k(logits, n, out);
+  }
+
+ private:
+  Result<void> count() {
+    if (fail_at_ && n_calls_++ == *fail_at_)
+      return Error{ErrorKind::device_lost, "DEVICE_LOST", "The test's device failed."};
+    return {};
+  }
+
+  std::unique_ptr<kernels::Backend> inner_;
+  std::size_t n_calls_ = 0;
+  std::optional<std::size_t> fail_at_;
+};
+
+}  // namespace satchel::test

@@ -1,0 +1,207 @@
+// The backend fails at the n-th call of one operation, for all n: no lane is left in pieces, nothing
+// leaks, and life goes on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "cache_checker.h"
+#include "kvcache/stages/pipeline.h"
+#include "snapshot_fixture.h"
+#include "support/failing_backend.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using Operation = std::function<Result<void>(CacheDriver&)>;
+
+template <class T>
+Result<void> without_value(const Result<T>& result) {
+  return result.ok() ? Result<void>() : Result<void>(result.error());
+}
+Operation reads(SpanKind kind, std::size_t n) {
+  return [=](CacheDriver& d) { return without_value(d.read(n, {.kind = kind})); };
+}
+Operation steps(std::size_t n) {
+  return [=](CacheDriver& d) -> Result<void> {
+    for (std::size_t i = 0; i < n; ++i) SATCHEL_TRY(d.step());
+    return {};
+  };
+}
+// The second step from then on flushes the tails.
+Result<void> steps_until_tails_are_long(CacheDriver& d) {
+  while (d.view(0, 0).runs.back().n_tokens < kTailTokens + kFlushTokens - 2) SATCHEL_TRY(d.step());
+  return {};
+}
+Result<void> end_turn(CacheDriver& d) {
+  return without_value(d.cache().end_turn());
+}
+Result<void> probes(CacheDriver& d) {
+  return without_value(d.probe_all(150));
+}
+Operation compacts(Occasion occasion) {
+  return [=](CacheDriver& d) { return without_value(d.cache().compact(occasion)); };
+}
+
+// One operation, and what came before it, which is the same each time.
+struct Script {
+  std::string recipe;
+  std::string name;
+  std::vector<Operation> before;
+  Operation operation;
+  std::size_t edited = 100000;  // tokens from here on may be gone, or stand elsewhere
+  bool can_repeat = true;       // once more after it failed, it is done
+};
+
+class Fault {
+ public:
+  explicit Fault(const Script& script)
+      : script_(script),
+        backend_(std::make_shared<test::FailingBackend>(
+            kernels::open_backend("cpu", {.n_threads = 1}).value())),
+        arena_(Arena::open(backend_, std::size_t{6} << 20).value()),
+        before_({.recipe = script.recipe,
+                 .n_layers = 2,
+                 .n_heads = 2,
+                 .n_kv_heads = 1,
+                 .head_dim = 32,
+                 .home = {.backend = backend_, .arena = arena_}}) {
+    before_.check_attention = false;
+    for (const Operation& operation : script_.before) EXPECT_TRUE(operation(before_).ok());
+    const Pipeline& pipeline = before_.recipe().pipeline();
+    merges_ = pipeline.decides() && pipeline.merger().merges();
+    bytes_before_ = before_.bytes();
+  }
+  ~Fault() {
+    EXPECT_TRUE(before_.bytes() == bytes_before_) << "a fork's fault has reached what it came from";
+    before_.close();
+    EXPECT_EQ(arena_->used_bytes(), 0u) << what_;
+  }
+  Fault(Fault&&) = delete;
+
+  // Whether there was an n-th call to fail.
+  bool fails_at(std::size_t n) {
+    what_ = script_.name + ", call " + std::to_string(n);
+    CacheDriver driver = before_.fork().value();
+    CacheChecker checker;
+    checker.checks_values = !merges_ && n % 4 == 0;
+    checker.check(driver, what_);
+    const std::size_t n_before = driver.cache().n_tokens();
+    backend_->fail_at(n);
+    const Result<void> result = script_.operation(driver);
+    const bool has_failed = backend_->has_failed();
+    backend_->fail_at(std::nullopt);
+    if (has_failed) {
+      expect_whole(driver, checker, n_before);
+      if (!result.ok() && driver.cache().n_tokens() > 0) expect_can_repeat(driver);
+      if (n % 4 == 0) expect_goes_on(driver);
+    } else {
+      EXPECT_TRUE(result.ok()) << what_ << ": " << result.error().message;
+    }
+    return has_failed;
+  }
+
+ private:
+  // Where exact tokens were on their way all is lost; else all that was protected is there.
+  void expect_whole(CacheDriver& driver, CacheChecker& checker, std::size_t n_before) {
+    Cache& cache = driver.cache();
+    EXPECT_TRUE(cache.pin(0, 0).ok()) << what_;  // an open step is taken back by the next call
+    if (cache.n_tokens() == 0 && n_before > 0) {
+      driver.clear();
+      EXPECT_EQ(cache.stats().n_kept, 0u) << what_;
+    } else {
+      checker.check(driver, {.first = std::min(script_.edited, n_before), .end = n_before + 1000},
+                    what_);
+    }
+    CacheChecker::check_arena({&before_, &driver}, what_);
+  }
+
+  void expect_can_repeat(CacheDriver& driver) {
+    if (!script_.can_repeat) return;
+    const Result<void> again = script_.operation(driver);
+    EXPECT_TRUE(again.ok()) << what_ << ", once more: " << again.error().message;
+  }
+
+  void expect_goes_on(CacheDriver& driver) {
+    Cache& cache = driver.cache();
+    EXPECT_TRUE(driver.read(150, {.kind = SpanKind::message}).ok()) << what_;
+    EXPECT_TRUE(cache.end_turn().ok()) << what_;
+    EXPECT_TRUE(driver.probe_all(200).ok()) << what_;
+    EXPECT_TRUE(cache.compact(Occasion::idle).ok()) << what_;
+    CacheChecker after;
+    after.checks_values = false;
+    after.check(driver, what_ + ", afterwards");
+    EXPECT_LE(driver.attention_error(), 1e-3) << what_;
+    CacheChecker::check_arena({&before_, &driver}, what_ + ", afterwards");
+  }
+
+  const Script& script_;
+  std::shared_ptr<test::FailingBackend> backend_;
+  std::shared_ptr<Arena> arena_;
+  CacheDriver before_;  // each time a fork of it goes on
+  std::vector<std::byte> bytes_before_;
+  bool merges_ = false;  // then values are not those that were read
+  std::string what_;
+};
+
+// Expects that the operation makes at least so many calls.
+void expect_whole_after_any_fault(const Script& script, std::size_t n_calls_min) {
+  Fault fault(script);
+  std::size_t n = 0;
+  while (!testing::Test::HasFailure() && fault.fails_at(n)) ++n;
+  EXPECT_GE(n, n_calls_min) << script.name;
+}
+
+class FaultOfRecipe : public testing::TestWithParam<std::string> {
+ protected:
+  // After a turn; `more` of it.
+  Script after(std::vector<Operation> more, const std::string& name, Operation operation) {
+    std::vector<Operation> before = {reads(SpanKind::kept, 20), reads(SpanKind::document, 260),
+                                     reads(SpanKind::message, 257)};
+    before.insert(before.end(), more.begin(), more.end());
+    return {.recipe = GetParam(),
+            .name = name,
+            .before = std::move(before),
+            .operation = std::move(operation)};
+  }
+};
+
+TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_a_conversation) {
+  expect_whole_after_any_fault(after({}, "read", reads(SpanKind::document, 256)), 20);
+  // Three do not begin again where they stopped.
+  Script answer = after({steps_until_tails_are_long}, "steps", steps(3));
+  answer.can_repeat = false;
+  expect_whole_after_any_fault(answer, 3 * 2 * 2 + 1);
+  const auto recipe = Recipe::builtin(GetParam());
+  const bool waits = recipe->pipeline().wants().probe;
+  expect_whole_after_any_fault(after({}, "end_turn", end_turn), waits ? 0 : 2);
+  expect_whole_after_any_fault(after({}, "over_limit", compacts(Occasion::over_limit)), 0);
+  if (!waits) return;
+  expect_whole_after_any_fault(after({end_turn}, "probes", probes), 20);
+  expect_whole_after_any_fault(after({end_turn, probes}, "decide", compacts(Occasion::idle)), 20);
+}
+
+TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
+  const auto edited = [](Script script, std::size_t first) {
+    script.edited = first;
+    return script;
+  };
+  const auto forget = [](CacheDriver& d) { return d.cache().forget(200, 300); };
+  expect_whole_after_any_fault(edited(after({}, "forget", forget), 200), 20);
+  const auto truncate = [](CacheDriver& d) { return d.truncate(300); };
+  expect_whole_after_any_fault(edited(after({}, "truncate", truncate), 300), 2);
+  Script move = edited(after({}, "move", [](CacheDriver& d) { return d.move_text(300, 5); }), 300);
+  expect_whole_after_any_fault(move, 20);
+  const auto fork = [](CacheDriver& d) { return without_value(d.fork()); };
+  expect_whole_after_any_fault(after({}, "fork", fork), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Builtin, FaultOfRecipe, testing::ValuesIn(recipe_names()),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace satchel::kvcache
