@@ -78,12 +78,14 @@ struct TextSpan {
 };
 
 // What a cache of `n_tokens`, read as one document, takes from the arena. The one place this is
-// computed: the estimator, the programs and begin_reading all ask here (tests/unit/kvcache holds it
-// against what is then allocated). No figure falls as n_tokens grows.
+// computed: the estimator, the programs and begin_reading all ask here (cache_need_test.cpp holds it
+// against what is then allocated). Neither what is held at rest, which are the first two figures, nor
+// the total falls as n_tokens grows.
 struct CacheNeed {
-  std::size_t fixed_bytes = 0;    // sinks and tails of all lanes, scratch of compaction
-  std::size_t page_bytes = 0;     // body
-  std::size_t reading_bytes = 0;  // scratch of reading n_tokens in one span
+  std::size_t fixed_bytes = 0;  // sinks and tails of all lanes, scratch of compaction
+  std::size_t page_bytes = 0;   // body, and scores where decoding goes on scoring
+  // What is given back: scratch of reading n_tokens in one span, and what waits for a decision.
+  std::size_t reading_bytes = 0;
   std::size_t total() const { return fixed_bytes + page_bytes + reading_bytes; }
 };
 Result<CacheNeed> cache_need(const CacheShape& shape, const Recipe& recipe, std::size_t n_tokens);

@@ -69,9 +69,9 @@ Result<void> Compaction::rewrite(std::size_t lane, const LaneRewriter::TierOf& t
                                  std::size_t n_flush) {
   LaneRewriter rewriter(cache_, lane, tier_of);
   const auto work = [&]() -> Result<void> {
+    if (n_flush > 0) return rewriter.flush_tail(n_flush);
     SATCHEL_TRY(rewriter.rewrite_pages());
-    SATCHEL_TRY(rewriter.finish());
-    return rewriter.flush_tail(n_flush);
+    return rewriter.finish();
   };
   const Result<void> done = work();
   report_.n_evicted += rewriter.n_evicted();
@@ -211,28 +211,32 @@ Result<CompactionReport> Compaction::decide_all_text() {
   return report_;
 }
 
-// Lanes that took part get their tiers; all tails are flushed, so that they go on in one rhythm.
+// Lanes that took part get their tiers; then all tails are flushed, so that they go on in one rhythm:
+// first what makes room, then what takes it.
 Result<void> Compaction::apply(const TokenSpan& span, std::vector<LaneDecision>& lanes) {
   std::vector<const LaneDecision*> of_lane(cache_.lanes.size());
   for (const LaneDecision& lane : lanes) of_lane[lane.lane] = &lane;
-  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
-    const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t tier) {
-      const bool inside =
-          position >= span.first_position && position < span.first_position + span.n_tokens;
-      // Kept text and the open turn are only held, not compressed; so is what this is not about.
-      if (!inside || cache_.is_protected(position)) {
-        const bool in_tail = position >= cache_.n_tokens - cache_.lanes[i].n_tail();
-        return in_tail ? cache_.tier_at(position) : tier;
-      }
-      // A window bounds its lane anyway.
-      if (of_lane[i] == nullptr) return std::max(tier, kTierRecipe);
-      const std::uint8_t to = of_lane[i]->tiers[position - span.first_position];
-      if (to == kGone) return kGone;
-      return std::max<std::uint8_t>(tier, static_cast<std::uint8_t>(kTierRecipe + to));
-    };
-    const Lane& lane = cache_.lanes[i];
-    SATCHEL_TRY(rewrite(i, tier_of, lane.n_tail() - std::min(lane.n_tail(), tail_kept_[i])));
-    if (tail_kept_[i] != lane.tail_kept()) SATCHEL_TRY(cache_.fit_exact(i, tail_kept_[i]));
+  std::size_t now = 0;
+  const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t tier) {
+    const bool inside =
+        position >= span.first_position && position < span.first_position + span.n_tokens;
+    // Kept text and the open turn are only held, not compressed; so is what this is not about.
+    if (!inside || cache_.is_protected(position)) {
+      const bool in_tail = position >= cache_.n_tokens - cache_.lanes[now].n_tail();
+      return in_tail ? cache_.tier_at(position) : tier;
+    }
+    // A window bounds its lane anyway.
+    if (of_lane[now] == nullptr) return std::max(tier, kTierRecipe);
+    const std::uint8_t to = of_lane[now]->tiers[position - span.first_position];
+    if (to == kGone) return kGone;
+    return std::max<std::uint8_t>(tier, static_cast<std::uint8_t>(kTierRecipe + to));
+  };
+  for (now = 0; now < cache_.lanes.size(); ++now) SATCHEL_TRY(rewrite(now, tier_of, 0));
+  for (now = 0; now < cache_.lanes.size(); ++now) {
+    const Lane& lane = cache_.lanes[now];
+    const std::size_t n_flush = lane.n_tail() - std::min(lane.n_tail(), tail_kept_[now]);
+    if (n_flush > 0) SATCHEL_TRY(rewrite(now, tier_of, n_flush));
+    if (tail_kept_[now] != lane.tail_kept()) SATCHEL_TRY(cache_.fit_exact(now, tail_kept_[now]));
   }
   cache_.since_flush = 0;
   return cache_.drop_behind_windows();

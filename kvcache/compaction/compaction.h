@@ -38,6 +38,7 @@ class Compaction {
   Result<void> mark_missing(const TokenSpan& span, LaneDecision& lane);
   Result<void> apply(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   Result<void> lower_span(const TextSpan& span);
+  // Its pages, or the oldest n_flush tokens of its tail.
   Result<void> rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of, std::size_t n_flush);
 
   CacheState& cache_;

@@ -66,7 +66,9 @@ Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
   s.undo_open_step();
   SATCHEL_TRY(s.flush_if_due());
   ReadingPlan plan;
-  const auto needed = [&plan] { return plan.scratch_bytes + plan.body_bytes + plan.score_bytes; };
+  const auto needed = [&plan] {
+    return plan.scratch_bytes + plan.body_bytes + plan.settle_bytes + plan.score_bytes;
+  };
   for (std::uint8_t finest = request.finest; finest <= kTierRecipe; ++finest) {
     plan = plan_reading(s, request, finest);
     if (s.arena.check_free(needed()).ok()) break;
@@ -117,7 +119,7 @@ ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_byt
     const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
     const std::size_t now = plan.scratch_bytes + plan.score_bytes + other_bytes(context, n);
     const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
-    return s.arena.check_free(plan.body_bytes + std::max(now, later)).ok();
+    return s.arena.check_free(plan.body_bytes + plan.settle_bytes + std::max(now, later)).ok();
   };
   ReadRequest fitting = request;
   for (fitting.finest = request.finest; fitting.finest <= kTierRecipe; ++fitting.finest)

@@ -1,9 +1,23 @@
 #include "kvcache/reading/reading_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace satchel::kvcache {
 namespace {
+
+// A lane that was decided: one of what it held in pages, one of what then left its tail.
+constexpr std::size_t kPartialPages = 2;
+
+// Where lanes of all layers compete, all that is kept may lie in the layer with the largest heads.
+std::size_t ragged_over_all(const CacheBook& cache, std::size_t n_tokens, std::size_t n_lanes) {
+  std::size_t bytes = 0;
+  for (std::size_t layer = 0; layer < cache.shape.n_layers(); ++layer)
+    if (cache.takes_part(layer))
+      bytes = std::max(bytes, ragged_bytes(cache, kTierRecipe, cache.shape.layers[layer].head_dim,
+                                           n_tokens, n_lanes, kPartialPages));
+  return bytes;
+}
 
 void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest) {
   const Pipeline& pipeline = cache.pipeline;
@@ -92,6 +106,27 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
   }
 }
 
+// A span that commit() decides: its tails go to pages when all lanes have made room.
+void plan_settling(ReadingPlan& plan, const CacheBook& cache) {
+  const std::size_t n = plan.n_tokens();
+  const bool settles = plan.state_after == SpanState::pending && !cache.pipeline.wants().probe &&
+                       cache.pipeline.fires({.occasion = Occasion::span_read, .n_tokens = n});
+  if (!settles) return;
+  std::size_t waiting = 0, old = 0;
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    const LanePlan& lane = plan.lanes[i];
+    const std::size_t head_dim = cache.layer(i).head_dim, window = cache.layer(i).window;
+    const std::size_t n_new = lane.n_body - std::min(lane.n_body, lane.n_tail_before);
+    waiting += cache.body_bytes(plan.tier, head_dim, window == 0 ? n_new : std::min(n_new, window));
+    const std::size_t n_old = lane.n_tail_after - std::min(lane.n_tail_after, n);
+    for (std::size_t at = 0; at < n_old; ++at)  // each may be of another tier than the one before
+      old = std::max(old, cache.page_bytes(kTierExact, head_dim, at + 1));
+    if (n_old > 0) plan.settle_bytes += old * kFlushSegmentsMax;
+  }
+  const std::size_t decided = decided_bytes(cache, plan.first_position, n);
+  plan.settle_bytes += decided - std::min(decided, waiting);
+}
+
 void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_slots) {
   std::size_t at = 0, n_kv_heads = 0, n_heads = 0, q_width = 0, lines = 0;
   const auto take = [&](std::size_t bytes) {
@@ -136,7 +171,7 @@ std::size_t ReadingPlan::line_tokens() const {
 // Whole pages take their share, and the last page of each lane at most so much more. Each tier of a
 // lane has pages of its own.
 std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t head_dim,
-                         std::size_t n_tokens, std::size_t n_lanes) {
+                         std::size_t n_tokens, std::size_t n_lanes, std::size_t n_partial) {
   if (n_tokens == 0) return 0;
   constexpr std::size_t kFull = kernels::kPageTokens, kStep = kernels::kPageStep;
   const std::size_t full = cache.page_bytes(tier, head_dim, kFull);
@@ -145,8 +180,45 @@ std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t 
     const std::size_t share = full * n / kFull, page = cache.page_bytes(tier, head_dim, n);
     beyond = std::max(beyond, page - std::min(page, share));
   }
-  const std::size_t n_last = std::min(n_lanes * cache.pipeline.codecs().size(), n_tokens);
-  return (n_tokens * full + kFull - 1) / kFull + n_last * beyond;
+  const std::size_t n_last =
+      std::min(n_lanes * cache.pipeline.codecs().size() * n_partial, n_tokens);
+  return Arena::rounded_up((n_tokens * full + kFull - 1) / kFull + n_last * beyond);
+}
+
+// A lane with a short tail has more in pages than is counted here, but less beside them than it has
+// taken: an exact token is never smaller, but for an exact page's positions.
+std::size_t decided_bytes(const CacheBook& cache, std::size_t first_position,
+                          std::size_t n_tokens) {
+  TokenSpan span = cache.token_span(first_position, n_tokens);
+  span.n_after = 0;
+  std::vector<std::size_t> totals(span.n_layers);
+  const Allocator& allocator = cache.pipeline.allocator();
+  allocator.totals(span, cache.pipeline.n_protected(span), totals);
+  const std::size_t n_tail = cache.recipe_is_exact ? cache.pipeline.short_tail() : kTailTokens;
+  const std::size_t n_sinks = kSinkTokens - std::min(kSinkTokens, first_position);
+  const std::size_t n_exact = std::min(n_tokens, n_sinks + n_tail);
+  const auto body = [&](std::size_t total, std::size_t n_lanes) {
+    return total - std::min(total, n_exact * n_lanes);
+  };
+  std::size_t bytes = 0, taking_part = 0;
+  const bool over_all = allocator.scope() == Allocator::Scope::cache;
+  if (over_all) {
+    constexpr std::size_t kNone = 0;
+    const std::size_t total = std::accumulate(totals.begin(), totals.end(), kNone);
+    bytes += ragged_over_all(cache, body(total, span.n_lanes), span.n_lanes);
+  }
+  for (std::size_t layer = 0; layer < cache.shape.n_layers(); ++layer) {
+    const LayerShape& shape = cache.shape.layers[layer];
+    const std::size_t n = shape.n_kv_heads;
+    if (!cache.takes_part(layer)) {  // pages go when all of them is behind the window
+      const std::size_t held = std::min(n_tokens - n_exact, shape.window + kernels::kPageTokens);
+      bytes += n * ragged_bytes(cache, kTierRecipe, shape.head_dim, held, 1, kPartialPages);
+    } else if (!over_all) {
+      bytes += ragged_bytes(cache, kTierRecipe, shape.head_dim, body(totals[taking_part++], n), n,
+                            kPartialPages);
+    }
+  }
+  return bytes;
 }
 
 ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest) {
@@ -154,6 +226,7 @@ ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std
   choose_mode(plan, cache, finest);
   plan_lanes(plan, cache);
   plan_body(plan, cache);
+  plan_settling(plan, cache);
   place_in_scratch(plan, cache, plan.scores_reading ? request.n_tokens : 0);
   if (plan.stores_scores)
     plan.score_bytes = ScoreStore::bytes_for(

@@ -35,8 +35,9 @@ struct ReadingPlan {
   std::size_t since_flush_after = 0;
   std::vector<std::size_t> totals = {};  // in_layer: [layers that take part]
   std::vector<LanePlan> lanes = {};
-  std::size_t body_bytes = 0;   // of the pages, at most
-  std::size_t score_bytes = 0;  // of the score store
+  std::size_t body_bytes = 0;    // of the pages, at most
+  std::size_t settle_bytes = 0;  // beyond these, where commit() decides and flushes tails
+  std::size_t score_bytes = 0;   // of the score store
   // Byte offsets into scratch. The line of a KV head: room for an old tail, then the new tokens.
   std::size_t positions_at = 0, lines_at = 0, line_bytes = 0;
   std::size_t kept_at = 0;                           // in_layer: lines again, gathered by tier
@@ -63,11 +64,15 @@ ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std
 ReadingPlan plan_probe(const CacheBook& cache, std::size_t n_tokens, std::size_t first_position,
                        std::size_t n_slots);
 
+// What a document leaves in pages once lanes of several layers have been decided together.
+std::size_t decided_bytes(const CacheBook& cache, std::size_t first_position, std::size_t n_tokens);
+
 // What a second pass over n_waiting tokens borrows at a time, its scores included; 0: none is wanted.
 std::size_t probe_bytes(const CacheBook& cache, std::size_t n_waiting);
 
-// Bytes that pages of n_tokens in m lanes take at most, however they share them.
+// Bytes that pages of n_tokens in m lanes take at most, however they share them, if each lane has
+// n_partial pages of a tier that are not full.
 std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t head_dim,
-                         std::size_t n_tokens, std::size_t n_lanes);
+                         std::size_t n_tokens, std::size_t n_lanes, std::size_t n_partial = 1);
 
 }  // namespace satchel::kvcache
