@@ -114,12 +114,12 @@ Result<void> CacheState::write_note(const PageRecord& page, std::size_t head_dim
                                  .n_tokens = page.n_tokens,
                                  .k = decoded};
   SATCHEL_TRY(backend.decode_pages({&args, 1}));
-  std::vector<float> k(page.n_tokens * head_dim);
-  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(k)),
+  step.page_k.resize(page.n_tokens * head_dim);
+  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(step.page_k)),
                                reinterpret_cast<const std::byte*>(decoded)));
-  std::vector<std::byte> note(n_bytes);
-  pipeline.reader().note(k, head_dim, note);
-  return backend.upload(arena.at(page.extent) + page.layout->bytes, note);
+  step.page_note.resize(n_bytes);
+  pipeline.reader().note(step.page_k, head_dim, step.page_note);
+  return backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note);
 }
 
 Result<void> CacheState::read_positions(const PageRecord& page, std::span<std::int32_t> positions) {
@@ -171,6 +171,39 @@ void CacheState::reserve_lists() {
   for (const LayerShape& layer : shape.layers) n_heads = std::max(n_heads, layer.n_kv_heads);
   stores.reserve(2 * n_heads);
   spans.reserve(spans.size() + 2);
+  reserve_step(more);
+}
+
+// Where steps are scored, what they have scored is decided every kFlushTokens steps, and lists are
+// reserved anew.
+void CacheState::reserve_step(std::size_t more_pages) {
+  constexpr std::size_t kStepsMore = 4 * kFlushTokens;
+  std::size_t n_pages = 0, n_slots = 0, n_heads = 0, n_queries = 0;
+  for (const Lane& lane : lanes) {
+    n_pages = std::max(n_pages, lane.pages().size() + more_pages);
+    n_slots = std::max(n_slots, lane.n_slots());
+  }
+  for (const LayerShape& layer : shape.layers) {
+    n_heads = std::max(n_heads, layer.n_kv_heads);
+    n_queries = std::max(n_queries, layer.n_heads * layer.head_dim);
+  }
+  const std::size_t head_dim = head_dim_max(shape);
+  if (!pipeline.reader().reads_all()) {
+    step.queries.reserve(n_queries);
+    step.notes.reserve(n_pages * note_bytes(head_dim));
+    step.note_of.reserve(n_pages);
+    step.work.reserve(2 * n_pages);
+    step.chosen.reserve(n_pages);
+    step.chosen_views.reserve(n_heads * n_pages);
+    step.view_ends.reserve(n_heads);
+    step.page_k.reserve(kernels::kPageTokens * head_dim);
+    step.page_note.reserve(note_bytes(head_dim));
+  }
+  if (pipeline.wants().decoding) {
+    step.by_slot.reserve(n_slots + kStepsMore);
+    step.by_position.reserve(n_tokens + kStepsMore);
+    scores.reserve(n_tokens + kStepsMore);
+  }
 }
 
 const TextSpan* CacheBook::span_at(std::size_t position) const {
@@ -271,7 +304,7 @@ CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
   scratch.indices = reinterpret_cast<std::int32_t*>(take(aligned_64(n * sizeof(std::int32_t))));
   scratch.source = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
   for (std::size_t tier = 0; tier < cache.layouts.n_tiers(); ++tier)
-    scratch.staged.push_back(exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim));
+    scratch.staged[tier] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
   return scratch;
 }
 

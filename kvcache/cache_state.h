@@ -9,6 +9,7 @@
 //               4 the score store covers all that is pending and has been scored
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -74,6 +75,20 @@ struct CacheBook {
   std::vector<TierStats> tier_names() const;
 };
 
+// Working lists of a decode step. Room for what comes until the next reserve_lists().
+struct StepScratch {
+  std::vector<float> queries = {};                       // of a layer
+  std::vector<std::byte> notes = {};                     // of a lane's pages, side by side
+  std::vector<std::span<const std::byte>> note_of = {};  // [pages] of the lane
+  std::vector<float> work = {};                          // [2, pages]
+  std::vector<std::size_t> chosen = {};                  // of a lane
+  std::vector<kernels::PageView> chosen_views = {};      // of a layer's lanes
+  std::vector<std::size_t> view_ends = {};               // [n_kv_heads] of the layer
+  std::vector<float> by_slot = {}, by_position = {};     // scores of a lane
+  std::vector<float> page_k = {};  // [kPageTokens, head_dim] of a page just made
+  std::vector<std::byte> page_note = {};
+};
+
 struct CacheState : CacheBook, ExtentUser {
   CacheState(const CacheHome& home_in, const CacheShape& shape_in, const Recipe& recipe_in,
              TierLayouts layouts_in);
@@ -97,8 +112,7 @@ struct CacheState : CacheBook, ExtentUser {
   std::vector<std::size_t> flushed_lane = {};
   std::vector<kernels::EncodeArgs> encodes = {};
   std::vector<kernels::StoreArgs> stores = {};
-  std::vector<std::size_t> chosen = {};
-  std::vector<kernels::PageView> chosen_views = {};
+  StepScratch step = {};
 
   Result<void> make_idle();
   Result<void> flush_tails_before(std::size_t end);
@@ -123,6 +137,7 @@ struct CacheState : CacheBook, ExtentUser {
 
   // Room in lists for what decoding may add until the arena is full.
   void reserve_lists();
+  void reserve_step(std::size_t more_pages);
   void undo_open_step();
   Result<void> flush_if_due();
   Result<void> flush();
@@ -151,7 +166,7 @@ struct CompactionScratch {
   float *k = nullptr, *v = nullptr;  // [kPageTokens, head_dim] decoded
   ExactBlock source;                 // [kPageTokens]
   std::int32_t* indices = nullptr;   // [kPageTokens]
-  std::vector<ExactBlock> staged;    // one for each tier
+  std::array<ExactBlock, kTiersMax> staged;
   static std::size_t bytes(const CacheShape& shape, std::size_t n_tiers);
 };
 CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);

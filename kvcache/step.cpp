@@ -66,8 +66,6 @@ Result<void> Cache::begin_step() {
   State& s = *state_;
   SATCHEL_ASSERT(s.reading == nullptr);
   s.undo_open_step();
-  if (s.pages_chosen) s.table_is_stale = true;
-  s.pages_chosen = false;
   SATCHEL_TRY(s.show_all_if_stale());
   SATCHEL_TRY(s.flush_if_due());
   if (s.n_tokens >= std::numeric_limits<std::int32_t>::max())
@@ -129,7 +127,10 @@ Result<void> Cache::end_step() {
   s.step_open = false;
   if (s.n_tokens >= kSinkTokens) ++s.since_flush;
   s.extend_text({.n_tokens = 1, .kind = SpanKind::answer}, SpanState::open);
-  return s.flush_if_due();
+  if (s.pages_chosen) s.table_is_stale = true;
+  s.pages_chosen = false;
+  SATCHEL_TRY(s.flush_if_due());
+  return s.show_all_if_stale();
 }
 
 void CacheState::undo_open_step() {
@@ -145,7 +146,7 @@ void CacheState::undo_open_step() {
     }
   }
   table_is_stale = true;
-  step_open = false;
+  step_open = pages_chosen = false;
 }
 
 Result<void> CacheState::flush_if_due() {
@@ -256,20 +257,22 @@ Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
   const Reader& reader = s.pipeline.reader();
   if (reader.reads_all()) return {};
   const LayerShape& shape = s.shape.layers[layer];
-  std::vector<float> queries(shape.n_heads * shape.head_dim);
-  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(queries)),
+  StepScratch& step = s.step;
+  step.queries.resize(shape.n_heads * shape.head_dim);
+  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(step.queries)),
                                  reinterpret_cast<const std::byte*>(q)));
   const std::size_t group = shape.n_group() * shape.head_dim;
-  s.chosen_views.clear();
-  s.pages_chosen = true;  // the table shows this step's choice until the next one begins
-  std::vector<std::size_t> ends;
+  step.chosen_views.clear();
+  step.view_ends.clear();
+  s.pages_chosen = true;  // the table shows this step's choice until it ends
   for (std::size_t head = 0; head < shape.n_kv_heads; ++head) {
-    SATCHEL_TRY(s.choose_lane(layer, head, std::span(queries).subspan(head * group, group)));
-    ends.push_back(s.chosen_views.size());
+    SATCHEL_TRY(s.choose_lane(layer, head, std::span(step.queries).subspan(head * group, group)));
+    step.view_ends.push_back(step.chosen_views.size());
   }
-  for (std::size_t head = 0, begin = 0; head < shape.n_kv_heads; begin = ends[head++])
-    SATCHEL_TRY(s.table->set_pages(s.first_lane[layer] + head,
-                                   std::span(s.chosen_views).subspan(begin, ends[head] - begin)));
+  for (std::size_t head = 0, begin = 0; head < shape.n_kv_heads; begin = step.view_ends[head++])
+    SATCHEL_TRY(s.table->set_pages(
+        s.first_lane[layer] + head,
+        std::span(step.chosen_views).subspan(begin, step.view_ends[head] - begin)));
   return {};
 }
 
@@ -277,25 +280,25 @@ Result<void> CacheState::choose_lane(std::size_t layer, std::size_t head,
                                      std::span<const float> q) {
   const Lane& lane = lanes[first_lane[layer] + head];
   const std::size_t head_dim = lane.head_dim(), n_bytes = note_bytes(head_dim);
-  std::vector<std::byte> bytes(lane.pages().size() * n_bytes);
-  std::vector<std::span<const std::byte>> notes;
+  step.notes.resize(lane.pages().size() * n_bytes);
+  step.note_of.clear();
   for (std::size_t i = 0; i < lane.pages().size(); ++i) {
-    const std::span<std::byte> note = std::span(bytes).subspan(i * n_bytes, n_bytes);
+    const std::span<std::byte> note = std::span(step.notes).subspan(i * n_bytes, n_bytes);
     const PageRecord& page = lane.pages()[i];
     SATCHEL_TRY(backend.download(note, arena.at(page.extent) + page.layout->bytes));
-    notes.push_back(note);
+    step.note_of.push_back(note);
   }
-  chosen.clear();
-  std::vector<float> work(2 * lane.pages().size());
+  step.chosen.clear();
+  step.work.resize(2 * lane.pages().size());
   pipeline.reader().choose({.layer = layer,
                             .scale = shape.layers[layer].attention_scale,
                             .q = q,
                             .head_dim = head_dim,
-                            .notes = notes,
+                            .notes = step.note_of,
                             .pages = lane.page_views(),
-                            .work = work},
-                           chosen);
-  for (const std::size_t i : chosen) chosen_views.push_back(lane.page_views()[i]);
+                            .work = step.work},
+                           step.chosen);
+  for (const std::size_t i : step.chosen) step.chosen_views.push_back(lane.page_views()[i]);
   return {};
 }
 
@@ -333,7 +336,9 @@ Result<void> CacheState::observe_lane(const Observation& seen, std::size_t index
   const std::size_t n_slots = lane.n_slots();
   SATCHEL_TRY_ASSIGN(const Arena::Lease lease, arena.take_scratch(n_slots * sizeof(float)));
   SATCHEL_TRY(show_all_if_stale());
-  std::vector<float> by_slot(n_slots), by_position(n_tokens + 1);
+  std::vector<float>&by_slot = step.by_slot, &by_position = step.by_position;
+  by_slot.assign(n_slots, 0.0f);
+  by_position.assign(n_tokens + 1, 0.0f);
   SATCHEL_TRY(backend.upload(lease.data(), std::as_bytes(std::span(by_slot))));
   const ObservedLane observed{.keys = {.runs = lane.runs(), .pages = lane.page_views()},
                               .first_head = head * seen.layer.n_group(),

@@ -57,21 +57,21 @@ class QuestReader final : public Reader {
             std::span<std::byte> note) const override {
     const std::size_t n_tokens = k.size() / head_dim;
     SATCHEL_ASSERT(note.size() == note_bytes(head_dim) && n_tokens <= kernels::kPageTokens);
-    std::vector<Half> boxes(note.size() / sizeof(Half));
+    std::fill(note.begin(), note.end(), std::byte{0});
     for (std::size_t first = 0; first < n_tokens; first += box_) {
       const std::size_t end = std::min(n_tokens, first + box_);
-      Half* low = boxes.data() + first / box_ * 2 * head_dim;
+      std::byte* low = note.data() + first / box_ * 2 * head_dim * sizeof(Half);
       for (std::size_t c = 0; c < head_dim; ++c) {
         float least = k[first * head_dim + c], most = least;
         for (std::size_t t = first + 1; t < end; ++t) {
           least = std::min(least, k[t * head_dim + c]);
           most = std::max(most, k[t * head_dim + c]);
         }
-        low[c] = float_to_half_down(least);
-        low[head_dim + c] = float_to_half_up(most);
+        const Half down = float_to_half_down(least), up = float_to_half_up(most);
+        std::memcpy(low + c * sizeof(Half), &down, sizeof down);
+        std::memcpy(low + (head_dim + c) * sizeof(Half), &up, sizeof up);
       }
     }
-    std::memcpy(note.data(), boxes.data(), note.size());
   }
 
   void choose(const Step& step, std::vector<std::size_t>& chosen) const override {

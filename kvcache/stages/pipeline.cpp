@@ -5,11 +5,11 @@
 #include <string>
 
 #include "kvcache/cache.h"
+#include "kvcache/tier.h"
 
 namespace satchel::kvcache {
 namespace {
 
-constexpr std::size_t kTiersMax = 4;
 constexpr std::size_t kShortTailMin = 16;  // chosen: a word or two before what is being said
 
 // Makes one stage from `{ "use": "name", … }` or `"name"`.
@@ -66,9 +66,9 @@ class Maker {
     SATCHEL_TRY_ASSIGN(const JsonNode* at, node("codec"));
     if (at->kind != JsonNode::Kind::array) return codec(*at, codecs);
     for (const JsonNode& item : at->items) SATCHEL_TRY(codec(item, codecs));
-    if (codecs.empty() || codecs.size() > kTiersMax)
+    if (codecs.empty() || codecs.size() > kCodecsMax)
       return recipe_error(called_, at->line,
-                          "\"codec\" lists 1 to " + std::to_string(kTiersMax) + " tiers.");
+                          "\"codec\" lists 1 to " + std::to_string(kCodecsMax) + " tiers.");
     return {};
   }
 

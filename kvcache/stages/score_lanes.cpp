@@ -1,4 +1,4 @@
-#include <vector>
+#include <array>
 
 #include "kvcache/stages/stage.h"
 
@@ -6,9 +6,16 @@ namespace satchel::kvcache {
 
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args) {
-  std::vector<kernels::ScoreArgs> items;
-  for (const ObservedLane& lane : lanes) {
-    kernels::ScoreArgs item = args;
+  constexpr std::size_t kAtOnce = 16;  // on the stack: decode steps come here too
+  if (lanes.size() > kAtOnce) {
+    SATCHEL_TRY(score_lanes(backend, seen, lanes.first(kAtOnce), args));
+    return score_lanes(backend, seen, lanes.subspan(kAtOnce), args);
+  }
+  std::array<kernels::ScoreArgs, kAtOnce> items;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const ObservedLane& lane = lanes[i];
+    kernels::ScoreArgs& item = items[i];
+    item = args;
     item.q = seen.q;
     item.lse = seen.lse;
     item.batch = seen.batch;
@@ -22,9 +29,8 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
     item.window = seen.layer.window;
     item.rope = seen.layer.rope();
     item.scores = lane.scores;
-    items.push_back(item);
   }
-  return backend.score(items);
+  return backend.score(std::span(items).first(lanes.size()));
 }
 
 Observation last_rows(const Observation& seen, std::size_t n_rows) {

@@ -9,6 +9,7 @@
 
 #include "kernels/base/rng.h"
 #include "kernels/contract/host_lane_table.h"
+#include "kvcache/stages/pipeline.h"
 #include "support/lanes.h"
 
 namespace satchel::kvcache {
@@ -424,7 +425,8 @@ Result<std::size_t> CacheDriver::probe_all(std::size_t chunk) {
 }
 
 Result<void> CacheDriver::observe_step(std::size_t layer) {
-  if (!check_attention && !cache_->wants_step()) return {};
+  const bool chooses = !recipe_.pipeline().reader().reads_all();
+  if (!check_attention && !cache_->wants_step() && !chooses) return {};
   const LayerShape& shape = shape_.layers[layer];
   const auto position = static_cast<std::int32_t>(cache_->n_tokens());
   const std::vector<float> queries = q(layer, cache_->n_tokens());

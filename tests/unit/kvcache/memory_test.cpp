@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cache_driver.h"
+#include "kvcache/stages/pipeline.h"
 #include "support/count_allocations.h"
 
 namespace satchel::kvcache {
@@ -75,23 +76,73 @@ TEST(Memory, an_abandoned_step_is_taken_back_by_the_next) {
   }
 }
 
+// A step as a model takes it, with buffers of its own.
+class PlainStep {
+ public:
+  explicit PlainStep(CacheDriver& driver) : driver_(driver) {
+    const LayerShape& layer = driver.shape().layers[0];
+    q_ = driver.q(0, 0);
+    k_ = driver.k(0, 0);
+    v_ = driver.v(0, 0);
+    out_.resize(q_.size());
+    lse_.resize(layer.n_heads);
+  }
+  Result<void> take() {
+    Cache& cache = driver_.cache();
+    const auto position = static_cast<std::int32_t>(cache.n_tokens());
+    const kernels::Batch batch{
+        .positions = &position, .n_tokens = 1, .position_min = position, .position_max = position};
+    SATCHEL_TRY(cache.begin_step());
+    for (std::size_t i = 0; i < driver_.shape().n_layers(); ++i) {
+      const LayerShape& layer = driver_.shape().layers[i];
+      SATCHEL_TRY(cache.append(i, k_.data(), v_.data()));
+      SATCHEL_TRY(cache.choose_pages(i, q_.data()));
+      const kernels::Sequence lanes = cache.lanes(i);
+      SATCHEL_TRY(driver_.backend().attend({.q = q_.data(),
+                                            .n_heads = layer.n_heads,
+                                            .n_kv_heads = layer.n_kv_heads,
+                                            .head_dim = layer.head_dim,
+                                            .batch = batch,
+                                            .sequences = {&lanes, 1},
+                                            .scale = layer.attention_scale,
+                                            .rope = layer.rope(),
+                                            .out = out_.data(),
+                                            .lse = lse_.data()}));
+      if (cache.wants_step()) SATCHEL_TRY(cache.observe_step(i, q_.data(), lse_.data(), batch));
+    }
+    return cache.end_step();
+  }
+
+ private:
+  CacheDriver& driver_;
+  std::vector<float> q_, k_, v_, out_, lse_;
+};
+
 TEST(Memory, decode_steps_allocate_nothing) {
-  for (const char* recipe : {"full", "minikv"}) {
+  for (const char* recipe : {"full", "minikv", "kvzip", "h2o", "tova", "quest"}) {
     CacheDriver driver({.recipe = recipe, .backend = "cpu"});
     driver.check_attention = false;
-    ASSERT_TRUE(driver.read(300).ok());
-    const std::vector<float> k = driver.k(0, 0), v = driver.v(0, 0);
-    Cache& cache = driver.cache();
-    const std::size_t before = test::allocations_so_far();
-    for (int i = 0; i < 600; ++i) {  // four flushes of each lane
-      ASSERT_TRUE(cache.begin_step().ok());
-      for (std::size_t layer = 0; layer < 3; ++layer) {
-        ASSERT_TRUE(cache.append(layer, k.data(), v.data()).ok());
-        ASSERT_EQ(cache.lanes(layer).first_lane, 2 * layer);
-      }
-      ASSERT_TRUE(cache.end_step().ok());
+    ASSERT_TRUE(driver.read(700).ok());
+    ASSERT_TRUE(driver.probe_all(512).ok());
+    ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
+    PlainStep step(driver);
+    ASSERT_TRUE(step.take().ok());  // the backend takes what it works in
+    const bool decides = driver.recipe().pipeline().wants().decoding;
+    std::size_t n_counted = 0, n_flushes = 0;
+    for (int i = 0; i < 400; ++i) {
+      const std::size_t tail = driver.view(0, 0).runs.back().n_tokens;
+      const std::size_t before = test::allocations_so_far();
+      const Result<void> taken = step.take();
+      const std::size_t n = test::allocations_so_far() - before;
+      ASSERT_TRUE(taken.ok()) << recipe << ": " << taken.error().message;
+      const bool flushes = driver.view(0, 0).runs.back().n_tokens < tail;
+      n_flushes += flushes ? 1u : 0u;
+      if (flushes && decides) continue;  // all text is decided anew, which is no step
+      ASSERT_EQ(n, 0u) << recipe << ", step " << i;
+      ++n_counted;
     }
-    EXPECT_EQ(test::allocations_so_far() - before, 0u) << recipe;
+    EXPECT_GE(n_flushes, 3u) << recipe;
+    EXPECT_GT(n_counted, 390u) << recipe;
   }
 }
 
