@@ -16,14 +16,21 @@ bool is_full(const Error& error) {
   return error.code == "CACHE_FULL" || error.code == "MEMORY";
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1))
+    text.replace(at, from.size(), to);
+}
+
 // The recipe with other groups of channels in its codecs.
 std::string regrouped(const std::string& name, std::size_t group) {
+  const bool is_packed = name == kPackedH2o;
   for (const BuiltinRecipe& recipe : builtin_recipes()) {
-    if (recipe.name != name) continue;
+    if (recipe.name != (is_packed ? "h2o" : name)) continue;
     std::string json(recipe.json);
-    const std::string from = "\"group\": 32", to = "\"group\": " + std::to_string(group);
-    for (std::size_t at = json.find(from); at != std::string::npos; at = json.find(from, at + 1))
-      json.replace(at, from.size(), to);
+    if (is_packed)
+      replace_all(json, ": \"exact\"",
+                  ": { \"use\": \"hadamard_affine\", \"bits\": 4, \"group\": 32 }");
+    replace_all(json, "\"group\": 32", "\"group\": " + std::to_string(group));
     return json;
   }
   ADD_FAILURE() << "no recipe " << name;
@@ -98,8 +105,9 @@ void CacheWalk::save_restore_and_go_on(int n_operations) {
   Snapshot first(driver_.cache(), store, kChat);
   const auto saved = first.save(identity);
   ASSERT_TRUE(saved.ok()) << saved.error().message;
-  CacheWalk other(*this, driver_.fork().value());
   may_fork_ = false;
+  CacheWalk forked(*this, driver_.fork().value()), other(*this, driver_.fork().value());
+  forked.driver_.reads_on_as(driver_);
   other.driver_.reads_on_as(driver_);
   other.driver_.cache().clear();
   Snapshot second(other.driver_.cache(), store, kChat);
@@ -110,15 +118,20 @@ void CacheWalk::save_restore_and_go_on(int n_operations) {
       << restored->message;
   EXPECT_EQ(other.driver_.cache().stats().bytes, driver_.cache().stats().bytes);
   for (int i = 0; i <= n_operations && !testing::Test::HasFailure(); ++i) {
-    ASSERT_TRUE(other.driver_.bytes() == driver_.bytes()) << "operation " << i << " after";
-    ASSERT_TRUE(std::ranges::equal(other.driver_.cache().spans(), driver_.cache().spans())) << i;
     const std::string what = one();
-    ASSERT_EQ(other.one(), what);
+    history_ += "; " + what;
+    for (CacheWalk* each : {&forked, &other}) {
+      const char* of = each == &forked ? "fork: " : "restored: ";
+      ASSERT_EQ(each->one(), what) << of << history_;
+      ASSERT_TRUE(each->driver_.bytes() == driver_.bytes()) << of << history_;
+      ASSERT_TRUE(std::ranges::equal(each->driver_.cache().spans(), driver_.cache().spans())) << of;
+    }
     checker_.checks_values = !merges_ && i == n_operations;
-    checker_.check(driver_, edit_, what);
+    checker_.check(driver_, edit_, history_);
     edit_ = {};
-    CacheChecker::check_arena({&driver_, &other.driver_}, what);
+    CacheChecker::check_arena({&driver_, &forked.driver_, &other.driver_}, history_);
   }
+  forked.driver_.close();
   other.driver_.close();
   finish();
 }
@@ -190,8 +203,10 @@ std::string CacheWalk::read(SpanKind kind, std::size_t n_tokens) {
   const int stop = below(6) == 0 ? static_cast<int>(below(4)) : -1;
   const std::size_t used = driver_.arena().used_bytes();
   const std::vector<std::byte> before = driver_.bytes();
+  const bool fits = driver_.cache().begin_reading({.n_tokens = n_tokens, .kind = kind}).ok();
   const auto read =
       driver_.read(n_tokens, {.kind = kind, .chunk = chunk, .stop_after_layer = stop});
+  EXPECT_EQ(read.ok(), fits) << what << ": what has begun cannot run out of memory";
   if (stop >= 0 || !read.ok()) {
     EXPECT_EQ(driver_.arena().used_bytes(), used) << what << " was dropped or failed";
     EXPECT_TRUE(driver_.bytes() == before) << what << " was dropped or failed";
@@ -236,8 +251,11 @@ std::string CacheWalk::probe_interrupted() {
     if (!whole.ok()) return "fork failed";
     whole->reads_on_as(driver_);
     while (const std::optional<ProbeJob> job = driver_.cache().next_probe(chunk)) {
-      for (std::size_t i = below(3); i > 0; --i, ++n_interrupted_)
+      for (std::size_t i = below(3); i > 0; --i, ++n_interrupted_) {
         EXPECT_TRUE(driver_.probe(*job, static_cast<int>(below(4))).ok());
+        const std::optional<ProbeJob> again = driver_.cache().next_probe(chunk);
+        EXPECT_TRUE(again && again->first == job->first && again->n_tokens == job->n_tokens);
+      }
       EXPECT_TRUE(driver_.probe(*job).ok());
     }
     EXPECT_TRUE(whole->probe_all(chunk).ok());

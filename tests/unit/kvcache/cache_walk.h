@@ -14,9 +14,12 @@
 
 namespace satchel::kvcache {
 
+// h2o with pages of 4 bits: decides anew what is packed already, beside text that must not be.
+inline constexpr const char* kPackedH2o = "h2o-int4";
+
 class CacheWalk {
  public:
-  // Of a builtin recipe; `seed` also chooses its share and the groups of its codecs.
+  // Of a builtin recipe, or kPackedH2o; `seed` also chooses its share and the groups of its codecs.
   CacheWalk(const std::string& recipe, const CacheDriver::Setup& setup);
 
   // To the end: nothing is left in the arena.
