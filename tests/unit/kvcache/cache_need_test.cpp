@@ -147,14 +147,16 @@ TEST(LongText, is_read_in_spans_that_fit_and_the_limit_holds) {
     std::size_t n_spans = 0;
     for (std::size_t left = kTokens; left > 0; ++n_spans) {
       ASSERT_LT(n_spans, 100u);
-      const std::size_t n = driver.cache().reading_fits({.n_tokens = left}, others, nullptr);
+      const ReadRequest fits = driver.cache().reading_fits(
+          {.n_tokens = left, .goes_on = left < kTokens}, others, nullptr);
+      const std::size_t n = fits.n_tokens;
       std::size_t n_probed = 0;
       if (n < std::min<std::size_t>(left, 256)) {
         ASSERT_NO_FATAL_FAILURE(make_room(driver, n_probed));
         ASSERT_TRUE(n_probed > 0 || n > 0) << "at " << driver.cache().n_tokens();
         if (n_probed > 0) continue;
       }
-      const auto read = driver.read(n);
+      const auto read = driver.read(n, {.goes_on = fits.goes_on, .finest = fits.finest});
       ASSERT_TRUE(read.ok()) << read.error().message;
       driver.arena().check_invariants();
       left -= n;
