@@ -149,7 +149,8 @@ class PromptReading {
   kernels::Sequence lanes() const;
   // Which observations are wanted; none: observe() need not be called.
   ScorerWants wants() const;
-  // Of the chunk last added; pre_rope_q and hidden only where wanted.
+  // Of the chunk last added; lse over all that its lanes() show (a second pass makes its own);
+  // pre_rope_q and hidden only where wanted.
   struct Seen {
     const float *q = nullptr, *lse = nullptr;
     const float *pre_rope_q = nullptr, *pre_rope_k = nullptr, *hidden = nullptr;
@@ -212,13 +213,15 @@ class Cache {
 
   // Whether the recipe's scorer wants q and k before RoPE (a pass takes memory to keep them).
   bool wants_pre_rope() const;
-  // The largest span of up to n_tokens that can be read now, and packed later, if others take
-  // `other_bytes` of scratch for a span of a given length, at the finest tier at which that holds.
-  // n_tokens 0: not even the least.
+  // What of the request can be read now, and packed later, if others take `other_bytes` of scratch
+  // for a span of a given length: all of it at the finest tier at which it fits, else the longest
+  // span that fits at the recipe's tier, held finer if that still fits. n_tokens 0: not even the
+  // least.
   using OtherBytes = std::size_t (*)(const void* context, std::size_t n_tokens);
   ReadRequest reading_fits(const ReadRequest& request, OtherBytes other_bytes,
                            const void* context) const;
-  // n_tokens new tokens at positions n_tokens() ….
+  // The request's tokens at positions n_tokens() …, held as finely as fits, and as it asks. Fails
+  // with CACHE_FULL, CACHE_POSITION or PROMPT_EMPTY, and has then changed nothing.
   Result<PromptReading> begin_reading(const ReadRequest& request);
   // The messages and answers read since the last call may be compressed from now on.
   Result<CompactionReport> end_turn();

@@ -174,10 +174,9 @@ void CacheState::reserve_lists() {
   reserve_step(more);
 }
 
-// Where steps are scored, what they have scored is decided every kFlushTokens steps, and lists are
-// reserved anew.
+// Until the arena is full: no step lengthens a list beyond this.
 void CacheState::reserve_step(std::size_t more_pages) {
-  constexpr std::size_t kStepsMore = 4 * kFlushTokens;
+  const std::size_t n_more = (more_pages + 1) * kernels::kPageTokens;
   std::size_t n_pages = 0, n_slots = 0, n_heads = 0, n_queries = 0;
   for (const Lane& lane : lanes) {
     n_pages = std::max(n_pages, lane.pages().size() + more_pages);
@@ -200,9 +199,9 @@ void CacheState::reserve_step(std::size_t more_pages) {
     step.page_note.reserve(note_bytes(head_dim));
   }
   if (pipeline.wants().decoding) {
-    step.by_slot.reserve(n_slots + kStepsMore);
-    step.by_position.reserve(n_tokens + kStepsMore);
-    scores.reserve(n_tokens + kStepsMore);
+    step.by_slot.reserve(n_slots + n_more);
+    step.by_position.reserve(n_tokens + n_more);
+    scores.reserve(n_tokens + n_more);
   }
 }
 

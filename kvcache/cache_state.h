@@ -119,7 +119,6 @@ struct CacheState : CacheBook, ExtentUser {
   void move_spans(std::size_t first, std::int32_t by);
   void retake_reserve();
   void forget_scores();
-  Result<void> forget_scores_from(std::size_t first);
   // The backend failed while exact tokens were on their way: what the lanes hold is not known any
   // more, so they hold nothing. Gives the error back.
   Error lose_all(Error error);
@@ -155,7 +154,8 @@ struct CacheState : CacheBook, ExtentUser {
   bool next_is_sink(const Lane& lane) const { return lane.n_sinks() < kSinkTokens; }
 
   Result<PromptReading> open_reading(ReadingPlan plan, const ProbeJob& scored);
-  Result<PromptReading> make_reading(ReadingPlan plan);
+  Result<PromptReading> make_reading(ReadingPlan plan,
+                                     const std::vector<std::size_t>& chunks_before);
 
   // Adds tokens at the end of the text.
   void extend_text(const ReadRequest& read, SpanState state);

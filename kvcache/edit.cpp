@@ -142,7 +142,7 @@ Result<void> Cache::truncate(std::size_t n_tokens) {
   PageChanges changes = pages_now(s);
   for (std::vector<PageRecord>& pages : changes.pages)
     SATCHEL_TRY(hide(s, pages, n_tokens, s.n_tokens));
-  SATCHEL_TRY(s.forget_scores_from(n_tokens));
+  SATCHEL_TRY(s.scores.zero_from(n_tokens));  // other tokens will stand there
   apply(s, changes);
   for (Lane& lane : s.lanes)
     lane.set_lengths(std::min(lane.n_sinks(), n_tokens),
@@ -154,15 +154,6 @@ Result<void> Cache::truncate(std::size_t n_tokens) {
   s.forget_scores();
   s.reserve_lists();
   return s.show_all_if_stale();
-}
-
-// Other tokens will stand there.
-Result<void> CacheState::forget_scores_from(std::size_t first) {
-  const std::size_t end = (first / ScoreStore::kChunk + 1) * ScoreStore::kChunk;
-  if (!scores.has(first)) return {};
-  const std::vector<float> zeros(end - first);
-  for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(scores.write(i, first, zeros));
-  return {};
 }
 
 // Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact

@@ -12,13 +12,12 @@ CacheNeed need_of(const CacheBook& book, std::size_t n_tokens) {
   const ReadingPlan plan = plan_reading(book, {.n_tokens = n_tokens}, kTierEight);
   need.reading_bytes = plan.scratch_bytes + plan.score_bytes;
   need.page_bytes = plan.body_bytes;
-  if (book.pipeline.wants().decoding) {  // scores stay
-    need.page_bytes += plan.score_bytes;
-    need.reading_bytes -= plan.score_bytes;
-  }
+  const std::size_t stays = book.pipeline.wants().decoding ? plan.score_bytes : 0;
+  need.page_bytes += stays;
+  need.reading_bytes -= stays;
   if (plan.state_after != SpanState::pending) return need;
-  const std::size_t waiting = plan.body_bytes;
-  need.page_bytes = decided_bytes(book, 0, n_tokens);
+  const std::size_t waiting = plan.body_bytes + stays;
+  need.page_bytes = decided_bytes(book, 0, n_tokens) + stays;
   const std::size_t at_once = std::max(waiting, need.page_bytes) + probe_bytes(book, n_tokens);
   need.reading_bytes = std::max(need.reading_bytes + waiting + plan.settle_bytes, at_once);
   need.reading_bytes -= need.page_bytes;

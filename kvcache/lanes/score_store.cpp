@@ -1,8 +1,14 @@
 #include "kvcache/lanes/score_store.h"
 
 #include <algorithm>
+#include <array>
 
 namespace satchel::kvcache {
+namespace {
+
+constexpr std::array<std::byte, ScoreStore::kChunk * sizeof(float)> kZeros = {};
+
+}  // namespace
 
 std::size_t ScoreStore::bytes_for(std::size_t n_lanes, std::size_t n_positions) {
   const std::size_t n_chunks = (n_positions + kChunk - 1) / kChunk;
@@ -34,7 +40,6 @@ Result<void> ScoreStore::ensure(std::size_t first, std::size_t n) {
     if (chunks_[i].held) continue;
     SATCHEL_TRY_ASSIGN(const ExtentId extent, arena_.take(bytes));
     chunks_[i].extent = extent;
-    static constexpr std::array<std::byte, kChunk * sizeof(float)> kZeros = {};
     for (std::size_t lane = 0; lane < n_lanes_; ++lane) {
       const Result<void> zeroed =
           backend_.upload(reinterpret_cast<std::byte*>(row(lane, i * kChunk)), kZeros);
@@ -78,6 +83,14 @@ Result<void> ScoreStore::write(std::size_t lane, std::size_t first, std::span<co
                                 std::as_bytes(scores.subspan(done, n))));
     done += n;
   }
+  return {};
+}
+
+Result<void> ScoreStore::zero_from(std::size_t first) {
+  if (!has(first)) return {};
+  const auto zeros = std::span(kZeros).subspan(first % kChunk * sizeof(float));
+  for (std::size_t lane = 0; lane < n_lanes_; ++lane)
+    SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(row(lane, first)), zeros));
   return {};
 }
 

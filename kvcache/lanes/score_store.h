@@ -35,6 +35,9 @@ class ScoreStore {
   Result<void> read(std::size_t lane, std::size_t first, std::span<float> scores) const;
   Result<void> write(std::size_t lane, std::size_t first, std::span<const float> scores);
 
+  // Zeroes what is held from `first` to the end of its chunk.
+  Result<void> zero_from(std::size_t first);
+
   // Gives chunks with no position in [first, end).
   void keep_only(std::size_t first, std::size_t end);
   // Gives chunks that are not among those: what chunks() said before.

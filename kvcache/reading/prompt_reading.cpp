@@ -35,7 +35,8 @@ PromptReading::State::~State() {
   }
   // Dropped: scores that were written beyond the text would count for other tokens.
   cache.scores.keep_only(chunks_before);
-  if (plan.mode != ReadingMode::probe) (void)cache.forget_scores_from(cache.n_tokens);
+  if (plan.mode == ReadingMode::probe || cache.scores.zero_from(cache.n_tokens).ok()) return;
+  cache.scores.keep_only(0, cache.n_tokens / ScoreStore::kChunk * ScoreStore::kChunk);
 }
 
 namespace {
@@ -61,7 +62,7 @@ std::size_t n_kv_heads_max(const CacheShape& shape) {
 // What must wait is as fine as asked where that fits, else 8 bits, else as the recipe will have it.
 Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
   State& s = *state_;
-  SATCHEL_ASSERT(s.reading == nullptr);
+  SATCHEL_ASSERT(s.reading == nullptr && request.finest <= kTierRecipe);
   SATCHEL_TRY(check_positions(s.n_tokens, request.n_tokens));
   s.undo_open_step();
   SATCHEL_TRY(s.flush_if_due());
@@ -82,22 +83,20 @@ Result<PromptReading> CacheState::open_reading(ReadingPlan plan, const ProbeJob&
   const std::vector<std::size_t> before = scores.chunks();
   Result<PromptReading> opened = [&]() -> Result<PromptReading> {
     if (plan.stores_scores) SATCHEL_TRY(scores.ensure(scored.first, scored.n_tokens));
-    return make_reading(std::move(plan));
+    return make_reading(std::move(plan), before);
   }();
-  if (opened.ok()) {
-    opened->state_->chunks_before = before;
-  } else {
-    scores.keep_only(before);
-  }
+  if (!opened.ok()) scores.keep_only(before);
   return opened;
 }
 
-Result<PromptReading> CacheState::make_reading(ReadingPlan plan) {
+Result<PromptReading> CacheState::make_reading(ReadingPlan plan,
+                                               const std::vector<std::size_t>& chunks_before) {
   SATCHEL_TRY_ASSIGN(Arena::Lease lease, arena.take_scratch(plan.scratch_bytes));
   SATCHEL_TRY(show_all_if_stale());
   SATCHEL_TRY_ASSIGN(auto lanes_table, backend.make_lane_table(n_kv_heads_max(shape)));
   auto state = std::make_unique<PromptReading::State>(*this, std::move(plan), std::move(lease),
                                                       std::move(lanes_table));
+  state->chunks_before = chunks_before;  // at once: from here on a failure drops a reading
   SATCHEL_TRY(backend.upload(state->at(state->plan.positions_at),
                              std::as_bytes(std::span(state->positions))));
   return PromptReading(std::move(state));
@@ -131,7 +130,9 @@ ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_byt
     const std::size_t middle = fitting.n_tokens + (too_many - fitting.n_tokens) / 2;
     (fits(middle, kTierRecipe) ? fitting.n_tokens : too_many) = middle;
   }
-  if (fits(fitting.n_tokens, kTierEight)) fitting.finest = kTierEight;
+  if (fitting.n_tokens == 0) return fitting;
+  fitting.finest = request.finest;
+  while (fitting.finest < kTierRecipe && !fits(fitting.n_tokens, fitting.finest)) ++fitting.finest;
   return fitting;
 }
 

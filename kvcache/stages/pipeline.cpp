@@ -170,6 +170,12 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
     return recipe_error(called, merger->line,
                         "a merger needs exact K and V, so a recipe that merges decides layer by "
                         "layer when a text has been read.");
+  SATCHEL_TRY_ASSIGN(const JsonNode* scorer, maker.node("scorer"));
+  const ScorerWants wants = made.wants();
+  if (wants.exact_kv && (!made.decides_in_layer() || wants.decoding))
+    return recipe_error(called, scorer->line,
+                        "this scorer needs exact K and V, so its recipe decides layer by layer when "
+                        "a text has been read, and only then.");
   return made;
 }
 

@@ -123,7 +123,8 @@ struct ScorerWants {
   bool decoding = false;     // queries of decode steps; keys: all that the lane holds
   bool newest_step = false;  // … of the last step before a decision only, in place of older scores
   bool probe = false;        // a second pass over the text (KVzip); keys: the probed stretch
-  bool exact_kv = false;     // finish() reads k and v: such a recipe decides inside the layer
+  bool exact_kv = false;     // finish() reads k and v: such a recipe decides inside the layer, and
+                             // what it could not decide there is lowered, not chosen from
   bool pre_rope = false, hidden = false;
 };
 class Scorer : public Stage {

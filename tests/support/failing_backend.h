@@ -1,5 +1,5 @@
-// FailingBackend: passes calls on to another backend, but the n-th of those that a cache makes fails
-// once, and does nothing.
+// FailingBackend: passes calls on to another backend, but the n-th of those that a cache, or who
+// feeds it, makes fails once, and does nothing.
 #pragma once
 
 #include <cstddef>
@@ -75,7 +75,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->store(items);
   }
-  Result<void> attend(const kernels::AttendArgs& args) override { return inner_->attend(args); }
+  Result<void> attend(const kernels::AttendArgs& args) override {
+    SATCHEL_TRY(count());
+    return inner_->attend(args);
+  }
   Result<void> score(std::span<const kernels::ScoreArgs> items) override {
     SATCHEL_TRY(count());
     return inner_->score(items);

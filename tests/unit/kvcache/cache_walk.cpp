@@ -89,6 +89,9 @@ void CacheWalk::after_one(int index, const std::string& now) {
 
 void CacheWalk::finish() {
   Arena& arena = driver_.arena();
+  if (twin_) {
+    EXPECT_TRUE(twin_->bytes() == twin_bytes_) << history_;
+  }
   driver_.close();
   if (twin_) twin_->close();
   EXPECT_EQ(arena.used_bytes(), 0u);

