@@ -17,26 +17,46 @@ std::size_t Draft::n_tokens() const {
   return n;
 }
 
+// Where a template puts the system text into the first user turn, the ids of that text are the
+// system message's all the same: it is never compressed, the user's words may be.
+Result<std::vector<TokenId>> Transcript::system_tokens(
+    std::optional<std::string_view> system) const {
+  const ChatTemplate& chat_template = options_.chat_template;
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, chat_template.open_chat(options_.tokenizer, system));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> part,
+                     chat_template.system_part(options_.tokenizer, system));
+  ids.insert(ids.end(), part.begin(), part.end());
+  return ids;
+}
+
+Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
+                                                     std::optional<std::string_view> system) const {
+  const ChatTemplate& chat_template = options_.chat_template;
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
+                     chat_template.user_turn(options_.tokenizer, text, system));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> part,
+                     chat_template.system_part(options_.tokenizer, system));
+  ids.erase(ids.begin(), std::ranges::mismatch(ids, part).in1);
+  return ids;
+}
+
 Result<Draft> Transcript::draft(const UserText& user,
                                 std::optional<std::string_view> answer) const {
   const ChatTemplate& chat_template = options_.chat_template;
   Draft out;
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   std::optional<std::string_view> system;
-  bool system_is_new = false;
   if (empty()) {
     if (options_.system) system = *options_.system;
-    SATCHEL_TRY_ASSIGN(tokens, chat_template.open_chat(options_.tokenizer, system));
     const std::string said(system.value_or(chat_template.default_system()));
-    system_is_new = true;
+    SATCHEL_TRY_ASSIGN(tokens, said.empty() ? chat_template.open_chat(options_.tokenizer, system)
+                                            : system_tokens(system));
     if (!said.empty()) {
       out.messages.push_back({.role = Role::system, .text = said, .tokens = std::move(tokens)});
       tokens.clear();
     }
   }
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
-                     chat_template.user_turn(options_.tokenizer, user.text,
-                                             system_is_new ? system : std::nullopt));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(user.text, system));
   tokens.insert(tokens.end(), turn.begin(), turn.end());
   out.messages.push_back({.role = Role::user,
                           .text = std::string(user.text),

@@ -98,6 +98,10 @@ class Transcript {
   // `message` with its place in tokens_ filled in.
   void append(SessionMessage message, std::span<const TokenId> tokens);
   void extend(std::string_view text, std::span<const TokenId> tokens);
+  // Of the system message, and of a user's; system: with the first turn what the chat began with.
+  Result<std::vector<TokenId>> system_tokens(std::optional<std::string_view> system) const;
+  Result<std::vector<TokenId>> user_tokens(std::string_view text,
+                                           std::optional<std::string_view> system) const;
   bool is_ours(const kvcache::StoredMessage& message) const;
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
   Result<std::vector<TokenId>> made_anew(const kvcache::StoredMessage& message,

@@ -31,7 +31,7 @@ Result<std::vector<TokenId>> Transcript::in_place_of_damaged() const {
 Result<std::vector<TokenId>> Transcript::made_anew(
     const StoredMessage& message, const std::optional<std::string_view>& system) const {
   const ChatTemplate& chat_template = options_.chat_template;
-  if (message.role == Role::system) return chat_template.open_chat(options_.tokenizer, system);
+  if (message.role == Role::system) return system_tokens(system);
   std::vector<TokenId> out;
   const auto add = [&](const std::vector<TokenId>& part) {
     out.insert(out.end(), part.begin(), part.end());
@@ -44,8 +44,7 @@ Result<std::vector<TokenId>> Transcript::made_anew(
   }
   if (message.role == Role::user) {
     SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
-                       chat_template.user_turn(options_.tokenizer, message.text,
-                                               is_first_turn ? system : std::nullopt));
+                       user_tokens(message.text, is_first_turn ? system : std::nullopt));
     add(turn);
     return out;
   }

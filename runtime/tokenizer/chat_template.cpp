@@ -174,6 +174,15 @@ Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
   return writer.literal(format_->user_after).ids();
 }
 
+Result<std::vector<TokenId>> ChatTemplate::system_part(
+    const Tokenizer& tokenizer, std::optional<std::string_view> system) const {
+  if (!format_->system_in_first_turn || !system || system->empty()) return std::vector<TokenId>();
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> turn, user_turn(tokenizer, "a", system));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> other, user_turn(tokenizer, "1", system));
+  turn.erase(std::ranges::mismatch(turn, other).in1, turn.end());
+  return turn;
+}
+
 Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& tokenizer) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   return TurnWriter(*format_, tokenizer).literal(format_->head).ids();

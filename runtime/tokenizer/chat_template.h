@@ -48,6 +48,10 @@ class ChatTemplate {
   // none; read only where system_in_first_turn().
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,
                                          std::optional<std::string_view> system = {}) const;
+  // What the first user turn begins with, whatever the user says: its head and the system text, as
+  // user_turn() writes them. Empty unless system_in_first_turn() and there is such a text.
+  Result<std::vector<TokenId>> system_part(const Tokenizer& tokenizer,
+                                           std::optional<std::string_view> system) const;
   // What makes the model answer (may be empty).
   Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer) const;
   // What closes an answer whose last token is `last`: the end-of-turn token unless that is `last`,

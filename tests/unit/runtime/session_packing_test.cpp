@@ -72,18 +72,34 @@ TEST_P(PackingUnder, nothing_is_gone_from_a_message_before_it_is_answered) {
 INSTANTIATE_TEST_SUITE_P(Recipes, PackingUnder, testing::Values("compact", "snapkv"),
                          [](const auto& row) { return std::string(row.param); });
 
+// Also where the template has no place for it but the first user turn.
 TEST_F(Packing, the_system_prompt_is_never_compressed) {
-  SessionOptions options(value_of(resolve_recipe("extreme")));
-  options.system = held_out_notes();
-  const auto session = value_of(shared_engine().new_session(options));
-  ask(*session, held_out_questions().at(0), 20);
-  const std::size_t n_system = session->messages()[0].end;
-  ASSERT_GT(n_system, 400u);
-  idle(*session);
-  const kvcache::CacheStats stats = session->stats();
-  const std::size_t n_lanes = stats.n_kept / stats.layers.size();
-  EXPECT_GT(n_lanes, n_system);
-  for (const kvcache::LayerStats& layer : stats.layers) EXPECT_GE(layer.n_kept_min, n_system);
+  for (const char* chat_template : {"", "llama-2", "mistral"}) {
+    SCOPED_TRACE(chat_template);
+    EngineOptions opened;
+    opened.model = bundled_model();
+    opened.chat_template = chat_template;
+    const auto engine = value_of(Engine::open(opened));
+    SessionOptions options(value_of(resolve_recipe("extreme")));
+    options.system = held_out_notes();
+    const auto session = value_of(engine->new_session(options));
+    const std::string said = held_out_notes().substr(0, 600);
+    ask(*session, said, 20);
+    const std::size_t n_system = session->messages()[0].end;
+    ASSERT_GT(n_system, 400u);
+    ASSERT_GT(session->tokens().size(), n_system + 100);
+    std::vector<TokenId> whole =
+        value_of(engine->chat_template().open_chat(engine->tokenizer(), options.system));
+    const std::vector<TokenId> turn = value_of(
+        engine->chat_template().user_turn(engine->tokenizer(), said, options.system));
+    whole.insert(whole.end(), turn.begin(), turn.end());
+    ASSERT_GE(session->tokens().size(), whole.size());
+    EXPECT_TRUE(std::ranges::equal(session->tokens().first(whole.size()), whole));
+    idle(*session);
+    const kvcache::CacheStats stats = session->stats();
+    EXPECT_GT(stats.n_evicted, 0u) << "of what the user said";
+    for (const kvcache::LayerStats& layer : stats.layers) EXPECT_GE(layer.n_kept_min, n_system);
+  }
 }
 
 // What a document takes exactly, several times over.
