@@ -11,6 +11,7 @@ namespace satchel::runtime {
 namespace {
 
 constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
+constexpr std::size_t kFidelityTokensMin = 64;  // chosen: fewer lie in the tail, which is exact
 
 bool is_full(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
@@ -57,8 +58,10 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
   report.n_tokens = span.end - n_read();
   if (report.n_tokens == 0) return report;
   const ModelConfig& config = engine.model->config();
+  // A short question is hardly compressed: its figure would stand in place of its document's.
   const bool keeps =
-      span.kind == kvcache::SpanKind::document || span.kind == kvcache::SpanKind::message;
+      (span.kind == kvcache::SpanKind::document || span.kind == kvcache::SpanKind::message) &&
+      report.n_tokens >= kFidelityTokensMin;
   if (keeps) drop_rows();  // the new ones replace them: they need not take room meanwhile
   const double began = clock.steady_ms();
   const std::size_t coarse_before = n_coarse(cache->stats());
