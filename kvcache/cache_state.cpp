@@ -1,6 +1,8 @@
 #include "kvcache/cache_state.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "kvcache/reading/prompt_state.h"
 
@@ -126,6 +128,19 @@ Result<void> CacheState::read_positions(const PageRecord& page, std::span<std::i
   SATCHEL_TRY(backend.download(std::as_writable_bytes(positions.first(page.n_tokens)),
                                arena.at(page.extent) + page.layout->positions_at));
   for (std::int32_t& position : positions.first(page.n_tokens)) position += page.shift;
+  return {};
+}
+
+Result<void> CacheState::set_range(PageRecord& page) {
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  SATCHEL_TRY(read_positions(page, positions));
+  page.first_position = std::numeric_limits<std::int32_t>::max();
+  page.last_position = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
+    if (!page.live.has(slot)) continue;
+    page.first_position = std::min(page.first_position, positions[slot]);
+    page.last_position = std::max(page.last_position, positions[slot]);
+  }
   return {};
 }
 

@@ -127,6 +127,8 @@ struct CacheState : CacheBook, ExtentUser {
   // The reader's note behind a page just encoded.
   Result<void> write_note(const PageRecord& page, std::size_t head_dim);
   Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);
+  // The page's range of positions: of what is still seen.
+  Result<void> set_range(PageRecord& page);
 
   Result<void> show_runs(std::size_t lane);
   Result<void> show(std::size_t lane);

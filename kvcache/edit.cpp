@@ -21,19 +21,6 @@ Result<kernels::LiveMask> slots_from(CacheState& cache, const PageRecord& page, 
   return mask;
 }
 
-Result<void> set_range(CacheState& cache, PageRecord& page) {
-  std::array<std::int32_t, kernels::kPageTokens> positions;
-  SATCHEL_TRY(cache.read_positions(page, positions));
-  page.first_position = std::numeric_limits<std::int32_t>::max();
-  page.last_position = std::numeric_limits<std::int32_t>::min();
-  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
-    if (!page.live.has(slot)) continue;
-    page.first_position = std::min(page.first_position, positions[slot]);
-    page.last_position = std::max(page.last_position, positions[slot]);
-  }
-  return {};
-}
-
 // What an edit makes of a lane's pages, found before anything changes: reading positions can fail,
 // the change itself cannot.
 struct PageChanges {
@@ -57,7 +44,7 @@ Result<void> hide(CacheState& cache, std::vector<PageRecord>& pages, std::size_t
     SATCHEL_TRY_ASSIGN(const kernels::LiveMask beyond, slots_from(cache, page, end));
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
       if (behind.has(slot) && !beyond.has(slot)) page.live.clear(slot);
-    if (page.live.count() > 0) SATCHEL_TRY(set_range(cache, page));
+    if (page.live.count() > 0) SATCHEL_TRY(cache.set_range(page));
   }
   return {};
 }
@@ -74,8 +61,8 @@ Result<void> split(CacheState& cache, std::vector<PageRecord>& pages, std::size_
     second.serial = cache.next_serial++;
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
       (behind.has(slot) ? page : second).live.clear(slot);
-    SATCHEL_TRY(set_range(cache, page));
-    SATCHEL_TRY(set_range(cache, second));
+    SATCHEL_TRY(cache.set_range(page));
+    SATCHEL_TRY(cache.set_range(second));
     pages[i] = page;
     pages.push_back(second);
   }

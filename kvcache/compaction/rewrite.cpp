@@ -1,7 +1,6 @@
 #include "kvcache/compaction/rewrite.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace satchel::kvcache {
 
@@ -32,20 +31,6 @@ bool LaneRewriter::only_masks(const PageRecord& page, std::span<const std::uint8
     ++n_stay;
   }
   return 2 * n_stay >= page.n_tokens;
-}
-
-// The range of positions of what is still seen; the page's own positions must be known.
-void LaneRewriter::set_range(PageRecord& page) const {
-  std::array<std::int32_t, kernels::kPageTokens> positions;
-  const Result<void> read = cache_.read_positions(page, positions);
-  if (!read.ok()) return;  // the old range is wider, which costs time only
-  page.first_position = std::numeric_limits<std::int32_t>::max();
-  page.last_position = std::numeric_limits<std::int32_t>::min();
-  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
-    if (!page.live.has(slot)) continue;
-    page.first_position = std::min(page.first_position, positions[slot]);
-    page.last_position = std::max(page.last_position, positions[slot]);
-  }
 }
 
 Result<void> LaneRewriter::rewrite_page(std::uint64_t serial) {
@@ -212,7 +197,8 @@ void LaneRewriter::take_away(std::span<const Place> places) {
   }
   for (const std::size_t i : touched) {
     PageRecord page = lane_.pages()[i];
-    if (page.live.count() > 0) set_range(page);
+    // Where that fails the old range is wider, which costs time only.
+    if (page.live.count() > 0) (void)cache_.set_range(page);
     lane_.replace_page(i, page);
   }
   lane_.drop_empty_pages();

@@ -51,7 +51,6 @@ class LaneRewriter {
                      std::span<const std::int32_t> positions, std::span<const float> log_counts);
   Result<void> emit(std::uint8_t tier);
   void take_away(std::span<const Place> places);
-  void set_range(PageRecord& page) const;
   std::size_t index_of(std::uint64_t serial, std::size_t slot) const;
 
   CacheState& cache_;
