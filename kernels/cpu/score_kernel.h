@@ -21,20 +21,6 @@ struct ScoreTile {
     float lse[kRows], weight[kRows];
   };
 
-  // How many of n rising positions are not after `position`.
-  SATCHEL_INLINE std::size_t count_up_to(const std::int32_t* positions, std::size_t n,
-                                         std::int64_t position) {
-    std::size_t low = 0, high = n;
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (positions[middle] <= position)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  }
-
   // Row r is head first_head + r % n_group of token r / n_group.
   template <std::size_t kRows>
   SATCHEL_INLINE void load(const ScoreJob& job, std::size_t first, Rows<kRows>& rows) {
@@ -45,11 +31,11 @@ struct ScoreTile {
       const std::size_t query = token * args.n_heads + args.first_head + (first + r) % args.n_group;
       const std::int64_t position = args.batch.positions[token];
       rows.high[r] =
-          args.is_causal ? count_up_to(job.positions, job.n_tokens, position) : job.n_tokens;
+          args.is_causal ? visible_tokens(job.positions, job.n_tokens, position) : job.n_tokens;
       rows.low[r] = args.window == 0
                         ? 0
-                        : count_up_to(job.positions, job.n_tokens,
-                                      position - static_cast<std::int64_t>(args.window));
+                        : visible_tokens(job.positions, job.n_tokens,
+                                         position - static_cast<std::int64_t>(args.window));
       if (rows.low[r] < rows.high[r] && rows.high[r] > rows.most) rows.most = rows.high[r];
       rows.lse[r] = args.lse[query];
       rows.weight[r] = args.weights == nullptr ? 1.0f : args.weights[token];
