@@ -28,6 +28,18 @@ struct LayerShape {
   kernels::RopeTable rope() const {
     return {.inverse_frequency = inverse_frequency, .pairs = rope_pairs};
   }
+  // What attention of this layer always is; queries, batch, sequences and results are the caller's.
+  kernels::AttendArgs attend_args() const {
+    kernels::AttendArgs args;
+    args.n_heads = n_heads;
+    args.n_kv_heads = n_kv_heads;
+    args.head_dim = head_dim;
+    args.scale = attention_scale;
+    args.soft_cap = soft_cap;
+    args.window = window;
+    args.rope = rope();
+    return args;
+  }
   // fp16 K and V of one token in the layer's lanes.
   std::size_t fp16_bytes_per_token() const { return n_kv_heads * head_dim * 2 * sizeof(Half); }
   friend bool operator==(const LayerShape&, const LayerShape&) = default;

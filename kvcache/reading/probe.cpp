@@ -123,22 +123,16 @@ Result<const float*> PromptReading::State::probed_lse(const float* q, std::size_
   }
   const LayerShape& shape = cache.shape.layers[layer];
   float* lse = reinterpret_cast<float*>(at(plan.lse_at));
-  float* unused = reinterpret_cast<float*>(at(plan.unused_at));
+  kernels::AttendArgs args = shape.attend_args();
+  args.out = reinterpret_cast<float*>(at(plan.unused_at));
   for (std::size_t begin = 0; begin < n_chunk; begin += kLseRows) {
     const std::size_t n = std::min(kLseRows, n_chunk - begin);
     const kernels::Sequence keys{.lanes = probed_table.get(), .first_lane = 0, .n_tokens = n};
-    SATCHEL_TRY(cache.backend.attend({.q = q + begin * shape.n_heads * shape.head_dim,
-                                      .n_heads = shape.n_heads,
-                                      .n_kv_heads = shape.n_kv_heads,
-                                      .head_dim = shape.head_dim,
-                                      .batch = batch(first + begin, n),
-                                      .sequences = {&keys, 1},
-                                      .scale = shape.attention_scale,
-                                      .soft_cap = shape.soft_cap,
-                                      .window = shape.window,
-                                      .rope = shape.rope(),
-                                      .out = unused,
-                                      .lse = lse + begin * shape.n_heads}));
+    args.q = q + begin * shape.n_heads * shape.head_dim;
+    args.batch = batch(first + begin, n);
+    args.sequences = {&keys, 1};
+    args.lse = lse + begin * shape.n_heads;
+    SATCHEL_TRY(cache.backend.attend(args));
   }
   return lse;
 }

@@ -43,20 +43,14 @@ Result<void> Graph::rotate(const LayerStep& step, Project what) {
 
 Result<void> Graph::attend(const LayerStep& step, std::span<const kernels::Sequence> sequences,
                            Lse lse) {
-  const kvcache::LayerShape& shape = layer(step).attention;
   SATCHEL_TRY(step.go_on());
-  return backend_.attend({.q = step.work.q,
-                          .n_heads = shape.n_heads,
-                          .n_kv_heads = shape.n_kv_heads,
-                          .head_dim = shape.head_dim,
-                          .batch = step.batch,
-                          .sequences = sequences,
-                          .scale = shape.attention_scale,
-                          .soft_cap = shape.soft_cap,
-                          .window = shape.window,
-                          .rope = shape.rope(),
-                          .out = step.work.attended,
-                          .lse = lse == Lse::wanted ? step.work.lse : nullptr});
+  kernels::AttendArgs args = layer(step).attention.attend_args();
+  args.q = step.work.q;
+  args.batch = step.batch;
+  args.sequences = sequences;
+  args.out = step.work.attended;
+  args.lse = lse == Lse::wanted ? step.work.lse : nullptr;
+  return backend_.attend(args);
 }
 
 Result<void> Graph::final_norm(const float* x, std::size_t n_tokens, float* out) {
