@@ -52,6 +52,7 @@ struct SessionOptions {
   const Clock* clock = nullptr;           // not owned; nullptr: the system's
 };
 
+inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast one reads
 struct ReadReport {
   std::size_t n_tokens = 0;  // read now
   double ms = 0;

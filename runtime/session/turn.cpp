@@ -10,7 +10,6 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
 constexpr std::size_t kFidelityTokensMin = 64;  // chosen: fewer lie in the tail, which is exact
 
 bool is_full(const Error& problem) {

@@ -8,8 +8,6 @@
 namespace satchel::ui {
 namespace {
 
-constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast a text is read
-
 std::string fidelityKey(kvcache::ChatId chat) {
   return "fidelity." + std::to_string(chat.value);
 }
@@ -20,7 +18,7 @@ std::string speedKey(const std::string& fingerprint) {
 }  // namespace
 
 Result<void> Measured::keep(const std::string& fingerprint, const runtime::ReadReport& report) {
-  if (report.n_tokens < kSpeedTokensMin || report.ms <= 0) return {};
+  if (report.n_tokens < runtime::kSpeedTokensMin || report.ms <= 0) return {};
   const QString speed = QString::number(report.ms / double(report.n_tokens));
   return m_library.set_setting(speedKey(fingerprint), speed.toStdString());
 }
