@@ -5,7 +5,7 @@
 //   source  arXiv:2503.19786 section 2; arXiv:2408.00118 (Gemma 2: norms, windows)
 #include <cmath>
 
-#include "runtime/model/graph.h"
+#include "runtime/model/gated_layer.h"
 #include "runtime/model/hyperparameters.h"
 
 namespace satchel::runtime {
@@ -57,13 +57,8 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   return config;
 }
 
-struct LayerWeights {
-  const kernels::Weight *q = nullptr, *k = nullptr, *v = nullptr;  // [q_ or kv_width, width]
-  const kernels::Weight* attention_out = nullptr;                  // [width, q_width]
-  const kernels::Weight *gate = nullptr, *up = nullptr;            // [ffn_width, width]
-  const kernels::Weight* down = nullptr;                           // [width, ffn_width]
-  const float *attention_gain = nullptr, *after_attention_gain = nullptr;  // [width]
-  const float *ffn_gain = nullptr, *after_ffn_gain = nullptr;              // [width]
+struct Gemma3Layer : GatedLayer {
+  const float *after_attention_gain = nullptr, *after_ffn_gain = nullptr;  // [width]
   const float *q_gain = nullptr, *k_gain = nullptr;                        // [head_dim]
 };
 
@@ -86,7 +81,7 @@ class Gemma3Graph final : public Graph {
   }
 
   Result<void> project(const LayerStep& step, Project what, const float* x) override {
-    const LayerWeights& w = layers_[step.layer];
+    const Gemma3Layer& w = layers_[step.layer];
     const kvcache::LayerShape& shape = layer(step).attention;
     const Workspace& work = step.work;
     const std::size_t n = step.batch.n_tokens;
@@ -104,7 +99,7 @@ class Gemma3Graph final : public Graph {
   }
 
   Result<void> finish(const LayerStep& step, float* x) override {
-    const LayerWeights& w = layers_[step.layer];
+    const Gemma3Layer& w = layers_[step.layer];
     const Workspace& work = step.work;
     const std::size_t n = step.batch.n_tokens;
     SATCHEL_TRY(step.go_on());
@@ -129,33 +124,20 @@ class Gemma3Graph final : public Graph {
   }
 
   void wish_for_layer(std::size_t index, std::vector<TensorWish>& wishes) {
-    const std::string at = "blk." + std::to_string(index) + ".";
-    const LayerConfig& sizes = config_.layers[index];
-    LayerWeights& w = layers_[index];
-    const auto matrix = [&](const char* name, std::size_t n_out, std::size_t n_in,
-                            const kernels::Weight*& to) {
-      wishes.push_back({.name = at + name, .n_out = n_out, .n_in = n_in, .matrix = &to});
-    };
+    Gemma3Layer& w = layers_[index];
+    wish_for(w, config_, index, wishes);
+    const std::string at = layer_prefix(index);
     const auto gain = [&](const char* name, std::size_t n, const float*& to) {
       wishes.push_back({.name = at + name, .n_in = n, .vector = &to});
     };
-    const std::size_t width = config_.width, head_dim = sizes.attention.head_dim;
-    gain("attn_norm.weight", width, w.attention_gain);
-    matrix("attn_q.weight", sizes.q_width(), width, w.q);
+    const std::size_t width = config_.width, head_dim = config_.layers[index].attention.head_dim;
     gain("attn_q_norm.weight", head_dim, w.q_gain);
-    matrix("attn_k.weight", sizes.kv_width(), width, w.k);
     gain("attn_k_norm.weight", head_dim, w.k_gain);
-    matrix("attn_v.weight", sizes.kv_width(), width, w.v);
-    matrix("attn_output.weight", width, sizes.q_width(), w.attention_out);
     gain("post_attention_norm.weight", width, w.after_attention_gain);
-    gain("ffn_norm.weight", width, w.ffn_gain);
-    matrix("ffn_gate.weight", sizes.ffn_width, width, w.gate);
-    matrix("ffn_up.weight", sizes.ffn_width, width, w.up);
-    matrix("ffn_down.weight", width, sizes.ffn_width, w.down);
     gain("post_ffw_norm.weight", width, w.after_ffn_gain);
   }
 
-  std::vector<LayerWeights> layers_;
+  std::vector<Gemma3Layer> layers_;
 };
 
 std::unique_ptr<Graph> make_graph(kernels::Backend& backend, const ModelConfig& config) {

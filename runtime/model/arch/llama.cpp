@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/reference/dequant.h"
-#include "runtime/model/graph.h"
+#include "runtime/model/gated_layer.h"
 #include "runtime/model/hyperparameters.h"
 
 namespace satchel::runtime {
@@ -64,14 +64,6 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   return config;
 }
 
-struct LayerWeights {
-  const kernels::Weight *q = nullptr, *k = nullptr, *v = nullptr;  // [q_ or kv_width, width]
-  const kernels::Weight* attention_out = nullptr;                  // [width, q_width]
-  const kernels::Weight *gate = nullptr, *up = nullptr;            // [ffn_width, width]
-  const kernels::Weight* down = nullptr;                           // [width, ffn_width]
-  const float *attention_gain = nullptr, *ffn_gain = nullptr;      // [width]
-};
-
 class LlamaGraph final : public Graph {
  public:
   LlamaGraph(kernels::Backend& backend, const ModelConfig& config)
@@ -86,7 +78,7 @@ class LlamaGraph final : public Graph {
   }
 
   Result<void> project(const LayerStep& step, Project what, const float* x) override {
-    const LayerWeights& w = layers_[step.layer];
+    const GatedLayer& w = layers_[step.layer];
     const Workspace& work = step.work;
     const kernels::Backend::Projection all[] = {{w.q, work.q}, {w.k, work.k}, {w.v, work.v}};
     SATCHEL_TRY(step.go_on());
@@ -96,7 +88,7 @@ class LlamaGraph final : public Graph {
   }
 
   Result<void> finish(const LayerStep& step, float* x) override {
-    const LayerWeights& w = layers_[step.layer];
+    const GatedLayer& w = layers_[step.layer];
     const Workspace& work = step.work;
     const std::size_t n = step.batch.n_tokens;
     SATCHEL_TRY(step.go_on());
@@ -117,29 +109,14 @@ class LlamaGraph final : public Graph {
 
  private:
   void wish_for_layer(std::size_t index, std::vector<TensorWish>& wishes) {
-    const std::string at = "blk." + std::to_string(index) + ".";
-    const LayerConfig& sizes = config_.layers[index];
-    LayerWeights& w = layers_[index];
-    const auto matrix = [&](const char* name, std::size_t n_out, std::size_t n_in,
-                            const kernels::Weight*& to) {
-      wishes.push_back({.name = at + name, .n_out = n_out, .n_in = n_in, .matrix = &to});
-    };
-    const std::size_t width = config_.width, ffn = sizes.ffn_width;
-    wishes.push_back({.name = at + "attn_norm.weight", .n_in = width, .vector = &w.attention_gain});
-    matrix("attn_q.weight", sizes.q_width(), width, w.q);
-    matrix("attn_k.weight", sizes.kv_width(), width, w.k);
-    matrix("attn_v.weight", sizes.kv_width(), width, w.v);
-    matrix("attn_output.weight", width, sizes.q_width(), w.attention_out);
-    wishes.push_back({.name = at + "ffn_norm.weight", .n_in = width, .vector = &w.ffn_gain});
-    matrix("ffn_gate.weight", ffn, width, w.gate);
-    matrix("ffn_up.weight", ffn, width, w.up);
-    matrix("ffn_down.weight", width, ffn, w.down);
+    wish_for(layers_[index], config_, index, wishes);
     // Old converters wrote the frequencies, which the metadata give as well.
+    const std::string at = layer_prefix(index);
     wishes.push_back({.name = at + "attn_rot_embd", .is_optional = true});
     wishes.push_back({.name = at + "attn.rope.freqs", .is_optional = true});
   }
 
-  std::vector<LayerWeights> layers_;
+  std::vector<GatedLayer> layers_;
 };
 
 std::unique_ptr<Graph> make_graph(kernels::Backend& backend, const ModelConfig& config) {
