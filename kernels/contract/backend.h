@@ -120,6 +120,27 @@ struct AttendArgs {
   float* lse = nullptr;    // [n_tokens, n_heads], natural log of the sum of exp; or nullptr
 };
 
+// Which keys a query at position p sees.
+enum class Sees {
+  past,           // those at positions <= p
+  all,            // every one
+  here_and_next,  // those at p and p + 1: the band of a text that is told again, O(n)
+};
+
+// The queries of one lane's heads against the keys of that lane, for score() and log_sum().
+struct LaneQueries {
+  const float* q = nullptr;  // [n_tokens, n_heads, head_dim]; the lane's heads are first_head …
+                             // first_head + n_group - 1
+  Batch batch;               // positions rise
+  std::size_t n_heads = 0, head_dim = 0;
+  std::size_t first_head = 0, n_group = 1;
+  LaneView keys;  // v unused, nor are log_counts
+  float scale = 1, soft_cap = 0;
+  std::size_t window = 0;  // with past and all: only keys at positions > p - window; 0: none
+  Sees sees = Sees::past;
+  RopeTable rope = {};  // used only where a page has a shift
+};
+
 // The score kernel of most selection methods, for one lane:
 //   scores[j] = HRED over the lane's query heads of QRED over queries i that see j of
 //               weight[i] · exp(cap(q_i·k_j·scale) − lse_i)
@@ -131,21 +152,21 @@ struct AttendArgs {
 struct ScoreArgs {
   enum class Heads { mean, max };
   enum class Queries { sum, max };
-  const float* q = nullptr;    // [n_tokens, n_heads, head_dim]; the lane's heads are first_head …
-                               // first_head + n_group - 1
-  const float* lse = nullptr;  // [n_tokens, n_heads], as attend() gave it over what counts
+  LaneQueries lane;
+  const float* lse = nullptr;      // [n_tokens, n_heads], of attend() or log_sum() over what counts
   const float* weights = nullptr;  // [n_tokens], or null: 1
-  Batch batch;
-  std::size_t n_heads = 0, head_dim = 0;
-  std::size_t first_head = 0, n_group = 1;
-  LaneView keys;  // v unused
-  float scale = 1, soft_cap = 0;
-  std::size_t window = 0;
-  bool is_causal = true;  // false: every query sees every key
   Queries queries = Queries::sum;
   Heads heads = Heads::mean;  // max goes with Queries::max only
-  RopeTable rope = {};        // used only where a page has a shift
   float* scores = nullptr;
+};
+
+// The normaliser of a softmax over the keys of a lane, without V and without the matrix:
+//   lse[i, h] = log(exp(lse[i, h]) + Σ over keys j that query i sees of exp(cap(q_ih·k_j·scale)))
+// for the lane's heads h; the other heads' are left alone. What stands there already counts, so that
+// keys may be added part by part; -infinity: nothing yet. What sees nothing keeps what it had.
+struct LogSumArgs {
+  LaneQueries lane;
+  float* lse = nullptr;  // [n_tokens, n_heads]; items of one call write different heads or tokens
 };
 
 // fp32 rows to fp16 rows, clamped to ±65504, NaN to 0: K and V on their way into a cache.
@@ -278,6 +299,7 @@ class Backend {
   virtual Result<void> store(std::span<const StoreArgs> items) = 0;
   virtual Result<void> attend(const AttendArgs& args) = 0;
   virtual Result<void> score(std::span<const ScoreArgs> items) = 0;
+  virtual Result<void> log_sum(std::span<const LogSumArgs> items) = 0;
   virtual Result<void> select(std::span<const SelectArgs> items) = 0;
   virtual Result<void> gather(std::span<const GatherArgs> items) = 0;
   virtual Result<void> encode_pages(std::span<const EncodeArgs> items) = 0;

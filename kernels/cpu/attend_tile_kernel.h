@@ -48,11 +48,11 @@ struct TileProduct {
     });
   }
 
-  // Logits of kRows rows against the first n tokens; whole registers are written, two at a time.
+  // Logits of kRows rows against the tokens [begin, end); whole registers are written, two at a time.
   template <std::size_t kRows>
   SATCHEL_INLINE void logits(const float* q, std::size_t head_dim, const KeyTile& tile,
-                             std::size_t n, float (*out)[kTileTokens]) {
-    for (std::size_t t = 0; t < n; t += 2 * V::kLanes)
+                             std::size_t begin, std::size_t end, float (*out)[kTileTokens]) {
+    for (std::size_t t = begin - begin % (2 * V::kLanes); t < end; t += 2 * V::kLanes)
       run<kRows, 2>(q, head_dim, head_dim, tile.k + t, kTileTokens, nullptr, out[0] + t,
                     kTileTokens);
   }
@@ -77,7 +77,7 @@ struct TileAttention {
     if (seen.end == 0) return;
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    TileProduct<V>::template logits<kRows>(all.q + first * all.head_dim, all.head_dim, tile,
+    TileProduct<V>::template logits<kRows>(all.q + first * all.head_dim, all.head_dim, tile, 0,
                                            seen.end, weights);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
     float* sum = all.sum + first * all.width;

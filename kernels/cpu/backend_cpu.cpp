@@ -110,6 +110,9 @@ class CpuBackend final : public Backend {
   Result<void> score(std::span<const ScoreArgs> items) override {
     return cpu::score(context_, attend_scratch_, items);
   }
+  Result<void> log_sum(std::span<const LogSumArgs> items) override {
+    return cpu::log_sum(context_, attend_scratch_, items);
+  }
   Result<void> select(std::span<const SelectArgs> items) override {
     return cpu::select(context_, attend_scratch_, items);
   }

@@ -14,6 +14,8 @@ void store(const CpuContext& context, std::span<const StoreArgs> items);
 Result<void> attend(const CpuContext& context, AttendScratch& scratch, const AttendArgs& args);
 Result<void> score(const CpuContext& context, AttendScratch& scratch,
                    std::span<const ScoreArgs> items);
+Result<void> log_sum(const CpuContext& context, AttendScratch& scratch,
+                     std::span<const LogSumArgs> items);
 Result<void> select(const CpuContext& context, AttendScratch& scratch,
                     std::span<const SelectArgs> items);
 void gather(const CpuContext& context, std::span<const GatherArgs> items);

@@ -9,17 +9,20 @@ constexpr KernelTable kAvx2 = {.matmul = kMatmulAvx2,
                                .vector_ops = kVectorOpsAvx2,
                                .encode = kEncodeAvx2,
                                .attend = kAttendAvx2,
-                               .score = kScoreAvx2};
+                               .score = kScoreAvx2,
+                               .log_sum = kLogSumAvx2};
 constexpr KernelTable kAvx512 = {.matmul = kMatmulAvx512,
                                  .vector_ops = kVectorOpsAvx512,
                                  .encode = kEncodeAvx512,
                                  .attend = kAttendAvx512,
-                                 .score = kScoreAvx512};
+                                 .score = kScoreAvx512,
+                                 .log_sum = kLogSumAvx512};
 constexpr KernelTable kAvx512Vnni = {.matmul = kMatmulAvx512Vnni,
                                      .vector_ops = kVectorOpsAvx512,
                                      .encode = kEncodeAvx512,
                                      .attend = kAttendAvx512Vnni,
-                                     .score = kScoreAvx512};
+                                     .score = kScoreAvx512,
+                                     .log_sum = kLogSumAvx512};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/cpu_level.h"
 #include "kernels/cpu/encode_table.h"
+#include "kernels/cpu/log_sum_table.h"
 #include "kernels/cpu/matmul_table.h"
 #include "kernels/cpu/score_table.h"
 #include "kernels/cpu/vector_ops_table.h"
@@ -18,6 +19,7 @@ struct KernelTable {
   const EncodeTable& encode;
   const AttendTable& attend;
   const ScoreTable& score;
+  const LogSumTable& log_sum;
 };
 
 const KernelTable& kernels_of(CpuLevel level);

@@ -17,8 +17,9 @@ struct ScoreJob {
   std::size_t n_tokens = 0;
   const LiveMask* live = nullptr;  // null: all
   float* rows = nullptr;           // scratch [kScoreRowsMax, head_dim]
-  float* largest = nullptr;        // scratch [n_group, kTileTokens], for Queries::max alone
-  float* scores = nullptr;         // [n_tokens]
+  float* largest = nullptr;        // scratch [n_group, kTileTokens], for Queries::max alone: of
+      // probabilities where there are weights, else of their logarithms
+  float* scores = nullptr;  // [n_tokens]
 };
 inline constexpr std::size_t kScoreRowsMax = 12;
 

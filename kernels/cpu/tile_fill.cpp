@@ -1,12 +1,52 @@
 #include "kernels/cpu/tile_fill.h"
 
+#include <cmath>
+
 #include "kernels/base/assert.h"
+#include "kernels/contract/turn.h"
 
 namespace satchel::kernels::cpu {
 namespace {
 
 const Half* rows_of(const PageView& page, const OperandLayout& operand) {
   return reinterpret_cast<const Half*>(page.bytes + operand.planes[0].at);
+}
+
+// turn_rows() for keys that lie transposed: row c of the tile is channel c of all tokens.
+void turn_channels(Turn turn, float* tile, std::size_t head_dim) {
+  if (turn == Turn::none) return;
+  const std::size_t n = turn_block(head_dim);
+  const auto norm = static_cast<float>(1 / std::sqrt(static_cast<double>(n)));
+  for (std::size_t distance = 1; distance < n; distance *= 2) {
+    for (std::size_t c = 0; c < head_dim; ++c) {
+      if (c % (2 * distance) >= distance) continue;
+      float *first = tile + c * kTileTokens, *second = tile + (c + distance) * kTileTokens;
+      for (std::size_t t = 0; t < kTileTokens; ++t) {
+        const float a = first[t], b = second[t];
+        first[t] = a + b;
+        second[t] = a - b;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < head_dim * kTileTokens; ++i) tile[i] *= norm;
+}
+
+// As if the keys had been encoded `shift` positions later.
+void rotate_channels(const RopeTable& rope, std::int32_t shift, float* tile) {
+  const std::size_t n_pairs = rope.inverse_frequency.size();
+  const bool adjacent = rope.pairs == RopePairs::adjacent;
+  for (std::size_t i = 0; i < n_pairs && shift != 0; ++i) {
+    const double phase = static_cast<double>(shift) * rope.inverse_frequency[i];
+    const auto cosine = static_cast<float>(std::cos(phase));
+    const auto sine = static_cast<float>(std::sin(phase));
+    float* first = tile + (adjacent ? 2 * i : i) * kTileTokens;
+    float* second = tile + (adjacent ? 2 * i + 1 : i + n_pairs) * kTileTokens;
+    for (std::size_t t = 0; t < kTileTokens; ++t) {
+      const float a = first[t], b = second[t];
+      first[t] = a * cosine - b * sine;
+      second[t] = a * sine + b * cosine;
+    }
+  }
 }
 
 }  // namespace
@@ -40,6 +80,16 @@ void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, fl
     return table.affine_keys(affine_planes(layout.k, page.bytes), layout.capacity, d, tile_k);
   layout.k.code->decode(layout.k, page.bytes, page.n_tokens, d, scratch);
   table.plain_keys(scratch, page.n_tokens, d, tile_k);
+}
+
+void fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
+                      const PlacedKeys& to, float* scratch) {
+  const PageLayout& layout = *page.layout;
+  const auto* positions = reinterpret_cast<const std::int32_t*>(page.bytes + layout.positions_at);
+  for (std::size_t t = 0; t < page.n_tokens; ++t) to.positions[t] = positions[t] + page.shift;
+  fill_keys(table, page, to.keys, scratch);
+  turn_channels(layout.k.turn, to.keys, layout.head_dim);
+  rotate_channels(rope, page.shift, to.keys);
 }
 
 void fill_values(const AttendTable& table, const PageView& page, float* tile_v) {

@@ -102,6 +102,10 @@ class ReferenceBackend final : public Backend {
     for (const ScoreArgs& args : items) reference::score(args);
     return {};
   }
+  Result<void> log_sum(std::span<const LogSumArgs> items) override {
+    for (const LogSumArgs& args : items) reference::log_sum(args);
+    return {};
+  }
   Result<void> select(std::span<const SelectArgs> items) override {
     for (const SelectArgs& args : items) reference::select(args);
     return {};

@@ -9,6 +9,7 @@ namespace satchel::kernels::reference {
 void store(const StoreArgs& args);
 Result<void> attend(const AttendArgs& args);
 void score(const ScoreArgs& args);
+void log_sum(const LogSumArgs& args);
 void select(const SelectArgs& args);
 void gather(const GatherArgs& args);
 

@@ -16,18 +16,19 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
     const ObservedLane& lane = lanes[i];
     kernels::ScoreArgs& item = items[i];
     item = args;
-    item.q = seen.q;
+    item.lane = {.q = seen.q,
+                 .batch = seen.batch,
+                 .n_heads = seen.layer.n_heads,
+                 .head_dim = seen.layer.head_dim,
+                 .first_head = lane.first_head,
+                 .n_group = lane.n_group,
+                 .keys = lane.keys,
+                 .scale = seen.layer.attention_scale,
+                 .soft_cap = seen.layer.soft_cap,
+                 .window = seen.layer.window,
+                 .sees = args.lane.sees,
+                 .rope = seen.layer.rope()};
     item.lse = seen.lse;
-    item.batch = seen.batch;
-    item.n_heads = seen.layer.n_heads;
-    item.head_dim = seen.layer.head_dim;
-    item.first_head = lane.first_head;
-    item.n_group = lane.n_group;
-    item.keys = lane.keys;
-    item.scale = seen.layer.attention_scale;
-    item.soft_cap = seen.layer.soft_cap;
-    item.window = seen.layer.window;
-    item.rope = seen.layer.rope();
     item.scores = lane.scores;
   }
   return backend.score(std::span(items).first(lanes.size()));

@@ -6,6 +6,8 @@
 //   pages    pages of other kinds beside those, a round of each in turn
 //   prefill  512 new tokens over themselves (and 2048 packed ones), multiply-adds that count only
 //   score    the second pass over 1024 tokens; encode: pages packed one after the other
+//   echo     2048 queries over themselves, all of them: log_sum() and score() by the maximum, one
+//            product each, beside attend() over 4096, two products; the band of the same queries
 //   figures  the shortest round: other programs share the machine
 #include <algorithm>
 #include <chrono>
@@ -363,14 +365,14 @@ void bench_score(Backend& backend, Shape shape, const MachineLimits& limits) {
   const std::vector<float> lse(kTokens * shape.n_group, 5.0f);
   std::vector<float> scores(kTokens, 0.0f);
   const ExactRun run{k.data(), k.data(), positions.data(), kTokens};
-  const ScoreArgs args{.q = q.data(),
+  const ScoreArgs args{.lane = {.q = q.data(),
+                                .batch = {.positions = positions.data(), .n_tokens = kTokens},
+                                .n_heads = shape.n_group,
+                                .head_dim = d,
+                                .n_group = shape.n_group,
+                                .keys = {.runs = {&run, 1}, .pages = {}},
+                                .scale = 1 / std::sqrt(static_cast<float>(d))},
                        .lse = lse.data(),
-                       .batch = {.positions = positions.data(), .n_tokens = kTokens},
-                       .n_heads = shape.n_group,
-                       .head_dim = d,
-                       .n_group = shape.n_group,
-                       .keys = {.runs = {&run, 1}, .pages = {}},
-                       .scale = 1 / std::sqrt(static_cast<float>(d)),
                        .scores = scores.data()};
   const double seconds = best_seconds([&] { must(backend.score({&args, 1})); });
   const double flops = static_cast<double>(shape.n_group) *
@@ -385,6 +387,112 @@ void bench_score(Backend& backend, Shape shape, const MachineLimits& limits) {
       d, shape.n_group, seconds * 1e6, flops / seconds * 1e-9,
       100 * flops / seconds / limits.fma_flops_per_s, select * 1e6);
 }
+
+// A round of each in turn, so that what else the machine does meets all alike.
+class Echo {
+ public:
+  Echo(Backend& backend, Shape shape)
+      : backend_(backend),
+        shape_(shape),
+        n_heads_(shape.n_lanes * shape.n_group),
+        held_(backend, shape, 2 * kTokens, {}, 1),
+        positions_(positions_up_to(3 * kTokens)),
+        q_(random_floats(kTokens * n_heads_ * shape.head_dim, 11)),
+        out_(q_.size()),
+        lse_(kTokens * n_heads_, 5.0f),
+        k_(random_halves(kTokens * shape.head_dim, 12)),
+        run_{k_.data(), k_.data(), positions_.data(), kTokens},
+        scores_(shape.n_lanes * kTokens) {}
+  Echo(const Echo&) = delete;
+
+  void run() {
+    Time attended, summed, scored, band_summed, band_scored;
+    for (int round = 0; round < 9; ++round) {
+      attended.measure([&] { attend(); });
+      summed.measure([&] { log_sum(Sees::all); });
+      scored.measure([&] { score(Sees::all); });
+      band_summed.measure([&] { log_sum(Sees::here_and_next); });
+      band_scored.measure([&] { score(Sees::here_and_next); });
+    }
+    const auto pairs = static_cast<double>(kTokens * kTokens * n_heads_);
+    const double product = pairs * static_cast<double>(shape_.head_dim);
+    std::printf(
+        "echo    D=%-3zu lanes %zu g=%zu 2048 queries: attend over 4096 %.1f ms %.1f GMAC/s, "
+        "log_sum %.1f ms %.1f GMAC/s, score %.1f ms %.1f GMAC/s; both by attend's rate %.3f; "
+        "band %.2f + %.2f ms\n",
+        shape_.head_dim, shape_.n_lanes, shape_.n_group, attended.best * 1e3,
+        4 * product / attended.best * 1e-9, summed.best * 1e3, product / summed.best * 1e-9,
+        scored.best * 1e3, product / scored.best * 1e-9,
+        (summed.best + scored.best) / (attended.best / 2), band_summed.best * 1e3,
+        band_scored.best * 1e3);
+  }
+
+ private:
+  static constexpr std::size_t kTokens = 2048;
+  struct Time {
+    double best = 1e9;
+    template <class Body>
+    void measure(const Body& body) {
+      using Clock = std::chrono::steady_clock;
+      const auto begin = Clock::now();
+      body();
+      best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+  };
+  float scale() const { return 1 / std::sqrt(static_cast<float>(shape_.head_dim)); }
+
+  // All 4096 keys come before the queries.
+  void attend() {
+    const Sequence sequence{.lanes = &held_.table(), .n_tokens = kTokens};
+    must(backend_.attend(
+        {.q = q_.data(),
+         .n_heads = n_heads_,
+         .n_kv_heads = shape_.n_lanes,
+         .head_dim = shape_.head_dim,
+         .batch = {.positions = positions_.data() + 2 * kTokens, .n_tokens = kTokens},
+         .sequences = {&sequence, 1},
+         .scale = scale(),
+         .out = out_.data()}));
+  }
+  LaneQueries lane(std::size_t index, Sees sees) const {
+    return {.q = q_.data(),
+            .batch = {.positions = positions_.data(), .n_tokens = kTokens},
+            .n_heads = n_heads_,
+            .head_dim = shape_.head_dim,
+            .first_head = index * shape_.n_group,
+            .n_group = shape_.n_group,
+            .keys = {.runs = {&run_, 1}, .pages = {}},
+            .scale = scale(),
+            .sees = sees};
+  }
+  void log_sum(Sees sees) {
+    std::vector<LogSumArgs> items;
+    for (std::size_t l = 0; l < shape_.n_lanes; ++l)
+      items.push_back({.lane = lane(l, sees), .lse = lse_.data()});
+    must(backend_.log_sum(items));
+  }
+  void score(Sees sees) {
+    std::vector<ScoreArgs> items;
+    for (std::size_t l = 0; l < shape_.n_lanes; ++l)
+      items.push_back({.lane = lane(l, sees),
+                       .lse = lse_.data(),
+                       .queries = ScoreArgs::Queries::max,
+                       .heads = ScoreArgs::Heads::max,
+                       .scores = scores_.data() + l * kTokens});
+    must(backend_.score(items));
+  }
+
+  Backend& backend_;
+  const Shape shape_;
+  const std::size_t n_heads_;
+  Layers held_;
+  const std::vector<std::int32_t> positions_;
+  const std::vector<float> q_;
+  std::vector<float> out_, lse_;
+  const std::vector<Half> k_;
+  const ExactRun run_;
+  std::vector<float> scores_;
+};
 
 void bench_encode(Backend& backend, std::size_t head_dim) {
   PageShape shape = *pages_of({}).page;
@@ -423,6 +531,7 @@ void bench_all(const std::string& level, std::size_t n_threads, const std::strin
     for (const std::size_t history : {0u, 2048u})
       if (wanted("prefill")) bench_prefill(backend, shape, history, limits);
     if (wanted("score")) bench_score(backend, shape, limits);
+    if (wanted("echo")) Echo(backend, shape).run();
     if (wanted("encode")) bench_encode(backend, shape.head_dim);
   }
 }

@@ -83,6 +83,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->score(items);
   }
+  Result<void> log_sum(std::span<const kernels::LogSumArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->log_sum(items);
+  }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     SATCHEL_TRY(count());
     return inner_->select(items);

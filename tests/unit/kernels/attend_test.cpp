@@ -66,15 +66,15 @@ TEST_P(EveryAttend, pytorch_agrees) {
 
     std::vector<float> sums(n_lanes * n_keys, 0.0f);
     for (std::size_t l = 0; l < n_lanes; ++l) {
-      const ScoreArgs args{.q = q.data(),
+      const ScoreArgs args{.lane = {.q = q.data(),
+                                    .batch = batch,
+                                    .n_heads = n_heads,
+                                    .head_dim = d,
+                                    .first_head = l * (n_heads / n_lanes),
+                                    .n_group = n_heads / n_lanes,
+                                    .keys = lanes[l],
+                                    .scale = scale},
                            .lse = lse.data(),
-                           .batch = batch,
-                           .n_heads = n_heads,
-                           .head_dim = d,
-                           .first_head = l * (n_heads / n_lanes),
-                           .n_group = n_heads / n_lanes,
-                           .keys = lanes[l],
-                           .scale = scale,
                            .scores = sums.data() + l * n_keys};
       ASSERT_TRUE(backend().score({&args, 1}).ok());
     }

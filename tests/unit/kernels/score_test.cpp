@@ -7,7 +7,7 @@
 
 #include "support/backends.h"
 #include "support/lanes.h"
-#include "support/weights.h"
+#include "unit/kernels/lane_queries_fixture.h"
 
 namespace satchel::kernels {
 namespace {
@@ -55,13 +55,13 @@ class F5 {
                              .lse = lse.data()})
                     .ok());
     const ExactRun keys = run(scores.size());
-    const ScoreArgs args{.q = q,
+    const ScoreArgs args{.lane = {.q = q,
+                                  .batch = batch,
+                                  .n_heads = n_group_,
+                                  .head_dim = kDim,
+                                  .n_group = n_group_,
+                                  .keys = {.runs = {&keys, 1}, .pages = {}}},
                          .lse = lse.data(),
-                         .batch = batch,
-                         .n_heads = n_group_,
-                         .head_dim = kDim,
-                         .n_group = n_group_,
-                         .keys = {.runs = {&keys, 1}, .pages = {}},
                          .scores = scores.data()};
     ASSERT_TRUE(backend.score({&args, 1}).ok());
   }
@@ -115,51 +115,6 @@ TEST_P(EveryScore, chunks_of_1_2_and_5_give_the_same_scores) {  // K4
   }
 }
 
-// Queries at rising positions over some keys; the lane's heads are 1 … n_group of n_group + 2. The
-// log-sum-exp are made up: what they are of is the caller's business.
-struct Queries {
-  std::size_t n, n_group, head_dim;
-  std::int32_t first_position = 0;
-  std::vector<float> q = {}, lse = {}, weights = {};
-  std::vector<std::int32_t> positions = {};
-  std::vector<double> frequencies = {};
-
-  Queries(std::size_t n_in, std::size_t n_group_in, std::size_t d, std::int32_t first = 0,
-          std::int32_t step = 1)
-      : n(n_in),
-        n_group(n_group_in),
-        head_dim(d),
-        q(test::random_values(n_in * (n_group_in + 2) * d, n_in + d)),
-        lse(test::random_values(n_in * (n_group_in + 2), 17)),
-        weights(test::random_values(n_in, 18)),
-        frequencies(test::rope_frequencies(d)) {
-    for (float& x : lse) x = 3 + x / 8;
-    for (float& w : weights) w = std::abs(w);
-    for (std::size_t i = 0; i < n; ++i)
-      positions.push_back(first + static_cast<std::int32_t>(i) * step);
-  }
-  ScoreArgs args(const LaneView& keys, std::vector<float>& scores) const {
-    return {.q = q.data(),
-            .lse = lse.data(),
-            .batch = {.positions = positions.data(), .n_tokens = n},
-            .n_heads = n_group + 2,
-            .head_dim = head_dim,
-            .first_head = 1,
-            .n_group = n_group,
-            .keys = keys,
-            .scale = 1 / std::sqrt(static_cast<float>(head_dim)),
-            .rope = {.inverse_frequency = frequencies},
-            .scores = scores.data()};
-  }
-};
-
-std::size_t n_slots(const LaneView& keys) {
-  std::size_t n = 0;
-  for (const ExactRun& run : keys.runs) n += run.n_tokens;
-  for (const PageView& page : keys.pages) n += page.n_tokens;
-  return n;
-}
-
 void expect_near(const std::vector<float>& got, const std::vector<float>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t j = 0; j < got.size(); ++j)
@@ -172,7 +127,7 @@ TEST_P(EveryScore, prompts_of_every_shape_are_the_references) {  // K5
       for (const std::size_t n : {1u, 127u, 129u}) {
         SCOPED_TRACE(testing::Message() << d << ", group " << n_group << ", " << n);
         const test::LaneFixture lane({.head_dim = d, .n_last = n, .seed = n, .loud = 3});
-        const Queries queries(n, n_group, d, 0, 2);
+        const test::Queries queries(n, n_group, d, 0, 2);
         std::vector<float> want(n, 0.5f), got(n, 0.5f);
         const ScoreArgs want_args = queries.args(lane.view(), want);
         const ScoreArgs got_args = queries.args(lane.view(), got);
@@ -208,15 +163,15 @@ TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
         for (int way = 0; way < 12; ++way) {
           SCOPED_TRACE(testing::Message() << &page - pages << " dead " << dead_every << " shift "
                                           << shift << " way " << way);
-          const Queries queries(33, 3, 64, lane.end_position() - 70, 2);
-          std::vector<float> want(n_slots(lane.view()), 0.01f);
+          const test::Queries queries(33, 3, 64, lane.end_position() - 70, 2);
+          std::vector<float> want(test::n_slots(lane.view()), 0.01f);
           want[6] = -1e30f;
           std::vector<float> got = want;
           ScoreArgs args = queries.args(lane.view(), want);
           if (way % 2 == 1) args.weights = queries.weights.data();
-          if (way % 3 == 1) args.is_causal = false;
-          if (way % 4 == 2) args.window = 90;
-          if (way % 5 == 3) args.soft_cap = 2;
+          if (way % 3 == 1) args.lane.sees = Sees::all;
+          if (way % 4 == 2) args.lane.window = 90;
+          if (way % 5 == 3) args.lane.soft_cap = 2;
           if (way >= 6) args.queries = ScoreArgs::Queries::max;
           if (way >= 9) args.heads = ScoreArgs::Heads::max;
           ASSERT_TRUE(reference().score({&args, 1}).ok());
@@ -236,8 +191,8 @@ TEST_P(EveryScore, dead_slots_and_keys_that_nobody_sees_keep_what_they_had) {
   // Runs come first: the last token and all of a page's dead slots are seen by none.
   const std::int32_t last = keys.runs[0].positions[19];
   for (const auto reduce : {ScoreArgs::Queries::sum, ScoreArgs::Queries::max}) {
-    const Queries queries(2, 2, 64, last - 2);
-    std::vector<float> scores(n_slots(keys), -7.0f);
+    const test::Queries queries(2, 2, 64, last - 2);
+    std::vector<float> scores(test::n_slots(keys), -7.0f);
     ScoreArgs args = queries.args(keys, scores);
     args.queries = reduce;
     ASSERT_TRUE(backend().score({&args, 1}).ok());
@@ -250,7 +205,7 @@ TEST_P(EveryScore, dead_slots_and_keys_that_nobody_sees_keep_what_they_had) {
 
 TEST_P(EveryScore, the_largest_of_chunks_is_the_largest_of_all_and_weights_multiply) {
   const test::LaneFixture lane({.head_dim = 64, .n_last = 40});
-  const Queries queries(24, 1, 64, 30);
+  const test::Queries queries(24, 1, 64, 30);
   std::vector<float> whole(40, 0.0f), parts(40, 0.0f), doubled(40, 0.0f);
   ScoreArgs args = queries.args(lane.view(), whole);
   args.queries = ScoreArgs::Queries::max;
@@ -258,10 +213,10 @@ TEST_P(EveryScore, the_largest_of_chunks_is_the_largest_of_all_and_weights_multi
   ASSERT_TRUE(backend().score({&args, 1}).ok());
   for (std::size_t first = 0; first < 24; first += 8) {
     ScoreArgs part = args;
-    part.q += first * 3 * 64;
+    part.lane.q += first * 3 * 64;
     part.lse += first * 3;
-    part.batch.positions += first;
-    part.batch.n_tokens = 8;
+    part.lane.batch.positions += first;
+    part.lane.batch.n_tokens = 8;
     part.scores = parts.data();
     ASSERT_TRUE(backend().score({&part, 1}).ok());
   }
@@ -275,7 +230,7 @@ TEST_P(EveryScore, the_largest_of_chunks_is_the_largest_of_all_and_weights_multi
 
 TEST_P(EveryScore, lanes_of_one_call_are_scored_apart) {
   std::vector<std::unique_ptr<test::LaneFixture>> lanes;
-  const Queries queries(20, 2, 64, 500);
+  const test::Queries queries(20, 2, 64, 500);
   std::vector<std::vector<float>> together, alone;
   std::vector<ScoreArgs> items;
   for (std::size_t l = 0; l < 4; ++l) {
@@ -285,7 +240,7 @@ TEST_P(EveryScore, lanes_of_one_call_are_scored_apart) {
                                                                      .n_last = 100 * (l % 3),
                                                                      .page = test::affine_pages(2),
                                                                      .seed = l + 1}));
-    together.emplace_back(n_slots(lanes[l]->view()), 0.0f);
+    together.emplace_back(test::n_slots(lanes[l]->view()), 0.0f);
     alone.push_back(together.back());
   }
   for (std::size_t l = 0; l < 4; ++l) {
@@ -299,10 +254,10 @@ TEST_P(EveryScore, lanes_of_one_call_are_scored_apart) {
 
 TEST_P(EveryScore, no_queries_or_keys_change_nothing) {
   const test::LaneFixture lane({.head_dim = 64, .n_last = 3});
-  const Queries queries(3, 1, 64);
+  const test::Queries queries(3, 1, 64);
   std::vector<float> scores(3, 1.5f);
   ScoreArgs args = queries.args(lane.view(), scores);
-  args.batch.n_tokens = 0;
+  args.lane.batch.n_tokens = 0;
   ASSERT_TRUE(backend().score({&args, 1}).ok());
   args = queries.args(LaneView{}, scores);
   ASSERT_TRUE(backend().score({&args, 1}).ok());
@@ -313,8 +268,8 @@ TEST_P(EveryScore, no_queries_or_keys_change_nothing) {
 TEST_P(EveryScore, the_same_bits_for_any_number_of_threads) {
   const test::LaneFixture lane(
       {.head_dim = 64, .n_pages = 3, .n_last = 300, .page = test::affine_pages(2)});
-  const Queries queries(300, 3, 64, 400);
-  std::vector<float> one(n_slots(lane.view()), 0.0f), five = one;
+  const test::Queries queries(300, 3, 64, 400);
+  std::vector<float> one(test::n_slots(lane.view()), 0.0f), five = one;
   const ScoreArgs one_args = queries.args(lane.view(), one);
   const ScoreArgs five_args = queries.args(lane.view(), five);
   ASSERT_TRUE(test::open_row(GetParam(), 1)->score({&one_args, 1}).ok());

@@ -1,0 +1,73 @@
+#include "kernels/reference/lane_keys.h"
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/base/assert.h"
+#include "kernels/reference/page_codec.h"
+
+namespace satchel::kernels::reference {
+namespace {
+
+// The key as it would have been encoded `shift` positions later.
+void rotate(const RopeTable& table, std::int32_t shift, float* key) {
+  const std::size_t n_pairs = table.inverse_frequency.size();
+  for (std::size_t i = 0; i < n_pairs; ++i) {
+    float& first = key[table.pairs == RopePairs::adjacent ? 2 * i : i];
+    float& second = key[table.pairs == RopePairs::adjacent ? 2 * i + 1 : i + n_pairs];
+    const double phase = static_cast<double>(shift) * table.inverse_frequency[i];
+    const double a = static_cast<double>(first), b = static_cast<double>(second);
+    first = static_cast<float>(a * std::cos(phase) - b * std::sin(phase));
+    second = static_cast<float>(a * std::sin(phase) + b * std::cos(phase));
+  }
+}
+
+std::vector<float> keys_of(const LaneQueries& lane, const PageView& page) {
+  SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
+  std::vector<float> keys(page.n_tokens * lane.head_dim);
+  decode_operand(*page.layout, Operand::k, page.bytes, page.n_tokens, keys.data());
+  for (std::size_t j = 0; j < page.n_tokens && page.shift != 0; ++j)
+    rotate(lane.rope, page.shift, keys.data() + j * lane.head_dim);
+  return keys;
+}
+
+}  // namespace
+
+void for_each_key(const LaneQueries& lane, const std::function<void(const LaneKey&)>& body) {
+  const std::size_t d = lane.head_dim;
+  std::size_t slot = 0;
+  for (const ExactRun& run : lane.keys.runs) {
+    std::vector<float> key(d);
+    for (std::size_t j = 0; j < run.n_tokens; ++j, ++slot) {
+      for (std::size_t c = 0; c < d; ++c) key[c] = half_to_float(run.k[j * d + c]);
+      body({.k = key.data(), .position = run.positions[j], .slot = slot});
+    }
+  }
+  for (const PageView& page : lane.keys.pages) {
+    const std::vector<float> keys = keys_of(lane, page);
+    const auto* positions =
+        reinterpret_cast<const std::int32_t*>(page.bytes + page.layout->positions_at);
+    for (std::size_t j = 0; j < page.n_tokens; ++j, ++slot)
+      if (page.live.has(j))
+        body({.k = keys.data() + j * d, .position = positions[j] + page.shift, .slot = slot});
+  }
+}
+
+bool sees(const LaneQueries& lane, std::int32_t query, std::int32_t key) {
+  const auto back = std::int64_t{query} - std::int64_t{key};
+  if (lane.sees == Sees::here_and_next) return back == 0 || back == -1;
+  if (lane.sees == Sees::past && back < 0) return false;
+  return lane.window == 0 || back < static_cast<std::int64_t>(lane.window);
+}
+
+double logit(const LaneQueries& lane, std::size_t token, std::size_t head, const LaneKey& key) {
+  const float* q = lane.q + (token * lane.n_heads + head) * lane.head_dim;
+  double sum = 0;
+  for (std::size_t c = 0; c < lane.head_dim; ++c)
+    sum += static_cast<double>(q[c]) * static_cast<double>(key.k[c]);
+  sum *= static_cast<double>(lane.scale);
+  const auto cap = static_cast<double>(lane.soft_cap);
+  return cap > 0 ? cap * std::tanh(sum / cap) : sum;
+}
+
+}  // namespace satchel::kernels::reference
