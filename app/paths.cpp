@@ -41,6 +41,7 @@ Paths standard_paths(const fs::path& store) {
   paths.models_dir = paths.data_dir / "models";
   paths.bundled_model = bundled_model();
   if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
+  paths.lane_tables = paths.cache_dir / "lane-tables";
   return paths;
 }
 

@@ -14,6 +14,7 @@ struct Paths {
   std::filesystem::path cache_dir;   // disposable: kvcache.db
   std::filesystem::path models_dir;  // the user's own models
   std::filesystem::path bundled_model;
+  std::filesystem::path lane_tables;  // disposable: lane tables made on this machine
 };
 
 // From XDG_DATA_HOME, XDG_CACHE_HOME and HOME. `store`, if not empty, takes the place of both

@@ -68,6 +68,18 @@ bool Cache::wants_second_pass() const {
   return state_->pipeline.wants().probe;
 }
 
+bool Cache::wants_lane_shares() const {
+  const State& s = *state_;
+  return s.shape.lane_shares == nullptr && s.pipeline.decides() &&
+         s.pipeline.allocator().wants_lane_shares();
+}
+
+void Cache::set_lane_shares(std::shared_ptr<const LaneShares> shares) {
+  SATCHEL_ASSERT(state_->reading == nullptr);
+  SATCHEL_ASSERT(shares->n_lanes() == state_->token_span(0, 1).n_lanes);
+  state_->shape.lane_shares = std::move(shares);
+}
+
 bool Cache::wants_pre_rope() const {
   return state_->pipeline.wants().pre_rope;
 }

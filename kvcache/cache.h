@@ -237,6 +237,15 @@ class Cache {
   // there, as nobody knows what of it matters; what is kept or open goes to 8 bits.
   Result<CompactionReport> compact(Occasion occasion);
 
+  // What share of its tokens each lane would keep of the first text that waits with all its scores,
+  // at each share of the whole: [keeps][lanes without a window]. Changes nothing. CACHE_SCORES where
+  // no text waits.
+  Result<std::vector<std::vector<double>>> waiting_shares(std::span<const double> keeps);
+  // Whether the recipe wants a lane table and the shape has none; one that was made since. What has
+  // been decided stays.
+  bool wants_lane_shares() const;
+  void set_lane_shares(std::shared_ptr<const LaneShares> shares);
+
   struct State;  // for this layer
 
  private:

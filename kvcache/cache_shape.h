@@ -1,16 +1,19 @@
 // CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
-// weighs and masks. Layers may differ in all of it.
+// weighs and masks; layers may differ in all of it. And, where it has been measured, which lanes do
+// the remembering.
 //   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
 //   window  belongs to a layer: a query at position p sees positions > p - window, and what no later
 //           query can see the layer's lanes need not hold. It does not shorten the context.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
 #include "kernels/contract/backend.h"
+#include "kvcache/lanes/lane_shares.h"
 
 namespace satchel::kvcache {
 
@@ -47,6 +50,8 @@ struct LayerShape {
 
 struct CacheShape {
   std::vector<LayerShape> layers;
+  // Of the lanes of layers without a window; null: not measured yet.
+  std::shared_ptr<const LaneShares> lane_shares = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   std::size_t n_lanes() const { return first_lane(layers.size()); }
@@ -67,7 +72,6 @@ struct CacheShape {
     for (const LayerShape& layer : layers) bytes += layer.fp16_bytes_per_token();
     return bytes;
   }
-  friend bool operator==(const CacheShape&, const CacheShape&) = default;
 };
 
 }  // namespace satchel::kvcache

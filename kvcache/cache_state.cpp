@@ -275,9 +275,9 @@ bool CacheBook::joins_what_waits(const ReadRequest& read) const {
 
 // Documents that came one after the other stay apart.
 void CacheState::extend_text(const ReadRequest& read, SpanState state) {
-  const bool goes_on = joins_what_waits(read) ||
-                       (!spans.empty() && spans.back().kind == read.kind &&
-                        spans.back().state == state && read.kind != SpanKind::document);
+  const bool goes_on =
+      joins_what_waits(read) || (!spans.empty() && spans.back().kind == read.kind &&
+                                 spans.back().state == state && read.kind != SpanKind::document);
   if (goes_on) {
     spans.back().n_tokens += read.n_tokens;
   } else {
@@ -287,8 +287,19 @@ void CacheState::extend_text(const ReadRequest& read, SpanState state) {
   n_tokens += read.n_tokens;
 }
 
+bool CacheBook::decides_in_layer() const {
+  if (!pipeline.decides()) return false;
+  if (pipeline.decides_in_layer()) return true;
+  const TokenSpan any = token_span(0, 1);
+  std::vector<std::size_t> budgets(any.n_lanes);
+  return pipeline.decides_when_read() && pipeline.allocator().known(any, 0, budgets);
+}
+
 TokenSpan CacheBook::token_span(std::size_t first, std::size_t n) const {
-  TokenSpan span{.n_tokens = n, .first_position = first, .keep = pipeline.keep()};
+  TokenSpan span{.n_tokens = n,
+                 .first_position = first,
+                 .keep = pipeline.keep(),
+                 .lane_shares = shape.lane_shares.get()};
   for (std::size_t i = 0; i < shape.n_layers(); ++i) {
     if (!takes_part(i)) continue;
     ++span.n_layers;

@@ -72,6 +72,8 @@ struct CacheBook {
   bool joins_what_waits(const ReadRequest& read) const;
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
+  // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.
+  bool decides_in_layer() const;
   std::vector<TierStats> tier_names() const;
 };
 

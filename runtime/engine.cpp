@@ -4,6 +4,8 @@
 
 #include "runtime/engine_state.h"
 #include "runtime/gguf/size_text.h"
+#include "runtime/profile/lane_profiler.h"
+#include "runtime/profile/lane_tables.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
@@ -44,6 +46,9 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
 
 }  // namespace
 
+Engine::State::State() = default;
+Engine::State::~State() = default;
+
 Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Engine::~Engine() = default;
 
@@ -63,6 +68,14 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
+  state->lane_tables = options.lane_tables;
+  const auto table =
+      find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
+  if (table.ok()) {
+    state->model->set_lane_shares(*table);
+  } else {  // it is made again
+    state->record(LogLevel::warning, "lane_table_damaged");
+  }
   state->record(LogLevel::info,
                 "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +
@@ -95,10 +108,36 @@ Engine::State& Engine::state() {
   return *state_;
 }
 
+Result<void> Engine::set_lane_shares(const kvcache::LaneShares& shares) {
+  return state_->keep_lane_shares(shares);
+}
+
+Result<void> Engine::State::keep_lane_shares(const kvcache::LaneShares& shares) {
+  model->set_lane_shares(std::make_shared<const kvcache::LaneShares>(shares));
+  return lane_tables.empty() ? Result<void>() : keep_lane_table(lane_tables, shares);
+}
+
+Result<double> Engine::State::profile_step(const std::stop_token& stop) {
+  SATCHEL_ASSERT(arena != nullptr && model->config().lane_shares == nullptr);
+  if (lane_profiler == nullptr) lane_profiler = std::make_unique<LaneProfiler>(*this, arena);
+  const Result<bool> goes_on = lane_profiler->step(stop);
+  if (goes_on.ok() && *goes_on) return lane_profiler->done();
+  if (!goes_on.ok() && goes_on.error().kind == ErrorKind::cancelled) return goes_on.error();
+  const std::unique_ptr<LaneProfiler> finished = std::move(lane_profiler);
+  if (!goes_on.ok()) {
+    can_profile = false;
+    record(LogLevel::warning, "lane_table_not_made code=" + goes_on.error().code);
+    return goes_on.error();
+  }
+  if (!keep_lane_shares(finished->table()).ok()) record(LogLevel::warning, "lane_table_not_kept");
+  return 1.0;
+}
+
 // The arena lives as long as a cache does; without one it can be made anew, of any size.
 Result<void> Engine::set_budget(std::size_t bytes) {
   std::shared_ptr<kvcache::Arena>& arena = state_->arena;
   if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
+  state_->lane_profiler.reset();  // it is begun anew
   if (arena != nullptr && arena.use_count() > 1)
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit can be raised to " + size_text(arena->capacity_bytes()) +

@@ -24,8 +24,9 @@ namespace satchel::runtime {
 struct EngineOptions {
   std::filesystem::path model;
   std::string backend = "cpu";
-  std::size_t n_threads = 0;  // 0: one per core
-  std::string cpu_level;      // "": the best the machine has
+  std::size_t n_threads = 0;          // 0: one per core
+  std::string cpu_level;              // "": the best the machine has
+  std::filesystem::path lane_tables;  // folder of tables made here; "": only those that ship
   std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;
@@ -45,6 +46,8 @@ class Engine {
   std::size_t weight_bytes() const;
   std::string device() const;  // the backend, for people
   Model& model();              // for runtime/measure
+  // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.
+  Result<void> set_lane_shares(const kvcache::LaneShares& shares);
 
   // What the caches of all sessions together may take. Raising it beyond what was reserved works
   // only while no session is open: CACHE_LIMIT says so.

@@ -1,7 +1,9 @@
 // What an Engine owns and its Sessions use. Not for outside the layer.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "kernels/base/log_sink.h"
@@ -13,6 +15,8 @@
 
 namespace satchel::runtime {
 
+class LaneProfiler;
+
 // Members go in reverse order: the model's weights read the file's mapping and the backend's
 // memory.
 struct Engine::State {
@@ -22,9 +26,19 @@ struct Engine::State {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;
-  std::shared_ptr<kvcache::Arena> arena;  // of all sessions; made with the first one
+  std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
+  std::filesystem::path lane_tables;            // where they are kept; "": nowhere
+  std::unique_ptr<LaneProfiler> lane_profiler;  // a table in the making
+  bool can_profile = true;                      // false: it failed once, in this run
   LogSink log;
   double read_ms_per_token = 0;  // as measured last; 0: not yet
+
+  State();
+  ~State();
+  Result<void> keep_lane_shares(const kvcache::LaneShares& shares);
+  // A text of the model's lane table; how much of it is done, at the end 1. What fails is given up,
+  // but for cancelled/STOPPED.
+  Result<double> profile_step(const std::stop_token& stop);
 
   void record(LogLevel level, std::string_view text) const {
     if (log) log(level, "runtime", text);

@@ -10,7 +10,16 @@
 
 namespace satchel::runtime {
 
-enum class Phase { load_model, read_prompt, measure_fidelity, generate, save, restore, pack };
+enum class Phase {
+  load_model,
+  read_prompt,
+  measure_fidelity,
+  generate,
+  save,
+  restore,
+  pack,
+  profile,  // finding the lanes that remember; in thousandths
+};
 
 struct Progress {
   Phase phase = Phase::read_prompt;

@@ -33,6 +33,8 @@ std::string_view title(runtime::Phase phase) {
       return "Resuming";
     case runtime::Phase::pack:
       return "Packing";
+    case runtime::Phase::profile:
+      return "Learning the model's lanes";
   }
   return "Working";
 }

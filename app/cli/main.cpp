@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   satchel::app::add_estimate(app, choose);
   satchel::app::add_bench(app, choose);
   satchel::app::add_eval(app, choose);
+  satchel::app::add_profile(app, choose);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

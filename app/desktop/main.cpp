@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;
-  ui::InProcessEngine engine(std::move(store).value(), arguments.threads);
+  ui::InProcessEngine engine(std::move(store).value(),
+                             {.threadCount = arguments.threads, .laneTables = paths.lane_tables});
   ui::AppState state(&engine, &clock);
   ui::MainWindow window(&state, windowOptions(paths, appearance));
   QObject::connect(&window, &ui::MainWindow::appearanceChosen, &application,

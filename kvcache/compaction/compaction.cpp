@@ -22,7 +22,8 @@ Compaction::Fate Compaction::fate_of(const TextSpan& span, Occasion occasion) co
   const bool ever = pipeline.fires({.occasion = Occasion::asked, .n_tokens = span.n_tokens});
   // Nobody scored what the model said itself, unless a second pass does; nor has what waited exact K
   // and V any more.
-  if (!ever || wants.exact_kv || (span.kind == SpanKind::answer && !wants.probe)) return Fate::lower;
+  if (!ever || wants.exact_kv || (span.kind == SpanKind::answer && !wants.probe))
+    return Fate::lower;
   if (wants.probe && span.n_probed < span.n_tokens)
     return occasion == Occasion::over_limit ? Fate::lower_and_wait : Fate::wait;
   return pipeline.fires({.occasion = occasion, .n_tokens = span.n_tokens}) ? Fate::decide

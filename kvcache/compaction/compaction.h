@@ -24,6 +24,10 @@ class Compaction {
   Result<CompactionReport> settle(Occasion occasion);
   // Everything but kept text and the open turn competes again (Occasion::steps).
   Result<CompactionReport> decide_all_text();
+  // What each lane would keep of a text whose scores are there, at each share: [keeps][lanes that
+  // take part], tokens. Changes nothing.
+  Result<std::vector<std::vector<std::size_t>>> budgets(const TextSpan& text,
+                                                        std::span<const double> keeps);
   // What waits exact, or is kept, goes to 8 bits.
   Result<CompactionReport> lower_held();
 

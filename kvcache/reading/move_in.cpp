@@ -1,4 +1,5 @@
-// commit(): what was read comes into the lanes. Nothing here takes memory from the arena.
+// commit(): what was read comes into the lanes. Nothing here needs memory of the arena: where there is
+// some, sinks and tails get the room that they will need.
 #include <algorithm>
 
 #include "kvcache/compaction/compaction.h"
@@ -30,6 +31,8 @@ Result<CompactionReport> PromptReading::State::commit_span() {
   }
   committed = true;
   cache.since_flush = plan.since_flush_after;
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i)
+    SATCHEL_TRY(cache.fit_exact(i, plan.lanes[i].tail_kept));
   cache.extend_text(plan.request, plan.state_after);
   SATCHEL_TRY(cache.drop_behind_windows());
   cache.reserve_lists();

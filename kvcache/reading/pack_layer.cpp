@@ -92,7 +92,14 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
     keep(plan.n_tokens() - n_tail, n_tail);
     keep(0, part.n_new_sinks);
   }
-  decide(cache.pipeline, span, plan.totals[n_taking_part], lanes);
+  if (plan.budgets_known) {
+    for (LaneDecision& lane : lanes) {
+      lane.budget = plan.lanes[lane.lane].budget;
+      assign(cache.pipeline, lane);
+    }
+  } else {
+    decide(cache.pipeline, span, plan.totals[n_taking_part], lanes);
+  }
   counts.assign(n_kv_heads(), {});
   std::vector<std::vector<std::uint8_t>> tiers;
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {

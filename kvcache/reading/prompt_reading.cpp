@@ -229,14 +229,22 @@ kernels::Sequence PromptReading::lanes() const {
 
 ScorerWants PromptReading::wants() const {
   const State& s = *state_;
-  const bool seen = s.plan.scores_reading && s.cache.takes_part(s.layer);
+  const bool seen = s.plan.scores_reading && s.cache.takes_part(s.layer) && s.any_scored();
   return seen ? s.cache.pipeline.wants() : ScorerWants{};
+}
+
+bool PromptReading::State::any_scored() const {
+  if (plan.lanes.empty()) return true;  // a probe
+  const auto first = plan.lanes.begin() + static_cast<std::ptrdiff_t>(lane_index(0));
+  return std::any_of(first, first + static_cast<std::ptrdiff_t>(n_kv_heads()),
+                     [](const LanePlan& lane) { return lane.is_scored; });
 }
 
 std::vector<ObservedLane> PromptReading::State::observed_lanes() const {
   std::vector<ObservedLane> lanes;
   const std::size_t n_group = cache.shape.layers[layer].n_group();
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {
+    if (!plan.lanes.empty() && !plan.lanes[lane_index(head)].is_scored) continue;
     ObservedLane lane{.first_head = head * n_group, .n_group = n_group, .scores = scores(head)};
     if (plan.mode == ReadingMode::probe) {
       const ProbedLane& seen = probed[lane_index(head)];
@@ -252,7 +260,8 @@ std::vector<ObservedLane> PromptReading::State::observed_lanes() const {
 Result<void> PromptReading::observe(const Seen& seen) {
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
-  if (!s.plan.scores_reading || !s.cache.takes_part(s.layer)) return {};
+  if (!s.plan.scores_reading || !s.cache.takes_part(s.layer) || !s.any_scored()) return {};
+  if (s.plan.n_block > 0) return s.hold(seen);
   const std::size_t first = s.n_read - s.n_chunk;
   const bool is_probe = s.plan.mode == ReadingMode::probe;
   const std::size_t span_first = is_probe ? s.job.first : s.plan.first_position;

@@ -45,6 +45,11 @@ struct PromptReading::State {
   Result<void> show_lanes();
   Result<void> zero_scores();
   std::vector<ObservedLane> observed_lanes() const;
+  bool any_scored() const;  // of this layer's lanes
+
+  // blocks.cpp
+  Result<void> hold(const Seen& seen);
+  Result<void> observe_block(std::size_t first, std::size_t n);
 
   // pack_layer.cpp
   struct Run {  // tokens of a line side by side at one tier

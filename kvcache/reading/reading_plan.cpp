@@ -35,7 +35,7 @@ void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest)
     plan.stores_scores = plan.scores_reading;
   } else if (!any_takes_part) {
     return;
-  } else if (pipeline.decides() && pipeline.decides_in_layer() &&
+  } else if (cache.decides_in_layer() &&
              pipeline.fires({.occasion = Occasion::span_read, .n_tokens = n})) {
     plan.mode = ReadingMode::in_layer;
     plan.scores_reading = pipeline.wants().reading;
@@ -47,29 +47,85 @@ void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest)
   }
 }
 
+TokenSpan span_of(const ReadingPlan& plan, const CacheBook& cache) {
+  TokenSpan span = cache.token_span(plan.first_position, plan.n_tokens());
+  span.n_after = 0;
+  return span;
+}
+
+// What is known of lanes before they are scored: their budgets, and so whether they need scores, and
+// how long a tail they can afford.
+void plan_budgets(ReadingPlan& plan, const CacheBook& cache) {
+  plan.lanes.resize(cache.shape.n_lanes());
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i)
+    plan.lanes[i].tail_kept = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
+  if (plan.mode != ReadingMode::in_layer) return;
+  const TokenSpan span = span_of(plan, cache);
+  const std::size_t n_protected = cache.pipeline.n_protected(span);
+  std::vector<std::size_t> budgets(span.n_lanes);
+  plan.budgets_known = cache.pipeline.allocator().known(span, n_protected, budgets);
+  if (!plan.budgets_known) return;
+  const std::size_t short_tail = cache.pipeline.short_tail();
+  for (std::size_t i = 0, known = 0; i < plan.lanes.size(); ++i) {
+    if (!cache.takes_part(cache.layer_of[i])) continue;
+    LanePlan& lane = plan.lanes[i];
+    lane.budget = budgets[known++];
+    lane.tail_kept = lane.budget >= 2 * kTailTokens ? kTailTokens : short_tail;
+    const std::size_t n_least = std::max(n_protected, kSinkTokens + lane.tail_kept);
+    lane.is_scored = lane.budget > n_least && lane.budget < plan.n_tokens();
+  }
+}
+
 void plan_lanes(ReadingPlan& plan, const CacheBook& cache) {
   const std::size_t n = plan.n_tokens();
   const std::size_t n_new_sinks = std::min(n, kSinkTokens - std::min(kSinkTokens, cache.n_tokens));
   const std::size_t since = cache.since_flush + n - n_new_sinks;
   // Ragged lanes need no whole pages: everything older than the tails goes at once.
   plan.since_flush_after = plan.mode == ReadingMode::in_layer ? 0 : since % kFlushTokens;
-  for (std::size_t i = 0; i < cache.shape.n_lanes(); ++i) {
-    LanePlan lane{.n_tail_before = cache.lanes.empty() ? 0 : cache.lanes[i].n_tail(),
-                  .n_new_sinks = n_new_sinks};
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    LanePlan& lane = plan.lanes[i];
+    lane.n_tail_before = cache.lanes.empty() ? 0 : cache.lanes[i].n_tail();
+    lane.n_new_sinks = n_new_sinks;
     const std::size_t line = lane.n_tail_before + n - n_new_sinks;
-    const std::size_t kept = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
-    lane.n_tail_after = std::min(line, kept + plan.since_flush_after);
+    // A tail that may be longer from now on grows into its room later.
+    const std::size_t room = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
+    lane.n_tail_after = std::min(line, std::min(room, lane.tail_kept) + plan.since_flush_after);
     lane.n_body = line - lane.n_tail_after;
-    plan.lanes.push_back(lane);
   }
 }
 
+// In pages, of one lane's new tokens that are neither sinks nor tail.
+std::size_t known_body(const ReadingPlan& plan, const LanePlan& lane, std::size_t n_protected) {
+  const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
+  const std::size_t budget = std::max(lane.budget, n_protected);
+  return budget - std::min(budget, exact);
+}
+
+// The layer decides: what its lanes' new tokens take beside tails and sinks, of the total, and at
+// least what is protected.
+void plan_decided_layer(ReadingPlan& plan, const CacheBook& cache, std::size_t layer,
+                        std::size_t total, std::size_t n_protected) {
+  const LayerShape& shape = cache.shape.layers[layer];
+  const std::size_t first = cache.first_lane[layer];
+  std::size_t n_exact = 0, n_least = 0, n_known = 0;
+  for (std::size_t i = first; i < first + shape.n_kv_heads; ++i) {
+    const LanePlan& lane = plan.lanes[i];
+    const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
+    n_exact += exact;
+    n_least += n_protected - std::min(n_protected, exact);
+    n_known += known_body(plan, lane, n_protected);
+    const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
+    plan.body_bytes += cache.line_bytes(i, n_head, 0, kTierRecipe, plan.finest);
+  }
+  const std::size_t n_body =
+      plan.budgets_known ? n_known : std::max(total - std::min(total, n_exact), n_least);
+  plan.body_bytes += ragged_bytes(cache, kTierRecipe, shape.head_dim, n_body, shape.n_kv_heads);
+}
+
 void plan_body(ReadingPlan& plan, const CacheBook& cache) {
-  const std::uint8_t tier = plan.mode == ReadingMode::in_layer ? kTierRecipe : plan.tier;
   std::size_t n_protected = 0;
   if (plan.mode == ReadingMode::in_layer) {
-    TokenSpan span = cache.token_span(plan.first_position, plan.n_tokens());
-    span.n_after = 0;
+    const TokenSpan span = span_of(plan, cache);
     plan.totals.resize(span.n_layers);
     n_protected = cache.pipeline.n_protected(span);
     cache.pipeline.allocator().totals(span, n_protected, plan.totals);
@@ -79,19 +135,7 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
     const LayerShape& shape = cache.shape.layers[layer];
     const std::size_t first = cache.first_lane[layer];
     if (plan.mode == ReadingMode::in_layer && cache.takes_part(layer)) {
-      // What new tokens take beside tails and sinks: of the total, and at least what is protected.
-      std::size_t n_exact = 0, n_least = 0;
-      for (std::size_t i = first; i < first + shape.n_kv_heads; ++i) {
-        const LanePlan& lane = plan.lanes[i];
-        const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
-        n_exact += exact;
-        n_least += n_protected - std::min(n_protected, exact);
-        const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
-        plan.body_bytes += cache.line_bytes(i, n_head, 0, kTierRecipe, plan.finest);
-      }
-      const std::size_t total = plan.totals[taking_part++];
-      const std::size_t n_body = std::max(total - std::min(total, n_exact), n_least);
-      plan.body_bytes += ragged_bytes(cache, tier, shape.head_dim, n_body, shape.n_kv_heads);
+      plan_decided_layer(plan, cache, layer, plan.totals[taking_part++], n_protected);
       continue;
     }
     for (std::size_t i = first; i < first + shape.n_kv_heads; ++i) {
@@ -101,7 +145,7 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
       const std::size_t n_new = lane.n_body - n_head;
       std::size_t n = n_new;
       if (shape.window > 0) n = std::min(n, shape.window);
-      plan.body_bytes += cache.line_bytes(i, n_head, n, tier, plan.finest);
+      plan.body_bytes += cache.line_bytes(i, n_head, n, plan.tier, plan.finest);
     }
   }
 }
@@ -156,10 +200,21 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
     plan.lse_at = take(plan.n_tokens() * n_heads * sizeof(float));
     plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));
   }
+  if (plan.n_block > 0) {
+    plan.block_q_at = take(plan.n_block * q_width * sizeof(float));
+    plan.block_lse_at = take((plan.n_block * n_heads + kBlockWork) * sizeof(float));
+  }
   for (std::size_t i = 0; i < plan.lanes.size(); ++i)
     plan.lanes[i].staged_at = take(exact_block_bytes(
         plan.lanes[i].n_new_sinks + plan.lanes[i].n_tail_after, cache.layer(i).head_dim));
   plan.scratch_bytes = Arena::rounded_up(at);
+}
+
+// Of a span in as few blocks as it takes, alike but for the last.
+std::size_t even_blocks(std::size_t n_tokens, std::size_t most) {
+  if (most == 0 || n_tokens == 0) return 0;
+  const std::size_t n_blocks = (n_tokens + most - 1) / most;
+  return (n_tokens + n_blocks - 1) / n_blocks;
 }
 
 }  // namespace
@@ -224,6 +279,9 @@ std::size_t decided_bytes(const CacheBook& cache, std::size_t first_position,
 ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest) {
   ReadingPlan plan{.request = request, .first_position = cache.n_tokens, .finest = finest};
   choose_mode(plan, cache, finest);
+  if (plan.scores_reading)
+    plan.n_block = even_blocks(request.n_tokens, cache.pipeline.wants().block_tokens);
+  plan_budgets(plan, cache);
   plan_lanes(plan, cache);
   plan_body(plan, cache);
   plan_settling(plan, cache);

@@ -20,7 +20,10 @@ enum class ReadingMode {
 // are missing, the newest n_tail_after are the new tail, the rest is for the body.
 struct LanePlan {
   std::size_t n_tail_before = 0, n_new_sinks = 0, n_tail_after = 0;
-  std::size_t n_body = 0;     // of the line: what leaves for pages, at most
+  std::size_t n_body = 0;  // of the line: what leaves for pages, at most
+  std::size_t budget = 0;  // in_layer, where it is known: of the new tokens, all that stay
+  std::size_t tail_kept = kTailTokens;  // from now on
+  bool is_scored = true;  // in_layer: false where all of the new tokens stay, or none but the least
   std::size_t staged_at = 0;  // in scratch: new sinks, then the new tail
 };
 
@@ -34,6 +37,8 @@ struct ReadingPlan {
   bool scores_reading = false, stores_scores = false;
   std::size_t since_flush_after = 0;
   std::vector<std::size_t> totals = {};  // in_layer: [layers that take part]
+  bool budgets_known = false;            // in_layer: of each lane
+  std::size_t n_block = 0;               // tokens that are observed together; 0: as chunks come
   std::vector<LanePlan> lanes = {};
   std::size_t body_bytes = 0;    // of the pages, at most
   std::size_t settle_bytes = 0;  // beyond these, where commit() decides and flushes tails
@@ -46,6 +51,8 @@ struct ReadingPlan {
   std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
   std::size_t lse_at = 0;                            // probe: [n_tokens, n_heads] fp32 …
   std::size_t unused_at = 0;                         // … [kLseRows, n_heads, head_dim] fp32
+  std::size_t block_q_at = 0;                        // [n_block, n_heads, head_dim] fp32 …
+  std::size_t block_lse_at = 0;                      // … [n_block, n_heads], then kBlockWork
   std::size_t scratch_bytes = 0;
 
   std::size_t n_tokens() const { return request.n_tokens; }

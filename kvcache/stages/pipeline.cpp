@@ -192,8 +192,11 @@ Result<void> Pipeline::check_protection(std::string_view called, std::size_t lin
 }
 
 bool Pipeline::decides_in_layer() const {
-  const ScorerWants wants = this->wants();
-  return allocator_->scope() == Allocator::Scope::layer && !wants.probe &&
+  return allocator_->scope() == Allocator::Scope::layer && decides_when_read();
+}
+
+bool Pipeline::decides_when_read() const {
+  return !wants().probe &&
          trigger_->fires({.occasion = Occasion::span_read,
                           .n_tokens = std::numeric_limits<std::size_t>::max()});
 }

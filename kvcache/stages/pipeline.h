@@ -44,7 +44,10 @@ class Pipeline {
   const Allocator& allocator() const { return *allocator_; }
   const Assigner& assigner() const { return *assigner_; }
   const Merger& merger() const { return *merger_; }
-  // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.
+  // Whether a document's fate is decided when it has been read, not after a second pass.
+  bool decides_when_read() const;
+  // Whether that is done layer by layer, on exact K and V, for any model. CacheBook::decides_in_layer
+  // asks the allocator what it knows of this one, too.
   bool decides_in_layer() const;
   // The tokens at both ends of the span that no filter lets go: their number.
   std::size_t n_protected(const TokenSpan& span) const;

@@ -64,6 +64,8 @@ struct TokenSpan {
   std::size_t first_position = 0;
   std::size_t n_after = 0;  // tokens of the text behind the span
   double keep = 1;          // share of n_tokens to keep, averaged over lanes
+  // What lanes of this model keep as a rule [n_lanes]; null: not measured yet.
+  const LaneShares* lane_shares = nullptr;
 };
 
 // --- trigger -------------------------------------------------------------------------------------
@@ -104,10 +106,14 @@ struct Observation {
   const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
   const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
   std::size_t span_first = 0, span_end = 0;  // positions of the whole span that is read or probed
+  // Of a block: q and lse again, the scorer's to change, and room for kBlockWork floats.
+  float *block_q = nullptr, *block_lse = nullptr, *work = nullptr;
 };
+inline constexpr std::size_t kBlockWork = 1024;
 // What is scored of one lane: scores in the order of kernels::ScoreArgs, one for each slot.
 struct ObservedLane {
   kernels::LaneView keys = {};
+  kernels::ExactRun sinks = {};  // of a block: the first tokens, where they are not among the keys
   std::size_t first_head = 0, n_group = 1;
   float* scores = nullptr;  // zero before the first observation of the layer
 };
@@ -123,8 +129,12 @@ struct ScorerWants {
   bool decoding = false;     // queries of decode steps; keys: all that the lane holds
   bool newest_step = false;  // … of the last step before a decision only, in place of older scores
   bool probe = false;        // a second pass over the text (KVzip); keys: the probed stretch
-  bool exact_kv = false;     // finish() reads k and v: such a recipe decides inside the layer, and
-                             // what it could not decide there is lowered, not chosen from
+  // Reading only: observe() is called for blocks of so many tokens (a span's are as alike as they can
+  // be), when all keys of the block are there; 0: for each chunk as it comes. Takes the memory of so
+  // many queries.
+  std::size_t block_tokens = 0;
+  bool exact_kv = false;  // finish() reads k and v: such a recipe decides inside the layer, and
+                          // what it could not decide there is lowered, not chosen from
   bool pre_rope = false, hidden = false;
 };
 class Scorer : public Stage {
@@ -146,6 +156,9 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args);
 // The same for the observation's last n_rows tokens only.
 Observation last_rows(const Observation& seen, std::size_t n_rows);
+// Of a block: adds every lane's keys, and its sinks where all keys are seen, to block_lse.
+Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
+                           std::span<const ObservedLane> lanes, kernels::Sees sees);
 
 // --- filter --------------------------------------------------------------------------------------
 
@@ -181,6 +194,13 @@ class Allocator : public Stage {
   //        what is protected in all lanes if that is more
   virtual void totals(const TokenSpan& span, std::size_t n_protected,
                       std::span<std::size_t> totals) const;
+  virtual bool wants_lane_shares() const { return false; }
+  // Needs no scores either, where it can: budgets of all lanes, so that a lane without a choice is
+  // not scored and one that keeps little has a short tail; decided layer by layer then, whatever the
+  // scope. False: scores decide, `budgets` is not touched.
+  //   out  budgets [span.n_lanes], none below n_protected, their sum keep_total(span) as far as that
+  //        allows
+  virtual bool known(const TokenSpan&, std::size_t, std::span<std::size_t>) const { return false; }
   //   out  budgets [lanes.size()], their sum is `total` as far as the lanes hold so many; none is
   //        below what its lane protects. The default: all alike.
   virtual void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,

@@ -7,32 +7,18 @@
 #include "runtime/reading/read_text.h"
 
 namespace satchel::runtime {
-namespace {
-
-// Raw text has no turns: the instruction stands between two lines.
-Result<RepeatScript> raw_script(const Tokenizer& tokenizer) {
-  RepeatScript script;
-  SATCHEL_TRY_ASSIGN(script.first, tokenizer.encode("\n\nRepeat the previous context exactly.\n\n",
-                                                    SpecialText::as_text));
-  SATCHEL_TRY_ASSIGN(
-      script.later,
-      tokenizer.encode("\n\nRepeat the part of the previous context exactly, starting with",
-                       SpecialText::as_text));
-  SATCHEL_TRY_ASSIGN(script.then, tokenizer.encode("\n\n", SpecialText::as_text));
-  return script;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
-                                                   std::size_t n_tokens) {
+Result<std::shared_ptr<kvcache::Arena>> roomy_arena(Engine& engine, const kvcache::Recipe& recipe,
+                                                    std::size_t n_tokens) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
   SATCHEL_TRY_ASSIGN(const Estimate need, engine.estimate(recipe, {.n_tokens = n_tokens}));
   SATCHEL_TRY_ASSIGN(const Estimate exact, engine.estimate(full, {.n_tokens = n_tokens}));
-  const std::shared_ptr<kernels::Backend>& backend = engine.state().backend;
-  SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena,
-                     kvcache::Arena::open(backend, 2 * (need.pool_bytes + exact.pool_bytes)));
-  return kvcache::Cache::open({.backend = backend, .arena = std::move(arena)},
+  return kvcache::Arena::open(engine.state().backend, 2 * (need.pool_bytes + exact.pool_bytes));
+}
+
+Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
+                                                   std::size_t n_tokens) {
+  SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena, roomy_arena(engine, recipe, n_tokens));
+  return kvcache::Cache::open({.backend = engine.state().backend, .arena = std::move(arena)},
                               engine.config().cache_shape(), recipe);
 }
 
@@ -50,7 +36,7 @@ Result<void> read_document(Engine& engine, kvcache::Cache& cache, std::span<cons
 Result<void> pack_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
                            std::stop_token stop) {
   const ProgressFn silent;
-  SATCHEL_TRY_ASSIGN(const RepeatScript script, raw_script(engine.tokenizer()));
+  SATCHEL_TRY_ASSIGN(const RepeatScript script, RepeatScript::raw(engine.tokenizer()));
   SATCHEL_TRY(pack_all(engine.model(), {.cache = cache,
                                         .text = ids,
                                         .script = script,

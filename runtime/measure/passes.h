@@ -1,5 +1,5 @@
-// What every measurement here does with a model: a cache that holds so many tokens, a text read into
-// it and packed, and the ways to end early. For this folder.
+// What every measurement does with a model: a cache that holds so many tokens, a text read into it and
+// packed, and the ways to end early. For this folder, and for programs that make lane tables.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,11 @@
 
 namespace satchel::runtime {
 
-// In an arena of its own that has room for n_tokens twice, exact: what is measured is the recipe, not
-// what a tight limit makes of it.
+// Has room for n_tokens twice, exact: what is measured is the recipe, not what a tight limit makes of
+// it.
+Result<std::shared_ptr<kvcache::Arena>> roomy_arena(Engine& engine, const kvcache::Recipe& recipe,
+                                                    std::size_t n_tokens);
+// In a roomy arena of its own.
 Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache::Recipe& recipe,
                                                    std::size_t n_tokens);
 // As a document. logits [n_vocabulary] after its last token.

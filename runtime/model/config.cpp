@@ -18,6 +18,7 @@ std::string supported() {
 kvcache::CacheShape ModelConfig::cache_shape() const {
   kvcache::CacheShape shape;
   for (const LayerConfig& layer : layers) shape.layers.push_back(layer.attention);
+  shape.lane_shares = lane_shares;
   return shape;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct ModelConfig {
   float norm_epsilon = 1e-5f;
   std::vector<LayerConfig> layers;
   kernels::CallSize call_size = {};  // Model::load() takes the backend's where this is unset
+  // Which lanes do the remembering; null until it has been measured.
+  std::shared_ptr<const kvcache::LaneShares> lane_shares = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   kvcache::CacheShape cache_shape() const;

@@ -69,6 +69,10 @@ class Model {
   Model(const Model&) = delete;
 
   const ModelConfig& config() const { return config_; }
+  // Caches that are opened from now on know which lanes do the remembering.
+  void set_lane_shares(std::shared_ptr<const kvcache::LaneShares> shares) {
+    config_.lane_shares = std::move(shares);
+  }
   const Weights& weights() const { return weights_; }
   kernels::Backend& backend() { return backend_; }
 

@@ -101,12 +101,30 @@ Result<void> Session::State::measure(std::stop_token stop, const ProgressFn& pro
   return {};
 }
 
+void Session::State::take_lane_shares() {
+  const auto& shares = engine.model->config().lane_shares;
+  if (shares != nullptr && cache->wants_lane_shares()) cache->set_lane_shares(shares);
+}
+
+bool Session::State::profile(const std::stop_token& stop, const ProgressFn& progress) {
+  take_lane_shares();
+  while (engine.can_profile && cache->wants_lane_shares()) {
+    if (stop.stop_requested()) return false;
+    const Result<double> done = engine.profile_step(stop);
+    if (!done.ok()) return done.error().kind != ErrorKind::cancelled;
+    if (progress) progress({Phase::profile, static_cast<std::size_t>(1000 * *done), 1000});
+    take_lane_shares();
+  }
+  return true;
+}
+
 bool Session::has_idle_work() const {
   const auto spans = state_->cache->spans();
   const bool waits = std::any_of(spans.begin(), spans.end(), [](const kvcache::TextSpan& span) {
     return span.state == kvcache::SpanState::pending;
   });
-  return waits || state_->measures_now();
+  const bool profiles = state_->engine.can_profile && state_->cache->wants_lane_shares();
+  return waits || profiles || state_->measures_now();
 }
 
 Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
@@ -131,17 +149,24 @@ Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progres
   report.n_lowered = packed.n_lowered;
   // What an answer left unread where memory was full has room now.
   if (s.n_unread() > 0) SATCHEL_TRY(s.read_rest());
+  s.measure_if_due(stop, progress, report);
+  report.finished = report.finished && s.profile(stop, progress);
+  return report;
+}
+
+// Without room it is not measured, and nothing waits for it.
+void Session::State::measure_if_due(std::stop_token stop, const ProgressFn& progress,
+                                    IdleReport& report) {
   report.finished = true;
-  if (!s.measures_now()) return report;
-  const Result<void> measured = s.measure(stop, progress);
+  if (!measures_now()) return;
+  const Result<void> measured = measure(stop, progress);
   if (measured.ok()) {
-    report.fidelity = s.fidelity;
+    report.fidelity = fidelity;
   } else if (measured.error().kind == ErrorKind::cancelled) {
     report.finished = false;
   } else {
-    s.drop_rows();  // without room it is not measured, and nothing waits for it
+    drop_rows();
   }
-  return report;
 }
 
 }  // namespace satchel::runtime

@@ -58,6 +58,11 @@ struct Session::State {
   void drop_rows();
   bool measures_now() const;  // rows are there, and nothing they stand for waits
   Result<void> measure(std::stop_token stop, const ProgressFn& progress);
+  void measure_if_due(std::stop_token stop, const ProgressFn& progress, IdleReport& report);
+  // The cache knows the model's lane table as soon as there is one.
+  void take_lane_shares();
+  // Makes that table, where the recipe wants one; whether it is there, or given up.
+  bool profile(const std::stop_token& stop, const ProgressFn& progress);
 
   std::size_t n_read() const { return cache->n_tokens(); }
   std::size_t n_unread() const { return transcript.tokens().size() - n_read(); }

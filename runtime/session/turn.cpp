@@ -56,6 +56,7 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
   ReadReport report;
   report.n_tokens = span.end - n_read();
   if (report.n_tokens == 0) return report;
+  take_lane_shares();
   const ModelConfig& config = engine.model->config();
   // A short question is hardly compressed: its figure would stand in place of its document's.
   const bool keeps =

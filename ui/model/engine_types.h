@@ -6,6 +6,7 @@
 #include <QDateTime>
 #include <QList>
 #include <QString>
+#include <filesystem>
 
 #include "kvcache/cache.h"
 #include "kvcache/snapshot/journal.h"
@@ -15,6 +16,12 @@
 #include "runtime/session/session.h"
 
 namespace satchel::ui {
+
+// What the engine's machine offers it.
+struct EngineHost {
+  std::size_t threadCount = 0;       // 0: one per core
+  std::filesystem::path laneTables;  // folder of tables made here; empty: none is kept
+};
 
 // A model file the user can pick.
 struct ModelChoice {

@@ -10,8 +10,8 @@
 namespace satchel::ui {
 static constexpr double kCacheEveryMs = 500;  // while an answer streams
 
-EngineWorker::EngineWorker(std::unique_ptr<storage::Store> store, std::size_t threadCount)
-    : m_chats(std::move(store)), m_measured(m_chats.library()), m_threadCount(threadCount) {}
+EngineWorker::EngineWorker(std::unique_ptr<storage::Store> store, const EngineHost& host)
+    : m_chats(std::move(store)), m_measured(m_chats.library()), m_host(host) {}
 
 EngineWorker::~EngineWorker() = default;
 
@@ -58,7 +58,8 @@ void EngineWorker::openModel(const QString& path) {
 Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
   runtime::EngineOptions options;
   options.model = path;
-  options.n_threads = m_threadCount;
+  options.n_threads = m_host.threadCount;
+  options.lane_tables = m_host.laneTables;
   options.progress = [this](const runtime::Progress& progress) {
     Q_EMIT progressed(progressOf(progress, 1));
   };

@@ -26,7 +26,7 @@ class EngineWorker : public QObject {
 
  public:
   // store: its messages and caches; not null
-  explicit EngineWorker(std::unique_ptr<storage::Store> store, std::size_t threadCount);
+  EngineWorker(std::unique_ptr<storage::Store> store, const EngineHost& host);
   ~EngineWorker() override;
 
   void openModel(const QString& path);
@@ -90,7 +90,7 @@ class EngineWorker : public QObject {
 
   ChatLibrary m_chats;
   Measured m_measured;
-  std::size_t m_threadCount;
+  EngineHost m_host;
   std::unique_ptr<runtime::Engine> m_engine;
   std::string m_modelPath;
   bool m_isFirstModel = true;

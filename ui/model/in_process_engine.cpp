@@ -4,9 +4,9 @@
 
 namespace satchel::ui {
 
-InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, std::size_t threadCount,
+InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, const EngineHost& host,
                                  QObject* parent)
-    : EngineClient(parent), m_worker(new EngineWorker(std::move(store), threadCount)) {
+    : EngineClient(parent), m_worker(new EngineWorker(std::move(store), host)) {
   m_worker->moveToThread(&m_thread);
   connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
   relaySignals();

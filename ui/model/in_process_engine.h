@@ -18,8 +18,8 @@ class InProcessEngine final : public EngineClient {
   Q_OBJECT
 
  public:
-  // store: opened for writing; threadCount 0: one per core
-  explicit InProcessEngine(std::unique_ptr<storage::Store> store, std::size_t threadCount = 0,
+  // store: opened for writing
+  explicit InProcessEngine(std::unique_ptr<storage::Store> store, const EngineHost& host = {},
                            QObject* parent = nullptr);
   ~InProcessEngine() override;
 

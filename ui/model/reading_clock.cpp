@@ -73,6 +73,9 @@ QString ReadingClock::text() const {
     case runtime::Phase::pack:
       what = tr("Packing what was read");
       break;
+    case runtime::Phase::profile:
+      what = tr("Learning which parts of the model remember");
+      break;
   }
   const double left = secondsLeft();
   if (left < 0) return what;

@@ -1,0 +1,211 @@
+// `satchel profile`: finds the lanes of a model that do the remembering, and keeps the table.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/workbench.h"
+#include "runtime/measure/passes.h"
+#include "runtime/profile/lane_profiler.h"
+
+namespace satchel::app {
+namespace {
+
+using kvcache::LaneShares;
+
+struct ProfileOptions {
+  Options common;
+  std::vector<std::string> texts;  // --texts; empty: those that ship
+  std::string output;              // --output; "" is not given
+};
+
+// What is read: kept apart from the profiler, which only looks at it.
+struct Texts {
+  std::vector<std::string> names, contents;
+  std::vector<runtime::ProfileText> list;
+};
+
+Result<void> read_texts(const ProfileOptions& options, Texts& texts) {
+  for (const std::string& path : options.texts) {
+    SATCHEL_TRY_ASSIGN(texts.contents.emplace_back(), read_text_file(path));
+    texts.names.push_back(std::filesystem::path(path).stem().string());
+  }
+  for (std::size_t i = 0; i < texts.names.size(); ++i)
+    texts.list.push_back({texts.names[i], texts.contents[i]});
+  if (texts.list.empty())
+    texts.list.assign(runtime::profile_texts().begin(), runtime::profile_texts().end());
+  return {};
+}
+
+Result<void> make_table(runtime::LaneProfiler& profiler, Console& console) {
+  const runtime::ProgressFn progress = console.progress();
+  const std::stop_token stop = begin_interruptible();
+  for (bool goes_on = true; goes_on;) {
+    SATCHEL_TRY_ASSIGN(goes_on, profiler.step(stop));
+    progress({runtime::Phase::profile, static_cast<std::size_t>(1000 * profiler.done()), 1000});
+  }
+  console.end_progress();
+  return {};
+}
+
+double correlation(std::span<const double> a, std::span<const double> b) {
+  const auto n = static_cast<double>(a.size());
+  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
+  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean_a) * (b[i] - mean_b);
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i] - mean_b) * (b[i] - mean_b);
+  }
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1;
+}
+
+// Of the shares that two texts give the lanes: over all pairs.
+struct Alike {
+  double mean = 1, least = 1;
+  std::size_t n_pairs = 0;
+};
+Alike alike(std::span<const LaneShares> texts, std::size_t row) {
+  Alike out;
+  double sum = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    for (std::size_t j = i + 1; j < texts.size(); ++j) {
+      const double of_pair = correlation(texts[i].rows[row].shares, texts[j].rows[row].shares);
+      sum += of_pair;
+      out.least = std::min(out.least, of_pair);
+      ++out.n_pairs;
+    }
+  if (out.n_pairs > 0) out.mean = sum / static_cast<double>(out.n_pairs);
+  return out;
+}
+
+// What part of a row's tokens its n fullest lanes hold.
+double held_by_fullest(const LaneShares::Row& row, std::size_t n) {
+  std::vector<double> shares = row.shares;
+  std::sort(shares.begin(), shares.end(), std::greater<>());
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  n = std::min(n, shares.size());
+  return all > 0 ? std::accumulate(shares.begin(), shares.begin() + std::ptrdiff_t(n), 0.0) / all
+                 : 0;
+}
+
+std::string two_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+Json report(const LaneShares& table, std::span<const LaneShares> texts) {
+  Json rows = Json::array();
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const Alike pairs = alike(texts, r);
+    Json fullest = Json::object();
+    for (const std::size_t part : {10u, 5u, 3u})  // a tenth, a fifth and a third of the lanes
+      fullest["1/" + std::to_string(part)] =
+          held_by_fullest(table.rows[r], std::max<std::size_t>(1, table.n_lanes() / part));
+    rows.push_back({{"keep", table.rows[r].keep},
+                    {"correlation_mean", pairs.mean},
+                    {"correlation_least", pairs.least},
+                    {"held_by_fullest", fullest},
+                    {"lanes", table.rows[r].shares}});
+  }
+  Json names = Json::array();
+  for (const LaneShares& text : texts) names.push_back(text.source);
+  return Json{{"schema", 1},        {"model", table.model},
+              {"name", table.name}, {"lanes", table.n_lanes()},
+              {"texts", names},     {"rows", rows}};
+}
+
+std::string report_text(const Json& report) {
+  std::string text = report["name"].get<std::string>() + ": " +
+                     std::to_string(report["lanes"].get<std::size_t>()) + " lanes, " +
+                     std::to_string(report["texts"].size()) + " texts\n";
+  for (const Json& row : report["rows"]) {
+    text += "  keeping " + format_percent(row["keep"]) +
+            ": the fullest tenth, fifth and third of "
+            "the lanes hold " +
+            format_percent(row["held_by_fullest"]["1/10"]) + ", " +
+            format_percent(row["held_by_fullest"]["1/5"]) + ", " +
+            format_percent(row["held_by_fullest"]["1/3"]);
+    if (report["texts"].size() > 1)
+      text += "; texts agree to " + two_digits(row["correlation_mean"]) + " (least " +
+              two_digits(row["correlation_least"]) + ")";
+    text += "\n";
+  }
+  return text;
+}
+
+Result<void> write_table(const std::string& path, const LaneShares& table) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << table.json();
+  file.close();
+  if (file.good()) return {};
+  return Error{ErrorKind::storage, "PARAM", "\"" + path + "\" cannot be written."};
+}
+
+Result<void> run(const ProfileOptions& options, Console& console) {
+  Texts texts;
+  SATCHEL_TRY(read_texts(options, texts));
+  SATCHEL_TRY_ASSIGN(const auto engine,
+                     open_engine(options.common, console,
+                                 resolve_model(standard_paths({}), options.common.model)));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe kvzip, kvcache::Recipe::builtin("kvzip"));
+  const std::size_t n_most = std::min(runtime::kProfileTokens, engine->config().context);
+  SATCHEL_TRY_ASSIGN(auto arena, runtime::roomy_arena(*engine, kvzip, n_most));
+  runtime::LaneProfiler profiler(engine->state(), std::move(arena), texts.list);
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY(make_table(profiler, console));
+  const double took_ms = clock.steady_ms() - began;
+  const LaneShares table = profiler.table();
+  if (options.output.empty()) {
+    SATCHEL_TRY(engine->set_lane_shares(table));
+  } else {
+    SATCHEL_TRY(write_table(options.output, table));
+  }
+  Json document = report(table, profiler.of_texts());
+  document["took_ms"] = took_ms;
+  if (console.json()) {
+    console.document(document);
+    return {};
+  }
+  console.data(report_text(document));
+  console.note(
+      "Made in " + format_seconds(took_ms) + ", kept " +
+      (options.output.empty() ? std::string("for this model.") : "in " + options.output + "."));
+  return {};
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<ProfileOptions>();
+  CLI::App* command = app.add_subcommand(
+      "profile", "Find the lanes of a model that do the remembering, and keep the table");
+  command
+      ->add_option("--texts", options->texts,
+                   "Texts to find them with, instead of those that come with Satchel")
+      ->type_name("FILE");
+  command
+      ->add_option("--output", options->output,
+                   "Write the table here and do not use it; default: kept for this model")
+      ->type_name("FILE");
+  add_output_options(*command, options->common);
+  add_model_options(*command, options->common);
+  command->callback([=] {
+    choose([=] {
+      Console console(options->common.json, options->common.quiet);
+      const Result<void> done = run(*options, console);
+      return done.ok() ? int{kExitOk} : console.fail(done.error());
+    });
+  });
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,117 @@
+#include "kvcache/lanes/lane_shares.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "kernels/base/assert.h"
+#include "kvcache/recipes/json.h"
+
+namespace satchel::kvcache {
+namespace {
+
+constexpr double kVersion = 1;
+
+Error wrong(std::string_view called, std::size_t line, const std::string& what) {
+  return {ErrorKind::corrupt, "LANE_SHARES",
+          std::string(called) + " line " + std::to_string(line) + ": " + what};
+}
+
+Result<const JsonNode*> member(const JsonNode& node, std::string_view key, JsonNode::Kind kind,
+                               std::string_view called) {
+  const JsonNode* found = node.kind == JsonNode::Kind::object ? node.find(key) : nullptr;
+  if (found != nullptr && found->kind == kind) return found;
+  return wrong(called, found == nullptr ? node.line : found->line,
+               "\"" + std::string(key) + "\" is missing, or of another kind than a lane table's.");
+}
+
+Result<std::string> text_of(const JsonNode& root, std::string_view key, std::string_view called) {
+  SATCHEL_TRY_ASSIGN(const JsonNode* found, member(root, key, JsonNode::Kind::string, called));
+  return found->string;
+}
+
+bool is_share(const JsonNode& node) {
+  return node.kind == JsonNode::Kind::number && node.number >= 0 && node.number <= 1;
+}
+
+Result<LaneShares::Row> row_of(const JsonNode& node, std::string_view called) {
+  LaneShares::Row row;
+  SATCHEL_TRY_ASSIGN(const JsonNode* keep, member(node, "keep", JsonNode::Kind::number, called));
+  row.keep = keep->number;
+  if (!(row.keep > 0 && row.keep < 1))
+    return wrong(called, keep->line, "\"keep\" must be above 0 and below 1.");
+  SATCHEL_TRY_ASSIGN(const JsonNode* lanes, member(node, "lanes", JsonNode::Kind::array, called));
+  for (const JsonNode& lane : lanes->items) {
+    if (!is_share(lane)) return wrong(called, lane.line, "a lane's share must be from 0 to 1.");
+    row.shares.push_back(lane.number);
+  }
+  return row;
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+}  // namespace
+
+void LaneShares::at(double keep, std::span<double> shares) const {
+  SATCHEL_ASSERT(!rows.empty() && shares.size() == n_lanes());
+  const auto above =
+      std::find_if(rows.begin(), rows.end(), [keep](const Row& row) { return row.keep >= keep; });
+  const Row* high = above == rows.end() ? nullptr : &*above;
+  const Row* low = above == rows.begin() ? nullptr : &*(above - 1);
+  const double from = low == nullptr ? 0 : low->keep, to = high == nullptr ? 1 : high->keep;
+  const double way = (keep - from) / (to - from);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double a = low == nullptr ? 0 : low->shares[i];
+    const double b = high == nullptr ? 1 : high->shares[i];
+    shares[i] = a + (b - a) * way;
+  }
+}
+
+Result<LaneShares> LaneShares::parse(std::string_view json, std::string_view called) {
+  Result<JsonNode> parsed = parse_json(json, called);
+  if (!parsed.ok()) return Error{ErrorKind::corrupt, "LANE_SHARES", parsed.error().message};
+  const JsonNode& root = *parsed;
+  SATCHEL_TRY_ASSIGN(const JsonNode* version,
+                     member(root, "lane_shares", JsonNode::Kind::number, called));
+  if (version->number != kVersion)
+    return wrong(called, version->line, "\"lane_shares\" must be 1, the version of this format.");
+  LaneShares table;
+  SATCHEL_TRY_ASSIGN(table.model, text_of(root, "model", called));
+  SATCHEL_TRY_ASSIGN(table.name, text_of(root, "name", called));
+  SATCHEL_TRY_ASSIGN(table.source, text_of(root, "source", called));
+  SATCHEL_TRY_ASSIGN(const JsonNode* rows, member(root, "rows", JsonNode::Kind::array, called));
+  for (const JsonNode& node : rows->items) {
+    SATCHEL_TRY_ASSIGN(Row row, row_of(node, called));
+    const bool fits = table.rows.empty() ||
+                      (row.keep > table.rows.back().keep && row.shares.size() == table.n_lanes());
+    if (!fits)
+      return wrong(called, node.line, "rows must rise in \"keep\" and have equally many lanes.");
+    table.rows.push_back(std::move(row));
+  }
+  if (table.n_lanes() == 0) return wrong(called, rows->line, "a table needs a row and lanes.");
+  return table;
+}
+
+std::string LaneShares::json() const {
+  const auto quoted = [](const std::string& text) {
+    JsonNode node{.kind = JsonNode::Kind::string};
+    node.string = text;
+    return canonical_json(node);
+  };
+  std::string out = "{ \"lane_shares\": 1, \"model\": " + quoted(model) +
+                    ",\n  \"name\": " + quoted(name) + ",\n  \"source\": " + quoted(source) +
+                    ",\n  \"rows\": [";
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    out += (r == 0 ? "\n" : ",\n") + ("    { \"keep\": " + number_text(rows[r].keep)) +
+           ", \"lanes\": [";
+    for (std::size_t i = 0; i < rows[r].shares.size(); ++i)
+      out += (i == 0 ? "" : ", ") + number_text(rows[r].shares[i]);
+    out += "] }";
+  }
+  return out + " ] }\n";
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,44 @@
+# What a lane table is made from, and the tables of the models we know, are files of runtime/profile, compiled in as text.
+function(satchel_profile_table out_table)
+  set(texts "")
+  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/profile/texts/*.txt)
+  list(SORT found)
+  foreach(file IN LISTS found)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(stem ${file} NAME_WE)
+    file(READ ${file} text)
+    string(APPEND texts "    {\"${stem}\", R\"profile(${text})profile\"},\n")
+  endforeach()
+  set(tables "")
+  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/profile/tables/*.json)
+  list(SORT found)
+  foreach(file IN LISTS found)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} text)
+    string(APPEND tables "      ShippedTable{\"${name}\", R\"profile(${text})profile\"},\n")
+  endforeach()
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/profile_table.cpp)
+  file(WRITE ${table}.new
+"// Written by packaging/cmake/profile_table.cmake from runtime/profile.
+#include <vector>
+
+#include \"runtime/profile/lane_profiler.h\"
+#include \"runtime/profile/lane_tables.h\"
+
+namespace satchel::runtime {
+std::span<const ProfileText> profile_texts() {
+  static constexpr ProfileText kTexts[] = {
+${texts}  };
+  return kTexts;
+}
+std::span<const ShippedTable> shipped_lane_tables() {
+  static const std::vector<ShippedTable> kTables = {
+${tables}  };
+  return kTables;
+}
+}  // namespace satchel::runtime
+")
+  file(COPY_FILE ${table}.new ${table} ONLY_IF_DIFFERENT)
+  set(${out_table} ${table} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,92 @@
+#include "runtime/profile/lane_tables.h"
+
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "runtime/model/config.h"
+
+namespace satchel::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using kvcache::LaneShares;
+
+constexpr std::size_t kTableBytesMax = 64u << 10;  // as a recipe may have
+
+Result<std::string> read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kTableBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad() || text.size() > kTableBytesMax)
+    return Error{ErrorKind::corrupt, "LANE_SHARES",
+                 "\"" + path.string() +
+                     "\" is no lane table: it cannot be read, or has more than "
+                     "64 KiB. Remove it, and it is made again."};
+  return text;
+}
+
+std::size_t n_lanes_of(const ModelConfig& config) {
+  std::size_t n = 0;
+  for (const LayerConfig& layer : config.layers)
+    n += layer.attention.window == 0 ? layer.attention.n_kv_heads : 0;
+  return n;
+}
+
+Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::string& called,
+                                                  const std::string& fingerprint,
+                                                  const ModelConfig& config) {
+  if (table.model == fingerprint && table.n_lanes() == n_lanes_of(config))
+    return std::make_shared<const LaneShares>(std::move(table));
+  return Error{ErrorKind::corrupt, "LANE_SHARES",
+               "\"" + called +
+                   "\" is the lane table of another model. Remove it, and it is made "
+                   "again."};
+}
+
+}  // namespace
+
+fs::path lane_table_file(const fs::path& dir, const std::string& fingerprint) {
+  return dir / (fingerprint + ".json");
+}
+
+Result<std::shared_ptr<const LaneShares>> find_lane_table(const fs::path& dir,
+                                                          const std::string& fingerprint,
+                                                          const ModelConfig& config) {
+  const fs::path own = lane_table_file(dir, fingerprint);
+  std::error_code ignored;
+  if (!dir.empty() && fs::exists(own, ignored)) {
+    SATCHEL_TRY_ASSIGN(const std::string json, read_file(own));
+    SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(json, own.string()));
+    return checked(std::move(table), own.string(), fingerprint, config);
+  }
+  for (const ShippedTable& shipped : shipped_lane_tables()) {
+    if (shipped.json.find(fingerprint) == std::string_view::npos) continue;
+    SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(shipped.json, shipped.file));
+    return checked(std::move(table), std::string(shipped.file), fingerprint, config);
+  }
+  return std::shared_ptr<const LaneShares>();
+}
+
+Result<void> keep_lane_table(const fs::path& dir, const LaneShares& table) {
+  const fs::path path = lane_table_file(dir, table.model);
+  const fs::path written = path.string() + ".new";
+  std::error_code error;
+  fs::create_directories(dir, error);
+  const bool whole = [&] {
+    std::ofstream file(written, std::ios::binary | std::ios::trunc);
+    file << table.json();
+    file.close();
+    return !error && file.good();
+  }();
+  if (whole) fs::rename(written, path, error);
+  if (whole && !error) return {};
+  std::error_code ignored;
+  fs::remove(written, ignored);
+  return Error{ErrorKind::storage, "LANE_SHARES",
+               "The lane table \"" + path.string() + "\" cannot be written" +
+                   (error ? ": " + error.message() : std::string()) + "."};
+}
+
+}  // namespace satchel::runtime
