@@ -150,6 +150,23 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
   }
 }
 
+// Where a tail becomes short it goes to a page, and what it leaves to a smaller extent, before the old
+// one is free: lane by lane, each with less than the one before it gave back.
+std::size_t shortening_bytes(const ReadingPlan& plan, const CacheBook& cache) {
+  const std::size_t short_tail = cache.pipeline.short_tail();
+  if (short_tail >= kTailTokens) return 0;
+  const Lane::Room room{.n_sinks = kSinkTokens, .n_tail = short_tail + kFlushTokens};
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+    const std::size_t head_dim = cache.layer(i).head_dim;
+    const std::size_t n_flush =
+        plan.lanes[i].n_tail_after - std::min(plan.lanes[i].n_tail_after, short_tail);
+    most = std::max(most, Arena::rounded_up(Lane::exact_bytes(head_dim, room)) +
+                              cache.body_bytes(kTierRecipe, head_dim, n_flush));
+  }
+  return most;
+}
+
 // A span that commit() decides: its tails go to pages when all lanes have made room.
 void plan_settling(ReadingPlan& plan, const CacheBook& cache) {
   const std::size_t n = plan.n_tokens();
@@ -168,7 +185,7 @@ void plan_settling(ReadingPlan& plan, const CacheBook& cache) {
     if (n_old > 0) plan.settle_bytes += old * kFlushSegmentsMax;
   }
   const std::size_t decided = decided_bytes(cache, plan.first_position, n);
-  plan.settle_bytes += decided - std::min(decided, waiting);
+  plan.settle_bytes += decided - std::min(decided, waiting) + shortening_bytes(plan, cache);
 }
 
 void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_slots) {
@@ -201,8 +218,9 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
     plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));
   }
   if (plan.n_block > 0) {
-    plan.block_q_at = take(plan.n_block * q_width * sizeof(float));
-    plan.block_lse_at = take((plan.n_block * n_heads + kBlockWork) * sizeof(float));
+    const std::size_t n = std::min(plan.n_tokens(), cache.pipeline.wants().block_tokens);
+    plan.block_q_at = take(n * q_width * sizeof(float));
+    plan.block_lse_at = take((n * n_heads + kBlockWork) * sizeof(float));
   }
   for (std::size_t i = 0; i < plan.lanes.size(); ++i)
     plan.lanes[i].staged_at = take(exact_block_bytes(

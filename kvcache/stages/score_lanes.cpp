@@ -3,35 +3,59 @@
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
+namespace {
+
+constexpr std::size_t kAtOnce = 16;  // on the stack: decode steps come here too
+
+// A lane's heads of the observation's queries, which see its keys as `sees` says.
+kernels::LaneQueries queries_of(const Observation& seen, const ObservedLane& lane,
+                                kernels::Sees sees) {
+  return {.q = seen.q,
+          .batch = seen.batch,
+          .n_heads = seen.layer.n_heads,
+          .head_dim = seen.layer.head_dim,
+          .first_head = lane.first_head,
+          .n_group = lane.n_group,
+          .keys = lane.keys,
+          .scale = seen.layer.attention_scale,
+          .soft_cap = seen.layer.soft_cap,
+          .window = seen.layer.window,
+          .sees = sees,
+          .rope = seen.layer.rope()};
+}
+
+}  // namespace
 
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args) {
-  constexpr std::size_t kAtOnce = 16;  // on the stack: decode steps come here too
   if (lanes.size() > kAtOnce) {
     SATCHEL_TRY(score_lanes(backend, seen, lanes.first(kAtOnce), args));
     return score_lanes(backend, seen, lanes.subspan(kAtOnce), args);
   }
   std::array<kernels::ScoreArgs, kAtOnce> items;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const ObservedLane& lane = lanes[i];
-    kernels::ScoreArgs& item = items[i];
-    item = args;
-    item.lane = {.q = seen.q,
-                 .batch = seen.batch,
-                 .n_heads = seen.layer.n_heads,
-                 .head_dim = seen.layer.head_dim,
-                 .first_head = lane.first_head,
-                 .n_group = lane.n_group,
-                 .keys = lane.keys,
-                 .scale = seen.layer.attention_scale,
-                 .soft_cap = seen.layer.soft_cap,
-                 .window = seen.layer.window,
-                 .sees = args.lane.sees,
-                 .rope = seen.layer.rope()};
-    item.lse = seen.lse;
-    item.scores = lane.scores;
+    items[i] = args;
+    items[i].lane = queries_of(seen, lanes[i], args.lane.sees);
+    items[i].lse = seen.lse;
+    items[i].scores = lanes[i].scores;
   }
   return backend.score(std::span(items).first(lanes.size()));
+}
+
+Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
+                           std::span<const ObservedLane> lanes, kernels::Sees sees) {
+  std::vector<std::array<kernels::ExactRun, 2>> runs;
+  runs.reserve(lanes.size());  // items point into it
+  std::vector<kernels::LogSumArgs> items;
+  for (const ObservedLane& lane : lanes) {
+    kernels::LogSumArgs& item = items.emplace_back();
+    item.lane = queries_of(seen, lane, sees);
+    item.lse = seen.block_lse;
+    if (sees != kernels::Sees::all || lane.sinks.n_tokens == 0) continue;
+    runs.push_back({lane.sinks, lane.keys.runs[0]});
+    item.lane.keys.runs = runs.back();
+  }
+  return backend.log_sum(items);
 }
 
 Observation last_rows(const Observation& seen, std::size_t n_rows) {

@@ -11,8 +11,8 @@ namespace {
 constexpr std::array kPresets = {
     Preset{.name = "full", .title = "Full", .recipe = "full", .keep = 1},
     Preset{.name = "balanced", .title = "Balanced", .recipe = "minikv", .keep = 1},
-    Preset{.name = "compact", .title = "Compact", .recipe = "kvzip", .keep = 0.5},
-    Preset{.name = "extreme", .title = "Extreme", .recipe = "kvzip", .keep = 0.25},
+    Preset{.name = "compact", .title = "Compact", .recipe = "satchel", .keep = 0.5},
+    Preset{.name = "extreme", .title = "Extreme", .recipe = "satchel", .keep = 0.25},
 };
 constexpr std::size_t kRecipeBytesMax = 64u << 10;  // as a built-in may have
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/model/scratch.h"
+#include "runtime/profile/lane_profiler.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
@@ -108,11 +109,15 @@ void Session::State::take_lane_shares() {
 
 bool Session::State::profile(const std::stop_token& stop, const ProgressFn& progress) {
   take_lane_shares();
+  const auto tell = [&progress](double done) {
+    if (progress) progress({Phase::profile, static_cast<std::size_t>(1000 * done), 1000});
+  };
   while (engine.can_profile && cache->wants_lane_shares()) {
     if (stop.stop_requested()) return false;
+    tell(engine.lane_profiler == nullptr ? 0 : engine.lane_profiler->done());
     const Result<double> done = engine.profile_step(stop);
     if (!done.ok()) return done.error().kind != ErrorKind::cancelled;
-    if (progress) progress({Phase::profile, static_cast<std::size_t>(1000 * *done), 1000});
+    tell(*done);
     take_lane_shares();
   }
   return true;

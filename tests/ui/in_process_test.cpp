@@ -85,18 +85,21 @@ constexpr auto kNotes =
 
 class InProcessTest : public testing::Test {
  protected:
-  // A new chat under Compact with a document of about 1,700 tokens: four pieces of packing.
-  static void readLongUnderCompact(Life& life);
+  // A new chat under KVzip, which packs later, with a document of about 1,700 tokens: four pieces.
+  static void readLongUnderKvzip(Life& life);
   // A document read under Compact in a life of its own; what the panel said of its fidelity.
   QString compressAndClose();
   QTemporaryDir m_folder;
 };
 
-void InProcessTest::readLongUnderCompact(Life& life) {
+void InProcessTest::readLongUnderKvzip(Life& life) {
   ASSERT_TRUE(life.openModel()) << life.error();
-  life.state.memory()->setPresetIndex(2);
-  life.state.newChat();
-  ASSERT_TRUE(life.waitReady()) << life.error();
+  ChatSettings settings;
+  settings.preset = u"kvzip"_s;
+  life.engine.newChat(settings);
+  ASSERT_TRUE(life.wait([&] {
+    return life.state.memory()->recipeText().contains(u"kvzip"_s);
+  })) << life.error();
   life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(32));
   ASSERT_TRUE(life.waitReady()) << life.error();
 }
@@ -190,7 +193,7 @@ TEST_F(InProcessTest, what_was_measured_is_shown_and_survives_a_restart) {
 TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_memory) {
   Life life(m_folder.path());
   life.state.setTypingRest(std::chrono::hours(1));
-  readLongUnderCompact(life);
+  readLongUnderKvzip(life);
   ASSERT_TRUE(life.waitHalfPacked()) << life.error();
   EXPECT_TRUE(life.cache().isPacking);
   life.state.noteTyping();
@@ -208,7 +211,7 @@ TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_m
 
 TEST_F(InProcessTest, packing_makes_way_for_a_message_and_goes_on_after_the_answer) {
   Life life(m_folder.path());
-  readLongUnderCompact(life);
+  readLongUnderKvzip(life);
   ASSERT_TRUE(life.waitHalfPacked()) << life.error();
   const std::size_t evicted = life.cache().stats.n_evicted;
   QSignalSpy answers(&life.engine, &EngineClient::answerFinished);
@@ -226,7 +229,7 @@ TEST_F(InProcessTest, packing_goes_on_where_it_was_in_the_next_life) {
   std::size_t probed = 0, bytes = 0;
   {
     Life life(m_folder.path());
-    readLongUnderCompact(life);
+    readLongUnderKvzip(life);
     ASSERT_TRUE(life.waitHalfPacked()) << life.error();
     probed = life.cache().stats.n_pending_probed;
     bytes = life.cache().stats.bytes;

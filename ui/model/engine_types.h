@@ -76,7 +76,8 @@ struct CacheState {
   qint64 readTokens = 0;  // seen by the cache
   qint64 chatTokens = 0;
   qint64 contextTokens = 0;
-  bool isPacking = false;  // what may wait is being done now
+  bool isPacking = false;      // what may wait is being done now
+  double learningShare = -1;  // how much of the model's lane table is made; below 0: not at work
 };
 
 struct Preview {

@@ -275,14 +275,16 @@ void EngineWorker::tellCache() {
 void EngineWorker::idle(std::stop_token stop) {
   if (stop.stop_requested() || !m_open || m_open->session() == nullptr) return;
   if (!m_open->session()->has_idle_work()) return;
-  const auto tellPacking = [this] {
+  const auto tellWork = [this](const runtime::Progress& progress) {
     CacheState state = m_open->cacheState(m_fidelity);
-    state.isPacking = true;
+    if (progress.phase == runtime::Phase::profile)
+      state.learningShare = double(progress.done) / double(progress.total);
+    else
+      state.isPacking = true;
     Q_EMIT cacheChanged(state);
   };
-  tellPacking();
-  const Result<runtime::IdleReport> report =
-      m_open->session()->idle(stop, [&](const runtime::Progress&) { tellPacking(); });
+  tellWork({runtime::Phase::pack, 0, 0});
+  const Result<runtime::IdleReport> report = m_open->session()->idle(stop, tellWork);
   tellCache();
   if (!report.ok()) {
     tellError(Request::Idle, report.error());

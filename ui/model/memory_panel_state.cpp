@@ -182,6 +182,9 @@ double MemoryPanelState::packingShare() const {
 }
 
 QString MemoryPanelState::packingText() const {
+  if (isLearning())
+    return tr("learning what this model remembers with …, %1")
+        .arg(formatPercent(std::round(m_cache.learningShare * 100) / 100));
   if (m_cache.stats.n_pending == 0) return {};
   const QString share = formatPercent(std::round(packingShare() * 100) / 100);
   return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
@@ -285,6 +288,7 @@ void MemoryPanelState::setCache(const CacheState& cache) {
 
 void MemoryPanelState::endPacking() {
   m_cache.isPacking = false;
+  m_cache.learningShare = -1;
   Q_EMIT changed();
 }
 

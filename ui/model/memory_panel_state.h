@@ -61,7 +61,8 @@ class MemoryPanelState : public QObject {
   bool hasChat() const { return m_hasChat; }
   QString recipeText() const;  // "Compact · recipe kvzip, 50 % kept"
   bool isPacking() const { return m_cache.isPacking && m_cache.stats.n_pending > 0; }
-  // "packing …, 40 %", or that it waits; empty: everything is packed.
+  bool isLearning() const { return m_cache.learningShare >= 0; }  // the model's lane table
+  // "packing …, 40 %", or that it waits, or "learning …"; empty: nothing is done in the background.
   QString packingText() const;
   double packingShare() const;   // 0 … 1
   QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"

@@ -282,7 +282,7 @@ void MainWindow::refreshChat() {
 }
 
 void MainWindow::refreshPacking() {
-  m_packing->setVisible(m_state->memory()->isPacking());
+  m_packing->setVisible(m_state->memory()->isPacking() || m_state->memory()->isLearning());
   m_packing->setText(m_state->memory()->packingText());
 }
 

@@ -31,7 +31,11 @@ Operation steps(std::size_t n) {
 }
 // The second step from then on flushes the tails.
 Result<void> steps_until_tails_are_long(CacheDriver& d) {
-  while (d.view(0, 0).runs.back().n_tokens < kTailTokens + kFlushTokens - 2) SATCHEL_TRY(d.step());
+  const auto n_tail = [&d] { return d.view(0, 0).runs.back().n_tokens; };
+  for (std::size_t flushed = n_tail(); n_tail() < flushed + kFlushTokens - 2;) {
+    SATCHEL_TRY(d.step());
+    flushed = std::min(flushed, n_tail());  // how long a flush leaves it depends on the lane
+  }
   return {};
 }
 Result<void> end_turn(CacheDriver& d) {
@@ -192,7 +196,7 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
   const auto truncate = [](CacheDriver& d) { return d.truncate(300); };
   expect_whole_after_any_fault(edited(after({}, "truncate", truncate), 300), 2);
   Script move = edited(after({}, "move", [](CacheDriver& d) { return d.move_text(300, 5); }), 300);
-  expect_whole_after_any_fault(move, 20);
+  expect_whole_after_any_fault(move, 10);
   const auto fork = [](CacheDriver& d) { return without_value(d.fork()); };
   expect_whole_after_any_fault(after({}, "fork", fork), 5);
 }

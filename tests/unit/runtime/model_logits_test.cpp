@@ -148,7 +148,7 @@ TEST_F(Cuts, a_step_of_several_conversations_gives_the_logits_of_single_steps) {
 }
 
 TEST_F(Cuts, a_probe_leaves_no_trace) {
-  const auto probed = model_.cache("compact", 700), plain = model_.cache("compact", 700);
+  const auto probed = model_.cache("kvzip", 700), plain = model_.cache("kvzip", 700);
   for (const auto& cache : {probed.get(), plain.get()}) model_.read(*cache, Ids(ids_).first(600));
   const auto probe = [&](std::size_t n, std::stop_token stop) {
     return model_.model->probe({.cache = *probed,
@@ -198,14 +198,14 @@ TEST_F(Cuts, decoding_gives_the_logits_of_reading) {
 }
 
 TEST_F(Cuts, the_same_text_twice_gives_the_same_bytes) {
-  const auto first = model_.cache("compact", 700), second = model_.cache("compact", 700);
+  const auto first = model_.cache("kvzip", 700), second = model_.cache("kvzip", 700);
   EXPECT_EQ(model_.read(*first, ids_), model_.read(*second, ids_));
   for (std::size_t i = 0; i < 200; ++i)
     ASSERT_EQ(model_.decode(*first, ids_[i]), model_.decode(*second, ids_[i])) << i;
 }
 
 TEST_F(Cuts, a_stop_in_the_middle_leaves_no_trace) {
-  const auto cache = model_.cache("compact", 700);
+  const auto cache = model_.cache("kvzip", 700);
   model_.read(*cache, Ids(ids_).first(40));
   const std::size_t used = cache->arena().used_bytes();
   std::stop_source source;
@@ -220,7 +220,7 @@ TEST_F(Cuts, a_stop_in_the_middle_leaves_no_trace) {
   EXPECT_EQ(stopped.error().code, "STOPPED");
   EXPECT_EQ(cache->n_tokens(), 40u);
   EXPECT_EQ(cache->arena().used_bytes(), used);
-  const auto fresh = model_.cache("compact", 700);
+  const auto fresh = model_.cache("kvzip", 700);
   model_.read(*fresh, Ids(ids_).first(40));
   EXPECT_EQ(model_.read(*cache, Ids(ids_).subspan(40)), model_.read(*fresh, Ids(ids_).subspan(40)));
 }

@@ -69,7 +69,7 @@ TEST_P(PackingUnder, nothing_is_gone_from_a_message_before_it_is_answered) {
   EXPECT_GT(session->stats().n_evicted, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipes, PackingUnder, testing::Values("compact", "snapkv"),
+INSTANTIATE_TEST_SUITE_P(Recipes, PackingUnder, testing::Values("compact", "kvzip", "snapkv"),
                          [](const auto& row) { return std::string(row.param); });
 
 // Also where the template has no place for it but the first user turn.
@@ -144,7 +144,7 @@ TEST_F(Packing, a_document_several_times_the_budget_is_read_in_spans_and_the_lim
 }
 
 TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_restart) {
-  const auto whole = open("compact");
+  const auto whole = open("kvzip");
   value_of(whole->add_document("", long_message()));
   value_of(whole->read({}, {}));
   const std::size_t n_evicted = idle(*whole).n_evicted;
@@ -152,7 +152,7 @@ TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_rest
   for (const bool restarts : {false, true}) {
     journal_ = {};
     blocks_.caches.clear();
-    auto session = open("compact");
+    auto session = open("kvzip");
     value_of(session->add_document("", long_message()));
     value_of(session->read({}, {}));
     std::stop_source source;
@@ -167,7 +167,7 @@ TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_rest
     EXPECT_TRUE(session->has_idle_work());
     if (restarts) {
       value_of(session->save());
-      session = open("compact");
+      session = open("kvzip");
       EXPECT_EQ(resume(*session).n_reread, 0u);
       EXPECT_EQ(session->stats().n_pending_probed, n_probed);
       EXPECT_TRUE(session->has_idle_work());
@@ -181,7 +181,7 @@ TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_rest
 }
 
 TEST_F(Packing, a_message_that_comes_while_text_waits_is_answered_from_the_provisional_tier) {
-  const auto session = open("compact");
+  const auto session = open("kvzip");
   value_of(session->add_document("", held_out_notes()));
   const GenerateReport report = ask(*session, held_out_questions().at(0));
   EXPECT_EQ(report.finish, Finish::end_of_turn);

@@ -87,7 +87,7 @@ TEST_F(SessionTest, fidelity_is_measured_when_something_was_packed_and_only_then
   EXPECT_EQ(exact.fidelity.n_tokens, 0u);
   EXPECT_FALSE(full->has_idle_work());
   journal_ = {};
-  const auto compact = open("compact");
+  const auto compact = open("kvzip");
   value_of(compact->add_document("", held_out_notes()));
   const ReadReport read = value_of(compact->read({}, {}));
   EXPECT_EQ(read.n_evicted, 0u) << "a second pass is wanted first";

@@ -1,0 +1,165 @@
+// Lane tables: made from texts, kept, found again, made while idle where there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "runtime/governor/presets.h"
+#include "runtime/measure/passes.h"
+#include "runtime/profile/lane_profiler.h"
+#include "runtime/profile/lane_tables.h"
+#include "support/bundled_model.h"
+#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using kvcache::LaneShares;
+
+class LaneTables : public ChatTest {
+ protected:
+  LaneTables() {
+    std::string name = (fs::temp_directory_path() / "satchel-lanes-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~LaneTables() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  static std::shared_ptr<kvcache::Arena> arena() {
+    const auto kvzip = value_of(resolve_recipe("kvzip"));
+    return value_of(roomy_arena(shared_engine(), kvzip, kProfileTokens));
+  }
+  fs::path file() const { return lane_table_file(folder_, shared_engine().fingerprint()); }
+  Result<std::shared_ptr<const LaneShares>> find(const std::string& fingerprint) const {
+    return find_lane_table(folder_, fingerprint, shared_engine().config());
+  }
+  std::unique_ptr<Engine> engine_with_folder() const {
+    EngineOptions options;
+    options.model = bundled_model();
+    options.n_threads = 2;
+    options.lane_tables = folder_;
+    return value_of(Engine::open(options));
+  }
+
+  fs::path folder_;
+};
+
+LaneShares made(LaneProfiler& profiler) {
+  while (value_of(profiler.step({}))) {
+  }
+  return profiler.table();
+}
+
+TEST_F(LaneTables, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_texts) {
+  const std::string notes = held_out_notes();
+  const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)},
+                                          {"b", std::string_view(notes).substr(1200, 1200)}};
+  LaneProfiler profiler(shared_engine().state(), arena(), texts);
+  const LaneShares table = made(profiler);
+  EXPECT_EQ(table.model, shared_engine().fingerprint());
+  EXPECT_EQ(table.n_lanes(), 12u);
+  EXPECT_EQ(table.source, "kvzip over a b");
+  ASSERT_EQ(profiler.of_texts().size(), 2u);
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<double>& shares = table.rows[r].shares;
+    const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / 12;
+    // What is protected in every lane is more than 5 % of so short a text.
+    if (table.rows[r].keep >= 0.25) EXPECT_NEAR(mean, table.rows[r].keep, 0.002);
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      EXPECT_DOUBLE_EQ(shares[i], (profiler.of_texts()[0].rows[r].shares[i] +
+                                   profiler.of_texts()[1].rows[r].shares[i]) /
+                                      2);
+  }
+  // The lanes that remember (docs/recipes.md): layer 4 head 0 and layer 5 head 0.
+  const std::vector<double>& quarter = table.rows[2].shares;
+  EXPECT_GT(std::min(quarter[8], quarter[10]), 0.5);
+}
+
+TEST_F(LaneTables, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_held) {
+  const std::string notes = held_out_notes();
+  const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};
+  const auto room = arena();
+  LaneProfiler stopped(shared_engine().state(), room, texts);
+  std::stop_source source;
+  source.request_stop();
+  const Result<bool> step = stopped.step(source.get_token());
+  ASSERT_FALSE(step.ok());
+  EXPECT_EQ(step.error().kind, ErrorKind::cancelled);
+  EXPECT_EQ(room->used_bytes(), 0u);
+  LaneProfiler whole(shared_engine().state(), arena(), texts);
+  EXPECT_EQ(made(stopped).json(), made(whole).json());
+  EXPECT_EQ(room->used_bytes(), 0u);
+}
+
+TEST_F(LaneTables, are_kept_by_model_and_found_before_those_that_ship) {
+  const auto shipped = value_of(find(shared_engine().fingerprint()));
+  ASSERT_NE(shipped, nullptr) << "the bundled model's table comes with the program";
+  LaneShares mine = *shipped;
+  mine.source = "mine";
+  ASSERT_TRUE(keep_lane_table(folder_, mine).ok());
+  EXPECT_EQ(value_of(find(shared_engine().fingerprint()))->source, "mine");
+  EXPECT_EQ(value_of(find("of-another-model")), nullptr);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1)
+      << "nothing half-written stays";
+}
+
+TEST_F(LaneTables, of_another_model_or_damaged_are_refused_by_name) {
+  LaneShares other = *value_of(find(shared_engine().fingerprint()));
+  other.rows.resize(1);
+  other.rows[0].shares.pop_back();
+  ASSERT_TRUE(keep_lane_table(folder_, other).ok());
+  Result<std::shared_ptr<const LaneShares>> found = find(shared_engine().fingerprint());
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().message, testing::HasSubstr("of another model"));
+  std::ofstream(file()) << "{ \"lane_shares\": 1, \"model\": 3 }";
+  found = find(shared_engine().fingerprint());
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, "LANE_SHARES");
+  EXPECT_THAT(found.error().message, testing::HasSubstr("line 1"));
+}
+
+TEST_F(LaneTables, a_folder_that_cannot_be_written_is_an_error_with_its_name) {
+  const fs::path no_folder = folder_ / "file";
+  std::ofstream(no_folder) << "x";
+  const auto kept = keep_lane_table(no_folder, *value_of(find(shared_engine().fingerprint())));
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().kind, ErrorKind::storage);
+  EXPECT_THAT(kept.error().message, testing::HasSubstr(no_folder.string()));
+}
+
+// A damaged table is as good as none.
+TEST_F(LaneTables, a_model_without_one_gets_it_while_idle) {
+  std::ofstream(file()) << "torn";
+  const auto engine = engine_with_folder();
+  EXPECT_EQ(engine->config().lane_shares, nullptr);
+  const auto session = open("satchel", 0, *engine);
+  value_of(session->add_document("", held_out_notes()));
+  value_of(session->read({}, {}));
+  EXPECT_GT(session->stats().n_evicted, 0u) << "without a table the tokens of all lanes compete";
+  ASSERT_TRUE(session->has_idle_work());
+  std::stop_source source;
+  const IdleReport stopped = value_of(session->idle(source.get_token(), [&](const Progress& now) {
+    if (now.phase == Phase::profile && now.done > 0) source.request_stop();
+  }));
+  EXPECT_FALSE(stopped.finished);
+  EXPECT_EQ(engine->config().lane_shares, nullptr);
+  EXPECT_TRUE(idle(*session).finished);
+  EXPECT_FALSE(session->has_idle_work());
+  const auto made_now = engine->config().lane_shares;
+  ASSERT_NE(made_now, nullptr);
+  EXPECT_EQ(value_of(find(engine->fingerprint()))->json(), made_now->json()) << "for later runs";
+  // What is read from now on goes by the table.
+  const std::size_t before = session->stats().n_evicted;
+  value_of(session->add_document("", held_out_notes()));
+  value_of(session->read({}, {}));
+  EXPECT_GT(session->stats().n_evicted, before);
+}
+
+}  // namespace
+}  // namespace satchel::runtime
