@@ -1,0 +1,36 @@
+// The runner: measures every unit of every task, item by item, all recipes on one item before the
+// next. What the log holds already is not measured again.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "app/cli/eval/log.h"
+#include "app/cli/eval/task.h"
+#include "app/cli/eval/variants.h"
+
+namespace satchel::app {
+
+struct Unit {
+  std::size_t task = 0, variant = 0, item = 0;
+};
+// What measuring one unit gave.
+struct Record {
+  Unit unit;
+  Measured measured;
+  double ms = 0;  // all of it, for the remaining time
+};
+
+struct Run {
+  runtime::Engine& engine;
+  std::span<const TaskPtr> tasks;  // prepared
+  std::span<const Variant> variants;
+  Json settings = Json::object();  // of the run, that change what is measured: the back end
+  EvalLog* log = nullptr;          // not owned; nullptr: nothing is kept
+  Console& console;                // progress
+};
+// In the order measured.
+//   errors  the first of a unit; cancelled/STOPPED says how to go on
+Result<std::vector<Record>> measure_units(const Run& run);
+
+}  // namespace satchel::app
