@@ -15,7 +15,7 @@
 namespace satchel::app {
 namespace {
 
-constexpr double kBarAfterMs = 1000, kRedrawMs = 100;
+constexpr double kBarAfterMs = 1000, kRedrawMs = 100, kStatusMs = 10'000;
 
 std::string_view title(runtime::Phase phase) {
   switch (phase) {
@@ -119,6 +119,19 @@ void Console::show(const runtime::Progress& progress) {
   tenths_ = tenths;
   write(stderr, std::string(title(phase_)) + ": " + std::to_string(tenths * 10) + " %, " +
                     format_seconds(left) + " left\n");
+}
+
+void Console::status(std::string_view line) {
+  if (quiet_) return;
+  if (stderr_terminal_) {
+    write(stderr, "\r" + std::string(line) + "\033[K");
+    bar_drawn_ = true;
+    return;
+  }
+  const double now = clock_.steady_ms();
+  if (status_ms_ >= 0 && now - status_ms_ < kStatusMs) return;
+  status_ms_ = now;
+  write(stderr, std::string(line) + "\n");
 }
 
 void Console::end_progress() {

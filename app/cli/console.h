@@ -30,6 +30,8 @@ class Console {
 
   // A bar on a terminal for what takes over a second, else a line per 10 %.
   runtime::ProgressFn progress();
+  // Where a long run stands: redrawn in place on a terminal, else a line every ten seconds.
+  void status(std::string_view line);
   void end_progress();
 
  private:
@@ -37,7 +39,7 @@ class Console {
   bool json_, quiet_, stdin_terminal_, stdout_terminal_, stderr_terminal_;
   SystemClock clock_;
   runtime::Phase phase_ = runtime::Phase::load_model;
-  double phase_began_ms_ = -1, drawn_ms_ = 0;
+  double phase_began_ms_ = -1, drawn_ms_ = 0, status_ms_ = -1;
   std::size_t tenths_ = 0;
   bool bar_drawn_ = false;
 };

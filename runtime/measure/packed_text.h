@@ -17,12 +17,14 @@
 #include "kvcache/cache.h"
 #include "kvcache/recipes/recipe.h"
 #include "runtime/engine.h"
+#include "runtime/measure/passes.h"
 
 namespace satchel::runtime {
 
 struct PackedTextRequest {
   std::span<const std::int32_t> ids;  // read as one document; may be empty
   std::size_t n_after = 0;            // tokens of a question and its answer at most, behind it
+  TextForm form = TextForm::raw;
 };
 
 // How an answer ends, beside the model's own end of turn.
@@ -40,7 +42,7 @@ class PackedText {
 
   // The question goes token by token, so that a recipe has no prompt to compress in it; the answer
   // is greedy.
-  //   needs  at least one token seen before or in `question`; n_after of the request not exceeded
+  //   needs  a question of at least one token; n_after of the request not exceeded
   Result<std::string> answer(std::span<const std::int32_t> question, const AnswerLimits& limits);
 
   kvcache::CacheStats stats() const { return cache_->stats(); }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/engine_state.h"
-#include "runtime/reading/read_text.h"
+#include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {
 Result<std::shared_ptr<kvcache::Arena>> roomy_arena(Engine& engine, const kvcache::Recipe& recipe,
@@ -34,9 +34,14 @@ Result<void> read_document(Engine& engine, kvcache::Cache& cache, std::span<cons
 }
 
 Result<void> pack_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
-                           std::stop_token stop) {
+                           TextForm form, std::stop_token stop) {
   const ProgressFn silent;
-  SATCHEL_TRY_ASSIGN(const RepeatScript script, RepeatScript::raw(engine.tokenizer()));
+  RepeatScript script;
+  if (cache.wants_second_pass()) {
+    SATCHEL_TRY_ASSIGN(script, form == TextForm::chat
+                                   ? chat_script(engine.tokenizer(), engine.chat_template())
+                                   : raw_script(engine.tokenizer()));
+  }
   SATCHEL_TRY(pack_all(engine.model(), {.cache = cache,
                                         .text = ids,
                                         .script = script,

@@ -23,9 +23,11 @@ Result<std::unique_ptr<kvcache::Cache>> open_cache(Engine& engine, const kvcache
 // As a document. logits [n_vocabulary] after its last token.
 Result<void> read_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
                            std::stop_token stop, std::span<float> logits);
+// How a second pass asks for the text again: between two lines, or as the user of a chat.
+enum class TextForm { raw, chat };
 // The second pass over it, where the recipe has one, and the decision. ids: all that cache has seen.
 Result<void> pack_document(Engine& engine, kvcache::Cache& cache, std::span<const std::int32_t> ids,
-                           std::stop_token stop);
+                           TextForm form, std::stop_token stop);
 
 Error stopped();
 Error context_full(std::size_t n_tokens, std::size_t context);

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "runtime/reading/read_text.h"
+#include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {
 namespace {
@@ -24,7 +24,7 @@ Result<bool> LaneProfiler::step(const std::stop_token& stop) {
   if (of_texts_.size() == texts_.size()) return false;
   const ProfileText& text = texts_[of_texts_.size()];
   SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> ids, ids_of(text));
-  SATCHEL_TRY_ASSIGN(const RepeatScript script, RepeatScript::raw(*engine_.tokenizer));
+  SATCHEL_TRY_ASSIGN(const RepeatScript script, raw_script(*engine_.tokenizer));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe kvzip, kvcache::Recipe::builtin("kvzip"));
   const ModelConfig& config = engine_.model->config();
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> cache,

@@ -14,9 +14,18 @@
 #include "kvcache/cache.h"
 #include "runtime/model/model.h"
 #include "runtime/progress.h"
-#include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {
+
+// What the model is told so that it says a text again, as token ids. A stretch that begins in the
+// middle of a text is pointed to by the tokens before it.
+//   source  arXiv:2505.23416 (KVzip) section 3.2
+struct RepeatScript {
+  std::vector<std::int32_t> first;  // before a stretch that begins a text
+  std::vector<std::int32_t> later;  // before the tokens that precede another stretch …
+  std::vector<std::int32_t> then;   // … and between them and it
+};
+inline constexpr std::size_t kHookTokens = 8;  // as the paper's code
 
 struct TextPass {
   kvcache::Cache& cache;

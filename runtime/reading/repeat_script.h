@@ -1,26 +1,16 @@
-// RepeatScript: what a model is told so that it says a text again, as token ids. A stretch that begins
-// in the middle of a text is pointed to by the tokens before it.
+// What a model is told so that it says a text again, for recipes with a second pass.
 //   source  arXiv:2505.23416 (KVzip) section 3.2
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
-#include "kernels/base/result.h"
+#include "runtime/reading/read_text.h"
+#include "runtime/tokenizer/chat_template.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace satchel::runtime {
 
-class Tokenizer;
-
-struct RepeatScript {
-  std::vector<std::int32_t> first;  // before a stretch that begins a text
-  std::vector<std::int32_t> later;  // before the tokens that precede another stretch …
-  std::vector<std::int32_t> then;   // … and between them and it
-
-  // For text without a chat format: the instruction stands between two lines.
-  static Result<RepeatScript> raw(const Tokenizer& tokenizer);
-};
-inline constexpr std::size_t kHookTokens = 8;  // as the paper's code
+// As a user's turn, as the template writes it.
+Result<RepeatScript> chat_script(const Tokenizer& tokenizer, const ChatTemplate& chat_template);
+// Raw text has no turns: the instruction stands between two lines.
+Result<RepeatScript> raw_script(const Tokenizer& tokenizer);
 
 }  // namespace satchel::runtime

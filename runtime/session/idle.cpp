@@ -3,37 +3,14 @@
 
 #include "runtime/model/scratch.h"
 #include "runtime/profile/lane_profiler.h"
+#include "runtime/reading/repeat_script.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
-namespace {
 
-constexpr std::string_view kRepeat = "Repeat the previous context exactly.";
-constexpr std::string_view kRepeatFrom =
-    "Repeat the part of the previous context exactly, starting with";
-
-}  // namespace
-
-// The instruction is a user's turn, as the template writes it.
 Result<void> Session::State::make_script() {
   if (!script.first.empty() || !cache->wants_second_pass()) return {};
-  const ChatTemplate& chat_template = *engine.chat_template;
-  const Tokenizer& tokenizer = *engine.tokenizer;
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head, chat_template.assistant_head(tokenizer));
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> first,
-                     chat_template.user_turn(tokenizer, kRepeat, std::nullopt));
-  first.insert(first.end(), head.begin(), head.end());
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,
-                     chat_template.user_turn(tokenizer, kRepeatFrom, std::nullopt));
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> words,
-                     tokenizer.encode(kRepeatFrom, SpecialText::as_text));
-  // The hook stands at the end of the instruction, before what closes the turn.
-  auto end = std::search(turn.begin(), turn.end(), words.begin(), words.end());
-  end = end == turn.end() ? end : end + static_cast<std::ptrdiff_t>(words.size());
-  script.later.assign(turn.begin(), end);
-  script.then.assign(end, turn.end());
-  script.then.insert(script.then.end(), head.begin(), head.end());
-  script.first = std::move(first);
+  SATCHEL_TRY_ASSIGN(script, chat_script(*engine.tokenizer, *engine.chat_template));
   return {};
 }
 

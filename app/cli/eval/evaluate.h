@@ -3,6 +3,8 @@
 // calls evaluate().
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,11 +28,39 @@ struct Evaluated {
   std::vector<Row> rows;  // pointing into variants and the tasks
 };
 // Opens the model, prepares the tasks, measures every unit, writes --answers.
-Result<Evaluated> measure(const EvalOptions& options, std::span<const TaskPtr> tasks,
-                          Console& console);
-// measure(), and its rows on standard output: a table, or under --json one document
+Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const TaskPtr> tasks,
+                                Console& console);
+// measure_tasks(), and its rows on standard output: a table, or under --json one document
 // {"schema", "model", "device", "rows"}.
 Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks, Console& console);
+
+// Runs `body` as a command: its exit code, its error on the console.
+int run_eval(const EvalOptions& options, const std::function<Result<void>(Console&)>& body);
+
+// A command of one task: the options of its own and of all evaluations, the task made of them,
+// measured. `Own` is kept for as long as the command.
+template <class Own>
+CLI::App* add_task_command(CLI::App& eval, const Choose& choose, const std::string& name,
+                           const std::string& about, void (*add_own)(CLI::App&, Own&),
+                           Result<TaskPtr> (*make)(const Own&)) {
+  struct Both {
+    EvalOptions eval;
+    Own own;
+  };
+  const auto options = std::make_shared<Both>();
+  CLI::App* command = eval.add_subcommand(name, about);
+  add_own(*command, options->own);
+  add_eval_options(*command, options->eval);
+  command->callback([=] {
+    choose([=] {
+      return run_eval(options->eval, [&](Console& console) -> Result<void> {
+        SATCHEL_TRY_ASSIGN(TaskPtr task, make(options->own));
+        return evaluate(options->eval, {&task, 1}, console);
+      });
+    });
+  });
+  return command;
+}
 
 // Each command of `satchel eval` is a file that adds itself to it.
 void add_eval_recall(CLI::App& eval, const Choose& choose);

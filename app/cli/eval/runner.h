@@ -21,7 +21,7 @@ struct Record {
   double ms = 0;  // all of it, for the remaining time
 };
 
-struct Run {
+struct UnitRun {
   runtime::Engine& engine;
   std::span<const TaskPtr> tasks;  // prepared
   std::span<const Variant> variants;
@@ -31,6 +31,6 @@ struct Run {
 };
 // In the order measured.
 //   errors  the first of a unit; cancelled/STOPPED says how to go on
-Result<std::vector<Record>> measure_units(const Run& run);
+Result<std::vector<Record>> measure_units(const UnitRun& run);
 
 }  // namespace satchel::app

@@ -30,7 +30,7 @@ struct Item {
 
 // One judged answer, or one stretch of compared positions.
 struct Grade {
-  std::string kind;              // counted apart in the rows: "corrected", "65-128"; may be empty
+  std::string kind = {};         // counted apart in the rows: "corrected", "65-128"; may be empty
   double n = 1;                  // what the sums are over: questions, positions
   std::vector<double> sums;      // as Task::measures(): share right, or the score, times n
   Json detail = Json::object();  // for people and --answers: what was asked, expected and said

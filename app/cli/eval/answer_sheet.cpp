@@ -1,4 +1,4 @@
-#include "app/cli/answer_sheet.h"
+#include "app/cli/eval/answer_sheet.h"
 
 #include <system_error>
 

@@ -1,4 +1,4 @@
-// The questions of `satchel eval --recall`: one conversation a line, JSON.
+// The questions of `satchel eval recall`: one conversation a line, JSON.
 //   {"set": "names", "notes": "…", "exchanges": [
 //     {"say": "Also: …", "answer": "Noted."},
 //     {"ask": "Where does X live?", "value": "Oslo", "kind": "fact"}, …]}

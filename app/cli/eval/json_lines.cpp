@@ -1,4 +1,4 @@
-#include "app/cli/json_lines.h"
+#include "app/cli/eval/json_lines.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
-#include "app/cli/recall_file.h"
+#include "app/cli/eval/recall_file.h"
 
 #include <utility>
 
-#include "app/cli/json_lines.h"
+#include "app/cli/eval/json_lines.h"
 
 namespace satchel::app {
 namespace {

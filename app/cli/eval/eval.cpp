@@ -1,0 +1,16 @@
+// `satchel eval`: what a recipe costs in accuracy, measured. A command each for what is asked; each
+// gives a row for every recipe at every share.
+#include "app/cli/commands.h"
+#include "app/cli/eval/evaluate.h"
+
+namespace satchel::app {
+
+void add_eval(CLI::App& app, const Choose& choose) {
+  CLI::App* eval = app.add_subcommand("eval", "What a recipe costs in accuracy, measured");
+  eval->require_subcommand(1);
+  add_eval_recall(*eval, choose);
+  add_eval_needle(*eval, choose);
+  add_eval_agreement(*eval, choose);
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,116 @@
+#include "app/cli/eval/evaluate.h"
+
+#include <memory>
+
+#include "app/cli/eval/answer_sheet.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/workbench.h"
+
+namespace satchel::app {
+namespace {
+
+// nullptr where answers are not kept.
+Result<std::unique_ptr<AnswerSheet>> open_sheet(const EvalOptions& options) {
+  if (options.answers.empty()) return std::unique_ptr<AnswerSheet>();
+  return AnswerSheet::open(options.answers);
+}
+
+Result<std::unique_ptr<EvalLog>> open_log(const EvalOptions& options, Console& console) {
+  if (options.log.empty()) return std::unique_ptr<EvalLog>();
+  return EvalLog::open(options.log, console);
+}
+
+void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> variants,
+                   std::span<const Record> records, AnswerSheet& sheet) {
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    for (const Record& record : records) {
+      if (record.unit.variant != variant) continue;
+      const Task& task = *tasks[record.unit.task];
+      const Item& item = task.items()[record.unit.item];
+      for (const Grade& grade : record.measured.grades) {
+        Json line = {{"task", task.name()},
+                     {"recipe", variants[variant].name},
+                     {"keep", variants[variant].recipe.keep()},
+                     {"set", item.set},
+                     {"item", item.name},
+                     {"kind", grade.kind}};
+        line.update(grade.detail);
+        for (std::size_t i = 0; i < grade.sums.size(); ++i)
+          line[task.measures()[i].name] = grade.n > 0 ? grade.sums[i] / grade.n : 0;
+        sheet.add(line);
+      }
+    }
+}
+
+}  // namespace
+
+void add_eval_options(CLI::App& command, EvalOptions& options) {
+  command.add_option("--recipes", options.recipes, "Presets, recipes or recipe files")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      .add_option("--keep", options.keeps,
+                  "Shares of a prompt's tokens to keep, each recipe at each; default: the "
+                  "recipe's own. A recipe that evicts nothing is measured once")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1.0));
+  command
+      .add_option("--log", options.log,
+                  "Keeps what is measured, a line each, so that the same command goes on where it "
+                  "was stopped")
+      ->type_name("FILE");
+  command
+      .add_option("--answers", options.answers,
+                  "Writes what was answered, one judged question a line (JSON)")
+      ->type_name("FILE");
+  add_output_options(command, options.common);
+  add_model_options(command, options.common);
+}
+
+Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const TaskPtr> tasks,
+                                Console& console) {
+  Evaluated out;
+  SATCHEL_TRY_ASSIGN(out.variants, variants_of(options.recipes, options.keeps));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<AnswerSheet> sheet, open_sheet(options));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<EvalLog> log, open_log(options, console));
+  SATCHEL_TRY_ASSIGN(const auto engine,
+                     open_engine(options.common, console,
+                                 resolve_model(standard_paths({}), options.common.model)));
+  out.model = engine->config().name;
+  out.device = engine->device();
+  for (const TaskPtr& task : tasks) SATCHEL_TRY(task->prepare(*engine));
+  SATCHEL_TRY_ASSIGN(const std::vector<Record> records,
+                     measure_units({.engine = *engine,
+                                    .tasks = tasks,
+                                    .variants = out.variants,
+                                    .settings = {{"backend", options.common.backend},
+                                                 {"template", options.common.chat_template}},
+                                    .log = log.get(),
+                                    .console = console}));
+  out.rows = rows_of(tasks, out.variants, records);
+  if (sheet == nullptr) return out;
+  write_answers(tasks, out.variants, records, *sheet);
+  SATCHEL_TRY(sheet->finish());
+  return out;
+}
+
+Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks,
+                      Console& console) {
+  SATCHEL_TRY_ASSIGN(const Evaluated done, measure_tasks(options, tasks, console));
+  if (!console.json()) {
+    console.data(table_of(done.rows));
+    return {};
+  }
+  Json rows = Json::array();
+  for (const Row& row : done.rows) rows.push_back(to_json(row));
+  console.document({{"schema", 2}, {"model", done.model}, {"device", done.device}, {"rows", rows}});
+  return {};
+}
+
+int run_eval(const EvalOptions& options, const std::function<Result<void>(Console&)>& body) {
+  Console console(options.common.json, options.common.quiet);
+  const Result<void> done = body(console);
+  return done.ok() ? int{kExitOk} : console.fail(done.error());
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,99 @@
+#include "runtime/measure/agreement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "kernels/base/clock.h"
+#include "runtime/fidelity/fidelity.h"
+#include "runtime/measure/passes.h"
+#include "runtime/model/model.h"
+
+namespace satchel::runtime {
+namespace {
+
+double nll(std::span<const float> logits, std::int32_t id) {
+  double top = -INFINITY, sum = 0;
+  for (const float x : logits) top = std::max(top, double{x});
+  for (const float x : logits) sum += std::exp(double{x} - top);
+  return top + std::log(sum) - double{logits[static_cast<std::size_t>(id)]};
+}
+
+Result<void> check(const Engine& engine, const LedText& text) {
+  if (text.n_prompt == 0 || text.n_prompt >= text.ids.size())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "The prompt must be a part of the text, and not all of it."};
+  if (text.ids.size() > engine.config().context)
+    return context_full(text.ids.size(), engine.config().context);
+  return {};
+}
+
+// Calls `see` before each led token is taken in.
+template <class See>
+Result<void> lead(Engine& engine, kvcache::Cache& cache, const LedText& text,
+                  std::span<float> logits, const std::stop_token& stop, const See& see) {
+  for (std::size_t i = 0; i < text.n_led(); ++i) {
+    if (stop.stop_requested()) return stopped();
+    see(i);
+    if (i + 1 < text.n_led())
+      SATCHEL_TRY(engine.model().decode_step(cache, text.ids[text.n_prompt + i], logits));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExactLogits> exact_logits(Engine& engine, const LedText& text, std::stop_token stop) {
+  SATCHEL_TRY(check(engine, text));
+  const std::size_t n_vocabulary = engine.config().n_vocabulary;
+  if (text.n_led() > kExactLogitsBytesMax / (n_vocabulary * sizeof(float)))
+    return Error{ErrorKind::invalid, "PARAM",
+                 std::to_string(text.n_led()) +
+                     " tokens are too many to compare at once with this model; " +
+                     std::to_string(kExactLogitsBytesMax / (n_vocabulary * sizeof(float))) +
+                     " can be. Read more of the text as the prompt."};
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
+  SATCHEL_TRY_ASSIGN(const auto cache, open_cache(engine, full, text.ids.size()));
+  std::vector<float> logits(n_vocabulary);
+  SATCHEL_TRY(read_document(engine, *cache, text.ids.first(text.n_prompt), stop, logits));
+  ExactLogits out;
+  out.rows.reserve(text.n_led() * n_vocabulary);
+  SATCHEL_TRY(lead(engine, *cache, text, logits, stop, [&](std::size_t) {
+    out.rows.insert(out.rows.end(), logits.begin(), logits.end());
+  }));
+  return out;
+}
+
+Result<Agreement> measure_agreement(Engine& engine, const kvcache::Recipe& recipe,
+                                    const LedText& text, const ExactLogits& exact,
+                                    std::stop_token stop) {
+  SATCHEL_TRY(check(engine, text));
+  const std::size_t n_vocabulary = engine.config().n_vocabulary;
+  SATCHEL_ASSERT(exact.rows.size() == text.n_led() * n_vocabulary);
+  const std::span<const std::int32_t> prompt = text.ids.first(text.n_prompt);
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(const auto cache, open_cache(engine, recipe, text.ids.size()));
+  std::vector<float> logits(n_vocabulary);
+  SATCHEL_TRY(read_document(engine, *cache, prompt, stop, logits));
+  SATCHEL_TRY(pack_document(engine, *cache, prompt, TextForm::raw, stop));
+  Agreement out;
+  out.stats = cache->stats();
+  const double read = clock.steady_ms();
+  out.read_ms = read - began;
+  SATCHEL_TRY(lead(engine, *cache, text, logits, stop, [&](std::size_t i) {
+    const std::span<const float> row =
+        std::span<const float>(exact.rows).subspan(i * n_vocabulary, n_vocabulary);
+    const Fidelity one = compare_logits(row, logits, n_vocabulary);
+    const std::int32_t next = text.ids[text.n_prompt + i];
+    out.tokens.push_back({.same = one.agreement > 0.5,
+                          .kl = one.kl,
+                          .exact_nll = nll(row, next),
+                          .packed_nll = nll(logits, next)});
+  }));
+  out.led_ms = clock.steady_ms() - read;
+  return out;
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,61 @@
+#include "runtime/measure/packed_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/clock.h"
+#include "runtime/model/model.h"
+
+namespace satchel::runtime {
+
+Result<PackedText> PackedText::read(Engine& engine, const kvcache::Recipe& recipe,
+                                    const PackedTextRequest& request, std::stop_token stop) {
+  const std::size_t n_all = request.ids.size() + request.n_after;
+  if (n_all > engine.config().context) return context_full(n_all, engine.config().context);
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(auto cache, open_cache(engine, recipe, n_all));
+  PackedText text(engine, std::move(cache), std::move(stop));
+  if (!request.ids.empty()) {
+    SATCHEL_TRY(read_document(engine, *text.cache_, request.ids, text.stop_, text.logits_));
+    SATCHEL_TRY(pack_document(engine, *text.cache_, request.ids, request.form, text.stop_));
+  }
+  text.read_ms_ = clock.steady_ms() - began;
+  return text;
+}
+
+Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {
+  if (stop_.stop_requested()) return stopped();
+  return engine_->model().decode_step(cache, id, logits_);
+}
+
+Result<std::string> PackedText::answer(std::span<const std::int32_t> question,
+                                       const AnswerLimits& limits) {
+  if (question.empty())
+    return Error{ErrorKind::invalid, "PARAM", "A question needs at least one token."};
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, cache_->fork());
+  for (const std::int32_t id : question) SATCHEL_TRY(step(*copy, id));
+  std::vector<std::int32_t> answer;
+  std::string said;
+  while (answer.size() < limits.n_tokens_max) {
+    const auto best = std::max_element(logits_.begin(), logits_.end()) - logits_.begin();
+    const auto id = static_cast<std::int32_t>(best);
+    if (engine_->tokenizer().ends_turn(id)) break;
+    answer.push_back(id);
+    said = engine_->tokenizer().text(answer);
+    if (limits.enough && limits.enough(said)) break;
+    if (answer.size() < limits.n_tokens_max) SATCHEL_TRY(step(*copy, id));
+  }
+  return said;
+}
+
+Result<std::vector<std::int32_t>> raw_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> out;
+  if (tokenizer.adds_bos() && tokenizer.bos()) out.push_back(*tokenizer.bos());
+  SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> ids,
+                     tokenizer.encode(text, SpecialText::as_text));
+  out.insert(out.end(), ids.begin(), ids.end());
+  return out;
+}
+
+}  // namespace satchel::runtime
