@@ -26,6 +26,7 @@ class AgreementTask final : public Task {
   std::string_view name() const override { return "agreement"; }
   std::span<const app::Measure> measures() const override { return kMeasures; }
   Cluster cluster() const override { return Cluster::grade; }
+  Kinds kinds() const override { return Kinds::columns; }
   Json settings() const override {
     return {{"tokens", options_.n_tokens}, {"prompt_tokens", options_.n_prompt}};
   }
@@ -36,10 +37,19 @@ class AgreementTask final : public Task {
 
  private:
   static inline const std::array<app::Measure, 4> kMeasures = {
-      app::Measure{.name = "agreement"},
-      app::Measure{.name = "kl_nats", .is_share = false, .higher_is_better = false},
-      app::Measure{.name = "nll_packed", .is_share = false, .higher_is_better = false},
-      app::Measure{.name = "nll_exact", .is_share = false, .higher_is_better = false}};
+      app::Measure{.name = "agreement", .label = "same next token"},
+      app::Measure{.name = "kl_nats",
+                   .is_share = false,
+                   .higher_is_better = false,
+                   .label = "KL from the exact cache, nats"},
+      app::Measure{.name = "nll_packed",
+                   .is_share = false,
+                   .higher_is_better = false,
+                   .shown = Shown::in_tables},
+      app::Measure{.name = "nll_exact",
+                   .is_share = false,
+                   .higher_is_better = false,
+                   .shown = Shown::nowhere}};
 
   std::vector<std::string> texts_;
   AgreementOptions options_;
@@ -116,15 +126,19 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
 
 }  // namespace
 
+void add_led_options(CLI::App& command, AgreementOptions& options) {
+  command.add_option("--tokens", options.n_tokens, "Of each text")->capture_default_str();
+  command.add_option("--prompt-tokens", options.n_prompt, "Of them, read as one prompt")
+      ->capture_default_str();
+}
+
 void add_agreement_options(CLI::App& command, AgreementOptions& options) {
   command
       .add_option("--text", options.texts,
                   "Texts to read and to be led along; several may be given")
       ->type_name("FILE")
       ->required();
-  command.add_option("--tokens", options.n_tokens, "Of each text")->capture_default_str();
-  command.add_option("--prompt-tokens", options.n_prompt, "Of them, read as one prompt")
-      ->capture_default_str();
+  add_led_options(command, options);
 }
 
 Result<TaskPtr> make_agreement_task(const AgreementOptions& options) {

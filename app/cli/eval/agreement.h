@@ -14,6 +14,7 @@ struct AgreementOptions {
   std::vector<std::string> texts;                // --text
   std::size_t n_tokens = 2000, n_prompt = 1500;  // --tokens, --prompt-tokens
 };
+void add_led_options(CLI::App& command, AgreementOptions& options);  // all but --text
 void add_agreement_options(CLI::App& command, AgreementOptions& options);
 // Errors: those of read_text_file; PARAM.
 Result<TaskPtr> make_agreement_task(const AgreementOptions& options);

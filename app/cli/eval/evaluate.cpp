@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "app/cli/eval/answer_sheet.h"
+#include "app/cli/eval/whole_file.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/workbench.h"
 
@@ -10,9 +10,9 @@ namespace satchel::app {
 namespace {
 
 // nullptr where answers are not kept.
-Result<std::unique_ptr<AnswerSheet>> open_sheet(const EvalOptions& options) {
-  if (options.answers.empty()) return std::unique_ptr<AnswerSheet>();
-  return AnswerSheet::open(options.answers);
+Result<std::unique_ptr<WholeFile>> open_sheet(const EvalOptions& options) {
+  if (options.answers.empty()) return std::unique_ptr<WholeFile>();
+  return WholeFile::open(options.answers);
 }
 
 Result<std::unique_ptr<EvalLog>> open_log(const EvalOptions& options, Console& console) {
@@ -21,7 +21,7 @@ Result<std::unique_ptr<EvalLog>> open_log(const EvalOptions& options, Console& c
 }
 
 void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> variants,
-                   std::span<const Record> records, AnswerSheet& sheet) {
+                   std::span<const Record> records, WholeFile& sheet) {
   for (std::size_t variant = 0; variant < variants.size(); ++variant)
     for (const Record& record : records) {
       if (record.unit.variant != variant) continue;
@@ -37,7 +37,7 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
         line.update(grade.detail);
         for (std::size_t i = 0; i < grade.sums.size(); ++i)
           line[task.measures()[i].name] = grade.n > 0 ? grade.sums[i] / grade.n : 0;
-        sheet.add(line);
+        sheet.add(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
       }
     }
 }
@@ -71,7 +71,7 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
                                 Console& console) {
   Evaluated out;
   SATCHEL_TRY_ASSIGN(out.variants, variants_of(options.recipes, options.keeps));
-  SATCHEL_TRY_ASSIGN(const std::unique_ptr<AnswerSheet> sheet, open_sheet(options));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<WholeFile> sheet, open_sheet(options));
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<EvalLog> log, open_log(options, console));
   SATCHEL_TRY_ASSIGN(const auto engine,
                      open_engine(options.common, console,

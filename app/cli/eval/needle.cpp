@@ -27,7 +27,8 @@ class NeedleTask final : public Task {
                            std::stop_token stop) override;
 
  private:
-  static inline const std::array<Measure, 1> kMeasures = {Measure{.name = "recall"}};
+  static inline const std::array<Measure, 1> kMeasures = {
+      Measure{.name = "recall", .label = "right answers"}};
 
   std::vector<NeedleContext> contexts_;
   NeedleOptions options_;

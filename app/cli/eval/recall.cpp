@@ -40,7 +40,8 @@ class RecallTask final : public Task {
   }
 
  private:
-  static inline const std::array<app::Measure, 1> kMeasures = {app::Measure{.name = "recall"}};
+  static inline const std::array<app::Measure, 1> kMeasures = {
+      app::Measure{.name = "recall", .label = "right answers"}};
 
   std::vector<RecallConversation> conversations_;
   Question question_;
@@ -116,6 +117,12 @@ void add_recall_options(CLI::App& command, RecallOptions& options) {
                   "Questions about notes, one conversation a line (JSON); default: the bundled "
                   "model's, about names that it never saw")
       ->type_name("");
+  add_question_options(command, options);
+  command.add_flag("--without-notes", options.without_notes,
+                   "Asks without reading the notes: what can be guessed");
+}
+
+void add_question_options(CLI::App& command, RecallOptions& options) {
   command
       .add_option("--sets", options.sets,
                   "Of the questions, only those of these sets; default: all")
@@ -127,8 +134,6 @@ void add_recall_options(CLI::App& command, RecallOptions& options) {
                   "Whether it is known while the notes are compressed")
       ->check(CLI::IsMember({"unknown", "known"}))
       ->capture_default_str();
-  command.add_flag("--without-notes", options.without_notes,
-                   "Asks without reading the notes: what can be guessed");
 }
 
 Result<TaskPtr> make_recall_task(const RecallOptions& options) {

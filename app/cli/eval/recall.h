@@ -16,6 +16,7 @@ struct RecallOptions {
   std::string question = "unknown";  // --question, while compressing: unknown or known
   bool without_notes = false;        // --without-notes
 };
+void add_question_options(CLI::App& command, RecallOptions& options);  // --sets … --question
 void add_recall_options(CLI::App& command, RecallOptions& options);
 // Errors: those of read_recall_file; PARAM where a set is not in the file; DOC_FORMAT where nothing
 // is asked.

@@ -129,24 +129,12 @@ Json part_json(const Task& task, const Part& part) {
   return json;
 }
 
-// "98.3 % ± 0.7", "0.0029 ± 0.0003"
-std::string estimate_text(const Measure& measure, const Estimate& estimate) {
-  const double factor = measure.is_share ? 100 : 1;
-  const auto number = [&](double x) {
-    return measure.is_share ? format_percent(x) : short_number(x);
-  };
-  if (estimate.n <= 0) return "-";
-  if (!estimate.se) return number(estimate.mean);
-  std::string se = number(*estimate.se * (measure.is_share ? 1 : factor));
-  if (measure.is_share) se.erase(se.find(' '));
-  return number(estimate.mean) + " ± " + se;
-}
-
 Cells cells_of(const Task& task, const std::string& name, const std::string& keep,
                const Part& part) {
   Cells cells = {name, keep, with_thousands(static_cast<std::size_t>(part.estimates.front().n))};
   for (std::size_t i = 0; i < part.estimates.size(); ++i)
-    cells.push_back(estimate_text(task.measures()[i], part.estimates[i]));
+    if (task.measures()[i].shown != Shown::nowhere)
+      cells.push_back(estimate_text(task.measures()[i], part.estimates[i]));
   if (part.n_items == 0) return cells;  // of a kind
   if (part.held.fp16_bytes > 0) {
     cells.push_back(format_bytes(part.held.bytes));
@@ -162,12 +150,38 @@ Cells cells_of(const Task& task, const std::string& name, const std::string& kee
 
 void add_kinds(const Task& task, const std::string& indent, const Part& part,
                std::vector<Cells>& table) {
-  if (part.kinds.size() < 2) return;
+  if (part.kinds.size() < 2 || task.kinds() == Kinds::columns) return;
   for (const Part& kind : part.kinds)
     table.push_back(cells_of(task, indent + (kind.name.empty() ? "other" : kind.name), "", kind));
 }
 
+// One measure by kind: a line for each recipe.
+std::string kinds_table(std::span<const Row> rows, std::size_t measure) {
+  const Measure& shown = rows.front().task->measures()[measure];
+  std::vector<Cells> table = {{shown.name + " by position", "keep"}};
+  for (const Part& kind : rows.front().all.kinds) table.front().push_back(kind.name);
+  for (const Row& row : rows) {
+    table.push_back({row.variant->name, short_percent(row.variant->recipe.keep())});
+    for (const Part& kind : row.all.kinds) {
+      const double mean = kind.estimates[measure].mean;
+      table.back().push_back(shown.is_share ? short_percent(mean) : short_number(mean));
+    }
+  }
+  return aligned(table);
+}
+
 }  // namespace
+
+std::string estimate_text(const Measure& measure, const Estimate& estimate) {
+  const auto number = [&](double x) {
+    return measure.is_share ? format_percent(x) : short_number(x);
+  };
+  if (estimate.n <= 0) return "-";
+  if (!estimate.se) return number(estimate.mean);
+  std::string se = number(*estimate.se);
+  if (measure.is_share) se.erase(se.find(' '));
+  return number(estimate.mean) + " ± " + se;
+}
 
 std::vector<Row> rows_of(std::span<const TaskPtr> tasks, std::span<const Variant> variants,
                          std::span<const Record> records) {
@@ -200,7 +214,8 @@ std::string table_of(std::span<const Row> rows) {
   if (rows.empty()) return "";
   const Task& task = *rows.front().task;
   Cells head = {"recipe", "keep", "n"};
-  for (const Measure& measure : task.measures()) head.push_back(measure.name);
+  for (const Measure& measure : task.measures())
+    if (measure.shown != Shown::nowhere) head.push_back(measure.name);
   head.insert(head.end(), {"cache", "of fp16", "reading", "answering"});
   const bool any_cut =
       std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.all.n_cut > 0; });
@@ -218,7 +233,11 @@ std::string table_of(std::span<const Row> rows) {
       add_kinds(task, "    ", set, table);
     }
   }
-  return aligned(table);
+  std::string text = aligned(table);
+  if (task.kinds() == Kinds::columns)
+    for (std::size_t i = 0; i < task.measures().size(); ++i)
+      if (task.measures()[i].shown == Shown::in_plots) text += "\n" + kinds_table(rows, i);
+  return text;
 }
 
 }  // namespace satchel::app

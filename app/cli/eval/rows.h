@@ -33,6 +33,8 @@ struct Row {
 std::vector<Row> rows_of(std::span<const TaskPtr> tasks, std::span<const Variant> variants,
                          std::span<const Record> records);
 
+// "98.3 % ± 0.7", "0.0029 ± 0.0003"
+std::string estimate_text(const Measure& measure, const Estimate& estimate);
 Json to_json(const Row& row);
 // Rows of one task for people: a line for each recipe, under it one for each set or kind where
 // there are several.

@@ -20,6 +20,7 @@ Estimate clustered(std::span<const ClusterSum> clusters) {
     const double rest = each.sum - out.mean * each.n;
     squares += rest * rest;
   }
+  if (squares <= 0) return out;
   const auto n_clusters = static_cast<double>(out.n_clusters);
   out.se = std::sqrt(n_clusters / (n_clusters - 1) * squares) / out.n;
   return out;

@@ -16,8 +16,9 @@ struct ClusterSum {
 struct Estimate {
   double n = 0;
   std::size_t n_clusters = 0;
-  double mean = 0;           // sum of sums / sum of n; 0 of nothing
-  std::optional<double> se;  // none: fewer than two clusters say nothing about it
+  double mean = 0;  // sum of sums / sum of n; 0 of nothing
+  // None where the clusters say nothing about it: fewer than two, or all alike ("all right").
+  std::optional<double> se;
 };
 // Mean of a ratio m = Σ sum / Σ n; se² = C / (C − 1) · Σ (sum − m·n)² / (Σ n)², C clusters. For
 // clusters of one size this is the deviation of their means divided by √C.

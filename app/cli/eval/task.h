@@ -59,11 +59,19 @@ struct Measured {
 // What is independently drawn, for the standard error: questions about one item are not (rows.h).
 enum class Cluster { item, grade };
 
+// Where a measure is shown beside the JSON, in which all are.
+enum class Shown { in_plots, in_tables, nowhere };
+
 struct Measure {
   std::string name;      // key in rows: "recall", "kl_nats"
   bool is_share = true;  // shown in per cent
   bool higher_is_better = true;
+  std::string label = {};  // on a plot's axis: "right answers"; "": the name
+  Shown shown = Shown::in_plots;
 };
+// Kinds in tables: a line each under their recipe, or (where they stand in an order, as positions
+// do) a column each in a table of their own.
+enum class Kinds { lines, columns };
 
 class Task {
  public:
@@ -72,6 +80,7 @@ class Task {
   // What a grade's sums are; the first is the one that tables and plots show first.
   virtual std::span<const Measure> measures() const = 0;
   virtual Cluster cluster() const { return Cluster::item; }
+  virtual Kinds kinds() const { return Kinds::lines; }
   // Options that change what is measured, beside model, recipe and item; a changed one makes
   // another unit.
   virtual Json settings() const = 0;

@@ -1,0 +1,211 @@
+// `satchel eval pareto`: a sweep over recipes and shares; what each point holds in bytes, against
+// what it still knows.
+#include <algorithm>
+#include <memory>
+
+#include "app/cli/eval/agreement.h"
+#include "app/cli/eval/evaluate.h"
+#include "app/cli/eval/needle.h"
+#include "app/cli/eval/plot.h"
+#include "app/cli/eval/recall.h"
+#include "app/cli/eval/text_table.h"
+#include "app/cli/eval/whole_file.h"
+
+namespace satchel::app {
+namespace {
+
+struct ParetoOptions {
+  EvalOptions eval;
+  std::vector<std::string> tasks = {"recall"};
+  std::string plot;  // --plot; "" is not given
+  RecallOptions recall;
+  NeedleOptions needle;
+  AgreementOptions agreement;
+};
+
+Error needs(const std::string& task, const std::string& option) {
+  return {ErrorKind::invalid, "PARAM", "--tasks " + task + " needs " + option + "."};
+}
+
+Result<TaskPtr> task_of(const std::string& name, const ParetoOptions& options) {
+  if (name == "recall") return make_recall_task(options.recall);
+  if (name == "needle") {
+    if (options.needle.file.empty()) return needs(name, "--needles FILE");
+    return make_needle_task(options.needle);
+  }
+  if (options.agreement.texts.empty()) return needs(name, "--text FILE");
+  return make_agreement_task(options.agreement);
+}
+
+double bytes_share(const Row& row) {
+  const Held& held = row.all.held;
+  return held.fp16_bytes == 0
+             ? 1
+             : static_cast<double>(held.bytes) / static_cast<double>(held.fp16_bytes);
+}
+
+// One task's rows, as one measure sees them.
+ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure) {
+  const Task& task = *rows.front().task;
+  const Measure& of = task.measures()[measure];
+  ParetoPanel panel{.title = std::string(task.name()),
+                    .y_label = of.label.empty() ? of.name : of.label,
+                    .is_share = of.is_share,
+                    .better = of.higher_is_better ? Better::higher : Better::lower,
+                    .points = {}};
+  for (const Row& row : rows)
+    panel.points.push_back({.recipe = row.variant->name,
+                            .keep = row.variant->recipe.keep(),
+                            .bytes_share = bytes_share(row),
+                            .value = row.all.estimates[measure].mean,
+                            .se = row.all.estimates[measure].se});
+  mark_front(panel.points, panel.better);
+  return panel;
+}
+
+// A task with its rows and a panel for each measure that is plotted.
+struct Sweep {
+  std::span<const Row> rows;
+  std::vector<std::size_t> measures;
+  std::vector<ParetoPanel> panels;
+};
+
+std::vector<Sweep> sweeps_of(const Evaluated& done, std::size_t n_tasks) {
+  std::vector<Sweep> sweeps;
+  const std::size_t n = done.variants.size();
+  for (std::size_t task = 0; task < n_tasks; ++task) {
+    Sweep sweep{.rows = std::span(done.rows).subspan(task * n, n), .measures = {}, .panels = {}};
+    const auto measures = sweep.rows.front().task->measures();
+    for (std::size_t i = 0; i < measures.size(); ++i) {
+      if (measures[i].shown != Shown::in_plots) continue;
+      sweep.measures.push_back(i);
+      sweep.panels.push_back(panel_of(sweep.rows, i));
+    }
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
+std::string table_of(const Sweep& sweep) {
+  const Task& task = *sweep.rows.front().task;
+  std::vector<Cells> table = {{std::string(task.name()), "keep", "of fp16", "cache"}};
+  for (const std::size_t measure : sweep.measures) {
+    table[0].push_back(task.measures()[measure].name);
+    table[0].push_back("");
+  }
+  std::vector<std::size_t> order(sweep.rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return bytes_share(sweep.rows[a]) < bytes_share(sweep.rows[b]);
+  });
+  for (const std::size_t at : order) {
+    const Row& row = sweep.rows[at];
+    Cells cells = {row.variant->name, short_percent(row.variant->recipe.keep()),
+                   short_percent(bytes_share(row)), format_bytes(row.all.held.bytes)};
+    for (std::size_t i = 0; i < sweep.measures.size(); ++i) {
+      const std::size_t measure = sweep.measures[i];
+      cells.push_back(estimate_text(task.measures()[measure], row.all.estimates[measure]));
+      cells.push_back(sweep.panels[i].points[at].front ? "*" : "");
+    }
+    table.push_back(std::move(cells));
+  }
+  return aligned(table);
+}
+
+Json points_of(const Sweep& sweep) {
+  Json points = Json::array();
+  for (std::size_t i = 0; i < sweep.measures.size(); ++i)
+    for (std::size_t at = 0; at < sweep.rows.size(); ++at) {
+      const Row& row = sweep.rows[at];
+      const ParetoPoint& point = sweep.panels[i].points[at];
+      points.push_back({{"task", row.task->name()},
+                        {"measure", row.task->measures()[sweep.measures[i]].name},
+                        {"recipe", point.recipe},
+                        {"keep", point.keep},
+                        {"kv_bytes", row.all.held.bytes},
+                        {"kv_bytes_fp16", row.all.held.fp16_bytes},
+                        {"kv_share", point.bytes_share},
+                        {"value", point.value},
+                        {"se", point.se ? Json(*point.se) : Json()},
+                        {"front", point.front}});
+    }
+  return points;
+}
+
+void show(const Evaluated& done, const std::vector<Sweep>& sweeps, Console& console) {
+  if (!console.json()) {
+    for (const Sweep& sweep : sweeps) console.data(table_of(sweep) + "\n");
+    console.data("* on the Pareto front: nothing holds fewer bytes with as good a figure.\n");
+    return;
+  }
+  Json rows = Json::array(), points = Json::array();
+  for (const Row& row : done.rows) rows.push_back(to_json(row));
+  for (const Sweep& sweep : sweeps)
+    for (Json& point : points_of(sweep)) points.push_back(std::move(point));
+  console.document({{"schema", 2},
+                    {"model", done.model},
+                    {"device", done.device},
+                    {"points", points},
+                    {"rows", rows}});
+}
+
+Result<void> run(const ParetoOptions& options, Console& console) {
+  std::vector<TaskPtr> tasks;
+  for (const std::string& name : options.tasks) {
+    SATCHEL_TRY_ASSIGN(tasks.emplace_back(), task_of(name, options));
+  }
+  std::unique_ptr<WholeFile> plot;
+  if (!options.plot.empty()) {
+    SATCHEL_TRY_ASSIGN(plot, WholeFile::open(options.plot));
+  }
+  SATCHEL_TRY_ASSIGN(const Evaluated done, measure_tasks(options.eval, tasks, console));
+  const std::vector<Sweep> sweeps = sweeps_of(done, tasks.size());
+  show(done, sweeps, console);
+  if (plot == nullptr) return {};
+  ParetoPlot picture{.title = done.model + ": bytes against quality",
+                     .subtitle =
+                         "cache as allocated with all metadata, just after reading and "
+                         "packing, of the same tokens in fp16",
+                     .panels = {}};
+  for (const Sweep& sweep : sweeps)
+    picture.panels.insert(picture.panels.end(), sweep.panels.begin(), sweep.panels.end());
+  plot->add(svg_of(picture));
+  return plot->finish();
+}
+
+void add_sweep_options(CLI::App& command, ParetoOptions& options) {
+  command.add_option("--tasks", options.tasks, "What is asked: recall, needle, agreement")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"recall", "needle", "agreement"}))
+      ->capture_default_str();
+  command.add_option("--plot", options.plot, "Draws the sweep (SVG)")->type_name("FILE");
+  command
+      .add_option("--questions", options.recall.file,
+                  "For recall: questions about notes; default: the bundled model's")
+      ->type_name("FILE");
+  add_question_options(command, options.recall);
+  command.add_option("--needles", options.needle.file, "For needle: contexts with facts")
+      ->type_name("FILE");
+  command.add_option("--text", options.agreement.texts, "For agreement: texts to be led along")
+      ->type_name("FILE");
+  add_led_options(command, options.agreement);
+}
+
+}  // namespace
+
+void add_eval_pareto(CLI::App& eval, const Choose& choose) {
+  const auto options = std::make_shared<ParetoOptions>();
+  options->eval.recipes = {"full", "kvzip", "snapkv", "h2o"};
+  options->eval.keeps = {0.5, 0.25, 0.1};
+  CLI::App* command =
+      eval.add_subcommand("pareto", "A sweep of recipes and shares: bytes against quality");
+  add_sweep_options(*command, *options);
+  add_eval_options(*command, options->eval);
+  command->callback([=] {
+    choose([=] {
+      return run_eval(options->eval, [&](Console& console) { return run(*options, console); });
+    });
+  });
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,26 @@
+// A plot of bytes against quality: a panel for each measure, a line for each recipe, error bars of
+// one standard error, the Pareto front behind them. Colours for the colour-blind (Okabe & Ito), and
+// marks and dashes that tell recipes apart without any colour.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/eval/pareto_front.h"
+
+namespace satchel::app {
+
+struct ParetoPanel {
+  std::string title;    // "recall"
+  std::string y_label;  // "questions answered rightly"
+  bool is_share = true;
+  Better better = Better::higher;
+  std::vector<ParetoPoint> points;
+};
+struct ParetoPlot {
+  std::string title, subtitle;
+  std::vector<ParetoPanel> panels;
+};
+std::string svg_of(const ParetoPlot& plot);
+
+}  // namespace satchel::app
