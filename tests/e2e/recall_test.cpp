@@ -1,7 +1,8 @@
-// `satchel eval --recall`: what is asked, judged, counted and written. What the model says is its
+// `satchel eval recall`: what is asked, judged, counted and written. What the model says is its
 // own affair, but for one test; the others hold whatever it says against what is reported of it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -35,7 +36,7 @@ class Recall : public testing::Test {
     return home_.write("questions.jsonl", lines).string();
   }
   Finished eval(const std::string& questions, Arguments more = {"--json"}) {
-    more.insert(more.begin(), {"eval", "--recall", questions, "--recipes", "balanced"});
+    more.insert(more.begin(), {"eval", "recall", questions, "--recipes", "balanced"});
     return run(home_, more);
   }
   Json row(const std::string& questions, Arguments more = {}) {
@@ -70,28 +71,32 @@ TEST_F(Recall, every_judged_question_is_counted_and_written) {
     EXPECT_EQ(each["recipe"], "balanced");
     const auto said = each["answer"].get<std::string>(), value = each["value"].get<std::string>();
     EXPECT_EQ(each["right"], said.find(value) != std::string::npos);
+    EXPECT_EQ(each["recall"], each["right"].get<bool>() ? 1 : 0);
     auto& [n_questions, n_right] = expected[{each["set"], each["kind"]}];
     ++n_questions;
     n_right += each["right"].get<bool>() ? 1 : 0;
   }
-  ASSERT_EQ(counted["groups"].size(), 3u);
-  int n_right = 0;
-  for (const Json& group : counted["groups"]) {
-    const auto& [of, right] = expected.at({group["set"], group["kind"]});
-    EXPECT_EQ(group["questions"], of);
-    EXPECT_EQ(group["right"], right);
-    n_right += right;
-  }
-  EXPECT_EQ(counted["groups"][0]["set"], "one");  // in order of first appearance
-  EXPECT_EQ(counted["groups"][0]["questions"], 2);
-  EXPECT_EQ(counted["groups"][1]["kind"], "unknown");
-  EXPECT_EQ(counted["groups"][2]["set"], "two");
-  EXPECT_EQ(counted["conversations"], 3);
-  EXPECT_EQ(counted["questions"], 4);
-  EXPECT_EQ(counted["right"], n_right);
+  double n_right = 0;
+  for (const Json& set : counted["sets"])
+    for (const Json& kind : set["kinds"]) {
+      const auto& [of, right] = expected.at({set["set"], kind["kind"]});
+      EXPECT_EQ(kind["n"], of);
+      EXPECT_NEAR(kind["recall"].get<double>(), double(right) / of, 1e-12);
+      n_right += right;
+    }
+  ASSERT_EQ(counted["sets"].size(), 2u);
+  EXPECT_EQ(counted["sets"][0]["set"], "one");  // in order of first appearance
+  EXPECT_EQ(counted["sets"][0]["items"], 2);
+  EXPECT_EQ(counted["sets"][0]["n"], 3);
+  EXPECT_EQ(counted["sets"][0]["kinds"][0]["n"], 2);
+  EXPECT_EQ(counted["sets"][0]["kinds"][1]["kind"], "unknown");
+  EXPECT_EQ(counted["sets"][1]["set"], "two");
+  EXPECT_EQ(counted["items"], 3);
+  EXPECT_EQ(counted["n"], 4);
+  EXPECT_NEAR(counted["recall"].get<double>(), n_right / 4, 1e-12);
   EXPECT_EQ(answers[1]["ask"], "Who is Ada?");
-  EXPECT_EQ(answers[1]["conversation"], 0);
-  EXPECT_EQ(answers[3]["conversation"], 2);
+  EXPECT_EQ(answers[1]["item"], "0");
+  EXPECT_EQ(answers[3]["item"], "2");
   // What was said in between is in the chat.
   EXPECT_GT(answers[2]["context_tokens"].get<int>(), answers[0]["context_tokens"].get<int>() + 10);
   EXPECT_EQ(answers[0]["context_tokens"], answers[3]["context_tokens"]);
@@ -101,10 +106,10 @@ TEST_F(Recall, an_answer_with_the_value_is_right_and_one_without_is_wrong) {
   const auto questions = [&](const std::string& value) {
     return file({conversation("", {ask("Where does Ada live?", "", value)})});
   };
-  EXPECT_EQ(row(questions(kNeverSaid), {"--answers", sheet()})["right"], 0);
+  EXPECT_EQ(row(questions(kNeverSaid), {"--answers", sheet()})["recall"], 0);
   const auto said = lines_of(sheet()).at(0)["answer"].get<std::string>();
   ASSERT_GT(said.size(), 2u);
-  EXPECT_EQ(row(questions(said.substr(1, said.size() - 2)))["right"], 1);
+  EXPECT_EQ(row(questions(said.substr(1, said.size() - 2)))["recall"], 1);
 }
 
 TEST_F(Recall, without_notes_asks_the_same_and_reads_nothing_first) {
@@ -114,10 +119,8 @@ TEST_F(Recall, without_notes_asks_the_same_and_reads_nothing_first) {
   const std::vector<Json> read = lines_of(sheet());
   const Json without = row(questions, {"--answers", sheet(), "--without-notes"});
   const std::vector<Json> guessed = lines_of(sheet());
-  EXPECT_EQ(with["notes_read"], true);
-  EXPECT_GT(with["shortest_prompt_tokens"], 20);
-  EXPECT_EQ(without["notes_read"], false);
-  EXPECT_EQ(without["shortest_prompt_tokens"], 0);
+  EXPECT_GT(with["tokens"], 20);
+  EXPECT_EQ(without["tokens"], 0);
   EXPECT_TRUE(without["kv_saved"].is_null());
   ASSERT_EQ(guessed.size(), read.size());
   for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(guessed[i]["ask"], read[i]["ask"]);
@@ -129,13 +132,13 @@ TEST_F(Recall, without_notes_asks_the_same_and_reads_nothing_first) {
 // models/notes-mini.md): 98 of these 100, and 0 without the notes.
 TEST_F(Recall, the_bundled_model_finds_values_in_its_cache_and_nowhere_else) {
   const auto right = [&](Arguments more) {
-    more.insert(more.begin(), {"eval", "--recall", kHeldOut, "--recipes", "full", "--sets",
-                               kHeldOutSet, "--conversations", "20", "--json"});
+    more.insert(more.begin(), {"eval", "recall", "--recipes", "full", "--sets", kHeldOutSet,
+                               "--conversations", "20", "--json"});
     const Finished finished = run(home_, more);
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     const Json counted = finished.json()["rows"][0];
-    EXPECT_EQ(counted["questions"], 100);
-    return counted["right"].get<int>();
+    EXPECT_EQ(counted["n"], 100);
+    return std::lround(100 * counted["recall"].get<double>());
   };
   EXPECT_GE(right({}), 90);
   EXPECT_LE(right({"--without-notes"}), 7);
@@ -147,21 +150,51 @@ TEST_F(Recall, sets_are_chosen_limited_and_shown_each_on_its_line) {
     all.push_back(conversation(set, {ask("Where does Ada live?")}));
   const std::string questions = file(all);
   const Json chosen = row(questions, {"--sets", "names,about"});
-  EXPECT_EQ(chosen["conversations"], 3);
-  ASSERT_EQ(chosen["groups"].size(), 2u);
-  EXPECT_EQ(chosen["groups"][0]["questions"], 2);
-  EXPECT_EQ(row(questions, {"--conversations", "1"})["conversations"], 3);  // one of each set
+  EXPECT_EQ(chosen["items"], 3);
+  ASSERT_EQ(chosen["sets"].size(), 2u);
+  EXPECT_EQ(chosen["sets"][0]["n"], 2);
+  EXPECT_EQ(row(questions, {"--conversations", "1"})["items"], 3);  // one of each set
 
   const std::string text = eval(questions, {"--sets", "names,lists"}).out;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;  // with the head
   EXPECT_NE(text.find("\n  names "), std::string::npos) << text;
   EXPECT_NE(text.find("\n  lists "), std::string::npos) << text;
   const std::string one = eval(questions, {"--sets", "about"}).out;
-  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1) << one;
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 2) << one;
 
   const Finished unknown = eval(questions, {"--sets", "nmaes"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("\"nmaes\""), std::string::npos) << unknown.err;
+}
+
+// The question is packed with the notes, so more was held than when it was not there yet.
+TEST_F(Recall, a_known_question_is_read_with_the_notes_and_answered) {
+  const std::string questions = file({conversation(
+      "",
+      {{{"say", "Also: Bela lives in Riga."}}, ask("Where does Ada live?"), ask("Who is Ada?")})});
+  const Json unknown = row(questions, {"--answers", sheet()});
+  const Json known = row(questions, {"--answers", sheet(), "--question", "known"});
+  const std::vector<Json> answers = lines_of(sheet());
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(known["n"], unknown["n"]);
+  EXPECT_GT(known["tokens"].get<int>(), 2 * unknown["tokens"].get<int>());  // once per question
+  EXPECT_EQ(known["tokens"].get<int>() + 2,
+            answers[0]["context_tokens"].get<int>() + answers[1]["context_tokens"].get<int>());
+  EXPECT_NE(answers[0]["answer"], "");
+  EXPECT_EQ(eval(questions, {"--question", "perhaps"}).exit_code, 2);
+}
+
+// Without compression it makes no difference when a question was known.
+TEST_F(Recall, with_the_exact_cache_a_first_question_is_answered_alike_known_or_not) {
+  const std::string questions = file({conversation("", {ask("Where does Ada live?")})});
+  const auto said = [&](const std::string& question) {
+    EXPECT_EQ(run(home_, {"eval", "recall", questions, "--recipes", "full", "--question", question,
+                          "--answers", sheet(), "--quiet"})
+                  .exit_code,
+              0);
+    return lines_of(sheet()).at(0)["answer"].get<std::string>();
+  };
+  EXPECT_EQ(said("known"), said("unknown"));
 }
 
 TEST_F(Recall, a_full_context_makes_a_question_wrong_and_is_counted) {
@@ -173,7 +206,7 @@ TEST_F(Recall, a_full_context_makes_a_question_wrong_and_is_counted) {
       file({conversation("", {{{"say", long_text}}, ask("Where does Ada live?", "", "a")}),
             conversation("", {ask("Where does Ada live?")}), long_notes});
   const Json counted = row(questions, {"--answers", sheet()});
-  EXPECT_EQ(counted["questions"], 3);
+  EXPECT_EQ(counted["n"], 3);
   EXPECT_EQ(counted["cut"], 2);
   EXPECT_EQ(lines_of(sheet()).at(0)["right"], false);
   EXPECT_EQ(lines_of(sheet()).at(0)["answer"], "");
@@ -214,14 +247,13 @@ TEST_F(Recall, answers_are_written_whole_or_not_at_all) {
             7);
   EXPECT_EQ(eval(questions, {"--answers", home_.string()}).exit_code, 7);
   home_.write("answers.jsonl", "earlier\n");
-  const Finished failed = run(home_, {"eval", "--recall", questions, "--recipes",
+  const Finished failed = run(home_, {"eval", "recall", questions, "--recipes",
                                       "full,no-such-recipe", "--answers", sheet()});
   EXPECT_NE(failed.exit_code, 0);
   std::stringstream kept;
   kept << std::ifstream(sheet()).rdbuf();
   EXPECT_EQ(kept.str(), "earlier\n");
   EXPECT_FALSE(std::filesystem::exists(sheet() + ".part"));
-  EXPECT_EQ(run(home_, {"eval", "--text", questions, "--answers", sheet()}).exit_code, 2);
 }
 
 }  // namespace

@@ -18,6 +18,15 @@ double nice_step(double range) {
   return 10 * power;
 }
 
+// "0.01", where short_number() has "0.0100".
+std::string without_end_zeros(double value) {
+  std::string text = short_number(value);
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 Axis Axis::of(const AxisRequest& request) {
@@ -33,8 +42,8 @@ Axis Axis::of(const AxisRequest& request) {
   else
     axis.make_linear(request);
   for (Tick& tick : axis.ticks_)
-    tick.label =
-        request.unit == AxisUnit::percent ? short_percent(tick.value) : short_number(tick.value);
+    tick.label = request.unit == AxisUnit::percent ? short_percent(tick.value)
+                                                   : without_end_zeros(tick.value);
   return axis;
 }
 
@@ -56,12 +65,16 @@ void Axis::make_linear(const AxisRequest& request) {
   high_ = std::min(request.ceiling, high_ + 0.06 * range);
   if (high_ <= low_) low_ = high_ - range;
   const double step = nice_step(high_ - low_);
-  // Whole steps, so that the ends are ticks.
+  // Whole steps, so that the ends are ticks …
   low_ = std::max(request.floor, std::floor(low_ / step + 1e-9) * step);
   high_ = std::min(request.ceiling, std::ceil(high_ / step - 1e-9) * step);
   const auto first = static_cast<long>(std::ceil(low_ / step - 1e-9));
   for (long i = first; static_cast<double>(i) * step <= high_ + 1e-9 * step; ++i)
     ticks_.push_back({static_cast<double>(i) * step, {}});
+  // … and a little more, so that a mark on the last of them is seen whole.
+  const double margin = 0.03 * (high_ - low_);
+  low_ -= margin;
+  high_ += margin;
 }
 
 double Axis::at(double value) const {

@@ -12,7 +12,7 @@ struct AxisRequest {
   std::vector<double> values;  // all that must be seen, the ends of error bars too; finite
   AxisUnit unit = AxisUnit::number;
   bool may_be_log = false;  // logarithmic where all is positive and reaches over a factor of six
-  double floor = -1e300, ceiling = 1e300;  // the range never passes them: 0 and 1 of a share
+  double floor = -1e300, ceiling = 1e300;  // no tick passes them: 0 and 1 of a share
 };
 
 class Axis {

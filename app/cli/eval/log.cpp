@@ -133,6 +133,7 @@ Result<void> EvalLog::read(Console& console) {
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
+    if (line.empty()) continue;
     const std::string place = path_ + ":" + std::to_string(number) + ": ";
     if (!may_be_ours(line))
       return Error{ErrorKind::corrupt, "DOC_FORMAT",
@@ -143,7 +144,7 @@ Result<void> EvalLog::read(Console& console) {
     const Json json = Json::parse(line, nullptr, false);
     std::optional<Logged> logged = logged_of(json);
     if (!logged || !json.contains("key") || !json["key"].is_string())
-      console.warning(place + "is not whole and is passed over; that unit is measured again.");
+      console.warning(place + "is not whole and is passed over.");
     else
       units_.insert_or_assign(json["key"].get<std::string>(), std::move(*logged));
   }

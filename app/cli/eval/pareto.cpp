@@ -149,6 +149,23 @@ void show(const Evaluated& done, const std::vector<Sweep>& sweeps, Console& cons
                     {"rows", rows}});
 }
 
+ParetoPlot picture_of(const Evaluated& done, const std::vector<Sweep>& sweeps,
+                      const std::vector<double>& keeps) {
+  ParetoPlot picture{.title = done.model + ": bytes against quality",
+                     .subtitle =
+                         "Cache as allocated with all metadata, just after reading and "
+                         "packing, of the same tokens in fp16.",
+                     .panels = {}};
+  if (keeps.size() > 1) {
+    picture.subtitle += " Along a line: tokens kept,";
+    for (const double keep : keeps) picture.subtitle += " " + short_percent(keep) + ",";
+    picture.subtitle.back() = '.';
+  }
+  for (const Sweep& sweep : sweeps)
+    picture.panels.insert(picture.panels.end(), sweep.panels.begin(), sweep.panels.end());
+  return picture;
+}
+
 Result<void> run(const ParetoOptions& options, Console& console) {
   std::vector<TaskPtr> tasks;
   for (const std::string& name : options.tasks) {
@@ -160,17 +177,12 @@ Result<void> run(const ParetoOptions& options, Console& console) {
   }
   SATCHEL_TRY_ASSIGN(const Evaluated done, measure_tasks(options.eval, tasks, console));
   const std::vector<Sweep> sweeps = sweeps_of(done, tasks.size());
+  if (plot != nullptr) {
+    plot->add(svg_of(picture_of(done, sweeps, options.eval.keeps)));
+    SATCHEL_TRY(plot->finish());
+  }
   show(done, sweeps, console);
-  if (plot == nullptr) return {};
-  ParetoPlot picture{.title = done.model + ": bytes against quality",
-                     .subtitle =
-                         "cache as allocated with all metadata, just after reading and "
-                         "packing, of the same tokens in fp16",
-                     .panels = {}};
-  for (const Sweep& sweep : sweeps)
-    picture.panels.insert(picture.panels.end(), sweep.panels.begin(), sweep.panels.end());
-  plot->add(svg_of(picture));
-  return plot->finish();
+  return {};
 }
 
 void add_sweep_options(CLI::App& command, ParetoOptions& options) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "app/cli/eval/axis.h"
 #include "app/cli/eval/svg.h"
@@ -12,7 +11,7 @@ namespace satchel::app {
 namespace {
 
 constexpr double kPanelWidth = 430, kPanelHeight = 300;  // the frame, without labels
-constexpr double kLeft = 76, kTop = 34, kBottom = 62, kGap = 28;
+constexpr double kLeft = 84, kTop = 34, kBottom = 62, kGap = 36;
 constexpr double kHead = 58, kMargin = 24, kLegendLine = 22, kLegendMark = 34;
 constexpr std::size_t kColumns = 2;
 
@@ -20,35 +19,31 @@ constexpr std::array<const char*, 8> kColours = {"#0072B2", "#D55E00", "#009E73"
                                                  "#000000", "#E69F00", "#56B4E9", "#7A5C00"};
 constexpr std::array<const char*, 5> kDashes = {"", "7 3", "2 3", "9 3 2 3", "4 2"};
 
-// Unit shapes, four pixels and a half from the middle to the rim.
-std::string mark_at(std::size_t series, SvgPoint at) {
-  constexpr double r = 4.5;
-  const auto point = [&](double x, double y) {
-    return svg_number(at.x + r * x) + " " + svg_number(at.y + r * y);
-  };
-  switch (series % 6) {
-    case 0: {
-      const std::string radius = svg_number(r) + " " + svg_number(r);
-      return "M" + point(-1, 0) + "A" + radius + " 0 1 1 " + point(1, 0) + "A" + radius +
-             " 0 1 1 " + point(-1, 0) + "Z";
-    }
-    case 1:
-      return "M" + point(-.9, -.9) + "L" + point(.9, -.9) + "L" + point(.9, .9) + "L" +
-             point(-.9, .9) + "Z";
-    case 2:
-      return "M" + point(0, -1.15) + "L" + point(1.1, .85) + "L" + point(-1.1, .85) + "Z";
-    case 3:
-      return "M" + point(0, -1.25) + "L" + point(1.25, 0) + "L" + point(0, 1.25) + "L" +
-             point(-1.25, 0) + "Z";
-    case 4:
-      return "M" + point(0, 1.15) + "L" + point(1.1, -.85) + "L" + point(-1.1, -.85) + "Z";
-    default:
-      return "M" + point(-1, -1) + "L" + point(1, 1) + "M" + point(-1, 1) + "L" + point(1, -1);
-  }
-}
-
 std::string stroke(std::size_t series) {
   return "stroke=\"" + std::string(kColours[series % kColours.size()]) + "\"";
+}
+
+// Marks as paths; a pair of numbers is a place from the middle, 1 is the rim. Nine, so that with
+// eight colours no two of the first 72 recipes are drawn alike.
+constexpr std::array<const char*, 9> kMarks = {
+    "M-1 0 A1 1 0 1 1 1 0 A1 1 0 1 1 -1 0 Z",
+    "M-.9 -.9 L.9 -.9 L.9 .9 L-.9 .9 Z",
+    "M0 -1.15 L1.1 .85 L-1.1 .85 Z",
+    "M0 -1.25 L1.25 0 L0 1.25 L-1.25 0 Z",
+    "M0 1.15 L1.1 -.85 L-1.1 -.85 Z",
+    "M-1 -1 L1 1 M-1 1 L1 -1",
+    "M0 -1.2 L0 1.2 M-1.2 0 L1.2 0",
+    "M0 -1.2 L1.15 -.35 L.7 1 L-.7 1 L-1.15 -.35 Z",
+    "M0 -1.2 L0 1.2 M-1.05 -.6 L1.05 .6 M-1.05 .6 L1.05 -.6"};
+
+void draw_mark(Svg& svg, std::size_t series, SvgPoint at, const std::string& fill,
+               const std::string& tooltip) {
+  constexpr double kRadius = 4.5;
+  svg.path(kMarks[series % kMarks.size()],
+           "transform=\"translate(" + svg_number(at.x) + " " + svg_number(at.y) + ") scale(" +
+               svg_number(kRadius) + ")\" " + stroke(series) + " stroke-width=\"0.4\" fill=\"" +
+               fill + "\"",
+           tooltip);
 }
 
 std::vector<std::string> recipes_of(const ParetoPlot& plot) {
@@ -168,7 +163,7 @@ void Panel::draw_point(std::size_t series, const ParetoPoint& point) {
   const auto number = [&](double x) {
     return panel_.is_share ? short_percent(x) : short_number(x);
   };
-  svg_.path(mark_at(series, at), stroke(series) + " stroke-width=\"1.8\" fill=\"" + fill + "\"",
+  draw_mark(svg_, series, at, fill,
             point.recipe + ", " + short_percent(point.keep) +
                 " of the tokens: " + short_percent(point.bytes_share) + " of the bytes, " +
                 number(point.value) + (point.se ? " ± " + number(*point.se) : ""));
@@ -196,9 +191,9 @@ void Panel::draw(const std::vector<std::string>& recipes) {
 }
 
 double legend_width(const std::vector<std::string>& recipes) {
-  std::size_t longest = std::string("bars: ± 1 standard error").size();
+  std::size_t longest = std::string("Pareto front, marks filled").size();
   for (const std::string& name : recipes) longest = std::max(longest, name.size());
-  return kLegendMark + 7.2 * static_cast<double>(longest);
+  return kLegendMark + 7.4 * static_cast<double>(longest);
 }
 
 void draw_legend(Svg& svg, const std::vector<std::string>& recipes, SvgPoint at) {
@@ -210,7 +205,7 @@ void draw_legend(Svg& svg, const std::vector<std::string>& recipes, SvgPoint at)
     svg.line(at, {at.x + 26, at.y},
              stroke(i) + " stroke-width=\"1.8\" stroke-dasharray=\"" + kDashes[i % kDashes.size()] +
                  "\"");
-    svg.path(mark_at(i, {at.x + 13, at.y}), stroke(i) + " stroke-width=\"1.8\" fill=\"#ffffff\"");
+    draw_mark(svg, i, {at.x + 13, at.y}, "#ffffff", recipes[i]);
     entry(recipes[i]);
   }
   at.y += 8;

@@ -31,7 +31,7 @@ class Runner {
   RemainingTime::Kind kind(const Unit& unit) const;
   Json head(const Unit& unit) const;
   std::string standing(const Unit& unit) const;
-  Error explained(Error problem) const;
+  Error explained(const Unit& unit, Error problem) const;
   Result<Logged> measure(const Unit& unit);
 
   const UnitRun& run_;
@@ -83,8 +83,13 @@ std::string Runner::standing(const Unit& unit) const {
   return text;
 }
 
-Error Runner::explained(Error problem) const {
-  if (problem.kind != ErrorKind::cancelled) return problem;
+Error Runner::explained(const Unit& unit, Error problem) const {
+  if (problem.kind != ErrorKind::cancelled) {
+    problem.message = std::string(task(unit).name()) + ", " +
+                      (item(unit).set.empty() ? "" : item(unit).set + ", ") + "item " +
+                      item(unit).name + ", " + variant(unit).name + ": " + problem.message;
+    return problem;
+  }
   problem.message =
       "Stopped: " + std::to_string(n_done_) + " of " + std::to_string(n_units_) + " are measured. ";
   problem.message +=
@@ -127,7 +132,7 @@ Result<std::vector<Record>> Runner::measure_all() {
   std::vector<Record> records;
   for (const Unit& unit : all) {
     Result<Logged> measured = measure(unit);
-    if (!measured.ok()) return explained(measured.error());
+    if (!measured.ok()) return explained(unit, measured.error());
     ++n_done_;
     records.push_back(
         {.unit = unit, .measured = std::move(measured->measured), .ms = measured->ms});

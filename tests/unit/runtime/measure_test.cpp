@@ -1,6 +1,6 @@
 // What `satchel eval` measures with, on the bundled model: the exact recipe must agree with itself
 // wholly, and a copied cache with the one it was made from.
-#include "runtime/measure/measure.h"
+#include "runtime/measure/agreement.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/governor/presets.h"
-#include "runtime/measure/needles.h"
+#include "runtime/measure/packed_text.h"
 #include "runtime/measure/passes.h"
 #include "runtime/model/model.h"
 #include "session_fixture.h"
@@ -31,28 +31,44 @@ Ids text_ids(std::size_t n) {
   return ids;
 }
 
-TEST(Measure, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does_not) {
+TEST(Agreement, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does_not) {
   const Ids ids = text_ids(500);
+  const LedText text{.ids = ids, .n_prompt = 450};
+  const ExactLogits logits = value_of(exact_logits(shared_engine(), text, {}));
   const auto of = [&](std::string_view name) {
-    return value_of(measure_on_text(shared_engine(), recipe(name), ids, 450, {}));
+    return value_of(measure_agreement(shared_engine(), recipe(name), text, logits, {}));
   };
-  const TextFidelity exact = of("full"), packed = of("extreme");
-  EXPECT_EQ(exact.fidelity.n_tokens, 50u);
-  EXPECT_EQ(exact.fidelity.agreement, 1);
-  EXPECT_EQ(exact.fidelity.kl, 0);
-  EXPECT_EQ(exact.exact_nll, exact.packed_nll);
-  EXPECT_GT(packed.fidelity.kl, 0);
-  EXPECT_EQ(packed.exact_nll, exact.exact_nll);
+  const Agreement exact = of("full"), packed = of("extreme");
+  ASSERT_EQ(exact.tokens.size(), 50u);
+  ASSERT_EQ(packed.tokens.size(), 50u);
+  double kl = 0;
+  for (std::size_t i = 0; i < 50; ++i) {
+    EXPECT_TRUE(exact.tokens[i].same);
+    EXPECT_EQ(exact.tokens[i].kl, 0);
+    EXPECT_EQ(exact.tokens[i].exact_nll, exact.tokens[i].packed_nll);
+    EXPECT_EQ(packed.tokens[i].exact_nll, exact.tokens[i].exact_nll);
+    kl += packed.tokens[i].kl;
+  }
+  EXPECT_GT(kl, 0);
+  // As packed, before anything was led along.
+  EXPECT_EQ(packed.stats.n_tokens, 450u);
+  EXPECT_GT(packed.stats.n_evicted, 0u);
 }
 
-TEST(Measure, a_prompt_must_be_a_part_of_the_text_and_fit_the_context) {
+TEST(Agreement, a_prompt_must_be_a_part_of_the_text_and_fit_the_context) {
   const Ids ids = text_ids(20);
+  const auto code = [](std::span<const std::int32_t> of, std::size_t n_prompt) {
+    return exact_logits(shared_engine(), {.ids = of, .n_prompt = n_prompt}, {}).error().code;
+  };
   for (const std::size_t n_prompt : {std::size_t{0}, ids.size(), ids.size() + 1})
-    EXPECT_EQ(measure_on_text(shared_engine(), recipe("full"), ids, n_prompt, {}).error().code,
-              "PARAM");
+    EXPECT_EQ(code(ids, n_prompt), "PARAM");
   const Ids long_ids(shared_engine().config().context + 1, 5);
-  EXPECT_EQ(measure_on_text(shared_engine(), recipe("full"), long_ids, 5, {}).error().code,
-            "CONTEXT_FULL");
+  EXPECT_EQ(code(long_ids, 5), "CONTEXT_FULL");
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(
+      exact_logits(shared_engine(), {.ids = ids, .n_prompt = 10}, stop.get_token()).error().kind,
+      ErrorKind::cancelled);
 }
 
 // A packed cache that evicted, so that pages, positions and tails all are shared.
@@ -63,7 +79,7 @@ TEST(Measure, a_copy_of_a_packed_cache_gives_the_same_logits_and_leaves_it_as_it
     const auto cache = value_of(open_cache(engine, recipe(name), 1200));
     std::vector<float> logits(engine.config().n_vocabulary), again(logits.size());
     ASSERT_TRUE(read_document(engine, *cache, ids, {}, logits).ok());
-    ASSERT_TRUE(pack_document(engine, *cache, ids, {}).ok());
+    ASSERT_TRUE(pack_document(engine, *cache, ids, TextForm::raw, {}).ok());
     const kvcache::CacheStats read = cache->stats();
     EXPECT_EQ(read.n_pending, 0u);
     for (int round = 0; round < 2; ++round) {
@@ -84,109 +100,68 @@ TEST(Measure, a_copy_of_a_packed_cache_gives_the_same_logits_and_leaves_it_as_it
   }
 }
 
-TEST(Needles, an_answer_is_right_when_its_first_word_is_the_value) {
-  EXPECT_TRUE(says_first(" Corwin.", "Corwin"));
-  EXPECT_TRUE(says_first("Corwin", "Corwin"));
-  EXPECT_TRUE(says_first("\n Corwin, and", "Corwin"));
-  EXPECT_FALSE(says_first(" Corwinson", "Corwin"));
-  EXPECT_FALSE(says_first(" Corwin\xc3\xa9", "Corwin"));
-  EXPECT_FALSE(says_first(" Cor", "Corwin"));
-  EXPECT_FALSE(says_first(" Mr Corwin", "Corwin"));
-  EXPECT_FALSE(says_first("", "Corwin"));
-}
-
 // The first words of sentences in the notes: what the bundled model goes on from without a format.
-std::vector<Needle> beginnings(const std::string& notes, std::size_t n) {
-  std::vector<Needle> out;
+std::vector<Ids> beginnings(const std::string& notes, std::size_t n) {
+  std::vector<Ids> out;
   for (std::size_t at = notes.find(". "); out.size() < n; at = notes.find(". ", at + 1)) {
     std::size_t end = at + 1;
     for (int word = 0; word < 3; ++word) end = notes.find(' ', end + 1);
-    out.push_back({notes.substr(at + 1, end - at - 1), "a value never said"});
+    out.push_back(value_of(shared_engine().tokenizer().encode(notes.substr(at + 1, end - at - 1),
+                                                              SpecialText::as_text)));
   }
   return out;
 }
 
-class NeedleTest : public testing::Test {
- protected:
-  std::vector<NeedleAnswer> answers(std::span<const NeedleContext> contexts,
-                                    std::string_view name) {
-    std::vector<NeedleAnswer> all;
-    const auto keep = [&](const NeedleAnswer& answer) { all.push_back(answer); };
-    score_ = value_of(
-        measure_needles(shared_engine(), recipe(name), {.contexts = contexts, .judged = keep}, {}));
-    return all;
-  }
-  NeedleScore score_;  // of the last answers()
-};
-
-TEST_F(NeedleTest, each_question_is_answered_as_if_it_were_the_only_one) {
-  const std::string notes = held_out_notes();
-  const std::vector<Needle> needles = beginnings(notes, 5);
-  const std::vector<NeedleContext> together = {{notes, needles}};
+TEST(PackedText, each_question_is_answered_as_if_it_were_the_only_one) {
+  const Ids ids = text_ids(500);
+  const std::vector<Ids> questions = beginnings(held_out_notes(), 4);
+  const PackedTextRequest request{.ids = ids, .n_after = 60};
   for (const char* name : {"full", "extreme"}) {
-    const auto all = answers(together, name);
-    ASSERT_EQ(all.size(), needles.size());
-    for (std::size_t i = 0; i < needles.size(); ++i) {
-      const std::vector<NeedleContext> alone = {{notes, {needles[i]}}};
-      EXPECT_FALSE(all[i].said.empty()) << needles[i].ask;
-      EXPECT_EQ(all[i].said, answers(alone, name).at(0).said) << name << " question " << i;
-      EXPECT_EQ(all[i].needle, i);
+    const auto read = [&] {
+      return value_of(PackedText::read(shared_engine(), recipe(name), request, {}));
+    };
+    PackedText together = read();
+    const kvcache::CacheStats before = together.stats();
+    for (const Ids& question : questions) {
+      const std::string said = value_of(together.answer(question, {.n_tokens_max = 12}));
+      EXPECT_FALSE(said.empty());
+      EXPECT_EQ(said, value_of(read().answer(question, {.n_tokens_max = 12}))) << name;
     }
+    EXPECT_EQ(together.stats().n_kept, before.n_kept);
+    EXPECT_EQ(together.stats().bytes, before.bytes);
+    EXPECT_EQ(before.n_evicted > 0, std::string_view(name) == "extreme");
+    EXPECT_GT(together.read_ms(), 0);
   }
 }
 
-TEST_F(NeedleTest, what_is_counted_is_what_was_judged_and_what_the_cache_held) {
-  const std::string notes = held_out_notes();
-  const Needle never = beginnings(notes, 1)[0];
-  const std::vector<NeedleContext> once = {{notes, {never}}};
-  const std::string said = answers(once, "full").at(0).said;
-  const std::size_t word = said.find_first_not_of(' ');
-  ASSERT_NE(word, std::string::npos);
-  // What it says becomes what it should say.
-  const Needle right{never.ask, said.substr(word, said.find_first_of(" .,\n", word) - word)};
-  const std::vector<NeedleContext> contexts = {{notes, {right, never}}, {notes, {never}}};
-  const auto all = answers(contexts, "full");
-  const NeedleScore exact = score_;
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_TRUE(all[0].right) << all[0].said;
-  EXPECT_FALSE(all[1].right || all[2].right);
-  EXPECT_EQ(all[2].context, 1u);
-  EXPECT_EQ(exact.n_questions, 3u);
-  EXPECT_EQ(exact.n_right, 1u);
-  EXPECT_EQ(exact.n_evicted, 0u);
-  EXPECT_EQ(exact.n_tokens, 2 * exact.n_tokens_min);
-  answers(contexts, "extreme");
-  EXPECT_EQ(score_.n_tokens, exact.n_tokens);
-  EXPECT_EQ(score_.n_kept + score_.n_evicted, exact.n_kept);
-  EXPECT_GT(score_.n_evicted, 0u);
-  EXPECT_LT(score_.bytes, exact.bytes);
-  EXPECT_EQ(score_.fp16_bytes, exact.fp16_bytes);
+TEST(PackedText, an_answer_ends_where_its_limits_say) {
+  const Ids ids = text_ids(200), question = beginnings(held_out_notes(), 1)[0];
+  PackedText text =
+      value_of(PackedText::read(shared_engine(), recipe("full"), {.ids = ids, .n_after = 60}, {}));
+  const std::string long_one = value_of(text.answer(question, {.n_tokens_max = 12}));
+  const std::string short_one = value_of(text.answer(question, {.n_tokens_max = 2}));
+  EXPECT_LT(short_one.size(), long_one.size());
+  EXPECT_TRUE(long_one.starts_with(short_one));
+  std::size_t n_looked = 0;
+  value_of(text.answer(
+      question, {.n_tokens_max = 12, .enough = [&](std::string_view) { return ++n_looked == 3; }}));
+  EXPECT_EQ(n_looked, 3u);
 }
 
-TEST_F(NeedleTest, without_contexts_nothing_is_read) {
-  const std::vector<NeedleContext> contexts = {
-      {held_out_notes(), {{held_out_questions().at(0), "x"}}}};
-  const NeedleScore score = value_of(measure_needles(
-      shared_engine(), recipe("full"), {.contexts = contexts, .without_contexts = true}, {}));
-  EXPECT_EQ(score.n_questions, 1u);
-  EXPECT_LE(score.n_tokens, 1u);  // a bos, at most
-}
-
-TEST_F(NeedleTest, a_context_longer_than_the_models_and_a_stop_are_errors) {
-  std::string too_long;
-  for (std::size_t i = 0; i < shared_engine().config().context; ++i) too_long += "word ";
-  const std::vector<NeedleContext> long_one = {{too_long, {{"a", "b"}}}};
+TEST(PackedText, too_long_a_text_no_question_and_a_stop_are_errors) {
+  const Ids ids = text_ids(20);
+  const std::size_t n_context = shared_engine().config().context;
   EXPECT_EQ(
-      measure_needles(shared_engine(), recipe("full"), {.contexts = long_one}, {}).error().code,
-      "CONTEXT_FULL");
-  const std::vector<NeedleContext> contexts = {{"Some words.", {{" a", "b"}}}};
-  std::stop_source stop;
-  stop.request_stop();
-  EXPECT_EQ(
-      measure_needles(shared_engine(), recipe("full"), {.contexts = contexts}, stop.get_token())
+      PackedText::read(shared_engine(), recipe("full"), {.ids = ids, .n_after = n_context}, {})
           .error()
           .code,
-      "STOPPED");
+      "CONTEXT_FULL");
+  std::stop_source stop;
+  PackedText text = value_of(PackedText::read(shared_engine(), recipe("full"),
+                                              {.ids = ids, .n_after = 60}, stop.get_token()));
+  EXPECT_EQ(text.answer({}, {}).error().code, "PARAM");
+  stop.request_stop();
+  EXPECT_EQ(text.answer(ids, {}).error().code, "STOPPED");
 }
 
 }  // namespace

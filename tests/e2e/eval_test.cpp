@@ -1,10 +1,13 @@
-// `satchel eval --needles`, `--keep`: what is read, asked, counted, refused and written; and what
-// the sample file promises.
+// `satchel eval needle`, agreement and pareto: what is read, asked, counted, refused and written;
+// and what the sample file promises.
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "process.h"
 #include "support/bundled_model.h"
@@ -59,8 +62,8 @@ class Needles : public testing::Test {
 };
 
 TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_once) {
-  const Json all = rows({"--needles", file({context(), context()}), "--recipes", "full,balanced",
-                         "--keep", "0.5,0.25", "--answers", sheet()});
+  const Json all = rows({"needle", "--file", file({context(), context()}), "--recipes",
+                         "full,balanced", "--keep", "0.5,0.25", "--answers", sheet()});
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0]["recipe"], "full");
   EXPECT_EQ(all[0]["keep"], 1);
@@ -73,17 +76,18 @@ TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_
   const std::vector<Json> answers = lines_of(sheet());
   ASSERT_EQ(answers.size(), 12u);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(all[i]["questions"], 4);
+    EXPECT_EQ(all[i]["n"], 4);
+    EXPECT_EQ(all[i]["items"], 2);
     int n_right = 0;
     for (std::size_t j = 0; j < 4; ++j) {
       const Json& answer = answers[4 * i + j];
       EXPECT_EQ(answer["recipe"], all[i]["recipe"]);
       EXPECT_EQ(answer["keep"], all[i]["keep"]);
-      EXPECT_EQ(answer["context"], j / 2);
+      EXPECT_EQ(answer["item"], std::to_string(j / 2));
       EXPECT_EQ(answer["value"], j % 2 == 0 ? "Corwin" : "the");
       n_right += answer["right"].get<bool>() ? 1 : 0;
     }
-    EXPECT_EQ(all[i]["right"], n_right);
+    EXPECT_EQ(all[i]["recall"], n_right / 4.0);
     EXPECT_EQ(all[i]["tokens"], all[0]["tokens"]);
     EXPECT_GT(all[i]["read_ms"], 0);
     EXPECT_GT(all[i]["answer_ms"], 0);
@@ -91,29 +95,87 @@ TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_
                 1 - all[i]["kv_bytes"].get<double>() / all[i]["kv_bytes_fp16"].get<double>(), 1e-9);
   }
   const Json guessed =
-      rows({"--needles", file({context()}), "--recipes", "full", "--without-notes"});
-  EXPECT_EQ(guessed[0]["contexts_read"], false);
-  EXPECT_LE(guessed[0]["tokens"], 1);
+      rows({"needle", "--file", file({context()}), "--recipes", "full", "--without-notes"});
+  EXPECT_EQ(guessed[0]["tokens"], 0);
 }
 
-TEST_F(Needles, recall_and_text_have_a_row_for_each_share_too) {
-  const Json conversation = {{"notes", "Ada lives in Oslo."},
-                             {"exchanges", {{{"ask", "Where does Ada live?"}, {"value", "Oslo"}}}}};
-  const std::string questions = home_.write("q.jsonl", conversation.dump() + "\n").string();
-  const std::string text = home_.write("text", context()["context"].get<std::string>()).string();
-  for (const Json& all :
-       {rows({"--recall", questions, "--recipes", "full,balanced", "--keep", "0.5,0.25"}),
-        rows({"--text", text, "--tokens", "300", "--prompt-tokens", "280", "--recipes",
-              "full,balanced", "--keep", "0.5,0.25"})}) {
-    ASSERT_EQ(all.size(), 3u);
-    EXPECT_EQ(all[0]["keep"], 1);
-    EXPECT_EQ(all[1]["keep"], 0.5);
-    EXPECT_EQ(all[2]["keep"], 0.25);
+TEST_F(Needles, agreement_is_given_by_text_and_by_position) {
+  const std::string one = home_.write("one.txt", context()["context"].get<std::string>()).string();
+  const std::string two = home_.write("two.txt", context()["context"].get<std::string>() + " End.");
+  const Arguments measured = {
+      "agreement",       "--text", one,         "--text",     two,      "--tokens", "400",
+      "--prompt-tokens", "300",    "--recipes", "full,kvzip", "--keep", "0.25"};
+  const Json all = rows(measured);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0]["agreement"], 1);
+  EXPECT_EQ(all[0]["kl_nats"], 0);
+  EXPECT_EQ(all[0]["nll_packed"], all[0]["nll_exact"]);
+  EXPECT_GT(all[1]["kl_nats"], 0);
+  EXPECT_GT(all[1]["kl_nats_se"], 0);
+  EXPECT_EQ(all[1]["nll_exact"], all[0]["nll_exact"]);
+  for (const Json& row : all) {
+    EXPECT_EQ(row["n"], 200);
+    EXPECT_EQ(row["tokens"], 600);  // the prompts, as packed
+    ASSERT_EQ(row["sets"].size(), 2u);
+    EXPECT_EQ(row["sets"][0]["set"], "one");
+    ASSERT_EQ(row["kinds"].size(), 2u);
+    EXPECT_EQ(row["kinds"][0]["kind"], "1-64");
+    EXPECT_EQ(row["kinds"][0]["n"], 128);
+    EXPECT_EQ(row["kinds"][1]["kind"], "65-100");
   }
-  const Finished shown = run(home_, {"eval", "--needles", file({context()}), "--recipes",
-                                     "balanced", "--keep", "0.5,0.25"});
-  EXPECT_EQ(n_times(shown.out, "\n"), 2u) << shown.out;
-  EXPECT_NE(shown.out.find("keep  25.0 %"), std::string::npos) << shown.out;
+  Arguments shown = measured;
+  shown.insert(shown.begin(), "eval");
+  EXPECT_NE(run(home_, shown).out.find("kl_nats by position"), std::string::npos);
+  EXPECT_EQ(run(home_, {"eval", "agreement", "--text", one, "--tokens", "4000"}).exit_code, 2);
+  EXPECT_EQ(
+      run(home_, {"eval", "agreement", "--text", one, "--tokens", "9", "--prompt-tokens", "9"})
+          .exit_code,
+      2);
+}
+
+TEST_F(Needles, a_sweep_gives_points_a_front_and_a_picture_and_goes_on_from_its_log) {
+  const std::string plot = (home_.path() / "sweep.svg").string(),
+                    log = (home_.path() / "sweep.log").string();
+  const Arguments sweep = {
+      "eval",      "pareto",     "--tasks", "needle",   "--needles", file({context()}),
+      "--recipes", "full,kvzip", "--keep",  "0.5,0.25", "--plot",    plot,
+      "--log",     log,          "--json"};
+  const Finished finished = run(home_, sweep);
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json json = finished.json();
+  ASSERT_EQ(json["points"].size(), 3u);
+  bool any_front = false;
+  for (const Json& point : json["points"]) {
+    EXPECT_EQ(point["task"], "needle");
+    EXPECT_NEAR(point["kv_share"].get<double>(),
+                point["kv_bytes"].get<double>() / point["kv_bytes_fp16"].get<double>(), 1e-12);
+    any_front |= point["front"].get<bool>();
+  }
+  EXPECT_TRUE(any_front);
+  EXPECT_LT(json["points"][2]["kv_share"], json["points"][1]["kv_share"]);
+  std::stringstream picture;
+  picture << std::ifstream(plot).rdbuf();
+  EXPECT_TRUE(picture.str().starts_with("<svg "));
+  EXPECT_TRUE(picture.str().ends_with("</svg>\n"));
+  EXPECT_EQ(lines_of(log).size(), 3u);
+  EXPECT_EQ(run(home_, sweep).out,
+            finished.out);  // every figure, times too: nothing is measured again
+  EXPECT_EQ(lines_of(log).size(), 3u);
+  EXPECT_EQ(run(home_, {"eval", "pareto", "--tasks", "needle"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "pareto", "--tasks", "agreement"}).exit_code, 2);
+}
+
+TEST_F(Needles, ctrl_c_says_how_to_go_on_and_what_is_measured_is_kept) {
+  const std::string log = (home_.path() / "stopped.log").string();
+  const Arguments command = {
+      "eval",      "needle", "--file", file({context(), context(), context()}),
+      "--recipes", "full",   "--log",  log};
+  Arguments slow = command;
+  slow.insert(slow.end(), {"--backend", "reference", "--threads", "1"});
+  Running running(home_, slow);
+  while (!std::filesystem::exists(log)) std::this_thread::yield();
+  running.signal(SIGINT);
+  EXPECT_EQ(running.wait(), 130);
 }
 
 TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {
@@ -135,23 +197,23 @@ TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {
   };
   for (const auto& [line, lack] : bad) {
     const auto path = home_.write("bad.jsonl", good + "\n" + line + "\n" + good + "\n").string();
-    const Finished finished = run(home_, {"eval", "--needles", path, "--json"});
+    const Finished finished = run(home_, {"eval", "needle", "--file", path, "--json"});
     EXPECT_EQ(finished.exit_code, 4) << line;
     const Json error = finished.json()["error"];
     EXPECT_EQ(error["code"], "DOC_FORMAT") << line;
     EXPECT_EQ(error["message"], path + ":2: " + lack + ".");
   }
-  EXPECT_EQ(run(home_, {"eval", "--needles", home_.write("none", "").string()}).exit_code, 4);
-  EXPECT_EQ(run(home_, {"eval", "--needles", "no-such-file"}).exit_code, 3);
+  EXPECT_EQ(run(home_, {"eval", "needle", "--file", home_.write("none", "").string()}).exit_code,
+            4);
+  EXPECT_EQ(run(home_, {"eval", "needle", "--file", "no-such-file"}).exit_code, 3);
 }
 
-TEST_F(Needles, one_kind_of_file_is_asked_for_and_shares_are_shares) {
+TEST_F(Needles, a_command_is_asked_for_and_shares_are_shares) {
   const std::string needles = file({context()});
   EXPECT_EQ(run(home_, {"eval"}).exit_code, 2);
-  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--text", needles}).exit_code, 2);
-  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--recall", needles}).exit_code, 2);
-  EXPECT_EQ(run(home_, {"eval", "--needles", needles, "--keep", "0.5,1.5"}).exit_code, 2);
-  EXPECT_EQ(run(home_, {"eval", "--text", needles, "--without-notes"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "needle"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "needle", "--file", needles, "--keep", "0.5,1.5"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "needle", "--file", needles, "--log", needles}).exit_code, 4);
 }
 
 TEST(NeedlesSample, holds_every_name_once_so_that_nothing_else_in_a_context_answers) {
