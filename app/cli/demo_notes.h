@@ -1,7 +1,7 @@
 // The notes and questions of `satchel demo`: conversation 60 (from 0) of
 // models/notes-heldout.jsonl, with names that training never showed. It is one that the bundled
 // model answers rightly with the exact cache, as a demonstration needs; how often it is right in
-// general is what `satchel eval --recall` measures. Made by tests/oracle/make_demo_notes.py.
+// general is what `satchel eval recall` measures. Made by tests/oracle/make_demo_notes.py.
 #pragma once
 
 #include <string_view>

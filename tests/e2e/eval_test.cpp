@@ -2,6 +2,7 @@
 // and what the sample file promises.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -165,17 +166,34 @@ TEST_F(Needles, a_sweep_gives_points_a_front_and_a_picture_and_goes_on_from_its_
   EXPECT_EQ(run(home_, {"eval", "pareto", "--tasks", "agreement"}).exit_code, 2);
 }
 
-TEST_F(Needles, ctrl_c_says_how_to_go_on_and_what_is_measured_is_kept) {
+// With the slow back end, so that the signal comes while the second of three contexts is read.
+TEST_F(Needles, ctrl_c_ends_a_run_that_goes_on_where_it_was) {
   const std::string log = (home_.path() / "stopped.log").string();
-  const Arguments command = {
-      "eval",      "needle", "--file", file({context(), context(), context()}),
-      "--recipes", "full",   "--log",  log};
-  Arguments slow = command;
-  slow.insert(slow.end(), {"--backend", "reference", "--threads", "1"});
-  Running running(home_, slow);
-  while (!std::filesystem::exists(log)) std::this_thread::yield();
+  std::vector<Json> contexts;
+  for (int i = 0; i < 3; ++i) {
+    contexts.push_back(context());
+    contexts.back()["context"] =
+        std::to_string(i) + context()["context"].get<std::string>().substr(0, 400);
+  }
+  const Arguments command = {"eval",  "needle", "--file",    file(contexts), "--recipes", "full",
+                             "--log", log,      "--backend", "reference",    "--json"};
+  Running running(home_, command);
+  const auto measured = [&] {
+    std::stringstream text;
+    text << std::ifstream(log).rdbuf();
+    return n_times(text.str(), "\n");
+  };
+  while (measured() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   running.signal(SIGINT);
+  const Json stopped = Json::parse(running.read_until("}}"));
   EXPECT_EQ(running.wait(), 130);
+  EXPECT_EQ(stopped["error"]["code"], "STOPPED");
+  const std::size_t n_before = measured();
+  EXPECT_LT(n_before, 3u);
+  const Finished went_on = run(home_, command);
+  EXPECT_EQ(went_on.exit_code, 0) << went_on.err;
+  EXPECT_EQ(went_on.json()["rows"][0]["items"], 3);
+  EXPECT_EQ(measured(), 3u);
 }
 
 TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {

@@ -3,7 +3,7 @@ of models/notes-heldout.jsonl that is answered best in a run of `satchel eval`, 
 right throughout: the demo's test wants it to be.
 
     python3 tests/oracle/make_demo_notes.py --twice > twice.jsonl       # the demo asks everything again after the restart
-    satchel eval --recall twice.jsonl --sets names-1024 --recipes full,balanced --answers answers.jsonl
+    satchel eval recall twice.jsonl --sets names-1024 --recipes full,balanced --answers answers.jsonl
     python3 tests/oracle/make_demo_notes.py answers.jsonl > app/cli/demo_notes.h
 """
 import collections
@@ -18,7 +18,7 @@ HEAD = """\
 // The notes and questions of `satchel demo`: conversation {number} (from 0) of
 // {file}, with names that training never showed. It is one that the bundled
 // model answers rightly with the exact cache, as a demonstration needs; how often it is right in
-// general is what `satchel eval --recall` measures. Made by tests/oracle/make_demo_notes.py.
+// general is what `satchel eval recall` measures. Made by tests/oracle/make_demo_notes.py.
 #pragma once
 
 #include <string_view>
@@ -50,7 +50,7 @@ def best(answers: pathlib.Path) -> int:
     for line in answers.read_text().splitlines():
         each = json.loads(line)
         if each["set"] == LONG_SET:
-            wrong[each["conversation"]] += not each["right"]
+            wrong[int(each["item"])] += not each["right"]
     number = min(wrong, key=lambda n: (wrong[n], n))
     if wrong[number]:
         print(f"conversation {number} is the best and has {wrong[number]} wrong answers", file=sys.stderr)

@@ -1,5 +1,5 @@
 """Writes docs/samples/needles.jsonl, to standard output: contexts of ordinary sentences with people's full names among them,
-and for each name the beginning of a sentence that only the context can end. For `satchel eval --needles`, with any model:
+and for each name the beginning of a sentence that only the context can end. For `satchel eval needle`, with any model:
 raw text, no chat format.
 
     python3 tests/oracle/make_needles.py > docs/samples/needles.jsonl

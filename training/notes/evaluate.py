@@ -16,7 +16,7 @@ import tempfile
 from notes.vocabulary import BOS
 from notes.world import NOTED, UNKNOWN, Turn
 
-# As Satchel's `eval` has them (app/cli/recall.cpp): tokens of an answer at most, and left in the context at least.
+# As Satchel's `eval` has them (app/cli/eval/recall_chat.h): tokens of an answer at most, and left in the context at least.
 N_ANSWER, N_SPARE, N_LAST = 96, 16, 4
 
 
@@ -26,10 +26,10 @@ def ask_satchel(a: argparse.Namespace) -> list[dict]:
         command = [
             a.satchel,
             "eval",
+            "recall",
+            a.questions,
             "--model",
             a.model,
-            "--recall",
-            a.questions,
             "--recipes",
             "full",
             "--quiet",

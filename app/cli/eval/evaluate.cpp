@@ -47,12 +47,14 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
 void add_eval_options(CLI::App& command, EvalOptions& options) {
   command.add_option("--recipes", options.recipes, "Presets, recipes or recipe files")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   command
       .add_option("--keep", options.keeps,
                   "Shares of a prompt's tokens to keep, each recipe at each; default: the "
                   "recipe's own. A recipe that evicts nothing is measured once")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(0.01, 1.0));
   command
       .add_option("--log", options.log,

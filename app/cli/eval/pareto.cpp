@@ -188,6 +188,7 @@ Result<void> run(const ParetoOptions& options, Console& console) {
 void add_sweep_options(CLI::App& command, ParetoOptions& options) {
   command.add_option("--tasks", options.tasks, "What is asked: recall, needle, agreement")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember({"recall", "needle", "agreement"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Draws the sweep (SVG)")->type_name("FILE");

@@ -31,9 +31,9 @@ constexpr std::array<const char*, 9> kMarks = {
     "M0 -1.15 L1.1 .85 L-1.1 .85 Z",
     "M0 -1.25 L1.25 0 L0 1.25 L-1.25 0 Z",
     "M0 1.15 L1.1 -.85 L-1.1 -.85 Z",
+    "M0 -1.2 L1.15 -.35 L.7 1 L-.7 1 L-1.15 -.35 Z",
     "M-1 -1 L1 1 M-1 1 L1 -1",
     "M0 -1.2 L0 1.2 M-1.2 0 L1.2 0",
-    "M0 -1.2 L1.15 -.35 L.7 1 L-.7 1 L-1.15 -.35 Z",
     "M0 -1.2 L0 1.2 M-1.05 -.6 L1.05 .6 M-1.05 .6 L1.05 -.6"};
 
 void draw_mark(Svg& svg, std::size_t series, SvgPoint at, const std::string& fill,
@@ -41,7 +41,7 @@ void draw_mark(Svg& svg, std::size_t series, SvgPoint at, const std::string& fil
   constexpr double kRadius = 4.5;
   svg.path(kMarks[series % kMarks.size()],
            "transform=\"translate(" + svg_number(at.x) + " " + svg_number(at.y) + ") scale(" +
-               svg_number(kRadius) + ")\" " + stroke(series) + " stroke-width=\"0.4\" fill=\"" +
+               svg_number(kRadius) + ")\" " + stroke(series) + " stroke-width=\"0.45\" fill=\"" +
                fill + "\"",
            tooltip);
 }

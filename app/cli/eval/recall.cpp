@@ -126,7 +126,8 @@ void add_question_options(CLI::App& command, RecallOptions& options) {
   command
       .add_option("--sets", options.sets,
                   "Of the questions, only those of these sets; default: all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--conversations", options.n_conversations, "Of each set at most; 0: all")
       ->capture_default_str();
   command

@@ -91,13 +91,13 @@ Error Runner::explained(const Unit& unit, Error problem) const {
     return problem;
   }
   problem.message =
-      "Stopped: " + std::to_string(n_done_) + " of " + std::to_string(n_units_) + " are measured. ";
-  problem.message +=
-      run_.log != nullptr
-          ? "They are in \"" + run_.log->path() + "\": the same command again goes on from there."
-          : std::string(
-                "Nothing of it is kept; with --log FILE the same command "
-                "goes on where it was stopped.");
+      "Stopped after " + std::to_string(n_done_) + " of " + std::to_string(n_units_) + ". ";
+  problem.message += run_.log != nullptr
+                         ? "What was measured is in \"" + run_.log->path() +
+                               "\"; the same command goes on from there."
+                         : std::string(
+                               "Nothing of it is kept: with --log FILE the same command "
+                               "goes on where it was stopped.");
   return problem;
 }
 
