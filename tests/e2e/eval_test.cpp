@@ -2,7 +2,6 @@
 // and what the sample file promises.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -183,7 +182,7 @@ TEST_F(Needles, ctrl_c_ends_a_run_that_goes_on_where_it_was) {
     text << std::ifstream(log).rdbuf();
     return n_times(text.str(), "\n");
   };
-  while (measured() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (measured() == 0) std::this_thread::yield();
   running.signal(SIGINT);
   const Json stopped = Json::parse(running.read_until("}}"));
   EXPECT_EQ(running.wait(), 130);

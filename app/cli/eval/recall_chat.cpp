@@ -88,6 +88,7 @@ Result<Measured> hold_chat(runtime::Engine& engine, const RecallRequest& request
     }
     if (exchange.judged()) judge(exchange, spoken, out);
   }
+  if (stop.stop_requested()) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
   out.answer_ms = clock.steady_ms() - began;
   return out;
 }
