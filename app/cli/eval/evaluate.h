@@ -23,6 +23,10 @@ struct EvalOptions {
 void add_eval_options(CLI::App& command, EvalOptions& options);
 
 struct Evaluated {
+  Evaluated() = default;
+  Evaluated(Evaluated&&) = default;  // not copied: the rows point into it
+  Evaluated& operator=(Evaluated&&) = default;
+
   std::string model, device;
   std::vector<Variant> variants;
   std::vector<Row> rows;  // pointing into variants and the tasks

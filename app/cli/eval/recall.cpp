@@ -66,10 +66,10 @@ Result<std::string> held_out_file() {
       standard_paths({}).bundled_model.parent_path() / "notes-heldout.jsonl";
   std::error_code error;
   if (std::filesystem::exists(path, error)) return path.string();
-  return Error{
-      ErrorKind::not_found, "DOC_NOT_FOUND",
-      "There are no questions beside the bundled model (" + path.string() +
-          "). Give a FILE of your own; app/cli/eval/recall_file.h says what stands in it."};
+  return Error{ErrorKind::not_found, "DOC_NOT_FOUND",
+               "There are no questions beside the bundled model (" + path.string() +
+                   "). Give a FILE, a conversation a line: {\"notes\": \"…\", \"exchanges\": "
+                   "[{\"ask\": \"…\", \"value\": \"…\"}]}."};
 }
 
 bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
