@@ -63,10 +63,11 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
   SATCHEL_ASSERT(what.end >= first && what.end <= pass.text.size());
   while (pass.cache.n_tokens() < what.end) {
     const std::size_t at = pass.cache.n_tokens(), n_left = what.end - at;
-    kvcache::ReadRequest request =
-        span_that_fits(model, pass, {.n_tokens = n_left, .kind = what.kind, .goes_on = at > first});
+    kvcache::ReadRequest request = span_that_fits(
+        model, pass, {.n_tokens = n_left, .kind = what.kind, .goes_on = at > first});
     if (request.n_tokens < std::min(n_left, kSpanShort)) {
-      SATCHEL_TRY_ASSIGN(const bool made, make_room(model, pass, request.n_tokens, done.compacted));
+      SATCHEL_TRY_ASSIGN(const bool made,
+                         make_room(model, pass, request.n_tokens, done.compacted));
       if (made) continue;
     }
     const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below
