@@ -109,7 +109,7 @@ std::string_view first_code_line(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
   while (true) {
     const std::string_view line = text.substr(0, text.find('\n'));
-    if (line.find_first_of("`#") == line.npos && line.find("//") == line.npos) return line;
+    if (is_code(line)) return line;
     if (line.size() == text.size()) return {};
     text.remove_prefix(line.size() + 1);
   }
@@ -160,6 +160,10 @@ double retrieval(std::string_view said, std::string_view truth) {
 double retrieval_chinese(std::string_view said, std::string_view truth) {
   const std::string_view right = number_after(truth, "段落");
   return right.empty() ? 0 : share_of_numbers(said, right);
+}
+
+bool is_code(std::string_view line) {
+  return line.find_first_of("`#") == line.npos && line.find("//") == line.npos;
 }
 
 double code_similarity(std::string_view said, std::string_view truth) {

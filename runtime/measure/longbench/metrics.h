@@ -38,5 +38,6 @@ double retrieval_chinese(std::string_view said, std::string_view truth);
 // The first line that holds no "`", "#" and "//" beside the right line: 2 · matching characters /
 // all characters, in hundredths.
 double code_similarity(std::string_view said, std::string_view truth);
+bool is_code(std::string_view line);  // it holds none of them
 
 }  // namespace satchel::runtime::longbench
