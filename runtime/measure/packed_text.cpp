@@ -16,12 +16,16 @@ Result<PackedText> PackedText::read(Engine& engine, const kvcache::Recipe& recip
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(auto cache, open_cache(engine, recipe, n_all));
   PackedText text(engine, std::move(cache), std::move(stop));
-  if (!request.ids.empty()) {
-    SATCHEL_TRY(read_document(engine, *text.cache_, request.ids, text.stop_, text.logits_));
-    SATCHEL_TRY(pack_document(engine, *text.cache_, request.ids, request.form, text.stop_));
-  }
+  for (const std::size_t end : request.packs_at)
+    SATCHEL_TRY(text.read_to(request.ids.first(end), request.form));
+  if (!request.ids.empty()) SATCHEL_TRY(text.read_to(request.ids, request.form));
   text.read_ms_ = clock.steady_ms() - began;
   return text;
+}
+
+Result<void> PackedText::read_to(std::span<const std::int32_t> ids, TextForm form) {
+  SATCHEL_TRY(read_document(*engine_, *cache_, ids, stop_, logits_));
+  return pack_document(*engine_, *cache_, ids, form, stop_);
 }
 
 Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {

@@ -25,6 +25,9 @@ struct PackedTextRequest {
   std::span<const std::int32_t> ids;  // read as one document; may be empty
   std::size_t n_after = 0;            // tokens of a question and its answer at most, behind it
   TextForm form = TextForm::raw;
+  // Ends of beginnings of `ids`, rising: each is packed before what follows it is read, as messages
+  // are.
+  std::span<const std::size_t> packs_at = {};
 };
 
 // How an answer ends, beside the model's own end of turn.
@@ -54,6 +57,7 @@ class PackedText {
         cache_(std::move(cache)),
         stop_(std::move(stop)),
         logits_(engine.config().n_vocabulary) {}
+  Result<void> read_to(std::span<const std::int32_t> ids, TextForm form);
   Result<void> step(kvcache::Cache& cache, std::int32_t id);
 
   Engine* engine_;

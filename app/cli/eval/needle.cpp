@@ -6,21 +6,26 @@
 
 #include "app/cli/eval/evaluate.h"
 #include "app/cli/eval/needle_file.h"
+#include "runtime/measure/needle_reading.h"
+#include "runtime/measure/needle_tasks/family.h"
 #include "runtime/measure/packed_text.h"
 
 namespace satchel::app {
 namespace {
 
-constexpr std::size_t kAnswerTokensMax = 12;  // a name and what comes after it; chosen
+// Far enough apart that no two runs of different seeds share a context.
+constexpr std::uint64_t kSeedStride = 1'000'003;
 
 class NeedleTask final : public Task {
  public:
-  NeedleTask(std::vector<NeedleContext> contexts, const NeedleOptions& options)
+  NeedleTask(std::vector<runtime::NeedleContext> contexts, const NeedleOptions& options)
       : contexts_(std::move(contexts)), options_(options) {}
 
   std::string_view name() const override { return "needle"; }
   std::span<const Measure> measures() const override { return kMeasures; }
-  Json settings() const override { return {{"without_context", options_.without_context}}; }
+  Json settings() const override {
+    return {{"without_context", options_.without_context}, {"question", options_.question}};
+  }
   Result<void> prepare(runtime::Engine& engine) override;
   std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
@@ -30,74 +35,147 @@ class NeedleTask final : public Task {
   static inline const std::array<Measure, 1> kMeasures = {
       Measure{.name = "recall", .label = "right answers"}};
 
-  std::vector<NeedleContext> contexts_;
+  Result<void> make_contexts(const runtime::Engine& engine);
+  Result<void> make_family(const runtime::NeedleFamily& family, std::size_t n_tokens,
+                           const runtime::CountTokens& count);
+  void add_item(const std::string& set, std::size_t number, const runtime::NeedleContext& context);
+
+  std::vector<runtime::NeedleContext> contexts_;  // of a file, or made by prepare()
   NeedleOptions options_;
   std::vector<Item> items_;
 };
 
-Result<void> NeedleTask::prepare(runtime::Engine&) {
-  for (const NeedleContext& context : contexts_) {
-    Json content = {context.text};
-    for (const Needle& needle : context.needles) content.push_back({needle.ask, needle.value});
-    items_.push_back({.set = {}, .name = std::to_string(items_.size()), .content = content.dump()});
+Result<void> NeedleTask::prepare(runtime::Engine& engine) {
+  items_.clear();
+  if (options_.file.empty()) return make_contexts(engine);
+  for (std::size_t i = 0; i < contexts_.size(); ++i) add_item({}, i, contexts_[i]);
+  return {};
+}
+
+Result<void> NeedleTask::make_contexts(const runtime::Engine& engine) {
+  contexts_.clear();
+  const runtime::Tokenizer& tokenizer = engine.tokenizer();
+  // A bos is left room for in every part, which costs a token at most.
+  const auto count = [&](std::string_view text) -> Result<std::size_t> {
+    SATCHEL_TRY_ASSIGN(const auto ids, runtime::raw_ids(tokenizer, text));
+    return ids.size();
+  };
+  for (const std::size_t n_tokens : options_.n_tokens) {
+    if (n_tokens > engine.config().context)
+      return Error{ErrorKind::invalid, "CONTEXT_FULL",
+                   "--length " + std::to_string(n_tokens) + ": the model's context is " +
+                       std::to_string(engine.config().context) + " tokens."};
+    for (const runtime::NeedleFamily& family : runtime::needle_families())
+      if (options_.families.empty() ||
+          std::ranges::find(options_.families, family.name) != options_.families.end())
+        SATCHEL_TRY(make_family(family, n_tokens, count));
   }
   return {};
 }
 
+Result<void> NeedleTask::make_family(const runtime::NeedleFamily& family, std::size_t n_tokens,
+                                     const runtime::CountTokens& count) {
+  const std::string set = std::string(family.name) + "-" + std::to_string(n_tokens);
+  for (std::size_t i = 0; i < options_.n_contexts; ++i) {
+    SATCHEL_TRY_ASSIGN(
+        runtime::NeedleContext context,
+        runtime::make_needle_context(
+            family, {.n_tokens = n_tokens, .seed = options_.seed * kSeedStride + i}, count));
+    add_item(set, i, context);
+    contexts_.push_back(std::move(context));
+  }
+  return {};
+}
+
+void NeedleTask::add_item(const std::string& set, std::size_t number,
+                          const runtime::NeedleContext& context) {
+  Json content = {context.parts};
+  for (const runtime::Needle& needle : context.needles)
+    content.push_back({needle.ask, needle.values});
+  items_.push_back({.set = set, .name = std::to_string(number), .content = content.dump()});
+}
+
 Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                      std::size_t item, std::stop_token stop) {
-  const NeedleContext& context = contexts_[item];
-  const runtime::Tokenizer& tokenizer = engine.tokenizer();
-  SATCHEL_TRY_ASSIGN(
-      const std::vector<std::int32_t> ids,
-      runtime::raw_ids(tokenizer, options_.without_context ? std::string_view() : context.text));
-  std::vector<std::vector<std::int32_t>> questions;
-  std::size_t n_question_max = 0;
-  for (const Needle& needle : context.needles) {
-    SATCHEL_TRY_ASSIGN(questions.emplace_back(),
-                       tokenizer.encode(needle.ask, runtime::SpecialText::as_text));
-    n_question_max = std::max(n_question_max, questions.back().size());
-  }
-  SATCHEL_TRY_ASSIGN(
-      runtime::PackedText text,
-      runtime::PackedText::read(engine, recipe,
-                                {.ids = ids, .n_after = n_question_max + kAnswerTokensMax}, stop));
+  const runtime::NeedleContext& context = contexts_[item];
+  SATCHEL_TRY_ASSIGN(const runtime::NeedleAnswers answers,
+                     runtime::ask_needles(engine, recipe, context,
+                                          {.question_known = options_.question == "known",
+                                           .without_context = options_.without_context},
+                                          std::move(stop)));
   Measured out;
-  if (!options_.without_context) out.held = Held::of(text.stats());
-  out.read_ms = text.read_ms();
-  const SystemClock clock;
-  const double began = clock.steady_ms();
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    const Needle& needle = context.needles[i];
-    SATCHEL_TRY_ASSIGN(const std::string said,
-                       text.answer(questions[i], {.n_tokens_max = kAnswerTokensMax,
-                                                  .enough = [&](std::string_view so_far) {
-                                                    return said_enough(so_far, needle.value);
-                                                  }}));
-    const bool right = says_first(said, needle.value);
+  if (!options_.without_context) out.held = Held::of(answers.stats);
+  out.read_ms = answers.read_ms;
+  out.answer_ms = answers.answer_ms;
+  for (std::size_t i = 0; i < context.needles.size(); ++i) {
+    const runtime::Needle& needle = context.needles[i];
+    const std::string& said = answers.said[i];
+    const double score = runtime::needle_score(said, needle);
+    const Json value = needle.values.size() == 1 ? Json(needle.values[0]) : Json(needle.values);
     out.grades.push_back(
-        {.sums = {right ? 1.0 : 0.0},
+        {.sums = {score},
          .detail = {
-             {"ask", needle.ask}, {"value", needle.value}, {"answer", said}, {"right", right}}});
+             {"ask", needle.ask}, {"value", value}, {"answer", said}, {"right", score == 1}}});
   }
-  out.answer_ms = clock.steady_ms() - began;
   return out;
+}
+
+std::string names_of_families() {
+  std::string names;
+  for (const runtime::NeedleFamily& family : runtime::needle_families())
+    names += (names.empty() ? "" : ", ") + std::string(family.name);
+  return names;
+}
+
+void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file) {
+  command
+      .add_option("--families", options.families,
+                  "Of the kinds of texts that are made, these: " + names_of_families())
+      ->delimiter(',')
+      ->excludes(file);
+  command
+      .add_option("--length", options.n_tokens,
+                  "Tokens of a text with a question and its answer, each family at each")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->excludes(file);
+  command.add_option("--contexts", options.n_contexts, "Texts of each family and length")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->excludes(file);
+  command.add_option("--seed", options.seed, "Same seed, same texts")
+      ->capture_default_str()
+      ->excludes(file);
 }
 
 }  // namespace
 
 void add_needle_options(CLI::App& command, NeedleOptions& options) {
+  CLI::Option* file = command
+                          .add_option("--file", options.file,
+                                      "Contexts of your own in place of texts that are made, one a "
+                                      "line (JSON)")
+                          ->type_name("FILE");
+  add_made_options(command, options, file);
   command
-      .add_option("--file", options.file,
-                  "Contexts with facts to find again, one a line (JSON), without a chat format")
-      ->type_name("FILE")
-      ->required();
+      .add_option("--question", options.question,
+                  "Whether it is known while the text is compressed; known reads the text anew for "
+                  "each")
+      ->check(CLI::IsMember({"unknown", "known"}))
+      ->capture_default_str();
   command.add_flag("--without-notes", options.without_context,
                    "Asks without reading the contexts: what can be guessed");
 }
 
 Result<TaskPtr> make_needle_task(const NeedleOptions& options) {
-  SATCHEL_TRY_ASSIGN(std::vector<NeedleContext> contexts, read_needle_file(options.file));
+  for (const std::string& name : options.families)
+    if (runtime::find_needle_family(name) == nullptr)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no family \"" + name + "\". There are: " + names_of_families() + "."};
+  std::vector<runtime::NeedleContext> contexts;
+  if (!options.file.empty()) {
+    SATCHEL_TRY_ASSIGN(contexts, read_needle_file(options.file));
+  }
   return TaskPtr(std::make_unique<NeedleTask>(std::move(contexts), options));
 }
 

@@ -1,6 +1,5 @@
 #include "app/cli/eval/needle_file.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "app/cli/eval/json_lines.h"
@@ -8,20 +7,37 @@
 namespace satchel::app {
 namespace {
 
-Result<Needle> needle_of(const Json& json) {
+// A text, or several, where `many` allows it.
+Result<std::vector<std::string>> texts_at(const Json& object, const char* one, const char* many) {
+  const auto found = object.find(many);
+  if (found == object.end() || !found->is_array()) {
+    SATCHEL_TRY_ASSIGN(std::string text, text_at(object, one, Needed::yes));
+    return std::vector<std::string>{std::move(text)};
+  }
+  std::vector<std::string> texts;
+  for (const Json& each : *found) {
+    if (!each.is_string() || each.get_ref<const std::string&>().empty())
+      return wrong_line("has a \"" + std::string(many) + "\" with something in it that is no text");
+    texts.push_back(each.get<std::string>());
+  }
+  if (texts.empty()) return wrong_line("has an empty \"" + std::string(many) + "\"");
+  return texts;
+}
+
+Result<runtime::Needle> needle_of(const Json& json) {
   if (!json.is_object()) return wrong_line("is no JSON object");
-  Needle needle;
+  runtime::Needle needle;
   SATCHEL_TRY_ASSIGN(needle.ask, text_at(json, "ask", Needed::yes));
-  SATCHEL_TRY_ASSIGN(needle.value, text_at(json, "value", Needed::yes));
+  SATCHEL_TRY_ASSIGN(needle.values, texts_at(json, "value", "values"));
   return needle;
 }
 
-Result<NeedleContext> context_of(const Json& json) {
-  NeedleContext context;
-  SATCHEL_TRY_ASSIGN(context.text, text_at(json, "context", Needed::yes));
+Result<runtime::NeedleContext> context_of(const Json& json) {
+  runtime::NeedleContext context;
+  SATCHEL_TRY_ASSIGN(context.parts, texts_at(json, "context", "context"));
   SATCHEL_TRY_ASSIGN(const Json* questions, array_at(json, "questions"));
   for (const Json& each : *questions) {
-    Result<Needle> needle = needle_of(each);
+    Result<runtime::Needle> needle = needle_of(each);
     if (!needle.ok())
       return wrong_line("question " + std::to_string(context.needles.size() + 1) + " " +
                         needle.error().message);
@@ -31,38 +47,16 @@ Result<NeedleContext> context_of(const Json& json) {
   return context;
 }
 
-std::string_view without_blanks_before(std::string_view text) {
-  const std::size_t at = text.find_first_not_of(" \t\r\n");
-  return at == std::string_view::npos ? std::string_view() : text.substr(at);
-}
-
-// Bytes above ASCII count as letters.
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-}
-
 }  // namespace
 
-Result<std::vector<NeedleContext>> read_needle_file(const std::string& path) {
-  std::vector<NeedleContext> all;
+Result<std::vector<runtime::NeedleContext>> read_needle_file(const std::string& path) {
+  std::vector<runtime::NeedleContext> all;
   SATCHEL_TRY(for_each_line(path, [&](const Json& json) -> Result<void> {
     SATCHEL_TRY_ASSIGN(all.emplace_back(), context_of(json));
     return {};
   }));
   if (all.empty()) return wrong_line(path + " asks nothing.");
   return all;
-}
-
-bool says_first(std::string_view said, std::string_view value) {
-  said = without_blanks_before(said);
-  if (!said.starts_with(value)) return false;
-  return said.size() == value.size() || !is_letter(said[value.size()]);
-}
-
-bool said_enough(std::string_view said, std::string_view value) {
-  said = without_blanks_before(said);
-  return said.size() > value.size() &&
-         !std::all_of(said.begin() + std::ptrdiff_t(value.size()), said.end(), is_letter);
 }
 
 }  // namespace satchel::app
