@@ -189,13 +189,13 @@ Result<std::size_t> parse_bytes(std::string_view text) {
   return bad();
 }
 
-Result<std::string> read_text_file(const std::string& path) {
+Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes_max) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
     return Error{ErrorKind::not_found, "DOC_NOT_FOUND", "There is no file \"" + path + "\"."};
-  constexpr std::uintmax_t kBytesMax = 16u << 20;
-  if (std::filesystem::file_size(path, error) > kBytesMax)
-    return Error{ErrorKind::invalid, "DOC_LIMIT", "\"" + path + "\" is larger than 16 MiB."};
+  if (std::filesystem::file_size(path, error) > bytes_max)
+    return Error{ErrorKind::invalid, "DOC_LIMIT",
+                 "\"" + path + "\" is larger than " + std::to_string(bytes_max >> 20) + " MiB."};
   std::ifstream in(path, std::ios::binary);
   std::stringstream all;
   all << in.rdbuf();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -50,7 +51,9 @@ std::string format_seconds(double ms);        // "4.2 ms", "0.21 s", "3 min 5 s"
 std::string format_percent(double share);     // "86.7 %"
 // "300 MB", "1.5GiB", "4096": bytes. Fails with invalid, PARAM.
 Result<std::size_t> parse_bytes(std::string_view text);
-// The whole file as UTF-8 text; not_found, or corrupt DOC_ENCODING naming the offset.
-Result<std::string> read_text_file(const std::string& path);
+// The whole file as UTF-8 text; not_found, DOC_LIMIT, or corrupt DOC_ENCODING naming the offset.
+inline constexpr std::uintmax_t kTextFileBytesMax = 16u << 20;
+Result<std::string> read_text_file(const std::string& path,
+                                   std::uintmax_t bytes_max = kTextFileBytesMax);
 
 }  // namespace satchel::app

@@ -70,6 +70,7 @@ CLI::App* add_task_command(CLI::App& eval, const Choose& choose, const std::stri
 void add_eval_recall(CLI::App& eval, const Choose& choose);
 void add_eval_needle(CLI::App& eval, const Choose& choose);
 void add_eval_agreement(CLI::App& eval, const Choose& choose);
+void add_eval_longbench(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
 
 }  // namespace satchel::app

@@ -40,8 +40,9 @@ Result<const Json*> array_at(const Json& object, const char* key) {
 }
 
 Result<void> for_each_line(const std::string& path,
-                           const std::function<Result<void>(const Json&)>& read) {
-  SATCHEL_TRY_ASSIGN(const std::string lines, read_text_file(path));
+                           const std::function<Result<void>(const Json&)>& read,
+                           std::uintmax_t bytes_max) {
+  SATCHEL_TRY_ASSIGN(const std::string lines, read_text_file(path, bytes_max));
   std::size_t number = 0;
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());

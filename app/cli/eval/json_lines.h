@@ -21,6 +21,7 @@ Result<std::string> text_at(const Json& object, const char* key, Needed needed);
 Result<const Json*> array_at(const Json& object, const char* key);
 // Reads the whole file and calls `read` with the object of each line, in order.
 Result<void> for_each_line(const std::string& path,
-                           const std::function<Result<void>(const Json&)>& read);
+                           const std::function<Result<void>(const Json&)>& read,
+                           std::uintmax_t bytes_max = kTextFileBytesMax);
 
 }  // namespace satchel::app
