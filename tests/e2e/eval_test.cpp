@@ -228,7 +228,7 @@ TEST_F(Needles, a_bad_line_is_named_with_what_it_lacks) {
 TEST_F(Needles, a_command_is_asked_for_and_shares_are_shares) {
   const std::string needles = file({context()});
   EXPECT_EQ(run(home_, {"eval"}).exit_code, 2);
-  EXPECT_EQ(run(home_, {"eval", "needle"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "longbench"}).exit_code, 2);
   EXPECT_EQ(run(home_, {"eval", "needle", "--file", needles, "--keep", "0.5,1.5"}).exit_code, 2);
   EXPECT_EQ(run(home_, {"eval", "needle", "--file", needles, "--log", needles}).exit_code, 4);
 }

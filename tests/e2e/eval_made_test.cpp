@@ -1,0 +1,114 @@
+// `satchel eval needle` on texts that are made, and `satchel eval longbench`.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "process.h"
+#include "support/bundled_model.h"
+
+namespace satchel::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kSample[] = SATCHEL_SOURCE_DIR "/docs/samples/longbench.jsonl";
+
+class EvalMade : public testing::Test {
+ protected:
+  Json rows(Arguments arguments) {
+    arguments.insert(arguments.begin(), "eval");
+    arguments.insert(arguments.end(), {"--json", "--answers", sheet_});
+    const Finished finished = run(home_, arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const Json json = finished.json();
+    return json.is_object() ? json["rows"] : Json::array();
+  }
+  std::vector<Json> answers() const {
+    std::ifstream in(sheet_);
+    std::vector<Json> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+  Json error(const Arguments& arguments, int exit_code) {
+    const Finished finished = run(home_, arguments);
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.out;
+    return finished.json()["error"];
+  }
+
+  const Folder home_;
+  const std::string sheet_ = (home_.path() / "answers.jsonl").string();
+};
+
+TEST_F(EvalMade, needles_are_made_to_length_and_the_same_for_the_same_seed) {
+  const Arguments command = {"needle",     "--families", "names,several-turns", "--length", "500",
+                             "--contexts", "2",          "--recipes",           "extreme"};
+  const Json first = rows(command);
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(first[0]["sets"].size(), 2u);
+  EXPECT_EQ(first[0]["sets"][0]["set"], "names-500");
+  EXPECT_EQ(first[0]["sets"][1]["set"], "several-turns-500");
+  const std::vector<Json> asked = answers();
+  EXPECT_EQ(asked.size(), 2u * 2u * 8u);
+  rows(command);
+  EXPECT_EQ(answers(), asked);
+  Arguments other = command;
+  other.insert(other.end(), {"--seed", "2", "--question", "known"});
+  rows(other);
+  EXPECT_NE(answers()[0]["ask"], asked[0]["ask"]);
+}
+
+TEST_F(EvalMade, needles_refuse_what_cannot_be_made) {
+  EXPECT_EQ(error({"eval", "needle", "--families", "riddles", "--json"}, 2)["code"], "PARAM");
+  EXPECT_EQ(error({"eval", "needle", "--length", "9999999", "--json"}, 2)["code"], "CONTEXT_FULL");
+  EXPECT_EQ(error({"eval", "needle", "--length", "30", "--json"}, 2)["code"], "PARAM");
+}
+
+TEST_F(EvalMade, longbench_scores_each_dataset_of_a_file) {
+  const Json all = rows({"longbench", kSample, "--recipes", "full,compact"});
+  ASSERT_EQ(all.size(), 2u);
+  const std::vector<Json> said = answers();
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::map<std::string, double> sums;
+    std::map<std::string, int> n;
+    for (const Json& answer : said) {
+      if (answer["recipe"] != all[i]["recipe"]) continue;
+      sums[answer["set"]] += answer["score"].get<double>();
+      ++n[answer["set"]];
+    }
+    ASSERT_EQ(all[i]["sets"].size(), 5u);
+    ASSERT_EQ(n.size(), 5u);
+    for (const Json& set : all[i]["sets"])
+      EXPECT_NEAR(set["score"].get<double>(), sums[set["set"]] / n[set["set"]], 1e-9) << set;
+  }
+  // Some characters of the code are right by chance.
+  EXPECT_GT(all[0]["score"].get<double>(), 0);
+  const Json known_not = rows({"longbench", kSample, "--recipes", "full", "--question", "unknown",
+                               "--examples", "1", "--length", "60"});
+  EXPECT_EQ(answers().size(), 1u);
+  EXPECT_EQ(answers()[0]["prompt_cut"], true);
+}
+
+TEST_F(EvalMade, longbench_names_a_bad_line_with_what_it_lacks) {
+  const std::pair<std::string, std::string> bad[] = {
+      {R"({"context": "C", "answers": ["A"], "dataset": "riddles"})",
+       "is of \"riddles\", which is no dataset of LongBench"},
+      {R"({"context": "C", "answers": ["A"]})", "is of \"bad\", which is no dataset of LongBench"},
+      {R"({"answers": ["A"], "dataset": "qasper"})", "has no \"context\""},
+      {R"({"context": "C", "dataset": "qasper"})", "has no \"answers\""},
+      {R"({"context": "C", "answers": [], "dataset": "qasper"})", "has no answer"},
+      {R"({"context": "C", "answers": [3], "dataset": "qasper"})",
+       "has something in \"answers\" that is no text"},
+      {R"({"context": "C", "answers": ["A"], "dataset": "trec", "all_classes": null})",
+       "has no \"all_classes\""},
+  };
+  for (const auto& [line, lack] : bad) {
+    const auto path = home_.write("bad.jsonl", line + "\n").string();
+    const Json found = error({"eval", "longbench", path, "--json"}, 4);
+    EXPECT_EQ(found["code"], "DOC_FORMAT") << line;
+    EXPECT_EQ(found["message"], path + ":1: " + lack + ".");
+  }
+}
+
+}  // namespace
+}  // namespace satchel::test

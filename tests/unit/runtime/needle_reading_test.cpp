@@ -1,0 +1,63 @@
+// Needles asked of the bundled model: one reading or one for each question, parts packed one by one.
+#include "runtime/measure/needle_reading.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/governor/presets.h"
+#include "session_fixture.h"
+
+namespace satchel::runtime {
+namespace {
+
+// Beginnings of sentences that stand in the notes, which the model goes on with.
+NeedleContext context_of_notes() {
+  const std::string notes = held_out_notes().substr(0, 1500);
+  NeedleContext context{.parts = {notes}, .needles = {}};
+  for (std::size_t at = notes.find(". "); context.needles.size() < 3;
+       at = notes.find(". ", at + 1)) {
+    std::size_t end = at + 1;
+    for (int word = 0; word < 3; ++word) end = notes.find(' ', end + 1);
+    context.needles.push_back({.ask = notes.substr(at + 1, end - at - 1), .values = {"a value"}});
+  }
+  return context;
+}
+
+NeedleAnswers answers(const NeedleContext& context, const char* recipe,
+                      const NeedleAsking& asking = {}) {
+  return value_of(
+      ask_needles(shared_engine(), value_of(resolve_recipe(recipe)), context, asking, {}));
+}
+
+TEST(NeedleReading, an_exact_cache_answers_alike_however_it_was_read) {
+  const NeedleContext context = context_of_notes();
+  const NeedleAnswers once = answers(context, "full");
+  ASSERT_EQ(once.said.size(), context.needles.size());
+  for (const std::string& said : once.said) EXPECT_FALSE(said.empty());
+  EXPECT_EQ(answers(context, "full", {.question_known = true}).said, once.said);
+  NeedleContext in_parts = context;
+  const std::string& notes = context.parts[0];
+  const std::size_t middle = notes.find("\n", 600);
+  ASSERT_NE(middle, notes.npos);
+  in_parts.parts = {notes.substr(0, middle), notes.substr(middle)};
+  EXPECT_EQ(answers(in_parts, "full").said, once.said);
+}
+
+TEST(NeedleReading, each_part_is_packed_before_the_next_is_read) {
+  NeedleContext context = context_of_notes();
+  const NeedleAnswers whole = answers(context, "extreme");
+  context.parts.push_back(context.parts[0]);
+  const NeedleAnswers twice = answers(context, "extreme");
+  EXPECT_EQ(twice.stats.n_tokens, 2 * whole.stats.n_tokens);
+  EXPECT_GT(whole.stats.n_evicted, 0u);
+  EXPECT_GT(twice.stats.n_evicted, whole.stats.n_evicted);
+}
+
+TEST(NeedleReading, a_known_question_is_read_with_the_context_and_nothing_without_one) {
+  const NeedleContext context = context_of_notes();
+  const std::size_t n_context = answers(context, "full").stats.n_tokens;
+  EXPECT_GT(answers(context, "full", {.question_known = true}).stats.n_tokens, n_context);
+  EXPECT_LE(answers(context, "full", {.without_context = true}).stats.n_tokens, 1u);
+}
+
+}  // namespace
+}  // namespace satchel::runtime
