@@ -127,6 +127,8 @@ std::string names_of_families() {
   return names;
 }
 
+}  // namespace
+
 void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file) {
   command
       .add_option("--families", options.families,
@@ -147,8 +149,6 @@ void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* fi
       ->capture_default_str()
       ->excludes(file);
 }
-
-}  // namespace
 
 void add_needle_options(CLI::App& command, NeedleOptions& options) {
   CLI::Option* file = command

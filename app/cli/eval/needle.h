@@ -20,6 +20,8 @@ struct NeedleOptions {
   bool without_context = false;  // --without-notes: asks an empty cache: what can be guessed
 };
 void add_needle_options(CLI::App& command, NeedleOptions& options);
+// Those of texts that are made, which do not go with a `file`.
+void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file);
 // Errors: those of read_needle_file; PARAM where there is no such family.
 Result<TaskPtr> make_needle_task(const NeedleOptions& options);
 

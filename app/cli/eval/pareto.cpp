@@ -5,6 +5,7 @@
 
 #include "app/cli/eval/agreement.h"
 #include "app/cli/eval/evaluate.h"
+#include "app/cli/eval/longbench.h"
 #include "app/cli/eval/needle.h"
 #include "app/cli/eval/plot.h"
 #include "app/cli/eval/recall.h"
@@ -20,6 +21,7 @@ struct ParetoOptions {
   std::string plot;  // --plot; "" is not given
   RecallOptions recall;
   NeedleOptions needle;
+  LongBenchOptions longbench;
   AgreementOptions agreement;
 };
 
@@ -30,8 +32,15 @@ Error needs(const std::string& task, const std::string& option) {
 Result<TaskPtr> task_of(const std::string& name, const ParetoOptions& options) {
   if (name == "recall") return make_recall_task(options.recall);
   if (name == "needle") {
-    if (options.needle.file.empty()) return needs(name, "--needles FILE");
-    return make_needle_task(options.needle);
+    NeedleOptions needle = options.needle;
+    needle.question = options.recall.question;
+    return make_needle_task(needle);
+  }
+  if (name == "longbench") {
+    if (options.longbench.files.empty()) return needs(name, "--longbench FILE");
+    LongBenchOptions longbench = options.longbench;
+    longbench.question = options.recall.question;
+    return make_longbench_task(longbench);
   }
   if (options.agreement.texts.empty()) return needs(name, "--text FILE");
   return make_agreement_task(options.agreement);
@@ -186,10 +195,11 @@ Result<void> run(const ParetoOptions& options, Console& console) {
 }
 
 void add_sweep_options(CLI::App& command, ParetoOptions& options) {
-  command.add_option("--tasks", options.tasks, "What is asked: recall, needle, agreement")
+  command
+      .add_option("--tasks", options.tasks, "What is asked: recall, needle, agreement, longbench")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"recall", "needle", "agreement"}))
+      ->check(CLI::IsMember({"recall", "needle", "agreement", "longbench"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Draws the sweep (SVG)")->type_name("FILE");
   command
@@ -197,7 +207,12 @@ void add_sweep_options(CLI::App& command, ParetoOptions& options) {
                   "For recall: questions about notes; default: the bundled model's")
       ->type_name("FILE");
   add_question_options(command, options.recall);
-  command.add_option("--needles", options.needle.file, "For needle: contexts with facts")
+  CLI::Option* needles = command
+                             .add_option("--needles", options.needle.file,
+                                         "For needle: contexts with facts in place of made ones")
+                             ->type_name("FILE");
+  add_made_options(command, options.needle, needles);
+  command.add_option("--longbench", options.longbench.files, "For longbench: its files")
       ->type_name("FILE");
   command.add_option("--text", options.agreement.texts, "For agreement: texts to be led along")
       ->type_name("FILE");
