@@ -24,25 +24,29 @@ class Llama:
     def norm(self, x, gain):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * gain
 
-    def rope(self, x):  # [tokens, heads, head_dim], pairs (2i, 2i + 1)
+    def rope(self, x, further=0):  # [tokens, heads, head_dim], pairs (2i, 2i + 1); row 0 stands at position `further`
         turn = self.base ** (-torch.arange(0, self.head_dim, 2, dtype=torch.float64) / self.head_dim)
-        phase = torch.arange(x.shape[0], dtype=torch.float64)[:, None] * turn
+        phase = (further + torch.arange(x.shape[0], dtype=torch.float64))[:, None] * turn
         cos, sin = phase.cos().float()[:, None], phase.sin().float()[:, None]
         a, b = x[..., 0::2], x[..., 1::2]
         return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
 
     @torch.no_grad()
-    def logits(self, ids) -> torch.Tensor:  # [tokens, vocabulary]
+    def logits(self, ids, see=None) -> torch.Tensor:  # [tokens, vocabulary]
+        """see(layer, queries before RoPE [tokens, heads, head_dim], keys as kept [kv_heads, tokens, head_dim])"""
         n, w = len(ids), self.w
         x = w["token_embd.weight"][torch.tensor(ids)]
         mask = torch.full((n, n), float("-inf")).triu(1)
         for i in range(self.layers):
             at = f"blk.{i}."
             y = self.norm(x, w[at + "attn_norm.weight"])
-            q = self.rope((y @ w[at + "attn_q.weight"].T).view(n, self.heads, self.head_dim)).transpose(0, 1)
+            unturned = (y @ w[at + "attn_q.weight"].T).view(n, self.heads, self.head_dim)
+            q = self.rope(unturned).transpose(0, 1)
             k = self.rope((y @ w[at + "attn_k.weight"].T).view(n, self.kv_heads, self.head_dim)).transpose(0, 1)
             v = (y @ w[at + "attn_v.weight"].T).view(n, self.kv_heads, self.head_dim).transpose(0, 1)
             k, v = k.half().float(), v.half().float()  # as an exact cache keeps them
+            if see is not None:
+                see(i, unturned, k)
             group = self.heads // self.kv_heads
             k, v = k.repeat_interleave(group, 0), v.repeat_interleave(group, 0)
             p = torch.softmax(q @ k.transpose(1, 2) / self.head_dim ** 0.5 + mask, -1)
