@@ -241,6 +241,9 @@ class Cache {
   // at each share of the whole: [keeps][lanes without a window]. Changes nothing. CACHE_SCORES where
   // no text waits.
   Result<std::vector<std::vector<double>>> waiting_shares(std::span<const double> keeps);
+  // What the recipe's scorer has observed of that text's tokens in one of all lanes, before it is
+  // finished or filtered: to look at, [n_tokens of the text]. Likewise CACHE_SCORES.
+  Result<std::vector<float>> waiting_scores(std::size_t lane) const;
   // Whether the recipe wants a lane table and the shape has none; one that was made since. What has
   // been decided stays.
   bool wants_lane_shares() const;
