@@ -3,7 +3,6 @@
 // the ends of the span, their scores stay and do not spread.
 //   params  kernel  width of the window, odd (5)
 //           max     the largest score in the window instead of the mean (false)
-//           fade    of max: what a neighbour's score counts, for each place between (1)
 //   formula mean: sum over the window / kernel, also where the window is cut short, so that edges
 //           are lowered, as the authors' code does
 //   source  arXiv:2404.14469 (SnapKV) section 4.2; max: the authors' settings for LongBench,
@@ -22,9 +21,6 @@ class PoolFilter final : public Filter {
     SATCHEL_TRY_ASSIGN(kernel_,
                        params.one_of("kernel", 5, {1, 3, 5, 7, 9, 11, 13, 15, 21, 31, 63}));
     SATCHEL_TRY_ASSIGN(max_, params.flag("max", false));
-    SATCHEL_TRY_ASSIGN(const double fade,
-                       params.number("fade", {.fallback = 1, .min = 0, .max = 1}));
-    fade_ = static_cast<float>(fade);
     return {};
   }
 
@@ -41,26 +37,14 @@ class PoolFilter final : public Filter {
     while (first > 0 && t - first < reach && std::isfinite(scores[first - 1])) --first;
     while (end < scores.size() && end - t <= reach && std::isfinite(scores[end])) ++end;
     const std::span<const float> window = scores.subspan(first, end - first);
-    if (max_) return largest(scores, first, end, t);
+    if (max_) return *std::max_element(window.begin(), window.end());
     double sum = 0;
     for (const float score : window) sum += static_cast<double>(score);
     return static_cast<float>(sum / static_cast<double>(kernel_));
   }
 
-  float largest(std::span<const float> scores, std::size_t first, std::size_t end,
-                std::size_t t) const {
-    float most = scores[t];
-    for (std::size_t i = first; i < end; ++i) {
-      float counts = 1;
-      for (std::size_t step = 0; step < (i < t ? t - i : i - t); ++step) counts *= fade_;
-      most = std::max(most, counts * scores[i]);
-    }
-    return most;
-  }
-
   std::size_t kernel_ = 5;
   bool max_ = false;
-  float fade_ = 1;
 };
 }  // namespace
 

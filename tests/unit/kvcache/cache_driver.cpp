@@ -23,6 +23,20 @@ Recipe recipe_of(const CacheDriver::Setup& setup) {
   return std::move(recipe).value();
 }
 
+// A table in which the first lane remembers most; without one that recipe lets all lanes compete, as
+// its sister "satchel-band" does here.
+std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape) {
+  auto table = std::make_shared<LaneShares>();
+  table->rows = {{.keep = 0.25, .shares = {}}, {.keep = 0.5, .shares = {}}};
+  for (const LayerShape& layer : shape.layers)
+    for (std::size_t head = 0; layer.window == 0 && head < layer.n_kv_heads; ++head) {
+      const bool is_first = table->rows[0].shares.empty();
+      table->rows[0].shares.push_back(is_first ? 0.9 : 0.1);
+      table->rows[1].shares.push_back(is_first ? 1.0 : 0.3);
+    }
+  return table->n_lanes() == 0 ? nullptr : table;
+}
+
 CacheShape shape_of(const CacheDriver::Setup& setup) {
   CacheShape shape{.layers = setup.layers};
   for (std::size_t i = 0; setup.layers.empty() && i < setup.n_layers; ++i)
@@ -32,6 +46,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
+  if (setup.recipe == "satchel") shape.lane_shares = lane_shares_of(shape);
   return shape;
 }
 
