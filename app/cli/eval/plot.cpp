@@ -121,6 +121,12 @@ void Panel::draw_frame() {
     svg_.text({o.x - 9, y + 4}, tick.label, R"(font-size="12" text-anchor="end" fill="#444444")");
   }
   svg_.rect(o, kPanelWidth, kPanelHeight, R"(fill="none" stroke="#444444")");
+  const bool shows_zero =
+      y_.is_log() && std::any_of(panel_.points.begin(), panel_.points.end(),
+                                 [](const ParetoPoint& point) { return point.value <= 0; });
+  if (shows_zero)
+    svg_.text({o.x - 9, o.y + kPanelHeight + 4}, "0",
+              R"(font-size="12" text-anchor="end" fill="#444444")");
   svg_.text({o.x + kPanelWidth / 2, o.y + kPanelHeight + 42},
             std::string("bytes held, of fp16") + (x_.is_log() ? " (logarithmic)" : ""),
             R"(font-size="13" text-anchor="middle" fill="#222222")");
