@@ -52,6 +52,7 @@ struct KnownMap {
   std::vector<Half> k;
   std::vector<float> q, lse;
   std::vector<std::int32_t> key_positions, query_positions;
+  std::size_t n_sinks = 0;  // of the keys, beside a block and not scored
 
   // Queries stand at first_query, first_query + 1 …
   KnownMap(const std::vector<std::vector<Row>>& rows, std::vector<std::int32_t> keys,
@@ -85,38 +86,55 @@ struct KnownMap {
   // Lets the scorer see queries first … first + count - 1 and the first n_keys keys.
   void observe(const Scorer& scorer, kernels::Backend& backend, Purpose purpose, std::size_t first,
                std::size_t count, std::size_t n_keys, float* scores) const {
-    const kernels::ExactRun run{
-        .k = k.data(), .v = k.data(), .positions = key_positions.data(), .n_tokens = n_keys};
-    const ObservedLane lane{
-        .keys = {.runs = {&run, 1}, .pages = {}}, .n_group = layer.n_heads, .scores = scores};
+    const kernels::ExactRun run = keys(n_sinks, n_keys - n_sinks);
+    const ObservedLane lane{.keys = {.runs = {&run, 1}, .pages = {}},
+                            .sinks = keys(0, n_sinks),
+                            .n_group = layer.n_heads,
+                            .scores = scores};
     const auto positions = std::span(query_positions).subspan(first, count);
-    const Observation seen{.purpose = purpose,
-                           .layer = layer,
-                           .batch = {.positions = positions.data(),
-                                     .n_tokens = count,
-                                     .position_min = positions.front(),
-                                     .position_max = positions.back()},
-                           .positions = positions,
-                           .q = q.data() + first * layer.n_heads * kDim,
-                           .lse = lse.data() + first * layer.n_heads,
-                           .span_first = static_cast<std::size_t>(query_positions.front()),
-                           .span_end = static_cast<std::size_t>(query_positions.back()) + 1};
+    Observation seen{.purpose = purpose,
+                     .layer = layer,
+                     .batch = {.positions = positions.data(),
+                               .n_tokens = count,
+                               .position_min = positions.front(),
+                               .position_max = positions.back()},
+                     .positions = positions,
+                     .q = q.data() + first * layer.n_heads * kDim,
+                     .lse = lse.data() + first * layer.n_heads,
+                     .span_first = static_cast<std::size_t>(query_positions.front()),
+                     .span_end = static_cast<std::size_t>(query_positions.back()) + 1};
+    std::vector<float> block_q(seen.q, seen.q + count * layer.n_heads * kDim);
+    std::vector<float> block_lse(seen.lse, seen.lse + count * layer.n_heads), work(kBlockWork);
+    if (scorer.wants().block_tokens > 0) {
+      seen.q = seen.block_q = block_q.data();
+      seen.lse = seen.block_lse = block_lse.data();
+      seen.work = work.data();
+    }
     const Result<void> done = scorer.observe(backend, seen, {&lane, 1});
     EXPECT_TRUE(done.ok());
+  }
+  kernels::ExactRun keys(std::size_t first, std::size_t n) const {
+    return {.k = k.data() + first * kDim,
+            .v = k.data() + first * kDim,
+            .positions = key_positions.data() + first,
+            .n_tokens = n};
   }
   void finish(const Scorer& scorer, kernels::Backend& backend, std::span<float> scores) const {
     const ScoredLane lane{.scores = scores};
     const TokenSpan span{.n_layers = 1, .n_lanes = 1, .n_tokens = scores.size()};
     EXPECT_TRUE(scorer.finish(backend, layer, span, {&lane, 1}).ok());
   }
-  // All queries in chunks; a reading's keys come with them.
+  // All queries in chunks, or in one block where the scorer wants blocks; a reading's keys come with
+  // them.
   std::vector<float> scores(const Scorer& scorer, kernels::Backend& backend, Purpose purpose,
                             std::size_t chunk) const {
-    std::vector<float> scores(key_positions.size());
+    std::vector<float> scores(key_positions.size() - n_sinks);
     const std::size_t n = query_positions.size();
+    if (scorer.wants().block_tokens > 0) chunk = n;
     for (std::size_t first = 0; first < n; first += chunk) {
       const std::size_t count = std::min(chunk, n - first);
-      const std::size_t n_keys = purpose == Purpose::reading ? first + count : key_positions.size();
+      const std::size_t n_keys =
+          purpose == Purpose::reading ? n_sinks + first + count : key_positions.size();
       observe(scorer, backend, purpose, first, count, n_keys, scores.data());
     }
     finish(scorer, backend, scores);
