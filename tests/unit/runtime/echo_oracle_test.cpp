@@ -10,6 +10,7 @@
 #include <set>
 
 #include "runtime/reading/read_text.h"
+#include "runtime/reading/repeat_script.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -68,7 +69,7 @@ struct Reader {
   }
   // The second pass in pieces of so many tokens.
   void repeat(const Ids& ids, std::size_t n_piece) {
-    const RepeatScript script = value_of(RepeatScript::raw(*tokenizer));
+    const RepeatScript script = value_of(raw_script(*tokenizer));
     while (const auto job = cache->next_probe(n_piece)) {
       Ids said = job->first == 0 ? script.first : script.later;
       const auto add = [&](const Ids& from, std::size_t begin, std::size_t n) {

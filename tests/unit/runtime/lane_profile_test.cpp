@@ -70,7 +70,9 @@ TEST_F(LaneTables, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_tex
     const std::vector<double>& shares = table.rows[r].shares;
     const double mean = std::accumulate(shares.begin(), shares.end(), 0.0) / 12;
     // What is protected in every lane is more than 5 % of so short a text.
-    if (table.rows[r].keep >= 0.25) EXPECT_NEAR(mean, table.rows[r].keep, 0.002);
+    if (table.rows[r].keep >= 0.25) {
+      EXPECT_NEAR(mean, table.rows[r].keep, 0.002);
+    }
     for (std::size_t i = 0; i < shares.size(); ++i)
       EXPECT_DOUBLE_EQ(shares[i], (profiler.of_texts()[0].rows[r].shares[i] +
                                    profiler.of_texts()[1].rows[r].shares[i]) /
