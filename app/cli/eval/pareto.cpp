@@ -223,7 +223,7 @@ void add_sweep_options(CLI::App& command, ParetoOptions& options) {
 
 void add_eval_pareto(CLI::App& eval, const Choose& choose) {
   const auto options = std::make_shared<ParetoOptions>();
-  options->eval.recipes = {"full", "kvzip", "snapkv", "h2o"};
+  options->eval.recipes = {"full", "satchel", "kvzip", "snapkv", "streamingllm", "random"};
   options->eval.keeps = {0.5, 0.25, 0.1};
   CLI::App* command =
       eval.add_subcommand("pareto", "A sweep of recipes and shares: bytes against quality");
