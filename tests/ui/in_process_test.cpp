@@ -22,7 +22,7 @@ constexpr int kWaitMs = 60'000;  // a hang, not slowness
 // A program's life: store, engine, state. Ends as closing the window ends it.
 struct Life {
   explicit Life(const QString& folder)
-      : engine(openStore(folder), 1),
+      : engine(openStore(folder), {.threadCount = 1, .laneTables = {}}),
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
         resumed(&engine, &EngineClient::resumed),
