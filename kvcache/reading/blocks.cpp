@@ -34,6 +34,7 @@ Result<void> PromptReading::State::observe_block(std::size_t first, std::size_t 
   const LayerShape& shape = cache.shape.layers[layer];
   std::vector<ObservedLane> lanes = observed_lanes();
   std::vector<kernels::ExactRun> keys(lanes.size());  // observed_lanes() shows all of the span
+  std::vector<std::array<kernels::ExactRun, 2>> sinks(lanes.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const std::size_t head = lanes[i].first_head / shape.n_group();
     const kernels::ExactRun all = fresh(head).run(n_read);
@@ -42,12 +43,13 @@ Result<void> PromptReading::State::observe_block(std::size_t first, std::size_t 
         .k = all.k + skip, .v = all.v + skip, .positions = all.positions + first, .n_tokens = n};
     lanes[i].keys = {.runs = {&keys[i], 1}, .pages = {}};
     lanes[i].scores += first;
+    // Some may be of the text before, the others of this text's first block.
     const Lane& lane = cache.lanes[lane_index(head)];
-    if (lane.n_sinks() > 0) {
-      lanes[i].sinks = lane.sinks().run(lane.n_sinks());
-    } else if (first > 0) {
-      lanes[i].sinks = fresh(head).run(std::min(first, kSinkTokens));
-    }
+    const std::size_t n_held = lane.n_sinks(), n_fresh = std::min(first, kSinkTokens - n_held);
+    std::size_t n_parts = 0;
+    if (n_held > 0) sinks[i][n_parts++] = lane.sinks().run(n_held);
+    if (n_fresh > 0) sinks[i][n_parts++] = fresh(head).run(n_fresh);
+    lanes[i].sinks = std::span(sinks[i]).first(n_parts);
   }
   auto* q = reinterpret_cast<float*>(at(plan.block_q_at));
   auto* lse = reinterpret_cast<float*>(at(plan.block_lse_at));

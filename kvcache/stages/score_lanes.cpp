@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "kvcache/stages/stage.h"
@@ -44,16 +45,19 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
 
 Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
                            std::span<const ObservedLane> lanes, kernels::Sees sees) {
-  std::vector<std::array<kernels::ExactRun, 2>> runs;
+  std::vector<std::array<kernels::ExactRun, 3>> runs;
   runs.reserve(lanes.size());  // items point into it
   std::vector<kernels::LogSumArgs> items;
   for (const ObservedLane& lane : lanes) {
     kernels::LogSumArgs& item = items.emplace_back();
     item.lane = queries_of(seen, lane, sees);
     item.lse = seen.block_lse;
-    if (sees != kernels::Sees::all || lane.sinks.n_tokens == 0) continue;
-    runs.push_back({lane.sinks, lane.keys.runs[0]});
-    item.lane.keys.runs = runs.back();
+    if (sees != kernels::Sees::all || lane.sinks.empty()) continue;
+    auto& seen_runs = runs.emplace_back();
+    SATCHEL_ASSERT(lane.sinks.size() < seen_runs.size() && lane.keys.runs.size() == 1);
+    std::copy(lane.sinks.begin(), lane.sinks.end(), seen_runs.begin());
+    seen_runs[lane.sinks.size()] = lane.keys.runs[0];
+    item.lane.keys.runs = std::span(seen_runs).first(lane.sinks.size() + 1);
   }
   return backend.log_sum(items);
 }

@@ -113,7 +113,8 @@ inline constexpr std::size_t kBlockWork = 1024;
 // What is scored of one lane: scores in the order of kernels::ScoreArgs, one for each slot.
 struct ObservedLane {
   kernels::LaneView keys = {};
-  kernels::ExactRun sinks = {};  // of a block: the first tokens, where they are not among the keys
+  // Of a block: the first tokens, where they are not among the keys; at most two runs.
+  std::span<const kernels::ExactRun> sinks = {};
   std::size_t first_head = 0, n_group = 1;
   float* scores = nullptr;  // zero before the first observation of the layer
 };

@@ -181,7 +181,7 @@ constexpr double kRounding = 1e-5;  // of scores up to 1
 // Blocks of 64 at most: three of 50. With text before it, whose first tokens are the sinks and which
 // counts in the own past alone, and without.
 TEST(Echo, scores_that_wait_are_what_plain_loops_give_with_and_without_text_before) {
-  for (const std::size_t n_before : {0u, 40u})
+  for (const std::size_t n_before : {0u, 2u, 40u})
     for (const bool band : {false, true}) {
       CacheDriver driver = driver_of(kWaits, "{ \"use\": \"echo\", \"block\": 64" +
                                                  std::string(band ? ", \"band\": true }" : " }"));

@@ -86,9 +86,9 @@ struct KnownMap {
   // Lets the scorer see queries first … first + count - 1 and the first n_keys keys.
   void observe(const Scorer& scorer, kernels::Backend& backend, Purpose purpose, std::size_t first,
                std::size_t count, std::size_t n_keys, float* scores) const {
-    const kernels::ExactRun run = keys(n_sinks, n_keys - n_sinks);
+    const kernels::ExactRun run = keys(n_sinks, n_keys - n_sinks), sinks = keys(0, n_sinks);
     const ObservedLane lane{.keys = {.runs = {&run, 1}, .pages = {}},
-                            .sinks = keys(0, n_sinks),
+                            .sinks = {&sinks, n_sinks > 0 ? 1u : 0u},
                             .n_group = layer.n_heads,
                             .scores = scores};
     const auto positions = std::span(query_positions).subspan(first, count);
