@@ -1,13 +1,15 @@
 // `satchel bench`: tokens per second of reading and answering, at given depths, per recipe.
 #include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "app/cli/commands.h"
+#include "app/cli/eval/variants.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
-#include "runtime/governor/presets.h"
 #include "runtime/measure/measure.h"
 
 namespace satchel::app {
@@ -17,6 +19,7 @@ struct BenchOptions {
   Options common;
   std::vector<std::size_t> depths = {512, 1024};
   std::vector<std::string> recipes = {"full", "compact"};
+  std::vector<double> keeps;  // --keep; empty: each recipe's own
   std::size_t n_decode = 64, rounds = 1;
 };
 
@@ -29,57 +32,90 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-std::string one_digit(double value) {
-  const auto tenths = static_cast<std::size_t>(value * 10 + 0.5);
-  return with_thousands(tenths / 10) + "." + std::to_string(tenths % 10);
+std::string with_digits(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
 }
 
-Result<Json> row(runtime::Engine& engine, const BenchOptions& options, const std::string& name,
-                 std::size_t depth) {
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(name));
-  std::vector<double> prefill, decode;
+// What was measured of one variant at one depth, a value for each round.
+struct Measured {
+  std::vector<double> read, decode, pack_ms, times_first;
   kvcache::CacheStats stats;
+};
+
+// Round by round, all variants in turn, so that they meet the same machine.
+Result<std::vector<Measured>> measure(runtime::Engine& engine, const BenchOptions& options,
+                                      std::span<const Variant> variants, std::size_t depth) {
+  std::vector<Measured> out(variants.size());
   for (std::size_t round = 0; round < options.rounds; ++round) {
-    SATCHEL_TRY_ASSIGN(
-        const runtime::Speed speed,
-        runtime::measure_speed(engine, recipe, {.n_prompt = depth, .n_decode = options.n_decode},
-                               begin_interruptible()));
-    prefill.push_back(per_second(speed.n_prompt, speed.prefill_ms));
-    decode.push_back(per_second(speed.n_decode, speed.decode_ms));
-    stats = speed.stats;
+    double first_ms = 0;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      SATCHEL_TRY_ASSIGN(const runtime::Speed speed,
+                         runtime::measure_speed(engine, variants[i].recipe,
+                                                {.n_prompt = depth, .n_decode = options.n_decode},
+                                                begin_interruptible()));
+      const double read_ms = speed.prefill_ms + speed.pack_ms;
+      if (i == 0) first_ms = read_ms;
+      out[i].read.push_back(per_second(speed.n_prompt, speed.prefill_ms));
+      out[i].decode.push_back(per_second(speed.n_decode, speed.decode_ms));
+      out[i].pack_ms.push_back(speed.pack_ms);
+      out[i].times_first.push_back(read_ms / first_ms);
+      out[i].stats = speed.stats;
+    }
   }
-  return Json{{"recipe", name},
+  return out;
+}
+
+Json row_of(const BenchOptions& options, const Variant& variant, std::size_t depth,
+            const Measured& measured) {
+  return Json{{"recipe", variant.name},
+              {"keep", variant.recipe.keep()},
               {"depth", depth},
               {"rounds", options.rounds},
-              {"prefill_tokens_per_s", median(prefill)},
-              {"decode_tokens_per_s", median(decode)},
-              {"cache", to_json(stats)}};
+              {"prefill_tokens_per_s", median(measured.read)},
+              {"second_pass_ms", median(measured.pack_ms)},
+              {"reading_times_first", median(measured.times_first)},
+              {"decode_tokens_per_s", median(measured.decode)},
+              {"cache", to_json(measured.stats)}};
+}
+
+constexpr const char* kHead =
+    "depth   recipe              read tok/s  second pass  reading  answer tok/s  cache\n";
+
+std::string line_of(const Json& row) {
+  const auto column = [](std::string text, std::size_t width) {
+    return std::string(width - std::min(width, text.size()), ' ') + text;
+  };
+  std::string line = std::to_string(row["depth"].get<std::size_t>());
+  line.resize(8, ' ');
+  line += row["recipe"].get<std::string>() + " " + format_percent(row["keep"]);
+  line.resize(std::max<std::size_t>(line.size(), 28), ' ');
+  const double pack_ms = row["second_pass_ms"];
+  return line + column(with_digits(row["prefill_tokens_per_s"], 1), 10) +
+         column(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
+         column(with_digits(row["reading_times_first"], 2) + " x", 9) +
+         column(with_digits(row["decode_tokens_per_s"], 1), 14) + "  " +
+         format_bytes(row["cache"]["kv_bytes"]) + "\n";
 }
 
 Result<void> run(const BenchOptions& options, Console& console) {
   const Paths paths = standard_paths({});
+  SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console,
                                                     resolve_model(paths, options.common.model)));
   console.note(engine->config().name + " on " + engine->device() + ", medians of " +
-               std::to_string(options.rounds));
+               std::to_string(options.rounds) +
+               "; reading, with its second pass, beside that of the first row of a depth");
   Json rows = Json::array();
-  if (!console.json()) console.data("depth   recipe      read tok/s   answer tok/s   cache\n");
-  for (const std::size_t depth : options.depths)
-    for (const std::string& recipe : options.recipes) {
-      SATCHEL_TRY_ASSIGN(Json measured, row(*engine, options, recipe, depth));
-      if (!console.json()) {
-        std::string line = std::to_string(depth);
-        line.resize(8, ' ');
-        line += recipe;
-        line.resize(20, ' ');
-        line += one_digit(measured["prefill_tokens_per_s"]);
-        line.resize(33, ' ');
-        line += one_digit(measured["decode_tokens_per_s"]);
-        line.resize(48, ' ');
-        console.data(line + format_bytes(measured["cache"]["kv_bytes"]) + "\n");
-      }
-      rows.push_back(std::move(measured));
+  if (!console.json()) console.data(kHead);
+  for (const std::size_t depth : options.depths) {
+    SATCHEL_TRY_ASSIGN(const auto measured, measure(*engine, options, variants, depth));
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      rows.push_back(row_of(options, variants[i], depth, measured[i]));
+      if (!console.json()) console.data(line_of(rows.back()));
     }
+  }
   if (console.json())
     console.document({{"schema", 1},
                       {"model", engine->config().name},
@@ -100,6 +136,12 @@ void add_bench(CLI::App& app, const Choose& choose) {
   command->add_option("--recipes", options->recipes, "Presets or recipes")
       ->delimiter(',')
       ->capture_default_str();
+  command
+      ->add_option("--keep", options->keeps,
+                   "Shares of a prompt's tokens to keep, each recipe at each; default: the "
+                   "recipe's own. A recipe that evicts nothing is measured once")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1.0));
   command->add_option("--decode", options->n_decode, "Tokens answered after each prompt")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

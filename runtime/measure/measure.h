@@ -14,7 +14,8 @@ namespace satchel::runtime {
 
 struct Speed {
   std::size_t n_prompt = 0, n_decode = 0;
-  double prefill_ms = 0;  // one prompt of n_prompt tokens, compression included
+  double prefill_ms = 0;  // one prompt of n_prompt tokens, compression included …
+  double pack_ms = 0;     // … and what a second pass takes after it, if the recipe has one
   double decode_ms = 0;   // n_decode tokens after it, one at a time, logits included
   kvcache::CacheStats stats;
 };
