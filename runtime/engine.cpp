@@ -137,7 +137,8 @@ Result<double> Engine::State::profile_step(const std::stop_token& stop) {
 Result<void> Engine::set_budget(std::size_t bytes) {
   std::shared_ptr<kvcache::Arena>& arena = state_->arena;
   if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
-  state_->lane_profiler.reset();  // it is begun anew
+  state_->lane_profiler.reset();  // it is begun anew, with the memory there is then
+  state_->can_profile = true;
   if (arena != nullptr && arena.use_count() > 1)
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit can be raised to " + size_text(arena->capacity_bytes()) +
@@ -154,6 +155,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
     SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config()));
   }
   SATCHEL_TRY(check_budget(config(), options, budget_bytes));
+  state_->can_profile = true;
   if (state_->arena == nullptr ||
       state_->arena->bytes() != kvcache::Arena::rounded_down(budget_bytes))
     SATCHEL_TRY(set_budget(budget_bytes));

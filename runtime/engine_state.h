@@ -29,7 +29,7 @@ struct Engine::State {
   std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
   std::filesystem::path lane_tables;            // where they are kept; "": nowhere
   std::unique_ptr<LaneProfiler> lane_profiler;  // a table in the making
-  bool can_profile = true;                      // false: it failed once, in this run
+  bool can_profile = true;  // false: it failed, and waits for another chat or limit
   LogSink log;
   double read_ms_per_token = 0;  // as measured last; 0: not yet
 

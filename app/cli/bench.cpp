@@ -9,6 +9,7 @@
 #include "app/cli/eval/variants.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
 #include "runtime/measure/measure.h"
 
@@ -104,6 +105,8 @@ Result<void> run(const BenchOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console,
                                                     resolve_model(paths, options.common.model)));
+  for (const Variant& variant : variants)
+    SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));
   console.note(engine->config().name + " on " + engine->device() + ", medians of " +
                std::to_string(options.rounds) +
                "; reading, with its second pass, beside that of the first row of a depth");

@@ -9,9 +9,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
-#include "app/cli/interrupt.h"
+#include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
-#include "runtime/measure/passes.h"
 #include "runtime/profile/lane_profiler.h"
 
 namespace satchel::app {
@@ -40,17 +39,6 @@ Result<void> read_texts(const ProfileOptions& options, Texts& texts) {
     texts.list.push_back({texts.names[i], texts.contents[i]});
   if (texts.list.empty())
     texts.list.assign(runtime::profile_texts().begin(), runtime::profile_texts().end());
-  return {};
-}
-
-Result<void> make_table(runtime::LaneProfiler& profiler, Console& console) {
-  const runtime::ProgressFn progress = console.progress();
-  const std::stop_token stop = begin_interruptible();
-  for (bool goes_on = true; goes_on;) {
-    SATCHEL_TRY_ASSIGN(goes_on, profiler.step(stop));
-    progress({runtime::Phase::profile, static_cast<std::size_t>(1000 * profiler.done()), 1000});
-  }
-  console.end_progress();
   return {};
 }
 
@@ -147,7 +135,7 @@ Result<void> write_table(const std::string& path, const LaneShares& table) {
   file << table.json();
   file.close();
   if (file.good()) return {};
-  return Error{ErrorKind::storage, "PARAM", "\"" + path + "\" cannot be written."};
+  return Error{ErrorKind::storage, "LANE_SHARES", "\"" + path + "\" cannot be written."};
 }
 
 Result<void> run(const ProfileOptions& options, Console& console) {
@@ -156,27 +144,22 @@ Result<void> run(const ProfileOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto engine,
                      open_engine(options.common, console,
                                  resolve_model(standard_paths({}), options.common.model)));
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe kvzip, kvcache::Recipe::builtin("kvzip"));
-  const std::size_t n_most = std::min(runtime::kProfileTokens, engine->config().context);
-  SATCHEL_TRY_ASSIGN(auto arena, runtime::roomy_arena(*engine, kvzip, n_most));
-  runtime::LaneProfiler profiler(engine->state(), std::move(arena), texts.list);
   const SystemClock clock;
   const double began = clock.steady_ms();
-  SATCHEL_TRY(make_table(profiler, console));
+  SATCHEL_TRY_ASSIGN(const auto profiler, profile_lanes(*engine, texts.list, console));
   const double took_ms = clock.steady_ms() - began;
-  const LaneShares table = profiler.table();
-  if (options.output.empty()) {
-    SATCHEL_TRY(engine->set_lane_shares(table));
-  } else {
-    SATCHEL_TRY(write_table(options.output, table));
-  }
-  Json document = report(table, profiler.of_texts());
+  const LaneShares table = profiler->table();
+  const Result<void> kept =
+      options.output.empty() ? engine->set_lane_shares(table) : write_table(options.output, table);
+  Json document = report(table, profiler->of_texts());
   document["took_ms"] = took_ms;
-  if (console.json()) {
+  // What was found is shown, also where it could not be kept.
+  if (!console.json()) {
+    console.data(report_text(document));
+  } else if (kept.ok()) {
     console.document(document);
-    return {};
   }
-  console.data(report_text(document));
+  SATCHEL_TRY(kept);
   console.note(
       "Made in " + format_seconds(took_ms) + ", kept " +
       (options.output.empty() ? std::string("for this model.") : "in " + options.output + "."));

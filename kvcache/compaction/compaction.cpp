@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kvcache/reading/reading_plan.h"
+
 namespace satchel::kvcache {
 
 Compaction::Compaction(CacheState& cache) : cache_(cache) {
@@ -175,7 +177,7 @@ void Compaction::choose_tails(const TokenSpan& span, std::vector<LaneDecision>& 
   const std::size_t short_tail = cache_.pipeline.short_tail();
   for (LaneDecision& lane : lanes) {
     if (short_tail < kTailTokens)
-      tail_kept_[lane.lane] = lane.budget >= 2 * kTailTokens ? kTailTokens : short_tail;
+      tail_kept_[lane.lane] = lane.budget >= kLongTailBudget ? kTailTokens : short_tail;
     const std::size_t tail = std::min(tail_kept_[lane.lane], cache_.lanes[lane.lane].n_tail());
     const std::size_t first = cache_.n_tokens - tail;
     for (std::size_t i = 0; i < span.n_tokens; ++i)

@@ -1,7 +1,7 @@
 #include "kvcache/lanes/lane_shares.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "kernels/base/assert.h"
 #include "kvcache/recipes/json.h"
@@ -47,10 +47,24 @@ Result<LaneShares::Row> row_of(const JsonNode& node, std::string_view called) {
   return row;
 }
 
+// Four digits, whatever the locale.
 std::string number_text(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 4);
+  SATCHEL_ASSERT(error == std::errc());
+  return {text, end};
+}
+
+// A model's name may be anything: what is no plain ASCII is left out.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c < ' ' || c > '~') continue;
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
 }
 
 }  // namespace
@@ -71,7 +85,7 @@ void LaneShares::at(double keep, std::span<double> shares) const {
 }
 
 Result<LaneShares> LaneShares::parse(std::string_view json, std::string_view called) {
-  Result<JsonNode> parsed = parse_json(json, called);
+  Result<JsonNode> parsed = parse_json(json, called, kLaneSharesBytesMax);
   if (!parsed.ok()) return Error{ErrorKind::corrupt, "LANE_SHARES", parsed.error().message};
   const JsonNode& root = *parsed;
   SATCHEL_TRY_ASSIGN(const JsonNode* version,
@@ -96,11 +110,6 @@ Result<LaneShares> LaneShares::parse(std::string_view json, std::string_view cal
 }
 
 std::string LaneShares::json() const {
-  const auto quoted = [](const std::string& text) {
-    JsonNode node{.kind = JsonNode::Kind::string};
-    node.string = text;
-    return canonical_json(node);
-  };
   std::string out = "{ \"lane_shares\": 1, \"model\": " + quoted(model) +
                     ",\n  \"name\": " + quoted(name) + ",\n  \"source\": " + quoted(source) +
                     ",\n  \"rows\": [";

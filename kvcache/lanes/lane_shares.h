@@ -19,6 +19,8 @@
 
 namespace satchel::kvcache {
 
+inline constexpr std::size_t kLaneSharesBytesMax = 1u << 20;  // of a file; chosen: 25,000 lanes
+
 struct LaneShares {
   struct Row {
     double keep = 0;             // of all tokens of all lanes, (0, 1)

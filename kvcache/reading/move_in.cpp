@@ -31,9 +31,9 @@ Result<CompactionReport> PromptReading::State::commit_span() {
   }
   committed = true;
   cache.since_flush = plan.since_flush_after;
+  cache.extend_text(plan.request, plan.state_after);
   for (std::size_t i = 0; i < cache.lanes.size(); ++i)
     SATCHEL_TRY(cache.fit_exact(i, plan.lanes[i].tail_kept));
-  cache.extend_text(plan.request, plan.state_after);
   SATCHEL_TRY(cache.drop_behind_windows());
   cache.reserve_lists();
   SATCHEL_TRY(cache.show_all_if_stale());

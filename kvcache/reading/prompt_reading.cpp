@@ -121,18 +121,24 @@ ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_byt
     return s.arena.check_free(plan.body_bytes + plan.settle_bytes + std::max(now, later)).ok();
   };
   ReadRequest fitting = request;
-  for (fitting.finest = request.finest; fitting.finest <= kTierRecipe; ++fitting.finest)
+  // What commit() decides had better not wait as coarse as it will be: then what goes leaves holes in
+  // pages that stay.
+  const bool decided_soon = request.kind == SpanKind::document && !s.decides_in_layer() &&
+                            s.pipeline.decides_when_read() && !s.recipe_is_exact &&
+                            fits(std::min(request.n_tokens, kFlushTokens), kTierEight);
+  const std::uint8_t coarsest = decided_soon ? kTierEight : kTierRecipe;
+  for (fitting.finest = request.finest; fitting.finest <= coarsest; ++fitting.finest)
     if (fits(request.n_tokens, fitting.finest)) return fitting;
   // It goes in several spans: what waits does so coarsely, so that spans are long.
-  fitting.finest = kTierRecipe;
+  fitting.finest = coarsest;
   fitting.n_tokens = 0;
   for (std::size_t too_many = request.n_tokens; too_many - fitting.n_tokens > 1;) {
     const std::size_t middle = fitting.n_tokens + (too_many - fitting.n_tokens) / 2;
-    (fits(middle, kTierRecipe) ? fitting.n_tokens : too_many) = middle;
+    (fits(middle, coarsest) ? fitting.n_tokens : too_many) = middle;
   }
   if (fitting.n_tokens == 0) return fitting;
   fitting.finest = request.finest;
-  while (fitting.finest < kTierRecipe && !fits(fitting.n_tokens, fitting.finest)) ++fitting.finest;
+  while (fitting.finest < coarsest && !fits(fitting.n_tokens, fitting.finest)) ++fitting.finest;
   return fitting;
 }
 

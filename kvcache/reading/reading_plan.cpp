@@ -70,7 +70,7 @@ void plan_budgets(ReadingPlan& plan, const CacheBook& cache) {
     if (!cache.takes_part(cache.layer_of[i])) continue;
     LanePlan& lane = plan.lanes[i];
     lane.budget = budgets[known++];
-    lane.tail_kept = lane.budget >= 2 * kTailTokens ? kTailTokens : short_tail;
+    lane.tail_kept = lane.budget >= kLongTailBudget ? kTailTokens : short_tail;
     const std::size_t n_least = std::max(n_protected, kSinkTokens + lane.tail_kept);
     lane.is_scored = lane.budget > n_least && lane.budget < plan.n_tokens();
   }
@@ -94,11 +94,18 @@ void plan_lanes(ReadingPlan& plan, const CacheBook& cache) {
   }
 }
 
-// In pages, of one lane's new tokens that are neither sinks nor tail.
-std::size_t known_body(const ReadingPlan& plan, const LanePlan& lane, std::size_t n_protected) {
-  const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
+// In pages, of one lane's new tokens that are neither sinks nor tail. Where a lane begins to afford a
+// long tail that is less: then what it was just before counts, so that no need falls.
+std::size_t known_body(const ReadingPlan& plan, const LanePlan& lane, std::size_t n_protected,
+                       std::size_t short_tail) {
+  const auto body = [&](std::size_t budget, std::size_t n_tail) {
+    const std::size_t exact = std::min(plan.n_tokens(), n_tail + lane.n_new_sinks);
+    return budget - std::min(budget, exact);
+  };
   const std::size_t budget = std::max(lane.budget, n_protected);
-  return budget - std::min(budget, exact);
+  const std::size_t before = std::min(budget, kLongTailBudget - 1);
+  return std::max(body(budget, lane.n_tail_after),
+                  body(before, std::min(lane.n_tail_after, short_tail)));
 }
 
 // The layer decides: what its lanes' new tokens take beside tails and sinks, of the total, and at
@@ -113,7 +120,7 @@ void plan_decided_layer(ReadingPlan& plan, const CacheBook& cache, std::size_t l
     const std::size_t exact = std::min(plan.n_tokens(), lane.n_tail_after + lane.n_new_sinks);
     n_exact += exact;
     n_least += n_protected - std::min(n_protected, exact);
-    n_known += known_body(plan, lane, n_protected);
+    n_known += known_body(plan, lane, n_protected, cache.pipeline.short_tail());
     const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
     plan.body_bytes += cache.line_bytes(i, n_head, 0, kTierRecipe, plan.finest);
   }
@@ -218,6 +225,7 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
     plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));
   }
   if (plan.n_block > 0) {
+    // More than a block of this span may have: so the need does not fall where one block becomes two.
     const std::size_t n = std::min(plan.n_tokens(), cache.pipeline.wants().block_tokens);
     plan.block_q_at = take(n * q_width * sizeof(float));
     plan.block_lse_at = take((n * n_heads + kBlockWork) * sizeof(float));

@@ -51,8 +51,8 @@ struct ReadingPlan {
   std::size_t scores_at = 0, scores_head_bytes = 0;  // [n_kv_heads] rows of fp32
   std::size_t lse_at = 0;                            // probe: [n_tokens, n_heads] fp32 …
   std::size_t unused_at = 0;                         // … [kLseRows, n_heads, head_dim] fp32
-  std::size_t block_q_at = 0;                        // [n_block, n_heads, head_dim] fp32 …
-  std::size_t block_lse_at = 0;                      // … [n_block, n_heads], then kBlockWork
+  std::size_t block_q_at = 0;    // [n_block or more, n_heads, head_dim] fp32 …
+  std::size_t block_lse_at = 0;  // … [n_block or more, n_heads], kBlockWork
   std::size_t scratch_bytes = 0;
 
   std::size_t n_tokens() const { return request.n_tokens; }
@@ -61,6 +61,9 @@ struct ReadingPlan {
 
 // Room before the new tokens of a line: a tail is never longer.
 inline constexpr std::size_t kLineHead = kTailTokens + kFlushTokens;
+
+// A lane that keeps so many tokens of a text can afford a long tail.
+inline constexpr std::size_t kLongTailBudget = 2 * kTailTokens;
 
 // Rows of a probe that are normalised at a time.
 inline constexpr std::size_t kLseRows = 64;

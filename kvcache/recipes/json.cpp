@@ -147,11 +147,12 @@ JsonNode* JsonNode::find(std::string_view key) {
   return const_cast<JsonNode*>(std::as_const(*this).find(key));
 }
 
-Result<JsonNode> parse_json(std::string_view text, std::string_view called) {
-  if (text.size() > kRecipeBytesMax)
-    return recipe_error(
-        called, 1,
-        "a recipe has at most 64 KiB, this text has " + std::to_string(text.size()) + " bytes.");
+Result<JsonNode> parse_json(std::string_view text, std::string_view called, std::size_t bytes_max) {
+  if (text.size() > bytes_max)
+    return recipe_error(called, 1,
+                        "at most " + std::to_string(bytes_max >> 10) +
+                            " KiB are read, this text has " + std::to_string(text.size()) +
+                            " bytes.");
   std::size_t line = 1;
   TreeBuilder builder(called, &line);
   const bool ok = Json::sax_parse(CountingIterator(text.data(), &line),

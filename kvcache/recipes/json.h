@@ -13,7 +13,8 @@
 
 namespace satchel::kvcache {
 
-inline constexpr std::size_t kRecipeBytesMax = 64u << 10;  // chosen: forty times the longest one built in
+inline constexpr std::size_t kRecipeBytesMax =
+    64u << 10;  // chosen: forty times the longest one built in
 inline constexpr std::size_t kJsonDepthMax = 64;
 
 struct JsonNode {
@@ -31,7 +32,8 @@ struct JsonNode {
 };
 
 // `called` stands at the head of messages. Fails with invalid, RECIPE.
-Result<JsonNode> parse_json(std::string_view text, std::string_view called);
+Result<JsonNode> parse_json(std::string_view text, std::string_view called,
+                            std::size_t bytes_max = kRecipeBytesMax);
 // Keys sorted, no blanks, whole numbers without a point.
 std::string canonical_json(const JsonNode& node);
 // The value as a message shows it: 5, "two", an object.

@@ -20,7 +20,7 @@ float chance(std::uint64_t n) {
 class RandomScorer final : public Scorer {
  public:
   Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(seed_, params.count("seed", {.fallback = 1, .min = 0, .max = 1u << 30}));
+    SATCHEL_TRY_ASSIGN(seed_, params.count("seed", {.fallback = 1, .min = 0, .max = 65535}));
     return {};
   }
   ScorerWants wants() const override { return {}; }

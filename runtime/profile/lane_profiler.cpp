@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "runtime/measure/packed_text.h"
 #include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {
@@ -13,6 +14,17 @@ namespace {
 constexpr std::array kKeeps = {0.05, 0.1, 0.25, 0.5, 0.75};
 
 const ProgressFn kSilent;
+
+// Where memory is short a text is packed piece by piece: budgets of a piece would be no model's table.
+Result<void> check_waits(const kvcache::Cache& cache, std::size_t n_tokens) {
+  const std::span<const kvcache::TextSpan> spans = cache.spans();
+  if (spans.size() == 1 && spans[0].n_tokens == n_tokens &&
+      spans[0].state == kvcache::SpanState::pending)
+    return {};
+  return Error{ErrorKind::out_of_memory, "MEMORY",
+               "The memory limit leaves no room for a text of " + std::to_string(n_tokens) +
+                   " tokens at once. Raise the limit, or close chats."};
+}
 
 }  // namespace
 
@@ -33,9 +45,11 @@ Result<bool> LaneProfiler::step(const std::stop_token& stop) {
   const TextPass pass{
       .cache = *cache, .text = ids, .script = script, .stop = stop, .progress = kSilent};
   SATCHEL_TRY(read_text(*engine_.model, pass, {.end = ids.size()}));
+  SATCHEL_TRY(check_waits(*cache, ids.size()));
   kvcache::CompactionReport none;
   while (cache->next_probe(kvcache::kProbeTokens))
     SATCHEL_TRY(pack_step(*engine_.model, pass, none));
+  SATCHEL_TRY(check_waits(*cache, ids.size()));
   SATCHEL_TRY_ASSIGN(auto shares, cache->waiting_shares(kKeeps));
   kvcache::LaneShares& table = of_texts_.emplace_back();
   table.model = engine_.fingerprint;
@@ -48,17 +62,16 @@ Result<bool> LaneProfiler::step(const std::stop_token& stop) {
 
 // The second pass stands behind the text, inside the context.
 Result<std::vector<std::int32_t>> LaneProfiler::ids_of(const ProfileText& text) const {
-  const Tokenizer& tokenizer = *engine_.tokenizer;
-  std::vector<std::int32_t> ids;
-  if (tokenizer.adds_bos() && tokenizer.bos()) ids.push_back(*tokenizer.bos());
-  SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> words,
-                     tokenizer.encode(text.text, SpecialText::as_text));
-  ids.insert(ids.end(), words.begin(), words.end());
+  SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids, raw_ids(*engine_.tokenizer, text.text));
   const std::size_t context = engine_.model->config().context;
   const std::size_t behind = kvcache::kProbeTokens + kvcache::kProbeScript;
   const std::size_t room = context - std::min(context / 2, behind);
   ids.resize(std::min({ids.size(), kProfileTokens, room}));
-  return ids;
+  if (ids.size() >= kProfileTokensMin) return ids;
+  return Error{ErrorKind::invalid, "PARAM",
+               "The text \"" + std::string(text.name) + "\" has " + std::to_string(ids.size()) +
+                   " tokens; lanes are found with " + std::to_string(kProfileTokensMin) +
+                   " or more."};
 }
 
 double LaneProfiler::done() const {

@@ -30,6 +30,7 @@ std::span<const ProfileText> profile_texts();
 
 // Of each text, at most; chosen: what the shares were first measured at.
 inline constexpr std::size_t kProfileTokens = 1300;
+inline constexpr std::size_t kProfileTokensMin = 256;  // chosen: less is mostly protected
 
 class LaneProfiler {
  public:
@@ -38,8 +39,8 @@ class LaneProfiler {
                std::span<const ProfileText> texts = {});
 
   // One text; between calls no memory is held. False: the table is whole. Fails with
-  // cancelled/STOPPED (the next call begins that text anew), MEMORY, CACHE_FULL, and what model and
-  // cache say.
+  // cancelled/STOPPED (the next call begins that text anew), MEMORY or CACHE_FULL (no room for a
+  // text at once), PARAM (a text too short), and what model and cache say.
   Result<bool> step(const std::stop_token& stop);
   double done() const;  // of all the work, 0 to 1
 

@@ -1,5 +1,7 @@
 #include "runtime/profile/lane_tables.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -12,18 +14,16 @@ namespace {
 namespace fs = std::filesystem;
 using kvcache::LaneShares;
 
-constexpr std::size_t kTableBytesMax = 64u << 10;  // as a recipe may have
-
 Result<std::string> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(kTableBytesMax + 1, '\0');
+  std::string text(kvcache::kLaneSharesBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad() || text.size() > kTableBytesMax)
+  if (file.bad() || text.size() > kvcache::kLaneSharesBytesMax)
     return Error{ErrorKind::corrupt, "LANE_SHARES",
                  "\"" + path.string() +
                      "\" is no lane table: it cannot be read, or has more than "
-                     "64 KiB. Remove it, and it is made again."};
+                     "1 MiB. Remove it, and it is made again."};
   return text;
 }
 
@@ -71,7 +71,8 @@ Result<std::shared_ptr<const LaneShares>> find_lane_table(const fs::path& dir,
 
 Result<void> keep_lane_table(const fs::path& dir, const LaneShares& table) {
   const fs::path path = lane_table_file(dir, table.model);
-  const fs::path written = path.string() + ".new";
+  // A name of its own: two programs may find the same lanes at the same time.
+  const fs::path written = path.string() + "." + std::to_string(::getpid()) + ".new";
   std::error_code error;
   fs::create_directories(dir, error);
   const bool whole = [&] {

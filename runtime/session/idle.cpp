@@ -1,4 +1,4 @@
-// What may wait: the second pass, and the measurement of what packing cost.
+// What may wait: the second pass, the measurement of what packing cost, the model's lane table.
 #include <algorithm>
 
 #include "runtime/model/scratch.h"

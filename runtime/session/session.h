@@ -123,8 +123,9 @@ class Session {
                                   std::stop_token stop, const ProgressFn& progress);
 
   // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
-  // the measurement of what that cost. Stop ends it between two pieces; what was done stays done,
-  // also over save() and resume().
+  // the measurement of what that cost, the model's lane table where the recipe wants one. Stop ends it
+  // between two pieces; what was done stays done, also over save() and resume() (of the table: texts
+  // that are finished).
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 

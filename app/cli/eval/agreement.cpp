@@ -8,6 +8,7 @@
 
 #include "app/cli/eval/evaluate.h"
 #include "runtime/measure/agreement.h"
+#include "runtime/measure/packed_text.h"
 
 namespace satchel::app {
 namespace {
@@ -67,8 +68,7 @@ Result<void> AgreementTask::prepare(runtime::Engine& engine) {
                      " tokens, the model's context is " + with_thousands(engine.config().context) +
                      "."};
   for (std::size_t i = 0; i < texts_.size(); ++i) {
-    SATCHEL_TRY_ASSIGN(Ids ids,
-                       engine.tokenizer().encode(texts_[i], runtime::SpecialText::as_text));
+    SATCHEL_TRY_ASSIGN(Ids ids, runtime::raw_ids(engine.tokenizer(), texts_[i]));
     if (ids.size() < options_.n_tokens)
       return Error{ErrorKind::invalid, "PARAM",
                    "\"" + options_.texts[i] + "\" has " + with_thousands(ids.size()) +

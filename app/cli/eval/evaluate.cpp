@@ -4,6 +4,7 @@
 
 #include "app/cli/eval/whole_file.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
@@ -81,12 +82,16 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
   out.model = engine->config().name;
   out.device = engine->device();
   for (const TaskPtr& task : tasks) SATCHEL_TRY(task->prepare(*engine));
+  for (const Variant& variant : out.variants)
+    SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));
+  const auto& lanes = engine->config().lane_shares;
   SATCHEL_TRY_ASSIGN(const std::vector<Record> records,
                      measure_units({.engine = *engine,
                                     .tasks = tasks,
                                     .variants = out.variants,
                                     .settings = {{"backend", options.common.backend},
-                                                 {"template", options.common.chat_template}},
+                                                 {"template", options.common.chat_template},
+                                                 {"lanes", lanes == nullptr ? "" : lanes->json()}},
                                     .log = log.get(),
                                     .console = console}));
   out.rows = rows_of(tasks, out.variants, records);

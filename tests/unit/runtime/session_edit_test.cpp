@@ -96,7 +96,7 @@ TEST_F(Edit, a_fork_goes_on_by_itself_and_shares_what_is_held) {
 }
 
 TEST_F(Edit, a_pinned_message_is_not_compressed_and_a_neighbour_is) {
-  const auto session = with_notes("extreme");
+  const auto session = with_notes("kvzip");
   const DocumentIds second = value_of(session->add_document("again", held_out_notes()));
   value_of(session->read({}, {}));
   const auto pinned = session->pin(notes_.document);
