@@ -17,8 +17,12 @@ Result<std::unique_ptr<runtime::LaneProfiler>> profile_lanes(
   const runtime::ProgressFn progress = console.progress();
   const std::stop_token stop = begin_interruptible();
   for (bool goes_on = true; goes_on;) {
-    SATCHEL_TRY_ASSIGN(goes_on, profiler->step(stop));
-    progress({runtime::Phase::profile, static_cast<std::size_t>(1000 * profiler->done()), 1000});
+    const Result<bool> step = profiler->step(stop);
+    if (!step.ok() && step.error().kind == ErrorKind::cancelled)
+      return Error{ErrorKind::cancelled, "STOPPED", "Stopped; no lane table was made."};
+    SATCHEL_TRY_ASSIGN(goes_on, step);
+    if (progress)
+      progress({runtime::Phase::profile, static_cast<std::size_t>(1000 * profiler->done()), 1000});
   }
   console.end_progress();
   return profiler;

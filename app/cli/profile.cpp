@@ -11,7 +11,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
-#include "runtime/profile/lane_profiler.h"
+#include "runtime/profile/lane_tables.h"
 
 namespace satchel::app {
 namespace {
@@ -160,9 +160,13 @@ Result<void> run(const ProfileOptions& options, Console& console) {
     console.document(document);
   }
   SATCHEL_TRY(kept);
-  console.note(
-      "Made in " + format_seconds(took_ms) + ", kept " +
-      (options.output.empty() ? std::string("for this model.") : "in " + options.output + "."));
+  const auto own = runtime::lane_table_file(standard_paths({}).lane_tables, engine->fingerprint());
+  console.note("Made in " + format_seconds(took_ms) + ", kept in \"" +
+               (options.output.empty() ? own.string() : options.output) + "\".");
+  if (options.output.empty())
+    console.note(
+        "It is used from now on, before one that comes with Satchel; remove the file to undo "
+        "that.");
   return {};
 }
 

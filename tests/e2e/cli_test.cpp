@@ -155,6 +155,19 @@ TEST(Cli, estimate_and_recipes_speak_json) {
   EXPECT_EQ(run(home, {"recipes", "--check", bad.string()}).exit_code, 2);
 }
 
+TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
+  const Folder home;
+  const Finished quiet = run(home, {"profile", "--quiet"});
+  EXPECT_EQ(quiet.exit_code, 0) << quiet.err;
+  const Folder other;
+  const std::string table = (other.path() / "lanes.json").string();
+  const auto json = run(home, {"profile", "--json", "--output", table}).json();
+  EXPECT_EQ(json["lanes"], 12);
+  EXPECT_EQ(json["rows"].size(), 5u);
+  EXPECT_TRUE(std::filesystem::exists(table));
+  EXPECT_EQ(run(home, {"profile", "--texts", "/no/such/file"}).exit_code, 3);
+}
+
 TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
   const Folder home;
   const Finished finished = run(home, {"demo", "--json"});

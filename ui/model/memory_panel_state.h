@@ -59,7 +59,7 @@ class MemoryPanelState : public QObject {
 
   // --- the open chat
   bool hasChat() const { return m_hasChat; }
-  QString recipeText() const;  // "Compact · recipe kvzip, 50 % kept"
+  QString recipeText() const;  // "Compact · recipe satchel, 50 % kept"
   bool isPacking() const { return m_cache.isPacking && m_cache.stats.n_pending > 0; }
   bool isLearning() const { return m_cache.learningShare >= 0; }  // the model's lane table
   // "packing …, 40 %", or that it waits, or "learning …"; empty: nothing is done in the background.

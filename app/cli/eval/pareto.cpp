@@ -164,11 +164,13 @@ ParetoPlot picture_of(const Evaluated& done, const std::vector<Sweep>& sweeps,
                      .subtitle =
                          "Cache as allocated with all metadata, just after reading and "
                          "packing, of the same tokens in fp16.",
+                     .second_subtitle = {},
                      .panels = {}};
   if (keeps.size() > 1) {
-    picture.subtitle += " Along a line: tokens kept,";
-    for (const double keep : keeps) picture.subtitle += " " + short_percent(keep) + ",";
-    picture.subtitle.back() = '.';
+    std::string& line = picture.second_subtitle;
+    line = "Along a line: tokens kept,";
+    for (const double keep : keeps) line += " " + short_percent(keep) + ",";
+    line.back() = '.';
   }
   for (const Sweep& sweep : sweeps)
     picture.panels.insert(picture.panels.end(), sweep.panels.begin(), sweep.panels.end());

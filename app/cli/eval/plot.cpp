@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kPanelWidth = 430, kPanelHeight = 300;  // the frame, without labels
 constexpr double kLeft = 84, kTop = 34, kBottom = 62, kGap = 36;
-constexpr double kHead = 58, kMargin = 24, kLegendLine = 22, kLegendMark = 34;
+constexpr double kHead = 74, kMargin = 24, kLegendLine = 22, kLegendMark = 34;
 constexpr std::size_t kColumns = 2;
 
 constexpr std::array<const char*, 8> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
@@ -238,6 +238,7 @@ std::string svg_of(const ParetoPlot& plot) {
   Svg svg(legend_x + legend_width(recipes) + kMargin, height, plot.title);
   svg.text({kMargin, 30}, plot.title, R"(font-size="18" font-weight="bold" fill="#222222")");
   svg.text({kMargin, 50}, plot.subtitle, R"(font-size="12" fill="#555555")");
+  svg.text({kMargin, 66}, plot.second_subtitle, R"(font-size="12" fill="#555555")");
   for (std::size_t i = 0; i < plot.panels.size(); ++i) {
     const auto column = static_cast<double>(i % n_columns),
                row = static_cast<double>(i / n_columns);

@@ -18,7 +18,8 @@ struct ParetoPanel {
   std::vector<ParetoPoint> points;
 };
 struct ParetoPlot {
-  std::string title, subtitle;
+  std::string title;
+  std::string subtitle = {}, second_subtitle = {};  // a line each
   std::vector<ParetoPanel> panels;
 };
 std::string svg_of(const ParetoPlot& plot);
