@@ -1,6 +1,5 @@
 // `satchel bench`: tokens per second of reading and answering, at given depths, per recipe.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,12 +30,6 @@ double per_second(std::size_t n, double ms) {
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-std::string with_digits(double value, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
 }
 
 // What was measured of one variant at one depth, a value for each round.
@@ -93,10 +86,10 @@ std::string line_of(const Json& row) {
   line += row["recipe"].get<std::string>() + " " + format_percent(row["keep"]);
   line.resize(std::max<std::size_t>(line.size(), 28), ' ');
   const double pack_ms = row["second_pass_ms"];
-  return line + column(with_digits(row["prefill_tokens_per_s"], 1), 10) +
+  return line + column(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
          column(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
-         column(with_digits(row["reading_times_first"], 2) + " x", 9) +
-         column(with_digits(row["decode_tokens_per_s"], 1), 14) + "  " +
+         column(format_fixed(row["reading_times_first"], 2) + " x", 9) +
+         column(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
          format_bytes(row["cache"]["kv_bytes"]) + "\n";
 }
 

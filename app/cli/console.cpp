@@ -44,13 +44,6 @@ void write(std::FILE* to, std::string_view text) {
   std::fflush(to);
 }
 
-std::string fixed(double value, int digits) {
-  char buffer[64];
-  const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
-  return error == std::errc() ? std::string(buffer, end) : "?";
-}
-
 }  // namespace
 
 Console::Console(bool json, bool quiet)
@@ -107,8 +100,8 @@ void Console::show(const runtime::Progress& progress) {
     constexpr std::size_t kWidth = 30;
     const auto filled = std::min(kWidth, static_cast<std::size_t>(share * kWidth));
     write(stderr, "\r" + std::string(title(phase_)) + "  [" + std::string(filled, '#') +
-                      std::string(kWidth - filled, '.') + "] " + fixed(share * 100, 0) + " %  " +
-                      format_seconds(left) + " left   ");
+                      std::string(kWidth - filled, '.') + "] " + format_fixed(share * 100, 0) +
+                      " %  " + format_seconds(left) + " left   ");
     drawn_ms_ = now;
     bar_drawn_ = true;
     if (progress.done == progress.total) end_progress();
@@ -146,23 +139,31 @@ std::string with_thousands(std::size_t n) {
   return digits;
 }
 
+std::string format_fixed(double value, int digits) {
+  char buffer[64];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
+  return error == std::errc() ? std::string(buffer, end) : "?";
+}
+
 std::string format_bytes(std::size_t bytes) {
   constexpr std::string_view kUnits[] = {"bytes", "kB", "MB", "GB", "TB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 999.95 && unit + 1 < std::size(kUnits)) value /= 1000, ++unit;
-  return (unit == 0 ? std::to_string(bytes) : fixed(value, 1)) + " " + std::string(kUnits[unit]);
+  return (unit == 0 ? std::to_string(bytes) : format_fixed(value, 1)) + " " +
+         std::string(kUnits[unit]);
 }
 
 std::string format_seconds(double ms) {
-  if (ms < 100) return fixed(ms, ms < 10 ? 1 : 0) + " ms";
-  if (ms < 60'000) return fixed(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
+  if (ms < 100) return format_fixed(ms, ms < 10 ? 1 : 0) + " ms";
+  if (ms < 60'000) return format_fixed(ms / 1000, ms < 10'000 ? 2 : 1) + " s";
   const auto seconds = static_cast<std::size_t>(ms / 1000);
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }
 
 std::string format_percent(double share) {
-  return fixed(share * 100, 1) + " %";
+  return format_fixed(share * 100, 1) + " %";
 }
 
 Result<std::size_t> parse_bytes(std::string_view text) {

@@ -46,6 +46,7 @@ class Console {
 };
 
 std::string with_thousands(std::size_t n);    // 31,904
+std::string format_fixed(double value, int digits);  // "0.97", whatever the locale
 std::string format_bytes(std::size_t bytes);  // "1.9 MB", decimal units
 std::string format_seconds(double ms);        // "4.2 ms", "0.21 s", "3 min 5 s"
 std::string format_percent(double share);     // "86.7 %"

@@ -84,12 +84,6 @@ double held_by_fullest(const LaneShares::Row& row, std::size_t n) {
                  : 0;
 }
 
-std::string two_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
 Json report(const LaneShares& table, std::span<const LaneShares> texts) {
   Json rows = Json::array();
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
@@ -123,8 +117,8 @@ std::string report_text(const Json& report) {
             format_percent(row["held_by_fullest"]["1/5"]) + ", " +
             format_percent(row["held_by_fullest"]["1/3"]);
     if (report["texts"].size() > 1)
-      text += "; texts agree to " + two_digits(row["correlation_mean"]) + " (least " +
-              two_digits(row["correlation_least"]) + ")";
+      text += "; texts agree to " + format_fixed(row["correlation_mean"], 2) + " (least " +
+              format_fixed(row["correlation_least"], 2) + ")";
     text += "\n";
   }
   return text;

@@ -1,8 +1,9 @@
 #include "app/cli/eval/text_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+
+#include "app/cli/console.h"
 
 namespace satchel::app {
 namespace {
@@ -11,13 +12,6 @@ namespace {
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string fixed(double value, int digits) {
-  char buffer[64];
-  const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, digits);
-  return error == std::errc() ? std::string(buffer, end) : "?";
 }
 
 }  // namespace
@@ -43,7 +37,7 @@ std::string aligned(const std::vector<Cells>& rows) {
 
 std::string short_percent(double share) {
   const double percent = 100 * share;
-  return fixed(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
+  return format_fixed(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
 }
 
 std::string short_number(double value) {
@@ -52,7 +46,7 @@ std::string short_number(double value) {
   // Three digits that are not leading zeros, and none where it is small beyond interest.
   const int digits =
       size >= 100 ? 0 : std::min(6, 2 - static_cast<int>(std::floor(std::log10(size))));
-  return fixed(value, digits);
+  return format_fixed(value, digits);
 }
 
 }  // namespace satchel::app
