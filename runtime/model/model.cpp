@@ -40,6 +40,7 @@ struct Model::Run {
   const std::stop_token& stop;
   const ProgressFn& progress;
   std::size_t first_position = 0;
+  ReadingWatch* watch = nullptr;
   // What work.rotation holds: the rotation of this layer's RoPE for the chunk at this place.
   struct {
     std::size_t layer, at;
@@ -114,10 +115,10 @@ Result<void> Model::settle() {
 Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   const std::size_t n = pass.ids.size(), n_before = pass.cache.n_tokens();
   SATCHEL_ASSERT(n > 0);
-  SATCHEL_TRY_ASSIGN(
-      const PassScratch scratch,
-      PassScratch::take(pass.cache.arena(), config_,
-                        reading_size(config_, n_before, n, pass.cache.wants_pre_rope())));
+  const bool keeps_pre_rope = pass.cache.wants_pre_rope() || pass.watch != nullptr;
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
+                     PassScratch::take(pass.cache.arena(), config_,
+                                       reading_size(config_, n_before, n, keeps_pre_rope)));
   kvcache::ReadRequest request = pass.request;
   request.n_tokens = n;
   SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, pass.cache.begin_reading(request));
@@ -125,7 +126,8 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
           .scratch = scratch,
           .stop = pass.stop,
           .progress = pass.progress,
-          .first_position = n_before};
+          .first_position = n_before,
+          .watch = pass.watch};
   fill_positions(positions_, n, n_before);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
@@ -171,7 +173,7 @@ Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::PromptReadi
   for (std::size_t at = 0; at < n; at += n_now) {
     n_now = std::min(chunk_tokens(config_, run.first_position + at), n - at);
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
-    SATCHEL_TRY(read_chunk(step, run.x(at, config_.width), reading));
+    SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), reading));
     SATCHEL_TRY(settle());
     if (run.progress)
       run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
@@ -179,14 +181,18 @@ Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::PromptReadi
   return reading.end_layer();
 }
 
-Result<void> Model::read_chunk(const LayerStep& step, float* x, kvcache::PromptReading& reading) {
+Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
+                               kvcache::PromptReading& reading) {
   const kvcache::ScorerWants wants = reading.wants();
-  SATCHEL_TRY(project(step, Project::queries_keys_values, wants.pre_rope, x));
+  const bool is_watched = run.watch != nullptr;
+  SATCHEL_TRY(project(step, Project::queries_keys_values, wants.pre_rope || is_watched, x));
   SATCHEL_TRY(reading.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
   const kernels::Sequence lanes = reading.lanes();
   const bool is_seen = wants_queries(wants);
-  SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_seen ? Lse::wanted : Lse::unwanted));
+  SATCHEL_TRY(
+      graph_->attend(step, {&lanes, 1}, is_seen || is_watched ? Lse::wanted : Lse::unwanted));
   SATCHEL_TRY(step.go_on());
+  if (is_watched) SATCHEL_TRY(run.watch->see(step));
   if (is_seen) SATCHEL_TRY(reading.observe(seen_of(step, x)));
   return graph_->finish(step, x);
 }

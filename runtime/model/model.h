@@ -25,6 +25,14 @@
 
 namespace satchel::runtime {
 
+// Is shown every chunk of a reading after its attention, layer by layer: step.work has q and k after
+// RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; what it fails with ends the reading.
+class ReadingWatch {
+ public:
+  virtual ~ReadingWatch() = default;
+  virtual Result<void> see(const LayerStep& step) = 0;
+};
+
 // One span of text: what kvcache::Cache::reading_fits() said goes in one piece.
 struct PromptPass {
   kvcache::Cache& cache;
@@ -32,8 +40,9 @@ struct PromptPass {
   kvcache::ReadRequest request = {};  // its n_tokens is ids.size(), whatever it says
   std::stop_token stop;
   const ProgressFn& progress;
-  float* last_rows = nullptr;    // [fidelity_rows(n), width], backend's memory; null: not wanted
-  std::span<float> logits = {};  // [n_vocabulary] after the last token, main memory; may be empty
+  float* last_rows = nullptr;     // [fidelity_rows(n), width], backend's memory; null: not wanted
+  std::span<float> logits = {};   // [n_vocabulary] after the last token, main memory; may be empty
+  ReadingWatch* watch = nullptr;  // null: nobody looks
 };
 
 // A second look at text that the cache holds: tokens that see the lanes and each other, and whose K
@@ -110,7 +119,8 @@ class Model {
   // The run's tokens at … at + n - 1 in one layer, with its rotation.
   Result<LayerStep> step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n);
   Result<void> read_layer(Run& run, std::size_t layer, kvcache::PromptReading& reading);
-  Result<void> read_chunk(const LayerStep& step, float* x, kvcache::PromptReading& reading);
+  Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
+                          kvcache::PromptReading& reading);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   // work.q (, work.k, work.v) of x, turned to its positions; q and k before that aside, if wanted.
   Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
