@@ -1,6 +1,7 @@
 // LaneShares: where a model keeps what it remembers. The mean share of a text's tokens that each lane
 // keeps when the tokens of all lanes compete by KVzip's scores, at a few shares of the whole: nearly a
-// constant of a model, whatever the text (docs/recipes.md has how nearly).
+// constant of a model, whatever the text (docs/recipes.md has how nearly). Or what another rule on
+// lanes gives at these shares; `source` names it.
 //   lanes   those that take part in a decision (no window), in the cache's order
 //   file    JSON, read as recipes are: { "lane_shares": 1, "model": "<fingerprint>", "name": "…",
 //           "source": "…", "rows": [ { "keep": 0.5, "lanes": [0.98, …] }, … ] }

@@ -27,13 +27,6 @@ Result<std::string> read_file(const fs::path& path) {
   return text;
 }
 
-std::size_t n_lanes_of(const ModelConfig& config) {
-  std::size_t n = 0;
-  for (const LayerConfig& layer : config.layers)
-    n += layer.attention.window == 0 ? layer.attention.n_kv_heads : 0;
-  return n;
-}
-
 Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::string& called,
                                                   const std::string& fingerprint,
                                                   const ModelConfig& config) {
@@ -46,6 +39,13 @@ Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::s
 }
 
 }  // namespace
+
+std::size_t n_lanes_of(const ModelConfig& config) {
+  std::size_t n = 0;
+  for (const LayerConfig& layer : config.layers)
+    n += layer.attention.window == 0 ? layer.attention.n_kv_heads : 0;
+  return n;
+}
 
 fs::path lane_table_file(const fs::path& dir, const std::string& fingerprint) {
   return dir / (fingerprint + ".json");

@@ -1,0 +1,30 @@
+// KVzip's budgets: what share of a text each lane keeps when the tokens of all lanes compete by what
+// the model looks at while it says the text again. The default; LaneProfiler does the work.
+//   source  arXiv:2505.23416
+#include <algorithm>
+
+#include "runtime/measure/passes.h"
+#include "runtime/profile/rules/lane_rule.h"
+
+namespace satchel::runtime {
+namespace {
+
+Result<LaneFindings> find(const LaneSearch& search) {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe kvzip, kvcache::Recipe::builtin("kvzip"));
+  const std::size_t n_most = std::min(kProfileTokens, search.engine.config().context);
+  SATCHEL_TRY_ASSIGN(auto arena, roomy_arena(search.engine, kvzip, n_most));
+  LaneProfiler profiler(search.engine.state(), std::move(arena), search.texts);
+  for (bool goes_on = true; goes_on;) {
+    SATCHEL_TRY_ASSIGN(goes_on, profiler.step(search.stop));
+    search.tell(0, 1, profiler.done());
+  }
+  const auto of_texts = profiler.of_texts();
+  return LaneFindings{profiler.table(), {of_texts.begin(), of_texts.end()}};
+}
+
+}  // namespace
+
+extern const LaneRule rule_kvzip{
+    .name = "kvzip", .about = "what KVzip's second reading keeps in each lane", .find = find};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,41 @@
+// What attention does in one layer while a text is read exactly, in main memory, so that a rule is a
+// few lines of arithmetic. For this folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/profile/rules/lane_rule.h"
+
+namespace satchel::runtime {
+
+// Layers without a window only: theirs are the lanes of a table. Query heads and lanes are counted
+// over all of these, layer by layer.
+struct SeenLayer {
+  const kvcache::LayerShape& shape;
+  std::size_t first_head = 0, first_lane = 0;
+  std::size_t n_tokens = 0;
+  std::vector<float> q = {}, k = {};  // [n_tokens, heads, head_dim] after RoPE …
+  std::vector<float> pre_rope_q = {}, pre_rope_k = {};  // … and before
+  std::vector<float> lse = {};  // [n_tokens, n_heads], over what a token sees
+
+  // Of the layer's query head `head`, in the softmax over what it sees: the logit and the share that
+  // the token at `from` gives to the one at `to`.
+  double logit(std::size_t head, std::size_t from, std::size_t to) const;
+  double attention(std::size_t head, std::size_t from, std::size_t to) const;
+};
+using SeeLayer = std::function<void(const SeenLayer& layer)>;
+
+// Reads `ids` at once, under no recipe that forgets, and shows each layer when it is done. Part
+// number `part` of n_parts of the search, for progress.
+Result<void> read_seen(const LaneSearch& search, std::span<const std::int32_t> ids,
+                       std::size_t part, std::size_t n_parts, const SeeLayer& see);
+
+std::size_t n_heads_of(const ModelConfig& config);
+// Of each lane the largest of its query heads.
+std::vector<double> largest_of_heads(const ModelConfig& config, std::span<const double> heads);
+
+}  // namespace satchel::runtime
