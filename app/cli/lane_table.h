@@ -1,19 +1,19 @@
 // A model's lane table, made by a command.
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "app/cli/console.h"
 #include "kvcache/recipes/recipe.h"
 #include "runtime/engine.h"
-#include "runtime/profile/lane_profiler.h"
+#include "runtime/profile/rules/lane_rule.h"
 
 namespace satchel::app {
 
-// Over these texts (empty: those that ship), all done, in memory of its own.
-Result<std::unique_ptr<runtime::LaneProfiler>> profile_lanes(
-    runtime::Engine& engine, std::span<const runtime::ProfileText> texts, Console& console);
+// By a rule, over these texts (empty: those that ship, or that the rule makes), in memory of its own.
+Result<runtime::LaneFindings> profile_lanes(runtime::Engine& engine, const runtime::LaneRule& rule,
+                                            std::span<const runtime::ProfileText> texts,
+                                            Console& console);
 
 // Before measuring: a recipe that wants a table is measured with one from the first text on. Does
 // nothing where the model has one or `recipe` wants none.

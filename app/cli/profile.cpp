@@ -12,6 +12,7 @@
 #include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
 #include "runtime/profile/lane_tables.h"
+#include "runtime/profile/rules/lane_rule.h"
 
 namespace satchel::app {
 namespace {
@@ -20,8 +21,9 @@ using kvcache::LaneShares;
 
 struct ProfileOptions {
   Options common;
-  std::vector<std::string> texts;  // --texts; empty: those that ship
-  std::string output;              // --output; "" is not given
+  std::string rule{runtime::lane_rules().front()->name};  // --rule
+  std::vector<std::string> texts;                         // --texts; empty: those that ship
+  std::string output;                                     // --output; "" is not given
 };
 
 // What is read: kept apart from the profiler, which only looks at it.
@@ -37,8 +39,6 @@ Result<void> read_texts(const ProfileOptions& options, Texts& texts) {
   }
   for (std::size_t i = 0; i < texts.names.size(); ++i)
     texts.list.push_back({texts.names[i], texts.contents[i]});
-  if (texts.list.empty())
-    texts.list.assign(runtime::profile_texts().begin(), runtime::profile_texts().end());
   return {};
 }
 
@@ -84,7 +84,7 @@ double held_by_fullest(const LaneShares::Row& row, std::size_t n) {
                  : 0;
 }
 
-Json report(const LaneShares& table, std::span<const LaneShares> texts) {
+Json report(const LaneShares& table, std::span<const LaneShares> texts, std::string_view rule) {
   Json rows = Json::array();
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const Alike pairs = alike(texts, r);
@@ -100,15 +100,17 @@ Json report(const LaneShares& table, std::span<const LaneShares> texts) {
   }
   Json names = Json::array();
   for (const LaneShares& text : texts) names.push_back(text.source);
-  return Json{{"schema", 1},        {"model", table.model},
-              {"name", table.name}, {"lanes", table.n_lanes()},
-              {"texts", names},     {"rows", rows}};
+  return Json{{"schema", 1},        {"model", table.model},     {"rule", rule},
+              {"name", table.name}, {"lanes", table.n_lanes()}, {"texts", names},
+              {"rows", rows}};
 }
 
 std::string report_text(const Json& report) {
   std::string text = report["name"].get<std::string>() + ": " +
-                     std::to_string(report["lanes"].get<std::size_t>()) + " lanes, " +
-                     std::to_string(report["texts"].size()) + " texts\n";
+                     std::to_string(report["lanes"].get<std::size_t>()) + " lanes, by " +
+                     report["rule"].get<std::string>() + " over " +
+                     std::to_string(report["texts"].size()) +
+                     (report["texts"].size() == 1 ? " text\n" : " texts\n");
   for (const Json& row : report["rows"]) {
     text += "  keeping " + format_percent(row["keep"]) +
             ": the fullest tenth, fifth and third of "
@@ -133,6 +135,11 @@ Result<void> write_table(const std::string& path, const LaneShares& table) {
 }
 
 Result<void> run(const ProfileOptions& options, Console& console) {
+  const runtime::LaneRule* rule = runtime::find_lane_rule(options.rule);
+  if (rule == nullptr)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "There is no rule \"" + options.rule +
+                     "\". There are: " + runtime::lane_rule_names() + "."};
   Texts texts;
   SATCHEL_TRY(read_texts(options, texts));
   SATCHEL_TRY_ASSIGN(const auto engine,
@@ -140,12 +147,12 @@ Result<void> run(const ProfileOptions& options, Console& console) {
                                  resolve_model(standard_paths({}), options.common.model)));
   const SystemClock clock;
   const double began = clock.steady_ms();
-  SATCHEL_TRY_ASSIGN(const auto profiler, profile_lanes(*engine, texts.list, console));
+  SATCHEL_TRY_ASSIGN(const runtime::LaneFindings found,
+                     profile_lanes(*engine, *rule, texts.list, console));
   const double took_ms = clock.steady_ms() - began;
-  const LaneShares table = profiler->table();
-  const Result<void> kept =
-      options.output.empty() ? engine->set_lane_shares(table) : write_table(options.output, table);
-  Json document = report(table, profiler->of_texts());
+  const Result<void> kept = options.output.empty() ? engine->set_lane_shares(found.table)
+                                                   : write_table(options.output, found.table);
+  Json document = report(found.table, found.of_texts, rule->name);
   document["took_ms"] = took_ms;
   // What was found is shown, also where it could not be kept.
   if (!console.json()) {
@@ -164,15 +171,26 @@ Result<void> run(const ProfileOptions& options, Console& console) {
   return {};
 }
 
+std::string about_rules() {
+  std::string text;
+  for (const runtime::LaneRule* rule : runtime::lane_rules())
+    text += "\n" + std::string(rule->name) + ": " + std::string(rule->about);
+  return text;
+}
+
 }  // namespace
 
 void add_profile(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* command = app.add_subcommand(
       "profile", "Find the lanes of a model that do the remembering, and keep the table");
+  command->add_option("--rule", options->rule, "How to find them:" + about_rules())
+      ->type_name("NAME")
+      ->capture_default_str();
   command
       ->add_option("--texts", options->texts,
-                   "Texts to find them with, instead of those that come with Satchel")
+                   "Texts to find them with, instead of those that come with Satchel; for " +
+                       runtime::lane_rules_that_read_texts())
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,

@@ -163,9 +163,26 @@ TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
   const std::string table = (other.path() / "lanes.json").string();
   const auto json = run(home, {"profile", "--json", "--output", table}).json();
   EXPECT_EQ(json["lanes"], 12);
+  EXPECT_EQ(json["rule"], "kvzip");
   EXPECT_EQ(json["rows"].size(), 5u);
   EXPECT_TRUE(std::filesystem::exists(table));
   EXPECT_EQ(run(home, {"profile", "--texts", "/no/such/file"}).exit_code, 3);
+}
+
+TEST(Cli, profile_goes_by_the_rule_that_is_named) {
+  const Folder home;
+  const auto json = run(home, {"profile", "--rule", "razor", "--json"}).json();
+  EXPECT_EQ(json["rule"], "razor");
+  EXPECT_EQ(json["lanes"], 12);
+  EXPECT_EQ(json["texts"].size(), 1u);
+  const Finished bad = run(home, {"profile", "--rule", "raisor"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_NE(bad.err.find("There is no rule \"raisor\". There are: kvzip, razor, headkv, duo."),
+            std::string::npos)
+      << bad.err;
+  const Finished help = run(home, {"profile", "--help"});
+  EXPECT_NE(help.out.find("--rule"), std::string::npos);
+  EXPECT_NE(help.out.find("DuoAttention without its training, after kvpress"), std::string::npos);
 }
 
 TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
