@@ -169,6 +169,20 @@ struct LogSumArgs {
   float* lse = nullptr;  // [n_tokens, n_heads]; items of one call write different heads or tokens
 };
 
+// What keys are worth by themselves, without any query:
+//   scores[t] = exp(w[0] + Σ_c k[t, c] · (w[1 + c] + w[1 + head_dim + c] · k[t, c]))
+// with the exponent held to ±kKeyWorthMost, NaN counting as the least. Over queries whose components
+// are normal and independent the mean of exp(q·k) has this form, the first weights being their means,
+// the second half their variances (arXiv:2510.00636, Expected Attention, has the full covariance);
+// here weights are learned (kvcache::KeyWorth). Items of one call write different scores.
+struct KeyWorthArgs {
+  const float* k = nullptr;  // n_tokens rows of head_dim, stride floats apart
+  std::size_t n_tokens = 0, head_dim = 0, stride = 0;
+  std::span<const float> weights;  // [1 + 2 · head_dim]
+  float* scores = nullptr;         // [n_tokens], written over
+};
+inline constexpr double kKeyWorthMost = 80;  // exp of it is finite in fp32, and so is its inverse
+
 // fp32 rows to fp16 rows, clamped to ±65504, NaN to 0: K and V on their way into a cache.
 struct StoreArgs {
   const float* from = nullptr;  // n_rows rows of n_values, from_stride floats apart
@@ -300,6 +314,7 @@ class Backend {
   virtual Result<void> attend(const AttendArgs& args) = 0;
   virtual Result<void> score(std::span<const ScoreArgs> items) = 0;
   virtual Result<void> log_sum(std::span<const LogSumArgs> items) = 0;
+  virtual Result<void> key_worth(std::span<const KeyWorthArgs> items) = 0;
   virtual Result<void> select(std::span<const SelectArgs> items) = 0;
   virtual Result<void> gather(std::span<const GatherArgs> items) = 0;
   virtual Result<void> encode_pages(std::span<const EncodeArgs> items) = 0;

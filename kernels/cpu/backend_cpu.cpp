@@ -113,6 +113,10 @@ class CpuBackend final : public Backend {
   Result<void> log_sum(std::span<const LogSumArgs> items) override {
     return cpu::log_sum(context_, attend_scratch_, items);
   }
+  Result<void> key_worth(std::span<const KeyWorthArgs> items) override {
+    cpu::key_worth(context_, items);
+    return {};
+  }
   Result<void> select(std::span<const SelectArgs> items) override {
     return cpu::select(context_, attend_scratch_, items);
   }

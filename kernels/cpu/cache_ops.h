@@ -16,6 +16,7 @@ Result<void> score(const CpuContext& context, AttendScratch& scratch,
                    std::span<const ScoreArgs> items);
 Result<void> log_sum(const CpuContext& context, AttendScratch& scratch,
                      std::span<const LogSumArgs> items);
+void key_worth(const CpuContext& context, std::span<const KeyWorthArgs> items);
 Result<void> select(const CpuContext& context, AttendScratch& scratch,
                     std::span<const SelectArgs> items);
 void gather(const CpuContext& context, std::span<const GatherArgs> items);

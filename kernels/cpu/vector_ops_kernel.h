@@ -104,6 +104,24 @@ struct VectorOps {
     map(x, y, n, x, [](Float a, Float b) SATCHEL_INLINE_LAMBDA { return V::add(a, b); });
   }
 
+  static float quadratic(const float* x, const float* linear, const float* square, std::size_t n) {
+    const auto term = [](Float a, Float l, Float s, Float sum)
+                          SATCHEL_INLINE_LAMBDA { return V::fma(a, V::fma(s, a, l), sum); };
+    Float even = V::zero_float(), odd = V::zero_float();
+    std::size_t i = 0;
+    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+      const std::size_t next = i + kLanes;
+      even = term(V::load_float(x + i), V::load_float(linear + i), V::load_float(square + i), even);
+      odd = term(V::load_float(x + next), V::load_float(linear + next),
+                 V::load_float(square + next), odd);
+    }
+    for (; i < n; i += kLanes) {
+      const std::size_t m = n - i < kLanes ? n - i : kLanes;
+      even = term(load_some(x + i, m), load_some(linear + i, m), load_some(square + i, m), even);
+    }
+    return V::sum(V::add(even, odd));
+  }
+
   static std::size_t find_above(const float* x, std::size_t begin, std::size_t n, float limit) {
     const Float limits = V::broadcast_float(limit);
     std::size_t i = begin;

@@ -106,6 +106,10 @@ class ReferenceBackend final : public Backend {
     for (const LogSumArgs& args : items) reference::log_sum(args);
     return {};
   }
+  Result<void> key_worth(std::span<const KeyWorthArgs> items) override {
+    for (const KeyWorthArgs& args : items) reference::key_worth(args);
+    return {};
+  }
   Result<void> select(std::span<const SelectArgs> items) override {
     for (const SelectArgs& args : items) reference::select(args);
     return {};

@@ -10,6 +10,7 @@ void store(const StoreArgs& args);
 Result<void> attend(const AttendArgs& args);
 void score(const ScoreArgs& args);
 void log_sum(const LogSumArgs& args);
+void key_worth(const KeyWorthArgs& args);
 void select(const SelectArgs& args);
 void gather(const GatherArgs& args);
 

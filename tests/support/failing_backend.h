@@ -87,6 +87,10 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->log_sum(items);
   }
+  Result<void> key_worth(std::span<const kernels::KeyWorthArgs> items) override {
+    SATCHEL_TRY(count());
+    return inner_->key_worth(items);
+  }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     SATCHEL_TRY(count());
     return inner_->select(items);

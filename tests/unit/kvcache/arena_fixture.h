@@ -73,6 +73,7 @@ class MemoryOnly final : public kernels::Backend {
   Result<void> attend(const kernels::AttendArgs&) override { return unasked(); }
   Result<void> score(std::span<const kernels::ScoreArgs>) override { return unasked(); }
   Result<void> log_sum(std::span<const kernels::LogSumArgs>) override { return unasked(); }
+  Result<void> key_worth(std::span<const kernels::KeyWorthArgs>) override { return unasked(); }
   Result<void> select(std::span<const kernels::SelectArgs>) override { return unasked(); }
   Result<void> gather(std::span<const kernels::GatherArgs>) override { return unasked(); }
   Result<void> encode_pages(std::span<const kernels::EncodeArgs>) override { return unasked(); }
