@@ -15,10 +15,15 @@ Result<void> check_shape(const CacheShape& shape) {
       std::all_of(shape.layers.begin(), shape.layers.end(), [](const auto& layer) {
         return layer.n_heads > 0 && layer.n_kv_heads > 0 && layer.n_heads % layer.n_kv_heads == 0;
       });
-  if (whole) return {};
+  if (!whole)
+    return Error{
+        ErrorKind::unsupported, "CACHE_SHAPE",
+        "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
+  if (shape.lane_shares == nullptr || shape.suits(*shape.lane_shares)) return {};
   return Error{
-      ErrorKind::unsupported, "CACHE_SHAPE",
-      "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
+      ErrorKind::invalid, "LANE_SHARES",
+      "The lane table is not one of this model: it has another number of lanes, or keys of "
+      "another size."};
 }
 
 // The least that is of any use: one page of tokens read as a prompt.
@@ -65,7 +70,7 @@ std::span<const TextSpan> Cache::spans() const {
 }
 
 bool Cache::wants_second_pass() const {
-  return state_->pipeline.wants().probe;
+  return state_->wants().probe;
 }
 
 bool Cache::wants_lane_shares() const {
@@ -76,12 +81,12 @@ bool Cache::wants_lane_shares() const {
 
 void Cache::set_lane_shares(std::shared_ptr<const LaneShares> shares) {
   SATCHEL_ASSERT(state_->reading == nullptr);
-  SATCHEL_ASSERT(shares->n_lanes() == state_->token_span(0, 1).n_lanes);
+  SATCHEL_ASSERT(state_->shape.suits(*shares));
   state_->shape.lane_shares = std::move(shares);
 }
 
 bool Cache::wants_pre_rope() const {
-  return state_->pipeline.wants().pre_rope;
+  return state_->wants().pre_rope;
 }
 
 kernels::Sequence Cache::lanes(std::size_t layer) const {

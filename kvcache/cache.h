@@ -211,7 +211,8 @@ class Cache {
                             const kernels::Batch& batch);
   Result<void> end_step();
 
-  // Whether the recipe's scorer wants q and k before RoPE (a pass takes memory to keep them).
+  // Whether the recipe's scorer wants q and k before RoPE of what is read (a pass takes memory to keep
+  // them).
   bool wants_pre_rope() const;
   // What of the request can be read now, and packed later, if others take `other_bytes` of scratch
   // for a span of a given length: all of it at the finest tier at which it fits, else the longest
@@ -244,6 +245,10 @@ class Cache {
   // What the recipe's scorer has observed of that text's tokens in one of all lanes, before it is
   // finished or filtered: to look at, [n_tokens of the text]. Likewise CACHE_SCORES.
   Result<std::vector<float>> waiting_scores(std::size_t lane) const;
+  // The keys of that text's tokens in one of all lanes, before RoPE, as they are held: [n_tokens of
+  // the text, head_dim]. Likewise CACHE_SCORES, also where the lane does not hold all of them. Not
+  // while a reading is open; undoes an open step.
+  Result<std::vector<float>> waiting_keys(std::size_t lane);
   // Whether the recipe wants a lane table and the shape has none; one that was made since. What has
   // been decided stays.
   bool wants_lane_shares() const;

@@ -66,6 +66,33 @@ struct CacheShape {
     SATCHEL_ASSERT(head < layers[layer].n_kv_heads);
     return first_lane(layer) + head;
   }
+  // Those of layers without a window, which take part in decisions: indices into all lanes.
+  std::vector<std::size_t> deciding_lanes() const {
+    std::vector<std::size_t> lanes;
+    for (std::size_t layer = 0, first = 0; layer < layers.size(); ++layer) {
+      for (std::size_t i = 0; layers[layer].window == 0 && i < layers[layer].n_kv_heads; ++i)
+        lanes.push_back(first + i);
+      first += layers[layer].n_kv_heads;
+    }
+    return lanes;
+  }
+  // head_dim of each of them.
+  std::vector<std::size_t> deciding_head_dims() const {
+    std::vector<std::size_t> head_dims;
+    for (const LayerShape& layer : layers)
+      if (layer.window == 0) head_dims.insert(head_dims.end(), layer.n_kv_heads, layer.head_dim);
+    return head_dims;
+  }
+  // Whether a table can be of a model of this shape: as many lanes, keys of their sizes.
+  bool suits(const LaneShares& shares) const {
+    const std::vector<std::size_t> head_dims = deciding_head_dims();
+    if (shares.n_lanes() != head_dims.size()) return false;
+    if (!shares.worth) return true;
+    if (shares.worth->lanes.size() != head_dims.size()) return false;
+    for (std::size_t i = 0; i < head_dims.size(); ++i)
+      if (shares.worth->lanes[i].size() != 1 + 2 * head_dims[i]) return false;
+    return true;
+  }
   // fp16 K and V of one token in every lane; a window does not make it less.
   std::size_t fp16_bytes_per_token() const {
     std::size_t bytes = 0;

@@ -213,7 +213,7 @@ void CacheState::reserve_step(std::size_t more_pages) {
     step.page_k.reserve(kernels::kPageTokens * head_dim);
     step.page_note.reserve(note_bytes(head_dim));
   }
-  if (pipeline.wants().decoding) {
+  if (wants().decoding) {
     step.by_slot.reserve(n_slots + n_more);
     step.by_position.reserve(n_tokens + n_more);
     scores.reserve(n_tokens + n_more);
@@ -268,9 +268,8 @@ std::size_t CacheBook::line_bytes(std::size_t lane, std::size_t n_head, std::siz
 }
 
 bool CacheBook::joins_what_waits(const ReadRequest& read) const {
-  return read.goes_on && pipeline.wants().probe && !spans.empty() &&
-         spans.back().kind == read.kind && spans.back().state == SpanState::pending &&
-         spans.back().n_probed == 0;
+  return read.goes_on && wants().probe && !spans.empty() && spans.back().kind == read.kind &&
+         spans.back().state == SpanState::pending && spans.back().n_probed == 0;
 }
 
 // Documents that came one after the other stay apart.
@@ -293,6 +292,14 @@ bool CacheBook::decides_in_layer() const {
   const TokenSpan any = token_span(0, 1);
   std::vector<std::size_t> budgets(any.n_lanes);
   return pipeline.decides_when_read() && pipeline.allocator().known(any, 0, budgets);
+}
+
+std::span<const float> CacheBook::worth_of(std::size_t lane) const {
+  if (shape.lane_shares == nullptr || !shape.lane_shares->worth) return {};
+  SATCHEL_ASSERT(takes_part(layer_of[lane]));
+  std::size_t before = 0;  // lanes that take part
+  for (std::size_t i = 0; i < lane; ++i) before += takes_part(layer_of[i]) ? 1u : 0u;
+  return shape.lane_shares->worth->lanes[before];
 }
 
 TokenSpan CacheBook::token_span(std::size_t first, std::size_t n) const {

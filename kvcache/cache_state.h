@@ -48,6 +48,7 @@ struct CacheBook {
   std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
 
   const LayerShape& layer(std::size_t lane) const { return shape.layers[layer_of[lane]]; }
+  ScorerWants wants() const { return pipeline.wants(shape.lane_shares.get()); }
   bool takes_part(std::size_t layer) const { return shape.layers[layer].window == 0; }
   std::size_t note_bytes(std::size_t head_dim) const {
     return pipeline.reader().note_bytes(head_dim);
@@ -70,6 +71,8 @@ struct CacheBook {
   bool is_protected(std::size_t position) const;
   // Whether it waits together with the span before it, so that all of a text shares one budget.
   bool joins_what_waits(const ReadRequest& read) const;
+  // What is known of the worth of the lane's keys; empty: nothing. Of a lane that takes part.
+  std::span<const float> worth_of(std::size_t lane) const;
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
   // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.

@@ -12,7 +12,7 @@ CacheNeed need_of(const CacheBook& book, std::size_t n_tokens) {
   const ReadingPlan plan = plan_reading(book, {.n_tokens = n_tokens}, kTierEight);
   need.reading_bytes = plan.scratch_bytes + plan.score_bytes;
   need.page_bytes = plan.body_bytes;
-  const std::size_t stays = book.pipeline.wants().decoding ? plan.score_bytes : 0;
+  const std::size_t stays = book.wants().decoding ? plan.score_bytes : 0;
   need.page_bytes += stays;
   need.reading_bytes -= stays;
   if (plan.state_after != SpanState::pending) return need;

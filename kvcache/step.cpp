@@ -71,7 +71,7 @@ Result<void> Cache::begin_step() {
   if (s.n_tokens >= std::numeric_limits<std::int32_t>::max())
     return Error{ErrorKind::invalid, "CACHE_POSITION", "No position is left for another token."};
   // The step that fills the tails needs room for their pages, at the coarsest.
-  const bool decoding = s.pipeline.wants().decoding;
+  const bool decoding = s.wants().decoding;
   std::size_t bytes = 0;
   if (s.since_flush + 1 >= kFlushTokens)
     bytes = flush_bytes(s, {.finest = kTierRecipe, .n_more = 1});
@@ -303,7 +303,7 @@ Result<void> CacheState::choose_lane(std::size_t layer, std::size_t head,
 }
 
 bool Cache::wants_step() const {
-  const ScorerWants wants = state_->pipeline.wants();
+  const ScorerWants wants = state_->wants();
   const bool decides_next = state_->since_flush + 1 >= kFlushTokens;
   return wants.decoding && (!wants.newest_step || decides_next);
 }
@@ -324,7 +324,7 @@ Result<void> Cache::observe_step(std::size_t layer, const float* q, const float*
                          .lse = lse,
                          .span_first = s.n_tokens,
                          .span_end = s.n_tokens + 1};
-  const bool replaces = s.pipeline.wants().newest_step;
+  const bool replaces = s.wants().newest_step;
   for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
     SATCHEL_TRY(s.observe_lane(seen, s.first_lane[layer] + head, head, replaces));
   return {};

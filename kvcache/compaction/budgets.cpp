@@ -1,20 +1,17 @@
 // What a decision would start from and give each lane, without making it: the material of a model's
 // lane table.
 #include "kvcache/compaction/compaction.h"
+#include "kvcache/compaction/waiting_text.h"
 
 namespace satchel::kvcache {
-namespace {
 
-// The first that waits with all its scores.
 Result<TextSpan> scored_text(const CacheState& cache) {
   for (const TextSpan& text : cache.spans) {
-    const bool scored = !cache.pipeline.wants().probe || text.n_probed == text.n_tokens;
+    const bool scored = !cache.wants().probe || text.n_probed == text.n_tokens;
     if (text.state == SpanState::pending && scored) return text;
   }
   return Error{ErrorKind::invalid, "CACHE_SCORES", "No text waits with all its scores."};
 }
-
-}  // namespace
 
 Result<std::vector<std::vector<std::size_t>>> Compaction::budgets(const TextSpan& text,
                                                                   std::span<const double> keeps) {

@@ -20,7 +20,7 @@ Compaction::~Compaction() {
 
 Compaction::Fate Compaction::fate_of(const TextSpan& span, Occasion occasion) const {
   const Pipeline& pipeline = cache_.pipeline;
-  const ScorerWants wants = pipeline.wants();
+  const ScorerWants wants = cache_.wants();
   const bool ever = pipeline.fires({.occasion = Occasion::asked, .n_tokens = span.n_tokens});
   // Nobody scored what the model said itself, unless a second pass does; nor has what waited exact K
   // and V any more.
@@ -267,7 +267,7 @@ void CacheState::retake_reserve() {
 
 // Scores are needed for what is pending, or for all text where decoding goes on scoring.
 void CacheState::forget_scores() {
-  if (pipeline.wants().decoding) return scores.keep_only(0, n_tokens);
+  if (wants().decoding) return scores.keep_only(0, n_tokens);
   std::size_t first = std::numeric_limits<std::size_t>::max(), end = 0;
   for (const TextSpan& span : spans) {
     if (span.state == SpanState::done) continue;
@@ -320,7 +320,7 @@ Result<CompactionReport> Cache::end_turn() {
   State& s = *state_;
   SATCHEL_ASSERT(s.reading == nullptr);
   s.undo_open_step();
-  const bool together = s.pipeline.wants().probe;
+  const bool together = s.wants().probe;
   for (std::size_t i = 0; i < s.spans.size(); ++i) {
     TextSpan& span = s.spans[i];
     if (span.state != SpanState::open) continue;

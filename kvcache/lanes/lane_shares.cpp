@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "kernels/base/assert.h"
 #include "kvcache/recipes/json.h"
@@ -9,7 +10,7 @@
 namespace satchel::kvcache {
 namespace {
 
-constexpr double kVersion = 1;
+constexpr double kVersion = 2;
 
 Error wrong(std::string_view called, std::size_t line, const std::string& what) {
   return {ErrorKind::corrupt, "LANE_SHARES",
@@ -47,13 +48,58 @@ Result<LaneShares::Row> row_of(const JsonNode& node, std::string_view called) {
   return row;
 }
 
-// Four digits, whatever the locale.
-std::string number_text(double value) {
+Result<std::vector<float>> weights_of(const JsonNode& node, std::string_view called) {
+  std::vector<float> weights;
+  constexpr auto kMost = static_cast<double>(kKeyWeightMost);
+  for (const JsonNode& weight : node.items) {
+    if (weight.kind != JsonNode::Kind::number || std::abs(weight.number) > kMost)
+      return wrong(called, weight.line, "a weight must be a number from -1e6 to 1e6.");
+    weights.push_back(static_cast<float>(weight.number));
+  }
+  if (weights.size() >= 3 && weights.size() % 2 == 1) return weights;
+  return wrong(called, node.line, "a lane's worth has one weight and two for each value of a key.");
+}
+
+Result<KeyWorth> worth_of(const JsonNode& node, std::size_t n_lanes, std::string_view called) {
+  KeyWorth worth;
+  SATCHEL_TRY_ASSIGN(const JsonNode* agreement,
+                     member(node, "agreement", JsonNode::Kind::number, called));
+  worth.agreement = agreement->number;
+  if (!(std::abs(worth.agreement) <= 1))
+    return wrong(called, agreement->line, "\"agreement\" must be from -1 to 1.");
+  SATCHEL_TRY_ASSIGN(const JsonNode* lanes, member(node, "lanes", JsonNode::Kind::array, called));
+  for (const JsonNode& lane : lanes->items) {
+    SATCHEL_TRY_ASSIGN(worth.lanes.emplace_back(), weights_of(lane, called));
+  }
+  if (worth.lanes.size() == n_lanes) return worth;
+  return wrong(called, lanes->line, "\"worth\" must have as many lanes as the rows.");
+}
+
+// Whatever the locale.
+std::string text_of(double value, std::chars_format format, int digits) {
   char text[32];
-  const auto [end, error] =
-      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 4);
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, format, digits);
   SATCHEL_ASSERT(error == std::errc());
   return {text, end};
+}
+std::string number_text(double value) {
+  return text_of(value, std::chars_format::fixed, 4);
+}
+// Six digits leave the log of a score right to .001.
+std::string weight_text(float value) {
+  return text_of(static_cast<double>(value), std::chars_format::general, 6);
+}
+
+std::string worth_text(const KeyWorth& worth) {
+  std::string out =
+      ",\n  \"worth\": { \"agreement\": " + number_text(worth.agreement) + ", \"lanes\": [";
+  for (std::size_t i = 0; i < worth.lanes.size(); ++i) {
+    out += i == 0 ? "\n    [" : ",\n    [";
+    for (std::size_t c = 0; c < worth.lanes[i].size(); ++c)
+      out += (c == 0 ? "" : ", ") + weight_text(worth.lanes[i][c]);
+    out += "]";
+  }
+  return out + " ] }";
 }
 
 // A model's name may be anything: what is no plain ASCII is left out.
@@ -91,7 +137,7 @@ Result<LaneShares> LaneShares::parse(std::string_view json, std::string_view cal
   SATCHEL_TRY_ASSIGN(const JsonNode* version,
                      member(root, "lane_shares", JsonNode::Kind::number, called));
   if (version->number != kVersion)
-    return wrong(called, version->line, "\"lane_shares\" must be 1, the version of this format.");
+    return wrong(called, version->line, "\"lane_shares\" must be 2, the version of this format.");
   LaneShares table;
   SATCHEL_TRY_ASSIGN(table.model, text_of(root, "model", called));
   SATCHEL_TRY_ASSIGN(table.name, text_of(root, "name", called));
@@ -106,11 +152,14 @@ Result<LaneShares> LaneShares::parse(std::string_view json, std::string_view cal
     table.rows.push_back(std::move(row));
   }
   if (table.n_lanes() == 0) return wrong(called, rows->line, "a table needs a row and lanes.");
+  if (root.find("worth") == nullptr) return table;
+  SATCHEL_TRY_ASSIGN(const JsonNode* worth, member(root, "worth", JsonNode::Kind::object, called));
+  SATCHEL_TRY_ASSIGN(table.worth, worth_of(*worth, table.n_lanes(), called));
   return table;
 }
 
 std::string LaneShares::json() const {
-  std::string out = "{ \"lane_shares\": 1, \"model\": " + quoted(model) +
+  std::string out = "{ \"lane_shares\": 2, \"model\": " + quoted(model) +
                     ",\n  \"name\": " + quoted(name) + ",\n  \"source\": " + quoted(source) +
                     ",\n  \"rows\": [";
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -120,7 +169,7 @@ std::string LaneShares::json() const {
       out += (i == 0 ? "" : ", ") + number_text(rows[r].shares[i]);
     out += "] }";
   }
-  return out + " ] }\n";
+  return out + " ]" + (worth ? worth_text(*worth) : "") + " }\n";
 }
 
 }  // namespace satchel::kvcache

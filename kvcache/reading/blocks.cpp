@@ -25,7 +25,6 @@ Result<void> PromptReading::State::hold(const Seen& seen) {
     const bool is_whole = in_block + n == plan.n_block || first == plan.n_tokens();
     if (is_whole) SATCHEL_TRY(observe_block(first - in_block - n, in_block + n));
   }
-  n_chunk = 0;  // once for each chunk
   return {};
 }
 

@@ -29,7 +29,7 @@ void add_run(PromptReading::State::ProbedLane& probed, const kernels::ExactRun& 
 
 std::optional<ProbeJob> Cache::next_probe(std::size_t chunk_tokens) const {
   const State& s = *state_;
-  if (!s.pipeline.wants().probe) return std::nullopt;
+  if (!s.wants().probe) return std::nullopt;
   for (const TextSpan& span : s.spans) {
     if (span.state != SpanState::pending || span.n_probed >= span.n_tokens) continue;
     return ProbeJob{.first = span.first + span.n_probed,

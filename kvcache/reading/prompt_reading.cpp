@@ -236,7 +236,7 @@ kernels::Sequence PromptReading::lanes() const {
 ScorerWants PromptReading::wants() const {
   const State& s = *state_;
   const bool seen = s.plan.scores_reading && s.cache.takes_part(s.layer) && s.any_scored();
-  return seen ? s.cache.pipeline.wants() : ScorerWants{};
+  return seen ? s.cache.wants() : ScorerWants{};
 }
 
 bool PromptReading::State::any_scored() const {
@@ -250,8 +250,14 @@ std::vector<ObservedLane> PromptReading::State::observed_lanes() const {
   std::vector<ObservedLane> lanes;
   const std::size_t n_group = cache.shape.layers[layer].n_group();
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {
-    if (!plan.lanes.empty() && !plan.lanes[lane_index(head)].is_scored) continue;
-    ObservedLane lane{.first_head = head * n_group, .n_group = n_group, .scores = scores(head)};
+    const LanePlan* planned = plan.lanes.empty() ? nullptr : &plan.lanes[lane_index(head)];
+    if (planned != nullptr && !planned->is_scored) continue;
+    ObservedLane lane{.first_head = head * n_group,
+                      .n_group = n_group,
+                      .scores = scores(head),
+                      .worth = cache.worth_of(lane_index(head))};
+    if (planned != nullptr && plan.budgets_known)
+      lane.keep = static_cast<double>(planned->budget) / static_cast<double>(plan.n_tokens());
     if (plan.mode == ReadingMode::probe) {
       const ProbedLane& seen = probed[lane_index(head)];
       lane.keys = {.runs = seen.runs, .pages = seen.pages};
@@ -267,29 +273,33 @@ Result<void> PromptReading::observe(const Seen& seen) {
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
   if (!s.plan.scores_reading || !s.cache.takes_part(s.layer) || !s.any_scored()) return {};
-  if (s.plan.n_block > 0) return s.hold(seen);
-  const std::size_t first = s.n_read - s.n_chunk;
-  const bool is_probe = s.plan.mode == ReadingMode::probe;
-  const std::size_t span_first = is_probe ? s.job.first : s.plan.first_position;
+  if (s.plan.n_block == 0 || s.cache.wants().pre_rope) SATCHEL_TRY(s.observe_chunk(seen));
+  if (s.plan.n_block > 0) SATCHEL_TRY(s.hold(seen));
+  s.n_chunk = 0;  // once for each chunk
+  return {};
+}
+
+Result<void> PromptReading::State::observe_chunk(const Seen& seen) {
+  const std::size_t first = n_read - n_chunk;
+  const bool is_probe = plan.mode == ReadingMode::probe;
+  const std::size_t span_first = is_probe ? job.first : plan.first_position;
   const float* lse = seen.lse;
   if (is_probe) {
-    SATCHEL_TRY_ASSIGN(lse, s.probed_lse(seen.q, first));
+    SATCHEL_TRY_ASSIGN(lse, probed_lse(seen.q, first));
   }
   const Observation observation{
       .purpose = is_probe ? Purpose::probe : Purpose::reading,
-      .layer = s.cache.shape.layers[s.layer],
-      .batch = s.batch(first, s.n_chunk),
-      .positions = std::span(s.positions).subspan(first, s.n_chunk),
+      .layer = cache.shape.layers[layer],
+      .batch = batch(first, n_chunk),
+      .positions = std::span(positions).subspan(first, n_chunk),
       .q = seen.q,
       .lse = lse,
       .pre_rope_q = seen.pre_rope_q,
       .pre_rope_k = seen.pre_rope_k,
       .hidden = seen.hidden,
       .span_first = span_first,
-      .span_end = span_first + (is_probe ? s.job.n_tokens : s.plan.n_tokens())};
-  SATCHEL_TRY(s.cache.pipeline.scorer().observe(s.cache.backend, observation, s.observed_lanes()));
-  s.n_chunk = 0;  // once for each chunk
-  return {};
+      .span_end = span_first + (is_probe ? job.n_tokens : plan.n_tokens())};
+  return cache.pipeline.scorer().observe(cache.backend, observation, observed_lanes());
 }
 
 Result<void> PromptReading::end_layer() {

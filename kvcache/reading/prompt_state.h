@@ -46,6 +46,7 @@ struct PromptReading::State {
   Result<void> zero_scores();
   std::vector<ObservedLane> observed_lanes() const;
   bool any_scored() const;  // of this layer's lanes
+  Result<void> observe_chunk(const Seen& seen);
 
   // blocks.cpp
   Result<void> hold(const Seen& seen);

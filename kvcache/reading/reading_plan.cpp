@@ -31,19 +31,19 @@ void choose_mode(ReadingPlan& plan, const CacheBook& cache, std::uint8_t finest)
   } else if (waits) {
     plan.state_after = SpanState::open;
     plan.tier = cache.kept_tier(finest);
-    plan.scores_reading = pipeline.wants().reading && request.kind == SpanKind::message;
+    plan.scores_reading = cache.wants().reading && request.kind == SpanKind::message;
     plan.stores_scores = plan.scores_reading;
   } else if (!any_takes_part) {
     return;
   } else if (cache.decides_in_layer() &&
              pipeline.fires({.occasion = Occasion::span_read, .n_tokens = n})) {
     plan.mode = ReadingMode::in_layer;
-    plan.scores_reading = pipeline.wants().reading;
-    plan.stores_scores = plan.scores_reading && pipeline.wants().decoding;
+    plan.scores_reading = cache.wants().reading;
+    plan.stores_scores = plan.scores_reading && cache.wants().decoding;
   } else if (pipeline.fires({.occasion = Occasion::asked, .n_tokens = n})) {
     plan.state_after = SpanState::pending;
     plan.tier = cache.held_tier(finest);
-    plan.scores_reading = plan.stores_scores = pipeline.wants().reading;
+    plan.scores_reading = plan.stores_scores = cache.wants().reading;
   }
 }
 
@@ -177,7 +177,7 @@ std::size_t shortening_bytes(const ReadingPlan& plan, const CacheBook& cache) {
 // A span that commit() decides: its tails go to pages when all lanes have made room.
 void plan_settling(ReadingPlan& plan, const CacheBook& cache) {
   const std::size_t n = plan.n_tokens();
-  const bool settles = plan.state_after == SpanState::pending && !cache.pipeline.wants().probe &&
+  const bool settles = plan.state_after == SpanState::pending && !cache.wants().probe &&
                        cache.pipeline.fires({.occasion = Occasion::span_read, .n_tokens = n});
   if (!settles) return;
   std::size_t waiting = 0, old = 0;
@@ -226,7 +226,7 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
   }
   if (plan.n_block > 0) {
     // More than a block of this span may have: so the need does not fall where one block becomes two.
-    const std::size_t n = std::min(plan.n_tokens(), cache.pipeline.wants().block_tokens);
+    const std::size_t n = std::min(plan.n_tokens(), cache.wants().block_tokens);
     plan.block_q_at = take(n * q_width * sizeof(float));
     plan.block_lse_at = take((n * n_heads + kBlockWork) * sizeof(float));
   }
@@ -305,8 +305,7 @@ std::size_t decided_bytes(const CacheBook& cache, std::size_t first_position,
 ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest) {
   ReadingPlan plan{.request = request, .first_position = cache.n_tokens, .finest = finest};
   choose_mode(plan, cache, finest);
-  if (plan.scores_reading)
-    plan.n_block = even_blocks(request.n_tokens, cache.pipeline.wants().block_tokens);
+  if (plan.scores_reading) plan.n_block = even_blocks(request.n_tokens, cache.wants().block_tokens);
   plan_budgets(plan, cache);
   plan_lanes(plan, cache);
   plan_body(plan, cache);
@@ -331,7 +330,7 @@ ReadingPlan plan_probe(const CacheBook& cache, std::size_t n_tokens, std::size_t
 
 // Slots of the pages that a piece touches, of sinks and tail, as begin_probe() counts them.
 std::size_t probe_bytes(const CacheBook& cache, std::size_t n_waiting) {
-  if (!cache.pipeline.wants().probe || n_waiting == 0) return 0;
+  if (!cache.wants().probe || n_waiting == 0) return 0;
   constexpr std::size_t kPage = kernels::kPageTokens;
   const std::size_t n = std::min(n_waiting, kProbeTokens);
   const std::size_t n_slots = (n / kPage + 2) * kPage + kSinkTokens + kTailTokens + kFlushTokens;

@@ -16,7 +16,9 @@ class AttentionSumScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(decoding_, params.flag("decoding", false));
     return {};
   }
-  ScorerWants wants() const override { return {.reading = true, .decoding = decoding_}; }
+  ScorerWants wants(const LaneShares*) const override {
+    return {.reading = true, .decoding = decoding_};
+  }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     return score_lanes(backend, seen, lanes, {});

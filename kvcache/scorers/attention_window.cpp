@@ -21,7 +21,7 @@ class AttentionWindowScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(layer_shared_, params.flag("layer_shared", false));
     return {};
   }
-  ScorerWants wants() const override { return {.reading = true}; }
+  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
 
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {

@@ -11,14 +11,10 @@
 //   cost    two Q·Kᵀ of a block, where its reading had Q·Kᵀ and P·V of all before it; band: next to
 //           nothing
 //   source  ours; the question asked is that of arXiv:2505.23416 (KVzip)
-#include <array>
-
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using Sees = kernels::Sees;
 
 class EchoScorer final : public Scorer {
  public:
@@ -28,41 +24,16 @@ class EchoScorer final : public Scorer {
         block_, params.count("block", {.fallback = band_ ? 512u : 2048u, .min = 64, .max = 8192}));
     return {};
   }
-  ScorerWants wants() const override { return {.reading = true, .block_tokens = block_}; }
-
+  ScorerWants wants(const LaneShares*) const override {
+    return {.reading = true, .block_tokens = block_};
+  }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
-    SATCHEL_TRY(turn(backend, seen));
-    kernels::ScoreArgs args;
-    args.lane.sees = band_ ? Sees::here_and_next : Sees::all;
-    args.queries = kernels::ScoreArgs::Queries::max;
-    args.heads = kernels::ScoreArgs::Heads::max;
-    SATCHEL_TRY(log_sum_lanes(backend, seen, lanes, args.lane.sees));
-    return score_lanes(backend, seen, lanes, args);
+    return echo_lanes(backend, seen, lanes,
+                      band_ ? kernels::Sees::here_and_next : kernels::Sees::all);
   }
 
  private:
-  // All queries by the same number of positions: as heads of one token.
-  static Result<void> turn(kernels::Backend& backend, const Observation& seen) {
-    const LayerShape& layer = seen.layer;
-    const std::size_t n_rotated = layer.n_rotated();
-    SATCHEL_ASSERT(n_rotated + 1 <= kBlockWork);
-    const std::array by = {static_cast<std::int32_t>(seen.batch.n_tokens)};
-    auto* position = reinterpret_cast<std::int32_t*>(seen.work + n_rotated);
-    SATCHEL_TRY(
-        backend.upload(reinterpret_cast<std::byte*>(position), std::as_bytes(std::span(by))));
-    SATCHEL_TRY(backend.make_rotation(
-        {.positions = position, .n_tokens = 1, .position_min = by[0], .position_max = by[0]},
-        layer.rope(), seen.work));
-    return backend.rope({.x = seen.block_q,
-                         .n_tokens = 1,
-                         .n_heads = seen.batch.n_tokens * layer.n_heads,
-                         .head_dim = layer.head_dim,
-                         .rotation = seen.work,
-                         .n_rotated = n_rotated,
-                         .pairs = layer.rope_pairs});
-  }
-
   bool band_ = false;
   std::size_t block_ = 2048;
 };

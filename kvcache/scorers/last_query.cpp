@@ -12,7 +12,7 @@ namespace satchel::kvcache {
 namespace {
 class LastQueryScorer final : public Scorer {
  public:
-  ScorerWants wants() const override {
+  ScorerWants wants(const LaneShares*) const override {
     return {.reading = true, .decoding = true, .newest_step = true};
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,

@@ -8,7 +8,7 @@ namespace satchel::kvcache {
 namespace {
 class PositionScorer final : public Scorer {
  public:
-  ScorerWants wants() const override { return {}; }
+  ScorerWants wants(const LaneShares*) const override { return {}; }
   Result<void> observe(kernels::Backend&, const Observation&,
                        std::span<const ObservedLane>) const override {
     return {};

@@ -23,7 +23,7 @@ class RandomScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(seed_, params.count("seed", {.fallback = 1, .min = 0, .max = 65535}));
     return {};
   }
-  ScorerWants wants() const override { return {}; }
+  ScorerWants wants(const LaneShares*) const override { return {}; }
   Result<void> observe(kernels::Backend&, const Observation&,
                        std::span<const ObservedLane>) const override {
     return {};

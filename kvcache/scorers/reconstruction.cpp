@@ -9,7 +9,7 @@ namespace satchel::kvcache {
 namespace {
 class ReconstructionScorer final : public Scorer {
  public:
-  ScorerWants wants() const override { return {.probe = true}; }
+  ScorerWants wants(const LaneShares*) const override { return {.probe = true}; }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     kernels::ScoreArgs args;

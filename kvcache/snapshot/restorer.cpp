@@ -291,7 +291,7 @@ bool Restorer::has_scores(std::size_t chunk) const {
 
 // A second pass looks again. Other scores can't be had again, so the text they are about is lost.
 std::size_t Restorer::scores_lost_at(std::size_t chunk) const {
-  const ScorerWants wants = cache_.pipeline.wants();
+  const ScorerWants wants = cache_.wants();
   const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
   if (wants.decoding) return first;
   for (const TextSpan& span : manifest_.spans)

@@ -171,11 +171,12 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
                         "a merger needs exact K and V, so a recipe that merges decides layer by "
                         "layer when a text has been read.");
   SATCHEL_TRY_ASSIGN(const JsonNode* scorer, maker.node("scorer"));
-  const ScorerWants wants = made.wants();
+  const ScorerWants wants = made.wants(nullptr);
   if (wants.exact_kv && (!made.decides_in_layer() || wants.decoding))
-    return recipe_error(called, scorer->line,
-                        "this scorer needs exact K and V, so its recipe decides layer by layer when "
-                        "a text has been read, and only then.");
+    return recipe_error(
+        called, scorer->line,
+        "this scorer needs exact K and V, so its recipe decides layer by layer when "
+        "a text has been read, and only then.");
   return made;
 }
 
@@ -196,7 +197,7 @@ bool Pipeline::decides_in_layer() const {
 }
 
 bool Pipeline::decides_when_read() const {
-  return !wants().probe &&
+  return !wants(nullptr).probe &&
          trigger_->fires({.occasion = Occasion::span_read,
                           .n_tokens = std::numeric_limits<std::size_t>::max()});
 }

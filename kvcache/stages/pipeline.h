@@ -38,8 +38,11 @@ class Pipeline {
   std::size_t short_tail() const { return short_tail_; }
   const Reader& reader() const { return *reader_; }
 
+  // known: of the model's lanes, or null (Scorer::wants).
+  ScorerWants wants(const LaneShares* known) const {
+    return decides() ? scorer_->wants(known) : ScorerWants{};
+  }
   // Only where decides().
-  ScorerWants wants() const { return decides() ? scorer_->wants() : ScorerWants{}; }
   const Scorer& scorer() const { return *scorer_; }
   const Allocator& allocator() const { return *allocator_; }
   const Assigner& assigner() const { return *assigner_; }

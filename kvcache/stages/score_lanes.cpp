@@ -25,7 +25,53 @@ kernels::LaneQueries queries_of(const Observation& seen, const ObservedLane& lan
           .rope = seen.layer.rope()};
 }
 
+// All queries of a block by its length: as heads of one token.
+Result<void> turn(kernels::Backend& backend, const Observation& seen) {
+  const LayerShape& layer = seen.layer;
+  const std::size_t n_rotated = layer.n_rotated();
+  SATCHEL_ASSERT(n_rotated + 1 <= kBlockWork);
+  const std::array by = {static_cast<std::int32_t>(seen.batch.n_tokens)};
+  auto* position = reinterpret_cast<std::int32_t*>(seen.work + n_rotated);
+  SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(position), std::as_bytes(std::span(by))));
+  SATCHEL_TRY(backend.make_rotation(
+      {.positions = position, .n_tokens = 1, .position_min = by[0], .position_max = by[0]},
+      layer.rope(), seen.work));
+  return backend.rope({.x = seen.block_q,
+                       .n_tokens = 1,
+                       .n_heads = seen.batch.n_tokens * layer.n_heads,
+                       .head_dim = layer.head_dim,
+                       .rotation = seen.work,
+                       .n_rotated = n_rotated,
+                       .pairs = layer.rope_pairs});
+}
+
 }  // namespace
+
+Result<void> echo_lanes(kernels::Backend& backend, const Observation& seen,
+                        std::span<const ObservedLane> lanes, kernels::Sees sees) {
+  SATCHEL_TRY(turn(backend, seen));
+  kernels::ScoreArgs args;
+  args.lane.sees = sees;
+  args.queries = kernels::ScoreArgs::Queries::max;
+  args.heads = kernels::ScoreArgs::Heads::max;
+  SATCHEL_TRY(log_sum_lanes(backend, seen, lanes, sees));
+  return score_lanes(backend, seen, lanes, args);
+}
+
+Result<void> key_worth_lanes(kernels::Backend& backend, const Observation& seen,
+                             std::span<const ObservedLane> lanes) {
+  const std::size_t d = seen.layer.head_dim;
+  const auto first = static_cast<std::size_t>(seen.positions.front()) - seen.span_first;
+  std::vector<kernels::KeyWorthArgs> items;
+  for (const ObservedLane& lane : lanes)
+    items.push_back({.k = seen.pre_rope_k + lane.first_head / lane.n_group * d,
+                     .n_tokens = seen.batch.n_tokens,
+                     .head_dim = d,
+                     .stride = seen.layer.n_kv_heads * d,
+                     .weights = lane.worth,
+                     .scores = lane.scores + first});
+  return backend.key_worth(items);
+}
 
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args) {

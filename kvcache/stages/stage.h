@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -117,6 +118,10 @@ struct ObservedLane {
   std::span<const kernels::ExactRun> sinks = {};
   std::size_t first_head = 0, n_group = 1;
   float* scores = nullptr;  // zero before the first observation of the layer
+  // What is known of the worth of its keys (KeyWorth), empty: nothing.
+  std::span<const float> worth = {};
+  // Share of the span that the lane will keep; nothing: not known before all is scored.
+  std::optional<double> keep = std::nullopt;
 };
 // What a lane's scores are when all has been observed, one for each token of the span.
 struct ScoredLane {
@@ -131,8 +136,8 @@ struct ScorerWants {
   bool newest_step = false;  // … of the last step before a decision only, in place of older scores
   bool probe = false;        // a second pass over the text (KVzip); keys: the probed stretch
   // Reading only: observe() is called for blocks of so many tokens (a span's are as alike as they can
-  // be), when all keys of the block are there; 0: for each chunk as it comes. Takes the memory of so
-  // many queries.
+  // be), when all keys of the block are there; 0: for each chunk as it comes; with pre_rope for both,
+  // and blocks have block_q. Takes the memory of so many queries.
   std::size_t block_tokens = 0;
   bool exact_kv = false;  // finish() reads k and v: such a recipe decides inside the layer, and
                           // what it could not decide there is lowered, not chosen from
@@ -140,7 +145,9 @@ struct ScorerWants {
 };
 class Scorer : public Stage {
  public:
-  virtual ScorerWants wants() const = 0;
+  // known: what is known of the model's lanes, or null. Only `block_tokens` and `pre_rope` may depend
+  // on it.
+  virtual ScorerWants wants(const LaneShares* known) const = 0;
   // After each chunk of a kind that is wanted, all lanes of the layer; adds to the scores, or
   // raises them.
   virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,
@@ -157,6 +164,14 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args);
 // The same for the observation's last n_rows tokens only.
 Observation last_rows(const Observation& seen, std::size_t n_rows);
+// Of a block, whose queries are the scorer's to change: raises scores to what the queries, turned as
+// if the block were said again, look at (scorers/echo.cpp has the formula).
+Result<void> echo_lanes(kernels::Backend& backend, const Observation& seen,
+                        std::span<const ObservedLane> lanes, kernels::Sees sees);
+// Of a chunk of a reading: what its keys are worth by themselves, which stands in ObservedLane::worth.
+//   needs   pre_rope_k
+Result<void> key_worth_lanes(kernels::Backend& backend, const Observation& seen,
+                             std::span<const ObservedLane> lanes);
 // Of a block: adds every lane's keys, and its sinks where all keys are seen, to block_lse.
 Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
                            std::span<const ObservedLane> lanes, kernels::Sees sees);

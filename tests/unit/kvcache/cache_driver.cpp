@@ -23,9 +23,21 @@ Recipe recipe_of(const CacheDriver::Setup& setup) {
   return std::move(recipe).value();
 }
 
+// Keys that are worth more the larger some of their values are.
+KeyWorth key_worth_of(const CacheShape& shape) {
+  KeyWorth worth{.agreement = 0.5, .lanes = {}};
+  for (const LayerShape& layer : shape.layers)
+    for (std::size_t head = 0; layer.window == 0 && head < layer.n_kv_heads; ++head) {
+      std::vector<float>& weights = worth.lanes.emplace_back(1 + 2 * layer.head_dim);
+      weights[1 + head] = 1;
+      weights.back() = 0.5f;
+    }
+  return worth;
+}
+
 // A table in which the first lane remembers most; without one that recipe lets all lanes compete, as
 // its sister "satchel-band" does here.
-std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape) {
+std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool knows_worth) {
   auto table = std::make_shared<LaneShares>();
   table->rows = {{.keep = 0.25, .shares = {}}, {.keep = 0.5, .shares = {}}};
   for (const LayerShape& layer : shape.layers)
@@ -34,6 +46,7 @@ std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape) {
       table->rows[0].shares.push_back(is_first ? 0.9 : 0.1);
       table->rows[1].shares.push_back(is_first ? 1.0 : 0.3);
     }
+  if (knows_worth) table->worth = key_worth_of(shape);
   return table->n_lanes() == 0 ? nullptr : table;
 }
 
@@ -46,7 +59,8 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
-  if (setup.recipe == "satchel") shape.lane_shares = lane_shares_of(shape);
+  if (setup.recipe == "satchel" || setup.recipe == "kvzap")
+    shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
   return shape;
 }
 
@@ -347,11 +361,12 @@ Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer
   if (!check_attention && !is_wanted) return {};
   const LayerShape& shape = shape_.layers[layer];
   const std::size_t d = shape.head_dim;
-  std::vector<float> queries, out, lse;
+  std::vector<float> queries, keys, out, lse;
   std::vector<std::int32_t> positions;
   for (std::size_t t = first; t < first + n; ++t) {
-    const std::vector<float> row = q(layer, t);
+    const std::vector<float> row = q(layer, t), k_row = k(layer, t);
     queries.insert(queries.end(), row.begin(), row.end());
+    keys.insert(keys.end(), k_row.begin(), k_row.end());
     positions.push_back(static_cast<std::int32_t>(t));
   }
   const kernels::Sequence sequence = reading.lanes();
@@ -374,7 +389,10 @@ Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer
             sums[at - begin] += weight / static_cast<double>(shape.n_group());
       }
   }
-  return reading.observe({.q = queries.data(), .lse = lse.data(), .pre_rope_q = queries.data()});
+  return reading.observe({.q = queries.data(),
+                          .lse = lse.data(),
+                          .pre_rope_q = queries.data(),
+                          .pre_rope_k = keys.data()});
 }
 
 Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::size_t n_tokens,
@@ -395,11 +413,10 @@ Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::s
 }
 
 Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptions& options) {
-  SATCHEL_TRY_ASSIGN(PromptReading reading,
-                     cache_->begin_reading({.n_tokens = n_tokens,
-                                            .kind = options.kind,
-                                            .goes_on = options.goes_on,
-                                            .finest = options.finest}));
+  SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_reading({.n_tokens = n_tokens,
+                                                                   .kind = options.kind,
+                                                                   .goes_on = options.goes_on,
+                                                                   .finest = options.finest}));
   const std::size_t begin = cache_->n_tokens();
   scores.clear();
   for (const LayerShape& layer : shape_.layers)

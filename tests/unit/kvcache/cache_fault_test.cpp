@@ -178,7 +178,7 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_a_conversation) {
   answer.can_repeat = false;
   expect_whole_after_any_fault(answer, 3 * 2 * 2 + 1);
   const auto recipe = Recipe::builtin(GetParam());
-  const bool waits = recipe->pipeline().wants().probe;
+  const bool waits = recipe->pipeline().wants(nullptr).probe;
   expect_whole_after_any_fault(after({}, "end_turn", end_turn), waits ? 0 : 2);
   expect_whole_after_any_fault(after({}, "over_limit", compacts(Occasion::over_limit)), 0);
   if (!waits) return;

@@ -49,18 +49,34 @@ TEST(LaneShares, are_the_same_after_a_file) {
     EXPECT_EQ(after->rows[i].keep, before.rows[i].keep);
     EXPECT_EQ(after->rows[i].shares, before.rows[i].shares);
   }
+  EXPECT_FALSE(after->worth);
+  EXPECT_EQ(after->json(), before.json());
+}
+
+TEST(LaneShares, keep_what_keys_are_worth_to_six_digits) {
+  LaneShares before = two_rows();
+  before.worth =
+      KeyWorth{.agreement = 0.71, .lanes = {{-3.14159265f, 1.5e-7f, -12345.678f}, {0, 1, 2, 3, 4}}};
+  const Result<LaneShares> after = LaneShares::parse(before.json(), "t.json");
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  ASSERT_TRUE(after->worth);
+  EXPECT_EQ(after->worth->agreement, 0.71);
+  ASSERT_EQ(after->worth->lanes.size(), 2u);
+  EXPECT_THAT(after->worth->lanes[0], ElementsAre(-3.14159f, 1.5e-7f, -12345.7f));
+  EXPECT_EQ(after->worth->lanes[1], before.worth->lanes[1]);
   EXPECT_EQ(after->json(), before.json());
 }
 
 TEST(LaneShares, of_a_file_are_refused_with_the_line_and_what_would_be_right) {
-  const std::string head = "{ \"lane_shares\": 1,\n\"model\": \"m\",\n\"name\": \"n\",\n";
+  const std::string head = "{ \"lane_shares\": 2,\n\"model\": \"m\",\n\"name\": \"n\",\n";
   const std::string rows = head + "\"source\": \"s\",\n\"rows\": ";
+  const std::string worth = rows + "[ { \"keep\": 0.5, \"lanes\": [0] } ],\n\"worth\": ";
   const std::pair<std::string, std::string> cases[] = {
       {"", "t.json line 1"},
       {"[]", "t.json line 1: \"lane_shares\" is missing"},
-      {"{\n\"lane_shares\": 2 }", "t.json line 2: \"lane_shares\" must be 1"},
-      {"{\n\"lane_shares\": \"1\" }", "t.json line 2: \"lane_shares\" is missing, or of another"},
-      {"{ \"lane_shares\": 1,\n\"model\": 7 }",
+      {"{\n\"lane_shares\": 1 }", "t.json line 2: \"lane_shares\" must be 2"},
+      {"{\n\"lane_shares\": \"2\" }", "t.json line 2: \"lane_shares\" is missing, or of another"},
+      {"{ \"lane_shares\": 2,\n\"model\": 7 }",
        "t.json line 2: \"model\" is missing, or of another"},
       {head + "\"rows\": [] }", "t.json line 1: \"source\" is missing"},
       {rows + "7 }", "t.json line 5: \"rows\" is missing, or of another"},
@@ -80,6 +96,18 @@ TEST(LaneShares, of_a_file_are_refused_with_the_line_and_what_would_be_right) {
        "t.json line 7: rows must rise in \"keep\" and have equally many lanes"},
       {rows + "[\n{ \"keep\": 0.5, \"lanes\": [0] },\n{ \"keep\": 0.6, \"lanes\": [0, 1] } ] }",
        "t.json line 7: rows must rise in \"keep\" and have equally many lanes"},
+      {worth + "7 }", "t.json line 6: \"worth\" is missing, or of another"},
+      {worth + "{} }", "t.json line 6: \"agreement\" is missing"},
+      {worth + "{ \"agreement\": 1.5 } }", "line 6: \"agreement\" must be from -1 to 1"},
+      {worth + "{ \"agreement\": 0.5 } }", "line 6: \"lanes\" is missing"},
+      {worth + "{ \"agreement\": 0.5, \"lanes\": [] } }",
+       "line 6: \"worth\" must have as many lanes as the rows"},
+      {worth + "{ \"agreement\": 0.5, \"lanes\": [\n[1, 2]] } }",
+       "line 7: a lane's worth has one weight and two for each value"},
+      {worth + "{ \"agreement\": 0.5, \"lanes\": [[1]] } }", "line 6: a lane's worth has one"},
+      {worth + "{ \"agreement\": 0.5, \"lanes\": [[1, 2,\n\"3\"]] } }",
+       "line 7: a weight must be a number from -1e6 to 1e6"},
+      {worth + "{ \"agreement\": 0.5, \"lanes\": [[1, 2, 1e7]] } }", "line 6: a weight must be"},
   };
   for (const auto& [json, expected] : cases) {
     const Result<LaneShares> table = LaneShares::parse(json, "t.json");

@@ -127,7 +127,7 @@ TEST(Memory, decode_steps_allocate_nothing) {
     ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
     PlainStep step(driver);
     ASSERT_TRUE(step.take().ok());  // the backend takes what it works in
-    const bool decides = driver.recipe().pipeline().wants().decoding;
+    const bool decides = driver.recipe().pipeline().wants(nullptr).decoding;
     std::size_t n_counted = 0, n_flushes = 0;
     for (int i = 0; i < 400; ++i) {
       const std::size_t tail = driver.view(0, 0).runs.back().n_tokens;

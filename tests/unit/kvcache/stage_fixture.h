@@ -105,7 +105,7 @@ struct KnownMap {
                      .span_end = static_cast<std::size_t>(query_positions.back()) + 1};
     std::vector<float> block_q(seen.q, seen.q + count * layer.n_heads * kDim);
     std::vector<float> block_lse(seen.lse, seen.lse + count * layer.n_heads), work(kBlockWork);
-    if (scorer.wants().block_tokens > 0) {
+    if (scorer.wants(nullptr).block_tokens > 0) {
       seen.q = seen.block_q = block_q.data();
       seen.lse = seen.block_lse = block_lse.data();
       seen.work = work.data();
@@ -130,7 +130,7 @@ struct KnownMap {
                             std::size_t chunk) const {
     std::vector<float> scores(key_positions.size() - n_sinks);
     const std::size_t n = query_positions.size();
-    if (scorer.wants().block_tokens > 0) chunk = n;
+    if (scorer.wants(nullptr).block_tokens > 0) chunk = n;
     for (std::size_t first = 0; first < n; first += chunk) {
       const std::size_t count = std::min(chunk, n - first);
       const std::size_t n_keys =

@@ -84,7 +84,7 @@ TEST(StageGolden, h2o_on_five_tokens_has_the_column_sums_and_the_kept_sets) {
 TEST(StageGolden, h2o_adds_a_decode_step_to_the_sums_of_what_the_lane_holds) {
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(StageKind::scorer, "attention_sum", "{\"decoding\": true}");
-  EXPECT_TRUE(scorer->wants().decoding);
+  EXPECT_TRUE(scorer->wants(nullptr).decoding);
   const KnownMap map({{{0.2, 0, 0.2, 0.1, 0.2, 0.3}}}, {0, 2, 3, 4, 5}, 5);
   std::vector<float> sums = {2.70f, 1.00f, 0.30f, 0.30f, 0};
   map.observe(*scorer, *backend, Purpose::decoding, 0, 1, 5, sums.data());
@@ -126,7 +126,7 @@ TEST(StageGolden, tova_with_the_newest_token_protected_gives_up_the_second_best)
 // T3.
 TEST(StageGolden, tova_gives_all_lanes_of_a_layer_the_same_scores) {
   const auto scorer = make<Scorer>(StageKind::scorer, "last_query");
-  EXPECT_TRUE(scorer->wants().newest_step);
+  EXPECT_TRUE(scorer->wants(nullptr).newest_step);
   std::vector<float> a = {0.5f, 0.25f, kNotThere}, b = {0, 0.75f, 0.5f};
   const std::vector<ScoredLane> lanes = {{.scores = a}, {.scores = b}};
   const auto backend = test::open_reference();

@@ -77,7 +77,7 @@ TEST_P(EveryScorer, gives_the_same_finite_scores_for_any_chunking) {
   const KnownMap map = KnownMap::square(rows);
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(*GetParam());
-  const ScorerWants wants = scorer->wants();
+  const ScorerWants wants = scorer->wants(nullptr);
   // One that wants nothing at all scores when all has been read.
   if (wants.exact_kv && !wants.reading && !wants.decoding && !wants.probe)
     GTEST_SKIP() << "It scores keys or values alone: there is nothing to chunk.";
@@ -90,6 +90,21 @@ TEST_P(EveryScorer, gives_the_same_finite_scores_for_any_chunking) {
   for (const std::size_t chunk : {1u, 2u, 5u, 60u}) {
     const std::vector<float> parts = map.scores(*scorer, *backend, purpose, chunk);
     for (std::size_t j = 0; j < whole.size(); ++j) EXPECT_NEAR(parts[j], whole[j], 1e-5);
+  }
+}
+TEST_P(EveryScorer, wants_only_blocks_and_unturned_keys_by_what_is_known_of_the_lanes) {
+  const auto scorer = make<Scorer>(*GetParam());
+  const ScorerWants nothing = scorer->wants(nullptr);
+  LaneShares known{.model = "", .name = "", .source = "", .rows = {{.keep = 0.5, .shares = {1}}}};
+  for (const bool knows_worth : {false, true}) {
+    if (knows_worth) known.worth = KeyWorth{.agreement = 1, .lanes = {{0, 1, 1}}};
+    const ScorerWants wants = scorer->wants(&known);
+    EXPECT_EQ(wants.reading, nothing.reading);
+    EXPECT_EQ(wants.decoding, nothing.decoding);
+    EXPECT_EQ(wants.newest_step, nothing.newest_step);
+    EXPECT_EQ(wants.probe, nothing.probe);
+    EXPECT_EQ(wants.exact_kv, nothing.exact_kv);
+    EXPECT_EQ(wants.hidden, nothing.hidden);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Registry, EveryScorer, testing::ValuesIn(stages_of(StageKind::scorer)),
