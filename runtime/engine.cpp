@@ -69,13 +69,12 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
   state->lane_tables = options.lane_tables;
-  const auto table =
-      find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
-  if (table.ok()) {
-    state->model->set_lane_shares(*table);
-  } else {  // it is made again
+  auto table = find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
+  if (!table.ok()) {  // the one that ships stands in; where there is none it is made again
     state->record(LogLevel::warning, "lane_table_damaged");
+    table = find_lane_table({}, state->fingerprint, state->model->config());
   }
+  if (table.ok()) state->model->set_lane_shares(*table);
   state->record(LogLevel::info,
                 "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +
@@ -109,6 +108,10 @@ Engine::State& Engine::state() {
 }
 
 Result<void> Engine::set_lane_shares(const kvcache::LaneShares& shares) {
+  if (!config().cache_shape().suits(shares))
+    return Error{ErrorKind::invalid, "LANE_SHARES",
+                 "The lane table is not one of \"" + config().name +
+                     "\": it has another number of lanes, or keys of another size."};
   return state_->keep_lane_shares(shares);
 }
 

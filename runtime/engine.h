@@ -47,6 +47,7 @@ class Engine {
   std::string device() const;  // the backend, for people
   Model& model();              // for runtime/measure
   // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.
+  // LANE_SHARES: it is not this model's (invalid), or cannot be kept (storage), but is known.
   Result<void> set_lane_shares(const kvcache::LaneShares& shares);
 
   // What the caches of all sessions together may take. Raising it beyond what was reserved works

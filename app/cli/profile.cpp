@@ -123,6 +123,11 @@ std::string report_text(const Json& report) {
               format_fixed(row["correlation_least"], 2) + ")";
     text += "\n";
   }
+  if (report.contains("agreement"))
+    text += "  keys: what was learned ranks those of an unseen text as KVzip does " +
+            std::string(report["learned"] ? "to " : "only to ") +
+            format_fixed(report["agreement"], 2) +
+            (report["learned"] ? "" : ", so it is not used") + "\n";
   return text;
 }
 
@@ -154,6 +159,8 @@ Result<void> run(const ProfileOptions& options, Console& console) {
                                                    : write_table(options.output, found.table);
   Json document = report(found.table, found.of_texts, rule->name);
   document["took_ms"] = took_ms;
+  if (found.agreement) document["agreement"] = *found.agreement;
+  document["learned"] = found.table.worth.has_value();
   // What was found is shown, also where it could not be kept.
   if (!console.json()) {
     console.data(report_text(document));

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "kvcache/stages/pipeline.h"
 #include "runtime/model/scratch.h"
 
 namespace satchel::runtime {
@@ -27,9 +28,11 @@ Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& rec
   const std::size_t n_span = std::min(n_tokens, kSpanTokens);
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed span,
                      kvcache::cache_need(config.cache_shape(), recipe, n_span));
+  const bool keeps_pre_rope = recipe.pipeline().wants(config.lane_shares.get()).pre_rope;
   return PoolNeed{
       .cache_bytes = need.fixed_bytes + need.page_bytes,
-      .scratch_bytes = span.reading_bytes + reading_bytes(config, n_span + kvcache::kProbeScript)};
+      .scratch_bytes = span.reading_bytes +
+                       reading_bytes(config, n_span + kvcache::kProbeScript, keeps_pre_rope)};
 }
 
 // The need never falls as tokens are added, so the last that fits is found by halving.

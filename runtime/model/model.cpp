@@ -205,17 +205,14 @@ Result<void> Model::decode_step(kvcache::Cache& cache, std::int32_t id, std::spa
 Result<void> Model::decode(std::span<const DecodeItem> items) {
   const std::size_t n = items.size();
   SATCHEL_ASSERT(n > 0);
-  bool keeps_pre_rope = false;
   ids_.clear();
   positions_.clear();
   for (const DecodeItem& item : items) {
-    keeps_pre_rope = keeps_pre_rope || item.cache->wants_pre_rope();
     ids_.push_back(item.id);
     positions_.push_back(static_cast<std::int32_t>(item.cache->n_tokens()));
   }
-  SATCHEL_TRY_ASSIGN(
-      const PassScratch scratch,
-      PassScratch::take(items[0].cache->arena(), config_, decoding_size(n, keeps_pre_rope)));
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
+                     PassScratch::take(items[0].cache->arena(), config_, decoding_size(n)));
   for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->begin_step());
   const std::stop_token never;
   const ProgressFn silent;
@@ -234,12 +231,9 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
 Result<void> Model::decode_layer(const LayerStep& step, float* x,
                                  std::span<const DecodeItem> items) {
   const LayerConfig& layer = config_.layers[step.layer];
-  bool keeps_pre_rope = false, wants_lse = false;
-  for (const DecodeItem& item : items) {
-    keeps_pre_rope = keeps_pre_rope || item.cache->wants_pre_rope();
-    wants_lse = wants_lse || item.cache->wants_step();
-  }
-  SATCHEL_TRY(project(step, Project::queries_keys_values, keeps_pre_rope, x));
+  bool wants_lse = false;
+  for (const DecodeItem& item : items) wants_lse = wants_lse || item.cache->wants_step();
+  SATCHEL_TRY(project(step, Project::queries_keys_values, false, x));
   sequences_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
     SATCHEL_TRY(items[i].cache->append(step.layer, step.work.k + i * layer.kv_width(),

@@ -102,11 +102,8 @@ PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size
           .keeps_pre_rope = keeps_pre_rope};
 }
 
-PassSize decoding_size(std::size_t n_sequences, bool keeps_pre_rope) {
-  return {.n_tokens = n_sequences,
-          .n_chunk = n_sequences,
-          .n_logits = n_sequences,
-          .keeps_pre_rope = keeps_pre_rope};
+PassSize decoding_size(std::size_t n_sequences) {
+  return {.n_tokens = n_sequences, .n_chunk = n_sequences, .n_logits = n_sequences};
 }
 
 std::size_t PassScratch::bytes(const ModelConfig& config, const PassSize& size) {

@@ -40,7 +40,7 @@ struct PassSize {
 PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
                       bool keeps_pre_rope = false);
 // One token of each of n_sequences.
-PassSize decoding_size(std::size_t n_sequences, bool keeps_pre_rope);
+PassSize decoding_size(std::size_t n_sequences);
 
 // What a pass leases: hidden [n_tokens, width], positions [n_tokens], the workspace of a chunk.
 class PassScratch {

@@ -1,17 +1,17 @@
 #include "runtime/profile/lane_profiler.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <utility>
 
 #include "runtime/measure/packed_text.h"
+#include "runtime/measure/passes.h"
 #include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {
 namespace {
 
-// Rows of a table. Between them shares are nearly linear.
-constexpr std::array kKeeps = {0.05, 0.1, 0.25, 0.5, 0.75};
+constexpr std::size_t kJudged = 2;  // row at whose shares lanes count in KeyWorth::agreement
 
 const ProgressFn kSilent;
 
@@ -30,7 +30,14 @@ Result<void> check_waits(const kvcache::Cache& cache, std::size_t n_tokens) {
 
 LaneProfiler::LaneProfiler(Engine::State& engine, std::shared_ptr<kvcache::Arena> arena,
                            std::span<const ProfileText> texts)
-    : engine_(engine), arena_(std::move(arena)), texts_(texts.empty() ? profile_texts() : texts) {}
+    : engine_(engine),
+      arena_(std::move(arena)),
+      texts_(texts.empty() ? profile_texts() : texts),
+      lanes_(engine.model->config().cache_shape().deciding_lanes()) {
+  const std::vector<std::size_t> head_dims =
+      engine.model->config().cache_shape().deciding_head_dims();
+  if (KeyWorthFit::bytes(head_dims) <= kLearnBytesMax) fit_.emplace(head_dims);
+}
 
 Result<bool> LaneProfiler::step(const std::stop_token& stop) {
   if (of_texts_.size() == texts_.size()) return false;
@@ -50,14 +57,37 @@ Result<bool> LaneProfiler::step(const std::stop_token& stop) {
   while (cache->next_probe(kvcache::kProbeTokens))
     SATCHEL_TRY(pack_step(*engine_.model, pass, none));
   SATCHEL_TRY(check_waits(*cache, ids.size()));
-  SATCHEL_TRY_ASSIGN(auto shares, cache->waiting_shares(kKeeps));
-  kvcache::LaneShares& table = of_texts_.emplace_back();
+  SATCHEL_TRY_ASSIGN(auto shares, cache->waiting_shares(kLaneKeeps));
+  kvcache::LaneShares table;
   table.model = engine_.fingerprint;
   table.name = config.name;
   table.source = text.name;
-  for (std::size_t i = 0; i < kKeeps.size(); ++i)
-    table.rows.push_back({.keep = kKeeps[i], .shares = std::move(shares[i])});
+  for (std::size_t i = 0; i < kLaneKeeps.size(); ++i)
+    table.rows.push_back({.keep = kLaneKeeps[i], .shares = std::move(shares[i])});
+  if (fit_) SATCHEL_TRY(learn(*cache, table, stop));
+  of_texts_.push_back(std::move(table));
   return of_texts_.size() < texts_.size();
+}
+
+// First tokens stay in any case, and their keys are like no others: nothing is learned from them.
+Result<void> LaneProfiler::learn(kvcache::Cache& cache, const kvcache::LaneShares& shares,
+                                 const std::stop_token& stop) {
+  const bool is_judged = !of_texts_.empty() && of_texts_.size() + 1 == texts_.size();
+  for (std::size_t& i = now_.n_lanes; i < lanes_.size(); ++i) {
+    if (stop.stop_requested()) return stopped();
+    SATCHEL_TRY_ASSIGN(const std::vector<float> keys, cache.waiting_keys(lanes_[i]));
+    SATCHEL_TRY_ASSIGN(const std::vector<float> scores, cache.waiting_scores(lanes_[i]));
+    const std::size_t head_dim = keys.size() / scores.size();
+    const auto seen = std::span(scores).subspan(kvcache::kSinkTokens);
+    const auto of = std::span(keys).subspan(kvcache::kSinkTokens * head_dim);
+    const double share = shares.rows[kJudged].shares[i], choice = share * (1 - share);
+    if (is_judged) now_.agreement += choice * rank_correlation(log_worth(fit_->solve(i), of), seen);
+    now_.weight += choice;
+    fit_->add(i, of, seen);
+  }
+  agreement_ = now_.weight > 0 ? now_.agreement / now_.weight : 0;
+  now_ = {};
+  return {};
 }
 
 // The second pass stands behind the text, inside the context.
@@ -89,7 +119,19 @@ kvcache::LaneShares LaneProfiler::table() const {
       for (const kvcache::LaneShares& text : of_texts_) sum += text.rows[r].shares[i];
       mean.rows[r].shares[i] = sum / static_cast<double>(of_texts_.size());
     }
+  mean.worth = worth();
   return mean;
+}
+
+std::optional<kvcache::KeyWorth> LaneProfiler::worth() const {
+  if (!fit_ || agreement_ < kAgreementLeast) return std::nullopt;
+  kvcache::KeyWorth worth{.agreement = agreement_, .lanes = {}};
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const std::vector<float>& lane = worth.lanes.emplace_back(fit_->solve(i));
+    const auto is_usable = [](float weight) { return std::abs(weight) <= kvcache::kKeyWeightMost; };
+    if (!std::ranges::all_of(lane, is_usable)) return std::nullopt;
+  }
+  return worth;
 }
 
 }  // namespace satchel::runtime

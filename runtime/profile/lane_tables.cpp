@@ -23,14 +23,14 @@ Result<std::string> read_file(const fs::path& path) {
     return Error{ErrorKind::corrupt, "LANE_SHARES",
                  "\"" + path.string() +
                      "\" is no lane table: it cannot be read, or has more than "
-                     "1 MiB. Remove it, and it is made again."};
+                     "4 MiB. Remove it, and it is made again."};
   return text;
 }
 
 Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::string& called,
                                                   const std::string& fingerprint,
                                                   const ModelConfig& config) {
-  if (table.model == fingerprint && table.n_lanes() == n_lanes_of(config))
+  if (table.model == fingerprint && config.cache_shape().suits(table))
     return std::make_shared<const LaneShares>(std::move(table));
   return Error{ErrorKind::corrupt, "LANE_SHARES",
                "\"" + called +
@@ -39,13 +39,6 @@ Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::s
 }
 
 }  // namespace
-
-std::size_t n_lanes_of(const ModelConfig& config) {
-  std::size_t n = 0;
-  for (const LayerConfig& layer : config.layers)
-    n += layer.attention.window == 0 ? layer.attention.n_kv_heads : 0;
-  return n;
-}
 
 fs::path lane_table_file(const fs::path& dir, const std::string& fingerprint) {
   return dir / (fingerprint + ".json");

@@ -20,9 +20,6 @@ struct ShippedTable {
 };
 std::span<const ShippedTable> shipped_lane_tables();
 
-// That a table of this model has: of layers without a window.
-std::size_t n_lanes_of(const ModelConfig& config);
-
 // The folder's before the shipped one, null where there is neither. `dir` empty: only shipped ones.
 //   errors  corrupt, LANE_SHARES: a file that cannot be read as a table of this model
 Result<std::shared_ptr<const kvcache::LaneShares>> find_lane_table(const std::filesystem::path& dir,

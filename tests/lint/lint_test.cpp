@@ -103,6 +103,7 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
       {std::regex("^spdlog/.*"), {"runtime/log/"}},
       {std::regex("^sentencepiece.*"), {"runtime/tokenizer/"}},
       {std::regex("^pcre2.*"), {"runtime/tokenizer/"}},
+      {std::regex("^Eigen/.*"), {"runtime/profile/"}},
       {std::regex("^(cuda.*|cublas.*)$"), {"kernels/cuda/"}},
       {std::regex("^CLI/.*"), {"app/"}},
       {std::regex("^iostream$"), {"app/", "tests/"}},

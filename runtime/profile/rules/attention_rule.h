@@ -21,7 +21,7 @@ class AttentionRule {
   virtual ~AttentionRule() = default;
   virtual std::span<const SeenText> texts() const = 0;
   virtual std::size_t n_scores() const = 0;
-  // One layer of one text, added to that text's scores [n_scores()].
+  // One layer of one text: writes its part of that text's scores [n_scores()].
   virtual void look(std::size_t text, const SeenLayer& layer, std::span<double> scores) const = 0;
   // The share of its tokens that each lane keeps [n_lanes], for all lanes together `keep`.
   virtual Result<std::vector<double>> shares(std::span<const double> scores, double keep) const = 0;

@@ -54,7 +54,7 @@ class Duo final : public AttentionRule {
       : config_(config), texts_(std::move(texts)) {}
 
   std::span<const SeenText> texts() const override { return texts_; }
-  std::size_t n_scores() const override { return n_lanes_of(config_); }
+  std::size_t n_scores() const override { return config_.cache_shape().deciding_lanes().size(); }
 
   void look(std::size_t, const SeenLayer& layer, std::span<double> scores) const override {
     for (std::size_t lane = 0; lane < layer.shape.n_kv_heads; ++lane)

@@ -186,6 +186,10 @@ Result<AnsweredText> headkv_text(const Tokenizer& tokenizer, const NeedleContext
       out.steps.push_back({.from = in_answer.first + t - 1, .to = in_text.first + t});
     }
   }
+  if (out.steps.empty())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "This model's tokenizer cuts no answer as it stands in the text; \"headkv\" has "
+                 "nothing to go by."};
   return out;
 }
 

@@ -19,7 +19,9 @@ Result<LaneFindings> find(const LaneSearch& search) {
     search.tell(0, 1, profiler.done());
   }
   const auto of_texts = profiler.of_texts();
-  return LaneFindings{profiler.table(), {of_texts.begin(), of_texts.end()}};
+  LaneFindings found{.table = profiler.table(), .of_texts = {of_texts.begin(), of_texts.end()}};
+  if (of_texts.size() > 1) found.agreement = profiler.agreement();
+  return found;
 }
 
 }  // namespace

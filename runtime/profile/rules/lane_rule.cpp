@@ -48,7 +48,11 @@ Result<LaneFindings> find_lanes(const LaneRule& rule, const LaneSearch& search) 
                  "The rule \"" + std::string(rule.name) +
                      "\" makes its own prompts. Texts go with: " + lane_rules_that_read_texts() +
                      "."};
-  return rule.find(search);
+  SATCHEL_TRY_ASSIGN(LaneFindings found, rule.find(search));
+  // A rule that does not look at keys says nothing against what is known of them.
+  const auto& known = search.engine.config().lane_shares;
+  if (!found.agreement && known != nullptr) found.table.worth = known->worth;
+  return found;
 }
 
 }  // namespace satchel::runtime

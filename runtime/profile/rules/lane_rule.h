@@ -8,8 +8,8 @@
 //           and model
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -23,9 +23,6 @@
 
 namespace satchel::runtime {
 
-// Rows of every table, as LaneProfiler makes them (lane_rules_test.cpp holds them together).
-inline constexpr std::array kLaneKeeps = {0.05, 0.1, 0.25, 0.5, 0.75};
-
 struct LaneSearch {
   Engine& engine;
   std::span<const ProfileText> texts;  // empty: those that ship, or what the rule makes
@@ -38,6 +35,8 @@ struct LaneFindings {
   kvcache::LaneShares table;
   std::vector<kvcache::LaneShares>
       of_texts;  // what each text alone would give; rows as the table's
+  // LaneProfiler::agreement(), also where that is too little for the table; nothing: not learned.
+  std::optional<double> agreement = std::nullopt;
 };
 
 enum class ReadsTexts { yes, makes_its_own };

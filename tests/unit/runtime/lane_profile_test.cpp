@@ -78,9 +78,23 @@ TEST_F(LaneTables, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_tex
                                    profiler.of_texts()[1].rows[r].shares[i]) /
                                       2);
   }
+  // A text that was not learned from is ranked as by the second reading, by and large.
+  EXPECT_GT(profiler.agreement(), 0.4);
+  ASSERT_TRUE(table.worth);
+  EXPECT_EQ(table.worth->agreement, profiler.agreement());
+  EXPECT_EQ(table.worth->lanes.size(), 12u);
   // The lanes that remember (docs/recipes.md): layer 4 head 0 and layer 5 head 0.
   const std::vector<double>& quarter = table.rows[2].shares;
   EXPECT_GT(std::min(quarter[8], quarter[10]), 0.5);
+}
+
+// Nothing to hold it against.
+TEST_F(LaneTables, of_one_text_have_no_worth_of_keys) {
+  const std::string notes = held_out_notes();
+  const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};
+  LaneProfiler profiler(shared_engine().state(), arena(), texts);
+  EXPECT_FALSE(made(profiler).worth);
+  EXPECT_EQ(profiler.agreement(), 0);
 }
 
 TEST_F(LaneTables, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_held) {
@@ -115,8 +129,15 @@ TEST_F(LaneTables, of_another_model_or_damaged_are_refused_by_name) {
   LaneShares other = *value_of(find(shared_engine().fingerprint()));
   other.rows.resize(1);
   other.rows[0].shares.pop_back();
+  other.worth->lanes.pop_back();
   ASSERT_TRUE(keep_lane_table(folder_, other).ok());
   Result<std::shared_ptr<const LaneShares>> found = find(shared_engine().fingerprint());
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().message, testing::HasSubstr("of another model"));
+  other = *value_of(find_lane_table({}, shared_engine().fingerprint(), shared_engine().config()));
+  other.worth->lanes[5] = {1, 2, 3};  // of keys of one value
+  ASSERT_TRUE(keep_lane_table(folder_, other).ok());
+  found = find(shared_engine().fingerprint());
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error().message, testing::HasSubstr("of another model"));
   std::ofstream(file()) << "{ \"lane_shares\": 1, \"model\": 3 }";
@@ -135,11 +156,21 @@ TEST_F(LaneTables, a_folder_that_cannot_be_written_is_an_error_with_its_name) {
   EXPECT_THAT(kept.error().message, testing::HasSubstr(no_folder.string()));
 }
 
+TEST_F(LaneTables, of_another_model_are_refused_by_the_engine) {
+  const auto engine = engine_with_folder();
+  LaneShares other = *engine->config().lane_shares;
+  other.worth->lanes[3].pop_back();
+  const auto set = engine->set_lane_shares(other);
+  ASSERT_FALSE(set.ok());
+  EXPECT_EQ(set.error().code, "LANE_SHARES");
+}
+
 // A damaged table is as good as none.
 TEST_F(LaneTables, a_model_without_one_gets_it_while_idle) {
   std::ofstream(file()) << "torn";
   const auto engine = engine_with_folder();
-  EXPECT_EQ(engine->config().lane_shares, nullptr);
+  ASSERT_NE(engine->config().lane_shares, nullptr) << "the one that ships stands in";
+  engine->model().set_lane_shares(nullptr);
   const auto session = open("satchel", 0, *engine);
   value_of(session->add_document("", held_out_notes()));
   value_of(session->read({}, {}));

@@ -54,7 +54,7 @@ TEST(LaneRules, heads_of_layers_with_a_window_belong_to_no_lane) {
   config.layers[1].attention.n_kv_heads = 1;
   config.layers[1].attention.window = 512;
   config.layers[2].attention.n_kv_heads = 1;
-  EXPECT_EQ(n_lanes_of(config), 3u);
+  EXPECT_EQ(config.cache_shape().deciding_lanes().size(), 3u);
   EXPECT_EQ(n_heads_of(config), 8u);
   EXPECT_THAT(largest_of_heads(config, Values{1, 2, 4, 3, 5, 8, 6, 7}), ElementsAre(2, 4, 8));
 }
