@@ -192,6 +192,9 @@ Result<std::size_t> parse_bytes(std::string_view text) {
 
 Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes_max) {
   std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return Error{ErrorKind::invalid, "DOC_FOLDER",
+                 "\"" + path + "\" is a folder. Name the text files in it."};
   if (!std::filesystem::is_regular_file(path, error))
     return Error{ErrorKind::not_found, "DOC_NOT_FOUND", "There is no file \"" + path + "\"."};
   if (std::filesystem::file_size(path, error) > bytes_max)

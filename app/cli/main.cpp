@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
@@ -10,7 +11,7 @@
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kExamples =
     "Examples:\n"
     "  satchel chat                                  talk to the bundled model\n"
     "  satchel chat --document notes.txt --recipe compact\n"
@@ -18,14 +19,15 @@ constexpr const char* kFooter =
     "  satchel chats                                 what is saved\n"
     "  satchel estimate --model smol --recipe compact\n"
     "  satchel demo                                  the whole product in half a minute\n"
-    "\n"
+    "\n";
+constexpr const char* kExitCodes =
     "Exit codes: 0 ok, 1 other, 2 usage, 3 not found, 4 bad or damaged input, 5 does not fit in "
     "memory,\n"
     "6 device missing or lost, 7 storage, 130 interrupted.\n";
 
 int run(int argc, char** argv) {
   CLI::App app("Chats with long documents in a fixed amount of memory.", "satchel");
-  app.footer(kFooter);
+  app.footer(kExitCodes);  // of all commands
   app.set_version_flag("--version", "satchel " SATCHEL_VERSION);
   app.require_subcommand(1);
   satchel::app::Run chosen;
@@ -39,6 +41,7 @@ int run(int argc, char** argv) {
   satchel::app::add_bench(app, choose);
   satchel::app::add_eval(app, choose);
   satchel::app::add_profile(app, choose);
+  app.footer(std::string(kExamples) + kExitCodes);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,6 +17,18 @@ Result<std::size_t> chosen_budget(const Options& options) {
   return parse_bytes(options.budget);
 }
 
+namespace {
+
+// What a name could have begun.
+std::string known_models(const Paths& paths) {
+  std::string names;
+  for (const ModelFile& model : find_models(paths))
+    names += (names.empty() ? "" : ", ") + model.name;
+  return names.empty() ? "" : " Models that can be named by their beginning: " + names + ".";
+}
+
+}  // namespace
+
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model) {
   runtime::EngineOptions engine;
@@ -27,7 +39,11 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   engine.chat_template = options.chat_template;
   engine.lane_tables = standard_paths(options.store).lane_tables;
   engine.progress = console.progress();
-  return runtime::Engine::open(engine);
+  Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::open(engine);
+  if (!opened.ok() && opened.error().code == "MODEL_NOT_FOUND")
+    return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
+                 opened.error().message + known_models(standard_paths(options.store))};
+  return opened;
 }
 
 Json to_json(const kvcache::CacheStats& stats) {

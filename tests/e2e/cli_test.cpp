@@ -64,6 +64,16 @@ TEST(Cli, a_damaged_or_missing_model_is_named_with_its_own_exit_code) {
   EXPECT_EQ(run(home, {"info", "/no/such/file.gguf"}).exit_code, 3);
 }
 
+TEST(Cli, a_model_that_is_not_there_and_a_folder_for_a_text_say_what_to_do) {
+  const Folder home;
+  const Finished no_model = run(home, {"chat", "--prompt", "Hi", "--model", "nosuch"});
+  EXPECT_EQ(no_model.exit_code, 3);
+  EXPECT_NE(no_model.err.find("named by their beginning: notes-mini"), std::string::npos);
+  const Finished folder = run(home, {"chat", "--prompt", "Hi", "--document", "/"});
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_NE(folder.err.find("\"/\" is a folder. Name the text files in it."), std::string::npos);
+}
+
 TEST(Cli, a_budget_that_is_too_small_says_what_would_do) {
   const Folder home;
   const Finished finished = run(home, {"chat", "--prompt", "Hi", "--budget", "10kB"});
