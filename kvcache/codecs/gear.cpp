@@ -21,13 +21,11 @@
 //           not widen the range; the iteration starts from signs of a fixed hash and orthonormalises
 //           in every round; rank 4 in every page; places take one byte
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "kernels/contract/page_layout.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -259,8 +257,6 @@ class GearCode final : public kernels::OperandCode {
   Codec::Operand operand_;
 };
 
-constexpr std::size_t kDimStep = 16, kDims = 16, kCapacities = 4, kPlanes = 7;
-
 class GearCodec final : public Codec {
  public:
   Result<void> read(Params& params) {
@@ -269,42 +265,21 @@ class GearCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(outliers_,
                        params.number("outliers", {.fallback = 0.02, .min = 0, .max = 0.5}));
     SATCHEL_TRY_ASSIGN(rank_, params.count("rank", {.fallback = 4, .min = 0, .max = 16}));
-    for (const Operand operand : {Operand::k, Operand::v})
-      for (std::size_t dim = 1; dim <= kDims; ++dim)
-        for (std::size_t i = 1; i <= kCapacities; ++i)
-          fill(operand, dim * kDimStep, i * kernels::kPageStep);
+    table_.make([this](Operand operand, std::size_t head_dim, std::size_t capacity,
+                       PlaneTable::Planes& to) { fill(operand, head_dim, capacity, to); });
     return {};
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    const bool fits = head_dim % kDimStep == 0 && head_dim / kDimStep - 1 < kDims &&
-                      capacity % kernels::kPageStep == 0 &&
-                      capacity / kernels::kPageStep - 1 < kCapacities;
-    const kernels::OperandCode& code = operand == Operand::k ? k_ : v_;
-    std::span<const Plane> planes;  // page_layout() refuses a shape without planes
-    if (fits) {
-      const Planes& found = planes_[index(operand, head_dim, capacity)];
-      planes = std::span(found.planes).first(found.n);
-    }
-    return {.form = kernels::OperandShape::Form::coded, .code = &code, .planes = planes};
+    return {.form = kernels::OperandShape::Form::coded,
+            .code = operand == Operand::k ? &k_ : &v_,
+            .planes = table_.find(operand, head_dim, capacity)};
   }
   std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
 
  private:
-  struct Planes {
-    std::array<Plane, kPlanes> planes = {};
-    std::size_t n = 0;
-    void add(Plane plane, std::size_t n_values) {
-      plane.bytes = static_cast<std::uint32_t>(n_values * plane.bits / 8);
-      planes[n++] = plane;
-    }
-  };
-  static std::size_t index(Operand operand, std::size_t head_dim, std::size_t capacity) {
-    const std::size_t dim = head_dim / kDimStep - 1, i = capacity / kernels::kPageStep - 1;
-    return (dim * kCapacities + i) * 2 + (operand == Operand::k ? 0 : 1);
-  }
-
-  void fill(Operand operand, std::size_t head_dim, std::size_t capacity) {
+  void fill(Operand operand, std::size_t head_dim, std::size_t capacity,
+            PlaneTable::Planes& to) const {
     const bool is_k = operand == Operand::k;
     const std::size_t row = is_k ? capacity : head_dim, n_rows = is_k ? head_dim : capacity;
     const std::size_t group_wide = std::gcd(group_, row);
@@ -313,7 +288,6 @@ class GearCodec final : public Codec {
         static_cast<std::size_t>(std::llround(outliers_ * static_cast<double>(row) / 2));
     const auto n = static_cast<std::uint16_t>(2 * half_n), rank = static_cast<std::uint16_t>(rank_);
     const std::size_t n_values = head_dim * capacity;
-    Planes& to = planes_[index(operand, head_dim, capacity)];
     to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits_), .group = group},
            n_values);
     to.add({.kind = PlaneKind::scale, .group = group}, n_values / group_wide);
@@ -331,7 +305,7 @@ class GearCodec final : public Codec {
   std::size_t bits_ = 4, group_ = 64, rank_ = 4;
   double outliers_ = 0.02;
   GearCode k_{Operand::k}, v_{Operand::v};
-  std::array<Planes, kDims * kCapacities * 2> planes_;
+  PlaneTable table_;
 };
 }  // namespace
 

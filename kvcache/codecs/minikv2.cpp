@@ -20,8 +20,7 @@ class MiniKv2Codec final : public Codec {
     SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 16, {16, 32, 64, 128}));
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t) const override {
+  kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
     return {.form = kernels::OperandShape::Form::affine,
             .bits = bits_,
             .group = operand == Operand::k ? group_ : std::gcd(group_, head_dim)};

@@ -1,0 +1,56 @@
+// PlaneTable: the planes of a coded operand for every head_dim and capacity that a page may have, made
+// once when the codec is read, as Codec::operand() returns a span that lives as long as the codec.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "kernels/contract/page_layout.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+
+class PlaneTable {
+ public:
+  struct Planes {
+    std::array<kernels::Plane, kernels::kPlanesMax> planes = {};
+    std::size_t n = 0;
+    // n_values of plane.bits each.
+    void add(kernels::Plane plane, std::size_t n_values) {
+      plane.bytes = static_cast<std::uint32_t>(n_values * plane.bits / 8);
+      planes[n++] = plane;
+    }
+  };
+
+  // fill(operand, head_dim, capacity, planes) for each of them.
+  template <class Fill>
+  void make(const Fill& fill) {
+    for (const Codec::Operand operand : {Codec::Operand::k, Codec::Operand::v})
+      for (std::size_t dim = 1; dim <= kDims; ++dim)
+        for (std::size_t i = 1; i <= kCapacities; ++i)
+          fill(operand, dim * kDimStep, i * kernels::kPageStep,
+               planes_[index(operand, dim * kDimStep, i * kernels::kPageStep)]);
+  }
+  // Empty where no page has such a shape: page_layout() refuses that.
+  std::span<const kernels::Plane> find(Codec::Operand operand, std::size_t head_dim,
+                                       std::size_t capacity) const {
+    const bool fits = head_dim % kDimStep == 0 && head_dim / kDimStep - 1 < kDims &&
+                      capacity % kernels::kPageStep == 0 &&
+                      capacity / kernels::kPageStep - 1 < kCapacities;
+    if (!fits) return {};
+    const Planes& found = planes_[index(operand, head_dim, capacity)];
+    return std::span(found.planes).first(found.n);
+  }
+
+ private:
+  static constexpr std::size_t kDimStep = 16, kDims = 16, kCapacities = 4;
+  static std::size_t index(Codec::Operand operand, std::size_t head_dim, std::size_t capacity) {
+    const std::size_t dim = head_dim / kDimStep - 1, i = capacity / kernels::kPageStep - 1;
+    return (dim * kCapacities + i) * 2 + (operand == Codec::Operand::k ? 0 : 1);
+  }
+
+  std::array<Planes, kDims * kCapacities * 2> planes_;
+};
+
+}  // namespace satchel::kvcache
