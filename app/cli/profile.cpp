@@ -175,6 +175,11 @@ Result<void> run(const ProfileOptions& options, Console& console) {
     console.note(
         "It is used from now on, before one that comes with Satchel; remove the file to undo "
         "that.");
+  if (options.output.empty() && rule != runtime::lane_rules().front())
+    console.note("Presets were measured with tables by " +
+                 std::string(runtime::lane_rules().front()->name) +
+                 "; by another rule much may be lost that they keep (docs/recipes.md). "
+                 "\"satchel eval\" shows how much.");
   return {};
 }
 
@@ -202,7 +207,12 @@ void add_profile(CLI::App& app, const Choose& choose) {
   command
       ->add_option("--output", options->output,
                    "Write the table here and do not use it; default: kept for this model")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(CLI::Validator(
+          [](const std::string& path) {
+            return path.empty() ? std::string("--output needs the name of a file") : std::string();
+          },
+          ""));
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   command->callback([=] {
