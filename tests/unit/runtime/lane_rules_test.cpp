@@ -7,7 +7,6 @@
 #include <numeric>
 #include <set>
 
-#include "runtime/profile/lane_tables.h"
 #include "runtime/profile/rules/attention_rule.h"
 #include "runtime/profile/rules/rules.h"
 #include "support/bundled_model.h"
