@@ -1,26 +1,12 @@
 // Keys of a text that waits, turned back to before RoPE: what a key's worth is learned from.
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "kvcache/compaction/waiting_text.h"
+#include "kvcache/turn_pairs.h"
 
 namespace satchel::kvcache {
 namespace {
-
-// Turns a key back by the position at which RoPE turned it.
-void unturn(const LayerShape& layer, std::int32_t position, float* k) {
-  const std::size_t n_pairs = layer.inverse_frequency.size();
-  const bool adjacent = layer.rope_pairs == kernels::RopePairs::adjacent;
-  for (std::size_t i = 0; i < n_pairs; ++i) {
-    const double angle = static_cast<double>(position) * layer.inverse_frequency[i];
-    float& a = k[adjacent ? 2 * i : i];
-    float& b = k[adjacent ? 2 * i + 1 : i + n_pairs];
-    const double x = static_cast<double>(a), y = static_cast<double>(b);
-    a = static_cast<float>(x * std::cos(angle) + y * std::sin(angle));
-    b = static_cast<float>(y * std::cos(angle) - x * std::sin(angle));
-  }
-}
 
 class KeyReader {
  public:
@@ -72,9 +58,9 @@ class KeyReader {
     const auto at = static_cast<std::size_t>(position);
     if (at < text_.first || at >= text_.end()) return;
     const std::size_t d = shape_.head_dim;
-    float* key = keys_.data() + (at - text_.first) * d;
-    std::copy_n(rows.data() + row * d, d, key);
-    unturn(shape_, position - shift, key);
+    const std::span<float> key = std::span(keys_).subspan((at - text_.first) * d, d);
+    std::copy_n(rows.data() + row * d, d, key.begin());
+    turn_pairs(shape_, -static_cast<double>(position - shift), key);
     ++n_found_;
   }
 

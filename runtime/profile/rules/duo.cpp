@@ -11,8 +11,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kvcache/turn_pairs.h"
 #include "runtime/measure/packed_text.h"
-#include "runtime/profile/lane_tables.h"
 #include "runtime/profile/rules/attention_rule.h"
 #include "runtime/profile/rules/rules.h"
 
@@ -21,18 +21,10 @@ namespace {
 
 constexpr std::size_t kPositions = 500;  // kvpress
 
-// Turns the pairs of a head by `position`.
 std::vector<double> turned(const kvcache::LayerShape& layer, std::span<const double> x,
                            double position) {
   std::vector<double> out(x.begin(), x.end());
-  const std::size_t n_pairs = layer.inverse_frequency.size();
-  const bool halves = layer.rope_pairs == kernels::RopePairs::halves;
-  for (std::size_t i = 0; i < n_pairs; ++i) {
-    const std::size_t a = halves ? i : 2 * i, b = halves ? i + n_pairs : 2 * i + 1;
-    const double angle = position * layer.inverse_frequency[i];
-    out[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
-    out[b] = x[a] * std::sin(angle) + x[b] * std::cos(angle);
-  }
+  kvcache::turn_pairs(layer, position, std::span(out));
   return out;
 }
 
