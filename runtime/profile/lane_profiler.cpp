@@ -28,6 +28,16 @@ Result<void> check_waits(const kvcache::Cache& cache, std::size_t n_tokens) {
 
 }  // namespace
 
+Result<std::vector<std::int32_t>> profile_ids(const Tokenizer& tokenizer, const ProfileText& text,
+                                              const ProfileLength& length) {
+  SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids, raw_ids(tokenizer, text.text));
+  ids.resize(std::min(ids.size(), length.n_most));
+  if (ids.size() >= length.n_least) return ids;
+  return Error{ErrorKind::invalid, "PARAM",
+               "The text \"" + std::string(text.name) + "\" has " + std::to_string(ids.size()) +
+                   " tokens; lanes are found with " + std::to_string(length.n_least) + " or more."};
+}
+
 LaneProfiler::LaneProfiler(Engine::State& engine, std::shared_ptr<kvcache::Arena> arena,
                            std::span<const ProfileText> texts)
     : engine_(engine),
@@ -92,16 +102,10 @@ Result<void> LaneProfiler::learn(kvcache::Cache& cache, const kvcache::LaneShare
 
 // The second pass stands behind the text, inside the context.
 Result<std::vector<std::int32_t>> LaneProfiler::ids_of(const ProfileText& text) const {
-  SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids, raw_ids(*engine_.tokenizer, text.text));
   const std::size_t context = engine_.model->config().context;
   const std::size_t behind = kvcache::kProbeTokens + kvcache::kProbeScript;
   const std::size_t room = context - std::min(context / 2, behind);
-  ids.resize(std::min({ids.size(), kProfileTokens, room}));
-  if (ids.size() >= kProfileTokensMin) return ids;
-  return Error{ErrorKind::invalid, "PARAM",
-               "The text \"" + std::string(text.name) + "\" has " + std::to_string(ids.size()) +
-                   " tokens; lanes are found with " + std::to_string(kProfileTokensMin) +
-                   " or more."};
+  return profile_ids(*engine_.tokenizer, text, {.n_most = std::min(kProfileTokens, room)});
 }
 
 double LaneProfiler::done() const {

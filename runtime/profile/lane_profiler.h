@@ -37,6 +37,13 @@ std::span<const ProfileText> profile_texts();
 inline constexpr std::size_t kProfileTokens = 1300;
 inline constexpr std::size_t kProfileTokensMin = 256;  // chosen: less is mostly protected
 
+struct ProfileLength {
+  std::size_t n_most = kProfileTokens, n_least = kProfileTokensMin;
+};
+// The first n_most tokens of a text. PARAM where it has fewer than n_least; those of the tokenizer.
+Result<std::vector<std::int32_t>> profile_ids(const Tokenizer& tokenizer, const ProfileText& text,
+                                              const ProfileLength& length);
+
 // What was learned of keys is kept where it ranks those of a text that it was not learned from this
 // nearly as KVzip does. Chosen; measured on 2026-11-22 on two models: a random order has 0, echo's band
 // .27 and .60, echo .65 and .67, what is learned .64 and .72.

@@ -12,7 +12,6 @@
 #include <numeric>
 
 #include "kvcache/turn_pairs.h"
-#include "runtime/measure/packed_text.h"
 #include "runtime/profile/rules/attention_rule.h"
 #include "runtime/profile/rules/rules.h"
 
@@ -64,16 +63,12 @@ class Duo final : public AttentionRule {
 
 Result<LaneFindings> find(const LaneSearch& search) {
   const ModelConfig& config = search.engine.config();
+  const ProfileLength length{.n_most = std::min(kProfileTokens, config.context),
+                             .n_least = std::min(kProfileTokensMin, config.context)};
   std::vector<SeenText> texts;
   for (const ProfileText& text : search.texts.empty() ? profile_texts() : search.texts) {
     SATCHEL_TRY_ASSIGN(std::vector<std::int32_t> ids,
-                       raw_ids(search.engine.tokenizer(), text.text));
-    ids.resize(std::min({ids.size(), kProfileTokens, config.context}));
-    if (ids.size() < std::min(kProfileTokensMin, config.context))
-      return Error{ErrorKind::invalid, "PARAM",
-                   "The text \"" + std::string(text.name) + "\" has " + std::to_string(ids.size()) +
-                       " tokens; lanes are found with " + std::to_string(kProfileTokensMin) +
-                       " or more."};
+                       profile_ids(search.engine.tokenizer(), text, length));
     texts.push_back({std::string(text.name), std::move(ids)});
   }
   return find_by_attention(Duo(config, std::move(texts)), "duo", search);
