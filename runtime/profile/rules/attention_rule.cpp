@@ -44,14 +44,18 @@ Result<LaneFindings> find_by_attention(const AttentionRule& rule, std::string_vi
   return found;
 }
 
+std::vector<std::size_t> largest_first(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return values[i]; });
+  return order;
+}
+
 std::vector<double> whole_by_worth(std::span<const double> worths, double keep) {
   constexpr double kLeast = double(kLaneTokensMin) / double(kProfileTokens);
-  std::vector<std::size_t> order(worths.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return worths[i]; });
   std::vector<double> shares(worths.size(), kLeast);
   double left = (keep - kLeast) * static_cast<double>(worths.size());
-  for (const std::size_t lane : order) {
+  for (const std::size_t lane : largest_first(worths)) {
     const double more = std::clamp(left, 0.0, 1 - kLeast);
     shares[lane] += more;
     left -= more;

@@ -36,6 +36,9 @@ Result<LaneFindings> find_by_attention(const AttentionRule& rule, std::string_vi
 // tokens and a short tail of 16, as the recipe `satchel` protects.
 inline constexpr std::size_t kLaneTokensMin = 20;
 
+// The indices of values in the order of their size, the largest first, ties to the lower.
+std::vector<std::size_t> largest_first(std::span<const double> values);
+
 // Lanes in the order of their worth, ties to the lower, are whole until the total is spent, the last
 // of them as far as it goes; the others have the least. So of a rule that only says which lanes
 // remember.

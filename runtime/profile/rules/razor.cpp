@@ -10,7 +10,6 @@
 //   differs other lanes get the least and no compensation token, which `satchel` has not
 //   source  arXiv:2407.15891 (RazorAttention) section 3.2
 #include <algorithm>
-#include <numeric>
 
 #include "kernels/base/rng.h"
 #include "runtime/profile/rules/attention_rule.h"
@@ -25,10 +24,8 @@ constexpr std::uint64_t kSeed = 1;  // chosen
 
 // How many are larger, or as large and stand before it.
 std::vector<double> ranks(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
+  const std::vector<std::size_t> order = largest_first(values);
   std::vector<double> rank(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return values[i]; });
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
   return rank;
 }

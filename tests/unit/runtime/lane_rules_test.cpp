@@ -172,9 +172,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryLaneRule,
 // Of what a lane keeps at a quarter, the two largest.
 std::set<std::size_t> fullest_two(std::string_view rule) {
   const Values shares = value_of(find(rule)).table.rows[2].shares;
-  std::vector<std::size_t> order(shares.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return shares[i]; });
+  const std::vector<std::size_t> order = largest_first(shares);
   return {order[0], order[1]};
 }
 
