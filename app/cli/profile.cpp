@@ -1,6 +1,5 @@
 // `satchel profile`: finds the lanes of a model that do the remembering, and keeps the table.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
+#include "runtime/profile/correlation.h"
 #include "runtime/profile/lane_tables.h"
 #include "runtime/profile/rules/lane_rule.h"
 
@@ -42,19 +42,6 @@ Result<void> read_texts(const ProfileOptions& options, Texts& texts) {
   return {};
 }
 
-double correlation(std::span<const double> a, std::span<const double> b) {
-  const auto n = static_cast<double>(a.size());
-  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
-  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  double ab = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - mean_a) * (b[i] - mean_b);
-    aa += (a[i] - mean_a) * (a[i] - mean_a);
-    bb += (b[i] - mean_b) * (b[i] - mean_b);
-  }
-  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1;
-}
-
 // Of the shares that two texts give the lanes: over all pairs.
 struct Alike {
   double mean = 1, least = 1;
@@ -65,7 +52,8 @@ Alike alike(std::span<const LaneShares> texts, std::size_t row) {
   double sum = 0;
   for (std::size_t i = 0; i < texts.size(); ++i)
     for (std::size_t j = i + 1; j < texts.size(); ++j) {
-      const double of_pair = correlation(texts[i].rows[row].shares, texts[j].rows[row].shares);
+      const double of_pair =
+          runtime::correlation(texts[i].rows[row].shares, texts[j].rows[row].shares).value_or(1);
       sum += of_pair;
       out.least = std::min(out.least, of_pair);
       ++out.n_pairs;

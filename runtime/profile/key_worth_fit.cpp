@@ -4,8 +4,6 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "kernels/base/assert.h"
 
@@ -113,39 +111,6 @@ std::vector<float> log_worth(std::span<const float> weights, std::span<const flo
       worth[t] += x * (weights[1 + c] + weights[1 + d + c] * x);
     }
   return worth;
-}
-
-namespace {
-
-std::vector<double> ranks_of(std::span<const float> of) {
-  std::vector<float> values(of.begin(), of.end());
-  for (float& value : values)
-    if (std::isnan(value)) value = -std::numeric_limits<float>::infinity();
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t i = 0, end = 0; i < order.size(); i = end) {
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t j = i; j < end; ++j) ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
-  }
-  return ranks;
-}
-
-}  // namespace
-
-double rank_correlation(std::span<const float> a, std::span<const float> b) {
-  SATCHEL_ASSERT(a.size() == b.size());
-  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
-  const double middle = (static_cast<double>(a.size()) - 1) / 2;
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - middle) * (y[i] - middle);
-    xx += (x[i] - middle) * (x[i] - middle);
-    yy += (y[i] - middle) * (y[i] - middle);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
 }  // namespace satchel::runtime

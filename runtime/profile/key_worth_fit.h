@@ -38,8 +38,5 @@ class KeyWorthFit {
 
 // What keys [n, head_dim] are worth by such weights, as a logarithm: [n].
 std::vector<float> log_worth(std::span<const float> weights, std::span<const float> keys);
-// Spearman's rank correlation, equal values in the middle of their ranks, what is no number the least;
-// 0 where either is constant.
-double rank_correlation(std::span<const float> a, std::span<const float> b);
 
 }  // namespace satchel::runtime

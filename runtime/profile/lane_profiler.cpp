@@ -6,6 +6,7 @@
 
 #include "runtime/measure/packed_text.h"
 #include "runtime/measure/passes.h"
+#include "runtime/profile/correlation.h"
 #include "runtime/reading/repeat_script.h"
 
 namespace satchel::runtime {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/base/rng.h"
+#include "runtime/profile/correlation.h"
 
 namespace satchel::runtime {
 namespace {
@@ -81,22 +82,6 @@ TEST(KeyWorthFit, stands_values_that_never_change) {
   const auto weights = fit_of(2, {-1, 7, 1, 7}, {std::exp(-1.5f), std::exp(-0.5f)}).solve(0);
   for (const float weight : weights) EXPECT_TRUE(std::isfinite(weight));
   EXPECT_NEAR(log_worth(weights, std::vector<float>{1, 7})[0], -1 + 0.5 / 1.02, 1e-3);
-}
-
-TEST(RankCorrelation, is_spearmans_with_ties_in_the_middle) {
-  const std::vector<float> rises = {1, 2, 3, 4}, falls = {9, 7, 5, 1}, ties = {1, 1, 2, 2};
-  EXPECT_DOUBLE_EQ(rank_correlation(rises, rises), 1);
-  EXPECT_DOUBLE_EQ(rank_correlation(rises, falls), -1);
-  // Ranks 0.5, 0.5, 2.5, 2.5: covariance 4, variances 5 and 4.
-  EXPECT_NEAR(rank_correlation(rises, ties), 4 / std::sqrt(20.0), 1e-12);
-  EXPECT_EQ(rank_correlation(rises, std::vector<float>(4, 3.0f)), 0);
-}
-
-TEST(RankCorrelation, ends_where_values_are_no_numbers_and_holds_them_for_the_least) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> rises = {1, 2, 3, 4};
-  EXPECT_DOUBLE_EQ(rank_correlation(rises, std::vector<float>{nan, 2, 3, 4}), 1);
-  EXPECT_EQ(rank_correlation(rises, std::vector<float>(4, nan)), 0);
 }
 
 TEST(KeyWorthFit, says_what_it_takes_beforehand) {
