@@ -8,6 +8,7 @@
 #include <set>
 
 #include "unit/kvcache/cache_driver.h"
+#include "unit/kvcache/lane_table_recipe.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -138,22 +139,9 @@ Scores plain(CacheDriver& driver, const PlainEcho& echo) {
   return all;
 }
 
-std::string recipe(const std::string& trigger, const std::string& scorer) {
-  return R"({ "recipe": 1, "name": "echo", "source": "a test",
-              "differs": "in nothing", "keep": 0.5, "short_tail": 16,
-              "trigger": { "use": ")" +
-         trigger + R"(", "min_tokens": 64 }, "scorer": )" + scorer + R"(,
-              "filter": [ { "use": "protect", "sinks": 4, "tail": 16 } ],
-              "allocator": { "use": "lane_table" }, "assigner": { "use": "top_k" },
-              "merger": { "use": "none" }, "codec": { "k": "exact", "v": "exact" },
-              "reader": { "use": "all" } })";
-}
-constexpr const char* kWaits = "second_pass";  // scores lie in the store till somebody asks
-constexpr const char* kDecides = "end_of_prompt";
-
 CacheDriver driver_of(const std::string& trigger, const std::string& scorer) {
   return CacheDriver(
-      {.recipe = recipe(trigger, scorer), .n_layers = 2, .n_heads = 4, .head_dim = 32});
+      {.recipe = lane_table_recipe(trigger, scorer), .n_layers = 2, .n_heads = 4, .head_dim = 32});
 }
 
 Scores waiting(CacheDriver& driver) {

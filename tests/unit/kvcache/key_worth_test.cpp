@@ -10,6 +10,7 @@
 
 #include "support/lanes.h"
 #include "unit/kvcache/cache_driver.h"
+#include "unit/kvcache/lane_table_recipe.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -18,17 +19,8 @@ namespace {
 constexpr std::size_t kText = 300, kDim = 32;
 
 std::string recipe(const std::string& trigger, const std::string& params = "") {
-  return R"({ "recipe": 1, "name": "keys", "source": "a test",
-              "differs": "in nothing", "keep": 0.5, "short_tail": 16,
-              "trigger": { "use": ")" +
-         trigger + R"(", "min_tokens": 64 }, "scorer": { "use": "key_worth")" + params + R"( },
-              "filter": [ { "use": "protect", "sinks": 4, "tail": 16 } ],
-              "allocator": { "use": "lane_table" }, "assigner": { "use": "top_k" },
-              "merger": { "use": "none" }, "codec": { "k": "exact", "v": "exact" },
-              "reader": { "use": "all" } })";
+  return lane_table_recipe(trigger, R"({ "use": "key_worth")" + params + " }");
 }
-constexpr const char* kWaits = "second_pass";  // scores lie in the store till somebody asks
-constexpr const char* kDecides = "end_of_prompt";
 
 CacheDriver driver_of(const std::string& recipe) {
   return CacheDriver({.recipe = recipe, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
