@@ -85,9 +85,9 @@ std::string line_of(const Json& row) {
   line.resize(8, ' ');
   line += row["recipe"].get<std::string>() + " " + format_percent(row["keep"]);
   line.resize(std::max<std::size_t>(line.size(), 28), ' ');
-  const double pack_ms = row["second_pass_ms"];  // of a recipe without one: of finding that out
+  const double pack_ms = row["second_pass_ms"];  // 0: none was wanted
   return line + column(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
-         column(pack_ms >= 0.05 ? format_seconds(pack_ms) : "-", 13) +
+         column(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
          column(format_fixed(row["reading_times_first"], 2) + " x", 9) +
          column(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
          format_bytes(row["cache"]["kv_bytes"]) + "\n";

@@ -28,16 +28,17 @@ Result<Speed> measure_speed(Engine& engine, const kvcache::Recipe& recipe,
   const double began = clock.steady_ms();
   SATCHEL_TRY(read_document(engine, *cache, ids, stop, logits));
   const double read_ms = clock.steady_ms();
-  if (cache->wants_second_pass())
+  speed.prefill_ms = read_ms - began;
+  if (cache->wants_second_pass()) {
     SATCHEL_TRY(pack_document(engine, *cache, ids, TextForm::raw, stop));
+    speed.pack_ms = clock.steady_ms() - read_ms;
+  }
   const double packed_ms = clock.steady_ms();
   for (std::size_t i = 0; i < request.n_decode; ++i) {
     if (stop.stop_requested()) return stopped();
     const auto id = static_cast<std::int32_t>((i * 104'729 + 5) % n_vocabulary);
     SATCHEL_TRY(engine.model().decode_step(*cache, id, logits));
   }
-  speed.prefill_ms = read_ms - began;
-  speed.pack_ms = packed_ms - read_ms;
   speed.decode_ms = clock.steady_ms() - packed_ms;
   speed.stats = cache->stats();
   return speed;

@@ -15,7 +15,7 @@ namespace satchel::runtime {
 struct Speed {
   std::size_t n_prompt = 0, n_decode = 0;
   double prefill_ms = 0;  // one prompt of n_prompt tokens, compression included …
-  double pack_ms = 0;     // … and what a second pass takes after it, if the recipe has one
+  double pack_ms = 0;     // … and what a second pass takes after it; 0: the cache wants none
   double decode_ms = 0;   // n_decode tokens after it, one at a time, logits included
   kvcache::CacheStats stats;
 };

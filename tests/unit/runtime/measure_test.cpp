@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/governor/presets.h"
+#include "runtime/measure/measure.h"
 #include "runtime/measure/packed_text.h"
 #include "runtime/measure/passes.h"
 #include "runtime/model/model.h"
@@ -131,6 +132,20 @@ TEST(PackedText, each_question_is_answered_as_if_it_were_the_only_one) {
     EXPECT_EQ(together.stats().bytes, before.bytes);
     EXPECT_EQ(before.n_evicted > 0, std::string_view(name) == "extreme");
     EXPECT_GT(together.read_ms(), 0);
+  }
+}
+
+TEST(Speed, a_second_pass_takes_time_only_where_the_cache_wants_one) {
+  const SpeedRequest request{.n_prompt = 200, .n_decode = 1};
+  const auto of = [&](std::string_view name) {
+    return value_of(measure_speed(shared_engine(), recipe(name), request, {}));
+  };
+  const Speed full = of("full"), kvzip = of("kvzip");
+  EXPECT_EQ(full.pack_ms, 0);
+  EXPECT_GT(kvzip.pack_ms, 0);
+  for (const Speed& speed : {full, kvzip}) {
+    EXPECT_GT(speed.prefill_ms, 0);
+    EXPECT_GT(speed.decode_ms, 0);
   }
 }
 
