@@ -14,11 +14,32 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"cache_bytes", estimate.cache_bytes},
               {"scratch_bytes", estimate.scratch_bytes},
               {"pool_bytes", estimate.pool_bytes},
+              {"budget_bytes", estimate.budget_bytes},
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
               {"memory_free_bytes", estimate.memory_free_bytes},
               {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
+}
+
+std::string verdict(const runtime::Estimate& estimate) {
+  if (estimate.fits) return "It fits";
+  return estimate.pool_bytes > estimate.budget_bytes ? "It does not fit the budget"
+                                                     : "It does not fit";
+}
+
+std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
+  return "  weights        " + format_bytes(estimate.weight_bytes) + "\n  cache          " +
+         format_bytes(estimate.cache_bytes) + "  (" + format_bytes(estimate.fp16_bytes) +
+         " in fp16)\n  scratch        " + format_bytes(estimate.scratch_bytes) +
+         "  while reading one prompt of that length\n  beside them    " +
+         format_bytes(estimate.outside_bytes) +
+         "  rows of logits, the backend's own\n  budget needed  " +
+         format_bytes(estimate.pool_bytes) + "\n  budget         " +
+         format_bytes(estimate.budget_bytes) + (asked_for ? "\n" : "  the default\n") +
+         "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) + "\n" +
+         verdict(estimate) + ": " + format_bytes(estimate.memory_free_bytes) +
+         " of memory are free.\n";
 }
 
 Result<int> run(const Options& options, std::size_t n_tokens, Console& console) {
@@ -30,21 +51,11 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
   if (n_tokens == 0) n_tokens = engine->config().context;
   SATCHEL_TRY_ASSIGN(const runtime::Estimate estimate,
                      engine->estimate(recipe, {.n_tokens = n_tokens, .budget_bytes = budget}));
-  if (console.json()) {
+  if (console.json())
     console.document(to_json(estimate, n_tokens));
-  } else {
+  else
     console.data(engine->config().name + ", recipe " + recipe.name() + ", " +
-                 with_thousands(n_tokens) + " tokens\n" + "  weights        " +
-                 format_bytes(estimate.weight_bytes) + "\n" + "  cache          " +
-                 format_bytes(estimate.cache_bytes) + "  (" + format_bytes(estimate.fp16_bytes) +
-                 " in fp16)\n" + "  scratch        " + format_bytes(estimate.scratch_bytes) +
-                 "  while reading one prompt of that length\n" + "  beside them    " +
-                 format_bytes(estimate.outside_bytes) + "  rows of logits, the backend's own\n" +
-                 "  budget needed  " + format_bytes(estimate.pool_bytes) + "\n" +
-                 "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) + "\n" +
-                 (estimate.fits ? "It fits" : "It does not fit") + ": " +
-                 format_bytes(estimate.memory_free_bytes) + " of memory are free.\n");
-  }
+                 with_thousands(n_tokens) + " tokens\n" + to_text(estimate, budget > 0));
   return estimate.fits ? int{kExitOk} : int{kExitMemory};
 }
 

@@ -56,20 +56,20 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
     return Error{ErrorKind::invalid, "PARAM",
                  "tokens must be at most the model's context of " + std::to_string(config.context) +
                      ", is " + std::to_string(n_tokens) + "."};
-  std::size_t budget_bytes = request.budget_bytes;
-  if (budget_bytes == 0) {
-    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config));
+  Estimate out;
+  out.budget_bytes = request.budget_bytes;
+  if (out.budget_bytes == 0) {
+    SATCHEL_TRY_ASSIGN(out.budget_bytes, default_budget(config));
   }
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, n_tokens));
-  Estimate out;
   out.weight_bytes = weight_bytes;
   out.cache_bytes = need.cache_bytes;
   out.scratch_bytes = need.scratch_bytes;
   out.pool_bytes = need.total();
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
-  SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, budget_bytes));
+  SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, out.budget_bytes));
   out.memory_free_bytes = free_memory_bytes();
-  out.fits = out.pool_bytes <= budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
+  out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
              weight_bytes <= out.memory_free_bytes - out.pool_bytes;
   return out;
 }

@@ -23,8 +23,9 @@ struct Estimate {
       0;  // reading one prompt of n_tokens: activations, one layer's exact K and V
   // Beside weights and pool: what the backend has taken to work in so far, rows of logits.
   std::size_t outside_bytes = 0;
-  std::size_t pool_bytes = 0;  // cache + scratch: what --budget counts
-  std::size_t fp16_bytes = 0;  // the same tokens in fp16
+  std::size_t pool_bytes = 0;    // cache + scratch: what --budget counts
+  std::size_t fp16_bytes = 0;    // the same tokens in fp16
+  std::size_t budget_bytes = 0;  // the request's, or the default
   std::size_t n_tokens_fit =
       0;  // largest n_tokens, up to the model's context, that `budget_bytes` holds
   std::size_t memory_free_bytes = 0;  // of the machine, now

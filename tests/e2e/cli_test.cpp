@@ -165,6 +165,19 @@ TEST(Cli, estimate_and_recipes_speak_json) {
   EXPECT_EQ(run(home, {"recipes", "--check", bad.string()}).exit_code, 2);
 }
 
+TEST(Cli, estimate_says_which_budget_it_goes_by) {
+  const Folder home;
+  const Finished asked = run(home, {"estimate", "--tokens", "1200", "--budget", "1MB"});
+  EXPECT_EQ(asked.exit_code, 5);
+  EXPECT_NE(asked.out.find("budget         1.0 MB\n"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("It does not fit the budget"), std::string::npos) << asked.out;
+  const Finished unasked = run(home, {"estimate", "--tokens", "1200"});
+  EXPECT_NE(unasked.out.find("the default\n"), std::string::npos) << unasked.out;
+  const auto json = run(home, {"estimate", "--json", "--tokens", "1200", "--budget", "1MB"}).json();
+  EXPECT_EQ(json["budget_bytes"], 1000000);
+  EXPECT_GT(run(home, {"estimate", "--json"}).json()["budget_bytes"], 1000000);
+}
+
 TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
   const Folder home;
   const Finished quiet = run(home, {"profile", "--quiet"});
