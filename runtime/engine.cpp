@@ -69,12 +69,10 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
   state->lane_tables = options.lane_tables;
-  auto table = find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
-  if (!table.ok()) {  // the one that ships stands in; where there is none it is made again
-    state->record(LogLevel::warning, "lane_table_damaged");
-    table = find_lane_table({}, state->fingerprint, state->model->config());
-  }
-  if (table.ok()) state->model->set_lane_shares(*table);
+  const LaneTable table =
+      find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
+  if (table.damage) state->record(LogLevel::warning, "lane_table_damaged");
+  state->model->set_lane_shares(table.shares);
   state->record(LogLevel::info,
                 "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +

@@ -38,28 +38,49 @@ Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::s
                    "again."};
 }
 
-}  // namespace
+using Found = Result<std::shared_ptr<const LaneShares>>;  // null: there is none
 
-fs::path lane_table_file(const fs::path& dir, const std::string& fingerprint) {
-  return dir / (fingerprint + ".json");
-}
-
-Result<std::shared_ptr<const LaneShares>> find_lane_table(const fs::path& dir,
-                                                          const std::string& fingerprint,
-                                                          const ModelConfig& config) {
+Found in_folder(const fs::path& dir, const std::string& fingerprint, const ModelConfig& config) {
   const fs::path own = lane_table_file(dir, fingerprint);
   std::error_code ignored;
-  if (!dir.empty() && fs::exists(own, ignored)) {
-    SATCHEL_TRY_ASSIGN(const std::string json, read_file(own));
-    SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(json, own.string()));
-    return checked(std::move(table), own.string(), fingerprint, config);
-  }
+  if (dir.empty() || !fs::exists(own, ignored)) return std::shared_ptr<const LaneShares>();
+  SATCHEL_TRY_ASSIGN(const std::string json, read_file(own));
+  SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(json, own.string()));
+  return checked(std::move(table), own.string(), fingerprint, config);
+}
+
+Found among_shipped(const std::string& fingerprint, const ModelConfig& config) {
   for (const ShippedTable& shipped : shipped_lane_tables()) {
     if (shipped.json.find(fingerprint) == std::string_view::npos) continue;
     SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(shipped.json, shipped.file));
     return checked(std::move(table), std::string(shipped.file), fingerprint, config);
   }
   return std::shared_ptr<const LaneShares>();
+}
+
+}  // namespace
+
+fs::path lane_table_file(const fs::path& dir, const std::string& fingerprint) {
+  return dir / (fingerprint + ".json");
+}
+
+LaneTable find_lane_table(const fs::path& dir, const std::string& fingerprint,
+                          const ModelConfig& config) {
+  LaneTable out;
+  const Found own = in_folder(dir, fingerprint, config);
+  if (!own.ok()) out.damage = own.error();
+  if (own.ok() && *own != nullptr) {
+    out.shares = *own;
+    out.from = LaneTableFrom::folder;
+    return out;
+  }
+  const Found shipped = among_shipped(fingerprint, config);
+  if (!shipped.ok() && !out.damage) out.damage = shipped.error();
+  if (shipped.ok() && *shipped != nullptr) {
+    out.shares = *shipped;
+    out.from = LaneTableFrom::shipped;
+  }
+  return out;
 }
 
 Result<void> keep_lane_table(const fs::path& dir, const LaneShares& table) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,11 +21,18 @@ struct ShippedTable {
 };
 std::span<const ShippedTable> shipped_lane_tables();
 
-// The folder's before the shipped one, null where there is neither. `dir` empty: only shipped ones.
-//   errors  corrupt, LANE_SHARES: a file that cannot be read as a table of this model
-Result<std::shared_ptr<const kvcache::LaneShares>> find_lane_table(const std::filesystem::path& dir,
-                                                                   const std::string& fingerprint,
-                                                                   const ModelConfig& config);
+enum class LaneTableFrom { nowhere, shipped, folder };
+
+// What a model runs with: the folder's table before the shipped one.
+struct LaneTable {
+  std::shared_ptr<const kvcache::LaneShares> shares;  // null: there is neither
+  LaneTableFrom from = LaneTableFrom::nowhere;
+  // corrupt, LANE_SHARES: one that is passed over, as it cannot be read as a table of this model.
+  std::optional<Error> damage;
+};
+// `dir` empty: only shipped ones.
+LaneTable find_lane_table(const std::filesystem::path& dir, const std::string& fingerprint,
+                          const ModelConfig& config);
 // Into dir, whole or not at all; replaces an older one. storage, LANE_SHARES.
 Result<void> keep_lane_table(const std::filesystem::path& dir, const kvcache::LaneShares& table);
 std::filesystem::path lane_table_file(const std::filesystem::path& dir,
