@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/reader.h"
@@ -22,7 +23,17 @@ std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(width > text.size() ? width - text.size() : 1, ' ');
 }
 
-Result<void> model_file(const std::filesystem::path& path, Console& console) {
+// Shown on its own, after what is at hand. Null of a file that is no model we can run.
+Json show_lane_table(const runtime::GgufFile& file, const std::string& fingerprint,
+                     const Paths& paths, Console& console) {
+  const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
+  if (!config.ok()) return nullptr;
+  const LaneTableInUse lanes = lane_table_in_use(paths, fingerprint, *config, console);
+  if (!console.json()) console.data("Lane table: " + describe(lanes) + "\n");
+  return to_json(lanes);
+}
+
+Result<void> model_file(const std::filesystem::path& path, const Paths& paths, Console& console) {
   SATCHEL_TRY_ASSIGN(const runtime::GgufFile file, runtime::GgufFile::open(path));
   Json metadata = Json::object(), tensors = Json::array();
   std::string text = path.string() + ": GGUF version " + std::to_string(file.version()) + ", " +
@@ -45,16 +56,17 @@ Result<void> model_file(const std::filesystem::path& path, Console& console) {
   }
   text += "\n" + with_thousands(file.tensors().size()) + " tensors, " + with_thousands(n_values) +
           " values\n";
-  if (!console.json()) {
-    console.data(text);
-    return {};
-  }
+  if (!console.json()) console.data(text);
+  // Takes reading the whole file.
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
+  const Json lane_table = show_lane_table(file, fingerprint, paths, console);
+  if (!console.json()) return {};
   console.document({{"schema", 1},
                     {"path", path.string()},
                     {"version", file.version()},
                     {"bytes", file.file_bytes()},
                     {"fingerprint", fingerprint},
+                    {"lane_table", lane_table},
                     {"values", n_values},
                     {"metadata", metadata},
                     {"tensors", tensors}});
@@ -113,7 +125,8 @@ void add_info(CLI::App& app, const Choose& choose) {
         machine(*options, console);
         return int{kExitOk};
       }
-      const Result<void> done = model_file(resolve_model(standard_paths({}), *path), console);
+      const Result<void> done = model_file(resolve_model(standard_paths({}), *path),
+                                           standard_paths(options->store), console);
       return done.ok() ? int{kExitOk} : console.fail(done.error());
     });
   });

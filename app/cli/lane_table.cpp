@@ -18,14 +18,51 @@ Result<runtime::LaneFindings> profile_lanes(runtime::Engine& engine, const runti
   return found;
 }
 
+bool wants_lane_table(const kvcache::Recipe& recipe) {
+  const kvcache::Pipeline& pipeline = recipe.pipeline();
+  return pipeline.decides() && pipeline.allocator().wants_lane_shares();
+}
+
 Result<void> ensure_lane_table(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                Console& console) {
-  const kvcache::Pipeline& pipeline = recipe.pipeline();
-  const bool wants = pipeline.decides() && pipeline.allocator().wants_lane_shares();
-  if (!wants || engine.config().lane_shares != nullptr) return {};
+  if (!wants_lane_table(recipe) || engine.config().lane_shares != nullptr) return {};
   SATCHEL_TRY_ASSIGN(const auto found,
                      profile_lanes(engine, *runtime::lane_rules().front(), {}, console));
   return engine.set_lane_shares(found.table);
+}
+
+LaneTableInUse lane_table_in_use(const Paths& paths, const std::string& fingerprint,
+                                 const runtime::ModelConfig& config, Console& console) {
+  LaneTableInUse in_use = {
+      .table = runtime::find_lane_table(paths.lane_tables, fingerprint, config),
+      .file = runtime::lane_table_file(paths.lane_tables, fingerprint)};
+  if (in_use.table.damage)
+    console.warning("A lane table is passed over: " + in_use.table.damage->message);
+  return in_use;
+}
+
+std::string describe(const LaneTableInUse& in_use) {
+  const runtime::LaneTable& table = in_use.table;
+  switch (table.from) {
+    case runtime::LaneTableFrom::folder:
+      return "made on this machine, " + table.shares->source + ", \"" + in_use.file.string() + "\"";
+    case runtime::LaneTableFrom::shipped:
+      return "comes with Satchel, " + table.shares->source;
+    case runtime::LaneTableFrom::nowhere:
+      break;
+  }
+  return "none yet; \"satchel profile\" makes one, and so does a chat while idle";
+}
+
+Json to_json(const LaneTableInUse& in_use) {
+  const runtime::LaneTable& table = in_use.table;
+  const bool is_own = table.from == runtime::LaneTableFrom::folder;
+  const bool is_shipped = table.from == runtime::LaneTableFrom::shipped;
+  Json json = {{"from", is_own ? "folder" : is_shipped ? "shipped" : "nowhere"}};
+  if (table.shares != nullptr) json["source"] = table.shares->source;
+  if (is_own) json["file"] = in_use.file.string();
+  if (table.damage) json["damage"] = table.damage->message;
+  return json;
 }
 
 }  // namespace satchel::app

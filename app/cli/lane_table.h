@@ -1,11 +1,13 @@
-// A model's lane table, made by a command.
+// A model's lane table: made by a command, or which one is in use.
 #pragma once
 
 #include <span>
 
 #include "app/cli/console.h"
+#include "app/paths.h"
 #include "kvcache/recipes/recipe.h"
 #include "runtime/engine.h"
+#include "runtime/profile/lane_tables.h"
 #include "runtime/profile/rules/lane_rule.h"
 
 namespace satchel::app {
@@ -15,9 +17,21 @@ Result<runtime::LaneFindings> profile_lanes(runtime::Engine& engine, const runti
                                             std::span<const runtime::ProfileText> texts,
                                             Console& console);
 
+bool wants_lane_table(const kvcache::Recipe& recipe);
 // Before measuring: a recipe that wants a table is measured with one from the first text on. Does
 // nothing where the model has one or `recipe` wants none.
 Result<void> ensure_lane_table(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                Console& console);
+
+// What a model is opened with; for people ("comes with Satchel, kvzip over prose notes …") and scripts.
+struct LaneTableInUse {
+  runtime::LaneTable table;
+  std::filesystem::path file;  // of the one made on this machine, if there is one
+};
+// Warns of one that is damaged and passed over.
+LaneTableInUse lane_table_in_use(const Paths& paths, const std::string& fingerprint,
+                                 const runtime::ModelConfig& config, Console& console);
+std::string describe(const LaneTableInUse& in_use);
+Json to_json(const LaneTableInUse& in_use);
 
 }  // namespace satchel::app

@@ -192,6 +192,28 @@ TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
   EXPECT_EQ(run(home, {"profile", "--texts", "/no/such/file"}).exit_code, 3);
 }
 
+TEST(Cli, info_and_eval_say_which_lane_table_is_in_use) {
+  const Folder home;
+  const auto in_use = [&] {
+    return run(home, {"info", kBundledModel, "--json"}).json()["lane_table"];
+  };
+  const Arguments eval = {"eval", "recall", "--recipes", "satchel", "--conversations", "1"};
+  const Finished before = run(home, eval);
+  EXPECT_EQ(before.err.find("Lane table"), std::string::npos) << before.err;
+  EXPECT_EQ(in_use()["from"], "shipped");
+  ASSERT_EQ(run(home, {"profile", "--rule", "razor", "--quiet"}).exit_code, 0);
+  EXPECT_EQ(in_use()["from"], "folder");
+  const std::string file = in_use()["file"];
+  for (const Finished& said : {run(home, eval), run(home, {"info", kBundledModel})})
+    EXPECT_NE((said.out + said.err).find("Lane table: made on this machine, razor over"),
+              std::string::npos)
+        << said.err;
+  std::ofstream(file) << "torn";
+  EXPECT_EQ(in_use()["from"], "shipped");
+  EXPECT_NE(in_use()["damage"].get<std::string>().find(file), std::string::npos);
+  EXPECT_NE(run(home, eval).err.find("A lane table is passed over"), std::string::npos);
+}
+
 TEST(Cli, profile_goes_by_the_rule_that_is_named) {
   const Folder home;
   const auto json = run(home, {"profile", "--rule", "razor", "--json"}).json();

@@ -1,5 +1,6 @@
 #include "app/cli/eval/evaluate.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "app/cli/eval/whole_file.h"
@@ -43,6 +44,15 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
     }
 }
 
+// What was made on this machine may be another than what figures elsewhere were measured with.
+Json tell_lane_table(const EvalOptions& options, const runtime::Engine& engine, Console& console) {
+  const LaneTableInUse in_use = lane_table_in_use(standard_paths(options.common.store),
+                                                  engine.fingerprint(), engine.config(), console);
+  if (in_use.table.from == runtime::LaneTableFrom::folder)
+    console.note("Lane table: " + describe(in_use));
+  return to_json(in_use);
+}
+
 }  // namespace
 
 void add_eval_options(CLI::App& command, EvalOptions& options) {
@@ -84,6 +94,8 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
   for (const TaskPtr& task : tasks) SATCHEL_TRY(task->prepare(*engine));
   for (const Variant& variant : out.variants)
     SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));
+  if (std::ranges::any_of(out.variants, wants_lane_table, &Variant::recipe))
+    out.lane_table = tell_lane_table(options, *engine, console);
   const auto& lanes = engine->config().lane_shares;
   SATCHEL_TRY_ASSIGN(const std::vector<Record> records,
                      measure_units({.engine = *engine,
@@ -110,7 +122,11 @@ Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks
   }
   Json rows = Json::array();
   for (const Row& row : done.rows) rows.push_back(to_json(row));
-  console.document({{"schema", 2}, {"model", done.model}, {"device", done.device}, {"rows", rows}});
+  console.document({{"schema", 2},
+                    {"model", done.model},
+                    {"device", done.device},
+                    {"lane_table", done.lane_table},
+                    {"rows", rows}});
   return {};
 }
 

@@ -28,6 +28,7 @@ struct Evaluated {
   Evaluated& operator=(Evaluated&&) = default;
 
   std::string model, device;
+  Json lane_table;  // in use; null where no recipe wants one
   std::vector<Variant> variants;
   std::vector<Row> rows;  // pointing into variants and the tasks
 };
@@ -35,7 +36,7 @@ struct Evaluated {
 Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const TaskPtr> tasks,
                                 Console& console);
 // measure_tasks(), and its rows on standard output: a table, or under --json one document
-// {"schema", "model", "device", "rows"}.
+// {"schema", "model", "device", "lane_table", "rows"}.
 Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks, Console& console);
 
 // Runs `body` as a command: its exit code, its error on the console.

@@ -154,6 +154,7 @@ void show(const Evaluated& done, const std::vector<Sweep>& sweeps, Console& cons
   console.document({{"schema", 2},
                     {"model", done.model},
                     {"device", done.device},
+                    {"lane_table", done.lane_table},
                     {"points", points},
                     {"rows", rows}});
 }
