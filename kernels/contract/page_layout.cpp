@@ -62,7 +62,7 @@ struct Axes {
 };
 
 Result<void> check_affine(const OperandShape& shape, const Axes& axes, const std::string& name) {
-  if (shape.bits != 2 && shape.bits != 4 && shape.bits != 8)
+  if (shape.bits != 2 && shape.bits != 3 && shape.bits != 4 && shape.bits != 8)
     return refuse(name + " of " + std::to_string(shape.bits) + " bits");
   const bool group_fits =
       shape.group > 0 && shape.group % kGroupStep == 0 && axes.grouped % shape.group == 0;
@@ -72,10 +72,34 @@ Result<void> check_affine(const OperandShape& shape, const Axes& axes, const std
   return {};
 }
 
+void add_ranges(OperandLayout& operand, std::size_t group, bool has_zeros, std::size_t pairs) {
+  const Plane scale{.kind = PlaneKind::scale, .group = static_cast<std::uint16_t>(group)};
+  Plane zero = scale;
+  zero.kind = PlaneKind::zero;
+  add_plane(operand, scale, pairs * sizeof(std::uint16_t));
+  if (has_zeros) add_plane(operand, zero, pairs * sizeof(std::uint16_t));
+}
+
+// A group is the page: a channel has one range.
+Result<OperandLayout> graded_layout(const OperandShape& shape, const Axes& axes) {
+  OperandLayout operand{.turn = shape.turn, .basis = shape.basis, .quad_bits = shape.quad_bits};
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < kQuadsMax; ++i) {
+    const std::size_t of_quad = i < axes.along / kQuad ? shape.quad_bits[i] : 0;
+    operand.quad_bits[i] = static_cast<std::uint8_t>(of_quad);
+    if (of_quad > 8) return refuse("keys of " + std::to_string(of_quad) + " bits");
+    bits += of_quad * kQuad;
+  }
+  add_plane(operand, {.kind = PlaneKind::graded_codes}, axes.grouped * bits / 8);
+  add_ranges(operand, axes.grouped, true, axes.along);
+  return operand;
+}
+
 // Its planes, codes or rows first; where they lie is still open.
 Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes,
                                      const std::string& name) {
-  OperandLayout operand{.turn = shape.turn};
+  if (shape.form == OperandShape::Form::graded) return graded_layout(shape, axes);
+  OperandLayout operand{.turn = shape.turn, .basis = shape.basis, .clips = shape.clips};
   if (shape.form == OperandShape::Form::exact16) {
     add_plane(operand, {.kind = PlaneKind::exact16},
               axes.grouped * axes.along * sizeof(std::uint16_t));
@@ -89,15 +113,16 @@ Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes
     return operand;
   }
   SATCHEL_TRY(check_affine(shape, axes, name));
-  const std::size_t pairs = axes.grouped / shape.group * axes.along;
-  const auto group = static_cast<std::uint16_t>(shape.group);
-  const Plane codes{
-      .kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(shape.bits), .group = group};
-  const Plane scale{.kind = PlaneKind::scale, .group = group};
-  const Plane zero{.kind = PlaneKind::zero, .group = group};
-  add_plane(operand, codes, axes.grouped * axes.along * shape.bits / 8);
-  add_plane(operand, scale, pairs * sizeof(std::uint16_t));
-  add_plane(operand, zero, pairs * sizeof(std::uint16_t));
+  const auto add_codes = [&](PlaneKind kind, std::size_t bits) {
+    add_plane(operand,
+              {.kind = kind,
+               .bits = static_cast<std::uint16_t>(bits),
+               .group = static_cast<std::uint16_t>(shape.group)},
+              axes.grouped * axes.along * bits / 8);
+  };
+  add_codes(PlaneKind::codes, shape.bits == 3 ? 2 : shape.bits);
+  if (shape.bits == 3) add_codes(PlaneKind::low_codes, 1);
+  add_ranges(operand, shape.group, !shape.symmetric, axes.grouped / shape.group * axes.along);
   return operand;
 }
 
@@ -130,6 +155,8 @@ Result<PageLayout> page_layout(const PageShape& shape) {
     return refuse("room for " + std::to_string(capacity) + " tokens");
   PageLayout layout{.head_dim = static_cast<std::uint16_t>(head_dim),
                     .capacity = static_cast<std::uint16_t>(capacity)};
+  if (shape.v.form == OperandShape::Form::graded || shape.v.turn == Turn::basis)
+    return refuse("graded values, or values in a basis");
   Places places;
   layout.positions_at = places.add(capacity * sizeof(std::int32_t));
   if (shape.has_log_counts) layout.log_counts_at = places.add(capacity * sizeof(float));

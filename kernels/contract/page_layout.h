@@ -12,10 +12,16 @@
 //              codes       [capacity rows, head_dim codes]; a row is a token
 //   affine V   scale, zero [head_dim / group, capacity] fp16: a pair per token and group of channels
 //              codes       [head_dim rows, capacity codes]; a row is a channel (transposed)
+//   affine, 3 bits  codes hold the upper two bits, low_codes the lowest, each in rows of its own
+//   affine, symmetric  no zero plane: zero is -scale · (2^bits - 1) / 2
+//   graded K   scale, zero   [head_dim] fp16: a pair per channel, in the order of channels
+//              graded_codes  quad after quad (four channels), of quad_bits[quad] bits each, in parts
+//                            of 4, 2 and 1 bits, the upper ones first (graded.h has the order)
 // Codes of a row lie in the storage order of row_order.h, and so does the last axis of the scale
 // and zero planes.
 //   decode   k[t][c] = scale[t / group][c] * code + zero[t / group][c]; v[t][c] likewise, by
-//            [c / group][t]; then the operand is turned back (Turn)
+//            [c / group][t]; symmetric (code - (2^bits - 1) / 2) · scale; then the operand is turned
+//            back (Turn)
 //   source   arXiv:2402.02750 (KIVI: K per channel, V per token), arXiv:2411.18077 (MiniKV);
 //            row_order.h (order of codes)
 //   differs  group metadata are a plane per kind, so that any group length fits
@@ -34,6 +40,8 @@ namespace satchel::kernels {
 inline constexpr std::size_t kPageTokens = 128;  // the most a page holds
 inline constexpr std::size_t kPageStep = 32;     // capacities are 32, 64, 96, 128
 inline constexpr std::size_t kPlanesMax = 8;
+inline constexpr std::size_t kQuad = 4;       // channels of a graded operand that share their bits
+inline constexpr std::size_t kQuadsMax = 64;  // of the largest head_dim
 
 // The number is written to disk (kvcache/snapshot/FORMAT.md).
 enum class PlaneKind : std::uint16_t {
@@ -47,6 +55,8 @@ enum class PlaneKind : std::uint16_t {
   token_factors = 7,    // low rank: [capacity, rank] …
   channel_factors = 8,  // … times [rank, head_dim], added to what the codes say
   kept_channels = 9,
+  graded_codes = 10,
+  low_codes = 11,  // the lowest bit, beside codes
 };
 
 // One stretch of a page's bytes.
@@ -62,7 +72,16 @@ struct Plane {
 
 // How an operand lies turned in its page. The query is turned alike for K, the output back for V.
 //   hadamard  x · H / sqrt(n) over blocks of n = the largest power of two that divides head_dim
-enum class Turn : std::uint16_t { none = 0, hadamard = 1 };
+//   basis     K only: by matrices of the lane's own, which the layout points to
+enum class Turn : std::uint16_t { none = 0, hadamard = 1, basis = 2 };
+
+// A lane's own coordinates of its keys: k · to, and a query q · from, where to · fromᵀ is the identity,
+// so that products stay what they were. Not a rotation in general: coordinates are of unlike size.
+//   to, from  [head_dim, head_dim] fp32, row by row, main memory; whoever made the layout keeps them
+struct Basis {
+  const float *to = nullptr, *from = nullptr;
+  friend bool operator==(const Basis&, const Basis&) = default;
+};
 
 struct OperandLayout;
 
@@ -86,13 +105,17 @@ struct OperandLayout {
   std::array<Plane, kPlanesMax> planes = {};
   std::uint16_t n_planes = 0;
   Turn turn = Turn::none;
-  const OperandCode* code = nullptr;  // null: exact16 or affine, which every backend knows
+  Basis basis = {};    // where turn says so
+  bool clips = false;  // affine: encoding may leave a group's rare values outside
+  std::array<std::uint8_t, kQuadsMax> quad_bits = {};  // graded: 0 to 8, [head_dim / kQuad]
+  const OperandCode* code = nullptr;  // null: exact16, affine or graded, which every backend knows
 
   std::span<const Plane> all() const { return std::span(planes).first(n_planes); }
   const Plane* find(PlaneKind kind) const;
   const Plane& at(PlaneKind kind) const;  // asserts that it is there
   bool is_exact() const { return code == nullptr && planes[0].kind == PlaneKind::exact16; }
   bool is_affine() const { return code == nullptr && planes[0].kind == PlaneKind::codes; }
+  bool is_graded() const { return code == nullptr && planes[0].kind == PlaneKind::graded_codes; }
   std::size_t bytes() const;  // of all its planes
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
@@ -110,9 +133,13 @@ struct PageLayout {
 
 // What an operand is to be; page_layout() finds the places.
 struct OperandShape {
-  enum class Form { exact16, affine, coded } form = Form::exact16;
-  std::size_t bits = 16, group = 0;  // affine: 2, 4 or 8; K: tokens, V: channels
+  enum class Form { exact16, affine, graded, coded } form = Form::exact16;
+  std::size_t bits = 16, group = 0;  // affine: 2, 3, 4 or 8; K: tokens, V: channels
+  bool symmetric = false;            // affine: no zeros
+  bool clips = false;                // affine: see OperandLayout
   Turn turn = Turn::none;
+  Basis basis = {};
+  std::array<std::uint8_t, kQuadsMax> quad_bits = {};  // graded
   // coded: the loops and their planes; `at` is filled in, the other fields are the codec's.
   const OperandCode* code = nullptr;
   std::span<const Plane> planes = {};
@@ -124,8 +151,9 @@ struct PageShape {
   OperandShape k = {}, v = {};
 };
 // Fails with `unsupported` (PAGE_LAYOUT) where head_dim is not a multiple of 16 from 16 to 256,
-// capacity is not 32, 64, 96 or 128, bits are not 2, 4 or 8, or a group does not divide its axis
-// (K: the capacity, V: head_dim) or is not a multiple of 16.
+// capacity is not 32, 64, 96 or 128, bits are not 2, 3, 4 or 8 (graded: more than 8 in a quad), a group
+// does not divide its axis (K: the capacity, V: head_dim) or is not a multiple of 16, or V is graded or
+// turned by a basis.
 Result<PageLayout> page_layout(const PageShape& shape);
 
 }  // namespace satchel::kernels

@@ -40,7 +40,57 @@ void hadamard(float* x, std::size_t n, float norm) {
   for (std::size_t i = 0; i < n; ++i) x[i] *= norm;
 }
 
+constexpr std::size_t kHeadDimMax = 256;
+
+// row · matrix. Entries of the result are independent: the compiler may take several at a time.
+void times(const float* matrix, float* row, std::size_t n) {
+  float sums[kHeadDimMax];
+  std::fill_n(sums, n, 0.0f);
+  for (std::size_t i = 0; i < n; ++i) {
+    const float x = row[i];
+    const float* const of = matrix + i * n;
+    for (std::size_t j = 0; j < n; ++j) sums[j] += x * of[j];
+  }
+  std::copy_n(sums, n, row);
+}
+// row · matrixᵀ
+void times_transposed(const float* matrix, float* row, std::size_t n) {
+  float sums[kHeadDimMax];
+  for (std::size_t j = 0; j < n; ++j) {
+    float sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += row[i] * matrix[j * n + i];
+    sums[j] = sum;
+  }
+  std::copy_n(sums, n, row);
+}
+
+template <class RowByMatrix>
+void turn_by(const OperandLayout& operand, float* rows, std::size_t n_rows, std::size_t head_dim,
+             const RowByMatrix& in_basis) {
+  if (operand.turn != Turn::basis) return turn_rows(operand.turn, rows, n_rows, head_dim);
+  SATCHEL_ASSERT(operand.basis.to != nullptr && operand.basis.from != nullptr);
+  SATCHEL_ASSERT(head_dim <= kHeadDimMax);
+  for (std::size_t r = 0; r < n_rows; ++r) in_basis(rows + r * head_dim);
+}
+
 }  // namespace
+
+void turn_into(const OperandLayout& operand, float* rows, std::size_t n_rows,
+               std::size_t head_dim) {
+  turn_by(operand, rows, n_rows, head_dim,
+          [&](float* row) { times(operand.basis.to, row, head_dim); });
+}
+
+void turn_out(const OperandLayout& operand, float* rows, std::size_t n_rows, std::size_t head_dim) {
+  turn_by(operand, rows, n_rows, head_dim,
+          [&](float* row) { times_transposed(operand.basis.from, row, head_dim); });
+}
+
+void turn_queries(const OperandLayout& operand, float* rows, std::size_t n_rows,
+                  std::size_t head_dim) {
+  turn_by(operand, rows, n_rows, head_dim,
+          [&](float* row) { times(operand.basis.from, row, head_dim); });
+}
 
 void turn_rows(Turn turn, float* rows, std::size_t n_rows, std::size_t head_dim) {
   if (turn == Turn::none) return;

@@ -4,6 +4,7 @@
 //   hadamard  over blocks of n = the largest power of two that divides head_dim: the normalised
 //             Walsh-Hadamard transform in natural (Sylvester) order, butterflies of distance 1, 2,
 //             4 … n / 2, then times 1 / sqrt(n). It is its own inverse, and q·k = turn(q)·turn(k)
+//   basis     k' = k · to, k = k' · fromᵀ, q' = q · from (Basis), each sum from the first entry on
 //   source    Fino and Algazi 1976 (the fast transform); arXiv:2404.00456 (QuaRot: why turned keys
 //             quantise better)
 #pragma once
@@ -19,8 +20,15 @@ constexpr std::size_t turn_block(std::size_t head_dim) {
   return head_dim & (~head_dim + 1);
 }
 
-// rows [n_rows, head_dim], in place; head_dim <= 256. Turning twice gives the rows back but for
-// rounding.
+// rows [n_rows, head_dim], in place; head_dim <= 256; by none or hadamard. Turning twice gives the rows
+// back but for rounding.
 void turn_rows(Turn turn, float* rows, std::size_t n_rows, std::size_t head_dim);
+
+// The same for whatever an operand lies turned by: rows into its coordinates, out of them again, and
+// queries so that their products with turned rows stay what they were.
+void turn_into(const OperandLayout& operand, float* rows, std::size_t n_rows, std::size_t head_dim);
+void turn_out(const OperandLayout& operand, float* rows, std::size_t n_rows, std::size_t head_dim);
+void turn_queries(const OperandLayout& operand, float* rows, std::size_t n_rows,
+                  std::size_t head_dim);
 
 }  // namespace satchel::kernels

@@ -39,7 +39,7 @@ void turn_back(std::int32_t shift, const RopeTable& rope, float* rows, std::size
 void turn_query(const QueryTurn& turn, const RopeTable& rope, float* rows, std::size_t n_rows,
                 std::size_t head_dim) {
   if (turn.shift != 0) turn_back(turn.shift, rope, rows, n_rows, head_dim);
-  turn_rows(turn.turn, rows, n_rows, head_dim);
+  turn_queries({.turn = turn.turn, .basis = turn.basis}, rows, n_rows, head_dim);
 }
 
 }  // namespace satchel::kernels::cpu

@@ -11,12 +11,14 @@ namespace satchel::kernels::cpu {
 struct QueryTurn {
   std::int32_t shift = 0;
   Turn turn = Turn::none;
+  Basis basis = {};
   bool is_none() const { return shift == 0 && turn == Turn::none; }
   friend bool operator==(const QueryTurn&, const QueryTurn&) = default;
 };
 
 inline QueryTurn turn_for(const PageView& page) {
-  return {.shift = page.shift, .turn = page.layout->k.turn};
+  const OperandLayout& k = page.layout->k;
+  return {.shift = page.shift, .turn = k.turn, .basis = k.basis};
 }
 
 // rows [n_rows, head_dim] in place; head_dim <= 256.

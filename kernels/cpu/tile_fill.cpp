@@ -12,9 +12,20 @@ const Half* rows_of(const PageView& page, const OperandLayout& operand) {
   return reinterpret_cast<const Half*>(page.bytes + operand.planes[0].at);
 }
 
-// turn_rows() for keys that lie transposed: row c of the tile is channel c of all tokens.
-void turn_channels(Turn turn, float* tile, std::size_t head_dim) {
-  if (turn == Turn::none) return;
+// A tile's column is a token: turned out as turn_out() turns rows.
+void leave_basis(const OperandLayout& operand, float* tile, std::size_t head_dim) {
+  float row[256];
+  for (std::size_t t = 0; t < kTileTokens; ++t) {
+    for (std::size_t c = 0; c < head_dim; ++c) row[c] = tile[c * kTileTokens + t];
+    turn_out(operand, row, 1, head_dim);
+    for (std::size_t c = 0; c < head_dim; ++c) tile[c * kTileTokens + t] = row[c];
+  }
+}
+
+// turn_out() for keys that lie transposed: row c of the tile is channel c of all tokens.
+void turn_channels(const OperandLayout& operand, float* tile, std::size_t head_dim) {
+  if (operand.turn == Turn::none) return;
+  if (operand.turn == Turn::basis) return leave_basis(operand, tile, head_dim);
   const std::size_t n = turn_block(head_dim);
   const auto norm = static_cast<float>(1 / std::sqrt(static_cast<double>(n)));
   for (std::size_t distance = 1; distance < n; distance *= 2) {
@@ -88,7 +99,7 @@ void fill_placed_keys(const AttendTable& table, const PageView& page, const Rope
   const auto* positions = reinterpret_cast<const std::int32_t*>(page.bytes + layout.positions_at);
   for (std::size_t t = 0; t < page.n_tokens; ++t) to.positions[t] = positions[t] + page.shift;
   fill_keys(table, page, to.keys, scratch);
-  turn_channels(layout.k.turn, to.keys, layout.head_dim);
+  turn_channels(layout.k, to.keys, layout.head_dim);
   rotate_channels(rope, page.shift, to.keys);
 }
 

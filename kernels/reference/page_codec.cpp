@@ -100,7 +100,7 @@ std::span<const float> load(const OperandLayout& operand, const Half* from, std:
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = half_to_float(from[i]);
   mend(x, health);
   if (operand.turn == Turn::none) return x;
-  turn_rows(operand.turn, x.data(), n_tokens, head_dim);
+  turn_into(operand, x.data(), n_tokens, head_dim);
   Health clamped_only;
   mend(x, clamped_only);
   return x;
@@ -157,7 +157,7 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
   } else {
     decode_affine(layout, operand, which, page, n_tokens, out);
   }
-  turn_rows(operand.turn, out, n_tokens, d);
+  turn_out(operand, out, n_tokens, d);
 }
 
 void encode_page(const EncodeArgs& args, Health& health) {
