@@ -3,6 +3,7 @@
 #include "kernels/cpu/attend_simd_avx2.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/attend_tile_kernel.h"
+#include "kernels/cpu/graded_kernel.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
 namespace satchel::kernels::cpu {
@@ -14,6 +15,7 @@ const AttendTable kAttendAvx2 = {.packed_tokens = attend_packed_tokens<AttendAvx
                                  .exact_values = TileFill<AttendAvx2>::exact_values,
                                  .plain_keys = TileFill<AttendAvx2>::plain_keys,
                                  .affine_keys = TileFill<AttendAvx2>::affine_keys,
+                                 .graded_keys = GradedFill<AttendAvx2>::keys,
                                  .affine_values = TileFill<AttendAvx2>::affine_values};
 
 }  // namespace satchel::kernels::cpu

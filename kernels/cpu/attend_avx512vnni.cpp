@@ -3,6 +3,7 @@
 #include "kernels/cpu/attend_simd_avx512.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/attend_tile_kernel.h"
+#include "kernels/cpu/graded_kernel.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
 namespace satchel::kernels::cpu {
@@ -14,6 +15,7 @@ const AttendTable kAttendAvx512Vnni = {.packed_tokens = attend_packed_tokens<Att
                                        .exact_values = TileFill<AttendAvx512>::exact_values,
                                        .plain_keys = TileFill<AttendAvx512>::plain_keys,
                                        .affine_keys = TileFill<AttendAvx512>::affine_keys,
+                                       .graded_keys = GradedFill<AttendAvx512>::keys,
                                        .affine_values = TileFill<AttendAvx512>::affine_values};
 
 }  // namespace satchel::kernels::cpu

@@ -26,7 +26,9 @@ struct PackedWords {
 // Which pages have a kernel of their own for few rows.
 inline bool packed_fits(const PageLayout& layout) {
   const std::size_t d = layout.head_dim;
-  return layout.k.is_affine() && layout.v.is_affine() && (d == 64 || d == 128 || d == 256);
+  if (!layout.v.is_affine()) return false;
+  if (layout.k.is_graded()) return layout.capacity == kPageTokens;
+  return layout.k.is_affine() && (d == 64 || d == 128 || d == 256);
 }
 
 // A row of n entries in the order of slots: entries 8·m + 2·t and the next one of a block of n lie in

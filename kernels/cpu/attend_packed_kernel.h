@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/attend_softmax.h"
 #include "kernels/cpu/attend_table.h"
+#include "kernels/cpu/graded_kernel.h"
 #include "kernels/cpu/packed_dot_kernel.h"
 #include "kernels/cpu/simd_inline.h"
 
@@ -124,8 +125,12 @@ struct PackedTokens {
     PackedPrefetch prefetch = PackedPrefetch::of(tile, d);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen.end, prefetch, weights[0],
-                                 kTileTokens);
+    if (tile.graded_k.codes != nullptr)
+      GradedProduct<V, kRows>::run(all.q + first * d, tile.graded_k, d, prefetch, weights[0],
+                                   kTileTokens);
+    else
+      run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen.end, prefetch, weights[0],
+                                   kTileTokens);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
     alignas(64) float added[kRows][kHeadDimMax];
     run_for_values(tile.v.bits, tile.capacity)(weights, tile.v, d, prefetch, added[0], kHeadDimMax);
@@ -140,7 +145,8 @@ struct PackedTokens {
 
 template <class V>
 void attend_packed_tokens(const LaneRows& all, const PackedTile& tile) {
-  const bool full = tile.k.bits == 2 && tile.v.bits == 2 && tile.capacity == kTileTokens;
+  const bool has_all_rows = tile.k.bits == 2 || tile.graded_k.codes != nullptr;
+  const bool full = has_all_rows && tile.v.bits == 2 && tile.capacity == kTileTokens;
   const std::size_t most = full ? kPackedRowsMax : kFewerRowsMax;
   PackedTile now = tile;
   for (std::size_t first = 0; first < all.n_rows;) {

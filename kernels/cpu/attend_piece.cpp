@@ -17,12 +17,15 @@ const Half* halves(const PageView& page, const OperandLayout& operand) {
 PackedTile packed_tile(const PageView& page, const PageView* after) {
   const PageLayout& layout = *page.layout;
   const bool alike = after != nullptr && after->layout->bytes == layout.bytes;
-  return {.k = affine_planes(layout.k, page.bytes),
-          .v = affine_planes(layout.v, page.bytes),
-          .capacity = layout.capacity,
-          .tokens = tokens_of(page),
-          .next = alike ? after->bytes : nullptr,
-          .next_bytes = layout.bytes};
+  const bool is_graded = layout.k.is_graded();
+  return {
+      .k = is_graded ? AffinePlanes{.group = layout.capacity} : affine_planes(layout.k, page.bytes),
+      .v = affine_planes(layout.v, page.bytes),
+      .graded_k = is_graded ? graded_planes(layout.k, page.bytes) : GradedPlanes{},
+      .capacity = layout.capacity,
+      .tokens = tokens_of(page),
+      .next = alike ? after->bytes : nullptr,
+      .next_bytes = layout.bytes};
 }
 
 }  // namespace
@@ -127,7 +130,7 @@ void AttendPiece::page(const PageView& view, const PageView* after) {
     return;
   }
   if (range_.sequence->few && packed_fits(layout)) {
-    rows.q_slots = slots_of(rows.q);
+    if (!layout.k.is_graded()) rows.q_slots = slots_of(rows.q);
     table_.packed_tokens(rows, packed_tile(view, after));
     return;
   }

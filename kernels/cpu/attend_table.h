@@ -56,8 +56,17 @@ struct AffinePlanes {
   std::size_t bits = 0, group = 0;
 };
 
+// Those of graded keys (graded.h).
+struct GradedPlanes {
+  const std::byte* codes = nullptr;  // null: keys are affine
+  const std::byte* scales = nullptr;
+  const std::byte* zeros = nullptr;
+  const std::uint8_t* quad_bits = nullptr;
+};
+
 struct PackedTile {
   AffinePlanes k, v;
+  GradedPlanes graded_k;  // instead of k's planes
   std::size_t capacity = 0;
   TileTokens tokens;
   const std::byte* next = nullptr;  // a page like this one that will be asked for soon, or null
@@ -78,6 +87,8 @@ struct AttendTable {
   void (*exact_values)(const Half* v, std::size_t n_tokens, std::size_t head_dim, float* tile_v);
   void (*plain_keys)(const float* k, std::size_t n_tokens, std::size_t head_dim, float* tile_k);
   void (*affine_keys)(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
+                      float* tile_k);
+  void (*graded_keys)(const GradedPlanes& planes, std::size_t capacity, std::size_t head_dim,
                       float* tile_k);
   void (*affine_values)(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
                         float* tile_v);

@@ -71,6 +71,13 @@ AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page) 
           .group = codes.group};
 }
 
+GradedPlanes graded_planes(const OperandLayout& operand, const std::byte* page) {
+  return {.codes = page + operand.at(PlaneKind::graded_codes).at,
+          .scales = page + operand.at(PlaneKind::scale).at,
+          .zeros = page + operand.at(PlaneKind::zero).at,
+          .quad_bits = operand.quad_bits.data()};
+}
+
 TileTokens tokens_of(const PageView& page) {
   const PageLayout& layout = *page.layout;
   return {.positions = reinterpret_cast<const std::int32_t*>(page.bytes + layout.positions_at),
@@ -89,6 +96,8 @@ void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, fl
     return table.exact_keys(rows_of(page, layout.k), page.n_tokens, d, tile_k);
   if (layout.k.is_affine())
     return table.affine_keys(affine_planes(layout.k, page.bytes), layout.capacity, d, tile_k);
+  if (layout.k.is_graded())
+    return table.graded_keys(graded_planes(layout.k, page.bytes), layout.capacity, d, tile_k);
   layout.k.code->decode(layout.k, page.bytes, page.n_tokens, d, scratch);
   table.plain_keys(scratch, page.n_tokens, d, tile_k);
 }

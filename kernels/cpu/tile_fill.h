@@ -9,6 +9,7 @@
 namespace satchel::kernels::cpu {
 
 AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page);
+GradedPlanes graded_planes(const OperandLayout& operand, const std::byte* page);
 // Where the tokens of a page stand. The view must outlive what is returned.
 TileTokens tokens_of(const PageView& page);
 // K of a page, transposed: tile_k [head_dim, kTileTokens]. `scratch` holds n_tokens · head_dim

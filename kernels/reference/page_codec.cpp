@@ -9,6 +9,7 @@
 #include "kernels/contract/row_order.h"
 #include "kernels/contract/turn.h"
 #include "kernels/reference/codec_affine.h"
+#include "kernels/reference/codec_graded.h"
 
 namespace satchel::kernels::reference {
 namespace {
@@ -139,6 +140,8 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
   } else if (operand.is_exact()) {
     Half* to = halves(page, operand.planes[0]);
     for (std::size_t i = 0; i < values.size(); ++i) to[i] = float_to_half(values[i]);
+  } else if (operand.is_graded()) {
+    encode_graded(layout, operand, values.data(), n_tokens, page);
   } else {
     encode_affine(layout, operand, which, values.data(), n_tokens, page);
   }
@@ -154,6 +157,8 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
   } else if (operand.is_exact()) {
     const Half* from = halves(page, operand.planes[0]);
     for (std::size_t i = 0; i < n_tokens * d; ++i) out[i] = half_to_float(from[i]);
+  } else if (operand.is_graded()) {
+    decode_graded(layout, operand, page, n_tokens, out);
   } else {
     decode_affine(layout, operand, which, page, n_tokens, out);
   }

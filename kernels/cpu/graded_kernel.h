@@ -1,0 +1,232 @@
+// Few query rows on graded keys (contract/graded.h), by integers straight on the codes.
+//   logit = Σ (q·s)·code + q·z: q is folded with the page's scales to 16 bits with one fp32 factor, times
+//   the weight of each part of a code, so that parts of a code add up and none is put together; the dot
+//   product is exact in int32
+//   a register is neighbouring tokens: no sums across lanes, and channels may have any number of bits
+//   pages  full ones; for others, and for many rows, keys() unpacks
+//   error  about 1e-5 of the largest folded value times its code, as attend_packed_kernel.h
+#pragma once
+
+#include "kernels/contract/graded.h"
+#include "kernels/cpu/attend_table.h"
+#include "kernels/cpu/packed_dot_kernel.h"
+#include "kernels/cpu/simd_inline.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+constexpr std::size_t kGradedChannelsMax = kQuad * kQuadsMax;
+constexpr std::size_t kGradedParts = 3;  // 7 = 4 + 2 + 1
+
+// What a part counts for in its channel: 2^(bits below it), 0 where a quad has no such part.
+struct PartWeights {
+  alignas(64) float of[kGradedParts][kGradedChannelsMax];
+  std::size_t n_parts = 0;
+
+  PartWeights(const std::uint8_t* quad_bits, std::size_t head_dim) {
+    for (std::size_t quad = 0; quad < head_dim / kQuad; ++quad) {
+      unsigned left = quad_bits[quad];
+      for (std::size_t part = 0; part < kGradedParts; ++part) {
+        const bool is_there = left > 0;
+        if (is_there) left -= part_bits(left);
+        const __m128 weight = _mm_set1_ps(is_there ? static_cast<float>(1u << left) : 0.0f);
+        _mm_store_ps(of[part] + quad * kQuad, weight);
+        if (is_there && part + 1 > n_parts) n_parts = part + 1;
+      }
+    }
+  }
+};
+
+template <class V, std::size_t kRows>
+struct GradedProduct {
+  using Int = typename V::Int;
+  using Float = typename V::Float;
+  // Registers of sums at a time: of 16 (AVX2) or 32 registers there are, with what is multiplied.
+  static constexpr std::size_t kBlocks = V::kLanes == 16 ? (kRows <= 4 ? 4 : 2)
+                                                         : (kRows <= 2   ? 4
+                                                            : kRows <= 4 ? 2
+                                                                         : 1);
+  static constexpr std::size_t kPasses = kTileTokens / V::kLanes / kBlocks;
+
+  struct Folding {
+    alignas(64) std::int16_t codes[kGradedParts][kRows][kGradedChannelsMax];
+    alignas(64) float factor[kDotRows], offset[kDotRows];
+  };
+
+  // out[r][t] = row r of q [kRows, head_dim] with token t, for a full page.
+  [[gnu::noinline]] static void run(const float* q, const GradedPlanes& planes,
+                                    std::size_t head_dim, PackedPrefetch& prefetch, float* out,
+                                    std::size_t out_stride) {
+    Folding folding;
+    fold_all(q, planes, head_dim, folding);
+    unroll<0, kPasses>([&](auto pass) __attribute__((always_inline)) {
+      run_pass<pass.value>(planes, head_dim, folding, prefetch, out, out_stride);
+    });
+  }
+
+ private:
+  SATCHEL_INLINE void fold_all(const float* q, const GradedPlanes& planes, std::size_t head_dim,
+                               Folding& out) {
+    const PartWeights weights(planes.quad_bits, head_dim);
+    alignas(64) float folded[kRows][kGradedChannelsMax];
+    Float most[kDotRows], offset[kDotRows];
+    for (std::size_t r = 0; r < kDotRows; ++r) most[r] = offset[r] = V::zero_float();
+    for (std::size_t c = 0; c < head_dim; c += V::kLanes) {
+      const Float scales = V::load_half(planes.scales + c * sizeof(Half));
+      const Float zeros = V::load_half(planes.zeros + c * sizeof(Half));
+      const Float first = V::load_float(weights.of[0] + c);
+      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+        const Float x = V::load_float(q + r.value * head_dim + c), value = V::mul(x, scales);
+        V::store(folded[r.value] + c, value);
+        most[r.value] = V::max(most[r.value], V::magnitude(V::mul(value, first)));
+        offset[r.value] = V::fma(x, zeros, offset[r.value]);
+      });
+    }
+    alignas(64) float units[kDotRows];
+    V::units_of_registers(most, units, out.factor);
+    V::sum_registers(offset, out.offset);
+    for (std::size_t part = 0; part < weights.n_parts; ++part)
+      for (std::size_t r = 0; r < kRows; ++r)
+        fold_part(folded[r], weights.of[part], units[r], head_dim, out.codes[part][r]);
+  }
+
+  SATCHEL_INLINE void fold_part(const float* folded, const float* weights, float units,
+                                std::size_t head_dim, std::int16_t* codes) {
+    alignas(64) float x[32];
+    std::int32_t sums[2];
+    for (std::size_t first = 0; first < head_dim; first += 32) {
+      for (std::size_t i = 0; i < 32; i += V::kLanes) {
+        const bool is_there = first + i < head_dim;  // head_dim is a multiple of 16
+        V::store(x + i, is_there ? V::mul(V::load_float(folded + first + i),
+                                          V::load_float(weights + first + i))
+                                 : V::zero_float());
+      }
+      V::round_block(x, units, codes + first, sums);
+    }
+  }
+
+  using Sums = Int[kRows][kBlocks];
+
+  template <std::size_t kPass>
+  SATCHEL_INLINE void run_pass(const GradedPlanes& planes, std::size_t head_dim,
+                               const Folding& folding, PackedPrefetch& prefetch, float* out,
+                               std::size_t out_stride) {
+    Sums sums;
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
+        sums[r.value][b.value] = V::zero();
+      });
+    });
+    const std::byte* codes = planes.codes;
+    for (std::size_t quad = 0; quad < head_dim / kQuad; ++quad) {
+      if (quad % (2 * kPasses) == 0) prefetch.step();
+      unsigned left = planes.quad_bits[quad];
+      for (std::size_t part = 0; left > 0; ++part) {
+        const unsigned bits = part_bits(left);
+        left -= bits;
+        const std::int16_t* at = folding.codes[part][0] + quad * kQuad;
+        if (bits == 4)
+          add_part<4, kPass>(codes, at, sums);
+        else if (bits == 2)
+          add_part<2, kPass>(codes, at, sums);
+        else
+          add_part<1, kPass>(codes, at, sums);
+        codes += part_bytes(kTileTokens, bits);
+      }
+    }
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      const Float factor = V::broadcast_float(folding.factor[r.value]);
+      const Float offset = V::broadcast_float(folding.offset[r.value]);
+      unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
+        V::store(out + r.value * out_stride + (kPass * kBlocks + b.value) * V::kLanes,
+                 V::fma(V::to_float(sums[r.value][b.value]), factor, offset));
+      });
+    });
+  }
+
+  // One part of a quad: kBits bits of four channels of the pass's tokens.
+  template <std::size_t kBits, std::size_t kPass>
+  SATCHEL_INLINE void add_part(const std::byte* codes, const std::int16_t* folded, Sums& sums) {
+    constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kLanes;  // of words
+    Int near[kRows], far[kRows];  // the first two channels, the last two
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      std::int32_t pairs[2];
+      __builtin_memcpy(pairs, folded + r.value * kGradedChannelsMax, sizeof pairs);
+      near[r.value] = V::broadcast(&pairs[0]);
+      far[r.value] = V::broadcast(&pairs[1]);
+    });
+    unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
+      constexpr std::size_t block = kPass * kBlocks + b.value;
+      constexpr int shift = static_cast<int>(block / kRegisters * kBits);
+      const Int words = V::load(codes + block % kRegisters * sizeof(Int));
+      const Int mask = V::words((1 << kBits) - 1);
+      const Int low = V::and_(V::template shift_right<shift>(words), mask);
+      const Int high = V::and_(V::template shift_right<8 + shift>(words), mask);
+      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+        Int& sum = sums[r.value][b.value];
+        sum = V::dot(V::dot(sum, low, near[r.value]), high, far[r.value]);
+      });
+    });
+  }
+};
+
+template <class V>
+struct GradedFill {
+  using Float = typename V::Float;
+
+  // tile_k [head_dim, kTileTokens]: code · scale + zero in two roundings, as decode_pages gives it
+  // before it turns keys back.
+  static void keys(const GradedPlanes& planes, std::size_t capacity, std::size_t head_dim,
+                   float* tile_k) {
+    const std::byte* codes = planes.codes;
+    for (std::size_t quad = 0; quad < head_dim / kQuad; ++quad) {
+      float* const to = tile_k + quad * kQuad * kTileTokens;
+      for (std::size_t c = 0; c < kQuad; ++c)
+        __builtin_memset(to + c * kTileTokens, 0, capacity * sizeof(float));
+      for (unsigned left = planes.quad_bits[quad]; left > 0;) {
+        const unsigned bits = part_bits(left);
+        left -= bits;
+        add_part(codes, capacity, bits, static_cast<float>(1u << left), to);
+        codes += part_bytes(capacity, bits);
+      }
+      const auto* scales = reinterpret_cast<const Half*>(planes.scales) + quad * kQuad;
+      const auto* zeros = reinterpret_cast<const Half*>(planes.zeros) + quad * kQuad;
+      for (std::size_t c = 0; c < kQuad; ++c)
+        apply(_cvtsh_ss(scales[c]), _cvtsh_ss(zeros[c]), capacity, to + c * kTileTokens);
+    }
+  }
+
+ private:
+  // Small whole numbers: their sums are exact.
+  SATCHEL_INLINE void add_part(const std::byte* codes, std::size_t capacity, unsigned bits,
+                               float weight, float* to) {
+    const std::size_t n_words = capacity * bits / 8;
+    const unsigned mask = (1u << bits) - 1;
+    for (std::size_t c = 0; c < kQuad; ++c) {
+      float* const row = to + c * kTileTokens;
+      if (n_words % V::kLanes != 0) {
+        for (std::size_t t = 0; t < capacity; ++t) {
+          const PartPlace at = part_place(capacity, bits, t, c);
+          row[t] += weight *
+                    static_cast<float>((static_cast<unsigned>(codes[at.byte]) >> at.shift) & mask);
+        }
+        continue;
+      }
+      const PartPlace first = part_place(capacity, bits, 0, c);
+      for (std::size_t t = 0; t < capacity; t += V::kLanes) {
+        const auto shift = static_cast<unsigned>(8 * first.byte + t / n_words * bits);
+        const auto field = V::field(V::load(codes + t % n_words * 4), shift, mask);
+        V::store(row + t,
+                 V::fma(V::to_float(field), V::broadcast_float(weight), V::load_float(row + t)));
+      }
+    }
+  }
+  SATCHEL_INLINE void apply(float scale, float zero, std::size_t capacity, float* row) {
+    for (std::size_t t = 0; t < capacity; t += V::kLanes)
+      V::store(row + t, V::add(V::mul(V::load_float(row + t), V::broadcast_float(scale)),
+                               V::broadcast_float(zero)));
+  }
+};
+
+}  // namespace
+}  // namespace satchel::kernels::cpu

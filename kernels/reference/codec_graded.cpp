@@ -1,0 +1,171 @@
+#include "kernels/reference/codec_graded.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "kernels/base/half.h"
+#include "kernels/contract/graded.h"
+
+namespace satchel::kernels::reference {
+namespace {
+
+constexpr std::size_t kChannelsMax = kQuad * kQuadsMax;
+constexpr float kHalfMost = 65504;
+// Of half the distance from least to largest. Two levels of a normal channel lie best at 0.3 of what 128
+// tokens reach, four at 0.6, sixteen at 0.9.
+constexpr float kRatios[] = {1, 0.9f, 0.8f, 0.7f, 0.6f, 0.5f, 0.4f, 0.3f};
+
+// To the nearest, ties to even, for magnitudes below 2^22; a whole loop of it becomes registers.
+inline float nearest(float x) {
+  constexpr float kShift = 12582912;  // 1.5 · 2^23: the unit in the last place is 1
+  return (x + kShift) - kShift;
+}
+
+// All channels of a page side by side.
+using Channels = std::array<float, kChannelsMax>;
+
+struct Ranges {
+  Channels scale = {}, zero = {}, inverse = {};
+};
+
+class GradedEncoder {
+ public:
+  GradedEncoder(const OperandLayout& operand, const float* x, std::size_t n_tokens,
+                std::size_t head_dim)
+      : x_(x), n_(n_tokens), d_(head_dim) {
+    for (std::size_t c = 0; c < d_; ++c)
+      top_[c] = static_cast<float>((1u << operand.quad_bits[c / kQuad]) - 1);
+    middles();
+    best_missed_.fill(std::numeric_limits<float>::infinity());
+    for (const float ratio : kRatios) {
+      const Ranges tried = ranges(ratio);
+      keep_better(tried, missed(tried));
+    }
+  }
+
+  const Ranges& found() const { return best_; }
+  unsigned code(std::size_t token, std::size_t c) const {
+    return static_cast<unsigned>(nearest(steps(x_[token * d_ + c], best_, c)));
+  }
+
+ private:
+  // Clamped before it is rounded: nearest() wants small numbers.
+  float steps(float x, const Ranges& ranges, std::size_t c) const {
+    return std::min(std::max((x - ranges.zero[c]) * ranges.inverse[c], 0.0f), top_[c]);
+  }
+
+  // A channel without bits is its mean.
+  void middles() {
+    Channels low, high, sum;
+    for (Channels* all : {&low, &high, &sum}) std::copy_n(x_, d_, all->begin());
+    for (std::size_t t = 1; t < n_; ++t)
+      for (std::size_t c = 0; c < d_; ++c) {
+        low[c] = std::min(low[c], x_[t * d_ + c]);
+        high[c] = std::max(high[c], x_[t * d_ + c]);
+        sum[c] += x_[t * d_ + c];
+      }
+    for (std::size_t c = 0; c < d_; ++c) {
+      middle_[c] = top_[c] > 0 ? low[c] * 0.5f + high[c] * 0.5f : sum[c] / static_cast<float>(n_);
+      half_[c] = high[c] * 0.5f - low[c] * 0.5f;
+    }
+  }
+
+  // As fp16 holds them.
+  Ranges ranges(float ratio) const {
+    Ranges made;
+    for (std::size_t c = 0; c < d_; ++c) {
+      const float step = top_[c] > 0 ? 2 * ratio * half_[c] / top_[c] : 0;
+      made.scale[c] = half_to_float(float_to_half(std::min(step, kHalfMost)));
+      made.zero[c] = half_to_float(float_to_half(middle_[c] - made.scale[c] * top_[c] * 0.5f));
+      made.inverse[c] = made.scale[c] > 0 ? 1 / made.scale[c] : 0;
+    }
+    return made;
+  }
+
+  Channels missed(const Ranges& tried) const {
+    Channels sum = {};
+    for (std::size_t t = 0; t < n_; ++t)
+      for (std::size_t c = 0; c < d_; ++c) {
+        const float x = x_[t * d_ + c];
+        const float value = nearest(steps(x, tried, c)) * tried.scale[c] + tried.zero[c];
+        sum[c] += (value - x) * (value - x);
+      }
+    return sum;
+  }
+
+  void keep_better(const Ranges& tried, const Channels& missed) {
+    for (std::size_t c = 0; c < d_; ++c) {
+      if (!(missed[c] < best_missed_[c])) continue;
+      best_missed_[c] = missed[c];
+      best_.scale[c] = tried.scale[c];
+      best_.zero[c] = tried.zero[c];
+      best_.inverse[c] = tried.inverse[c];
+    }
+  }
+
+  const float* const x_;
+  const std::size_t n_, d_;
+  Channels top_ = {}, middle_ = {}, half_ = {}, best_missed_ = {};
+  Ranges best_;
+};
+
+Half* halves(std::byte* page, const Plane& plane) {
+  return reinterpret_cast<Half*>(page + plane.at);
+}
+const Half* halves(const std::byte* page, const Plane& plane) {
+  return reinterpret_cast<const Half*>(page + plane.at);
+}
+
+}  // namespace
+
+void encode_graded(const PageLayout& layout, const OperandLayout& operand, const float* x,
+                   std::size_t n_tokens, std::byte* page) {
+  const std::size_t d = layout.head_dim, capacity = layout.capacity;
+  const GradedEncoder encoder(operand, x, n_tokens, d);
+  Half* const scales = halves(page, operand.at(PlaneKind::scale));
+  Half* const zeros = halves(page, operand.at(PlaneKind::zero));
+  for (std::size_t c = 0; c < d; ++c) {
+    scales[c] = float_to_half(encoder.found().scale[c]);
+    zeros[c] = float_to_half(encoder.found().zero[c]);
+  }
+  std::byte* const codes = page + operand.at(PlaneKind::graded_codes).at;
+  std::array<std::uint8_t, kPageTokens * kQuad> quad;  // [n_tokens, kQuad]
+  for_each_part(operand, d, capacity,
+                [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
+                  const bool is_first_part = below + bits == operand.quad_bits[first / kQuad];
+                  for (std::size_t i = 0; is_first_part && i < n_tokens * kQuad; ++i)
+                    quad[i] = static_cast<std::uint8_t>(encoder.code(i / kQuad, first + i % kQuad));
+                  for (std::size_t i = 0; i < n_tokens * kQuad; ++i) {
+                    const PartPlace to = part_place(capacity, bits, i / kQuad, i % kQuad);
+                    const unsigned field = (quad[i] >> below) & ((1u << bits) - 1);
+                    codes[at + to.byte] |= static_cast<std::byte>(field << to.shift);
+                  }
+                });
+}
+
+void decode_graded(const PageLayout& layout, const OperandLayout& operand, const std::byte* page,
+                   std::size_t n_tokens, float* out) {
+  const std::size_t d = layout.head_dim, capacity = layout.capacity;
+  const std::byte* const codes = page + operand.at(PlaneKind::graded_codes).at;
+  std::array<std::uint8_t, kPageTokens* kChannelsMax> whole = {};  // [n_tokens, head_dim]
+  for_each_part(operand, d, capacity,
+                [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
+                  for (std::size_t i = 0; i < n_tokens * kQuad; ++i) {
+                    const PartPlace from = part_place(capacity, bits, i / kQuad, i % kQuad);
+                    const auto byte = std::to_integer<unsigned>(codes[at + from.byte]);
+                    const unsigned field = (byte >> from.shift) & ((1u << bits) - 1);
+                    std::uint8_t& code = whole[i / kQuad * d + first + i % kQuad];
+                    code = static_cast<std::uint8_t>(code | field << below);
+                  }
+                });
+  const Half* const scales = halves(page, operand.at(PlaneKind::scale));
+  const Half* const zeros = halves(page, operand.at(PlaneKind::zero));
+  for (std::size_t t = 0; t < n_tokens; ++t)
+    for (std::size_t c = 0; c < d; ++c) {
+      const float scaled = static_cast<float>(whole[t * d + c]) * half_to_float(scales[c]);
+      out[t * d + c] = scaled + half_to_float(zeros[c]);
+    }
+}
+
+}  // namespace satchel::kernels::reference
