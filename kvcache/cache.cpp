@@ -111,7 +111,8 @@ Result<std::unique_ptr<Cache>> Cache::fork() {
     to.set_lengths(from.n_sinks(), from.n_tail());
     to.reserve_pages(from.pages().size());
     for (PageRecord page : from.pages()) {
-      page.layout = &t.layouts.of(page.tier, to.head_dim(), page.n_tokens);  // its own: s may go
+      page.layout =
+          &t.layouts.of_lane(page.tier, i, to.head_dim(), page.n_tokens);  // its own: s may go
       s.arena.share(page.extent);
       to.add_page(page);
     }

@@ -96,9 +96,10 @@ std::size_t CacheBook::body_bytes(std::uint8_t tier, std::size_t head_dim, std::
          (rest == 0 ? 0 : page_bytes(tier, head_dim, rest));
 }
 
-Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t head_dim, std::size_t n) {
+Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, std::size_t n) {
+  const std::size_t head_dim = lanes[lane].head_dim();
   PageRecord page;
-  page.layout = &layouts.of(tier, head_dim, n);
+  page.layout = &layouts.of_lane(tier, lane, head_dim, n);
   SATCHEL_TRY_ASSIGN(page.extent, arena.take(page.layout->bytes + note_bytes(head_dim)));
   page.serial = page.bytes_serial = next_serial++;
   page.tier = tier;

@@ -128,7 +128,7 @@ struct CacheState : CacheBook, ExtentUser {
   // more, so they hold nothing. Gives the error back.
   Error lose_all(Error error);
   Result<void> take_fixed();
-  Result<PageRecord> take_page(std::uint8_t tier, std::size_t head_dim, std::size_t n_tokens);
+  Result<PageRecord> take_page(std::uint8_t tier, std::size_t lane, std::size_t n_tokens);
   // The reader's note behind a page just encoded.
   Result<void> write_note(const PageRecord& page, std::size_t head_dim);
   Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);

@@ -173,7 +173,7 @@ Result<void> CacheState::flush() {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const std::size_t n = segments_of(*this, lanes[i], plan, segments);
     for (std::size_t j = 0; j < n; ++j) {
-      Result<PageRecord> page = take_page(segments[j].tier, lanes[i].head_dim(), segments[j].n);
+      Result<PageRecord> page = take_page(segments[j].tier, i, segments[j].n);
       if (!page.ok()) return taken_back(page.error());
       page->first_position =
           static_cast<std::int32_t>(n_tokens - lanes[i].n_tail() + segments[j].first);

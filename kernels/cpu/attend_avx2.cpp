@@ -3,6 +3,7 @@
 #include "kernels/cpu/attend_simd_avx2.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/attend_tile_kernel.h"
+#include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
@@ -10,6 +11,7 @@ namespace satchel::kernels::cpu {
 
 const AttendTable kAttendAvx2 = {.packed_tokens = attend_packed_tokens<AttendAvx2>,
                                  .exact_tokens = ExactTokens<AttendAvx2>::run,
+                                 .times = BasisRows<AttendAvx2>::run,
                                  .tile = TileAttention<AttendAvx2>::run,
                                  .exact_keys = TileFill<AttendAvx2>::exact_keys,
                                  .exact_values = TileFill<AttendAvx2>::exact_values,

@@ -3,6 +3,7 @@
 #include "kernels/cpu/attend_simd_avx512.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/attend_tile_kernel.h"
+#include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
@@ -10,6 +11,7 @@ namespace satchel::kernels::cpu {
 
 const AttendTable kAttendAvx512 = {.packed_tokens = attend_packed_tokens<AttendAvx512>,
                                    .exact_tokens = ExactTokens<AttendAvx512>::run,
+                                   .times = BasisRows<AttendAvx512>::run,
                                    .tile = TileAttention<AttendAvx512>::run,
                                    .exact_keys = TileFill<AttendAvx512>::exact_keys,
                                    .exact_values = TileFill<AttendAvx512>::exact_values,

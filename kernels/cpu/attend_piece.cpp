@@ -1,8 +1,10 @@
 #include "kernels/cpu/attend_piece.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/graded.h"
 #include "kernels/contract/turn.h"
 #include "kernels/cpu/attend_packed.h"
 #include "kernels/cpu/tile_fill.h"
@@ -130,8 +132,12 @@ void AttendPiece::page(const PageView& view, const PageView* after) {
     return;
   }
   if (range_.sequence->few && packed_fits(layout)) {
-    if (!layout.k.is_graded()) rows.q_slots = slots_of(rows.q);
-    table_.packed_tokens(rows, packed_tile(view, after));
+    PackedTile tile = packed_tile(view, after);
+    if (layout.k.is_graded())
+      tile.graded_k.weights = &weights_of(layout);
+    else
+      rows.q_slots = slots_of(rows.q);
+    table_.packed_tokens(rows, tile);
     return;
   }
   fill_keys(table_, view, memory_.tile_k, memory_.tile_v);
@@ -176,7 +182,7 @@ void AttendPiece::turn_rows_for(const QueryTurn& turn) {
   turned_for_ = turn;
   const std::size_t n = range_.n_rows, d = args_.head_dim;
   std::memcpy(memory_.turned_q, memory_.q, n * d * sizeof(float));
-  turn_query(turn, args_.rope, memory_.turned_q, n, d);
+  turn_query(table_, turn, args_.rope, memory_.turned_q, n, d);
   has_turned_slots_ = false;
 }
 
@@ -190,6 +196,24 @@ const float* AttendPiece::slots_of(const float* q) {
   const std::size_t d = args_.head_dim;
   for (std::size_t r = 0; r < range_.n_rows; ++r) to_slots(q + r * d, d, slots + r * d);
   return slots;
+}
+
+// A lane's pages mostly have one layout.
+const PartWeights& AttendPiece::weights_of(const PageLayout& layout) {
+  if (weights_layout_ == &layout) return weights_;
+  weights_layout_ = &layout;
+  weights_.n_parts = 0;
+  for (std::size_t quad = 0; quad < layout.head_dim / kQuad; ++quad) {
+    unsigned left = layout.k.quad_bits[quad];
+    for (std::size_t part = 0; part < kGradedParts; ++part) {
+      const bool is_there = left > 0;
+      if (is_there) left -= part_bits(left);
+      const float weight = is_there ? static_cast<float>(1u << left) : 0.0f;
+      std::fill_n(weights_.of[part] + quad * kQuad, kQuad, weight);
+      if (is_there) weights_.n_parts = std::max(weights_.n_parts, part + 1);
+    }
+  }
+  return weights_;
 }
 
 void AttendPiece::merge_turned() {

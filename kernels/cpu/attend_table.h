@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/base/half.h"
+#include "kernels/contract/page_layout.h"
 
 namespace satchel::kernels::cpu {
 
@@ -56,12 +57,22 @@ struct AffinePlanes {
   std::size_t bits = 0, group = 0;
 };
 
+inline constexpr std::size_t kGradedChannelsMax = kQuad * kQuadsMax;
+inline constexpr std::size_t kGradedParts = 3;  // 7 = 4 + 2 + 1
+
+// What each part of a channel's code counts for: 2^(bits below it), 0 where there is no such part.
+struct PartWeights {
+  alignas(64) float of[kGradedParts][kGradedChannelsMax];
+  std::size_t n_parts = 0;
+};
+
 // Those of graded keys (graded.h).
 struct GradedPlanes {
   const std::byte* codes = nullptr;  // null: keys are affine
   const std::byte* scales = nullptr;
   const std::byte* zeros = nullptr;
   const std::uint8_t* quad_bits = nullptr;
+  const PartWeights* weights = nullptr;  // for few rows
 };
 
 struct PackedTile {
@@ -78,6 +89,8 @@ struct AttendTable {
   void (*packed_tokens)(const LaneRows& rows, const PackedTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);
+  // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16.
+  void (*times)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   // Many rows on a tile.
   void (*tile)(const LaneRows& rows, const KeyTile& tile);
 

@@ -15,28 +15,6 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-constexpr std::size_t kGradedChannelsMax = kQuad * kQuadsMax;
-constexpr std::size_t kGradedParts = 3;  // 7 = 4 + 2 + 1
-
-// What a part counts for in its channel: 2^(bits below it), 0 where a quad has no such part.
-struct PartWeights {
-  alignas(64) float of[kGradedParts][kGradedChannelsMax];
-  std::size_t n_parts = 0;
-
-  PartWeights(const std::uint8_t* quad_bits, std::size_t head_dim) {
-    for (std::size_t quad = 0; quad < head_dim / kQuad; ++quad) {
-      unsigned left = quad_bits[quad];
-      for (std::size_t part = 0; part < kGradedParts; ++part) {
-        const bool is_there = left > 0;
-        if (is_there) left -= part_bits(left);
-        const __m128 weight = _mm_set1_ps(is_there ? static_cast<float>(1u << left) : 0.0f);
-        _mm_store_ps(of[part] + quad * kQuad, weight);
-        if (is_there && part + 1 > n_parts) n_parts = part + 1;
-      }
-    }
-  }
-};
-
 template <class V, std::size_t kRows>
 struct GradedProduct {
   using Int = typename V::Int;
@@ -67,7 +45,7 @@ struct GradedProduct {
  private:
   SATCHEL_INLINE void fold_all(const float* q, const GradedPlanes& planes, std::size_t head_dim,
                                Folding& out) {
-    const PartWeights weights(planes.quad_bits, head_dim);
+    const PartWeights& weights = *planes.weights;
     alignas(64) float folded[kRows][kGradedChannelsMax];
     Float most[kDotRows], offset[kDotRows];
     for (std::size_t r = 0; r < kDotRows; ++r) most[r] = offset[r] = V::zero_float();
@@ -86,23 +64,23 @@ struct GradedProduct {
     V::units_of_registers(most, units, out.factor);
     V::sum_registers(offset, out.offset);
     for (std::size_t part = 0; part < weights.n_parts; ++part)
-      for (std::size_t r = 0; r < kRows; ++r)
-        fold_part(folded[r], weights.of[part], units[r], head_dim, out.codes[part][r]);
+      for (std::size_t c = 0; c < head_dim; c += 16)
+        unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+          fold_part(folded[r.value] + c, weights.of[part] + c, units[r.value],
+                    out.codes[part][r.value] + c);
+        });
   }
 
+  // 16 channels.
   SATCHEL_INLINE void fold_part(const float* folded, const float* weights, float units,
-                                std::size_t head_dim, std::int16_t* codes) {
-    alignas(64) float x[32];
-    std::int32_t sums[2];
-    for (std::size_t first = 0; first < head_dim; first += 32) {
-      for (std::size_t i = 0; i < 32; i += V::kLanes) {
-        const bool is_there = first + i < head_dim;  // head_dim is a multiple of 16
-        V::store(x + i, is_there ? V::mul(V::load_float(folded + first + i),
-                                          V::load_float(weights + first + i))
-                                 : V::zero_float());
-      }
-      V::round_block(x, units, codes + first, sums);
-    }
+                                std::int16_t* codes) {
+    Int rounded[16 / V::kLanes];
+    unroll<0, 16 / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      const Float weighted = V::mul(V::load_float(folded + i.value * V::kLanes),
+                                    V::load_float(weights + i.value * V::kLanes));
+      rounded[i.value] = V::round_to_int(V::mul(weighted, V::broadcast_float(units)));
+    });
+    V::store_words(codes, rounded);
   }
 
   using Sums = Int[kRows][kBlocks];

@@ -36,10 +36,13 @@ void turn_back(std::int32_t shift, const RopeTable& rope, float* rows, std::size
 
 }  // namespace
 
-void turn_query(const QueryTurn& turn, const RopeTable& rope, float* rows, std::size_t n_rows,
-                std::size_t head_dim) {
+void turn_query(const AttendTable& table, const QueryTurn& turn, const RopeTable& rope, float* rows,
+                std::size_t n_rows, std::size_t head_dim) {
   if (turn.shift != 0) turn_back(turn.shift, rope, rows, n_rows, head_dim);
-  turn_queries({.turn = turn.turn, .basis = turn.basis}, rows, n_rows, head_dim);
+  if (turn.turn == Turn::basis)
+    table.times(turn.basis.from, rows, n_rows, head_dim);
+  else
+    turn_rows(turn.turn, rows, n_rows, head_dim);
 }
 
 }  // namespace satchel::kernels::cpu

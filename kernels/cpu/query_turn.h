@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/contract/backend.h"
+#include "kernels/cpu/attend_table.h"
 
 namespace satchel::kernels::cpu {
 
@@ -22,7 +23,7 @@ inline QueryTurn turn_for(const PageView& page) {
 }
 
 // rows [n_rows, head_dim] in place; head_dim <= 256.
-void turn_query(const QueryTurn& turn, const RopeTable& rope, float* rows, std::size_t n_rows,
-                std::size_t head_dim);
+void turn_query(const AttendTable& table, const QueryTurn& turn, const RopeTable& rope, float* rows,
+                std::size_t n_rows, std::size_t head_dim);
 
 }  // namespace satchel::kernels::cpu

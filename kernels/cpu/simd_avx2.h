@@ -156,6 +156,11 @@ struct SimdAvx2 {
   SATCHEL_INLINE void store_as_float(float* to, Double a) { _mm_storeu_ps(to, _mm256_cvtpd_ps(a)); }
 
   SATCHEL_INLINE void store(float* to, Float a) { _mm256_storeu_ps(to, a); }
+  // 16 values as 16-bit words, in order; beyond their range the nearest.
+  SATCHEL_INLINE void store_words(std::int16_t* to, const Int (&a)[2]) {
+    const Int packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(a[0], a[1]), 0xd8);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), packed);
+  }
 };
 
 }  // namespace

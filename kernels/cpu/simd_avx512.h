@@ -189,6 +189,10 @@ struct SimdAvx512 {
   SATCHEL_INLINE void store(float* to, Float a) {
     _mm512_storeu_ps(to, a);
   }
+  // 16 values as 16-bit words, in order; beyond their range the nearest.
+  SATCHEL_INLINE void store_words(std::int16_t* to, const Int (&a)[1]) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtsepi32_epi16(a[0]));
+  }
 };
 
 }  // namespace

@@ -150,7 +150,7 @@ Result<void> LaneRewriter::emit(std::uint8_t tier) {
   if (n == 0) return {};
   lane_.reserve_pages(lane_.pages().size() + 1);
   cache_.table_is_stale = true;  // it may show the views where they were
-  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(tier, d, n));
+  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(tier, index_, n));
   page.shift = staged.shift;
   page.first_position = staged.positions.front();
   page.last_position = staged.positions.back();

@@ -16,8 +16,14 @@ kernels::OperandShape eight_bits(std::size_t head_dim) {
   return {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = group};
 }
 
+// What keys that want a basis are where none is known.
+void use_hadamard(kernels::OperandShape& k) {
+  k.turn = kernels::Turn::hadamard;
+  k.quad_bits.fill(static_cast<std::uint8_t>(k.bits));
+}
+
 Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
-                                      std::size_t head_dim, std::size_t capacity) {
+                                      std::size_t head_dim, std::size_t capacity, bool has_bases) {
   kernels::PageShape shape{.head_dim = head_dim, .capacity = capacity};
   if (tier == kTierEight) {
     shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
@@ -28,6 +34,7 @@ Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tie
     shape.capacity = (capacity + step - 1) / step * step;
     shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
     shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
+    if (shape.k.turn == kernels::Turn::basis && !has_bases) use_hadamard(shape.k);
     shape.has_log_counts = pipeline.wants_counts();
   }
   return kernels::page_layout(shape);
@@ -45,12 +52,36 @@ Result<TierLayouts> TierLayouts::make(const CacheShape& shape, const Pipeline& p
   for (const std::size_t head_dim : made.head_dims_)
     for (std::size_t tier = 0; tier < made.n_tiers_; ++tier)
       for (std::size_t i = 1; i <= kCapacities; ++i) {
-        SATCHEL_TRY_ASSIGN(
-            const kernels::PageLayout layout,
-            layout_of(pipeline, static_cast<std::uint8_t>(tier), head_dim, i * kernels::kPageStep));
+        SATCHEL_TRY_ASSIGN(const kernels::PageLayout layout,
+                           layout_of(pipeline, static_cast<std::uint8_t>(tier), head_dim,
+                                     i * kernels::kPageStep, shape.key_bases != nullptr));
         made.layouts_.push_back(layout);
       }
+  made.give_bases(shape);
   return made;
+}
+
+void TierLayouts::give_bases(const CacheShape& shape) {
+  n_lanes_ = shape.n_lanes();
+  own_of_tier_.assign(n_tiers_, kNone);
+  for (std::size_t tier = 0, n = 0; tier < n_tiers_; ++tier) {
+    const auto of_tier = static_cast<std::uint8_t>(tier);
+    if (of(of_tier, head_dims_.front(), 1).k.turn != kernels::Turn::basis) continue;
+    own_of_tier_[tier] = n++;
+    for (const KeyBases::Lane& lane : shape.key_bases->lanes)
+      for (std::size_t i = 1; i <= kCapacities; ++i)
+        own_.emplace_back(of(of_tier, lane.head_dim, i * kernels::kPageStep)).k.basis = lane.view();
+  }
+}
+
+const kernels::PageLayout& TierLayouts::of_lane(std::uint8_t tier, std::size_t lane,
+                                                std::size_t head_dim, std::size_t n_tokens) const {
+  SATCHEL_ASSERT(tier < n_tiers_ && lane < n_lanes_);
+  const std::size_t own = own_of_tier_[tier];
+  if (own == kNone) return of(tier, head_dim, n_tokens);
+  SATCHEL_ASSERT(n_tokens > 0 && n_tokens <= kernels::kPageTokens);
+  const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
+  return own_[(own * n_lanes_ + lane) * kCapacities + capacity];
 }
 
 const kernels::PageLayout& TierLayouts::of(std::uint8_t tier, std::size_t head_dim,

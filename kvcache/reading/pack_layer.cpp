@@ -177,7 +177,7 @@ Result<void> PromptReading::State::pack(std::span<const Run> to_pack) {
     for (std::size_t done = 0; done < run.n;) {
       const std::size_t n = std::min(run.n - done, kernels::kPageTokens);
       const std::size_t row = run.first + done;
-      SATCHEL_TRY_ASSIGN(PageRecord page, cache.take_page(run.tier, head_dim(), n));
+      SATCHEL_TRY_ASSIGN(PageRecord page, cache.take_page(run.tier, lane, n));
       page.first_position = position_in_line(run.head, row);
       page.last_position = position_in_line(run.head, row + n - 1);
       places.emplace_back(lane, pages[lane].size());

@@ -84,8 +84,8 @@ Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) 
     return damaged("lane " + std::to_string(lane) + " has a page of no tier");
   const auto [found, is_new] = pages_.try_emplace(
       stored.serial, Page{.lane = lane,
-                          .layout = &cache_.layouts.of(stored.tier, cache_.lanes[lane].head_dim(),
-                                                       stored.n_tokens),
+                          .layout = &cache_.layouts.of_lane(
+                              stored.tier, lane, cache_.lanes[lane].head_dim(), stored.n_tokens),
                           .n_tokens = stored.n_tokens,
                           .tier = stored.tier});
   Page& page = found->second;

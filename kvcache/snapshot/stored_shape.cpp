@@ -6,7 +6,9 @@
 namespace satchel::kvcache {
 namespace {
 
-void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand) {
+// Bytes that say the same as before what was written by versions without graded keys.
+void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
+                   const CacheBook& book) {
   writer.number(static_cast<std::uint16_t>(operand.turn)).number(operand.n_planes);
   writer.text(operand.code == nullptr ? std::string_view() : operand.code->name());
   for (const kernels::Plane& plane : operand.all())
@@ -16,6 +18,9 @@ void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand) {
         .number(plane.count)
         .number(plane.at)
         .number(plane.bytes);
+  if (!operand.is_graded()) return;
+  for (const std::uint8_t bits : operand.quad_bits) writer.number(bits);
+  if (operand.turn == kernels::Turn::basis) writer.number(book.shape.key_bases->id);
 }
 
 }  // namespace
@@ -42,8 +47,8 @@ std::vector<std::byte> layout_bytes(const CacheBook& book) {
             book.layouts.of(static_cast<std::uint8_t>(tier), head_dim, n);
         writer.number(layout.head_dim).number(layout.capacity).number(layout.positions_at);
         writer.number(layout.log_counts_at).number(layout.bytes);
-        write_operand(writer, layout.k);
-        write_operand(writer, layout.v);
+        write_operand(writer, layout.k, book);
+        write_operand(writer, layout.v, book);
       }
   }
   return std::move(writer.buffer());

@@ -4,6 +4,8 @@
 //   decode   one token over n cached ones, 2-bit pages (groups of 16) beside exact fp16; each call
 //            reads another layer's cache, 48 MiB of pages in all, so that it comes from memory
 //   pages    pages of other kinds beside those, a round of each in turn
+//   ladder   pages of the ladder (kvcache/codecs/klt.cpp) beside exact fp16, a round of each in turn;
+//            8, 4, 3 and 2 bits, and K at 4 with V at 2
 //   prefill  512 new tokens over themselves (and 2048 packed ones), multiply-adds that count only
 //   score    the second pass over 1024 tokens; encode: pages packed one after the other
 //   echo     2048 queries over themselves, all of them: log_sum() and score() by the maximum, one
@@ -23,6 +25,7 @@
 #include "bench/machine_limits.h"
 #include "kernels/base/rng.h"
 #include "kernels/contract/registry.h"
+#include "support/graded.h"
 
 namespace satchel::bench {
 namespace {
@@ -256,12 +259,14 @@ void bench_decode(Backend& backend, Shape shape, std::size_t n_tokens,
       100 * exact_bytes / exact / limits.read_bytes_per_s, exact / packed);
 }
 
-// Pages of other kinds beside full ones of 2 bits: a round of each in turn, so that what else the
-// machine does meets all alike.
-class OtherPages {
+// Pages of several kinds, a round of each in turn, so that what else the machine does meets all alike.
+class KindsOfPages {
  public:
-  OtherPages(Backend& backend, Shape shape, std::size_t n_tokens)
-      : backend_(backend), shape_(shape), n_tokens_(n_tokens) {
+  KindsOfPages(Backend& backend, Shape shape, std::size_t n_tokens)
+      : backend_(backend), shape_(shape), n_tokens_(n_tokens), basis_(shape.head_dim) {}
+  KindsOfPages(const KindsOfPages&) = delete;
+
+  void add_others() {
     add("2 bits", pages_of({}));
     add("of 32", pages_of({.group = 32}));
     add("exact", {});
@@ -279,11 +284,17 @@ class OtherPages {
     add("8 bits", pages_of({.bits = 8, .group = 32}));
   }
 
-  void run() {
+  void add_ladder() {
+    add("fp16", {});
+    for (const std::size_t bits : {8u, 4u, 3u, 2u}) add(std::to_string(bits), rung(bits, bits));
+    add("K4V2", rung(4, 2));
+  }
+
+  void run(const char* called) {
     constexpr int kRounds = 15;
     for (int round = 0; round < kRounds; ++round)
       for (Kind& kind : kinds_) kind.measure();
-    std::printf("pages D=%-3zu lanes %zu g=%zu n=%zu, us (and by 2 bits):", shape_.head_dim,
+    std::printf("%s D=%-3zu lanes %zu g=%zu n=%zu, us (and by the first):", called, shape_.head_dim,
                 shape_.n_lanes, shape_.n_group, n_tokens_);
     for (const Kind& kind : kinds_)
       std::printf(" %s %.1f (%.2f)", kind.name.c_str(), kind.best * 1e6,
@@ -306,6 +317,24 @@ class OtherPages {
       best = std::min(best, all / static_cast<double>(layers->n()));
     }
   };
+  // As codecs/klt.cpp grades them.
+  Held rung(std::size_t k_bits, std::size_t v_bits) const {
+    const std::vector<std::uint8_t> pattern =
+        k_bits == 2   ? std::vector<std::uint8_t>{4, 3, 3, 2, 2, 1, 1, 0}
+        : k_bits == 3 ? std::vector<std::uint8_t>{5, 4, 3, 3, 3, 2, 2, 2}
+        : k_bits == 4 ? std::vector<std::uint8_t>{6, 5, 4, 4, 4, 3, 3, 3}
+                      : std::vector<std::uint8_t>{8, 8, 8, 8, 8, 8, 8, 8};
+    const Basis basis = basis_.view();
+    PageShape page{.k = test::graded_operand(pattern, &basis),
+                   .v = {.form = OperandShape::Form::affine,
+                         .bits = v_bits == 3 ? 4 : v_bits,
+                         .group = shape_.head_dim,
+                         
+                         .turn = Turn::hadamard}};
+    const std::size_t n_quads = shape_.head_dim / kQuad;
+    for (std::size_t i = 0; i < n_quads; ++i) page.k.quad_bits[i] = pattern[i * 8 / n_quads];
+    return {.page = page};
+  }
   void add(std::string name, const Held& held) {
     const std::size_t n_layers = n_layers_of(shape_, n_tokens_, held, std::size_t{8} << 20);
     auto layers = std::make_unique<Layers>(backend_, shape_, n_tokens_, held, n_layers);
@@ -316,6 +345,7 @@ class OtherPages {
   Backend& backend_;
   const Shape shape_;
   const std::size_t n_tokens_;
+  const test::TestBasis basis_;
   std::vector<Kind> kinds_;
 };
 
@@ -527,7 +557,12 @@ void bench_all(const std::string& level, std::size_t n_threads, const std::strin
       if (wanted("decode")) bench_decode(backend, shape, n, limits);
     // Whole pages of every capacity.
     for (const std::size_t n : {384u, 1920u, 16128u})
-      if (wanted("pages")) OtherPages(backend, shape, n).run();
+      for (const char* called : {"pages", "ladder"}) {
+        if (!wanted(called)) continue;
+        KindsOfPages kinds(backend, shape, n);
+        called[0] == 'p' ? kinds.add_others() : kinds.add_ladder();
+        kinds.run(called);
+      }
     for (const std::size_t history : {0u, 2048u})
       if (wanted("prefill")) bench_prefill(backend, shape, history, limits);
     if (wanted("score")) bench_score(backend, shape, limits);
