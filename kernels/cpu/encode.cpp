@@ -9,6 +9,7 @@
 #include "kernels/cpu/cache_ops.h"
 #include "kernels/cpu/encode_table.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/reference/codec_graded.h"
 #include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::cpu {
@@ -55,8 +56,11 @@ class PagePacker {
       const Half* from = which == Operand::k ? args_.exact.k : args_.exact.v;
       const OperandLayout& operand = which == Operand::k ? layout_.k : layout_.v;
       // NaN and infinities are counted and mended value by value; they should not be there.
-      if (n_ == 0 || !operand.is_affine() || !table_.all_finite(from, n_ * layout_.head_dim))
+      const bool is_known = operand.is_affine() || operand.is_graded();
+      if (n_ == 0 || !is_known || !table_.all_finite(from, n_ * layout_.head_dim))
         reference::encode_operand(layout_, which, from, n_, args_.page, health);
+      else if (operand.is_graded())
+        graded_keys();
       else if (which == Operand::k)
         keys();
       else
@@ -67,7 +71,7 @@ class PagePacker {
  private:
   void keys() {
     const std::size_t d = layout_.head_dim;
-    turned(layout_.k.turn, args_.exact.k, x_);
+    turned(layout_.k, args_.exact.k, x_);
     pack(table_, layout_.k, x_, n_, d, args_.page);
   }
 
@@ -79,18 +83,34 @@ class PagePacker {
       table_.load_turned(args_.exact.v, n_, d, x_, capacity);
     } else {
       float* rows = x_ + d * kPageTokens;
-      turned(layout_.v.turn, args_.exact.v, rows);
+      turned(layout_.v, args_.exact.v, rows);
       for (std::size_t t = 0; t < n_; ++t)
         for (std::size_t c = 0; c < d; ++c) x_[c * capacity + t] = rows[t * d + c];
     }
     pack(table_, layout_.v, x_, d, capacity, args_.page);
   }
 
-  void turned(Turn turn, const Half* from, float* to) {
+  void graded_keys() {
+    turned(layout_.k, args_.exact.k, x_);
+    auto* const codes = reinterpret_cast<std::uint8_t*>(x_ + n_ * layout_.head_dim);
+    table_.encode_graded({.x = x_,
+                          .n_tokens = n_,
+                          .head_dim = layout_.head_dim,
+                          .quad_bits = layout_.k.quad_bits.data(),
+                          .scales = halves(args_.page, layout_.k.at(PlaneKind::scale)),
+                          .zeros = halves(args_.page, layout_.k.at(PlaneKind::zero)),
+                          .codes = codes});
+    reference::put_graded_codes(layout_, layout_.k, codes, n_, args_.page);
+  }
+
+  void turned(const OperandLayout& operand, const Half* from, float* to) {
     const std::size_t d = layout_.head_dim;
     table_.load(from, n_ * d, to);
-    if (turn == Turn::none) return;
-    turn_rows(turn, to, n_, d);
+    if (operand.turn == Turn::none) return;
+    if (operand.turn == Turn::basis)
+      table_.times(operand.basis.to, to, n_, d);
+    else
+      turn_rows(operand.turn, to, n_, d);
     table_.clamp(to, n_ * d);
   }
 

@@ -20,8 +20,20 @@ struct EncodeJob {
   std::byte* codes = nullptr;  // n_rows packed rows
 };
 
+// Graded keys (reference/codec_graded.h).
+struct GradedJob {
+  const float* x = nullptr;  // [n_tokens, head_dim], mended and turned, n_tokens at least 1
+  std::size_t n_tokens = 0, head_dim = 0;  // head_dim is a multiple of 16
+  const std::uint8_t* quad_bits = nullptr;
+  Half *scales = nullptr, *zeros = nullptr;  // [head_dim]
+  std::uint8_t* codes = nullptr;             // [n_tokens, head_dim]
+};
+
 struct EncodeTable {
   void (*encode)(const EncodeJob& job);
+  void (*encode_graded)(const GradedJob& job);
+  // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16.
+  void (*times)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   // halves to floats clamped to ±60000; no NaN among them, n is a multiple of 16
   void (*load)(const Half* from, std::size_t n, float* to);
   void (*clamp)(float* x, std::size_t n);

@@ -11,15 +11,8 @@ namespace satchel::kernels::reference {
 namespace {
 
 constexpr std::size_t kChannelsMax = kQuad * kQuadsMax;
-constexpr float kHalfMost = 65504;
-// Of half the distance from least to largest. Two levels of a normal channel lie best at 0.3 of what 128
-// tokens reach, four at 0.6, sixteen at 0.9.
-constexpr float kRatios[] = {1, 0.9f, 0.8f, 0.7f, 0.6f, 0.5f, 0.4f, 0.3f};
-
-// To the nearest, ties to even, for magnitudes below 2^22; a whole loop of it becomes registers.
 inline float nearest(float x) {
-  constexpr float kShift = 12582912;  // 1.5 · 2^23: the unit in the last place is 1
-  return (x + kShift) - kShift;
+  return (x + kGradedRounding) - kGradedRounding;
 }
 
 // All channels of a page side by side.
@@ -38,15 +31,15 @@ class GradedEncoder {
       top_[c] = static_cast<float>((1u << operand.quad_bits[c / kQuad]) - 1);
     middles();
     best_missed_.fill(std::numeric_limits<float>::infinity());
-    for (const float ratio : kRatios) {
+    for (const float ratio : kGradedRatios) {
       const Ranges tried = ranges(ratio);
       keep_better(tried, missed(tried));
     }
   }
 
   const Ranges& found() const { return best_; }
-  unsigned code(std::size_t token, std::size_t c) const {
-    return static_cast<unsigned>(nearest(steps(x_[token * d_ + c], best_, c)));
+  std::uint8_t code(std::size_t token, std::size_t c) const {
+    return static_cast<std::uint8_t>(nearest(steps(x_[token * d_ + c], best_, c)));
   }
 
  private:
@@ -76,7 +69,7 @@ class GradedEncoder {
     Ranges made;
     for (std::size_t c = 0; c < d_; ++c) {
       const float step = top_[c] > 0 ? 2 * ratio * half_[c] / top_[c] : 0;
-      made.scale[c] = half_to_float(float_to_half(std::min(step, kHalfMost)));
+      made.scale[c] = half_to_float(float_to_half(std::min(step, kGradedStepMost)));
       made.zero[c] = half_to_float(float_to_half(middle_[c] - made.scale[c] * top_[c] * 0.5f));
       made.inverse[c] = made.scale[c] > 0 ? 1 / made.scale[c] : 0;
     }
@@ -121,7 +114,7 @@ const Half* halves(const std::byte* page, const Plane& plane) {
 
 void encode_graded(const PageLayout& layout, const OperandLayout& operand, const float* x,
                    std::size_t n_tokens, std::byte* page) {
-  const std::size_t d = layout.head_dim, capacity = layout.capacity;
+  const std::size_t d = layout.head_dim;
   const GradedEncoder encoder(operand, x, n_tokens, d);
   Half* const scales = halves(page, operand.at(PlaneKind::scale));
   Half* const zeros = halves(page, operand.at(PlaneKind::zero));
@@ -129,18 +122,24 @@ void encode_graded(const PageLayout& layout, const OperandLayout& operand, const
     scales[c] = float_to_half(encoder.found().scale[c]);
     zeros[c] = float_to_half(encoder.found().zero[c]);
   }
-  std::byte* const codes = page + operand.at(PlaneKind::graded_codes).at;
-  std::array<std::uint8_t, kPageTokens * kQuad> quad;  // [n_tokens, kQuad]
+  std::array<std::uint8_t, kPageTokens * kChannelsMax> codes;
+  for (std::size_t i = 0; i < n_tokens * d; ++i) codes[i] = encoder.code(i / d, i % d);
+  put_graded_codes(layout, operand, codes.data(), n_tokens, page);
+}
+
+void put_graded_codes(const PageLayout& layout, const OperandLayout& operand,
+                      const std::uint8_t* codes, std::size_t n_tokens, std::byte* page) {
+  const std::size_t d = layout.head_dim, capacity = layout.capacity;
+  std::byte* const plane = page + operand.at(PlaneKind::graded_codes).at;
   for_each_part(operand, d, capacity,
                 [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
-                  const bool is_first_part = below + bits == operand.quad_bits[first / kQuad];
-                  for (std::size_t i = 0; is_first_part && i < n_tokens * kQuad; ++i)
-                    quad[i] = static_cast<std::uint8_t>(encoder.code(i / kQuad, first + i % kQuad));
-                  for (std::size_t i = 0; i < n_tokens * kQuad; ++i) {
-                    const PartPlace to = part_place(capacity, bits, i / kQuad, i % kQuad);
-                    const unsigned field = (quad[i] >> below) & ((1u << bits) - 1);
-                    codes[at + to.byte] |= static_cast<std::byte>(field << to.shift);
-                  }
+                  const unsigned mask = (1u << bits) - 1;
+                  for (std::size_t c = 0; c < kQuad; ++c)
+                    for (std::size_t t = 0; t < n_tokens; ++t) {
+                      const PartPlace to = part_place(capacity, bits, t, c);
+                      const unsigned field = (unsigned{codes[t * d + first + c]} >> below) & mask;
+                      plane[at + to.byte] |= static_cast<std::byte>(field << to.shift);
+                    }
                 });
 }
 

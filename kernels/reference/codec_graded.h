@@ -7,15 +7,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/contract/page_layout.h"
 
 namespace satchel::kernels::reference {
 
+// Of half the distance from least to largest. Two levels of a normal channel lie best at 0.3 of what 128
+// tokens reach, four at 0.6, sixteen at 0.9.
+inline constexpr float kGradedRatios[] = {1, 0.9f, 0.8f, 0.7f, 0.6f, 0.5f, 0.4f, 0.3f};
+inline constexpr float kGradedStepMost = 65504;  // of fp16
+// (x + this) - this is x rounded to the nearest, ties to even, for magnitudes below 2^22: 1.5 · 2^23,
+// where the unit in the last place is 1.
+inline constexpr float kGradedRounding = 12582912;
+
 // x [n_tokens, head_dim], mended and turned, into the operand's planes, which are zero. A channel without
 // bits is its mean.
 void encode_graded(const PageLayout& layout, const OperandLayout& operand, const float* x,
                    std::size_t n_tokens, std::byte* page);
+// Codes [n_tokens, head_dim] into the plane, which is zero.
+void put_graded_codes(const PageLayout& layout, const OperandLayout& operand,
+                      const std::uint8_t* codes, std::size_t n_tokens, std::byte* page);
 // Safe on any bytes.
 void decode_graded(const PageLayout& layout, const OperandLayout& operand, const std::byte* page,
                    std::size_t n_tokens, float* out);
