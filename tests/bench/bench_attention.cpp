@@ -327,9 +327,9 @@ class KindsOfPages {
     const Basis basis = basis_.view();
     PageShape page{.k = test::graded_operand(pattern, &basis),
                    .v = {.form = OperandShape::Form::affine,
-                         .bits = v_bits == 3 ? 4 : v_bits,
+                         .bits = v_bits,
                          .group = shape_.head_dim,
-                         
+                         .symmetric = true,
                          .turn = Turn::hadamard}};
     const std::size_t n_quads = shape_.head_dim / kQuad;
     for (std::size_t i = 0; i < n_quads; ++i) page.k.quad_bits[i] = pattern[i * 8 / n_quads];
