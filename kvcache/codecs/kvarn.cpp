@@ -18,8 +18,9 @@
 //   source  KVarN: Variance-Normalized KV-Cache Quantization Mitigates Error Accumulation in Reasoning
 //           Tasks; its reference (huawei-csl/KVarN) stores K at 4 bits, V at 2
 //   differs the tile is brought to a root mean square of 2 to 4 before it is balanced, as the bounds
-//           on the factors' logarithms are no measure of how large values are; clip is ours; blocks of
-//           the transform are the largest power of two that divides head_dim
+//           on the factors' logarithms are no measure of how large values are; clip is ours; a page of
+//           fewer than 6 tokens is not balanced; blocks of the transform are the largest power of two
+//           that divides head_dim
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -36,6 +37,7 @@ using kernels::PlaneKind;
 
 constexpr double kLogLeast = -0.3, kLogMost = 10;  // of a factor: the authors'
 constexpr double kDeviationLeast = 1e-3, kDeviationMost = 1e3;
+constexpr std::size_t kBalancedLeast = 6;  // of fewer tokens a deviation says nothing: measured
 constexpr double kStepLeast = 1e-10;
 constexpr double kHalfMost = 60000;
 constexpr double kClipStep = 0.05;
@@ -206,7 +208,9 @@ class KvarnCode final : public kernels::OperandCode {
     const double rms = std::sqrt(squares / static_cast<double>(values.size()));
     const int up = params.prescales ? 1 - static_cast<int>(std::floor(std::log2(rms))) : 0;
     for (double& value : values) value = std::ldexp(value, up);
-    Balanced balanced = Balancer(std::move(values), n_rows, n_columns).run(params.rounds);
+    const bool is_small = std::min(n_rows, n_columns) < kBalancedLeast;
+    Balanced balanced =
+        Balancer(std::move(values), n_rows, n_columns).run(is_small ? 0 : params.rounds);
     for (double& of_row : balanced.of_rows) of_row = std::ldexp(of_row, -up);
     put(layout, tile, balanced, page);
   }

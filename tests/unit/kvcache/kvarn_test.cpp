@@ -108,6 +108,15 @@ TEST(Kvarn, keeps_what_is_alike_and_the_longest_and_the_least_values_there_are) 
     }
 }
 
+// Two values that are nearly alike vary little: divided by that, their channel would widen the rows'
+// grids for all others.
+TEST(Kvarn, does_not_balance_what_too_few_tokens_say) {
+  for (const std::size_t n : {2u, 3u, 5u}) {
+    const std::vector<float> x = some_values(n, 128, n, 1);
+    EXPECT_LT(error_share(x, KvarnOperand(Operand::v, 128, "{}").back(x)), 0.012) << n;
+  }
+}
+
 TEST(Kvarn, misses_less_with_more_bits_and_least_where_rows_and_columns_are_unlike) {
   const std::vector<float> x = known_tile(0.05);
   double before = 1;
