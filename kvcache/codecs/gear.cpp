@@ -25,6 +25,7 @@
 #include <numeric>
 
 #include "kvcache/codecs/affine_grid.h"
+#include "kvcache/codecs/hashed_sign.h"
 #include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
@@ -142,19 +143,11 @@ void orthonormalise(std::vector<double>& m, std::size_t rank) {
   }
 }
 
-// Where the iteration starts: 1 or -1 by the lowest bit of splitmix64's mix of the cell's number.
-double sign_of(std::uint64_t cell) {
-  std::uint64_t z = (cell + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return ((z ^ (z >> 31)) & 1) != 0 ? 1 : -1;
-}
-
 // error [n_tokens, head_dim] ~ tokens [n_tokens, rank] · channelsᵀ [head_dim, rank].
 void factorise(std::span<const float> error, std::size_t rank, std::vector<double>& tokens,
                std::vector<double>& channels) {
   const std::size_t d = channels.size() / rank, n = tokens.size() / rank;
-  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = sign_of(i);
+  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = hashed_sign(i);
   for (std::size_t round = 0; round < kRounds; ++round) {
     orthonormalise(channels, rank);
     std::fill(tokens.begin(), tokens.end(), 0.0);
@@ -252,16 +245,12 @@ class GearCodec final : public Codec {
             PlaneTable::Planes& to) const {
     const bool is_k = operand == Operand::k;
     const std::size_t row = is_k ? capacity : head_dim, n_rows = is_k ? head_dim : capacity;
-    const std::size_t group_wide = std::gcd(group_, row);
-    const auto group = static_cast<std::uint16_t>(group_wide);
+    const std::size_t group = std::gcd(group_, row);
     const auto half_n =
         static_cast<std::size_t>(std::llround(outliers_ * static_cast<double>(row) / 2));
     const auto n = static_cast<std::uint16_t>(2 * half_n), rank = static_cast<std::uint16_t>(rank_);
     const std::size_t n_values = head_dim * capacity;
-    to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits_), .group = group},
-           n_values);
-    to.add({.kind = PlaneKind::scale, .group = group}, n_values / group_wide);
-    to.add({.kind = PlaneKind::zero, .group = group}, n_values / group_wide);
+    to.add_affine(bits_, group, n_values, n_values / group);
     if (n > 0) {
       to.add({.kind = PlaneKind::outlier_places, .bits = 8, .count = n}, n_rows * n);
       to.add({.kind = PlaneKind::outlier_values, .count = n}, n_rows * n);

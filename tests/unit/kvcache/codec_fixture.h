@@ -48,11 +48,10 @@ struct CodedPage {
   std::vector<std::byte> bytes;
   std::vector<float> k, v;
 };
-// Encoded and decoded again by the reference backend, whose memory is main memory.
-inline CodedPage round_trip(const kernels::PageLayout& layout, const std::vector<Half>& k,
-                            const std::vector<Half>& v,
-                            const std::vector<std::int32_t>& positions) {
-  const auto backend = test::open_reference();
+// Encoded and decoded again by a backend whose memory is main memory.
+inline CodedPage round_trip_on(kernels::Backend& backend, const kernels::PageLayout& layout,
+                               const std::vector<Half>& k, const std::vector<Half>& v,
+                               const std::vector<std::int32_t>& positions) {
   const std::size_t n = positions.size();
   CodedPage page{.bytes = std::vector<std::byte>(layout.bytes),
                  .k = std::vector<float>(k.size()),
@@ -61,15 +60,20 @@ inline CodedPage round_trip(const kernels::PageLayout& layout, const std::vector
       .layout = &layout,
       .exact = {.k = k.data(), .v = v.data(), .positions = positions.data(), .n_tokens = n},
       .page = page.bytes.data()};
-  EXPECT_TRUE(backend->encode_pages({&encode, 1}).ok());
+  EXPECT_TRUE(backend.encode_pages({&encode, 1}).ok());
   const kernels::DecodeArgs decode{.layout = &layout,
                                    .page = page.bytes.data(),
                                    .n_tokens = n,
                                    .k = page.k.data(),
                                    .v = page.v.data()};
-  EXPECT_TRUE(backend->decode_pages({&decode, 1}).ok());
-  EXPECT_TRUE(backend->finish().ok());
+  EXPECT_TRUE(backend.decode_pages({&decode, 1}).ok());
+  EXPECT_TRUE(backend.finish().ok());
   return page;
+}
+inline CodedPage round_trip(const kernels::PageLayout& layout, const std::vector<Half>& k,
+                            const std::vector<Half>& v,
+                            const std::vector<std::int32_t>& positions) {
+  return round_trip_on(*test::open_reference(), layout, k, v, positions);
 }
 
 // One operand in a page of its own, by the codec's own loops: what is given has been turned already.

@@ -1,4 +1,4 @@
-// Codecs: layouts for every model shape, round trips within the bounds they state, and golden pages.
+// The turned affine codec and GEAR: bounds, parts, and golden pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,93 +15,6 @@ using kernels::Plane;
 using kernels::PlaneKind;
 using test::GoldenFile;
 using Operand = Codec::Operand;
-
-// Root of the summed squared error of a page, over that of the values.
-double error_of(const std::vector<float>& got, const std::vector<Half>& want) {
-  std::vector<float> exact;
-  for (const Half h : want) exact.push_back(half_to_float(h));
-  return test::distance(got, exact);
-}
-
-class EveryCodec : public testing::TestWithParam<const StageEntry*> {};
-TEST_P(EveryCodec, has_a_layout_for_every_size_of_head_and_page_that_grows_with_the_page) {
-  const auto codec = make<Codec>(*GetParam());
-  EXPECT_EQ(codec->capacity_step() % kernels::kPageStep, 0u);
-  for (const std::size_t head_dim : {32u, 64u, 80u, 96u, 128u, 256u}) {
-    std::size_t before = 0;
-    for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
-      const kernels::PageLayout layout = layout_of(*codec, head_dim, capacity);
-      EXPECT_GE(layout.bytes, before);
-      EXPECT_EQ(layout, layout_of(*codec, head_dim, capacity));
-      before = layout.bytes;
-    }
-  }
-}
-
-TEST_P(EveryCodec, gives_tokens_back_in_full_and_part_filled_pages_and_the_same_bytes_again) {
-  const auto codec = make<Codec>(*GetParam());
-  for (const std::size_t head_dim : {64u, 80u})
-    for (const std::size_t n : {1u, 2u, 31u, 33u, 127u, 128u}) {
-      const kernels::PageLayout layout = layout_of(*codec, head_dim, n);
-      const auto k = test::random_halves(n * head_dim, head_dim, n, 10);
-      const auto v = test::random_halves(n * head_dim, head_dim, n + 1);
-      const CodedPage page = round_trip(layout, k, v, rising(n));
-      EXPECT_LT(error_of(page.k, k), 0.4) << n;  // two bits: a third of the spread
-      EXPECT_LT(error_of(page.v, v), 0.4) << n;
-      EXPECT_EQ(round_trip(layout, k, v, rising(n)).bytes, page.bytes);
-    }
-}
-
-TEST_P(EveryCodec, holds_extreme_and_constant_values_finite) {
-  const auto codec = make<Codec>(*GetParam());
-  const kernels::PageLayout layout = layout_of(*codec, 64, 128);
-  for (const float size : {0.0f, -3.5f, 65504.0f, 6e-8f}) {
-    std::vector<Half> k(128 * 64, float_to_half(size));
-    k[77] = float_to_half(-size);
-    const CodedPage page = round_trip(layout, k, k, rising(128));
-    for (const float x : page.k) ASSERT_TRUE(std::isfinite(x)) << size;
-    for (const float x : page.v) ASSERT_TRUE(std::isfinite(x)) << size;
-    if (size == 0) {
-      EXPECT_THAT(page.k, testing::Each(0.0f));
-    }
-  }
-}
-
-// What lies on a disk may be anything; decoding reads no byte beyond the page.
-TEST_P(EveryCodec, decodes_any_bytes) {
-  const auto codec = make<Codec>(*GetParam());
-  const auto backend = test::open_reference();
-  for (const std::size_t n : {5u, 128u}) {
-    const kernels::PageLayout layout = layout_of(*codec, 80, n);
-    std::vector<std::byte> bytes(layout.bytes);
-    std::vector<float> k(n * 80), v(n * 80);
-    Rng rng(n);
-    for (std::size_t round = 0; round < 20; ++round) {
-      for (std::byte& b : bytes) b = static_cast<std::byte>(rng.next());
-      const kernels::DecodeArgs decode{
-          .layout = &layout, .page = bytes.data(), .n_tokens = n, .k = k.data(), .v = v.data()};
-      EXPECT_TRUE(backend->decode_pages({&decode, 1}).ok());
-    }
-  }
-}
-INSTANTIATE_TEST_SUITE_P(Registry, EveryCodec, testing::ValuesIn(stages_of(StageKind::codec)),
-                         by_name);
-
-// Bits per value of K and V with all metadata but positions, as the heads of the codecs state them.
-double bits_per_value(const std::string& name, const std::string& params) {
-  const auto codec = make<Codec>(StageKind::codec, name, params);
-  const kernels::PageLayout layout = layout_of(*codec, 64, 128);
-  return static_cast<double>(layout.k.bytes() + layout.v.bytes()) * 8 / (2 * 128 * 64);
-}
-TEST(Codecs, take_the_bytes_that_their_formulas_say) {
-  EXPECT_EQ(bits_per_value("exact", "{}"), 16);
-  EXPECT_EQ(bits_per_value("minikv2", "{}"), 4);
-  EXPECT_EQ(bits_per_value("hadamard_affine", "{}"), 5);
-  // gear: 4 + 32/64; outliers 24 bits each, 2 of 128 tokens (K) and 2 of 64 channels (V); factors.
-  EXPECT_EQ(bits_per_value("gear", "{}"),
-            4.5 + (24 * 2 / 128.0 + 24 * 2 / 64.0) / 2 + 16 * 4 * (1 / 64.0 + 1 / 128.0));
-  EXPECT_EQ(bits_per_value("gear", "{\"outliers\": 0, \"rank\": 0, \"group\": 32}"), 5);
-}
 
 TEST(Hadamard, keeps_each_token_within_half_a_step_of_its_largest_scale_times_its_length) {
   const auto codec = make<Codec>(StageKind::codec, "hadamard_affine");
