@@ -1,6 +1,6 @@
 // Affine codes with an fp16 scale and minimum per group: K per channel over `group` tokens, V per
 // token over `group` channels, as both vary along these axes least.
-//   params  bits 2 or 4 (2); group 32, 64 or 128 (32)
+//   params  bits 2 or 4 (2); group 16, 32, 64 or 128 (32)
 //   bytes   bits / 8 + 4 / group per value: 3 bits per value at 2 bits, group 32; 4.25 at 4 bits, group
 //           128. V's group is the largest common divisor of `group` and head_dim (80: 16)
 //   bound   |x - decoded| <= scale / 2, and the rounding of two halves
@@ -19,7 +19,7 @@ class KiviCodec final : public Codec {
  public:
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 2, {2, 4}));
-    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {32, 64, 128}));
+    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {16, 32, 64, 128}));
     return {};
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
