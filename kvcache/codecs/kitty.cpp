@@ -11,8 +11,7 @@
 //   bytes   per value of K 2 + 2 · boost bits, 32 / capacity for ranges and 8 · boost / capacity for the
 //           list: 2.51 bits at head_dim 128; of V 2 + 32 / head_dim
 //   bound   |x - decoded| <= scale / 2, and the rounding of two halves
-//   source  Kitty: Accurate and Efficient 2-bit KV Cache Quantization with Dynamic Channel-wise Precision
-//           Boost; its code (Summer-Summer/Kitty)
+//   source  arXiv:2511.18643 (Kitty); its code (Summer-Summer/Kitty)
 //   differs channels are ranked by the mean of their sizes in the page; scale and minimum are rounded
 //           outward before coding, and a channel without spread has scale 0
 #include <algorithm>
@@ -122,6 +121,6 @@ class KittyCodec final : public Codec {
 
 extern const StageEntry codecs_kitty{.kind = StageKind::codec,
                                      .name = "kitty",
-                                     .source = "Kitty (Summer-Summer/Kitty)",
+                                     .source = "arXiv:2511.18643",
                                      .make = make_stage<KittyCodec>};
 }  // namespace satchel::kvcache

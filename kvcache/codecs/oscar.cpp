@@ -11,7 +11,7 @@
 //                   and values, and a Hadamard transform follows it; here the transform is all of it
 //   bytes   per value bits / 8 + 4 / group: 2.25 bits at 2 bits, head_dim 128
 //   bound   per turned value scale / 2 and the rounding of two halves, of those that were not cut
-//   source  OSCAR (FutureMLS-Lab/OSCAR)
+//   source  arXiv:2605.17757 (OSCAR); its code (FutureMLS-Lab/OSCAR)
 //   differs no learned rotation; scale and minimum are fp16, rounded outward before coding; codes lie
 //           side by side, not a quarter of the head apart
 #include <algorithm>
@@ -102,6 +102,6 @@ class OscarCodec final : public Codec {
 
 extern const StageEntry codecs_oscar{.kind = StageKind::codec,
                                      .name = "oscar",
-                                     .source = "OSCAR (FutureMLS-Lab/OSCAR)",
+                                     .source = "arXiv:2605.17757",
                                      .make = make_stage<OscarCodec>};
 }  // namespace satchel::kvcache
