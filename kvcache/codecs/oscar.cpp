@@ -4,7 +4,7 @@
 //           scale, zero  fp16 [capacity, head_dim / group]
 //   formula x = code · scale + zero, turned back
 //   params  bits    2 or 4 (2)
-//           group   32, 64 or 128 (128); the largest common divisor of it and head_dim
+//           group   32, 64 or 128 (128); or the most that divide head_dim (head_group.h)
 //           clip_k  K: cut to the size whose rank among the token's is this part of them (0.96)
 //           clip_v  V (0.92)
 //           turn    by Hadamard (true). The authors' rotation is learned from a model's queries, keys
@@ -16,10 +16,10 @@
 //           side by side, not a quarter of the head apart
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "kvcache/codecs/affine_grid.h"
+#include "kvcache/codecs/head_group.h"
 #include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
@@ -80,7 +80,7 @@ class OscarCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(v_.clip, params.number("clip_v", {.fallback = 0.92, .min = 0.5, .max = 1}));
     SATCHEL_TRY_ASSIGN(turns_, params.flag("turn", true));
     table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-      const std::size_t n_values = capacity * head_dim, group = std::gcd(group_most, head_dim);
+      const std::size_t n_values = capacity * head_dim, group = head_group(head_dim, group_most);
       to.add_affine(bits, group, n_values, n_values / group);
     });
     return {};

@@ -7,7 +7,7 @@
 //                          loudest first
 //   formula x = code · scale + zero, turned back
 //   params  bits   2, 3 or 4 (4)
-//           group  16, 32, 64 or 128 (64); the largest common divisor of it and head_dim
+//           group  16, 32, 64 or 128 (64); or the most that divide head_dim (head_group.h)
 //   bytes   per value bits / 8 + 4 / group, and 1 / capacity for K's order: at 4 bits, head_dim 128,
 //           group 64 4.5625 bits of K, 4.5 of V
 //   bound   per turned value scale / 2, and the rounding of two halves
@@ -17,11 +17,11 @@
 //           minimum is an fp16 number; which tokens stay exact is the recipe's. V of 2 or 4 bits is of
 //           the affine family, so that fused attention reads it
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/channel_order.h"
+#include "kvcache/codecs/head_group.h"
 #include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
@@ -76,7 +76,7 @@ class RotateCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 64, {16, 32, 64, 128}));
     table_.make([this](Operand operand, std::size_t head_dim, std::size_t capacity,
                        PlaneTable::Planes& to) {
-      const std::size_t n_values = capacity * head_dim, group = std::gcd(group_, head_dim);
+      const std::size_t n_values = capacity * head_dim, group = head_group(head_dim, group_);
       to.add_affine(bits_, group, n_values, n_values / group);
       if (operand == Operand::k && group < head_dim)
         to.add({.kind = PlaneKind::kept_channels, .bits = 8}, head_dim);
@@ -89,7 +89,7 @@ class RotateCodec final : public Codec {
     if (operand == Operand::v && bits_ != 3)
       return {.form = Form::affine,
               .bits = bits_,
-              .group = std::gcd(group_, head_dim),
+              .group = head_group(head_dim, group_),
               .turn = kernels::Turn::hadamard};
     return {.form = Form::coded,
             .turn = kernels::Turn::hadamard,

@@ -259,6 +259,17 @@ std::string point_name(const testing::TestParamInfo<Point>& info) {
   name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
   return name == info.param.codec ? name + "_defaults" : name;
 }
+// A head of 80 channels is one group of 80, not five of 16, which would cost 2 bits a value.
+TEST(Codecs, take_no_more_ranges_than_they_were_asked_for_in_heads_of_any_width) {
+  for (const char* name : {"oscar", "rotatekv"}) {
+    const auto codec = make<Codec>(StageKind::codec, name, R"({ "bits": 2, "group": 128 })");
+    for (const Operand which : {Operand::k, Operand::v})
+      EXPECT_DOUBLE_EQ(bits_per_value(*codec, which, 80), 2 + 32 / 80.0) << name;
+  }
+  const auto kivi = make<Codec>(StageKind::codec, "kivi", R"({ "group": 64 })");
+  EXPECT_DOUBLE_EQ(bits_per_value(*kivi, Operand::v, 96), 2 + 32 / 48.0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Points, EveryCodec, testing::ValuesIn(points()), point_name);
 
 }  // namespace
