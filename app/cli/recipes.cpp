@@ -1,5 +1,7 @@
 #include <memory>
+#include <vector>
 
+#include "app/cli/codec_list.h"
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/workbench.h"
@@ -58,13 +60,22 @@ int list(Console& console) {
 void add_recipes(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<Options>();
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("recipes", "The compression recipes and presets");
+  auto codecs = std::make_shared<bool>(false);
+  auto head_dims = std::make_shared<std::vector<std::size_t>>(std::vector<std::size_t>{64, 128});
+  CLI::App* command = app.add_subcommand("recipes", "The compression recipes, presets and codecs");
   add_output_options(*command, *options);
   command->add_option("--check", *path, "Check a recipe file and print it in canonical form")
       ->type_name("FILE");
+  CLI::Option* list_option = command->add_flag(
+      "--codecs", *codecs, "The codecs that recipes choose from, with what they take");
+  command
+      ->add_option("--head-dim", *head_dims, "Widths of a head to say bits per value for (64, 128)")
+      ->needs(list_option)
+      ->delimiter(',');
   command->callback([=] {
     choose([=] {
       Console console(options->json, options->quiet);
+      if (*codecs) return list_codecs(console, *head_dims);
       return path->empty() ? list(console) : check(console, *path);
     });
   });

@@ -22,9 +22,10 @@
 //           in every round; rank 4 in every page; places take one byte
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
+#include "kvcache/codecs/affine_grid.h"
+#include "kvcache/codecs/hashed_sign.h"
 #include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
@@ -36,28 +37,17 @@ using kernels::PlaneKind;
 
 constexpr std::size_t kRounds = 3;  // of the iteration: the authors' scripts
 
-Half half_at(const std::byte* page, const Plane& plane, std::size_t i) {
-  Half h = 0;
-  std::memcpy(&h, page + plane.at + i * sizeof h, sizeof h);
-  return h;
-}
-void put_half(std::byte* page, const Plane& plane, std::size_t i, Half h) {
-  std::memcpy(page + plane.at + i * sizeof h, &h, sizeof h);
-}
-
 // What a layout says, with the indices that K and V read differently.
 struct Form {
   Codec::Operand operand = Codec::Operand::k;
   std::size_t head_dim = 0;
-  const Plane &codes, &scale, &zero;
+  AffinePlanes planes;
   const Plane *places = nullptr, *values = nullptr, *tokens = nullptr, *channels = nullptr;
 
   Form(Codec::Operand which, const OperandLayout& layout, std::size_t dim)
       : operand(which),
         head_dim(dim),
-        codes(layout.at(PlaneKind::codes)),
-        scale(layout.at(PlaneKind::scale)),
-        zero(layout.at(PlaneKind::zero)),
+        planes(layout),
         places(layout.find(PlaneKind::outlier_places)),
         values(layout.find(PlaneKind::outlier_values)),
         tokens(layout.find(PlaneKind::token_factors)),
@@ -65,7 +55,8 @@ struct Form {
 
   bool is_k() const { return operand == Codec::Operand::k; }
   std::size_t range(std::size_t t, std::size_t c) const {
-    return is_k() ? t / codes.group * head_dim + c : t * (head_dim / codes.group) + c / codes.group;
+    const std::size_t group = planes.codes.group;
+    return is_k() ? t / group * head_dim + c : t * (head_dim / group) + c / group;
   }
   // Rows of outliers: channels (K) or tokens (V); entry e of row r is value cell(r, e) of x.
   std::size_t n_rows(std::size_t n_tokens) const { return is_k() ? head_dim : n_tokens; }
@@ -98,7 +89,7 @@ void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t entry = taken[std::min(i, taken.size() - 1)];
       page[form.places->at + row * n + i] = static_cast<std::byte>(entry);
-      put_half(page, *form.values, row * n + i, float_to_half(x[form.cell(row, entry)]));
+      put_float(page, *form.values, row * n + i, double{x[form.cell(row, entry)]});
     }
     double sum = 0;
     for (const std::size_t entry : taken) is_taken[form.cell(row, entry)] = true;
@@ -110,39 +101,26 @@ void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x
   }
 }
 
-// Codes one group of cells and leaves in x what the codes miss. Scale and zero are rounded outward
-// before the codes are made, so that each misses by half a step at most.
-void code_group(const Form& form, std::span<const std::size_t> cells, std::vector<float>& x,
-                std::byte* page) {
-  float low = x[cells[0]], high = low;
-  for (const std::size_t cell : cells) low = std::min(low, x[cell]), high = std::max(high, x[cell]);
-  const auto top = static_cast<float>((1u << form.codes.bits) - 1);
-  const Half zero_half = float_to_half_down(low + 0.0f);  // -0 + 0 is +0
-  const float zero = half_to_float(zero_half);
-  const Half scale_half = float_to_half_up((high - zero) / top);
-  const float scale = half_to_float(scale_half);
-  const std::size_t at = form.range(cells[0] / form.head_dim, cells[0] % form.head_dim);
-  put_half(page, form.zero, at, zero_half);
-  put_half(page, form.scale, at, scale > 0 ? scale_half : Half{0});
-  for (const std::size_t cell : cells) {
-    const float wish = scale > 0 ? std::nearbyint((x[cell] - zero) / scale) : 0.0f;
-    const float code = std::clamp(wish, 0.0f, top);
-    const std::size_t bit = cell * form.codes.bits;
-    page[form.codes.at + bit / 8] |=
-        static_cast<std::byte>(static_cast<unsigned>(code) << (bit % 8));
-    x[cell] -= code * (scale > 0 ? scale : 0.0f) + zero;
+// Codes one group of cells and leaves in x what the codes miss.
+void code_group(const Form& form, Stretch cells, std::vector<float>& x, std::byte* page) {
+  const AffineGrid grid = grid_of(x.data(), cells, form.planes.codes.bits);
+  form.planes.put_range(page, form.range(cells.first / form.head_dim, cells.first % form.head_dim),
+                        grid);
+  for (std::size_t i = 0; i < cells.n; ++i) {
+    float& value = x[cells.at(i)];
+    const unsigned code = grid.code_of(value);
+    put_code(page, form.planes.codes, cells.at(i), code);
+    value -= grid.value_of(code);
   }
 }
 
 void code_all(const Form& form, std::size_t n_tokens, std::vector<float>& x, std::byte* page) {
-  const std::size_t group = form.codes.group, d = form.head_dim;
-  std::vector<std::size_t> cells;
+  const std::size_t group = form.planes.codes.group, d = form.head_dim;
   const std::size_t n_groups = form.is_k() ? (n_tokens + group - 1) / group : d / group;
   for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row) {
     for (std::size_t g = 0; g < n_groups; ++g) {
-      cells.clear();
-      const std::size_t end = std::min((g + 1) * group, form.n_entries(n_tokens));
-      for (std::size_t e = g * group; e < end; ++e) cells.push_back(form.cell(row, e));
+      const std::size_t n = std::min(group, form.n_entries(n_tokens) - g * group);
+      const Stretch cells{.first = form.cell(row, g * group), .n = n, .step = form.is_k() ? d : 1};
       code_group(form, cells, x, page);
     }
   }
@@ -165,19 +143,11 @@ void orthonormalise(std::vector<double>& m, std::size_t rank) {
   }
 }
 
-// Where the iteration starts: 1 or -1 by the lowest bit of splitmix64's mix of the cell's number.
-double sign_of(std::uint64_t cell) {
-  std::uint64_t z = (cell + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return ((z ^ (z >> 31)) & 1) != 0 ? 1 : -1;
-}
-
 // error [n_tokens, head_dim] ~ tokens [n_tokens, rank] · channelsᵀ [head_dim, rank].
 void factorise(std::span<const float> error, std::size_t rank, std::vector<double>& tokens,
                std::vector<double>& channels) {
   const std::size_t d = channels.size() / rank, n = tokens.size() / rank;
-  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = sign_of(i);
+  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = hashed_sign(i);
   for (std::size_t round = 0; round < kRounds; ++round) {
     orthonormalise(channels, rank);
     std::fill(tokens.begin(), tokens.end(), 0.0);
@@ -215,29 +185,22 @@ class GearCode final : public kernels::OperandCode {
     if (rank == 0) return;
     std::vector<double> tokens(n_tokens * rank), channels(head_dim * rank);
     factorise(rest, rank, tokens, channels);
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-      put_half(page, *form.tokens, i, float_to_half(static_cast<float>(tokens[i])));
+    for (std::size_t i = 0; i < tokens.size(); ++i) put_float(page, *form.tokens, i, tokens[i]);
     for (std::size_t c = 0; c < head_dim; ++c)
       for (std::size_t r = 0; r < rank; ++r)
-        put_half(page, *form.channels, r * head_dim + c,
-                 float_to_half(static_cast<float>(channels[c * rank + r])));
+        put_float(page, *form.channels, r * head_dim + c, channels[c * rank + r]);
   }
 
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
               std::size_t head_dim, float* x) const override {
     const Form form(operand_, layout, head_dim);
-    const unsigned mask = (1u << form.codes.bits) - 1;
     for (std::size_t t = 0; t < n_tokens; ++t)
       for (std::size_t c = 0; c < head_dim; ++c) {
-        const std::size_t cell = t * head_dim + c, bit = cell * form.codes.bits;
-        const unsigned byte = std::to_integer<unsigned>(page[form.codes.at + bit / 8]);
-        const std::size_t range = form.range(t, c);
-        x[cell] = static_cast<float>((byte >> (bit % 8)) & mask) *
-                      half_to_float(half_at(page, form.scale, range)) +
-                  half_to_float(half_at(page, form.zero, range));
+        const std::size_t cell = t * head_dim + c;
+        form.planes.decode(page, {.first = cell, .n = 1}, form.range(t, c), x);
         for (std::size_t r = 0; r < form.rank(); ++r)
-          x[cell] += half_to_float(half_at(page, *form.tokens, t * form.rank() + r)) *
-                     half_to_float(half_at(page, *form.channels, r * head_dim + c));
+          x[cell] += float_at(page, *form.tokens, t * form.rank() + r) *
+                     float_at(page, *form.channels, r * head_dim + c);
       }
     put_outliers_back(form, page, n_tokens, x);
   }
@@ -250,7 +213,7 @@ class GearCode final : public kernels::OperandCode {
       for (std::size_t i = 0; i < n; ++i) {
         const auto entry = std::to_integer<std::size_t>(page[form.places->at + row * n + i]);
         if (entry < form.n_entries(n_tokens))  // bytes from outside may say anything
-          x[form.cell(row, entry)] = half_to_float(half_at(page, *form.values, row * n + i));
+          x[form.cell(row, entry)] = float_at(page, *form.values, row * n + i);
       }
   }
 
@@ -282,16 +245,12 @@ class GearCodec final : public Codec {
             PlaneTable::Planes& to) const {
     const bool is_k = operand == Operand::k;
     const std::size_t row = is_k ? capacity : head_dim, n_rows = is_k ? head_dim : capacity;
-    const std::size_t group_wide = std::gcd(group_, row);
-    const auto group = static_cast<std::uint16_t>(group_wide);
+    const std::size_t group = std::gcd(group_, row);
     const auto half_n =
         static_cast<std::size_t>(std::llround(outliers_ * static_cast<double>(row) / 2));
     const auto n = static_cast<std::uint16_t>(2 * half_n), rank = static_cast<std::uint16_t>(rank_);
     const std::size_t n_values = head_dim * capacity;
-    to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits_), .group = group},
-           n_values);
-    to.add({.kind = PlaneKind::scale, .group = group}, n_values / group_wide);
-    to.add({.kind = PlaneKind::zero, .group = group}, n_values / group_wide);
+    to.add_affine(bits_, group, n_values, n_values / group);
     if (n > 0) {
       to.add({.kind = PlaneKind::outlier_places, .bits = 8, .count = n}, n_rows * n);
       to.add({.kind = PlaneKind::outlier_values, .count = n}, n_rows * n);

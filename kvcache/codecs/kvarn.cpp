@@ -10,6 +10,7 @@
 //   params  bits   2, 3, 4 or 8 (4)
 //           rounds of balancing; the best counts, not the last (6: more changed nothing on our tiles)
 //           clip   a narrower grid where that misses less (at 2 and 3 bits)
+//           prescale  to a root mean square of 2 to 4 before balancing (true; see `differs`)
 //   bytes   per value bits / 8 + 2 · (2 · rows + columns) / (rows · columns): at 4 bits, head_dim 64
 //           and 128 tokens 4.5 bits per value of K, 4.625 of V
 //   bound   without clip each turned value misses by half of its row's step times its column's factor,
@@ -17,14 +18,15 @@
 //   source  KVarN: Variance-Normalized KV-Cache Quantization Mitigates Error Accumulation in Reasoning
 //           Tasks; its reference (huawei-csl/KVarN) stores K at 4 bits, V at 2
 //   differs the tile is brought to a root mean square of 2 to 4 before it is balanced, as the bounds
-//           on the factors' logarithms are no measure of how large values are; clip is ours; blocks of
-//           the transform are the largest power of two that divides head_dim
+//           on the factors' logarithms are no measure of how large values are; clip is ours; a page of
+//           fewer than 6 tokens is not balanced; blocks of the transform are the largest power of two
+//           that divides head_dim
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_values.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -35,6 +37,7 @@ using kernels::PlaneKind;
 
 constexpr double kLogLeast = -0.3, kLogMost = 10;  // of a factor: the authors'
 constexpr double kDeviationLeast = 1e-3, kDeviationMost = 1e3;
+constexpr std::size_t kBalancedLeast = 6;  // of fewer tokens a deviation says nothing: measured
 constexpr double kStepLeast = 1e-10;
 constexpr double kHalfMost = 60000;
 constexpr double kClipStep = 0.05;
@@ -60,32 +63,6 @@ struct Balanced {
   std::vector<double> values;
   std::vector<double> of_rows, of_columns;
 };
-
-Half half_at(const std::byte* page, const Plane& plane, std::size_t i) {
-  Half h = 0;
-  std::memcpy(&h, page + plane.at + i * sizeof h, sizeof h);
-  return h;
-}
-void put_half(std::byte* page, const Plane& plane, std::size_t i, double value) {
-  const Half h = float_to_half(static_cast<float>(value));
-  std::memcpy(page + plane.at + i * sizeof h, &h, sizeof h);
-}
-
-// Codes of any width: a code may begin in one byte and end in the next.
-void put_code(std::byte* page, const Plane& codes, std::size_t i, unsigned code) {
-  const std::size_t bit = i * codes.bits;
-  std::byte* at = page + codes.at + bit / 8;
-  const unsigned wide = code << (bit % 8);
-  at[0] |= static_cast<std::byte>(wide & 0xffu);
-  if (bit % 8 + codes.bits > 8) at[1] |= static_cast<std::byte>(wide >> 8);
-}
-unsigned code_at(const std::byte* page, const Plane& codes, std::size_t i) {
-  const std::size_t bit = i * codes.bits;
-  const std::byte* at = page + codes.at + bit / 8;
-  unsigned wide = std::to_integer<unsigned>(at[0]);
-  if (bit % 8 + codes.bits > 8) wide |= std::to_integer<unsigned>(at[1]) << 8;
-  return (wide >> (bit % 8)) & ((1u << codes.bits) - 1);
-}
 
 // Of n values, `step` apart, as a sample's; 0 of a single one.
 double deviation(const double* x, std::size_t n, std::size_t step) {
@@ -231,7 +208,9 @@ class KvarnCode final : public kernels::OperandCode {
     const double rms = std::sqrt(squares / static_cast<double>(values.size()));
     const int up = params.prescales ? 1 - static_cast<int>(std::floor(std::log2(rms))) : 0;
     for (double& value : values) value = std::ldexp(value, up);
-    Balanced balanced = Balancer(std::move(values), n_rows, n_columns).run(params.rounds);
+    const bool is_small = std::min(n_rows, n_columns) < kBalancedLeast;
+    Balanced balanced =
+        Balancer(std::move(values), n_rows, n_columns).run(is_small ? 0 : params.rounds);
     for (double& of_row : balanced.of_rows) of_row = std::ldexp(of_row, -up);
     put(layout, tile, balanced, page);
   }
@@ -242,11 +221,10 @@ class KvarnCode final : public kernels::OperandCode {
     const Plane &codes = layout.at(PlaneKind::codes), &scales = layout.at(PlaneKind::scale);
     const Plane &zeros = layout.at(PlaneKind::zero), &factors = tile.factors(layout);
     std::vector<float> of_columns(tile.n_columns());
-    for (std::size_t c = 0; c < of_columns.size(); ++c)
-      of_columns[c] = half_to_float(half_at(page, factors, c));
+    for (std::size_t c = 0; c < of_columns.size(); ++c) of_columns[c] = float_at(page, factors, c);
     for (std::size_t r = 0; r < tile.n_rows(); ++r) {
-      const float scale = half_to_float(half_at(page, scales, r));
-      const float zero = half_to_float(half_at(page, zeros, r));
+      const float scale = float_at(page, scales, r);
+      const float zero = float_at(page, zeros, r);
       for (std::size_t c = 0; c < of_columns.size(); ++c) {
         const auto code = static_cast<float>(code_at(page, codes, tile.cell(r, c)));
         x[tile.cell(r, c)] = (code * scale + zero) * of_columns[c];
@@ -281,11 +259,11 @@ class KvarnCode final : public kernels::OperandCode {
     const int shift = too_large(balanced, grids, top);
     for (std::size_t r = 0; r < grids.size(); ++r) {
       const double of_row = std::ldexp(balanced.of_rows[r], -shift);
-      put_half(page, scales, r, of_row * grids[r].step);
-      put_half(page, zeros, r, of_row * grids[r].low);
+      put_float(page, scales, r, of_row * grids[r].step);
+      put_float(page, zeros, r, of_row * grids[r].low);
     }
     for (std::size_t c = 0; c < n_columns; ++c)
-      put_half(page, factors, c, std::ldexp(balanced.of_columns[c], shift));
+      put_float(page, factors, c, std::ldexp(balanced.of_columns[c], shift));
   }
 
   bool is_k_;

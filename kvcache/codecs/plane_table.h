@@ -21,6 +21,17 @@ class PlaneTable {
       plane.bytes = static_cast<std::uint32_t>(n_values * plane.bits / 8);
       planes[n++] = plane;
     }
+    // Codes, and a scale and a zero for each range of them.
+    void add_affine(std::size_t bits, std::size_t group, std::size_t n_values,
+                    std::size_t n_ranges) {
+      const auto width = static_cast<std::uint16_t>(group);
+      add({.kind = kernels::PlaneKind::codes,
+           .bits = static_cast<std::uint16_t>(bits),
+           .group = width},
+          n_values);
+      add({.kind = kernels::PlaneKind::scale, .group = width}, n_ranges);
+      add({.kind = kernels::PlaneKind::zero, .group = width}, n_ranges);
+    }
   };
 
   // fill(operand, head_dim, capacity, planes) for each of them.

@@ -5,9 +5,10 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/base/result.h"
 #include "kvcache/recipes/json.h"
@@ -32,14 +33,21 @@ class Params {
   Result<double> number(std::string_view key, NumberRange range);
   // Fails if the recipe has a key that was not asked for.
   Result<void> check_all_known() const;
+  // What a stage asked for, in its order: all it can be given.
+  struct Asked {
+    std::string key, fallback;  // the fallback as JSON
+    std::string allowed;        // "2, 4 or 8"
+  };
+  std::span<const Asked> asked() const { return asked_; }
 
  private:
-  const JsonNode* take(std::string_view key);
-  Error wrong(std::string_view key, const JsonNode& node, const std::string& allowed) const;
+  // The node of `key`, or null.
+  const JsonNode* take(std::string_view key, std::string fallback, std::string allowed);
+  Error wrong(const JsonNode& node) const;  // of what was asked for last
 
   const JsonNode& node_;
   std::string called_;
-  std::set<std::string, std::less<>> known_{"use"};
+  std::vector<Asked> asked_;
 };
 
 }  // namespace satchel::kvcache

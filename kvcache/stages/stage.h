@@ -264,6 +264,8 @@ class Codec : public Stage {
                                         std::size_t capacity) const = 0;
   // The least capacity the codec can lay out, a multiple of kPageStep (groups of 64 tokens: 64).
   virtual std::size_t capacity_step() const { return kernels::kPageStep; }
+  // Whether it needs tables that were made from texts beforehand, for each model.
+  virtual bool is_calibrated() const { return false; }
 };
 
 // --- reader --------------------------------------------------------------------------------------

@@ -178,6 +178,35 @@ TEST(Cli, estimate_says_which_budget_it_goes_by) {
   EXPECT_GT(run(home, {"estimate", "--json"}).json()["budget_bytes"], 1000000);
 }
 
+TEST(Cli, recipes_list_the_codecs_with_what_they_take) {
+  const Folder home;
+  const auto json = run(home, {"recipes", "--codecs", "--json"}).json();
+  bool is_there = false;
+  for (const auto& codec : json["codecs"]) {
+    EXPECT_FALSE(codec["source"].get<std::string>().empty()) << codec;
+    ASSERT_EQ(codec["bits_per_value"].size(), 2u) << codec;
+    for (const auto& bits : codec["bits_per_value"]) {
+      EXPECT_GT(bits["k"], 1) << codec;
+      EXPECT_LE(bits["v"], 16.1) << codec;
+    }
+    if (codec["name"] != "kivi") continue;
+    is_there = true;
+    EXPECT_EQ(codec["calibrated"], false);
+    EXPECT_EQ(codec["bits_per_value"][1]["head_dim"], 128);
+    EXPECT_EQ(codec["bits_per_value"][1]["k"], 3.0);
+    EXPECT_EQ(codec["parameters"][0]["name"], "bits");
+    EXPECT_EQ(codec["parameters"][0]["default"], 2);
+    EXPECT_EQ(codec["parameters"][0]["allowed"], "2 or 4");
+  }
+  EXPECT_TRUE(is_there);
+  const auto wide = run(home, {"recipes", "--codecs", "--json", "--head-dim", "256"}).json();
+  EXPECT_EQ(wide["codecs"][0]["bits_per_value"].size(), 1u);
+  const Finished text = run(home, {"recipes", "--codecs"});
+  EXPECT_NE(text.out.find("turboquant"), std::string::npos);
+  EXPECT_NE(run(home, {"recipes", "--codecs", "--head-dim", "50"}).exit_code, 0);
+  EXPECT_NE(run(home, {"recipes", "--head-dim", "64"}).exit_code, 0);
+}
+
 TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
   const Folder home;
   const Finished quiet = run(home, {"profile", "--quiet"});

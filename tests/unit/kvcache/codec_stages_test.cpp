@@ -1,14 +1,12 @@
-// Codecs: layouts for every model shape, round trips within the bounds they state, and golden pages.
+// The turned affine codec and GEAR: bounds, parts, and golden pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/base/rng.h"
-#include "support/lanes.h"
-#include "unit/kvcache/stage_fixture.h"
+#include "unit/kvcache/codec_fixture.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -18,143 +16,12 @@ using kernels::PlaneKind;
 using test::GoldenFile;
 using Operand = Codec::Operand;
 
-kernels::PageLayout layout_of(const Codec& codec, std::size_t head_dim, std::size_t capacity) {
-  const std::size_t step = codec.capacity_step();
-  const std::size_t room = (capacity + step - 1) / step * step;
-  const auto layout = kernels::page_layout({.head_dim = head_dim,
-                                            .capacity = room,
-                                            .k = codec.operand(Operand::k, head_dim, room),
-                                            .v = codec.operand(Operand::v, head_dim, room)});
-  EXPECT_TRUE(layout.ok()) << layout.error().message;
-  return layout.value();
-}
-
-struct Page {
-  std::vector<std::byte> bytes;
-  std::vector<float> k, v;
-};
-// Encoded and decoded again by the reference backend, whose memory is main memory.
-Page round_trip(const kernels::PageLayout& layout, const std::vector<Half>& k,
-                const std::vector<Half>& v, const std::vector<std::int32_t>& positions) {
-  const auto backend = test::open_reference();
-  const std::size_t n = positions.size();
-  Page page{.bytes = std::vector<std::byte>(layout.bytes),
-            .k = std::vector<float>(k.size()),
-            .v = std::vector<float>(v.size())};
-  const kernels::EncodeArgs encode{
-      .layout = &layout,
-      .exact = {.k = k.data(), .v = v.data(), .positions = positions.data(), .n_tokens = n},
-      .page = page.bytes.data()};
-  EXPECT_TRUE(backend->encode_pages({&encode, 1}).ok());
-  const kernels::DecodeArgs decode{.layout = &layout,
-                                   .page = page.bytes.data(),
-                                   .n_tokens = n,
-                                   .k = page.k.data(),
-                                   .v = page.v.data()};
-  EXPECT_TRUE(backend->decode_pages({&decode, 1}).ok());
-  EXPECT_TRUE(backend->finish().ok());
-  return page;
-}
-
-// Root of the summed squared error of a page, over that of the values.
-double error_of(const std::vector<float>& got, const std::vector<Half>& want) {
-  std::vector<float> exact;
-  for (const Half h : want) exact.push_back(half_to_float(h));
-  return test::distance(got, exact);
-}
-
-std::vector<std::int32_t> rising(std::size_t n) {
-  std::vector<std::int32_t> positions;
-  for (std::size_t i = 0; i < n; ++i) positions.push_back(static_cast<std::int32_t>(3 * i));
-  return positions;
-}
-
-class EveryCodec : public testing::TestWithParam<const StageEntry*> {};
-TEST_P(EveryCodec, has_a_layout_for_every_size_of_head_and_page_that_grows_with_the_page) {
-  const auto codec = make<Codec>(*GetParam());
-  EXPECT_EQ(codec->capacity_step() % kernels::kPageStep, 0u);
-  for (const std::size_t head_dim : {32u, 64u, 80u, 96u, 128u, 256u}) {
-    std::size_t before = 0;
-    for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
-      const kernels::PageLayout layout = layout_of(*codec, head_dim, capacity);
-      EXPECT_GE(layout.bytes, before);
-      EXPECT_EQ(layout, layout_of(*codec, head_dim, capacity));
-      before = layout.bytes;
-    }
-  }
-}
-
-TEST_P(EveryCodec, gives_tokens_back_in_full_and_part_filled_pages_and_the_same_bytes_again) {
-  const auto codec = make<Codec>(*GetParam());
-  for (const std::size_t head_dim : {64u, 80u})
-    for (const std::size_t n : {1u, 2u, 31u, 33u, 127u, 128u}) {
-      const kernels::PageLayout layout = layout_of(*codec, head_dim, n);
-      const auto k = test::random_halves(n * head_dim, head_dim, n, 10);
-      const auto v = test::random_halves(n * head_dim, head_dim, n + 1);
-      const Page page = round_trip(layout, k, v, rising(n));
-      EXPECT_LT(error_of(page.k, k), 0.4) << n;  // two bits: a third of the spread
-      EXPECT_LT(error_of(page.v, v), 0.4) << n;
-      EXPECT_EQ(round_trip(layout, k, v, rising(n)).bytes, page.bytes);
-    }
-}
-
-TEST_P(EveryCodec, holds_extreme_and_constant_values_finite) {
-  const auto codec = make<Codec>(*GetParam());
-  const kernels::PageLayout layout = layout_of(*codec, 64, 128);
-  for (const float size : {0.0f, -3.5f, 65504.0f, 6e-8f}) {
-    std::vector<Half> k(128 * 64, float_to_half(size));
-    k[77] = float_to_half(-size);
-    const Page page = round_trip(layout, k, k, rising(128));
-    for (const float x : page.k) ASSERT_TRUE(std::isfinite(x)) << size;
-    for (const float x : page.v) ASSERT_TRUE(std::isfinite(x)) << size;
-    if (size == 0) {
-      EXPECT_THAT(page.k, testing::Each(0.0f));
-    }
-  }
-}
-
-// What lies on a disk may be anything; decoding reads no byte beyond the page.
-TEST_P(EveryCodec, decodes_any_bytes) {
-  const auto codec = make<Codec>(*GetParam());
-  const auto backend = test::open_reference();
-  for (const std::size_t n : {5u, 128u}) {
-    const kernels::PageLayout layout = layout_of(*codec, 80, n);
-    std::vector<std::byte> bytes(layout.bytes);
-    std::vector<float> k(n * 80), v(n * 80);
-    Rng rng(n);
-    for (std::size_t round = 0; round < 20; ++round) {
-      for (std::byte& b : bytes) b = static_cast<std::byte>(rng.next());
-      const kernels::DecodeArgs decode{
-          .layout = &layout, .page = bytes.data(), .n_tokens = n, .k = k.data(), .v = v.data()};
-      EXPECT_TRUE(backend->decode_pages({&decode, 1}).ok());
-    }
-  }
-}
-INSTANTIATE_TEST_SUITE_P(Registry, EveryCodec, testing::ValuesIn(stages_of(StageKind::codec)),
-                         by_name);
-
-// Bits per value of K and V with all metadata but positions, as the heads of the codecs state them.
-double bits_per_value(const std::string& name, const std::string& params) {
-  const auto codec = make<Codec>(StageKind::codec, name, params);
-  const kernels::PageLayout layout = layout_of(*codec, 64, 128);
-  return static_cast<double>(layout.k.bytes() + layout.v.bytes()) * 8 / (2 * 128 * 64);
-}
-TEST(Codecs, take_the_bytes_that_their_formulas_say) {
-  EXPECT_EQ(bits_per_value("exact", "{}"), 16);
-  EXPECT_EQ(bits_per_value("minikv2", "{}"), 4);
-  EXPECT_EQ(bits_per_value("hadamard_affine", "{}"), 5);
-  // gear: 4 + 32/64; outliers 24 bits each, 2 of 128 tokens (K) and 2 of 64 channels (V); factors.
-  EXPECT_EQ(bits_per_value("gear", "{}"),
-            4.5 + (24 * 2 / 128.0 + 24 * 2 / 64.0) / 2 + 16 * 4 * (1 / 64.0 + 1 / 128.0));
-  EXPECT_EQ(bits_per_value("gear", "{\"outliers\": 0, \"rank\": 0, \"group\": 32}"), 5);
-}
-
 TEST(Hadamard, keeps_each_token_within_half_a_step_of_its_largest_scale_times_its_length) {
   const auto codec = make<Codec>(StageKind::codec, "hadamard_affine");
   constexpr std::size_t kDim = 64, kTokens = 128;
   const kernels::PageLayout layout = layout_of(*codec, kDim, kTokens);
   const auto v = test::random_halves(kTokens * kDim, kDim, 5, 30);
-  const Page page = round_trip(layout, v, v, rising(kTokens));
+  const CodedPage page = round_trip(layout, v, v, rising(kTokens));
   const Plane& plane = layout.v.at(PlaneKind::scale);
   const auto* scales = reinterpret_cast<const Half*>(page.bytes.data() + plane.at);
   float largest = 0;
@@ -177,7 +44,7 @@ TEST(Hadamard, spreads_a_loud_channel) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto codec = make<Codec>(StageKind::codec, names[i], "{\"bits\": 4, \"group\": 32}");
     std::vector<float> quiet, exact;
-    const Page page = round_trip(layout_of(*codec, 64, 128), v, v, rising(128));
+    const CodedPage page = round_trip(layout_of(*codec, 64, 128), v, v, rising(128));
     for (std::size_t j = 0; j < v.size(); ++j)
       if (j % 64 % 32 != 5) quiet.push_back(page.v[j]), exact.push_back(half_to_float(v[j]));
     errors[i] = test::distance(quiet, exact);
@@ -196,7 +63,7 @@ TEST_P(HadamardGolden, a_page_has_the_bytes_and_the_values_that_numpy_computed) 
   const auto codec = make<Codec>(
       StageKind::codec, "hadamard_affine",
       "{\"bits\": " + std::to_string(head[1]) + ", \"group\": " + std::to_string(head[2]) + "}");
-  const Page page = round_trip(layout_of(*codec, dim, 128), k, v, positions);
+  const CodedPage page = round_trip(layout_of(*codec, dim, 128), k, v, positions);
   const auto differ = std::mismatch(page.bytes.begin(), page.bytes.end(), bytes.begin());
   EXPECT_EQ(differ.first - page.bytes.begin(), std::ptrdiff_t(bytes.size())) << "first difference";
   for (const auto* side : {&page.k, &page.v}) {
@@ -210,31 +77,9 @@ TEST_P(HadamardGolden, a_page_has_the_bytes_and_the_values_that_numpy_computed) 
 }
 INSTANTIATE_TEST_SUITE_P(Files, HadamardGolden, testing::Values("d64_b4_g32", "d96_b4_g16"));
 
-// One operand in its own page, by its own loops.
-struct GearOperand {
-  std::unique_ptr<Codec> codec;
-  kernels::PageLayout layout;
-  kernels::OperandLayout operand;
-  std::size_t head_dim;
-
+struct GearOperand : CodedOperand {
   GearOperand(Operand which, std::size_t dim, const std::string& params)
-      : codec(make<Codec>(StageKind::codec, "gear", params)),
-        layout(layout_of(*codec, dim, 128)),
-        operand(which == Operand::k ? layout.k : layout.v),
-        head_dim(dim) {}
-  std::vector<std::byte> encode(const std::vector<float>& x) const {
-    std::vector<std::byte> page(layout.bytes);
-    operand.code->encode(operand, x.data(), x.size() / head_dim, head_dim, page.data());
-    return page;
-  }
-  std::vector<float> decode(const std::vector<std::byte>& page, std::size_t n_tokens) const {
-    std::vector<float> x(n_tokens * head_dim);
-    operand.code->decode(operand, page.data(), n_tokens, head_dim, x.data());
-    return x;
-  }
-  std::vector<float> back(const std::vector<float>& x) const {
-    return decode(encode(x), x.size() / head_dim);
-  }
+      : CodedOperand("gear", which, dim, params) {}
 };
 
 class GearGolden : public testing::TestWithParam<const char*> {};
@@ -274,13 +119,6 @@ TEST_P(GearGolden, an_operand_has_the_planes_and_the_values_that_numpy_computed)
 }
 INSTANTIATE_TEST_SUITE_P(Files, GearGolden,
                          testing::Values("k_d64_b4", "v_d64_b4", "k_d96_b2", "v_d96_b2"));
-
-std::vector<float> some_values(std::size_t n_tokens, std::size_t head_dim, std::uint64_t seed) {
-  std::vector<float> x;
-  for (const Half h : test::random_halves(n_tokens * head_dim, head_dim, seed, 10))
-    x.push_back(half_to_float(h));
-  return x;
-}
 
 TEST(Gear, loses_no_more_than_its_codes_alone_and_less_with_every_part) {
   for (const Operand which : {Operand::k, Operand::v})

@@ -1,0 +1,79 @@
+// AffineGrid: 2^bits values from a minimum in equal steps, both fp16, for codecs with loops of their
+// own (those of the affine family have theirs in the backends).
+//   bound   |x - value_of(code_of(x))| <= scale / 2 and the rounding of fp32, because the minimum is
+//           rounded down and the step up before the codes are made
+//   source  arXiv:2402.02750 (KIVI) section 3.1; the directions of the roundings are ours
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/base/half.h"
+#include "kvcache/codecs/plane_values.h"
+
+namespace satchel::kvcache {
+
+struct AffineGrid {
+  Half scale_half = 0, zero_half = 0;
+  float scale = 0, zero = 0, top = 0;
+
+  // Finite values only; the same low and high: one value, all codes 0.
+  static AffineGrid over(float low, float high, std::size_t bits) {
+    AffineGrid grid;
+    grid.top = static_cast<float>((1u << bits) - 1);
+    grid.zero_half = float_to_half_down(low + 0.0f);  // -0 + 0 is +0
+    grid.zero = half_to_float(grid.zero_half);
+    const Half scale = float_to_half_up((high - grid.zero) / grid.top);
+    if (half_to_float(scale) > 0) grid.scale_half = scale, grid.scale = half_to_float(scale);
+    return grid;
+  }
+  unsigned code_of(float x) const {
+    const float wish = scale > 0 ? std::nearbyint((x - zero) / scale) : 0.0f;
+    return static_cast<unsigned>(std::clamp(wish, 0.0f, top));
+  }
+  float value_of(unsigned code) const { return static_cast<float>(code) * scale + zero; }
+};
+
+// Values of an array and of the planes alike: first, first + step …
+struct Stretch {
+  std::size_t first = 0, n = 0, step = 1;
+  std::size_t at(std::size_t i) const { return first + i * step; }
+};
+
+inline AffineGrid grid_of(const float* x, Stretch cells, std::size_t bits) {
+  float low = x[cells.first], high = low;
+  for (std::size_t i = 1; i < cells.n; ++i) {
+    low = std::min(low, x[cells.at(i)]);
+    high = std::max(high, x[cells.at(i)]);
+  }
+  return AffineGrid::over(low, high, bits);
+}
+
+// Codes of a stretch that share a scale and a zero.
+struct AffinePlanes {
+  const kernels::Plane &codes, &scale, &zero;
+
+  explicit AffinePlanes(const kernels::OperandLayout& layout)
+      : codes(layout.at(kernels::PlaneKind::codes)),
+        scale(layout.at(kernels::PlaneKind::scale)),
+        zero(layout.at(kernels::PlaneKind::zero)) {}
+
+  void put_range(std::byte* page, std::size_t range, const AffineGrid& grid) const {
+    put_half(page, scale, range, grid.scale_half);
+    put_half(page, zero, range, grid.zero_half);
+  }
+  void encode(const float* x, Stretch cells, std::size_t range, std::byte* page) const {
+    const AffineGrid grid = grid_of(x, cells, codes.bits);
+    put_range(page, range, grid);
+    for (std::size_t i = 0; i < cells.n; ++i)
+      put_code(page, codes, cells.at(i), grid.code_of(x[cells.at(i)]));
+  }
+  void decode(const std::byte* page, Stretch cells, std::size_t range, float* x) const {
+    const float step = float_at(page, scale, range), low = float_at(page, zero, range);
+    for (std::size_t i = 0; i < cells.n; ++i)
+      x[cells.at(i)] = static_cast<float>(code_at(page, codes, cells.at(i))) * step + low;
+  }
+};
+
+}  // namespace satchel::kvcache
