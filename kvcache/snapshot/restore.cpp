@@ -1,6 +1,8 @@
 // Snapshot::restore: what the manifest says, then block after block, then live, then cut to what is
 // both whole and wanted.
 #include <algorithm>
+#include <array>
+#include <future>
 #include <optional>
 #include <string>
 
@@ -45,6 +47,22 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   return std::nullopt;
 }
 
+// A block that has been read and is being decoded.
+struct Fetched {
+  const BlockEntry* entry = nullptr;
+  std::vector<std::byte> bytes = {};
+  BlockRoom room = {};
+  std::future<Result<Block>> block = {};  // of the bytes and the room; goes first
+};
+
+Result<Block> decode(Fetched& fetched, const StreamCoder* coder) {
+  const std::size_t n_bytes = fetched.bytes.size(), n_expected = fetched.entry->n_bytes;
+  if (n_bytes != n_expected)
+    return damaged("it has " + std::to_string(n_bytes) + " of " + std::to_string(n_expected) +
+                   " bytes");
+  return decode_block(fetched.bytes, coder, fetched.room);
+}
+
 // One restore on its way, into an empty cache.
 class Restore {
  public:
@@ -56,7 +74,9 @@ class Restore {
 
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
-  Result<void> add_block(Restorer& restorer, const BlockEntry& entry);
+  Result<void> add_blocks(Restorer& restorer, const Manifest& manifest);
+  Result<void> fetch(const BlockEntry& entry, Fetched& into);
+  Result<void> add(Restorer& restorer, Fetched& fetched);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
   RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
@@ -70,17 +90,42 @@ class Restore {
   std::string first_damage_ = {};  // empty: all blocks are sound
 };
 
+// While one block is read, those before it are decoded: a tight block costs no time where the store
+// takes longer to read it.
+Result<void> Restore::add_blocks(Restorer& restorer, const Manifest& manifest) {
+  std::array<Fetched, 3> ring;
+  const std::size_t n = manifest.blocks.size();
+  for (std::size_t i = 0; i < n + ring.size() - 1; ++i) {
+    if (i < n) SATCHEL_TRY(fetch(manifest.blocks[i], ring[i % ring.size()]));
+    const std::size_t done = i - (ring.size() - 1);  // wraps around below 0
+    if (done < n) SATCHEL_TRY(add(restorer, ring[done % ring.size()]));
+  }
+  return {};
+}
+
+Result<void> Restore::fetch(const BlockEntry& entry, Fetched& into) {
+  Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
+  const bool is_gone = !bytes.ok() && (bytes.error().kind == ErrorKind::not_found ||
+                                       bytes.error().kind == ErrorKind::corrupt);
+  if (!bytes.ok() && !is_gone) return bytes.error();
+  into.entry = &entry;
+  into.bytes = bytes.ok() ? std::move(bytes).value() : std::vector<std::byte>();
+  // Without `async` it is done when it is asked for, as it is where no thread can be had.
+  const auto when =
+      is_tight(into.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  into.block = std::async(when, [&into, is_gone, coder = store_.coder()] {
+    return is_gone ? damaged("it is missing") : decode(into, coder);
+  });
+  return {};
+}
+
 // A block that is damaged or missing is left out; the rest goes on.
-Result<void> Restore::add_block(Restorer& restorer, const BlockEntry& entry) {
-  const Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
-  const auto is_gone = [](const Error& error) {
-    return error.kind == ErrorKind::not_found || error.kind == ErrorKind::corrupt;
-  };
-  if (!bytes.ok() && !is_gone(bytes.error())) return bytes.error();
-  const Result<void> added =
-      bytes.ok() ? restorer.add(entry, bytes.value()) : damaged("it is missing");
+Result<void> Restore::add(Restorer& restorer, Fetched& fetched) {
+  const BlockEntry& entry = *fetched.entry;
+  const Result<Block> block = fetched.block.get();
+  const Result<void> added = block.ok() ? restorer.add(entry, *block) : block.error();
   if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
-  if (added.ok()) bytes_read_ += bytes->size();
+  if (added.ok()) bytes_read_ += fetched.bytes.size();
   if (!added.ok() && first_damage_.empty())
     first_damage_ = "block " + std::to_string(entry.id) + ": " + added.error().message;
   return {};
@@ -114,7 +159,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
     return damaged_report(prepared.error().message, identity_);
   SATCHEL_TRY(prepared);
-  for (const BlockEntry& entry : manifest.blocks) SATCHEL_TRY(add_block(restorer, entry));
+  SATCHEL_TRY(add_blocks(restorer, manifest));
   const Result<void> checked = restorer.check_pages();
   if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
     return damaged_report(checked.error().message, identity_);
