@@ -40,6 +40,7 @@ class KltCodec final : public Codec {
   kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
     return operand == Operand::k ? keys(head_dim) : values(head_dim);
   }
+  bool is_calibrated() const override { return true; }
 
  private:
   kernels::OperandShape keys(std::size_t head_dim) const {
