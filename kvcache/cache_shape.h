@@ -1,6 +1,6 @@
 // CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
 // weighs and masks; layers may differ in all of it. And, where it has been measured, which lanes do
-// the remembering.
+// the remembering, and in which coordinates a lane's keys are small.
 //   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
 //   window  belongs to a layer: a query at position p sees positions > p - window, and what no later
 //           query can see the layer's lanes need not hold. It does not shorten the context.
@@ -13,6 +13,7 @@
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
 #include "kernels/contract/backend.h"
+#include "kvcache/lanes/key_bases.h"
 #include "kvcache/lanes/lane_shares.h"
 
 namespace satchel::kvcache {
@@ -52,6 +53,8 @@ struct CacheShape {
   std::vector<LayerShape> layers;
   // Of the lanes of layers without a window; null: not measured yet.
   std::shared_ptr<const LaneShares> lane_shares = nullptr;
+  // Of all lanes; page layouts point into it. Null: not measured yet.
+  std::shared_ptr<const KeyBases> key_bases = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   std::size_t n_lanes() const { return first_lane(layers.size()); }
@@ -92,6 +95,15 @@ struct CacheShape {
     for (std::size_t i = 0; i < head_dims.size(); ++i)
       if (shares.worth->lanes[i].size() != 1 + 2 * head_dims[i]) return false;
     return true;
+  }
+  // Likewise, of all lanes.
+  bool suits(const KeyBases& bases) const {
+    std::size_t lane = 0;
+    for (const LayerShape& layer : layers)
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane)
+        if (lane >= bases.lanes.size() || bases.lanes[lane].head_dim != layer.head_dim)
+          return false;
+    return lane == bases.lanes.size();
   }
   // fp16 K and V of one token in every lane; a window does not make it less.
   std::size_t fp16_bytes_per_token() const {

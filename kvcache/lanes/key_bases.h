@@ -4,7 +4,11 @@
 //           lane's query heads, after RoPE, and C the covariance of keys within pages of 128 tokens, the
 //           error of a logit is eᵀ·S·e; U are the eigenvectors of S^½·C·S^½, largest first;
 //           to = S^½·U, from = S^-½·U, scaled so that the largest coordinate deviates by 8
-//   lanes   all of the cache, in its order
+//   lanes   all of the cache, in its order, those of layers with a window too
+//   file    little endian: "SATCHELB", u32 version 1, u32 lanes, three texts (model, name, source: u32
+//           length, bytes), per lane u32 head_dim and `to` as fp16, row by row; xxh3-128 of all before.
+//           `from` is not in it: it is the inverse transpose of the rounded `to`
+//   errors  corrupt, KEY_BASES: names the file, the offset and what to do
 //   source  ours; the Karhunen-Loève transform of keys as queries weigh them. arXiv:2511.01815 (KVTC)
 //           takes principal components of the keys alone, for storage
 #pragma once
@@ -12,12 +16,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/result.h"
 #include "kernels/contract/page_layout.h"
 
 namespace satchel::kvcache {
+
+// Of a file; chosen: 2,000 lanes of keys of 128 values.
+inline constexpr std::size_t kKeyBasesBytesMax = std::size_t{64} << 20;
+inline constexpr std::size_t kKeyBasesTextMax = 4096;    // bytes of a text in it; chosen
+inline constexpr std::size_t kKeyBasesHeadDimMax = 256;  // kernels::page_layout()
+inline constexpr std::size_t kKeyBasesLanesMax = 65536;  // chosen: all of 16 values in a file
+// Largest entry of `to` times largest of `from`; chosen: beyond, products in fp32 are no longer those of
+// the keys to three digits. Fitted ones are below 1e3 (their S has a ridge).
+inline constexpr double kKeyBasesConditionMost = 1e4;
 
 struct KeyBases {
   struct Lane {
@@ -30,6 +44,14 @@ struct KeyBases {
   std::string source;  // from what they were made, for people
   std::vector<Lane> lanes;
   std::uint64_t id = 0;  // hash of the matrices: pages made with others cannot be read
+
+  // Whole, of texts and lanes with `head_dim` and `to`: `to` is rounded to fp16, `from` and `id` follow
+  // from it.
+  static Result<KeyBases> make(KeyBases of);
+  // Safe on any bytes.
+  static Result<KeyBases> parse(std::string_view bytes, std::string_view called);
+  // needs   those that make() or parse() gave
+  std::string bytes() const;
 };
 
 }  // namespace satchel::kvcache
