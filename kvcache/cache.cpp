@@ -19,11 +19,17 @@ Result<void> check_shape(const CacheShape& shape) {
     return Error{
         ErrorKind::unsupported, "CACHE_SHAPE",
         "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
-  if (shape.lane_shares == nullptr || shape.suits(*shape.lane_shares)) return {};
-  return Error{
-      ErrorKind::invalid, "LANE_SHARES",
-      "The lane table is not one of this model: it has another number of lanes, or keys of "
-      "another size."};
+  if (shape.lane_shares != nullptr && !shape.suits(*shape.lane_shares))
+    return Error{
+        ErrorKind::invalid, "LANE_SHARES",
+        "The lane table is not one of this model: it has another number of lanes, or keys of "
+        "another size."};
+  if (shape.key_bases != nullptr && !shape.suits(*shape.key_bases))
+    return Error{
+        ErrorKind::invalid, "KEY_BASES",
+        "The key bases are not those of this model: they are of another number of lanes, or "
+        "of keys of another size."};
+  return {};
 }
 
 // The least that is of any use: one page of tokens read as a prompt.

@@ -4,6 +4,7 @@
 
 #include "runtime/engine_state.h"
 #include "runtime/gguf/size_text.h"
+#include "runtime/profile/key_bases_files.h"
 #include "runtime/profile/lane_profiler.h"
 #include "runtime/profile/lane_tables.h"
 #include "runtime/session/session_state.h"
@@ -44,6 +45,17 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
                    std::to_string(n_least) + " tokens. Raise the limit."};
 }
 
+// What is damaged is as good as absent.
+void know_what_was_learnt(Engine::State& state) {
+  const ModelConfig& config = state.model->config();
+  const LaneTable table = find_lane_table(state.lane_tables, state.fingerprint, config);
+  if (table.damage) state.record(LogLevel::warning, "lane_table_damaged");
+  state.model->set_lane_shares(table.shares);
+  const FoundBases keys = find_key_bases(state.lane_tables, state.fingerprint, config);
+  if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
+  state.model->set_key_bases(keys.bases);
+}
+
 }  // namespace
 
 Engine::State::State() = default;
@@ -69,10 +81,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
   state->lane_tables = options.lane_tables;
-  const LaneTable table =
-      find_lane_table(options.lane_tables, state->fingerprint, state->model->config());
-  if (table.damage) state->record(LogLevel::warning, "lane_table_damaged");
-  state->model->set_lane_shares(table.shares);
+  know_what_was_learnt(*state);
   state->record(LogLevel::info,
                 "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +
@@ -116,6 +125,16 @@ Result<void> Engine::set_lane_shares(const kvcache::LaneShares& shares) {
 Result<void> Engine::State::keep_lane_shares(const kvcache::LaneShares& shares) {
   model->set_lane_shares(std::make_shared<const kvcache::LaneShares>(shares));
   return lane_tables.empty() ? Result<void>() : keep_lane_table(lane_tables, shares);
+}
+
+Result<void> Engine::set_key_bases(const kvcache::KeyBases& bases) {
+  if (bases.model != fingerprint() || !config().cache_shape().suits(bases))
+    return Error{ErrorKind::invalid, "KEY_BASES",
+                 "The key bases are not those of \"" + config().name +
+                     "\": they were made of another file, or have lanes of another number or "
+                     "size."};
+  model().set_key_bases(std::make_shared<const kvcache::KeyBases>(bases));
+  return state_->lane_tables.empty() ? Result<void>() : keep_key_bases(state_->lane_tables, bases);
 }
 
 Result<double> Engine::State::profile_step(const std::stop_token& stop) {

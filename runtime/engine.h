@@ -26,7 +26,8 @@ struct EngineOptions {
   std::string backend = "cpu";
   std::size_t n_threads = 0;          // 0: one per core
   std::string cpu_level;              // "": the best the machine has
-  std::filesystem::path lane_tables;  // folder of tables made here; "": only those that ship
+  std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
+                                      // bases); "": only what ships
   std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;
@@ -49,6 +50,8 @@ class Engine {
   // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.
   // LANE_SHARES: it is not this model's (invalid), or cannot be kept (storage), but is known.
   Result<void> set_lane_shares(const kvcache::LaneShares& shares);
+  // The same of its key bases: KEY_BASES.
+  Result<void> set_key_bases(const kvcache::KeyBases& bases);
 
   // What the caches of all sessions together may take. Raising it beyond what was reserved works
   // only while no session is open: CACHE_LIMIT says so.

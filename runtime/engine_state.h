@@ -27,7 +27,7 @@ struct Engine::State {
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;
   std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
-  std::filesystem::path lane_tables;            // where they are kept; "": nowhere
+  std::filesystem::path lane_tables;            // they and key bases are kept there; "": nowhere
   std::unique_ptr<LaneProfiler> lane_profiler;  // a table in the making
   bool can_profile = true;  // false: it failed, and waits for another chat or limit
   LogSink log;

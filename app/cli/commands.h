@@ -20,5 +20,6 @@ void add_estimate(CLI::App& app, const Choose& choose);
 void add_bench(CLI::App& app, const Choose& choose);
 void add_eval(CLI::App& app, const Choose& choose);
 void add_profile(CLI::App& app, const Choose& choose);
+void add_calibrate(CLI::App& app, const Choose& choose);
 
 }  // namespace satchel::app

@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/key_bases.h"
 #include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
 #include "runtime/gguf/limits.h"
@@ -23,14 +24,20 @@ std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(width > text.size() ? width - text.size() : 1, ' ');
 }
 
-// Shown on its own, after what is at hand. Null of a file that is no model we can run.
-Json show_lane_table(const runtime::GgufFile& file, const std::string& fingerprint,
-                     const Paths& paths, Console& console) {
+// What was learnt of the model; shown on its own, after what is at hand. Null of a file that is no model
+// we can run.
+struct Learnt {
+  Json lane_table = nullptr, key_bases = nullptr;
+};
+Learnt show_learnt(const runtime::GgufFile& file, const std::string& fingerprint,
+                   const Paths& paths, Console& console) {
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
-  if (!config.ok()) return nullptr;
+  if (!config.ok()) return {};
   const LaneTableInUse lanes = lane_table_in_use(paths, fingerprint, *config, console);
-  if (!console.json()) console.data("Lane table: " + describe(lanes) + "\n");
-  return to_json(lanes);
+  const KeyBasesInUse keys = key_bases_in_use(paths, fingerprint, *config, console);
+  if (!console.json())
+    console.data("Lane table: " + describe(lanes) + "\nKey bases: " + describe(keys) + "\n");
+  return {.lane_table = to_json(lanes), .key_bases = to_json(keys)};
 }
 
 Result<void> model_file(const std::filesystem::path& path, const Paths& paths, Console& console) {
@@ -59,14 +66,15 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   if (!console.json()) console.data(text);
   // Takes reading the whole file.
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
-  const Json lane_table = show_lane_table(file, fingerprint, paths, console);
+  const Learnt learnt = show_learnt(file, fingerprint, paths, console);
   if (!console.json()) return {};
   console.document({{"schema", 1},
                     {"path", path.string()},
                     {"version", file.version()},
                     {"bytes", file.file_bytes()},
                     {"fingerprint", fingerprint},
-                    {"lane_table", lane_table},
+                    {"lane_table", learnt.lane_table},
+                    {"key_bases", learnt.key_bases},
                     {"values", n_values},
                     {"metadata", metadata},
                     {"tensors", tensors}});

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   satchel::app::add_bench(app, choose);
   satchel::app::add_eval(app, choose);
   satchel::app::add_profile(app, choose);
+  satchel::app::add_calibrate(app, choose);
   app.footer(std::string(kExamples) + kExitCodes);
   try {
     app.parse(argc, argv);

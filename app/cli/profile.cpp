@@ -1,6 +1,5 @@
 // `satchel profile`: finds the lanes of a model that do the remembering, and keeps the table.
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -9,6 +8,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/lane_table.h"
+#include "app/cli/text_files.h"
 #include "app/cli/workbench.h"
 #include "runtime/profile/correlation.h"
 #include "runtime/profile/lane_tables.h"
@@ -25,22 +25,6 @@ struct ProfileOptions {
   std::vector<std::string> texts;                         // --texts; empty: those that ship
   std::string output;                                     // --output; "" is not given
 };
-
-// What is read: kept apart from the profiler, which only looks at it.
-struct Texts {
-  std::vector<std::string> names, contents;
-  std::vector<runtime::ProfileText> list;
-};
-
-Result<void> read_texts(const ProfileOptions& options, Texts& texts) {
-  for (const std::string& path : options.texts) {
-    SATCHEL_TRY_ASSIGN(texts.contents.emplace_back(), read_text_file(path));
-    texts.names.push_back(std::filesystem::path(path).stem().string());
-  }
-  for (std::size_t i = 0; i < texts.names.size(); ++i)
-    texts.list.push_back({texts.names[i], texts.contents[i]});
-  return {};
-}
 
 // Of the shares that two texts give the lanes: over all pairs.
 struct Alike {
@@ -133,8 +117,8 @@ Result<void> run(const ProfileOptions& options, Console& console) {
     return Error{ErrorKind::invalid, "PARAM",
                  "There is no rule \"" + options.rule +
                      "\". There are: " + runtime::lane_rule_names() + "."};
-  Texts texts;
-  SATCHEL_TRY(read_texts(options, texts));
+  TextFiles texts;
+  SATCHEL_TRY(read_text_files(options.texts, texts));
   SATCHEL_TRY_ASSIGN(const auto engine,
                      open_engine(options.common, console,
                                  resolve_model(standard_paths({}), options.common.model)));

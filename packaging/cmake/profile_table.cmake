@@ -13,18 +13,50 @@ function(satchel_profile_rows out_rows pattern name type)
   set(${out_rows} "${rows}" PARENT_SCOPE)
 endfunction()
 
+# Binary files are taken in by the assembler: as text of C++ they would be five times their size and slow to compile.
+# In ${out_blobs} the assembler's lines, in ${out_rows} a row of the table; ${out_files} are what the object depends on.
+function(satchel_profile_blobs out_blobs out_rows out_files pattern type)
+  set(blobs "")
+  set(rows "")
+  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/profile/${pattern})
+  list(SORT found)
+  foreach(file IN LISTS found)
+    get_filename_component(called ${file} NAME)
+    string(MAKE_C_IDENTIFIER "satchel_blob_${called}" symbol)
+    string(APPEND blobs "SATCHEL_BLOB(${symbol}, \"${file}\")\n")
+    string(APPEND rows "      ${type}{\"${called}\", blob(${symbol}_begin, ${symbol}_end)},\n")
+  endforeach()
+  set(${out_blobs} "${blobs}" PARENT_SCOPE)
+  set(${out_rows} "${rows}" PARENT_SCOPE)
+  set(${out_files} "${found}" PARENT_SCOPE)
+endfunction()
+
 function(satchel_profile_table out_table)
   satchel_profile_rows(texts texts/*.txt NAME_WE ProfileText)
   satchel_profile_rows(tables tables/*.json NAME ShippedTable)
+  satchel_profile_blobs(blobs bases files tables/*.bases ShippedBases)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/profile_table.cpp)
   file(WRITE ${table}.new
 "// Written by packaging/cmake/profile_table.cmake from runtime/profile.
 #include <vector>
 
+#include \"runtime/profile/key_bases_files.h\"
 #include \"runtime/profile/lane_profiler.h\"
 #include \"runtime/profile/lane_tables.h\"
 
+#define SATCHEL_BLOB(name, path)                                                          \\
+  __asm__(\".pushsection .rodata\\n.balign 16\\n\"                                          \\
+          \".hidden \" #name \"_begin\\n.hidden \" #name \"_end\\n\"                          \\
+          \".global \" #name \"_begin\\n.global \" #name \"_end\\n\" #name \"_begin:\\n\"       \\
+          \".incbin \\\"\" path \"\\\"\\n\" #name \"_end:\\n.popsection\\n\");                     \\
+  extern \"C\" const char name##_begin[], name##_end[];
+${blobs}
 namespace satchel::runtime {
+namespace {
+[[maybe_unused]] std::string_view blob(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+}  // namespace
 std::span<const ProfileText> profile_texts() {
   static constexpr ProfileText kTexts[] = {
 ${texts}  };
@@ -35,8 +67,14 @@ std::span<const ShippedTable> shipped_lane_tables() {
 ${tables}  };
   return kTables;
 }
+std::span<const ShippedBases> shipped_key_bases() {
+  static const std::vector<ShippedBases> kBases = {
+${bases}  };
+  return kBases;
+}
 }  // namespace satchel::runtime
 ")
   file(COPY_FILE ${table}.new ${table} ONLY_IF_DIFFERENT)
+  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${files}")
   set(${out_table} ${table} PARENT_SCOPE)
 endfunction()

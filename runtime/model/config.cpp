@@ -19,6 +19,7 @@ kvcache::CacheShape ModelConfig::cache_shape() const {
   kvcache::CacheShape shape;
   for (const LayerConfig& layer : layers) shape.layers.push_back(layer.attention);
   shape.lane_shares = lane_shares;
+  shape.key_bases = key_bases;
   return shape;
 }
 

@@ -32,6 +32,8 @@ struct ModelConfig {
   kernels::CallSize call_size = {};  // Model::load() takes the backend's where this is unset
   // Which lanes do the remembering; null until it has been measured.
   std::shared_ptr<const kvcache::LaneShares> lane_shares = nullptr;
+  // Coordinates of each lane's keys; null until they have been measured.
+  std::shared_ptr<const kvcache::KeyBases> key_bases = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   kvcache::CacheShape cache_shape() const;

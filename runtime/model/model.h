@@ -82,6 +82,10 @@ class Model {
   void set_lane_shares(std::shared_ptr<const kvcache::LaneShares> shares) {
     config_.lane_shares = std::move(shares);
   }
+  // Likewise in which coordinates their keys are small.
+  void set_key_bases(std::shared_ptr<const kvcache::KeyBases> bases) {
+    config_.key_bases = std::move(bases);
+  }
   const Weights& weights() const { return weights_; }
   kernels::Backend& backend() { return backend_; }
 

@@ -1,12 +1,9 @@
 #include "runtime/profile/lane_tables.h"
 
-#include <unistd.h>
-
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "runtime/model/config.h"
+#include "runtime/profile/kept_file.h"
 
 namespace satchel::runtime {
 namespace {
@@ -14,28 +11,17 @@ namespace {
 namespace fs = std::filesystem;
 using kvcache::LaneShares;
 
-Result<std::string> read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kvcache::kLaneSharesBytesMax + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad() || text.size() > kvcache::kLaneSharesBytesMax)
-    return Error{ErrorKind::corrupt, "LANE_SHARES",
-                 "\"" + path.string() +
-                     "\" is no lane table: it cannot be read, or has more than "
-                     "4 MiB. Remove it, and it is made again."};
-  return text;
-}
+constexpr KeptKind kKind{.code = "LANE_SHARES",
+                         .noun = "lane table",
+                         .remedy = "Remove it, and it is made again.",
+                         .bytes_max = kvcache::kLaneSharesBytesMax};
 
 Result<std::shared_ptr<const LaneShares>> checked(LaneShares table, const std::string& called,
                                                   const std::string& fingerprint,
                                                   const ModelConfig& config) {
   if (table.model == fingerprint && config.cache_shape().suits(table))
     return std::make_shared<const LaneShares>(std::move(table));
-  return Error{ErrorKind::corrupt, "LANE_SHARES",
-               "\"" + called +
-                   "\" is the lane table of another model. Remove it, and it is made "
-                   "again."};
+  return of_another_model(called, kKind);
 }
 
 using Found = Result<std::shared_ptr<const LaneShares>>;  // null: there is none
@@ -44,7 +30,7 @@ Found in_folder(const fs::path& dir, const std::string& fingerprint, const Model
   const fs::path own = lane_table_file(dir, fingerprint);
   std::error_code ignored;
   if (dir.empty() || !fs::exists(own, ignored)) return std::shared_ptr<const LaneShares>();
-  SATCHEL_TRY_ASSIGN(const std::string json, read_file(own));
+  SATCHEL_TRY_ASSIGN(const std::string json, read_kept(own, kKind));
   SATCHEL_TRY_ASSIGN(LaneShares table, LaneShares::parse(json, own.string()));
   return checked(std::move(table), own.string(), fingerprint, config);
 }
@@ -84,24 +70,7 @@ LaneTable find_lane_table(const fs::path& dir, const std::string& fingerprint,
 }
 
 Result<void> keep_lane_table(const fs::path& dir, const LaneShares& table) {
-  const fs::path path = lane_table_file(dir, table.model);
-  // A name of its own: two programs may find the same lanes at the same time.
-  const fs::path written = path.string() + "." + std::to_string(::getpid()) + ".new";
-  std::error_code error;
-  fs::create_directories(dir, error);
-  const bool whole = [&] {
-    std::ofstream file(written, std::ios::binary | std::ios::trunc);
-    file << table.json();
-    file.close();
-    return !error && file.good();
-  }();
-  if (whole) fs::rename(written, path, error);
-  if (whole && !error) return {};
-  std::error_code ignored;
-  fs::remove(written, ignored);
-  return Error{ErrorKind::storage, "LANE_SHARES",
-               "The lane table \"" + path.string() + "\" cannot be written" +
-                   (error ? ": " + error.message() : std::string()) + "."};
+  return write_kept(lane_table_file(dir, table.model), table.json(), kKind);
 }
 
 }  // namespace satchel::runtime

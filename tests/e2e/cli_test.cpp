@@ -243,6 +243,35 @@ TEST(Cli, info_and_eval_say_which_lane_table_is_in_use) {
   EXPECT_NE(run(home, eval).err.find("A lane table is passed over"), std::string::npos);
 }
 
+TEST(Cli, calibrate_keeps_key_bases_or_writes_them_where_it_is_told_to) {
+  const Folder home, other;
+  const auto in_use = [&] {
+    return run(home, {"info", kBundledModel, "--json"}).json()["key_bases"];
+  };
+  EXPECT_EQ(in_use()["from"], "shipped");
+  const std::string output = (other.path() / "keys.bases").string();
+  const auto json = run(home, {"calibrate", "--json", "--output", output}).json();
+  EXPECT_EQ(json["lanes"], 12);
+  EXPECT_EQ(json["texts"].size(), 4u);
+  EXPECT_GT(json["texts"][0]["tokens"], 256);
+  EXPECT_GT(json["gain_bits"], 0.3);
+  EXPECT_EQ(json["bytes"], std::filesystem::file_size(output));
+  EXPECT_EQ(in_use()["from"], "shipped") << "they are not used";
+  const std::string notes = SATCHEL_SOURCE_DIR "/docs/samples/notes.txt";
+  const Finished made = run(home, {"calibrate", "--text", notes, "--text", notes});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("12 lanes, from notes ("), std::string::npos) << made.out;
+  EXPECT_NE(made.out.find("bits per value less"), std::string::npos) << made.out;
+  EXPECT_EQ(in_use()["from"], "folder");
+  EXPECT_EQ(in_use()["source"], "queries and keys of notes notes");
+  const std::string file = in_use()["file"];
+  std::ofstream(file) << "torn";
+  EXPECT_EQ(in_use()["from"], "shipped");
+  EXPECT_NE(run(home, {"info", kBundledModel}).err.find("A file of key bases is passed over"),
+            std::string::npos);
+  EXPECT_EQ(run(home, {"calibrate", "--text", "/no/such/file"}).exit_code, 3);
+}
+
 TEST(Cli, profile_goes_by_the_rule_that_is_named) {
   const Folder home;
   const auto json = run(home, {"profile", "--rule", "razor", "--json"}).json();

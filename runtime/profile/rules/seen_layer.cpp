@@ -17,12 +17,12 @@ bool takes_part(const LayerConfig& layer) {
 // Collects the chunks of a layer; when its last one is there, shows it.
 class Collector final : public ReadingWatch {
  public:
-  Collector(Engine& engine, std::size_t n_tokens, const SeeLayer& see)
-      : engine_(engine), n_tokens_(n_tokens), see_(see) {}
+  Collector(Engine& engine, std::size_t n_tokens, const SeeLayer& see, SeenLayers which)
+      : engine_(engine), n_tokens_(n_tokens), see_(see), which_(which) {}
 
   Result<void> see(const LayerStep& step) override {
     const LayerConfig& layer = engine_.config().layers[step.layer];
-    if (!takes_part(layer)) return {};
+    if (which_ == SeenLayers::without_window && !takes_part(layer)) return {};
     if (!seen_)
       seen_.emplace(SeenLayer{
           .shape = layer.attention, .first_head = first_head_, .first_lane = first_lane_});
@@ -53,6 +53,7 @@ class Collector final : public ReadingWatch {
   Engine& engine_;
   std::size_t n_tokens_;
   const SeeLayer& see_;
+  SeenLayers which_;
   std::size_t first_head_ = 0, first_lane_ = 0;
   std::optional<SeenLayer> seen_;  // while a layer's chunks come
 };
@@ -86,10 +87,11 @@ double SeenLayer::attention(std::size_t head, std::size_t from, std::size_t to) 
 }
 
 Result<void> read_seen(const LaneSearch& search, std::span<const std::int32_t> ids,
-                       std::size_t part, std::size_t n_parts, const SeeLayer& see) {
+                       std::size_t part, std::size_t n_parts, const SeeLayer& see,
+                       SeenLayers which) {
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> cache,
                      open_exact(search.engine, ids.size()));
-  Collector collector(search.engine, ids.size(), see);
+  Collector collector(search.engine, ids.size(), see, which);
   const ProgressFn progress = [&](const Progress& now) {
     search.tell(part, n_parts, static_cast<double>(now.done) / static_cast<double>(now.total));
   };

@@ -1,5 +1,5 @@
 // What attention does in one layer while a text is read exactly, in main memory, so that a rule is a
-// few lines of arithmetic. For this folder.
+// few lines of arithmetic. For this folder and calibration.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,10 @@
 
 namespace satchel::runtime {
 
-// Layers without a window only: theirs are the lanes of a table. Query heads and lanes are counted
-// over all of these, layer by layer.
+// Those without a window, whose lanes are those of a table, or all of the cache. Query heads and lanes
+// are counted over the ones that are shown, layer by layer.
+enum class SeenLayers { without_window, all };
+
 struct SeenLayer {
   const kvcache::LayerShape& shape;
   std::size_t first_head = 0, first_lane = 0;
@@ -32,7 +34,8 @@ using SeeLayer = std::function<void(const SeenLayer& layer)>;
 // Reads `ids` at once, under no recipe that forgets, and shows each layer when it is done. Part
 // number `part` of n_parts of the search, for progress.
 Result<void> read_seen(const LaneSearch& search, std::span<const std::int32_t> ids,
-                       std::size_t part, std::size_t n_parts, const SeeLayer& see);
+                       std::size_t part, std::size_t n_parts, const SeeLayer& see,
+                       SeenLayers which = SeenLayers::without_window);
 
 std::size_t n_heads_of(const ModelConfig& config);
 // Of each lane the largest of its query heads.

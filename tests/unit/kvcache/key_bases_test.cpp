@@ -1,0 +1,230 @@
+// Key bases: there and back, as files, and of files that are none.
+#include "kvcache/lanes/key_bases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/base/half.h"
+#include "kernels/base/rng.h"
+#include "kvcache/cache.h"
+#include "kvcache/hash.h"
+#include "unit/kvcache/cache_driver.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<float> random_matrix(std::size_t d, std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<float> out(d * d);
+  for (float& x : out) x = static_cast<float>(rng.uniform() * 4 - 2);
+  return out;
+}
+KeyBases of_lanes(const std::vector<std::size_t>& head_dims) {
+  KeyBases bases{.model = "0123456789abcdef", .name = "a model", .source = "by hand", .lanes = {}};
+  for (const std::size_t d : head_dims)
+    bases.lanes.push_back({.head_dim = d, .to = random_matrix(d, 7 + d), .from = {}});
+  return bases;
+}
+KeyBases made(const std::vector<std::size_t>& head_dims) {
+  Result<KeyBases> bases = KeyBases::make(of_lanes(head_dims));
+  EXPECT_TRUE(bases.ok()) << bases.error().message;
+  return std::move(bases).value();
+}
+Error refused(std::string_view bytes) {
+  const Result<KeyBases> bases = KeyBases::parse(bytes, "t.bases");
+  EXPECT_FALSE(bases.ok());
+  if (bases.ok()) return {};
+  EXPECT_EQ(bases.error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(bases.error().code, "KEY_BASES");
+  EXPECT_THAT(bases.error().message, HasSubstr("t.bases"));
+  EXPECT_THAT(bases.error().message, HasSubstr("Remove it"));
+  return bases.error();
+}
+// As if it had been written so.
+std::string sealed(std::string bytes) {
+  bytes.resize(bytes.size() - sizeof(Hash128));
+  const Hash128 hash = hash_bytes(std::as_bytes(std::span(bytes)));
+  return bytes.append(reinterpret_cast<const char*>(hash.data()), hash.size());
+}
+// Behind magic, version, number of lanes and three texts.
+std::size_t first_lane_at(const KeyBases& bases) {
+  return 8 + 4 + 4 + 12 + bases.model.size() + bases.name.size() + bases.source.size();
+}
+
+TEST(KeyBases, turn_keys_and_queries_so_that_products_stay) {
+  for (const std::size_t d : {1u, 16u, 64u, 80u, 128u, 256u}) {
+    const KeyBases bases = made({d});
+    const KeyBases::Lane& lane = bases.lanes[0];
+    double worst = 0;
+    for (std::size_t r = 0; r < d; ++r)
+      for (std::size_t c = 0; c < d; ++c) {
+        double sum = 0;
+        for (std::size_t i = 0; i < d; ++i)
+          sum += double{lane.to[r * d + i]} * double{lane.from[c * d + i]};
+        worst = std::max(worst, std::abs(sum - (r == c ? 1 : 0)));
+      }
+    EXPECT_LT(worst, 1e-3) << d;
+    for (const float x : lane.to) ASSERT_EQ(x, half_to_float(float_to_half(x)));
+  }
+}
+
+TEST(KeyBases, are_the_same_after_a_file) {
+  const KeyBases before = made({64, 16, 80});
+  const std::string file = before.bytes();
+  EXPECT_EQ(file.size(), first_lane_at(before) + 3 * 4 + 2 * (64 * 64 + 16 * 16 + 80 * 80) + 16);
+  const Result<KeyBases> after = KeyBases::parse(file, "t.bases");
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  EXPECT_EQ(after->model, before.model);
+  EXPECT_EQ(after->name, before.name);
+  EXPECT_EQ(after->source, before.source);
+  EXPECT_EQ(after->id, before.id);
+  ASSERT_EQ(after->lanes.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(after->lanes[i].head_dim, before.lanes[i].head_dim);
+    EXPECT_EQ(after->lanes[i].to, before.lanes[i].to);
+    EXPECT_EQ(after->lanes[i].from, before.lanes[i].from);
+  }
+  EXPECT_EQ(after->bytes(), file);
+}
+
+TEST(KeyBases, are_known_by_their_matrices_and_nothing_else) {
+  KeyBases other = of_lanes({16, 16});
+  const std::uint64_t id = made({16, 16}).id;
+  other.name = "another name";
+  EXPECT_EQ(KeyBases::make(other)->id, id);
+  other.lanes[1].to[3] += 0.1f;
+  EXPECT_NE(KeyBases::make(other)->id, id);
+}
+
+TEST(KeyBases, without_an_inverse_are_not_made) {
+  const auto flaw = [](std::vector<float> to) {
+    KeyBases bases = of_lanes({16, 2});
+    bases.lanes[1].to = std::move(to);
+    const Result<KeyBases> made = KeyBases::make(std::move(bases));
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? std::string() : made.error().message;
+  };
+  EXPECT_THAT(flaw({1, 2, 2, 4}), HasSubstr("lane 1 is singular"));
+  EXPECT_THAT(flaw({0, 0, 0, 0}), HasSubstr("lane 1 is singular"));
+  EXPECT_THAT(flaw({1, 0, 0, 1e-5f}), HasSubstr("nearly singular"));
+  EXPECT_THAT(flaw({1, 0, 0, 1e6f}), HasSubstr("too large for fp16"));
+  EXPECT_THAT(flaw({1, 0, 0, std::numeric_limits<float>::quiet_NaN()}), HasSubstr("no number"));
+}
+
+TEST(KeyBases, show_no_control_characters_on_a_terminal) {
+  KeyBases bases = of_lanes({16});
+  bases.name = "a \x1b[31mmodel\n";
+  EXPECT_EQ(KeyBases::make(bases)->name, "a [31mmodel");
+  std::string file = made({16}).bytes();
+  file[8 + 4 + 4 + 4] = '\x1b';  // the first letter of the model
+  EXPECT_THAT(refused(sealed(file)).message, HasSubstr("not to be shown"));
+}
+
+TEST(KeyBases, of_a_file_that_is_cut_off_anywhere_are_refused) {
+  const std::string file = made({16, 2}).bytes();
+  for (std::size_t n = 0; n < file.size(); ++n) refused(std::string_view(file).substr(0, n));
+  // Also where the checksum is right.
+  for (std::size_t n = 24; n < file.size(); ++n) refused(sealed(file.substr(0, n)));
+  refused(file + "x");
+  refused(sealed(file + "x"));
+}
+
+TEST(KeyBases, of_a_file_with_a_flipped_bit_are_refused) {
+  const std::string file = made({16, 2}).bytes();
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    std::string flipped = file;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    refused(flipped);
+  }
+}
+
+TEST(KeyBases, of_a_forged_file_are_refused_before_memory_is_taken) {
+  const KeyBases bases = made({16, 2});
+  const std::string file = bases.bytes();
+  const auto with = [&](std::size_t at, std::uint32_t value) {
+    std::string forged = file;
+    for (std::size_t i = 0; i < 4; ++i) forged[at + i] = static_cast<char>(value >> (8 * i));
+    return refused(sealed(forged)).message;
+  };
+  const std::size_t lane = first_lane_at(bases);
+  EXPECT_THAT(with(8, 2), HasSubstr("of another version"));
+  EXPECT_THAT(with(12, 0), HasSubstr("no lanes"));
+  EXPECT_THAT(with(12, 0xffffffffu), HasSubstr("no lanes, or more than any model"));
+  EXPECT_THAT(with(12, 3), HasSubstr("impossible size"));
+  EXPECT_THAT(with(12, 1), HasSubstr("goes on behind its last lane"));
+  EXPECT_THAT(with(16, 0xffffffffu), HasSubstr("a text"));
+  EXPECT_THAT(with(lane, 0), HasSubstr("impossible size"));
+  EXPECT_THAT(with(lane, 257), HasSubstr("impossible size"));
+  EXPECT_THAT(with(lane, 256), HasSubstr("cut off"));
+  EXPECT_THAT(with(lane + 4, 0x7c007c00u), HasSubstr("lane 0 holds a value that is no number"));
+  std::string zeros = file;
+  std::fill_n(zeros.begin() + static_cast<std::ptrdiff_t>(lane + 4), 2 * 16 * 16, '\0');
+  EXPECT_THAT(refused(sealed(zeros)).message, HasSubstr("lane 0 is singular"));
+  EXPECT_THAT(refused(std::string(kKeyBasesBytesMax + 1, 'S')).message, HasSubstr("64 MiB"));
+}
+
+// Sealed, so that what is behind the checksum is met as well.
+TEST(KeyBases, of_random_bytes_are_refused_or_whole) {
+  const std::string file = made({16, 2, 8}).bytes();
+  Rng rng(3);
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(rng.uniform() * double(n));
+  };
+  std::size_t n_whole = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = file;
+    for (std::size_t i = 0, n = 1 + below(6); i < n; ++i)
+      bytes[8 + below(bytes.size() - 8)] = static_cast<char>(below(256));
+    if (below(4) == 0) bytes.resize(16 + below(bytes.size() - 16));
+    if (below(8) == 0)
+      for (char& c : bytes) c = static_cast<char>(below(256));
+    const Result<KeyBases> bases = KeyBases::parse(sealed(bytes), "t.bases");
+    if (!bases.ok()) {
+      ASSERT_EQ(bases.error().code, "KEY_BASES");
+      continue;
+    }
+    ++n_whole;
+    for (const KeyBases::Lane& lane : bases->lanes) {
+      ASSERT_EQ(lane.to.size(), lane.head_dim * lane.head_dim);
+      ASSERT_EQ(lane.from.size(), lane.to.size());
+      for (const float x : lane.from) ASSERT_TRUE(std::isfinite(x));
+    }
+    ASSERT_EQ(bases->bytes(), sealed(bytes));
+  }
+  EXPECT_GT(n_whole, 100u) << "some changes leave a file whole";
+}
+
+TEST(KeyBases, of_another_model_open_no_cache) {
+  const std::shared_ptr<kernels::Backend> backend =
+      std::move(kernels::open_backend("reference", {})).value();
+  CacheShape shape;
+  shape.layers = {{.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .attention_scale = 0.25f}};
+  const auto opens = [&](const KeyBases& bases) {
+    shape.key_bases = std::make_shared<const KeyBases>(bases);
+    std::shared_ptr<Arena> arena = std::move(Arena::open(backend, kPlenty)).value();
+    const auto cache = Cache::open({.backend = backend, .arena = std::move(arena)}, shape,
+                                   std::move(Recipe::builtin("full")).value());
+    return cache.ok() ? std::string() : cache.error().code;
+  };
+  EXPECT_EQ(opens(made({16})), "");
+  EXPECT_EQ(opens(made({16, 16})), "KEY_BASES");
+  EXPECT_EQ(opens(made({8})), "KEY_BASES");
+}
+
+TEST(KeyBases, suit_a_cache_of_as_many_lanes_of_their_sizes_with_windows_or_not) {
+  CacheShape shape;
+  shape.layers = {{.n_heads = 4, .n_kv_heads = 2, .head_dim = 16},
+                  {.n_heads = 4, .n_kv_heads = 1, .head_dim = 2, .window = 32}};
+  EXPECT_TRUE(shape.suits(made({16, 16, 2})));
+  EXPECT_FALSE(shape.suits(made({16, 16})));
+  EXPECT_FALSE(shape.suits(made({16, 16, 2, 2})));
+  EXPECT_FALSE(shape.suits(made({16, 2, 16})));
+}
+
+}  // namespace
+}  // namespace satchel::kvcache

@@ -1,0 +1,212 @@
+// Key bases of a model: made from texts, kept, found again.
+#include "runtime/profile/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "kernels/contract/turn.h"
+#include "runtime/profile/key_bases_files.h"
+#include "runtime/profile/rules/seen_layer.h"
+#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using kvcache::KeyBases;
+using testing::HasSubstr;
+
+const ProgressFn kSilent;
+
+class KeyBasesOfAModel : public ChatTest {
+ protected:
+  KeyBasesOfAModel() {
+    std::string name = (fs::temp_directory_path() / "satchel-bases-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~KeyBasesOfAModel() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  static Result<Calibration> from(std::span<const ProfileText> texts, const ProgressFn& progress,
+                                  const std::stop_token& stop = {}) {
+    return calibrate(
+        {.engine = shared_engine(), .texts = texts, .stop = stop, .progress = progress});
+  }
+  static const KeyBases& shipped() { return *shared_engine().config().key_bases; }
+  fs::path file() const { return key_bases_file(folder_, shared_engine().fingerprint()); }
+  FoundBases find(const std::string& fingerprint) const {
+    return find_key_bases(folder_, fingerprint, shared_engine().config());
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(KeyBasesOfAModel, are_made_from_texts_for_every_lane_and_the_same_again) {
+  const std::string notes = held_out_notes();
+  const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)},
+                                          {"b", std::string_view(notes).substr(1200, 1200)}};
+  std::size_t last = 0;
+  const Calibration made = value_of(from(texts, [&](const Progress& now) {
+    EXPECT_GE(now.done, last);
+    last = now.done;
+  }));
+  EXPECT_EQ(last, 1000u);
+  EXPECT_EQ(made.bases.model, shared_engine().fingerprint());
+  EXPECT_EQ(made.bases.source, "queries and keys of a b");
+  EXPECT_EQ(made.bases.lanes.size(), 12u);
+  EXPECT_TRUE(shared_engine().config().cache_shape().suits(made.bases));
+  ASSERT_EQ(made.texts.size(), 2u);
+  EXPECT_GE(made.texts[0].n_tokens, kProfileTokensMin);
+  EXPECT_THAT(made.gains, testing::SizeIs(12));
+  EXPECT_THAT(made.gains, testing::Each(testing::Gt(0.2)));
+  EXPECT_EQ(value_of(from(texts, kSilent)).bases.bytes(), made.bases.bytes());
+}
+
+// Of a text that they were not made from: what a lane's keys take where each coordinate has a step of
+// its own, as long as queries allow; but for a constant, ½·log2 of variance times mean square of queries.
+double bits_per_value(const SeenLayer& layer, std::size_t lane,
+                      const kernels::OperandLayout& turned) {
+  const std::size_t d = layer.shape.head_dim, n_kv_heads = layer.shape.n_kv_heads;
+  std::vector<double> sums(d), squares(d), queries(d);
+  std::vector<float> k(d), q(d);
+  for (std::size_t t = 4; t < layer.n_tokens; ++t) {
+    const std::size_t head = t * n_kv_heads + lane;
+    std::copy_n(layer.k.data() + head * d, d, k.data());
+    std::copy_n(layer.q.data() + head * layer.shape.n_group() * d, d, q.data());
+    kernels::turn_into(turned, k.data(), 1, d);
+    kernels::turn_queries(turned, q.data(), 1, d);
+    for (std::size_t c = 0; c < d; ++c) {
+      sums[c] += double(k[c]);
+      squares[c] += double(k[c]) * double(k[c]);
+      queries[c] += double(q[c]) * double(q[c]);
+    }
+  }
+  const auto n = static_cast<double>(layer.n_tokens - 4);
+  double bits = 0;
+  for (std::size_t c = 0; c < d; ++c) {
+    const double variance = squares[c] / n - sums[c] * sums[c] / n / n;
+    bits += std::log2(std::max(1e-9, variance) * queries[c] / n) / 2 / static_cast<double>(d);
+  }
+  return bits;
+}
+
+TEST_F(KeyBasesOfAModel, that_ship_hold_keys_of_an_unseen_text_in_fewer_bits) {
+  const std::string notes = held_out_notes();
+  const std::vector<std::int32_t> ids =
+      value_of(profile_ids(shared_engine().tokenizer(), {"notes", notes}, {.n_most = 4 + 6 * 128}));
+  kernels::OperandLayout as_it_is, hadamard, basis;
+  hadamard.turn = kernels::Turn::hadamard;
+  basis.turn = kernels::Turn::basis;
+  double over_none = 0, over_hadamard = 0;
+  const SeeLayer see = [&](const SeenLayer& layer) {
+    for (std::size_t lane = 0; lane < layer.shape.n_kv_heads; ++lane) {
+      basis.basis = shipped().lanes[layer.first_lane + lane].view();
+      const double bits = bits_per_value(layer, lane, basis);
+      over_none += (bits_per_value(layer, lane, as_it_is) - bits) / 12;
+      over_hadamard += (bits_per_value(layer, lane, hadamard) - bits) / 12;
+    }
+  };
+  const LaneSearch search{.engine = shared_engine(), .texts = {}, .stop = {}, .progress = kSilent};
+  ASSERT_TRUE(read_seen(search, ids, 0, 1, see, SeenLayers::all).ok());
+  EXPECT_GT(over_none, 0.3);
+  EXPECT_GT(over_hadamard, 0.3);
+}
+
+TEST_F(KeyBasesOfAModel, are_not_made_from_too_short_a_text_or_after_a_stop) {
+  const std::vector<ProfileText> texts = {{"stub", "too short"}};
+  const auto stub = from(texts, kSilent);
+  ASSERT_FALSE(stub.ok());
+  EXPECT_EQ(stub.error().code, "PARAM");
+  EXPECT_THAT(stub.error().message, HasSubstr("stub"));
+  std::stop_source source;
+  source.request_stop();
+  const auto stopped = from({}, kSilent, source.get_token());
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
+}
+
+TEST_F(KeyBasesOfAModel, come_with_the_program_and_are_known_to_caches) {
+  const auto& config = shared_engine().config();
+  ASSERT_NE(config.key_bases, nullptr) << "the bundled model's come with the program";
+  EXPECT_EQ(config.key_bases->model, shared_engine().fingerprint());
+  EXPECT_EQ(config.cache_shape().key_bases, config.key_bases);
+  EXPECT_EQ(find(shared_engine().fingerprint()).from, KeyBasesFrom::shipped);
+  EXPECT_EQ(find("of-another-model").from, KeyBasesFrom::nowhere);
+  for (const ShippedBases& each : shipped_key_bases())
+    EXPECT_TRUE(KeyBases::parse(each.bytes, each.file).ok()) << each.file;
+}
+
+TEST_F(KeyBasesOfAModel, are_kept_and_found_before_those_that_ship_by_the_next_engine) {
+  KeyBases mine = shipped();
+  mine.source = "mine";
+  EngineOptions options;
+  options.model = bundled_model();
+  options.n_threads = 2;
+  options.lane_tables = folder_;
+  ASSERT_TRUE(value_of(Engine::open(options))->set_key_bases(mine).ok());
+  const auto again = value_of(Engine::open(options));
+  EXPECT_EQ(again->config().key_bases->source, "mine");
+  EXPECT_EQ(again->config().key_bases->id, mine.id);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1)
+      << "nothing half-written stays";
+  KeyBases other = mine;
+  other.lanes.pop_back();
+  const auto refused = again->set_key_bases(other);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "KEY_BASES");
+  other = mine;
+  other.model = "another";
+  EXPECT_FALSE(again->set_key_bases(other).ok());
+  EXPECT_EQ(again->config().key_bases->lanes.size(), 12u);
+}
+
+TEST_F(KeyBasesOfAModel, that_are_damaged_or_of_another_are_passed_over_by_name) {
+  const auto damage = [&] {
+    const FoundBases found = find(shared_engine().fingerprint());
+    EXPECT_EQ(found.from, KeyBasesFrom::shipped) << "they stand in";
+    EXPECT_EQ(found.bases->id, shipped().id);
+    EXPECT_EQ(found.damage.value_or(Error{}).code, "KEY_BASES");
+    const std::string message = found.damage.value_or(Error{}).message;
+    EXPECT_THAT(message, HasSubstr(file().string()));
+    return message;
+  };
+  KeyBases other = shipped();
+  other.lanes.pop_back();
+  ASSERT_TRUE(keep_key_bases(folder_, other).ok());
+  EXPECT_THAT(damage(), HasSubstr("of another model"));
+  other = shipped();
+  other.model = "another";
+  ASSERT_TRUE(write_key_bases(file(), other).ok());
+  EXPECT_THAT(damage(), HasSubstr("of another model"));
+  std::ofstream(file(), std::ios::binary) << shipped().bytes().substr(0, 1000);
+  EXPECT_THAT(damage(), HasSubstr("cut off or damaged"));
+  std::ofstream(file(), std::ios::binary) << "torn";
+  EXPECT_THAT(damage(), HasSubstr("holds no key bases"));
+  std::ofstream(file(), std::ios::binary).close();
+  damage();
+  std::ofstream(file(), std::ios::binary).seekp(kvcache::kKeyBasesBytesMax + 1).put('x');
+  EXPECT_THAT(damage(), HasSubstr("more than 64 MiB"));
+  fs::remove(file());
+  fs::create_directory(file());
+  EXPECT_THAT(damage(), HasSubstr("cannot be read"));
+}
+
+TEST_F(KeyBasesOfAModel, in_a_folder_that_cannot_be_written_are_an_error_with_its_name) {
+  const fs::path no_folder = folder_ / "file";
+  std::ofstream(no_folder) << "x";
+  const auto kept = keep_key_bases(no_folder, shipped());
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().kind, ErrorKind::storage);
+  EXPECT_EQ(kept.error().code, "KEY_BASES");
+  EXPECT_THAT(kept.error().message, HasSubstr(no_folder.string()));
+}
+
+}  // namespace
+}  // namespace satchel::runtime
