@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/row_order.h"
 
 namespace satchel::kernels {
 namespace {
@@ -118,7 +119,7 @@ Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes
               {.kind = kind,
                .bits = static_cast<std::uint16_t>(bits),
                .group = static_cast<std::uint16_t>(shape.group)},
-              axes.grouped * axes.along * bits / 8);
+              axes.grouped * row_bytes(bits, axes.along));
   };
   add_codes(PlaneKind::codes, shape.bits == 3 ? 2 : shape.bits);
   if (shape.bits == 3) add_codes(PlaneKind::low_codes, 1);

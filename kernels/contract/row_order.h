@@ -2,10 +2,10 @@
 // which the threads of a GPU's matrix instruction want them. A dot product does not care, as long
 // as the other operand is permuted alike.
 //   row     blocks of 128 entries, the last may be shorter (a multiple of 16, which at 2 bits is one
-//           32-bit word: a row is always whole words)
+//           32-bit word). A row is always whole words: of 1-bit codes the last may be filled up
 //   slots   of a block of n: slot s holds entry 8·m + 2·t + h of the block, where
 //           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2: the same for every number of bits
-//   words   little-endian u32, filled slot by slot: at 2 and 4 bits the r-th slot of a word lies at
+//   words   little-endian u32, filled slot by slot: at 1, 2 and 4 bits the r-th slot of a word lies at
 //           bit (r / 2) · bits + 16 · (r % 2), at 8 bits at bit 8 · r
 //   linkage always inlined where units for one instruction level use it: the linker might keep
 //           the copy of another level
@@ -22,7 +22,8 @@ namespace satchel::kernels {
 inline constexpr std::size_t kRowBlock = 128;
 
 // The entry of a row of n_entries that lies in storage slot `slot`.
-[[gnu::always_inline]] constexpr std::size_t entry_of_slot(std::size_t n_entries, std::size_t slot) {
+[[gnu::always_inline]] constexpr std::size_t entry_of_slot(std::size_t n_entries,
+                                                           std::size_t slot) {
   const std::size_t first = slot / kRowBlock * kRowBlock;
   const std::size_t block = n_entries - first < kRowBlock ? n_entries - first : kRowBlock;
   const std::size_t in_block = slot - first, share = block / 4;
@@ -35,6 +36,10 @@ constexpr std::size_t slot_of_entry(std::size_t n_entries, std::size_t entry) {
   const std::size_t block = n_entries - first < kRowBlock ? n_entries - first : kRowBlock;
   const std::size_t in_block = entry - first;
   return first + in_block % 8 / 2 * (block / 4) + in_block / 8 * 2 + in_block % 2;
+}
+
+[[gnu::always_inline]] constexpr std::size_t row_bytes(std::size_t bits, std::size_t n_entries) {
+  return (n_entries * bits + 31) / 32 * 4;
 }
 
 // Where a slot's code starts within its 32-bit word.

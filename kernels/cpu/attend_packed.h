@@ -1,8 +1,9 @@
 // What the packed kernel multiplies, and in which order it wants the rows of fp32 that meet it.
 //   slots   rows of fp32 lie in the storage order of codes (row_order.h), whatever the bits
 //   words   of a row of n codes: 2 and 4 bits as they are stored, 16 / bits pairs to a word, shifted
-//           out one pair after the other; 8 bits widened to 16 when they are read, a pair to a word.
-//           Where a row has to fill up registers, there are words more, of zeros
+//           out one pair after the other; 8 bits widened to 16 when they are read, a pair to a word;
+//           3 bits as the words of the upper two, which the lowest joins pair by pair. Where a row
+//           has to fill up registers, there are words more, of zeros
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct PackedWords {
   std::size_t pairs_of_word, words, padded;
 
   static consteval PackedWords of(std::size_t bits, std::size_t n) {
-    const std::size_t pairs = bits == 8 ? 1 : 16 / bits, words = n / 2 / pairs;
+    const std::size_t pairs = bits == 8 ? 1 : bits == 3 ? 8 : 16 / bits, words = n / 2 / pairs;
     return {pairs, words, words < 16 ? std::bit_ceil(words) : (words + 15) / 16 * 16};
   }
 };

@@ -39,7 +39,7 @@ struct PackedProduct {
       const std::size_t g = i / planes.group;
       prefetch.step();
       float sums[kRows][kDotRows];
-      Dot::template dot_rows<kRows>(planes.codes + i * Dot::kRowBytes, folding.codes[g], sums);
+      Dot::template dot_rows<kRows>(Dot::rows_at(planes, i), folding.codes[g], sums);
       for (std::size_t r = 0; r < kRows; ++r) {
         const Float factor = V::broadcast_float(folding.factor[g * kRows + r]);
         const Float offset = V::broadcast_float(folding.offset[g * kRows + r]);
@@ -103,6 +103,7 @@ struct PackedTokens {
   // head_dim is 64, 128 or 256.
   SATCHEL_INLINE Run run_for_keys(std::size_t bits, std::size_t head_dim) {
     if constexpr (kRows <= kFewerRowsMax) {
+      if (bits == 3) return kKeys<3>[head_dim / 128];
       if (bits == 4) return kKeys<4>[head_dim / 128];
       if (bits == 8) return kKeys<8>[head_dim / 128];
     }
@@ -113,6 +114,7 @@ struct PackedTokens {
       return Product<2, 128>::run_weights;
     } else {
       const std::size_t length = capacity / 32 - 1;
+      if (bits == 3) return kValues<3>[length];
       return bits == 2 ? kValues<2>[length] : bits == 4 ? kValues<4>[length] : kValues<8>[length];
     }
   }

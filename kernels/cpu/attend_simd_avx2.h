@@ -32,6 +32,18 @@ struct AttendAvx2 : SimdAvx2 {
     return _mm256_maskload_epi32(reinterpret_cast<const int*>(at + 32 * part),
                                  _mm256_cmpgt_epi32(_mm256_set1_epi32(kLast), lanes));
   }
+  // Words of single bits, kFilled / 2 of each kWords / 2, each spread over two: the pairs of bits
+  // 0 to 7 lie in the lower bytes of the first one's halves, those of bits 8 to 15 in the second's.
+  template <std::size_t kFilled, std::size_t kWords>
+  SATCHEL_INLINE Int spread_bits(const std::byte* at) {
+    static_assert(kFilled == kWords || (kFilled == 6 && kWords == 8));
+    const auto* from = reinterpret_cast<const int*>(at);
+    const __m128i words = kFilled == kWords
+                              ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(at))
+                              : _mm_maskload_epi32(from, _mm_setr_epi32(-1, -1, -1, 0));
+    const Int first = _mm256_cvtepu32_epi64(words);
+    return _mm256_or_si256(first, _mm256_slli_epi64(first, 24));
+  }
   // Bytes to 16-bit words.
   SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
     return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));

@@ -57,6 +57,19 @@ struct AttendAvx512 : SimdAvx512 {
                                        _mm512_maskz_loadu_epi32(kBoth, at));
     }
   }
+  // Words of single bits, kFilled / 2 of each kWords / 2, each spread over two: the pairs of bits
+  // 0 to 7 lie in the lower bytes of the first one's halves, those of bits 8 to 15 in the second's.
+  template <std::size_t kFilled, std::size_t kWords>
+  SATCHEL_INLINE Int spread_bits(const std::byte* at) {
+    static_assert(kFilled == kWords || (kFilled == 6 && kWords == 8));
+    __m256i words;
+    if constexpr (kFilled == kWords)
+      words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+    else
+      words = _mm256_maskz_expand_epi32(0x77, _mm256_maskz_loadu_epi32(0x3f, at));
+    const Int first = _mm512_cvtepu32_epi64(words);
+    return _mm512_or_si512(first, _mm512_slli_epi64(first, 24));
+  }
   // Bytes to 16-bit words.
   SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));

@@ -52,9 +52,10 @@ struct ExactTile {
 // The planes of an affine operand (page_layout.h).
 struct AffinePlanes {
   const std::byte* codes = nullptr;
+  const std::byte* low_codes = nullptr;  // 3 bits: the lowest one
   const std::byte* scales = nullptr;
-  const std::byte* zeros = nullptr;
-  std::size_t bits = 0, group = 0;
+  const std::byte* zeros = nullptr;  // null: symmetric
+  std::size_t bits = 0, group = 0;   // bits of a value
 };
 
 inline constexpr std::size_t kGradedChannelsMax = kQuad * kQuadsMax;

@@ -1,6 +1,7 @@
 // Packs pages, each by one thread. What the kernel of a level does not pack (a codec's own loops, an
 // exact operand, values that are not finite) the reference's loops do.
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/base/assert.h"
@@ -30,22 +31,25 @@ Half* halves(std::byte* page, const Plane& plane) {
 // x [n_rows, n_columns] into the planes of an affine operand.
 void pack(const EncodeTable& table, const OperandLayout& operand, const float* x,
           std::size_t n_rows, std::size_t n_columns, std::byte* page) {
-  const Plane& codes = operand.at(PlaneKind::codes);
+  const Plane &codes = operand.at(PlaneKind::codes), *low = operand.find(PlaneKind::low_codes);
+  const Plane* const zeros = operand.find(PlaneKind::zero);
   const Slots slots(n_columns);
   table.encode({.x = x,
                 .n_rows = n_rows,
                 .n_columns = n_columns,
-                .bits = codes.bits,
+                .bits = codes.bits + (low == nullptr ? std::size_t{0} : 1),
                 .group = codes.group,
+                .clips = operand.clips,
                 .slots = slots.of,
                 .scales = halves(page, operand.at(PlaneKind::scale)),
-                .zeros = halves(page, operand.at(PlaneKind::zero)),
-                .codes = page + codes.at});
+                .zeros = zeros == nullptr ? nullptr : halves(page, *zeros),
+                .codes = page + codes.at,
+                .low_codes = low == nullptr ? nullptr : page + low->at});
 }
 
 class PagePacker {
  public:
-  // x: 2 · kPageTokens · head_dim floats of scratch
+  // x: kPageTokens · head_dim floats of scratch
   PagePacker(const EncodeTable& table, const EncodeArgs& args, float* x)
       : table_(table), args_(args), layout_(*args.layout), n_(args.exact.n_tokens), x_(x) {}
 
@@ -75,13 +79,12 @@ class PagePacker {
   void values() {
     const std::size_t d = layout_.head_dim, capacity = layout_.capacity;
     if (n_ < capacity) std::memset(x_, 0, d * capacity * sizeof(float));
-    if (layout_.v.turn == Turn::none) {
-      table_.load_turned(args_.exact.v, n_, d, x_, capacity);
-    } else {
-      float* rows = x_ + d * kPageTokens;
-      turned(layout_.v.turn, args_.exact.v, rows);
-      for (std::size_t t = 0; t < n_; ++t)
-        for (std::size_t c = 0; c < d; ++c) x_[c * capacity + t] = rows[t * d + c];
+    table_.load_turned(args_.exact.v, n_, d, x_, capacity);
+    if (layout_.v.turn == Turn::hadamard) {
+      const std::size_t block = turn_block(d);
+      table_.turn_columns(x_, d, capacity, block,
+                          static_cast<float>(1 / std::sqrt(static_cast<double>(block))));
+      table_.clamp(x_, d * capacity);
     }
     pack(table_, layout_.v, x_, d, capacity, args_.page);
   }
@@ -107,7 +110,7 @@ Result<Health> encode_pages(const CpuContext& context, AttendScratch& scratch,
                             std::span<const EncodeArgs> items) {
   std::size_t values = 0;
   for (const EncodeArgs& args : items)
-    values = std::max(values, 2 * kPageTokens * std::size_t{args.layout->head_dim});
+    values = std::max(values, kPageTokens * std::size_t{args.layout->head_dim});
   SATCHEL_TRY_ASSIGN(float* const memory, scratch.take(context.pool.n_threads() * values));
   std::atomic<std::size_t> n_nan = 0, n_infinite = 0;
   context.pool.parallel_for(

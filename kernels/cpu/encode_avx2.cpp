@@ -8,6 +8,7 @@ const EncodeTable kEncodeAvx2 = {.encode = Encode<AttendAvx2>::run,
                                  .load = Encode<AttendAvx2>::load,
                                  .clamp = Encode<AttendAvx2>::clamp,
                                  .load_turned = Encode<AttendAvx2>::load_turned,
+                                 .turn_columns = Encode<AttendAvx2>::turn_columns,
                                  .all_finite = Encode<AttendAvx2>::all_finite,
                                  .store = Encode<AttendAvx2>::store};
 

@@ -8,6 +8,7 @@ const EncodeTable kEncodeAvx512 = {.encode = Encode<AttendAvx512>::run,
                                    .load = Encode<AttendAvx512>::load,
                                    .clamp = Encode<AttendAvx512>::clamp,
                                    .load_turned = Encode<AttendAvx512>::load_turned,
+                                   .turn_columns = Encode<AttendAvx512>::turn_columns,
                                    .all_finite = Encode<AttendAvx512>::all_finite,
                                    .store = Encode<AttendAvx512>::store};
 

@@ -3,6 +3,7 @@
 // the bytes are the same.
 #pragma once
 
+#include "kernels/contract/clipping.h"
 #include "kernels/contract/row_order.h"
 #include "kernels/cpu/encode_table.h"
 #include "kernels/cpu/simd_inline.h"
@@ -16,29 +17,139 @@ struct Encode {
   using Float = typename V::Float;
   static constexpr std::size_t kColumnsMax = 256;
 
+  static constexpr std::size_t kErrorStep =
+      16;  // rows between looks at whether an error is hopeless
+
+  // What neighbouring columns of one group are coded with.
+  struct Range {
+    Float scale, zero;  // as their halves say; symmetric: no zero
+  };
+  struct Coding {
+    Float top, middle;  // codes are 0 … top
+    explicit Coding(std::size_t bits)
+        : top(V::broadcast_float(static_cast<float>((1u << bits) - 1))),
+          middle(V::mul(top, V::broadcast_float(0.5f))) {}
+  };
+
+  // To fp16 and back.
+  template <int kMode>
+  SATCHEL_INLINE Float halved(Float x) {
+    alignas(64) Half halves[V::kLanes];
+    V::template store_half<kMode>(halves, x);
+    return V::load_half(halves);
+  }
+
+  // Not rounded yet. x / 0 is a NaN or infinite: max gives its second operand for a NaN.
+  template <bool kSymmetric>
+  SATCHEL_INLINE Float code_of(Float x, const Range& range, const Coding& coding) {
+    Float code;
+    if constexpr (kSymmetric)
+      code = V::add(V::div(x, range.scale), coding.middle);
+    else
+      code = V::div(V::sub(x, range.zero), range.scale);
+    return V::min(V::max(code, V::zero_float()), coding.top);
+  }
+
+  // Rounded outward. + 0 makes a -0 a +0, of which the minimum of both signs may be either.
+  template <bool kSymmetric>
+  SATCHEL_INLINE Range widest(Float low, Float high, const Coding& coding) {
+    const Float none = V::zero_float();
+    Range range{none, none};
+    Float span;
+    if constexpr (kSymmetric) {
+      const Float most = V::max(V::magnitude(low), V::magnitude(high));
+      span = V::add(most, most);
+    } else {
+      range.zero = halved<_MM_FROUND_TO_NEG_INF>(V::add(low, none));
+      span = V::sub(high, range.zero);
+    }
+    range.scale = halved<_MM_FROUND_TO_POS_INF>(V::add(V::div(span, coding.top), none));
+    return range;
+  }
+  template <bool kSymmetric>
+  SATCHEL_INLINE Range clipped(Float low, Float high, float share, const Coding& coding) {
+    const Float part = V::broadcast_float(share);
+    Range range{V::zero_float(), V::zero_float()};
+    Float reach;
+    if constexpr (kSymmetric) {
+      reach = V::mul(V::max(V::magnitude(low), V::magnitude(high)), part);
+    } else {
+      const Float half = V::broadcast_float(0.5f);
+      reach = V::mul(V::mul(V::sub(high, low), half), part);
+      range.zero = halved<_MM_FROUND_TO_NEAREST_INT>(
+          V::add(V::sub(V::mul(V::add(low, high), half), reach), V::zero_float()));
+    }
+    range.scale = halved<_MM_FROUND_TO_NEAREST_INT>(V::div(V::add(reach, reach), coding.top));
+    return range;
+  }
+
+  // Σ (x - decoded)² of each column, from the first row to the last. Squares only add: where no
+  // column's sum is below `least` any more the rest is left out.
+  template <bool kSymmetric>
+  SATCHEL_INLINE Float squared_error(const float* x, std::size_t n_rows, const Range& range,
+                                     const Coding& coding, Float least) {
+    Float sum = V::zero_float();
+    for (std::size_t first = 0; first < n_rows; first += kErrorStep) {
+      const std::size_t end = n_rows - first < kErrorStep ? n_rows : first + kErrorStep;
+      for (std::size_t r = first; r < end; ++r) {
+        const Float value = V::load_float(x + r * V::kLanes);
+        const Float code = V::to_float(V::round_to_int(code_of<kSymmetric>(value, range, coding)));
+        Float decoded;
+        if constexpr (kSymmetric)
+          decoded = V::mul(V::sub(code, coding.middle), range.scale);
+        else
+          decoded = V::add(V::mul(code, range.scale), range.zero);
+        const Float off = V::sub(value, decoded);
+        sum = V::add(sum, V::mul(off, off));
+      }
+      if (V::above(least, sum) == 0) break;
+    }
+    return sum;
+  }
+
+  // x [n_rows, kLanes]
+  template <bool kSymmetric>
+  SATCHEL_INLINE Range best_range(const float* x, std::size_t n_rows, Float low, Float high,
+                                  const Coding& coding) {
+    Range best = widest<kSymmetric>(low, high, coding);
+    Float least =
+        squared_error<kSymmetric>(x, n_rows, best, coding, V::broadcast_float(__builtin_inff()));
+    for (const float share : kClipShares) {
+      const Range range = clipped<kSymmetric>(low, high, share, coding);
+      const Float error = squared_error<kSymmetric>(x, n_rows, range, coding, least);
+      const std::uint32_t better = V::above(least, error) & V::above(range.scale, V::zero_float());
+      best.scale = V::pick_lanes(better, range.scale, best.scale);
+      best.zero = V::pick_lanes(better, range.zero, best.zero);
+      least = V::pick_lanes(better, error, least);
+    }
+    return best;
+  }
+
   // Range and codes of the columns c … c + kLanes - 1 of one group.
+  template <bool kSymmetric, bool kClips>
   SATCHEL_INLINE void columns(const EncodeJob& job, const float* x, std::size_t n_rows,
                               std::size_t c, Half* scales, Half* zeros, std::uint8_t* codes) {
     const std::size_t n = job.n_columns;
+    alignas(64) float strip[kClips ? kColumnsMax * V::kLanes : 1];  // side by side: read again
     Float low = V::load_float(x + c), high = low;
+    if constexpr (kClips) V::store(strip, low);
     for (std::size_t r = 1; r < n_rows; ++r) {
       const Float value = V::load_float(x + r * n + c);
       low = V::min(low, value);
       high = V::max(high, value);
+      if constexpr (kClips) V::store(strip + r * V::kLanes, value);
     }
-    const Float top = V::broadcast_float(static_cast<float>((1u << job.bits) - 1));
-    const Float none = V::zero_float();
-    // + 0 makes a -0 a +0, of which the minimum of both signs may be either
-    V::template store_half<_MM_FROUND_TO_NEG_INF>(zeros + c, V::add(low, none));
-    const Float zero = V::load_half(zeros + c);
-    V::template store_half<_MM_FROUND_TO_POS_INF>(scales + c,
-                                                  V::add(V::div(V::sub(high, zero), top), none));
-    const Float scale = V::load_half(scales + c);
-    for (std::size_t r = 0; r < n_rows; ++r) {
-      const Float code = V::div(V::sub(V::load_float(x + r * n + c), zero), scale);
-      // 0 / 0 where all values are equal: max gives its second operand for a NaN
-      V::store_bytes(codes + r * kColumnsMax + c, V::min(V::max(code, none), top));
-    }
+    const Coding coding(job.bits);
+    Range range;
+    if constexpr (kClips)
+      range = best_range<kSymmetric>(strip, n_rows, low, high, coding);
+    else
+      range = widest<kSymmetric>(low, high, coding);
+    V::template store_half<_MM_FROUND_TO_NEAREST_INT>(scales + c, range.scale);  // exact
+    V::template store_half<_MM_FROUND_TO_NEAREST_INT>(zeros + c, range.zero);
+    for (std::size_t r = 0; r < n_rows; ++r)
+      V::store_bytes(codes + r * kColumnsMax + c,
+                     code_of<kSymmetric>(V::load_float(x + r * n + c), range, coding));
   }
 
   // Eight codes to the four pairs they make: pair t of step m is entries 8·m + 2·t and the next.
@@ -66,39 +177,91 @@ struct Encode {
   }
 
   // The same for any n: code by code.
-  SATCHEL_INLINE void pack_any(const EncodeJob& job, const std::uint8_t* codes, std::byte* row) {
+  SATCHEL_INLINE void pack_any(const EncodeJob& job, const std::uint8_t* codes, std::size_t bits,
+                               std::byte* row) {
     std::uint32_t words[kColumnsMax / 4] = {};
     for (std::size_t c = 0; c < job.n_columns; ++c) {
       const std::size_t slot = job.slots[c];
-      words[slot * job.bits / 32] |= std::uint32_t{codes[c]} << bit_of_slot(job.bits, slot);
+      words[slot * bits / 32] |= std::uint32_t{codes[c]} << bit_of_slot(bits, slot);
     }
-    __builtin_memcpy(row, words, job.n_columns * job.bits / 8);
+    __builtin_memcpy(row, words, row_bytes(bits, job.n_columns));
   }
 
-  SATCHEL_INLINE void pack_row(const EncodeJob& job, const std::uint8_t* codes, std::byte* row) {
+  SATCHEL_INLINE void pack_row(const EncodeJob& job, const std::uint8_t* codes, std::size_t bits,
+                               std::byte* row) {
     // Each of the four threads that read a block has whole words.
-    if (job.n_columns % 128 % (128 / job.bits) != 0) return pack_any(job, codes, row);
+    if (job.n_columns % 128 % (128 / bits) != 0) return pack_any(job, codes, bits, row);
     for (std::size_t c = 0; c < job.n_columns; c += 128) {
       const std::size_t n = job.n_columns - c < 128 ? job.n_columns - c : 128;
-      pack_block(codes + c, n, job.bits, row + c * job.bits / 8);
+      pack_block(codes + c, n, bits, row + c * bits / 8);
     }
   }
 
-  static void run(const EncodeJob& job) {
+  // The lowest bits of a row of codes, which are shifted out; n is a multiple of 16.
+  SATCHEL_INLINE void split_row(std::uint8_t* codes, std::size_t n, std::uint8_t* low) {
+    for (std::size_t c = 0; c < n; c += 16) {
+      auto* const at = reinterpret_cast<__m128i*>(codes + c);
+      const __m128i sixteen = _mm_load_si128(at);
+      _mm_store_si128(reinterpret_cast<__m128i*>(low + c),
+                      _mm_and_si128(sixteen, _mm_set1_epi8(1)));
+      _mm_store_si128(at, _mm_and_si128(_mm_srli_epi16(sixteen, 1), _mm_set1_epi8(3)));
+    }
+  }
+  SATCHEL_INLINE void pack_rows(const EncodeJob& job, std::size_t first, std::size_t n_rows,
+                                std::uint8_t (*codes)[kColumnsMax]) {
+    const std::size_t bits = job.bits == 3 ? 2 : job.bits;
+    const std::size_t stride = row_bytes(bits, job.n_columns);
+    const std::size_t low_stride = row_bytes(1, job.n_columns);
+    alignas(16) std::uint8_t low[kColumnsMax];
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      if (job.low_codes != nullptr) {
+        split_row(codes[r], job.n_columns, low);
+        pack_row(job, low, 1, job.low_codes + (first + r) * low_stride);
+      }
+      pack_row(job, codes[r], bits, job.codes + (first + r) * stride);
+    }
+  }
+
+  template <bool kSymmetric, bool kClips>
+  static void run_kind(const EncodeJob& job) {
     alignas(64) std::uint8_t codes[kColumnsMax][kColumnsMax];  // a group: up to a whole axis
     alignas(64) Half scales[kColumnsMax], zeros[kColumnsMax];
-    const std::size_t row_bytes = job.n_columns * job.bits / 8;
     for (std::size_t first = 0; first < job.n_rows; first += job.group) {
       const std::size_t n_rows = job.n_rows - first < job.group ? job.n_rows - first : job.group;
       for (std::size_t c = 0; c < job.n_columns; c += V::kLanes)
-        columns(job, job.x + first * job.n_columns, n_rows, c, scales, zeros, codes[0]);
+        columns<kSymmetric, kClips>(job, job.x + first * job.n_columns, n_rows, c, scales, zeros,
+                                    codes[0]);
       const std::size_t plane = first / job.group * job.n_columns;
       for (std::size_t c = 0; c < job.n_columns; ++c) {
         job.scales[plane + job.slots[c]] = scales[c];
-        job.zeros[plane + job.slots[c]] = zeros[c];
+        if constexpr (!kSymmetric) job.zeros[plane + job.slots[c]] = zeros[c];
       }
-      for (std::size_t r = 0; r < n_rows; ++r)
-        pack_row(job, codes[r], job.codes + (first + r) * row_bytes);
+      pack_rows(job, first, n_rows, codes);
+    }
+  }
+  static void run(const EncodeJob& job) {
+    const bool symmetric = job.zeros == nullptr;
+    const auto kind = job.clips ? (symmetric ? run_kind<true, true> : run_kind<false, true>)
+                                : (symmetric ? run_kind<true, false> : run_kind<false, false>);
+    kind(job);
+  }
+
+  // The butterflies of turn_rows(), many rows of it at a time: the same sums in the same order.
+  static void turn_columns(float* x, std::size_t n_rows, std::size_t n_columns, std::size_t block,
+                           float factor) {
+    const Float norm = V::broadcast_float(factor);
+    for (std::size_t distance = 1; distance < block; distance *= 2) {
+      const bool is_last = 2 * distance == block;
+      for (std::size_t r = 0; r < n_rows; ++r) {
+        if (r % (2 * distance) >= distance) continue;
+        float *const first = x + r * n_columns, *const second = first + distance * n_columns;
+        for (std::size_t c = 0; c < n_columns; c += V::kLanes) {
+          const Float a = V::load_float(first + c), b = V::load_float(second + c);
+          const Float sum = V::add(a, b), difference = V::sub(a, b);
+          V::store(first + c, is_last ? V::mul(sum, norm) : sum);
+          V::store(second + c, is_last ? V::mul(difference, norm) : difference);
+        }
+      }
     }
   }
 

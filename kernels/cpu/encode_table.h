@@ -9,15 +9,18 @@
 
 namespace satchel::kernels::cpu {
 
-// Groups of rows share, column by column, one scale and one minimum; a row becomes a row of codes.
+// Groups of rows share, column by column, one scale and one minimum; a row becomes a row of codes
+// (of 3 bits: two rows, of the upper two and of the lowest).
 struct EncodeJob {
   const float* x = nullptr;  // [n_rows, n_columns], mended
   std::size_t n_rows = 0, n_columns = 0;
   std::size_t bits = 2, group = 16;      // rows of a group; the last may have fewer
+  bool clips = false;                    // contract/clipping.h
   const std::uint16_t* slots = nullptr;  // [n_columns] slot_of_entry
   Half* scales = nullptr;                // [n_rows / group, n_columns] in storage order
-  Half* zeros = nullptr;
-  std::byte* codes = nullptr;  // n_rows packed rows
+  Half* zeros = nullptr;                 // null: symmetric
+  std::byte* codes = nullptr;            // n_rows packed rows
+  std::byte* low_codes = nullptr;        // likewise, of 3 bits only
 };
 
 struct EncodeTable {
@@ -29,6 +32,10 @@ struct EncodeTable {
   // next multiple of 8 are 0 and to_stride has room for them
   void (*load_turned)(const Half* from, std::size_t n_rows, std::size_t n_columns, float* to,
                       std::size_t to_stride);
+  // columns of x [n_rows, n_columns], in place, as turn_rows() turns rows of n_rows values in blocks
+  // of `block`, times `norm`
+  void (*turn_columns)(float* x, std::size_t n_rows, std::size_t n_columns, std::size_t block,
+                       float norm);
   bool (*all_finite)(const Half* x, std::size_t n);
   void (*store)(const float* from, std::size_t n, Half* to);
 };

@@ -41,7 +41,9 @@ struct PackedDot {
   static constexpr PackedWords kShape = PackedWords::of(kBits, kEntries);
   static constexpr std::size_t kWords = kShape.padded, kPairsOfWord = kShape.pairs_of_word;
   static constexpr std::size_t kPairs = kWords * kPairsOfWord;  // 32-bit pairs of values in a row
-  static constexpr std::size_t kRowBytes = kEntries * kBits / 8;
+  static constexpr std::size_t kCodeBits = kBits == 3 ? 2 : kBits;  // in the words of `codes`
+  static constexpr std::size_t kRowBytes = kEntries * kCodeBits / 8;
+  static constexpr std::size_t kLowRowBytes = kBits == 3 ? kEntries / 8 : 0;
   // K has a page's tokens in groups, V the channels.
   static constexpr std::size_t kGroups = (kEntries == 256 ? kTileTokens : 256) / 16;
   static_assert(kEntries * 32767 * ((1u << kBits) - 1) < 1u << 31);  // a sum fits
@@ -70,6 +72,15 @@ struct PackedDot {
     unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
       constexpr std::size_t at = i.value * V::kLanes;
       V::store(plane + at, at < kEntries ? V::load_half(halves + at) : V::zero_float());
+    });
+  }
+
+  // The zeros of symmetric codes.
+  SATCHEL_INLINE void centre(const float* scales, float* zeros) {
+    const Float middle = V::broadcast_float(((1u << kBits) - 1) * -0.5f);
+    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kLanes;
+      V::store(zeros + at, V::mul(V::load_float(scales + at), middle));
     });
   }
 
@@ -130,7 +141,10 @@ struct PackedDot {
     for (std::size_t g = 0; g < n_groups; ++g) {
       prefetch.step();
       alignas(64) Plane zeros;
-      load_plane(planes.zeros + g * kPlaneBytes, zeros);
+      if (planes.zeros != nullptr)
+        load_plane(planes.zeros + g * kPlaneBytes, zeros);
+      else
+        centre(scales[g], zeros);
       for (std::size_t r = 0; r < kRows; ++r) {
         const std::size_t i = g * kRows + r;
         reduced[i] =
@@ -138,6 +152,16 @@ struct PackedDot {
       }
     }
     for (std::size_t i = 0; i < n_all; i += kDotRows) V::sum_registers(reduced + i, out.offset + i);
+  }
+
+  // Rows of codes one after another, and their lowest bits where they lie apart.
+  struct Rows {
+    const std::byte *codes, *low;
+  };
+  SATCHEL_INLINE Rows rows_at(const AffinePlanes& planes, std::size_t row) {
+    Rows rows{planes.codes + row * kRowBytes, nullptr};
+    if constexpr (kLowRowBytes != 0) rows.low = planes.low_codes + row * kLowRowBytes;
+    return rows;
   }
 
   SATCHEL_INLINE Int load_codes(const std::byte* rows, std::size_t part) {
@@ -148,30 +172,43 @@ struct PackedDot {
     else
       return V::template load_filled<kShape.words, kWords>(rows, part);
   }
+  // The lowest bits that belong to the words of load_codes(); nothing where these hold all bits.
+  SATCHEL_INLINE Int load_low(const std::byte* rows, std::size_t part) {
+    if constexpr (kLowRowBytes != 0)
+      return V::template spread_bits<kShape.words, kWords>(rows + part * sizeof(Int) / 2);
+    else
+      return V::zero();
+  }
   // Of each word the pair that comes `kPair`-th.
   template <std::size_t kPair>
-  SATCHEL_INLINE Int pairs_of_words(Int words) {
-    constexpr int kShift = static_cast<int>(kPair * kBits);
-    const Int shifted = V::template shift_right<kShift>(words);
-    if constexpr (kPair + 1 == kPairsOfWord)
-      return shifted;  // nothing stands above it
-    else
-      return V::and_(shifted, V::words((1 << kBits) - 1));
+  SATCHEL_INLINE Int pairs_of_words(Int words, [[maybe_unused]] Int low) {
+    constexpr int kShift = static_cast<int>(kPair * kCodeBits);
+    if constexpr (kLowRowBytes != 0) {
+      const Int upper = V::and_(V::template shift_right<kShift - 1>(words), V::words(6));
+      constexpr int kLowShift = static_cast<int>(kPair);
+      return V::or_(upper, V::and_(V::template shift_right<kLowShift>(low), V::words(1)));
+    } else {
+      const Int shifted = V::template shift_right<kShift>(words);
+      if constexpr (kPair + 1 == kPairsOfWord)
+        return shifted;  // nothing stands above it
+      else
+        return V::and_(shifted, V::words((1 << kBits) - 1));
+    }
   }
 
   // sums[r][k] = codes of row k with those of query row r, for 16 rows of codes one after another.
   template <std::size_t kRows>
-  SATCHEL_INLINE void dot_rows(const std::byte* codes, const Folded* folded,
-                               float (*sums)[kDotRows]) {
+  SATCHEL_INLINE void dot_rows(const Rows& rows, const Folded* folded, float (*sums)[kDotRows]) {
     constexpr std::size_t kRepeated = kWords < V::kLanes ? kWords : V::kLanes;
     Int partial[kRows][kRegisters];
     for (std::size_t k = 0; k < kRegisters; ++k) {
       Int sum[kRows];
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) { sum[r.value] = V::zero(); });
       for (std::size_t part = 0; part < kOfRow; ++part) {
-        const Int words = load_codes(codes + k * kRowsAtOnce * kRowBytes, part);
+        const Int words = load_codes(rows.codes + k * kRowsAtOnce * kRowBytes, part);
+        const Int low = load_low(rows.low + k * kRowsAtOnce * kLowRowBytes, part);
         unroll<0, kPairsOfWord>([&](auto i) __attribute__((always_inline)) {
-          const Int pair = pairs_of_words<i.value>(words);
+          const Int pair = pairs_of_words<i.value>(words, low);
           unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
             const std::uint32_t* at = folded[r.value] + i.value * kWords + part * V::kLanes;
             sum[r.value] = V::dot(sum[r.value], pair, V::template load_words<kRepeated>(at));

@@ -63,11 +63,13 @@ void rotate_channels(const RopeTable& rope, std::int32_t shift, float* tile) {
 }  // namespace
 
 AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page) {
-  const Plane& codes = operand.at(PlaneKind::codes);
+  const Plane &codes = operand.at(PlaneKind::codes), *low = operand.find(PlaneKind::low_codes);
+  const Plane* const zeros = operand.find(PlaneKind::zero);
   return {.codes = page + codes.at,
+          .low_codes = low == nullptr ? nullptr : page + low->at,
           .scales = page + operand.at(PlaneKind::scale).at,
-          .zeros = page + operand.at(PlaneKind::zero).at,
-          .bits = codes.bits,
+          .zeros = zeros == nullptr ? nullptr : page + zeros->at,
+          .bits = codes.bits + (low == nullptr ? std::size_t{0} : 1),
           .group = codes.group};
 }
 

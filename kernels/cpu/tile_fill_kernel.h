@@ -2,8 +2,8 @@
 //   codes  a word of codes is gathered from kLanes rows at once and taken apart: the rows of K are
 //          tokens, the rows of V channels, so both come out turned, and the scale of a slot is one
 //          number for all lanes (a group is a multiple of 16 rows)
-//   bits   values are code · scale + zero in two roundings, as decode_pages gives them (before it turns
-//          them back)
+//   bits   values are code · scale + zero in two roundings, or (code - middle) · scale in one, as
+//          decode_pages gives them (before it turns them back)
 #pragma once
 
 #include "kernels/contract/row_order.h"
@@ -25,43 +25,68 @@ struct TileFill {
   using Int = typename V::Int;
   using Float = typename V::Float;
 
-  // out[entry][row] = value; rows of `out` lie out_stride floats apart.
-  SATCHEL_INLINE void turn_codes(const CodeRows& rows, float* out, std::size_t out_stride) {
+  // Scales and zeros of one group of rows; symmetric: no zeros.
+  template <bool kSymmetric>
+  SATCHEL_INLINE void load_ranges(const CodeRows& rows, std::size_t row, float* scales,
+                                  float* zeros) {
     const AffinePlanes& planes = rows.planes;
-    const std::size_t row_bytes = rows.n_entries * planes.bits / 8, in_word = 32 / planes.bits;
-    const unsigned mask = (1u << planes.bits) - 1;
+    const std::size_t at = row / planes.group * rows.n_entries * sizeof(Half);
+    for (std::size_t s = 0; s < rows.n_entries; s += V::kLanes) {
+      V::store(scales + s, V::load_half(planes.scales + at + s * sizeof(Half)));
+      if constexpr (!kSymmetric)
+        V::store(zeros + s, V::load_half(planes.zeros + at + s * sizeof(Half)));
+    }
+  }
+
+  // out[entry][row] = value; rows of `out` lie out_stride floats apart.
+  template <bool kLow, bool kSymmetric>
+  static void turn_codes(const CodeRows& rows, float* out, std::size_t out_stride) {
+    const AffinePlanes& planes = rows.planes;
+    const std::size_t bits = kLow ? 2 : planes.bits, in_word = 32 / bits;
+    const std::size_t stride = row_bytes(bits, rows.n_entries);
+    const std::size_t low_stride = row_bytes(1, rows.n_entries);
+    const unsigned mask = (1u << bits) - 1;
+    const Float middle = V::broadcast_float(static_cast<float>((1u << planes.bits) - 1) * 0.5f);
     std::size_t entry_of[256];
     for (std::size_t s = 0; s < rows.n_entries; ++s)
       entry_of[s] = entry_of_slot(rows.n_entries, s) * out_stride;
     alignas(64) float scales[256], zeros[256];
     for (std::size_t row = 0; row < rows.n_rows; row += V::kLanes) {
-      if (row % planes.group == 0) {
-        const std::size_t at = row / planes.group * rows.n_entries * sizeof(Half);
-        for (std::size_t s = 0; s < rows.n_entries; s += V::kLanes) {
-          V::store(scales + s, V::load_half(planes.scales + at + s * sizeof(Half)));
-          V::store(zeros + s, V::load_half(planes.zeros + at + s * sizeof(Half)));
-        }
-      }
+      if (row % planes.group == 0) load_ranges<kSymmetric>(rows, row, scales, zeros);
       for (std::size_t first = 0; first < rows.n_entries; first += in_word) {
-        const Int words =
-            V::gather_words(planes.codes + row * row_bytes + first * planes.bits / 8, row_bytes);
+        const Int words = V::gather_words(planes.codes + row * stride + first * bits / 8, stride);
+        Int low = words;
+        if constexpr (kLow)
+          low = V::gather_words(planes.low_codes + row * low_stride + first / 32 * 4, low_stride);
         for (std::size_t s = first; s < first + in_word; ++s) {
-          const Int code = V::field(words, bit_of_slot(planes.bits, s), mask);
-          const Float value = V::add(V::mul(V::to_float(code), V::broadcast_float(scales[s])),
-                                     V::broadcast_float(zeros[s]));
+          Int code = V::field(words, bit_of_slot(bits, s), mask);
+          if constexpr (kLow)
+            code = V::add(V::add(code, code), V::field(low, bit_of_slot(1, s), 1));
+          const Float scale = V::broadcast_float(scales[s]);
+          const Float value =
+              kSymmetric ? V::mul(V::sub(V::to_float(code), middle), scale)
+                         : V::add(V::mul(V::to_float(code), scale), V::broadcast_float(zeros[s]));
           V::store(out + entry_of[s] + row, value);
         }
       }
     }
   }
+  SATCHEL_INLINE void turn_rows_of_codes(const CodeRows& rows, float* out, std::size_t out_stride) {
+    const bool low = rows.planes.low_codes != nullptr, symmetric = rows.planes.zeros == nullptr;
+    const auto turn = low ? (symmetric ? turn_codes<true, true> : turn_codes<true, false>)
+                          : (symmetric ? turn_codes<false, true> : turn_codes<false, false>);
+    turn(rows, out, out_stride);
+  }
 
   static void affine_keys(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
                           float* tile_k) {
-    turn_codes({.planes = planes, .n_rows = capacity, .n_entries = head_dim}, tile_k, kTileTokens);
+    turn_rows_of_codes({.planes = planes, .n_rows = capacity, .n_entries = head_dim}, tile_k,
+                       kTileTokens);
   }
   static void affine_values(const AffinePlanes& planes, std::size_t capacity, std::size_t head_dim,
                             float* tile_v) {
-    turn_codes({.planes = planes, .n_rows = head_dim, .n_entries = capacity}, tile_v, head_dim);
+    turn_rows_of_codes({.planes = planes, .n_rows = head_dim, .n_entries = capacity}, tile_v,
+                       head_dim);
   }
 
   // Columns from n_tokens on, which transposing wrote to the next multiple of 8, to the end of the

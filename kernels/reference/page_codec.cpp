@@ -24,20 +24,45 @@ const Half* halves(const std::byte* page, const Plane& plane) {
 // An affine operand as a matrix of codes: rows of K are tokens, rows of V channels. `group` rows
 // share, entry by entry, a scale and a zero.
 struct Matrix {
-  const Plane &codes, &scale, &zero;
+  const Plane& codes;
+  const Plane* low_codes;  // 3 bits: the lowest bit
+  const Plane& scale;
+  const Plane* zero;  // null: symmetric
+  AffineKind kind;
   std::size_t n_rows, n_entries;
 
   Matrix(const PageLayout& page, const OperandLayout& layout, Operand which)
       : codes(layout.at(PlaneKind::codes)),
+        low_codes(layout.find(PlaneKind::low_codes)),
         scale(layout.at(PlaneKind::scale)),
-        zero(layout.at(PlaneKind::zero)),
+        zero(layout.find(PlaneKind::zero)),
+        kind({.bits = codes.bits + (low_codes != nullptr ? std::size_t{1} : 0),
+              .symmetric = zero == nullptr,
+              .clips = layout.clips}),
         n_rows(which == Operand::k ? page.capacity : page.head_dim),
         n_entries(which == Operand::k ? page.head_dim : page.capacity) {}
-  std::size_t code_at(std::size_t row) const {
-    return codes.at + row * (n_entries * codes.bits / 8);
-  }
   std::size_t range_at(std::size_t row, std::size_t slot) const {
     return row / codes.group * n_entries + slot;
+  }
+  std::size_t code_at(const Plane& plane, std::size_t row) const {
+    return plane.at + row * row_bytes(plane.bits, n_entries);
+  }
+
+  void put(std::byte* page, std::size_t row, std::size_t slot, unsigned code) const {
+    if (low_codes != nullptr) {
+      put_code(page + code_at(*low_codes, row), low_codes->bits, slot, code & 1);
+      code >>= 1;
+    }
+    put_code(page + code_at(codes, row), codes.bits, slot, code);
+  }
+  float value(const std::byte* page, std::size_t row, std::size_t slot) const {
+    unsigned code = read_code(page + code_at(codes, row), codes.bits, slot);
+    if (low_codes != nullptr)
+      code = 2 * code + read_code(page + code_at(*low_codes, row), low_codes->bits, slot);
+    const std::size_t at = range_at(row, slot);
+    AffineGroup group{.scale = halves(page, scale)[at]};
+    if (zero != nullptr) group.zero = halves(page, *zero)[at];
+    return decode_value(kind, group, code);
   }
 };
 
@@ -46,13 +71,12 @@ void encode_column(const Matrix& matrix, std::size_t first, std::size_t entry, s
                    std::byte* page) {
   std::array<std::uint8_t, 256> codes;
   Health counted_before;
-  const AffineGroup group =
-      encode_group(x, matrix.codes.bits, {codes.data(), x.size()}, counted_before);
+  const AffineGroup group = encode_group(x, matrix.kind, {codes.data(), x.size()}, counted_before);
   const std::size_t slot = slot_of_entry(matrix.n_entries, entry);
-  halves(page, matrix.scale)[matrix.range_at(first, slot)] = group.scale;
-  halves(page, matrix.zero)[matrix.range_at(first, slot)] = group.zero;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    put_code(page + matrix.code_at(first + i), matrix.codes.bits, slot, codes[i]);
+  const std::size_t at = matrix.range_at(first, slot);
+  halves(page, matrix.scale)[at] = group.scale;
+  if (matrix.zero != nullptr) halves(page, *matrix.zero)[at] = group.zero;
+  for (std::size_t i = 0; i < x.size(); ++i) matrix.put(page, first + i, slot, codes[i]);
 }
 
 // x [n_tokens, head_dim]. A group of keys that is filled in part has the range of what is there.
@@ -77,16 +101,12 @@ void decode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
                    const std::byte* page, std::size_t n_tokens, float* out) {
   const Matrix matrix(layout, operand, which);
   const bool by_token = which == Operand::k;
-  const std::size_t d = layout.head_dim, bits = matrix.codes.bits;
-  const Half *scale = halves(page, matrix.scale), *zero = halves(page, matrix.zero);
+  const std::size_t d = layout.head_dim;
   for (std::size_t slot = 0; slot < matrix.n_entries; ++slot) {
     const std::size_t e = entry_of_slot(matrix.n_entries, slot);
     if (!by_token && e >= n_tokens) continue;
-    for (std::size_t row = 0; row < (by_token ? n_tokens : d); ++row) {
-      const std::size_t at = matrix.range_at(row, slot);
-      const unsigned code = read_code(page + matrix.code_at(row), bits, slot);
-      out[by_token ? row * d + e : e * d + row] = decode_value({scale[at], zero[at]}, code);
-    }
+    for (std::size_t row = 0; row < (by_token ? n_tokens : d); ++row)
+      out[by_token ? row * d + e : e * d + row] = matrix.value(page, row, slot);
   }
 }
 

@@ -38,6 +38,8 @@ struct Oddities {
         has_log_counts(i / 5 % 2 == 1),
         turned_k(i % 13 < 6),
         turned_v(i % 11 < 5),
+        symmetric_k(i % 7 < 3),
+        symmetric_v(i % 9 < 4),
         window(i / 4 % 4 == 3 ? 70 : 0),
         soft_cap(i / 6 % 4 == 2 ? 5.0f : 0.0f),
         kind_of_groups(i % 3) {}
@@ -50,7 +52,7 @@ struct Oddities {
   }
   std::size_t page_tokens_short, dead_every;
   std::int32_t shift;
-  bool has_log_counts, turned_k, turned_v;
+  bool has_log_counts, turned_k, turned_v, symmetric_k, symmetric_v;
   std::size_t window;
   float soft_cap;
   std::size_t kind_of_groups;
@@ -59,6 +61,7 @@ struct Oddities {
     return out << "short of " << o.page_tokens_short << ", dead " << o.dead_every << ", shift "
                << o.shift << (o.has_log_counts ? ", counts" : "")
                << (o.turned_k ? ", K turned" : "") << (o.turned_v ? ", V turned" : "")
+               << (o.symmetric_k ? ", K symmetric" : "") << (o.symmetric_v ? ", V symmetric" : "")
                << ", window " << o.window << ", cap " << o.soft_cap;
   }
 };
@@ -67,7 +70,8 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
   constexpr std::size_t kCoded = 0;
   constexpr std::pair<std::size_t, std::size_t> kBits[] = {
       {2, 2},      {4, 4},      {8, 8},           {16, 16}, {2, 8},       {16, 2},      {4, 16},
-      {kCoded, 2}, {2, kCoded}, {kCoded, kCoded}, {4, 2},   {kCoded, 16}, {16, kCoded}, {4, 8}};
+      {kCoded, 2}, {2, kCoded}, {kCoded, kCoded}, {4, 2},   {kCoded, 16}, {16, kCoded}, {4, 8},
+      {3, 3},      {2, 3},      {3, 8},           {16, 3},  {3, kCoded},  {4, 3}};
   std::size_t i = 0;
   for (const std::size_t d : {32u, 64u, 80u, 96u, 128u, 256u}) {
     for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
@@ -76,24 +80,28 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
         const Oddities odd(++i);
         SCOPED_TRACE(testing::Message() << d << ", " << capacity << " slots, K " << k_bits << ", V "
                                         << v_bits << ", " << odd << ", case " << i);
-        const auto operand = [&](std::size_t bits, std::size_t group, bool turned) {
+        const auto operand = [&](std::size_t bits, std::size_t group, bool turned, bool symmetric) {
           OperandShape shape = bits == kCoded ? code.operand() : test::affine_operand(bits, group);
           shape.turn = turned ? Turn::hadamard : Turn::none;
+          shape.symmetric = shape.clips = symmetric;
           return shape;
         };
-        const LaneFixture lane({.head_dim = d,
-                                .n_first = 3,
-                                .n_pages = 3,
-                                .n_last = i % 40,
-                                .page = {.capacity = capacity,
-                                         .has_log_counts = odd.has_log_counts,
-                                         .k = operand(k_bits, odd.group_k(capacity), odd.turned_k),
-                                         .v = operand(v_bits, odd.group_v(d), odd.turned_v)},
-                                .page_tokens = capacity - odd.page_tokens_short,
-                                .dead_every = odd.dead_every,
-                                .shift = odd.shift,
-                                .seed = i});
-        const auto affine = [](std::size_t bits) { return bits == 2 || bits == 4 || bits == 8; };
+        const LaneFixture lane(
+            {.head_dim = d,
+             .n_first = 3,
+             .n_pages = 3,
+             .n_last = i % 40,
+             .page = {.capacity = capacity,
+                      .has_log_counts = odd.has_log_counts,
+                      .k = operand(k_bits, odd.group_k(capacity), odd.turned_k, odd.symmetric_k),
+                      .v = operand(v_bits, odd.group_v(d), odd.turned_v, odd.symmetric_v)},
+             .page_tokens = capacity - odd.page_tokens_short,
+             .dead_every = odd.dead_every,
+             .shift = odd.shift,
+             .seed = i});
+        const auto affine = [](std::size_t bits) {
+          return bits == 2 || bits == 3 || bits == 4 || bits == 8;
+        };
         const bool affine_pair = affine(k_bits) && affine(v_bits);
         for (const std::size_t n_tokens : {1 + i % 4, std::size_t{13}}) {
           const bool folded = affine_pair && n_tokens < 13;  // few rows: by integers

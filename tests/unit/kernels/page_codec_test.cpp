@@ -21,6 +21,21 @@ OperandShape affine(std::size_t bits, std::size_t group, Turn turn = Turn::none)
   return {.form = Form::affine, .bits = bits, .group = group, .turn = turn};
 }
 
+// What an affine operand may be besides its bits and groups.
+struct Kind {
+  std::size_t bits;
+  bool symmetric, clips;
+  OperandShape in_groups_of(std::size_t group, Turn turn = Turn::none) const {
+    OperandShape shape = affine(bits, group, turn);
+    shape.symmetric = symmetric;
+    shape.clips = clips;
+    return shape;
+  }
+};
+constexpr Kind kKinds[] = {{3, false, false}, {2, true, false}, {3, true, false}, {8, true, false},
+                           {2, false, true},  {3, false, true}, {4, false, true}, {8, false, true},
+                           {2, true, true},   {3, true, true},  {4, true, true}};
+
 // Exact tokens with the loud channel of real keys.
 struct Tokens {
   std::vector<Half> k, v;
@@ -133,9 +148,35 @@ TEST_P(EveryPageCodec, full_pages_of_every_shape_are_the_references_bit_for_bit)
   }
 }
 
+TEST_P(EveryPageCodec, pages_of_3_bits_symmetric_or_clipped_are_the_references_bit_for_bit) {
+  for (const std::size_t head_dim : {48u, 64u, 80u, 96u, 128u, 256u}) {
+    for (const Kind& kind : kKinds) {
+      for (const std::size_t group : {16u, 32u, 128u}) {
+        const std::size_t group_v = group == 128 ? head_dim : 16;
+        const auto layout = page_layout({.head_dim = head_dim,
+                                         .k = kind.in_groups_of(group, Turn::hadamard),
+                                         .v = kind.in_groups_of(group_v)});
+        ASSERT_TRUE(layout.ok());
+        SCOPED_TRACE(testing::Message()
+                     << head_dim << ", " << kind.bits << " bits, group " << group
+                     << (kind.symmetric ? ", symmetric" : "") << (kind.clips ? ", clips" : ""));
+        Tokens tokens(kPageTokens, head_dim, head_dim + kind.bits);
+        expect_references(*layout, tokens.run());
+        std::fill_n(tokens.v.begin(), 3 * head_dim, 0x0001);     // too small for a clipped scale
+        std::fill_n(tokens.v.begin() + 512, head_dim, 0x8000);   // -0
+        std::fill_n(tokens.v.begin() + 1024, head_dim, 0x7bff);  // beyond what is stored
+        expect_references(*layout, tokens.run());
+      }
+    }
+  }
+}
+
 TEST_P(EveryPageCodec, part_pages_of_every_capacity_and_mixture_are_the_references) {
-  const OperandShape forms[] = {
-      {}, affine(2, 16), affine(4, 16, Turn::hadamard), {.turn = Turn::hadamard}};
+  const OperandShape forms[] = {{},
+                                affine(2, 16),
+                                affine(4, 16, Turn::hadamard),
+                                {.turn = Turn::hadamard},
+                                Kind{3, true, true}.in_groups_of(16, Turn::hadamard)};
   for (const std::size_t head_dim : {48u, 64u, 80u, 96u}) {
     for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
       for (const OperandShape& k : forms) {

@@ -52,7 +52,9 @@ TEST(PageLayout, the_planes_of_a_packed_page_lie_where_version_1_of_the_snapshot
 }
 
 TEST(PageLayout, planes_of_every_capacity_and_mixture_lie_apart_and_aligned) {
-  const OperandShape forms[] = {{}, affine(2), affine(4, 32), affine(8)};
+  OperandShape symmetric = affine(3);
+  symmetric.symmetric = true;
+  const OperandShape forms[] = {{}, affine(2), affine(4, 32), affine(8), affine(3), symmetric};
   for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u}) {
     for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
       for (const OperandShape& k : forms) {
@@ -86,6 +88,20 @@ TEST(PageLayout, planes_are_as_large_as_what_they_hold) {
   EXPECT_EQ(l.v.at(PlaneKind::codes).bytes, 80u * 96 / 2);
   EXPECT_EQ(l.v.at(PlaneKind::zero).bytes, 5u * 96 * 2);
   EXPECT_EQ(l.v.bytes(), 80u * 96 / 2 + 2 * 5 * 96 * 2);
+}
+
+TEST(PageLayout, three_bits_lie_in_two_planes_and_symmetric_codes_have_no_zeros) {
+  PageShape shape{.head_dim = 80, .capacity = 96, .k = affine(3, 48), .v = affine(3)};
+  shape.v.symmetric = true;
+  const PageLayout l = made(shape);
+  EXPECT_EQ(l.k.at(PlaneKind::codes).bytes, 96u * 80 / 4);
+  EXPECT_EQ(l.k.at(PlaneKind::low_codes).bytes, 96u * 12);  // 80 bits: three words
+  EXPECT_EQ(l.k.at(PlaneKind::zero).bytes, 2u * 80 * 2);
+  EXPECT_EQ(l.v.at(PlaneKind::codes).bits, 2u);
+  EXPECT_EQ(l.v.at(PlaneKind::low_codes).bits, 1u);
+  EXPECT_EQ(l.v.bytes(), 80u * 96 * 3 / 8 + 5 * 96 * 2);
+  EXPECT_EQ(l.v.find(PlaneKind::zero), nullptr);
+  EXPECT_TRUE(l.v.is_affine());
 }
 
 TEST(PageLayout, an_exact_page_holds_positions_and_the_fp16_rows) {
@@ -128,14 +144,14 @@ TEST(PageLayout, what_no_kernel_can_read_is_refused) {
   }
   for (const std::size_t capacity : {0u, 16u, 48u, 100u, 160u})
     EXPECT_FALSE(page_layout({.head_dim = 64, .capacity = capacity}).ok()) << capacity;
-  for (const std::size_t bits : {0u, 3u, 16u})
+  for (const std::size_t bits : {0u, 1u, 5u, 16u})
     EXPECT_FALSE(page_layout({.head_dim = 64, .k = affine(bits)}).ok()) << bits;
   for (const std::size_t group : {0u, 8u, 48u, 256u})
     EXPECT_FALSE(page_layout({.head_dim = 64, .k = affine(2, group)}).ok()) << group;
   EXPECT_FALSE(page_layout({.head_dim = 64, .capacity = 32, .k = affine(2, 64)}).ok());
   EXPECT_FALSE(page_layout({.head_dim = 64, .v = affine(2, 128)}).ok());
   EXPECT_FALSE(page_layout({.head_dim = 80, .v = affine(2, 32)}).ok());
-  const auto refused = page_layout({.head_dim = 64, .k = affine(3)});
+  const auto refused = page_layout({.head_dim = 64, .k = affine(5)});
   EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
   EXPECT_EQ(refused.error().code, "PAGE_LAYOUT");
 }

@@ -9,7 +9,7 @@ namespace satchel::kernels {
 namespace {
 
 std::vector<std::byte> pack(const std::vector<unsigned>& codes, std::size_t bits) {
-  std::vector<std::byte> row(codes.size() * bits / 8);
+  std::vector<std::byte> row(row_bytes(bits, codes.size()));
   for (std::size_t e = 0; e < codes.size(); ++e)
     put_code(row.data(), bits, slot_of_entry(codes.size(), e), codes[e]);
   return row;
@@ -44,6 +44,11 @@ TEST(RowOrder, the_first_word_holds_the_entries_the_specification_lists) {
   two[56] = 3;  // s = 3, + 8: pair 7 of thread 0
   two[1] = 2;
   EXPECT_EQ(word(pack(two, 2), 0), (3u << 14) | (2u << 16));
+  std::vector<unsigned> one(32, 0);  // a row of a page of 32: one word
+  one[8] = 1;                        // pair 1 of thread 0
+  one[7] = 1;                        // the second of pair 0 of thread 3, whose slots begin at 24
+  EXPECT_EQ(pack(one, 1).size(), 4u);
+  EXPECT_EQ(word(pack(one, 1), 0), (1u << 1) | (1u << (12 + 16)));
 }
 
 TEST(RowOrder, slots_and_entries_are_inverse_and_codes_come_back) {
@@ -57,7 +62,7 @@ TEST(RowOrder, slots_and_entries_are_inverse_and_codes_come_back) {
       met[e] = true;
       EXPECT_EQ(slot_of_entry(n, e), s);
     }
-    for (const std::size_t bits : {2u, 4u, 8u}) {
+    for (const std::size_t bits : {1u, 2u, 4u, 8u}) {
       std::vector<unsigned> codes(n);
       for (std::size_t i = 0; i < n; ++i)
         codes[i] = static_cast<unsigned>(i * 7 + i / 3) & ((1u << bits) - 1);
