@@ -71,7 +71,11 @@ class PagePacker {
  private:
   void keys() {
     const std::size_t d = layout_.head_dim;
-    turned(layout_.k.turn, args_.exact.k, x_);
+    table_.load(args_.exact.k, n_ * d, x_);
+    if (layout_.k.turn != Turn::none) {
+      turn_into(layout_.k, x_, n_, d);
+      table_.clamp(x_, n_ * d);
+    }
     pack(table_, layout_.k, x_, n_, d, args_.page);
   }
 
@@ -87,14 +91,6 @@ class PagePacker {
       table_.clamp(x_, d * capacity);
     }
     pack(table_, layout_.v, x_, d, capacity, args_.page);
-  }
-
-  void turned(Turn turn, const Half* from, float* to) {
-    const std::size_t d = layout_.head_dim;
-    table_.load(from, n_ * d, to);
-    if (turn == Turn::none) return;
-    turn_rows(turn, to, n_, d);
-    table_.clamp(to, n_ * d);
   }
 
   const EncodeTable& table_;

@@ -143,6 +143,11 @@ TEST(Codecs, take_the_bytes_that_their_formulas_say) {
   EXPECT_EQ(bits_per_value("exact", "{}"), 16);
   EXPECT_EQ(bits_per_value("minikv2", "{}"), 4);
   EXPECT_EQ(bits_per_value("hadamard_affine", "{}"), 5);
+  EXPECT_EQ(bits_per_value("hadamard_affine", "{\"bits\": 3, \"group\": 64}"), 3.5);
+  EXPECT_EQ(bits_per_value("hadamard_affine", "{\"bits\": 3, \"group\": 64, \"symmetric\": true}"),
+            3.25);
+  EXPECT_EQ(bits_per_value("hadamard_affine", "{\"bits\": 2, \"group\": 0, \"clip\": true}"),
+            2 + (32 / 128.0 + 32 / 64.0) / 2);  // K: a range for a channel, V: for a token
   // gear: 4 + 32/64; outliers 24 bits each, 2 of 128 tokens (K) and 2 of 64 channels (V); factors.
   EXPECT_EQ(bits_per_value("gear", "{}"),
             4.5 + (24 * 2 / 128.0 + 24 * 2 / 64.0) / 2 + 16 * 4 * (1 / 64.0 + 1 / 128.0));
@@ -166,6 +171,31 @@ TEST(Hadamard, keeps_each_token_within_half_a_step_of_its_largest_scale_times_it
     for (std::size_t i = t * kDim; i < (t + 1) * kDim; ++i)
       sum += std::pow(static_cast<double>(page.v[i] - half_to_float(v[i])), 2);
     EXPECT_LE(std::sqrt(sum), bound * 1.001) << t;
+  }
+}
+
+TEST(Hadamard,
+     of_whole_axes_gives_tokens_back_the_better_the_more_it_clips_and_the_more_bits_it_has) {
+  double before = 1;
+  for (const std::size_t bits : {2u, 3u, 4u, 8u}) {
+    for (const bool symmetric : {false, true}) {
+      double errors[2] = {};
+      for (const bool clip : {false, true}) {
+        const auto codec = make<Codec>(StageKind::codec, "hadamard_affine",
+                                       "{\"group\": 0, \"bits\": " + std::to_string(bits) +
+                                           (clip ? ", \"clip\": true" : "") +
+                                           (symmetric ? ", \"symmetric\": true}" : "}"));
+        for (const std::size_t n : {1u, 33u, 128u}) {
+          const auto x = test::random_halves(n * 80, 80, n, 10);
+          const Page page = round_trip(layout_of(*codec, 80, n), x, x, rising(n));
+          EXPECT_LT(error_of(page.k, x), 0.6);
+          errors[clip ? 1 : 0] = error_of(page.v, x);
+        }
+      }
+      EXPECT_LE(errors[1], errors[0]) << bits << symmetric;
+      EXPECT_LT(errors[1], before) << bits << symmetric;
+      if (symmetric) before = errors[1] / 1.5;  // half the step, or less
+    }
   }
 }
 
