@@ -36,6 +36,31 @@ TEST(Hadamard, keeps_each_token_within_half_a_step_of_its_largest_scale_times_it
   }
 }
 
+TEST(Hadamard,
+     of_whole_axes_gives_tokens_back_the_better_the_more_it_clips_and_the_more_bits_it_has) {
+  double before = 1;
+  for (const std::size_t bits : {2u, 3u, 4u, 8u}) {
+    for (const bool symmetric : {false, true}) {
+      double errors[2] = {};
+      for (const bool clip : {false, true}) {
+        const auto codec = make<Codec>(StageKind::codec, "hadamard_affine",
+                                       "{\"group\": 0, \"bits\": " + std::to_string(bits) +
+                                           (clip ? ", \"clip\": true" : "") +
+                                           (symmetric ? ", \"symmetric\": true}" : "}"));
+        for (const std::size_t n : {1u, 33u, 128u}) {
+          const auto x = test::random_halves(n * 80, 80, n, 10);
+          const Page page = round_trip(layout_of(*codec, 80, n), x, x, rising(n));
+          EXPECT_LT(error_of(page.k, x), 0.6);
+          errors[clip ? 1 : 0] = error_of(page.v, x);
+        }
+      }
+      EXPECT_LE(errors[1], errors[0]) << bits << symmetric;
+      EXPECT_LT(errors[1], before) << bits << symmetric;
+      if (symmetric) before = errors[1] / 1.5;  // half the step, or less
+    }
+  }
+}
+
 // One loud channel in 32, as in real keys: turned, V in groups of channels loses less.
 TEST(Hadamard, spreads_a_loud_channel) {
   const auto v = test::random_halves(128 * 64, 64, 8, 30);
