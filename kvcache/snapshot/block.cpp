@@ -4,11 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "kvcache/snapshot/tight_block.h"
+
 namespace satchel::kvcache {
 namespace {
 
 constexpr std::string_view kMagic = "SATCHELB";
-constexpr std::size_t kPayloadSizeAt = 24, kChecksumAt = 32;
+constexpr std::uint16_t kPlainVersion = 2, kTightVersion = 3;
+constexpr std::size_t kVersionAt = 8, kPayloadSizeAt = 24, kChecksumAt = 32;
 
 std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -18,19 +21,37 @@ Hash128 checksum_of(std::span<const std::byte> bytes) {
   return hash_bytes(bytes.first(kChecksumAt), bytes.subspan(kBlockHeaderBytes));
 }
 
+std::uint16_t version_of(std::span<const std::byte> bytes) {
+  return ByteReader(bytes.subspan(kVersionAt)).number<std::uint16_t>();
+}
+
 }  // namespace
 
 std::vector<std::byte> encode_block(BlockKind kind, BlockId id, std::span<const BlockItem> items,
                                     std::span<const std::byte> values) {
   ByteWriter writer;
   writer.buffer().reserve(kBlockHeaderBytes + items.size() * kBlockItemBytes + values.size());
-  writer.bytes(as_bytes(kMagic)).number(kSnapshotVersion);
+  writer.bytes(as_bytes(kMagic)).number(kPlainVersion);
   writer.number(static_cast<std::uint16_t>(kind)).number(static_cast<std::uint32_t>(items.size()));
   writer.number(id);
   writer.room(kBlockHeaderBytes - kPayloadSizeAt);
   for (const BlockItem& item : items)
     writer.number(item.number).number(item.lane).number(item.n_bytes);
   writer.bytes(values);
+  sign_block(writer.buffer());
+  return std::move(writer.buffer());
+}
+
+std::vector<std::byte> tighten_block(std::span<const std::byte> block, std::span<const Cut> cuts,
+                                     const StreamCoder& coder) {
+  const std::size_t head_bytes = kBlockHeaderBytes + cuts.size() * kBlockItemBytes;
+  SATCHEL_ASSERT(version_of(block) == kPlainVersion && block.size() >= head_bytes);
+  const std::size_t n_bytes_max = block.size() - block.size() / kTightSavesAtLeast;
+  ByteWriter writer;
+  writer.bytes(block.first(kVersionAt)).number(kTightVersion);
+  writer.bytes(block.first(head_bytes).subspan(writer.size()));
+  write_tight(writer, block_payload_hash(block), cuts, block.subspan(head_bytes), coder);
+  if (writer.size() > n_bytes_max) return {};
   sign_block(writer.buffer());
   return std::move(writer.buffer());
 }
@@ -54,16 +75,22 @@ Hash128 block_payload_hash(std::span<const std::byte> bytes) {
   return hash_bytes(bytes.subspan(kBlockHeaderBytes));
 }
 
-Result<BlockView> decode_block(std::span<const std::byte> bytes) {
+bool is_tight(std::span<const std::byte> bytes) {
+  return bytes.size() >= kBlockHeaderBytes && version_of(bytes) == kTightVersion;
+}
+
+Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder) {
   if (bytes.size() < kBlockHeaderBytes || bytes.size() > kBlockBytesMax)
     return damaged("it has " + std::to_string(bytes.size()) + " bytes");
   ByteReader reader(bytes);
   if (!std::ranges::equal(reader.bytes(kMagic.size()), as_bytes(kMagic)))
     return damaged("it does not begin like a block");
-  if (reader.number<std::uint16_t>() != kSnapshotVersion)
+  const auto version = reader.number<std::uint16_t>();
+  if (version != kPlainVersion && version != kTightVersion)
     return damaged("it is of another version than its table");
   if (block_checksum(bytes) != checksum_of(bytes)) return damaged("its checksum is wrong");
-  BlockView block;
+  Block block;
+  block.checksum = block_checksum(bytes);
   block.kind = static_cast<BlockKind>(reader.number<std::uint16_t>());
   const std::size_t n_items = reader.number<std::uint32_t>();
   block.id = reader.number<std::uint64_t>();
@@ -72,6 +99,7 @@ Result<BlockView> decode_block(std::span<const std::byte> bytes) {
   if (n_payload != reader.left() || n_items > reader.left() / kBlockItemBytes)
     return damaged("it has fewer bytes than it says");
   std::uint64_t n_values = 0;  // below 2^32 times 2^19 items: no overflow
+  block.item_bytes = bytes.subspan(reader.at(), n_items * kBlockItemBytes);
   block.items.reserve(n_items);
   for (std::size_t i = 0; i < n_items; ++i) {
     BlockItem item;
@@ -80,6 +108,10 @@ Result<BlockView> decode_block(std::span<const std::byte> bytes) {
     item.n_bytes = reader.number<std::uint32_t>();
     n_values += item.n_bytes;
     block.items.push_back(item);
+  }
+  if (version == kTightVersion) {
+    SATCHEL_TRY(read_tight(reader, block, coder));
+    return block;
   }
   if (n_values != reader.left()) return damaged("its items are not as long as they say");
   block.values = reader.bytes(reader.left());

@@ -1,14 +1,18 @@
-// Block: one row of a snapshot: pages, sinks, tails or scores of some lanes. FORMAT.md has the bytes.
+// Block: one row of a snapshot: pages, sinks, tails or scores of some lanes, as they lie in memory
+// or, where that is worth it, tight: cut into planes and coded. FORMAT.md has the bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/base/result.h"
 #include "kvcache/hash.h"
 #include "kvcache/snapshot/manifest.h"
+#include "kvcache/snapshot/planes.h"
+#include "kvcache/snapshot/stream_coder.h"
 
 namespace satchel::kvcache {
 
@@ -25,18 +29,31 @@ struct BlockItem {
 // Header, items and their values side by side, signed.
 std::vector<std::byte> encode_block(BlockKind kind, BlockId id, std::span<const BlockItem> items,
                                     std::span<const std::byte> values);
+// The same block tight; empty where that does not save enough to be worth its decoding.
+//   block   what encode_block() gave
+//   cuts    of its items, in their order
+std::vector<std::byte> tighten_block(std::span<const std::byte> block, std::span<const Cut> cuts,
+                                     const StreamCoder& coder);
 // Puts the right payload size and checksum into block bytes (tests forge with it).
 void sign_block(std::span<std::byte> bytes);
 Hash128 block_checksum(std::span<const std::byte> bytes);      // the field
-Hash128 block_payload_hash(std::span<const std::byte> bytes);  // of items and values, without id
+Hash128 block_payload_hash(std::span<const std::byte> bytes);  // of items and values, not tight
+bool is_tight(std::span<const std::byte> bytes);               // of any bytes
 
-struct BlockView {
+struct Block {
   BlockKind kind = BlockKind::pages;
   BlockId id = 0;
-  std::vector<BlockItem> items;
-  std::span<const std::byte> values;  // of all items, in order; no byte more
+  Hash128 checksum = {};
+  std::vector<BlockItem> items = {};
+  std::span<const std::byte> item_bytes = {};  // as they are stored
+  std::span<const std::byte> values = {};      // of all items, in order; no byte more
+  std::unique_ptr<std::byte[]> loosened = {};  // the values, where the block was tight
+
+  Hash128 payload_hash() const { return hash_bytes(item_bytes, values); }
 };
-// Any bytes; checks magic, version, sizes and checksum. Fails with corrupt.
-Result<BlockView> decode_block(std::span<const std::byte> bytes);
+// Any bytes; checks magic, version, sizes and checksums. Fails with corrupt.
+//   bytes   must outlive the block
+//   coder   null: tight blocks are refused
+Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder);
 
 }  // namespace satchel::kvcache

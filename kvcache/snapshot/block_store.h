@@ -18,6 +18,7 @@
 
 #include "kernels/base/result.h"
 #include "kvcache/snapshot/journal.h"
+#include "kvcache/snapshot/stream_coder.h"
 
 namespace satchel::kvcache {
 
@@ -66,6 +67,8 @@ class BlockStore {
   // One transaction: the manifest becomes the newest, blocks that are not in `live` go.
   virtual Result<void> commit(const CacheKey& key, const SavedCommit& saved) = 0;
   virtual Result<void> drop(const CacheKey& key) = 0;
+  // What blocks are made tight with, and read; nullptr: they lie as they are. As long as the store.
+  virtual const StreamCoder* coder() const { return nullptr; }
 };
 
 }  // namespace satchel::kvcache

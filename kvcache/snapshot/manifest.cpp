@@ -83,9 +83,10 @@ Result<void> ManifestReader::read_head() {
   const auto version = reader_.number<std::uint16_t>();
   if (!reader_.ok() || !std::ranges::equal(magic, as_bytes(kMagic)))
     return damaged("its table does not begin like one");
-  if (version != kSnapshotVersion)
+  if (version < kSnapshotVersionOldest || version > kSnapshotVersion)
     return Error{ErrorKind::unsupported, "CACHE_VERSION",
                  "format " + std::to_string(version) + ", this program reads " +
+                     std::to_string(kSnapshotVersionOldest) + " to " +
                      std::to_string(kSnapshotVersion)};
   const std::size_t body = bytes_.size() - std::min(bytes_.size(), sizeof(Hash128));
   if (!std::ranges::equal(hash_bytes(bytes_.first(body)), bytes_.subspan(body)))

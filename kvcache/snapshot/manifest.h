@@ -15,7 +15,8 @@
 
 namespace satchel::kvcache {
 
-inline constexpr std::uint16_t kSnapshotVersion = 2;
+// Written; those from the oldest on are read. Since 3 blocks may be tight.
+inline constexpr std::uint16_t kSnapshotVersion = 3, kSnapshotVersionOldest = 2;
 
 enum class BlockKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
 

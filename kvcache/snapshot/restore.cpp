@@ -1,6 +1,7 @@
 // Snapshot::restore: what the manifest says, then block after block, then live, then cut to what is
 // both whole and wanted.
 #include <algorithm>
+#include <future>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,21 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   return std::nullopt;
 }
 
+// A block that has been read and is being decoded.
+struct Fetched {
+  const BlockEntry* entry = nullptr;
+  std::vector<std::byte> bytes = {};
+  std::future<Result<Block>> block = {};  // of the bytes
+};
+
+Result<Block> decode_named(const BlockEntry& entry, std::span<const std::byte> bytes,
+                           const StreamCoder* coder) {
+  if (bytes.size() != entry.n_bytes)
+    return damaged("it has " + std::to_string(bytes.size()) + " of " +
+                   std::to_string(entry.n_bytes) + " bytes");
+  return decode_block(bytes, coder);
+}
+
 // One restore on its way, into an empty cache.
 class Restore {
  public:
@@ -56,7 +72,9 @@ class Restore {
 
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
-  Result<void> add_block(Restorer& restorer, const BlockEntry& entry);
+  Result<void> add_blocks(Restorer& restorer, const Manifest& manifest);
+  Result<Fetched> fetch(const BlockEntry& entry);
+  Result<void> add(Restorer& restorer, Fetched fetched);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
   RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
@@ -70,17 +88,42 @@ class Restore {
   std::string first_damage_ = {};  // empty: all blocks are sound
 };
 
+// While one block is read, the one before it is decoded: a tight block costs no time where the store
+// takes longer to read it.
+Result<void> Restore::add_blocks(Restorer& restorer, const Manifest& manifest) {
+  std::optional<Fetched> before;
+  for (const BlockEntry& entry : manifest.blocks) {
+    SATCHEL_TRY_ASSIGN(Fetched fetched, fetch(entry));
+    if (before) SATCHEL_TRY(add(restorer, std::move(*before)));
+    before = std::move(fetched);
+  }
+  return before ? add(restorer, std::move(*before)) : Result<void>();
+}
+
+Result<Fetched> Restore::fetch(const BlockEntry& entry) {
+  Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
+  const bool is_gone = !bytes.ok() && (bytes.error().kind == ErrorKind::not_found ||
+                                       bytes.error().kind == ErrorKind::corrupt);
+  if (!bytes.ok() && !is_gone) return bytes.error();
+  Fetched fetched{.entry = &entry};
+  if (bytes.ok()) fetched.bytes = std::move(bytes).value();
+  // Without `async` it is done when it is asked for, as it is where no thread can be had.
+  const auto now = is_tight(fetched.bytes) ? std::launch::async | std::launch::deferred
+                                           : std::launch::deferred;
+  fetched.block = std::async(now, [&entry, is_gone, coder = store_.coder(),
+                                   read = std::span<const std::byte>(fetched.bytes)] {
+    return is_gone ? damaged("it is missing") : decode_named(entry, read, coder);
+  });
+  return fetched;
+}
+
 // A block that is damaged or missing is left out; the rest goes on.
-Result<void> Restore::add_block(Restorer& restorer, const BlockEntry& entry) {
-  const Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
-  const auto is_gone = [](const Error& error) {
-    return error.kind == ErrorKind::not_found || error.kind == ErrorKind::corrupt;
-  };
-  if (!bytes.ok() && !is_gone(bytes.error())) return bytes.error();
-  const Result<void> added =
-      bytes.ok() ? restorer.add(entry, bytes.value()) : damaged("it is missing");
+Result<void> Restore::add(Restorer& restorer, Fetched fetched) {
+  const BlockEntry& entry = *fetched.entry;
+  const Result<Block> block = fetched.block.get();
+  const Result<void> added = block.ok() ? restorer.add(entry, *block) : block.error();
   if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
-  if (added.ok()) bytes_read_ += bytes->size();
+  if (added.ok()) bytes_read_ += fetched.bytes.size();
   if (!added.ok() && first_damage_.empty())
     first_damage_ = "block " + std::to_string(entry.id) + ": " + added.error().message;
   return {};
@@ -114,7 +157,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
     return damaged_report(prepared.error().message, identity_);
   SATCHEL_TRY(prepared);
-  for (const BlockEntry& entry : manifest.blocks) SATCHEL_TRY(add_block(restorer, entry));
+  SATCHEL_TRY(add_blocks(restorer, manifest));
   const Result<void> checked = restorer.check_pages();
   if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
     return damaged_report(checked.error().message, identity_);

@@ -126,12 +126,8 @@ Result<void> Restorer::take_memory() {
   return {};
 }
 
-Result<void> Restorer::add(const BlockEntry& entry, std::span<const std::byte> bytes) {
-  if (bytes.size() != entry.n_bytes)
-    return damaged("it has " + std::to_string(bytes.size()) + " of " +
-                   std::to_string(entry.n_bytes) + " bytes");
-  SATCHEL_TRY_ASSIGN(const BlockView block, decode_block(bytes));
-  if (block_checksum(bytes) != entry.checksum || block.id != entry.id || block.kind != entry.kind)
+Result<void> Restorer::add(const BlockEntry& entry, const Block& block) {
+  if (block.checksum != entry.checksum || block.id != entry.id || block.kind != entry.kind)
     return damaged("it is not the block the table names");
   std::size_t at = 0;
   for (std::size_t i = 0; i < block.items.size(); ++i) {
@@ -144,7 +140,7 @@ Result<void> Restorer::add(const BlockEntry& entry, std::span<const std::byte> b
     at += item.n_bytes;
   }
   StoredBlock stored{.entry = entry};
-  if (block.kind != BlockKind::pages) stored.payload_hash = block_payload_hash(bytes);
+  if (block.kind != BlockKind::pages) stored.payload_hash = block.payload_hash();
   for (const BlockItem& item : block.items)
     if (block.kind == BlockKind::pages && pages_.contains(item.number))
       stored.serials.push_back(item.number);

@@ -23,7 +23,7 @@ class Restorer {
   // The table against the cache: corrupt where it cannot be, out_of_memory where it does not fit.
   Result<void> prepare();
   // corrupt: what is wrong with the block, and nothing of it is used. Others: the backend's.
-  Result<void> add(const BlockEntry& entry, std::span<const std::byte> bytes);
+  Result<void> add(const BlockEntry& entry, const Block& block);
   // corrupt: pages contradict the table, or each other.
   Result<void> check_pages();
   // The first position that some lane has lost with a block; n_tokens: none.

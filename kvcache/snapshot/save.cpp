@@ -1,6 +1,7 @@
 // Snapshot::save: appends what is new, then points.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "kvcache/snapshot/snapshot_state.h"
 
@@ -27,7 +28,7 @@ class Saver {
   Result<void> put_tails();
   Result<void> put_scores();
   // Where the values of one more item go; puts what has gathered if that makes the block too large.
-  Result<ByteWriter*> room_for(BlockKind kind, const BlockItem& item);
+  Result<ByteWriter*> room_for(BlockKind kind, const BlockItem& item, Cut cut);
   Result<void> put(BlockKind kind);
   Result<void> add_exact(BlockKind kind, std::size_t lane, const ExactBlock& block, std::size_t n);
   Result<void> download(ByteWriter& to, const void* from, std::size_t n_bytes) const;
@@ -39,7 +40,8 @@ class Saver {
   std::unordered_set<std::uint64_t> referenced_ = {};  // serials
   std::vector<StoredBlock> old_exact_ = {};            // stored, not pages
   StoredSnapshot next_ = {};
-  std::vector<BlockItem> items_ = {};  // of the block that gathers
+  std::vector<BlockItem> items_ = {};  // of the block that gathers …
+  std::vector<Cut> cuts_ = {};         // … and how they may be cut
   ByteWriter values_ = {};
   SaveReport report_ = {};
 };
@@ -87,12 +89,14 @@ Result<void> Saver::put_pages() {
     const Lane& lane = cache_.lanes[i];
     for (const PageRecord& page : lane.pages()) {
       if (!stored.insert(page.bytes_serial).second) continue;  // or the second part of a page in two
-      const std::size_t n_bytes = page.layout->bytes + cache_.note_bytes(lane.head_dim());
+      const std::size_t n_note = cache_.note_bytes(lane.head_dim());
+      const std::size_t n_bytes = page.layout->bytes + n_note;
       SATCHEL_TRY_ASSIGN(
           ByteWriter* const to,
           room_for(BlockKind::pages, {.number = page.bytes_serial,
                                       .lane = static_cast<std::uint32_t>(i),
-                                      .n_bytes = static_cast<std::uint32_t>(n_bytes)}));
+                                      .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                   cut_page(*page.layout, n_note)));
       SATCHEL_TRY(download(*to, cache_.arena.at(page.extent), n_bytes));
     }
   }
@@ -117,8 +121,10 @@ Result<void> Saver::add_exact(BlockKind kind, std::size_t lane, const ExactBlock
   if (n == 0) return {};
   const std::size_t row_bytes = n * cache_.lanes[lane].head_dim() * sizeof(Half);
   SATCHEL_TRY_ASSIGN(ByteWriter* const to,
-                     room_for(kind, {.lane = static_cast<std::uint32_t>(lane),
-                                     .n_bytes = static_cast<std::uint32_t>(2 * row_bytes)}));
+                     room_for(kind,
+                              {.lane = static_cast<std::uint32_t>(lane),
+                               .n_bytes = static_cast<std::uint32_t>(2 * row_bytes)},
+                              cut_exact(2 * row_bytes)));
   SATCHEL_TRY(download(*to, block.k, row_bytes));
   return download(*to, block.v, row_bytes);
 }
@@ -134,18 +140,20 @@ Result<void> Saver::put_scores() {
           room_for(BlockKind::scores,
                    {.number = first,
                     .lane = static_cast<std::uint32_t>(lane),
-                    .n_bytes = static_cast<std::uint32_t>(row.size() * sizeof(float))}));
+                    .n_bytes = static_cast<std::uint32_t>(row.size() * sizeof(float))},
+                   cut_scores(row.size() * sizeof(float))));
       to->bytes(std::as_bytes(std::span(row)));
     }
   }
   return put(BlockKind::scores);
 }
 
-Result<ByteWriter*> Saver::room_for(BlockKind kind, const BlockItem& item) {
+Result<ByteWriter*> Saver::room_for(BlockKind kind, const BlockItem& item, Cut cut) {
   const std::size_t n_bytes =
       kBlockHeaderBytes + (items_.size() + 1) * kBlockItemBytes + values_.size() + item.n_bytes;
   if (!items_.empty() && n_bytes > kBlockBytesAim) SATCHEL_TRY(put(kind));
   items_.push_back(item);
+  cuts_.push_back(std::move(cut));
   return &values_;
 }
 
@@ -153,27 +161,32 @@ Result<ByteWriter*> Saver::room_for(BlockKind kind, const BlockItem& item) {
 Result<void> Saver::put(BlockKind kind) {
   if (items_.empty()) return {};
   const BlockId id = next_.next_block;
-  const std::vector<std::byte> bytes = encode_block(kind, id, items_, values_.buffer());
+  std::vector<std::byte> bytes = encode_block(kind, id, items_, values_.buffer());
   SATCHEL_ASSERT(bytes.size() <= kBlockBytesMax);
-  StoredBlock block{.entry = {.id = id,
-                              .kind = kind,
-                              .n_bytes = static_cast<std::uint32_t>(bytes.size()),
-                              .checksum = block_checksum(bytes)}};
+  StoredBlock block;
   if (kind == BlockKind::pages) {
     for (const BlockItem& item : items_) block.serials.push_back(item.number);
   } else {
     block.payload_hash = block_payload_hash(bytes);
   }
+  const std::vector<Cut> cuts = std::exchange(cuts_, {});
   items_.clear();
   values_.buffer().clear();
   const auto same = std::ranges::find_if(old_exact_, [&](const StoredBlock& old) {
-    return old.entry.kind == kind && old.entry.n_bytes == block.entry.n_bytes &&
-           old.payload_hash == block.payload_hash;
+    return old.entry.kind == kind && old.payload_hash == block.payload_hash;
   });
   if (kind != BlockKind::pages && same != old_exact_.end()) {
     next_.blocks.push_back(*same);
     return {};
   }
+  if (store_.coder() != nullptr) {
+    std::vector<std::byte> tight = tighten_block(bytes, cuts, *store_.coder());
+    if (!tight.empty()) bytes = std::move(tight);
+  }
+  block.entry = {.id = id,
+                 .kind = kind,
+                 .n_bytes = static_cast<std::uint32_t>(bytes.size()),
+                 .checksum = block_checksum(bytes)};
   SATCHEL_TRY(store_.put_block(key_, id, bytes));
   ++next_.next_block;
   report_.bytes_written += bytes.size();

@@ -6,6 +6,7 @@
 
 #include "storage/folder/folder.h"
 #include "storage/kv/state.h"
+#include "storage/kv/zstd_coder.h"
 #include "storage/migrations/migrations.h"
 
 namespace satchel::storage {
@@ -105,6 +106,11 @@ KvStore::~KvStore() = default;
 
 const std::string& KvStore::notice() const {
   return state_->notice;
+}
+
+const kvcache::StreamCoder* KvStore::coder() const {
+  static const ZstdCoder kCoder;
+  return &kCoder;
 }
 
 Result<std::unique_ptr<KvStore>> KvStore::open(KvOptions options) {

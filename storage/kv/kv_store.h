@@ -34,7 +34,7 @@ struct KvOptions {
   std::string vfs = {};           // SQLite's default if empty
 };
 
-// A row of the list of saved caches.
+// A row of the list of saved caches; bytes as they are stored.
 struct SavedCache {
   kvcache::CacheKey key;
   std::string model = {}, recipe = {};  // empty: no manifest yet
@@ -60,7 +60,8 @@ class KvStore final : public kvcache::BlockStore {
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   // Overwrites the cache's blocks, empties the write-ahead log and gives the space back.
   Result<void> drop(const kvcache::CacheKey& key) override;
-  // The same for every cache that belongs to the chat.
+  const kvcache::StreamCoder* coder() const override;
+  // As drop() for every cache that belongs to the chat.
   Result<void> drop_chat(kvcache::ChatId chat);
 
   Result<std::vector<SavedCache>> caches();  // that have a manifest or blocks, in order of making

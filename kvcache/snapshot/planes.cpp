@@ -1,0 +1,194 @@
+#include "kvcache/snapshot/planes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "kernels/base/assert.h"
+
+namespace satchel::kvcache {
+namespace {
+
+enum class Owner : unsigned { page = 0, k = 1, v = 2 };
+// Tags of what is no plane of K or V.
+enum class Part : unsigned { rest = 0, positions = 1, log_counts = 2, note = 3, scores = 4 };
+
+constexpr std::uint16_t tag_of(Owner owner, unsigned kind, unsigned bits) {
+  return static_cast<std::uint16_t>((static_cast<unsigned>(owner) << 12) | (kind << 6) | bits);
+}
+Stretch part(Part part, Numbers numbers, std::size_t n_bytes) {
+  return {.tag = tag_of(Owner::page, static_cast<unsigned>(part), 0),
+          .numbers = numbers,
+          .n_bytes = static_cast<std::uint32_t>(n_bytes)};
+}
+Stretch plane(Owner owner, kernels::PlaneKind kind, unsigned bits, std::size_t n_bytes) {
+  return {.tag = tag_of(owner, static_cast<unsigned>(kind), bits),
+          .numbers = bits == 16 ? Numbers::halves : Numbers::bytes,
+          .n_bytes = static_cast<std::uint32_t>(n_bytes)};
+}
+
+std::size_t planes_of(Numbers numbers) {
+  constexpr std::array<std::size_t, 4> kPlanes = {1, 2, 4, 4};
+  return kPlanes[static_cast<std::size_t>(numbers)];
+}
+
+// n numbers of `width` bytes to planes and back. `before` is of rising numbers alone: what each is
+// counted from.
+template <std::size_t width>
+void split_numbers(const std::byte* from, std::size_t n, std::byte* const* to) {
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t plane = 0; plane < width; ++plane) to[plane][i] = from[i * width + plane];
+}
+template <std::size_t width>
+void join_numbers(const std::byte* const* from, std::size_t n, std::byte* to) {
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t plane = 0; plane < width; ++plane) to[i * width + plane] = from[plane][i];
+}
+
+std::uint32_t read_word(const std::byte* from) {
+  std::uint32_t word = 0;
+  for (unsigned byte = 0; byte < 4; ++byte)
+    word |= std::to_integer<std::uint32_t>(from[byte]) << (8 * byte);
+  return word;
+}
+std::byte byte_of(std::uint32_t word, unsigned byte) {
+  return static_cast<std::byte>((word >> (8 * byte)) & 0xffu);
+}
+
+void split_rising(const std::byte* from, std::size_t n, std::byte* const* to) {
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t word = read_word(from + 4 * i);
+    for (unsigned byte = 0; byte < 4; ++byte) to[byte][i] = byte_of(word - before, byte);
+    before = word;
+  }
+}
+void join_rising(const std::byte* const* from, std::size_t n, std::byte* to) {
+  std::uint32_t word = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::array<std::byte, 4> more = {from[0][i], from[1][i], from[2][i], from[3][i]};
+    word += read_word(more.data());
+    for (unsigned byte = 0; byte < 4; ++byte) to[4 * i + byte] = byte_of(word, byte);
+  }
+}
+
+bool is_whole(const Stretch& stretch) {
+  return stretch.numbers <= Numbers::rising && stretch.n_bytes > 0 &&
+         stretch.n_bytes % planes_of(stretch.numbers) == 0;
+}
+
+}  // namespace
+
+Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes) {
+  std::map<std::size_t, Stretch> at;  // by place in the page
+  at[layout.positions_at] = part(Part::positions, Numbers::rising, 4u * layout.capacity);
+  if (layout.log_counts_at != 0)
+    at[layout.log_counts_at] = part(Part::log_counts, Numbers::words, 4u * layout.capacity);
+  for (const Owner owner : {Owner::k, Owner::v})
+    for (const kernels::Plane& p : (owner == Owner::k ? layout.k : layout.v).all())
+      if (p.bytes > 0) at[p.at] = plane(owner, p.kind, p.bits, p.bytes);
+  Cut cut;
+  std::size_t end = 0;
+  for (const auto& [place, stretch] : at) {
+    SATCHEL_ASSERT(place >= end && is_whole(stretch));
+    if (place > end) cut.push_back(part(Part::rest, Numbers::bytes, place - end));
+    cut.push_back(stretch);
+    end = place + stretch.n_bytes;
+  }
+  SATCHEL_ASSERT(end <= layout.bytes);
+  if (end < layout.bytes) cut.push_back(part(Part::rest, Numbers::bytes, layout.bytes - end));
+  // What a note is, its reader knows; most are fp16.
+  if (note_bytes % 2 != 0) cut.push_back(part(Part::rest, Numbers::bytes, note_bytes));
+  if (note_bytes > 0 && note_bytes % 2 == 0)
+    cut.push_back(part(Part::note, Numbers::halves, note_bytes));
+  return cut;
+}
+
+Cut cut_exact(std::size_t n_bytes) {
+  return {plane(Owner::k, kernels::PlaneKind::exact16, 16, n_bytes / 2),
+          plane(Owner::v, kernels::PlaneKind::exact16, 16, n_bytes / 2)};
+}
+
+Cut cut_scores(std::size_t n_bytes) {
+  return {part(Part::scores, Numbers::words, n_bytes)};
+}
+
+std::optional<PlaneMap> PlaneMap::make(std::span<const Cut> cuts,
+                                       std::span<const std::uint16_t> cut_of,
+                                       std::size_t bytes_max) {
+  struct Group {
+    Numbers numbers = Numbers::bytes;
+    std::size_t n = 0, stream = 0;
+  };
+  std::map<std::uint16_t, Group> groups;
+  for (const Cut& cut : cuts)
+    for (const Stretch& stretch : cut)
+      if (!is_whole(stretch) || groups.try_emplace(stretch.tag, Group{.numbers = stretch.numbers})
+                                        .first->second.numbers != stretch.numbers)
+        return std::nullopt;
+  std::size_t left = bytes_max;  // each stretch takes some of it, so that the loop ends soon
+  for (const std::uint16_t which : cut_of) {
+    if (which >= cuts.size()) return std::nullopt;
+    for (const Stretch& stretch : cuts[which]) {
+      if (stretch.n_bytes > left) return std::nullopt;
+      left -= stretch.n_bytes;
+      groups[stretch.tag].n += stretch.n_bytes / planes_of(stretch.numbers);
+    }
+  }
+  PlaneMap map;
+  map.cut_of_.assign(cut_of.begin(), cut_of.end());
+  for (auto& [tag, group] : groups) {
+    group.stream = map.stream_bytes_.size();
+    map.stream_bytes_.insert(map.stream_bytes_.end(), planes_of(group.numbers), group.n);
+  }
+  for (const Cut& cut : cuts) {
+    std::vector<Piece>& pieces = map.pieces_.emplace_back();
+    for (const Stretch& stretch : cut)
+      pieces.push_back({.stream = groups[stretch.tag].stream,
+                        .numbers = stretch.numbers,
+                        .n = stretch.n_bytes / planes_of(stretch.numbers)});
+  }
+  return map;
+}
+
+std::size_t PlaneMap::total_bytes() const {
+  return std::accumulate(stream_bytes_.begin(), stream_bytes_.end(), std::size_t{0});
+}
+
+void PlaneMap::split(std::span<const std::byte> values,
+                     std::span<std::byte* const> streams) const {
+  SATCHEL_ASSERT(values.size() == total_bytes() && streams.size() == stream_bytes_.size());
+  std::vector<std::byte*> next(streams.begin(), streams.end());
+  const std::byte* from = values.data();
+  for (const std::uint16_t which : cut_of_)
+    for (const Piece& piece : pieces_[which]) {
+      std::byte** const to = &next[piece.stream];
+      if (piece.numbers == Numbers::bytes) std::memcpy(*to, from, piece.n);
+      if (piece.numbers == Numbers::halves) split_numbers<2>(from, piece.n, to);
+      if (piece.numbers == Numbers::words) split_numbers<4>(from, piece.n, to);
+      if (piece.numbers == Numbers::rising) split_rising(from, piece.n, to);
+      for (std::size_t plane = 0; plane < planes_of(piece.numbers); ++plane) to[plane] += piece.n;
+      from += piece.n * planes_of(piece.numbers);
+    }
+}
+
+void PlaneMap::join(std::span<const std::byte* const> streams, std::span<std::byte> values) const {
+  SATCHEL_ASSERT(values.size() == total_bytes() && streams.size() == stream_bytes_.size());
+  std::vector<const std::byte*> next(streams.begin(), streams.end());
+  std::byte* to = values.data();
+  for (const std::uint16_t which : cut_of_)
+    for (const Piece& piece : pieces_[which]) {
+      const std::byte** const from = &next[piece.stream];
+      if (piece.numbers == Numbers::bytes) std::memcpy(to, *from, piece.n);
+      if (piece.numbers == Numbers::halves) join_numbers<2>(from, piece.n, to);
+      if (piece.numbers == Numbers::words) join_numbers<4>(from, piece.n, to);
+      if (piece.numbers == Numbers::rising) join_rising(from, piece.n, to);
+      for (std::size_t plane = 0; plane < planes_of(piece.numbers); ++plane)
+        from[plane] += piece.n;
+      to += piece.n * planes_of(piece.numbers);
+    }
+}
+
+}  // namespace satchel::kvcache

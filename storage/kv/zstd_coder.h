@@ -1,0 +1,18 @@
+// ZstdCoder: streams of saved blocks as zstd frames.
+//   level   1, the fastest with an entropy coder: higher ones take longer and save no more, as codes
+//           and fp16 numbers have uneven counts but no repeats (docs/codecs.md, saved caches)
+//   source  RFC 8878
+#pragma once
+
+#include "kvcache/snapshot/stream_coder.h"
+
+namespace satchel::storage {
+
+class ZstdCoder final : public kvcache::StreamCoder {
+ public:
+  std::uint16_t number() const override { return 1; }
+  std::size_t encode(std::span<const std::byte> from, std::span<std::byte> to) const override;
+  bool decode(std::span<const std::byte> from, std::span<std::byte> to) const override;
+};
+
+}  // namespace satchel::storage
