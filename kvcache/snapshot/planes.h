@@ -45,8 +45,7 @@ class PlaneMap {
   // Nothing: a stretch is empty or no whole number of numbers, or one tag has two kinds of them, or
   // all of it is more than bytes_max. Safe on any cuts.
   static std::optional<PlaneMap> make(std::span<const Cut> cuts,
-                                      std::span<const std::uint16_t> cut_of,
-                                      std::size_t bytes_max);
+                                      std::span<const std::uint16_t> cut_of, std::size_t bytes_max);
 
   std::span<const std::size_t> stream_bytes() const { return stream_bytes_; }
   std::size_t total_bytes() const;

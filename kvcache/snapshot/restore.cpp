@@ -108,8 +108,8 @@ Result<Fetched> Restore::fetch(const BlockEntry& entry) {
   Fetched fetched{.entry = &entry};
   if (bytes.ok()) fetched.bytes = std::move(bytes).value();
   // Without `async` it is done when it is asked for, as it is where no thread can be had.
-  const auto now = is_tight(fetched.bytes) ? std::launch::async | std::launch::deferred
-                                           : std::launch::deferred;
+  const auto now =
+      is_tight(fetched.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
   fetched.block = std::async(now, [&entry, is_gone, coder = store_.coder(),
                                    read = std::span<const std::byte>(fetched.bytes)] {
     return is_gone ? damaged("it is missing") : decode_named(entry, read, coder);

@@ -88,15 +88,16 @@ Result<void> Saver::put_pages() {
   for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
     const Lane& lane = cache_.lanes[i];
     for (const PageRecord& page : lane.pages()) {
-      if (!stored.insert(page.bytes_serial).second) continue;  // or the second part of a page in two
+      if (!stored.insert(page.bytes_serial).second)
+        continue;  // or the second part of a page in two
       const std::size_t n_note = cache_.note_bytes(lane.head_dim());
       const std::size_t n_bytes = page.layout->bytes + n_note;
-      SATCHEL_TRY_ASSIGN(
-          ByteWriter* const to,
-          room_for(BlockKind::pages, {.number = page.bytes_serial,
-                                      .lane = static_cast<std::uint32_t>(i),
-                                      .n_bytes = static_cast<std::uint32_t>(n_bytes)},
-                   cut_page(*page.layout, n_note)));
+      SATCHEL_TRY_ASSIGN(ByteWriter* const to,
+                         room_for(BlockKind::pages,
+                                  {.number = page.bytes_serial,
+                                   .lane = static_cast<std::uint32_t>(i),
+                                   .n_bytes = static_cast<std::uint32_t>(n_bytes)},
+                                  cut_page(*page.layout, n_note)));
       SATCHEL_TRY(download(*to, cache_.arena.at(page.extent), n_bytes));
     }
   }

@@ -10,14 +10,19 @@
 
 namespace satchel::kvcache {
 
+struct CodedStream {
+  std::span<const std::byte> from;
+  std::span<std::byte> to;
+};
+
 class StreamCoder {
  public:
   virtual ~StreamCoder() = default;
   virtual std::uint16_t number() const = 0;  // goes to disk: who can read it again; 1: zstd
   // How many bytes of `to` it takes; 0: it does not fit into them.
   virtual std::size_t encode(std::span<const std::byte> from, std::span<std::byte> to) const = 0;
-  // Fills `to`; false: `from` is no stream of just so many bytes. Safe on any bytes.
-  virtual bool decode(std::span<const std::byte> from, std::span<std::byte> to) const = 0;
+  // Fills each `to`; false: some `from` is no stream of just so many bytes. Safe on any bytes.
+  virtual bool decode(std::span<const CodedStream> streams) const = 0;
 };
 
 }  // namespace satchel::kvcache

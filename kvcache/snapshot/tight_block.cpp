@@ -40,8 +40,7 @@ void write_cuts(ByteWriter& writer, const CutTable& table) {
 Result<CutTable> read_cuts(ByteReader& reader, std::size_t n_cuts, std::size_t n_items) {
   CutTable table;
   if (n_items > reader.left() / sizeof(std::uint16_t)) return damaged("its cuts are not whole");
-  for (std::size_t i = 0; i < n_items; ++i)
-    table.cut_of.push_back(reader.number<std::uint16_t>());
+  for (std::size_t i = 0; i < n_items; ++i) table.cut_of.push_back(reader.number<std::uint16_t>());
   for (std::size_t i = 0; i < n_cuts; ++i) {
     const std::size_t n = reader.number<std::uint16_t>();
     const auto zero = reader.number<std::uint16_t>();
@@ -82,6 +81,7 @@ Result<std::vector<const std::byte*>> read_streams(ByteReader& reader, const Pla
                                                    const StreamCoder& coder, std::byte* decoded) {
   ByteReader list(reader.bytes(map.stream_bytes().size() * kStreamBytes));
   std::vector<const std::byte*> streams;
+  std::vector<CodedStream> coded;
   for (const std::size_t n_bytes : map.stream_bytes()) {
     const std::size_t n_stored = list.number<std::uint32_t>();
     const auto coding = static_cast<Coding>(list.number<std::uint32_t>());
@@ -89,12 +89,13 @@ Result<std::vector<const std::byte*>> read_streams(ByteReader& reader, const Pla
     const bool is_plain = coding == Coding::none && n_stored == n_bytes;
     if (!reader.ok() || (!is_plain && coding != Coding::coder))
       return damaged("its streams are not whole");
-    if (!is_plain && !coder.decode(stored, {decoded, n_bytes}))
-      return damaged("a stream of it is damaged");
     streams.push_back(is_plain ? stored.data() : decoded);
-    if (!is_plain) decoded += n_bytes;
+    if (is_plain) continue;
+    coded.push_back({.from = stored, .to = {decoded, n_bytes}});
+    decoded += n_bytes;
   }
   if (reader.left() != 0) return damaged("it has more bytes than it says");
+  if (!coder.decode(coded)) return damaged("a stream of it is damaged");
   return streams;
 }
 

@@ -10,9 +10,13 @@ namespace satchel::storage {
 
 class ZstdCoder final : public kvcache::StreamCoder {
  public:
+  explicit ZstdCoder(int level = 1) : level_(level) {}
   std::uint16_t number() const override { return 1; }
   std::size_t encode(std::span<const std::byte> from, std::span<std::byte> to) const override;
-  bool decode(std::span<const std::byte> from, std::span<std::byte> to) const override;
+  bool decode(std::span<const kvcache::CodedStream> streams) const override;
+
+ private:
+  int level_;
 };
 
 }  // namespace satchel::storage

@@ -27,8 +27,10 @@ class MemoryBlockStore final : public kvcache::BlockStore {
   // As the contract says, checked: generation rises, blocks are there, others go.
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   Result<void> drop(const kvcache::CacheKey& key) override;
+  const kvcache::StreamCoder* coder() const override { return stream_coder; }
 
-  std::map<kvcache::CacheKey, Rows> caches;  // tests look at it, and damage it
+  const kvcache::StreamCoder* stream_coder = nullptr;  // not owned
+  std::map<kvcache::CacheKey, Rows> caches;            // tests look at it, and damage it
 };
 
 // Passes calls on to `inner`, but call number fail_at (0, 1, …) fails, and with `always` each one
@@ -46,6 +48,7 @@ class FailingBlockStore final : public kvcache::BlockStore {
                          std::span<const std::byte> bytes) override;
   Result<void> commit(const kvcache::CacheKey& key, const kvcache::SavedCommit& saved) override;
   Result<void> drop(const kvcache::CacheKey& key) override;
+  const kvcache::StreamCoder* coder() const override { return inner_.coder(); }
 
   std::size_t n_calls() const { return n_calls_; }
 
