@@ -79,7 +79,8 @@ bool is_tight(std::span<const std::byte> bytes) {
   return bytes.size() >= kBlockHeaderBytes && version_of(bytes) == kTightVersion;
 }
 
-Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder) {
+Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder,
+                           BlockRoom& room) {
   if (bytes.size() < kBlockHeaderBytes || bytes.size() > kBlockBytesMax)
     return damaged("it has " + std::to_string(bytes.size()) + " bytes");
   ByteReader reader(bytes);
@@ -110,7 +111,7 @@ Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* 
     block.items.push_back(item);
   }
   if (version == kTightVersion) {
-    SATCHEL_TRY(read_tight(reader, block, coder));
+    SATCHEL_TRY(read_tight(reader, block, coder, room));
     return block;
   }
   if (n_values != reader.left()) return damaged("its items are not as long as they say");

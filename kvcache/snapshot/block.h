@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,6 +39,11 @@ Hash128 block_checksum(std::span<const std::byte> bytes);      // the field
 Hash128 block_payload_hash(std::span<const std::byte> bytes);  // of items and values, not tight
 bool is_tight(std::span<const std::byte> bytes);               // of any bytes
 
+// Where the values of a tight block come to lie; used again for the next, it takes no new memory.
+struct BlockRoom {
+  std::vector<std::byte> planes = {}, values = {};
+};
+
 struct Block {
   BlockKind kind = BlockKind::pages;
   BlockId id = 0;
@@ -47,13 +51,13 @@ struct Block {
   std::vector<BlockItem> items = {};
   std::span<const std::byte> item_bytes = {};  // as they are stored
   std::span<const std::byte> values = {};      // of all items, in order; no byte more
-  std::unique_ptr<std::byte[]> loosened = {};  // the values, where the block was tight
 
   Hash128 payload_hash() const { return hash_bytes(item_bytes, values); }
 };
 // Any bytes; checks magic, version, sizes and checksums. Fails with corrupt.
-//   bytes   must outlive the block
-//   coder   null: tight blocks are refused
-Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder);
+//   bytes, room  must outlive the block
+//   coder        null: tight blocks are refused
+Result<Block> decode_block(std::span<const std::byte> bytes, const StreamCoder* coder,
+                           BlockRoom& room);
 
 }  // namespace satchel::kvcache

@@ -1,6 +1,7 @@
 // Snapshot::restore: what the manifest says, then block after block, then live, then cut to what is
 // both whole and wanted.
 #include <algorithm>
+#include <array>
 #include <future>
 #include <optional>
 #include <string>
@@ -50,15 +51,16 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
 struct Fetched {
   const BlockEntry* entry = nullptr;
   std::vector<std::byte> bytes = {};
-  std::future<Result<Block>> block = {};  // of the bytes
+  BlockRoom room = {};
+  std::future<Result<Block>> block = {};  // of the bytes and the room; goes first
 };
 
-Result<Block> decode_named(const BlockEntry& entry, std::span<const std::byte> bytes,
-                           const StreamCoder* coder) {
-  if (bytes.size() != entry.n_bytes)
-    return damaged("it has " + std::to_string(bytes.size()) + " of " +
-                   std::to_string(entry.n_bytes) + " bytes");
-  return decode_block(bytes, coder);
+Result<Block> decode(Fetched& fetched, const StreamCoder* coder) {
+  const std::size_t n_bytes = fetched.bytes.size(), n_expected = fetched.entry->n_bytes;
+  if (n_bytes != n_expected)
+    return damaged("it has " + std::to_string(n_bytes) + " of " + std::to_string(n_expected) +
+                   " bytes");
+  return decode_block(fetched.bytes, coder, fetched.room);
 }
 
 // One restore on its way, into an empty cache.
@@ -73,8 +75,8 @@ class Restore {
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
   Result<void> add_blocks(Restorer& restorer, const Manifest& manifest);
-  Result<Fetched> fetch(const BlockEntry& entry);
-  Result<void> add(Restorer& restorer, Fetched fetched);
+  Result<void> fetch(const BlockEntry& entry, Fetched& into);
+  Result<void> add(Restorer& restorer, Fetched& fetched);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
   RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
@@ -88,37 +90,37 @@ class Restore {
   std::string first_damage_ = {};  // empty: all blocks are sound
 };
 
-// While one block is read, the one before it is decoded: a tight block costs no time where the store
+// While one block is read, those before it are decoded: a tight block costs no time where the store
 // takes longer to read it.
 Result<void> Restore::add_blocks(Restorer& restorer, const Manifest& manifest) {
-  std::optional<Fetched> before;
-  for (const BlockEntry& entry : manifest.blocks) {
-    SATCHEL_TRY_ASSIGN(Fetched fetched, fetch(entry));
-    if (before) SATCHEL_TRY(add(restorer, std::move(*before)));
-    before = std::move(fetched);
+  std::array<Fetched, 3> ring;
+  const std::size_t n = manifest.blocks.size();
+  for (std::size_t i = 0; i < n + ring.size() - 1; ++i) {
+    if (i < n) SATCHEL_TRY(fetch(manifest.blocks[i], ring[i % ring.size()]));
+    const std::size_t done = i - (ring.size() - 1);  // wraps around below 0
+    if (done < n) SATCHEL_TRY(add(restorer, ring[done % ring.size()]));
   }
-  return before ? add(restorer, std::move(*before)) : Result<void>();
+  return {};
 }
 
-Result<Fetched> Restore::fetch(const BlockEntry& entry) {
+Result<void> Restore::fetch(const BlockEntry& entry, Fetched& into) {
   Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
   const bool is_gone = !bytes.ok() && (bytes.error().kind == ErrorKind::not_found ||
                                        bytes.error().kind == ErrorKind::corrupt);
   if (!bytes.ok() && !is_gone) return bytes.error();
-  Fetched fetched{.entry = &entry};
-  if (bytes.ok()) fetched.bytes = std::move(bytes).value();
+  into.entry = &entry;
+  into.bytes = bytes.ok() ? std::move(bytes).value() : std::vector<std::byte>();
   // Without `async` it is done when it is asked for, as it is where no thread can be had.
-  const auto now =
-      is_tight(fetched.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
-  fetched.block = std::async(now, [&entry, is_gone, coder = store_.coder(),
-                                   read = std::span<const std::byte>(fetched.bytes)] {
-    return is_gone ? damaged("it is missing") : decode_named(entry, read, coder);
+  const auto when =
+      is_tight(into.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  into.block = std::async(when, [&into, is_gone, coder = store_.coder()] {
+    return is_gone ? damaged("it is missing") : decode(into, coder);
   });
-  return fetched;
+  return {};
 }
 
 // A block that is damaged or missing is left out; the rest goes on.
-Result<void> Restore::add(Restorer& restorer, Fetched fetched) {
+Result<void> Restore::add(Restorer& restorer, Fetched& fetched) {
   const BlockEntry& entry = *fetched.entry;
   const Result<Block> block = fetched.block.get();
   const Result<void> added = block.ok() ? restorer.add(entry, *block) : block.error();

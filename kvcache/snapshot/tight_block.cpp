@@ -72,8 +72,10 @@ bool fits(const CutTable& table, std::span<const BlockItem> items) {
   return true;
 }
 
-std::unique_ptr<std::byte[]> room_for(std::size_t n_bytes) {
-  return std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(n_bytes, 1));
+// At least n bytes; what is in them is overwritten.
+std::byte* room_for(std::size_t n, std::vector<std::byte>& bytes) {
+  if (bytes.size() < n) bytes.resize(n);
+  return bytes.data();
 }
 
 // Where the streams lie that are not coded; those that are, in `decoded`.
@@ -109,9 +111,9 @@ void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<cons
   writer.bytes(payload_hash).number(coder.number());
   writer.number(static_cast<std::uint16_t>(table.cuts.size()));
   write_cuts(writer, table);
-  const std::unique_ptr<std::byte[]> planes = room_for(values.size());
+  std::vector<std::byte> planes(values.size());
   std::vector<std::byte*> streams;
-  std::byte* next = planes.get();
+  std::byte* next = planes.data();
   for (const std::size_t n_bytes : map->stream_bytes()) {
     streams.push_back(next);
     next += n_bytes;
@@ -132,7 +134,8 @@ void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<cons
   writer.bytes(stored.buffer());
 }
 
-Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* coder) {
+Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* coder,
+                        BlockRoom& room) {
   const auto payload_hash = reader.array<sizeof(Hash128)>();
   const auto coder_number = reader.number<std::uint16_t>();
   if (coder == nullptr || coder->number() != coder_number)
@@ -144,12 +147,11 @@ Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* cod
       PlaneMap::make(table.cuts, table.cut_of, kBlockBytesMax - std::min(n_head, kBlockBytesMax));
   if (!map || !fits(table, block.items)) return damaged("its items are not cut as they should be");
   const std::size_t n_values = map->total_bytes();
-  const std::unique_ptr<std::byte[]> decoded = room_for(n_values);
   SATCHEL_TRY_ASSIGN(const std::vector<const std::byte*> streams,
-                     read_streams(reader, *map, *coder, decoded.get()));
-  block.loosened = room_for(n_values);
-  map->join(streams, {block.loosened.get(), n_values});
-  block.values = {block.loosened.get(), n_values};
+                     read_streams(reader, *map, *coder, room_for(n_values, room.planes)));
+  const std::span<std::byte> values(room_for(n_values, room.values), n_values);
+  map->join(streams, values);
+  block.values = values;
   if (block.payload_hash() != payload_hash) return damaged("its checksum is wrong once decoded");
   return {};
 }

@@ -22,6 +22,7 @@ void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<cons
                  std::span<const std::byte> values, const StreamCoder& coder);
 // Into the block's values; it has its items already. Fails with corrupt. Before anything is
 // allocated its size is known to be no more than a plain block may have.
-Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* coder);
+Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* coder,
+                        BlockRoom& room);
 
 }  // namespace satchel::kvcache

@@ -76,11 +76,12 @@ Saved save(runtime::Session& session, test::MemoryBlockStore& store,
   double begin = cpu_seconds();
   (void)must(session.save());
   saved.save_seconds = cpu_seconds() - begin;
+  kvcache::BlockRoom room;
   for (int round = 0; round < 7; ++round) {
     saved.bytes = saved.values = 0;
     begin = cpu_seconds();
     for (const auto& [id, bytes] : store.caches[kKey].blocks) {
-      const kvcache::Block block = must(kvcache::decode_block(bytes, coder));
+      const kvcache::Block block = must(kvcache::decode_block(bytes, coder, room));
       saved.bytes += static_cast<double>(bytes.size());
       saved.values += static_cast<double>(block.values.size());
     }
