@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "snapshot_fixture.h"
+#include "support/toy_coder.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -20,7 +21,9 @@ constexpr std::size_t kTokens = 262;  // 4 sinks, a page or two, a tail of 130
 struct Case {
   const char* recipe;
   std::size_t step;
+  bool is_tight = false;  // blocks are coded, where that pays
 };
+const test::ToyCoder kToy;
 constexpr std::size_t kHead = 700;  // header, items, the first positions
 
 class Damage : public testing::TestWithParam<Case> {
@@ -34,6 +37,7 @@ class Damage : public testing::TestWithParam<Case> {
             .arena_bytes = 1u << 20};
   }
   void SetUp() override {
+    if (GetParam().is_tight) store_.stream_coder = &kToy;
     saved_ = std::make_unique<Saved>(store_, setup());
     ASSERT_TRUE(saved_->driver.read(kTokens - 2).ok());
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(saved_->driver.step().ok());
@@ -167,8 +171,12 @@ TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
 
 INSTANTIATE_TEST_SUITE_P(Recipes, Damage,
                          testing::Values(Case{"minikv", 1}, Case{"d2o", 1}, Case{"full", 31},
-                                         Case{"kvzip", 31}, Case{"quest", 31}),
-                         [](const auto& row) { return std::string(row.param.recipe); });
+                                         Case{"kvzip", 31}, Case{"quest", 31},
+                                         Case{"minikv", 31, true}, Case{"full", 31, true}),
+                         [](const auto& row) {
+                           return std::string(row.param.recipe) +
+                                  (row.param.is_tight ? "_tight" : "");
+                         });
 
 }  // namespace
 }  // namespace satchel::kvcache
