@@ -33,8 +33,10 @@ std::vector<std::byte> encode_block(BlockKind kind, BlockId id, std::span<const 
 //   cuts    of its items, in their order
 std::vector<std::byte> tighten_block(std::span<const std::byte> block, std::span<const Cut> cuts,
                                      const StreamCoder& coder);
-// Puts the right payload size and checksum into block bytes (tests forge with it).
+// Puts the right payload size and checksum into block bytes (tests forge with it); with the coder, the
+// hash of what a tight block decodes to as well.
 void sign_block(std::span<std::byte> bytes);
+void sign_block(std::span<std::byte> bytes, const StreamCoder& coder);
 Hash128 block_checksum(std::span<const std::byte> bytes);      // the field
 Hash128 block_payload_hash(std::span<const std::byte> bytes);  // of items and values, not tight
 bool is_tight(std::span<const std::byte> bytes);               // of any bytes
@@ -51,6 +53,7 @@ struct Block {
   std::vector<BlockItem> items = {};
   std::span<const std::byte> item_bytes = {};  // as they are stored
   std::span<const std::byte> values = {};      // of all items, in order; no byte more
+  Hash128 payload_hash_stored = {};            // of a tight one: what payload_hash() must be
 
   Hash128 payload_hash() const { return hash_bytes(item_bytes, values); }
 };

@@ -20,8 +20,8 @@ inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 10;
 // values: of the items, as encode_block() has them.
 void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,
                  std::span<const std::byte> values, const StreamCoder& coder);
-// Into the block's values; it has its items already. Fails with corrupt. Before anything is
-// allocated its size is known to be no more than a plain block may have.
+// Into the block's values, and the hash that they must have; it has its items already. Fails with
+// corrupt. Before anything is allocated its size is known to be no more than a plain block may have.
 Result<void> read_tight(ByteReader& reader, Block& block, const StreamCoder* coder,
                         BlockRoom& room);
 

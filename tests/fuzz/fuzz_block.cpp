@@ -12,6 +12,7 @@
 #include "kvcache/snapshot/snapshot.h"
 #include "mutate.h"
 #include "support/block_stores.h"
+#include "support/toy_coder.h"
 #include "target.h"
 
 namespace satchel::fuzz {
@@ -27,6 +28,7 @@ using kvcache::SnapshotIdentity;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kTokens = 262, kHeadDim = 32;
+const test::ToyCoder kCoder;
 const kvcache::CacheKey kKey = kvcache::CacheKey::named("fuzz");
 
 // One cache of each recipe, kept from input to input: a refused snapshot must leave it empty.
@@ -178,7 +180,7 @@ void repair(Input& input) {
   Result<Manifest> manifest = kvcache::decode_manifest(parts.manifest);
   for (std::size_t i = 0; i < parts.blocks.size(); ++i) {
     Bytes& block = parts.blocks[i];
-    kvcache::sign_block(block);
+    kvcache::sign_block(block, kCoder);
     if (!manifest.ok() || i >= manifest->blocks.size()) continue;
     manifest->blocks[i].n_bytes = static_cast<std::uint32_t>(block.size());
     if (block.size() >= kvcache::kBlockHeaderBytes)
@@ -199,10 +201,11 @@ Result<void> live(const Bench& on, std::size_t n_document, bool is_moved) {
 std::vector<Input> seeds() {
   std::vector<Input> all;
   for (std::size_t which = 0; which < n_recipes(); ++which)
-    for (const std::size_t n : {0u, 138u, 257u}) {
+    for (const std::size_t n : {0u, 138u, 139u, 257u}) {
       const Bench made(kvcache::builtin_recipes()[which].name);
       if (!live(made, n, n == 257).ok()) continue;
       test::MemoryBlockStore store;
+      store.stream_coder = n == 139 || n == 257 ? &kCoder : nullptr;  // tight blocks
       Snapshot snapshot(*made.cache, store, kKey);
       if (!snapshot.save(identity(*made.cache, made.cache->n_tokens())).ok()) continue;
       Parts parts{.recipe = which, .manifest = store.caches[kKey].manifest->bytes};
@@ -239,6 +242,7 @@ int run(const std::uint8_t* bytes, std::size_t size) {
   const Bench& on = bench(parts.recipe);
   const std::size_t used = on.home.arena->used_bytes();
   test::MemoryBlockStore store;
+  store.stream_coder = &kCoder;
   auto& rows = store.caches[kKey];
   const Result<Manifest> manifest = kvcache::decode_manifest(parts.manifest);
   rows.manifest = kvcache::SavedManifest{manifest.ok() ? manifest->generation : 1, parts.manifest};
