@@ -14,7 +14,7 @@
 namespace satchel::kvcache {
 
 // A block is stored tight where that saves one part in so many, and a stream coded where that does.
-// Chosen: less is not worth the decoding (docs/codecs.md, saved caches).
+// Chosen: less is not worth the decoding (docs/reliability.md, blocks at rest).
 inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 10;
 
 // values: of the items, as encode_block() has them.

@@ -1,6 +1,6 @@
 // ZstdCoder: streams of saved blocks as zstd frames.
 //   level   1, the fastest with an entropy coder: higher ones take longer and save no more, as codes
-//           and fp16 numbers have uneven counts but no repeats (docs/codecs.md, saved caches)
+//           and fp16 numbers have uneven counts but no repeats (docs/reliability.md, blocks at rest)
 //   source  RFC 8878
 #pragma once
 
