@@ -91,7 +91,8 @@ Result<OperandLayout> graded_layout(const OperandShape& shape, const Axes& axes)
     if (of_quad > 8) return refuse("keys of " + std::to_string(of_quad) + " bits");
     bits += of_quad * kQuad;
   }
-  add_plane(operand, {.kind = PlaneKind::graded_codes}, axes.grouped * bits / 8);
+  // Bytes: bits of a value are not the same everywhere.
+  add_plane(operand, {.kind = PlaneKind::graded_codes, .bits = 8}, axes.grouped * bits / 8);
   add_ranges(operand, axes.grouped, true, axes.along);
   return operand;
 }

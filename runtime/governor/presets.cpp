@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array kPresets = {
     Preset{.name = "full", .title = "Full", .recipe = "full", .keep = 1},
-    Preset{.name = "balanced", .title = "Balanced", .recipe = "minikv", .keep = 1},
+    Preset{.name = "balanced", .title = "Balanced", .recipe = "ladder-4", .keep = 1},
     Preset{.name = "compact", .title = "Compact", .recipe = "satchel", .keep = 0.5},
     Preset{.name = "extreme", .title = "Extreme", .recipe = "satchel", .keep = 0.25},
 };

@@ -114,7 +114,7 @@ TEST_P(EveryGraded, a_channel_without_bits_is_its_mean_and_a_constant_one_is_exa
 }
 
 TEST_P(EveryGraded, pages_are_the_references_bit_for_bit) {
-  for (const std::size_t head_dim : {32u, 64u, 80u, 96u, 128u, 256u}) {
+  for (const std::size_t head_dim : {32u, 80u, 256u}) {
     const TestBasis basis(head_dim);
     const Basis view = basis.view();
     for (const auto& pattern : kPatterns)
@@ -133,10 +133,10 @@ TEST_P(EveryGraded, pages_are_the_references_bit_for_bit) {
 
 TEST_P(EveryGraded, attention_is_the_references) {
   std::size_t i = 0;
-  for (const std::size_t d : {32u, 64u, 80u, 128u, 256u}) {
+  for (const std::size_t d : {64u, 80u, 256u}) {
     const TestBasis basis(d);
     const Basis view = basis.view();
-    for (const std::size_t capacity : {32u, 96u, 128u})
+    for (const std::size_t capacity : {96u, 128u})
       for (const auto& pattern : kPatterns)
         for (const std::size_t v_bits : {2u, 4u, 8u}) {
           ++i;

@@ -43,6 +43,9 @@ void check_spans(const Cache& cache, const std::string& after) {
   EXPECT_EQ(end, cache.n_tokens()) << after;
 }
 
+// Of a token's length: what codes of 2 bits may miss. A token in another's place misses by 1.4.
+constexpr double kCoarseMost = 0.75;
+
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -74,8 +77,9 @@ void CacheChecker::check_values(CacheDriver& driver, std::size_t layer, std::siz
       ASSERT_LE(distance(token.k, was.k), bound) << after << " at " << position;
       ASSERT_LE(distance(token.v, was.v), bound) << after << " at " << position;
     } else {
-      ASSERT_LE(length_of_difference(token.k, was.k), 0.3) << after << " at " << position;
-      ASSERT_LE(length_of_difference(token.v, was.v), 0.3) << after << " at " << position;
+      const double bound = token.layout->k.is_affine() ? 0.3 : kCoarseMost;
+      ASSERT_LE(length_of_difference(token.k, was.k), bound) << after << " at " << position;
+      ASSERT_LE(length_of_difference(token.v, was.v), bound) << after << " at " << position;
     }
   }
 }

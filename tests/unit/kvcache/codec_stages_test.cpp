@@ -16,6 +16,13 @@ using kernels::PlaneKind;
 using test::GoldenFile;
 using Operand = Codec::Operand;
 
+// Root of the summed squared error of a page, over that of the values.
+double error_of(const std::vector<float>& got, const std::vector<Half>& want) {
+  std::vector<float> exact;
+  for (const Half h : want) exact.push_back(half_to_float(h));
+  return test::distance(got, exact);
+}
+
 TEST(Hadamard, keeps_each_token_within_half_a_step_of_its_largest_scale_times_its_length) {
   const auto codec = make<Codec>(StageKind::codec, "hadamard_affine");
   constexpr std::size_t kDim = 64, kTokens = 128;
@@ -49,7 +56,7 @@ TEST(Hadamard,
                                            (symmetric ? ", \"symmetric\": true}" : "}"));
         for (const std::size_t n : {1u, 33u, 128u}) {
           const auto x = test::random_halves(n * 80, 80, n, 10);
-          const Page page = round_trip(layout_of(*codec, 80, n), x, x, rising(n));
+          const CodedPage page = round_trip(layout_of(*codec, 80, n), x, x, rising(n));
           EXPECT_LT(error_of(page.k, x), 0.6);
           errors[clip ? 1 : 0] = error_of(page.v, x);
         }
