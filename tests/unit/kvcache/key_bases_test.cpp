@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/base/half.h"
 #include "kernels/base/rng.h"
+#include "kernels/contract/registry.h"
 #include "kvcache/cache.h"
 #include "kvcache/hash.h"
 #include "unit/kvcache/cache_driver.h"
@@ -200,15 +202,14 @@ TEST(KeyBases, of_random_bytes_are_refused_or_whole) {
 }
 
 TEST(KeyBases, of_another_model_open_no_cache) {
-  const std::shared_ptr<kernels::Backend> backend =
-      std::move(kernels::open_backend("reference", {})).value();
+  const std::shared_ptr<kernels::Backend> backend = kernels::open_backend("reference", {}).value();
   CacheShape shape;
   shape.layers = {{.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .attention_scale = 0.25f}};
   const auto opens = [&](const KeyBases& bases) {
     shape.key_bases = std::make_shared<const KeyBases>(bases);
-    std::shared_ptr<Arena> arena = std::move(Arena::open(backend, kPlenty)).value();
+    std::shared_ptr<Arena> arena = Arena::open(backend, kPlenty).value();
     const auto cache = Cache::open({.backend = backend, .arena = std::move(arena)}, shape,
-                                   std::move(Recipe::builtin("full")).value());
+                                   Recipe::builtin("full").value());
     return cache.ok() ? std::string() : cache.error().code;
   };
   EXPECT_EQ(opens(made({16})), "");

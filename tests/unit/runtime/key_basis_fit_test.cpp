@@ -80,8 +80,11 @@ TEST(KeyBasisFit, finds_where_planted_keys_are_uncorrelated_and_queries_look_ali
   fit.add_keys(0, all_of(rows(of_keys, kTokens, 4)));
   const KeyBasis basis = fit.solve(0);
   const Matrix keys = around(basis.to, covariance_of(of_keys));
-  const auto made = kvcache::KeyBases::make(
-      {.model = "", .name = "", .source = "", .lanes = {{.head_dim = kDim, .to = basis.to}}});
+  const auto made =
+      kvcache::KeyBases::make({.model = "",
+                               .name = "",
+                               .source = "",
+                               .lanes = {{.head_dim = kDim, .to = basis.to, .from = {}}}});
   ASSERT_TRUE(made.ok()) << made.error().message;
   const Matrix queries = around(made->lanes[0].from, covariance_of(of_queries));
   EXPECT_NEAR(keys[0][0], 64, 3);
@@ -182,11 +185,12 @@ TEST(KeyBasisFit, of_queries_and_keys_in_one_direction_has_an_inverse) {
   KeyBasisFit fit = one_lane();
   fit.add_queries(0, all_of(rows(first, 512, 3)));
   fit.add_keys(0, all_of(rows(second, 512, 4)));
-  EXPECT_TRUE(kvcache::KeyBases::make({.model = "",
-                                       .name = "",
-                                       .source = "",
-                                       .lanes = {{.head_dim = kDim, .to = fit.solve(0).to}}})
-                  .ok());
+  EXPECT_TRUE(
+      kvcache::KeyBases::make({.model = "",
+                               .name = "",
+                               .source = "",
+                               .lanes = {{.head_dim = kDim, .to = fit.solve(0).to, .from = {}}}})
+          .ok());
 }
 
 }  // namespace
