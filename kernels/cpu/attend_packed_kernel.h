@@ -119,6 +119,19 @@ struct PackedTokens {
     }
   }
 
+  // logits [kRows, kTileTokens]
+  SATCHEL_INLINE void run_keys(const LaneRows& all, std::size_t first, const PackedTile& tile,
+                               std::size_t seen_end, PackedPrefetch& prefetch, float* logits) {
+    const std::size_t d = all.head_dim;
+    if constexpr (kRows <= kFewerRowsMax) {
+      if (tile.graded_k.codes != nullptr)
+        return GradedProduct<V, kRows>::run(all.q + first * d, tile.graded_k, d, prefetch, logits,
+                                            kTileTokens);
+    }
+    run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen_end, prefetch, logits,
+                                 kTileTokens);
+  }
+
   static void run(const LaneRows& all, std::size_t first, const PackedTile& tile) {
     SeenByRows<kRows> seen;
     SeenByRows<kRows>::find(seen, all, first, tile.tokens);
@@ -127,12 +140,7 @@ struct PackedTokens {
     PackedPrefetch prefetch = PackedPrefetch::of(tile, d);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
-    if (tile.graded_k.codes != nullptr)
-      GradedProduct<V, kRows>::run(all.q + first * d, tile.graded_k, d, prefetch, weights[0],
-                                   kTileTokens);
-    else
-      run_for_keys(tile.k.bits, d)(all.q_slots + first * d, tile.k, seen.end, prefetch, weights[0],
-                                   kTileTokens);
+    run_keys(all, first, tile, seen.end, prefetch, weights[0]);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
     alignas(64) float added[kRows][kHeadDimMax];
     run_for_values(tile.v.bits, tile.capacity)(weights, tile.v, d, prefetch, added[0], kHeadDimMax);
@@ -147,8 +155,7 @@ struct PackedTokens {
 
 template <class V>
 void attend_packed_tokens(const LaneRows& all, const PackedTile& tile) {
-  const bool has_all_rows = tile.k.bits == 2 || tile.graded_k.codes != nullptr;
-  const bool full = has_all_rows && tile.v.bits == 2 && tile.capacity == kTileTokens;
+  const bool full = tile.k.bits == 2 && tile.v.bits == 2 && tile.capacity == kTileTokens;
   const std::size_t most = full ? kPackedRowsMax : kFewerRowsMax;
   PackedTile now = tile;
   for (std::size_t first = 0; first < all.n_rows;) {

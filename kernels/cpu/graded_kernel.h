@@ -15,8 +15,10 @@
 namespace satchel::kernels::cpu {
 namespace {
 
+// At most four rows at a time: each number of rows is an instance that takes its time to compile.
 template <class V, std::size_t kRows>
 struct GradedProduct {
+  static_assert(kRows <= 4);
   using Int = typename V::Int;
   using Float = typename V::Float;
   // Registers of sums at a time: of 16 (AVX2) or 32 registers there are, with what is multiplied.

@@ -11,22 +11,26 @@
 
 namespace satchel::test {
 
-// to = H · diag(a), from = H · diag(1 / a), H a normalised Hadamard matrix in blocks, a falling from 4.
-class TestBasis {
- public:
-  explicit TestBasis(std::size_t head_dim) : to_(head_dim * head_dim), from_(to_.size()) {
-    std::vector<float> row(head_dim);
-    for (std::size_t i = 0; i < head_dim; ++i) {
-      std::fill(row.begin(), row.end(), 0.0f);
-      row[i] = 1;
-      kernels::turn_rows(kernels::Turn::hadamard, row.data(), 1, head_dim);
-      for (std::size_t j = 0; j < head_dim; ++j) {
-        const float size = 4 * std::exp(-3 * static_cast<float>(j) / static_cast<float>(head_dim));
-        to_[i * head_dim + j] = row[j] * size;
-        from_[i * head_dim + j] = row[j] / size;
-      }
+// H · diag(a), H a normalised Hadamard matrix in blocks, a falling from 4 by exp(-fall).
+inline std::vector<float> falling_basis(std::size_t head_dim, double fall, bool inverse = false) {
+  std::vector<float> matrix(head_dim * head_dim), row(head_dim);
+  for (std::size_t i = 0; i < head_dim; ++i) {
+    std::fill(row.begin(), row.end(), 0.0f);
+    row[i] = 1;
+    kernels::turn_rows(kernels::Turn::hadamard, row.data(), 1, head_dim);
+    for (std::size_t j = 0; j < head_dim; ++j) {
+      const double size =
+          4 * std::exp(-fall * static_cast<double>(j) / static_cast<double>(head_dim));
+      matrix[i * head_dim + j] = row[j] * static_cast<float>(inverse ? 1 / size : size);
     }
   }
+  return matrix;
+}
+
+class TestBasis {
+ public:
+  explicit TestBasis(std::size_t head_dim)
+      : to_(falling_basis(head_dim, 3)), from_(falling_basis(head_dim, 3, true)) {}
   kernels::Basis view() const { return {.to = to_.data(), .from = from_.data()}; }
 
  private:

@@ -44,7 +44,7 @@ void check_spans(const Cache& cache, const std::string& after) {
 }
 
 // Of a token's length: what codes of 2 bits may miss. A token in another's place misses by 1.4.
-constexpr double kCoarseMost = 0.75;
+constexpr double kCoarseMost = 0.9;
 
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
   double worst = 0;

@@ -10,6 +10,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/contract/host_lane_table.h"
 #include "kvcache/stages/pipeline.h"
+#include "support/graded.h"
 #include "support/lanes.h"
 
 namespace satchel::kvcache {
@@ -50,6 +51,19 @@ std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool k
   return table->n_lanes() == 0 ? nullptr : table;
 }
 
+// Every lane's own: a Hadamard matrix, coordinates falling by exp(fall) and a little more by lane.
+std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fall) {
+  KeyBases bases{.model = "m", .name = "n", .source = "a test", .lanes = {}};
+  for (const LayerShape& layer : shape.layers)
+    for (std::size_t head = 0; head < layer.n_kv_heads; ++head) {
+      const double of_lane = fall * (1 + 0.1 * static_cast<double>(bases.lanes.size()));
+      bases.lanes.push_back({.head_dim = layer.head_dim,
+                             .to = test::falling_basis(layer.head_dim, of_lane),
+                             .from = {}});
+    }
+  return std::make_shared<const KeyBases>(KeyBases::make(std::move(bases)).value());
+}
+
 CacheShape shape_of(const CacheDriver::Setup& setup) {
   CacheShape shape{.layers = setup.layers};
   for (std::size_t i = 0; setup.layers.empty() && i < setup.n_layers; ++i)
@@ -61,6 +75,8 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
   if (setup.recipe == "satchel" || setup.recipe == "kvzap")
     shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
+  if (setup.recipe.find("ladder") != std::string::npos && setup.basis_fall > 0)
+    shape.key_bases = key_bases_of(shape, setup.basis_fall);
   return shape;
 }
 

@@ -43,7 +43,8 @@ class CacheDriver {
     std::size_t arena_bytes = kPlenty;
     std::uint64_t seed = 1;
     std::string backend = "reference";
-    CacheHome home = {};  // empty: a backend and an arena of its own
+    CacheHome home = {};    // empty: a backend and an arena of its own
+    double basis_fall = 1;  // of key bases that recipes of the ladder get; 0: none
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;
@@ -61,7 +62,7 @@ class CacheDriver {
 
   struct ReadOptions {
     SpanKind kind = SpanKind::document;
-    bool goes_on = false;               // as ReadRequest's
+    bool goes_on = false;              // as ReadRequest's
     std::uint8_t finest = kTierExact;  // likewise
     std::size_t chunk = 128;
     int stop_after_layer = -1;  // drops the reading after that many layers; -1: commits
