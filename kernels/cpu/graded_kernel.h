@@ -22,10 +22,7 @@ struct GradedProduct {
   using Int = typename V::Int;
   using Float = typename V::Float;
   // Registers of sums at a time: of 16 (AVX2) or 32 registers there are, with what is multiplied.
-  static constexpr std::size_t kBlocks = V::kLanes == 16 ? (kRows <= 4 ? 4 : 2)
-                                                         : (kRows <= 2   ? 4
-                                                            : kRows <= 4 ? 2
-                                                                         : 1);
+  static constexpr std::size_t kBlocks = V::kLanes == 16 || kRows <= 2 ? 4 : 2;
   static constexpr std::size_t kPasses = kTileTokens / V::kLanes / kBlocks;
 
   struct Folding {

@@ -138,8 +138,10 @@ TEST_P(EveryGraded, attention_is_the_references) {
     const Basis view = basis.view();
     for (const std::size_t capacity : {96u, 128u})
       for (const auto& pattern : kPatterns)
-        for (const std::size_t v_bits : {2u, 4u, 8u}) {
+        for (const std::size_t v_bits : {2u, 3u, 4u, 8u}) {
           ++i;
+          OperandShape v = test::affine_operand(v_bits, i % 2 == 0 ? 16 : d);
+          v.symmetric = v.clips = i % 2 == 1;
           const LaneFixture lane(
               {.head_dim = d,
                .n_first = 3,
@@ -147,7 +149,7 @@ TEST_P(EveryGraded, attention_is_the_references) {
                .n_last = i % 40,
                .page = {.capacity = capacity,
                         .k = graded_operand(pattern, i % 3 == 0 ? nullptr : &view),
-                        .v = test::affine_operand(v_bits, 16)},
+                        .v = v},
                .page_tokens = capacity - i % 5,
                .dead_every = i % 4 == 0 ? 3u : 0u,
                .shift = i % 5 == 0 ? 17 : 0,

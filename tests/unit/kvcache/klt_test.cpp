@@ -69,7 +69,7 @@ TEST(Klt, is_for_keys_and_values_of_every_size_of_head) {
 // Pages made in other coordinates cannot be read: the chat is, again.
 TEST(Klt, a_saved_cache_comes_back_only_to_the_bases_it_was_made_with) {
   CacheDriver::Setup setup{.recipe = "ladder-3", .n_layers = 2, .head_dim = 64};
-  MemoryBlockStore store;
+  test::MemoryBlockStore store;
   Saved first(store, setup);
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
