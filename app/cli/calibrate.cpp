@@ -52,7 +52,8 @@ std::string report_text(const Json& report) {
             with_thousands(text["tokens"]) + " tokens)";
   return report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
          " lanes, from " + read + "\n  keys take " + format_fixed(report["gain_bits"], 2) +
-         " bits per value less in their own coordinates, at equal error (mean over the lanes)\n";
+         " bits per value less in their own coordinates than spread evenly, at equal error (mean "
+         "over the lanes)\n";
 }
 
 Result<void> run(const CalibrateOptions& options, Console& console) {

@@ -22,7 +22,7 @@ quint64 rounded(double bytes) {
 QString explain(const runtime::Preset& preset) {
   if (preset.recipe == "full")
     return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
-  if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 2 bits.");
+  if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 4 bits.");
   return MemoryPanelState::tr(
              "Keeps the %1 that the model needs most to repeat what it read, in 4 bits; packs when "
              "idle.")
