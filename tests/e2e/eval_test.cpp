@@ -63,12 +63,12 @@ class Needles : public testing::Test {
 
 TEST_F(Needles, every_recipe_is_measured_at_every_share_and_what_evicts_nothing_once) {
   const Json all = rows({"needle", "--file", file({context(), context()}), "--recipes",
-                         "full,balanced", "--keep", "0.5,0.25", "--answers", sheet()});
+                         "full,minikv", "--keep", "0.5,0.25", "--answers", sheet()});
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0]["recipe"], "full");
   EXPECT_EQ(all[0]["keep"], 1);
   EXPECT_EQ(all[0]["kept"], 1);
-  EXPECT_EQ(all[1]["recipe"], "balanced");
+  EXPECT_EQ(all[1]["recipe"], "minikv");
   EXPECT_EQ(all[1]["keep"], 0.5);
   EXPECT_EQ(all[2]["keep"], 0.25);
   EXPECT_LT(all[1]["kept"], 1);
