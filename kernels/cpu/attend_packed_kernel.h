@@ -1,5 +1,5 @@
 // Attention of few query rows on one page of codes, by integers straight on the codes.
-//   pages of any capacity; slots that are empty or dead get no weight
+//   pages of any capacity (graded keys: 128); slots that are empty or dead get no weight
 //   K  logit = Σ (q·s)·code + q·z: q is folded with the scales of each group of tokens, to 16 bits
 //      with one fp32 factor; the dot product is exact in int32; q·z is one fp32 number per group
 //   V  out = Σ (p·s)·code + p·z likewise: a row of codes is a channel, p is folded per group of

@@ -3,7 +3,7 @@
 //   the weight of each part of a code, so that parts of a code add up and none is put together; the dot
 //   product is exact in int32
 //   a register is neighbouring tokens: no sums across lanes, and channels may have any number of bits
-//   pages  full ones; for others, and for many rows, keys() unpacks
+//   pages  with room for 128 tokens; for others, and for many rows, keys() unpacks
 //   error  about 1e-5 of the largest folded value times its code, as attend_packed_kernel.h
 #pragma once
 

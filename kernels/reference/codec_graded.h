@@ -2,7 +2,8 @@
 //   range   the channel's least to largest value, or a narrower one around the middle where that misses
 //           less in sum of squares: at 1 to 3 bits rare values would cost the others their steps. Ties to
 //           the wider
-//   bound   a value misses by at most half a step, or by what lies outside the range
+//   bound   a value misses by at most half a step and the rounding of two halves, or by what lies outside
+//           the range
 //   bytes   each operation is one rounding of fp32 in a fixed order per channel: the same on any machine
 #pragma once
 

@@ -36,12 +36,12 @@ struct AffineGrid {
 };
 
 // Values of an array and of the planes alike: first, first + step …
-struct Stretch {
+struct CellRow {
   std::size_t first = 0, n = 0, step = 1;
   std::size_t at(std::size_t i) const { return first + i * step; }
 };
 
-inline AffineGrid grid_of(const float* x, Stretch cells, std::size_t bits) {
+inline AffineGrid grid_of(const float* x, CellRow cells, std::size_t bits) {
   float low = x[cells.first], high = low;
   for (std::size_t i = 1; i < cells.n; ++i) {
     low = std::min(low, x[cells.at(i)]);
@@ -63,13 +63,13 @@ struct AffinePlanes {
     put_half(page, scale, range, grid.scale_half);
     put_half(page, zero, range, grid.zero_half);
   }
-  void encode(const float* x, Stretch cells, std::size_t range, std::byte* page) const {
+  void encode(const float* x, CellRow cells, std::size_t range, std::byte* page) const {
     const AffineGrid grid = grid_of(x, cells, codes.bits);
     put_range(page, range, grid);
     for (std::size_t i = 0; i < cells.n; ++i)
       put_code(page, codes, cells.at(i), grid.code_of(x[cells.at(i)]));
   }
-  void decode(const std::byte* page, Stretch cells, std::size_t range, float* x) const {
+  void decode(const std::byte* page, CellRow cells, std::size_t range, float* x) const {
     const float step = float_at(page, scale, range), low = float_at(page, zero, range);
     for (std::size_t i = 0; i < cells.n; ++i)
       x[cells.at(i)] = static_cast<float>(code_at(page, codes, cells.at(i))) * step + low;

@@ -102,7 +102,7 @@ void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x
 }
 
 // Codes one group of cells and leaves in x what the codes miss.
-void code_group(const Form& form, Stretch cells, std::vector<float>& x, std::byte* page) {
+void code_group(const Form& form, CellRow cells, std::vector<float>& x, std::byte* page) {
   const AffineGrid grid = grid_of(x.data(), cells, form.planes.codes.bits);
   form.planes.put_range(page, form.range(cells.first / form.head_dim, cells.first % form.head_dim),
                         grid);
@@ -120,7 +120,7 @@ void code_all(const Form& form, std::size_t n_tokens, std::vector<float>& x, std
   for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row) {
     for (std::size_t g = 0; g < n_groups; ++g) {
       const std::size_t n = std::min(group, form.n_entries(n_tokens) - g * group);
-      const Stretch cells{.first = form.cell(row, g * group), .n = n, .step = form.is_k() ? d : 1};
+      const CellRow cells{.first = form.cell(row, g * group), .n = n, .step = form.is_k() ? d : 1};
       code_group(form, cells, x, page);
     }
   }

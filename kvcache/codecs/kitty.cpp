@@ -54,7 +54,7 @@ class KittyCode final : public kernels::OperandCode {
     const std::vector<std::size_t> boosted = boosted_channels(x, n_tokens, head_dim, n);
     for (std::size_t c = 0, i = 0; c < head_dim; ++c) {
       const bool is_boosted = i < n && boosted[i] == c;
-      const Stretch channel{.first = c, .n = n_tokens, .step = head_dim};
+      const CellRow channel{.first = c, .n = n_tokens, .step = head_dim};
       const AffineGrid grid = grid_of(x, channel, is_boosted ? 4 : 2);
       planes.put_range(page, c, grid);
       if (is_boosted) put_code(page, *list, i, static_cast<unsigned>(c));

@@ -5,9 +5,10 @@
 // least sum of squares. Values have equal bits, a scale per token, codes around zero.
 //   params  bits   2, 3, 4 or 8 on average (4)
 //   bytes   K bits / 8 + 4 / capacity per value, V bits / 8 + 2 / head_dim: 4.25 bits both, at 4 bits and
-//           head_dim 64. head_dims that eight does not divide may have up to a tenth of a bit more
-//   bound   none per value: ranges may leave rare values outside; the mean over a channel is at most that
-//           of the range from least to largest, scale² / 4
+//           head_dim 64. Where 32 does not divide head_dim, K may have more on average: .10 bit at 80,
+//           .17 at 48, .5 at 16 (2 bits asked for)
+//   bound   none per value: ranges may leave rare values outside; the mean of squares over a channel is at
+//           most that of the range from least to largest, scale² / 4, and the rounding of two halves
 //   needs   the model's KeyBases; without them keys are turned by a Hadamard matrix and have equal bits
 //   source  ours, after Huang and Schultheiss 1963 (bits by the variance of a transform's coefficients);
 //           arXiv:2402.02750 (KIVI) for the axes, arXiv:2404.00456 (QuaRot) for V
@@ -21,7 +22,7 @@ namespace satchel::kvcache {
 namespace {
 
 // Bits by eighth of the channels. Of what was tried on SmolLM2-135M's keys by KL divergence
-// (docs/codecs.md); twice the steps made no difference.
+// (docs/codecs.md).
 struct Grades {
   std::size_t bits;
   std::array<std::uint8_t, 8> of_eighth;

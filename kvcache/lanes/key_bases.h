@@ -30,7 +30,7 @@ inline constexpr std::size_t kKeyBasesTextMax = 4096;    // bytes of a text in i
 inline constexpr std::size_t kKeyBasesHeadDimMax = 256;  // kernels::page_layout()
 inline constexpr std::size_t kKeyBasesLanesMax = 65536;  // chosen: all of 16 values in a file
 // Largest entry of `to` times largest of `from`; chosen: beyond, products in fp32 are no longer those of
-// the keys to three digits. Fitted ones are below 1e3 (their S has a ridge).
+// the keys to three digits. Fitted ones are below 2e3 (their S has a ridge).
 inline constexpr double kKeyBasesConditionMost = 1e4;
 
 struct KeyBases {

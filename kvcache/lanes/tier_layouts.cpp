@@ -68,6 +68,8 @@ void TierLayouts::give_bases(const CacheShape& shape) {
     const auto of_tier = static_cast<std::uint8_t>(tier);
     if (of(of_tier, head_dims_.front(), 1).k.turn != kernels::Turn::basis) continue;
     own_of_tier_[tier] = n++;
+    SATCHEL_ASSERT(shape.suits(*shape.key_bases));
+    bases_ = shape.key_bases;
     for (const KeyBases::Lane& lane : shape.key_bases->lanes)
       for (std::size_t i = 1; i <= kCapacities; ++i)
         own_.emplace_back(of(of_tier, lane.head_dim, i * kernels::kPageStep)).k.basis = lane.view();

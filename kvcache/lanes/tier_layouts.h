@@ -2,8 +2,9 @@
 // tokens where a lane keeps few, so a layout is looked up by the number of tokens.
 //   tiers   kTierExact, kTierEight, then the recipe's codecs
 //   lanes   alike, but that keys in a basis of the lane's own have layouts of their own that point to it,
-//           of the same bytes. Where a model's bases are not known such keys are turned by a Hadamard
-//           matrix, with as many bits in every channel: the same bytes again
+//           of the same bytes; of() is for their sizes only. Where a model's bases are not known such
+//           keys are turned by a Hadamard matrix, with as many bits in every channel: as many bytes as the
+//           codec's bits by coordinate take on average
 //   errors  unsupported, PAGE_LAYOUT: a codec does not fit this head_dim
 #pragma once
 
@@ -48,8 +49,9 @@ class TierLayouts {
   std::vector<kernels::PageLayout> layouts_;
   std::size_t n_lanes_ = 0;
   std::vector<std::size_t> own_of_tier_;  // [tiers] which part of own_, or kNone
-  // [tiers with bases, lanes, capacities]
+  // [tiers with bases, lanes, capacities]; they point into bases_
   std::vector<kernels::PageLayout> own_;
+  std::shared_ptr<const KeyBases> bases_;
 };
 
 }  // namespace satchel::kvcache

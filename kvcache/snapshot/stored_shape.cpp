@@ -6,7 +6,7 @@
 namespace satchel::kvcache {
 namespace {
 
-// Bytes that say the same as before what was written by versions without graded keys.
+// What is neither graded nor in a basis has the bytes that it had before there was either.
 void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
                    const CacheBook& book) {
   writer.number(static_cast<std::uint16_t>(operand.turn)).number(operand.n_planes);
@@ -18,8 +18,8 @@ void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
         .number(plane.count)
         .number(plane.at)
         .number(plane.bytes);
-  if (!operand.is_graded()) return;
-  for (const std::uint8_t bits : operand.quad_bits) writer.number(bits);
+  if (operand.is_graded())
+    for (const std::uint8_t bits : operand.quad_bits) writer.number(bits);
   if (operand.turn == kernels::Turn::basis) writer.number(book.shape.key_bases->id);
 }
 

@@ -5,7 +5,7 @@
 //            at may be looked at by others
 //   pages    keys count around the mean of their page, as codecs take it out; the first tokens stay
 //            exact in any case, and their keys are like no others: they are left out
-//   dead     a lane whose queries or keys are all alike keeps the coordinates it has
+//   dead     a lane whose keys are all alike, or whose queries are zero, keeps the coordinates it has
 //   memory   16 · head_dim² bytes a lane, in main memory
 //   cost     head_dim² / 2 multiply-adds a query and a key; two eigen decompositions a lane
 //   threads  none of its own

@@ -12,7 +12,7 @@ QDateTime timeOf(ChatKey chat) {
 
 QString recipeOf(const QString& preset) {
   if (preset == QStringLiteral("full")) return preset;
-  return preset == QStringLiteral("balanced") ? QStringLiteral("minikv") : QStringLiteral("kvzip");
+  return preset == QStringLiteral("balanced") ? QStringLiteral("ladder-4") : QStringLiteral("kvzip");
 }
 
 }  // namespace

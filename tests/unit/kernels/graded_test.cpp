@@ -169,8 +169,8 @@ TEST_P(EveryGraded, attention_is_the_references) {
   }
 }
 
-// With 8 bits everywhere products are what they were with the exact keys: in the basis as well.
-TEST_P(EveryGraded, a_basis_leaves_products_as_they_were) {
+// With 8 bits everywhere keys come back to a hundredth, out of a basis as well.
+TEST_P(EveryGraded, keys_of_eight_bits_come_back_out_of_a_basis) {
   constexpr std::size_t kDim = 64;
   const TestBasis basis(kDim);
   const Basis view = basis.view();
