@@ -50,10 +50,10 @@ void know_what_was_learnt(Engine::State& state) {
   const ModelConfig& config = state.model->config();
   const LaneTable table = find_lane_table(state.lane_tables, state.fingerprint, config);
   if (table.damage) state.record(LogLevel::warning, "lane_table_damaged");
-  state.model->set_lane_shares(table.shares);
+  state.model->set_lane_shares(table.value);
   const FoundBases keys = find_key_bases(state.lane_tables, state.fingerprint, config);
   if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
-  state.model->set_key_bases(keys.bases);
+  state.model->set_key_bases(keys.value);
 }
 
 }  // namespace

@@ -100,15 +100,8 @@ void add_calibrate(CLI::App& app, const Choose& choose) {
           "several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  command
-      ->add_option("--output", options->output,
-                   "Write them here and do not use them; default: kept for this model")
-      ->type_name("FILE")
-      ->check(CLI::Validator(
-          [](const std::string& path) {
-            return path.empty() ? std::string("--output needs the name of a file") : std::string();
-          },
-          ""));
+  add_output_file(*command, options->output,
+                  "Write them here and do not use them; default: kept for this model");
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   command->callback([=] {

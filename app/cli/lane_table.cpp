@@ -34,35 +34,13 @@ Result<void> ensure_lane_table(runtime::Engine& engine, const kvcache::Recipe& r
 LaneTableInUse lane_table_in_use(const Paths& paths, const std::string& fingerprint,
                                  const runtime::ModelConfig& config, Console& console) {
   LaneTableInUse in_use = {
-      .table = runtime::find_lane_table(paths.lane_tables, fingerprint, config),
-      .file = runtime::lane_table_file(paths.lane_tables, fingerprint)};
-  if (in_use.table.damage)
-    console.warning("A lane table is passed over: " + in_use.table.damage->message);
+      .found = runtime::find_lane_table(paths.lane_tables, fingerprint, config),
+      .file = runtime::lane_table_file(paths.lane_tables, fingerprint),
+      .shipped = "comes with Satchel",
+      .none = "none yet; \"satchel profile\" makes one, and so does a chat while idle"};
+  if (in_use.found.damage)
+    console.warning("A lane table is passed over: " + in_use.found.damage->message);
   return in_use;
-}
-
-std::string describe(const LaneTableInUse& in_use) {
-  const runtime::LaneTable& table = in_use.table;
-  switch (table.from) {
-    case runtime::LaneTableFrom::folder:
-      return "made on this machine, " + table.shares->source + ", \"" + in_use.file.string() + "\"";
-    case runtime::LaneTableFrom::shipped:
-      return "comes with Satchel, " + table.shares->source;
-    case runtime::LaneTableFrom::nowhere:
-      break;
-  }
-  return "none yet; \"satchel profile\" makes one, and so does a chat while idle";
-}
-
-Json to_json(const LaneTableInUse& in_use) {
-  const runtime::LaneTable& table = in_use.table;
-  const bool is_own = table.from == runtime::LaneTableFrom::folder;
-  const bool is_shipped = table.from == runtime::LaneTableFrom::shipped;
-  Json json = {{"from", is_own ? "folder" : is_shipped ? "shipped" : "nowhere"}};
-  if (table.shares != nullptr) json["source"] = table.shares->source;
-  if (is_own) json["file"] = in_use.file.string();
-  if (table.damage) json["damage"] = table.damage->message;
-  return json;
 }
 
 }  // namespace satchel::app

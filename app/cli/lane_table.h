@@ -4,6 +4,7 @@
 #include <span>
 
 #include "app/cli/console.h"
+#include "app/cli/kept.h"
 #include "app/paths.h"
 #include "kvcache/recipes/recipe.h"
 #include "runtime/engine.h"
@@ -23,15 +24,10 @@ bool wants_lane_table(const kvcache::Recipe& recipe);
 Result<void> ensure_lane_table(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                Console& console);
 
-// What a model is opened with; for people ("comes with Satchel, kvzip over prose notes …") and scripts.
-struct LaneTableInUse {
-  runtime::LaneTable table;
-  std::filesystem::path file;  // of the one made on this machine, if there is one
-};
+// Which one a model is opened with.
+using LaneTableInUse = KeptInUse<kvcache::LaneShares>;
 // Warns of one that is damaged and passed over.
 LaneTableInUse lane_table_in_use(const Paths& paths, const std::string& fingerprint,
                                  const runtime::ModelConfig& config, Console& console);
-std::string describe(const LaneTableInUse& in_use);
-Json to_json(const LaneTableInUse& in_use);
 
 }  // namespace satchel::app

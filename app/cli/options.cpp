@@ -64,4 +64,14 @@ void add_sampling_options(CLI::App& command, Options& options) {
                    "Do not end an answer that says the same again and again");
 }
 
+void add_output_file(CLI::App& command, std::string& file, const std::string& about) {
+  command.add_option("--output", file, about)
+      ->type_name("FILE")
+      ->check(CLI::Validator(
+          [](const std::string& path) {
+            return path.empty() ? std::string("--output needs the name of a file") : std::string();
+          },
+          ""));
+}
+
 }  // namespace satchel::app

@@ -29,5 +29,7 @@ void add_store_option(CLI::App& command, Options& options);      // --store
 void add_model_options(CLI::App& command, Options& options);     // --model --backend --threads …
 void add_recipe_options(CLI::App& command, Options& options);    // --recipe --keep --budget
 void add_sampling_options(CLI::App& command, Options& options);  // --temperature … --seed
+// --output of a command whose result is otherwise kept for the model; `file` outlives the parse.
+void add_output_file(CLI::App& command, std::string& file, const std::string& about);
 
 }  // namespace satchel::app

@@ -176,15 +176,8 @@ void add_profile(CLI::App& app, const Choose& choose) {
                    "Texts to find them with, instead of those that come with Satchel; for " +
                        runtime::lane_rules_that_read_texts())
       ->type_name("FILE");
-  command
-      ->add_option("--output", options->output,
-                   "Write the table here and do not use it; default: kept for this model")
-      ->type_name("FILE")
-      ->check(CLI::Validator(
-          [](const std::string& path) {
-            return path.empty() ? std::string("--output needs the name of a file") : std::string();
-          },
-          ""));
+  add_output_file(*command, options->output,
+                  "Write the table here and do not use it; default: kept for this model");
   add_output_options(*command, options->common);
   add_model_options(*command, options->common);
   command->callback([=] {

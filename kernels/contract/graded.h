@@ -7,6 +7,7 @@
 //           (t / W) · w of that byte. So a register of words is neighbouring tokens, and masking every
 //           other byte leaves neighbouring channels in 16-bit halves, as a dot product of pairs
 //           (vpmaddwd, vpdpwssd) wants them
+//   linkage always inlined, as row_order.h: units for one instruction level use it
 //   source  ours; unlike bits for the coefficients of a transform are transform coding (Huang and
 //           Schultheiss 1963)
 #pragma once
@@ -24,7 +25,7 @@ namespace satchel::kernels {
 [[gnu::always_inline]] constexpr unsigned part_bits(unsigned left) {
   return left >= 4 ? 4 : left >= 2 ? 2 : 1;
 }
-constexpr std::size_t part_bytes(std::size_t capacity, unsigned bits) {
+[[gnu::always_inline]] constexpr std::size_t part_bytes(std::size_t capacity, unsigned bits) {
   return capacity * kQuad * bits / 8;
 }
 
@@ -33,8 +34,8 @@ struct PartPlace {
   std::size_t byte;
   unsigned shift;
 };
-constexpr PartPlace part_place(std::size_t capacity, unsigned bits, std::size_t token,
-                               std::size_t channel) {
+[[gnu::always_inline]] constexpr PartPlace part_place(std::size_t capacity, unsigned bits,
+                                                      std::size_t token, std::size_t channel) {
   const std::size_t n_words = capacity * bits / 8;
   const std::size_t of_channel = channel == 1 ? 2 : channel == 2 ? 1 : channel;
   return {.byte = token % n_words * 4 + of_channel,

@@ -9,7 +9,6 @@
 namespace satchel::kernels {
 namespace {
 
-constexpr std::size_t kHeadDimMax = 256;
 constexpr std::size_t kHeadDimStep = 16;
 constexpr std::size_t kGroupStep = 16;  // kernels take 16 rows of codes at a time
 constexpr std::size_t kPlaneAlign = 16;

@@ -40,8 +40,9 @@ namespace satchel::kernels {
 inline constexpr std::size_t kPageTokens = 128;  // the most a page holds
 inline constexpr std::size_t kPageStep = 32;     // capacities are 32, 64, 96, 128
 inline constexpr std::size_t kPlanesMax = 8;
-inline constexpr std::size_t kQuad = 4;       // channels of a graded operand that share their bits
-inline constexpr std::size_t kQuadsMax = 64;  // of the largest head_dim
+inline constexpr std::size_t kHeadDimMax = 256;
+inline constexpr std::size_t kQuad = 4;  // channels of a graded operand that share their bits
+inline constexpr std::size_t kQuadsMax = kHeadDimMax / kQuad;
 
 // The number is written to disk (kvcache/snapshot/FORMAT.md).
 enum class PlaneKind : std::uint16_t {
@@ -150,7 +151,7 @@ struct PageShape {
   bool has_log_counts = false;
   OperandShape k = {}, v = {};
 };
-// Fails with `unsupported` (PAGE_LAYOUT) where head_dim is not a multiple of 16 from 16 to 256,
+// Fails with `unsupported` (PAGE_LAYOUT) where head_dim is not a multiple of 16 from 16 to kHeadDimMax,
 // capacity is not 32, 64, 96 or 128, bits are not 2, 3, 4 or 8 (graded: more than 8 in a quad), a group
 // does not divide its axis (K: the capacity, V: head_dim) or is not a multiple of 16, or V is graded or
 // turned by a basis.

@@ -40,8 +40,6 @@ void hadamard(float* x, std::size_t n, float norm) {
   for (std::size_t i = 0; i < n; ++i) x[i] *= norm;
 }
 
-constexpr std::size_t kHeadDimMax = 256;
-
 // row · matrix. Entries of the result are independent: the compiler may take several at a time.
 void times(const float* matrix, float* row, std::size_t n) {
   float sums[kHeadDimMax];

@@ -21,7 +21,6 @@ namespace {
 // Rows that share one unpacking: a sum each in registers. Fewer for other pages than full ones of 2
 // bits, which have less to unpack: each number of rows is an instance that takes its time to compile.
 constexpr std::size_t kPackedRowsMax = 8, kFewerRowsMax = 4;
-constexpr std::size_t kHeadDimMax = 256;
 
 template <class V, std::size_t kBits, std::size_t kEntries, std::size_t kRows>
 struct PackedProduct {

@@ -5,16 +5,13 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/contract/graded.h"
+#include "kernels/contract/plane_halves.h"
 #include "kernels/contract/turn.h"
 #include "kernels/cpu/attend_packed.h"
 #include "kernels/cpu/tile_fill.h"
 
 namespace satchel::kernels::cpu {
 namespace {
-
-const Half* halves(const PageView& page, const OperandLayout& operand) {
-  return reinterpret_cast<const Half*>(page.bytes + operand.planes[0].at);
-}
 
 PackedTile packed_tile(const PageView& page, const PageView* after) {
   const PageLayout& layout = *page.layout;
@@ -127,7 +124,9 @@ void AttendPiece::page(const PageView& view, const PageView* after) {
   if (!anyone_sees(view.first_position, view.last_position)) return;
   LaneRows rows = rows_for(view);
   if (layout.k.is_exact() && layout.v.is_exact()) {
-    exact({.k = halves(view, layout.k), .v = halves(view, layout.v), .tokens = tokens_of(view)},
+    exact({.k = halves(view.bytes, layout.k.planes[0]),
+           .v = halves(view.bytes, layout.v.planes[0]),
+           .tokens = tokens_of(view)},
           rows);
     return;
   }
@@ -202,17 +201,15 @@ const float* AttendPiece::slots_of(const float* q) {
 const PartWeights& AttendPiece::weights_of(const PageLayout& layout) {
   if (weights_layout_ == &layout) return weights_;
   weights_layout_ = &layout;
+  for (auto& of_part : weights_.of) std::fill_n(of_part, layout.head_dim, 0.0f);
   weights_.n_parts = 0;
-  for (std::size_t quad = 0; quad < layout.head_dim / kQuad; ++quad) {
-    unsigned left = layout.k.quad_bits[quad];
-    for (std::size_t part = 0; part < kGradedParts; ++part) {
-      const bool is_there = left > 0;
-      if (is_there) left -= part_bits(left);
-      const float weight = is_there ? static_cast<float>(1u << left) : 0.0f;
-      std::fill_n(weights_.of[part] + quad * kQuad, kQuad, weight);
-      if (is_there) weights_.n_parts = std::max(weights_.n_parts, part + 1);
-    }
-  }
+  std::size_t part = 0;
+  for_each_part(layout.k, layout.head_dim, layout.capacity,
+                [&](std::size_t first, unsigned below, unsigned bits, std::size_t) {
+                  part = below + bits == layout.k.quad_bits[first / kQuad] ? 0 : part + 1;
+                  std::fill_n(weights_.of[part] + first, kQuad, static_cast<float>(1u << below));
+                  weights_.n_parts = std::max(weights_.n_parts, part + 1);
+                });
   return weights_;
 }
 

@@ -58,12 +58,11 @@ struct AffinePlanes {
   std::size_t bits = 0, group = 0;   // bits of a value
 };
 
-inline constexpr std::size_t kGradedChannelsMax = kQuad * kQuadsMax;
 inline constexpr std::size_t kGradedParts = 3;  // 7 = 4 + 2 + 1
 
 // What each part of a channel's code counts for: 2^(bits below it), 0 where there is no such part.
 struct PartWeights {
-  alignas(64) float of[kGradedParts][kGradedChannelsMax];
+  alignas(64) float of[kGradedParts][kHeadDimMax];
   std::size_t n_parts = 0;
 };
 

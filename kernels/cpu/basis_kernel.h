@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "kernels/contract/page_layout.h"
 #include "kernels/cpu/simd_inline.h"
 
 namespace satchel::kernels::cpu {
@@ -14,9 +15,9 @@ struct BasisRows {
   using Float = typename V::Float;
   static constexpr std::size_t kSums = 4;  // registers at a time; head_dim is a multiple of 16
 
-  // rows [n_rows, n] = rows · matrix [n, n]; n is a multiple of 16, at most 256.
+  // rows [n_rows, n] = rows · matrix [n, n]; n is a multiple of 16, at most kHeadDimMax.
   static void run(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
-    alignas(64) float out[256];
+    alignas(64) float out[kHeadDimMax];
     for (std::size_t r = 0; r < n_rows; ++r) {
       float* const row = rows + r * n;
       std::size_t at = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/plane_halves.h"
 #include "kernels/contract/row_order.h"
 #include "kernels/contract/turn.h"
 #include "kernels/cpu/cache_ops.h"
@@ -24,10 +25,6 @@ struct Slots {
     for (std::size_t i = 0; i < n; ++i) of[i] = static_cast<std::uint16_t>(slot_of_entry(n, i));
   }
 };
-
-Half* halves(std::byte* page, const Plane& plane) {
-  return reinterpret_cast<Half*>(page + plane.at);
-}
 
 // x [n_rows, n_columns] into the planes of an affine operand.
 void pack(const EncodeTable& table, const OperandLayout& operand, const float* x,
@@ -51,8 +48,13 @@ void pack(const EncodeTable& table, const OperandLayout& operand, const float* x
 class PagePacker {
  public:
   // x: 5 / 4 · kPageTokens · head_dim floats of scratch
-  PagePacker(const EncodeTable& table, const EncodeArgs& args, float* x)
-      : table_(table), args_(args), layout_(*args.layout), n_(args.exact.n_tokens), x_(x) {}
+  PagePacker(const KernelTable& kernels, const EncodeArgs& args, float* x)
+      : table_(kernels.encode),
+        times_(kernels.attend.times),
+        args_(args),
+        layout_(*args.layout),
+        n_(args.exact.n_tokens),
+        x_(x) {}
 
   void run(Health& health) {
     reference::encode_frame(args_);
@@ -111,13 +113,14 @@ class PagePacker {
     table_.load(from, n_ * d, to);
     if (operand.turn == Turn::none) return;
     if (operand.turn == Turn::basis)
-      table_.times(operand.basis.to, to, n_, d);
+      times_(operand.basis.to, to, n_, d);
     else
       turn_rows(operand.turn, to, n_, d);
     table_.clamp(to, n_ * d);
   }
 
   const EncodeTable& table_;
+  decltype(AttendTable::times) times_;
   const EncodeArgs& args_;
   const PageLayout& layout_;
   std::size_t n_;
@@ -136,7 +139,7 @@ Result<Health> encode_pages(const CpuContext& context, AttendScratch& scratch,
   context.pool.parallel_for(
       items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
         Health health;
-        PagePacker(context.kernels.encode, items[begin], memory + thread * values).run(health);
+        PagePacker(context.kernels, items[begin], memory + thread * values).run(health);
         n_nan += health.n_nan;
         n_infinite += health.n_infinite;
       });

@@ -1,5 +1,4 @@
 #include "kernels/cpu/attend_simd_avx512.h"
-#include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/encode_kernel.h"
 #include "kernels/cpu/encode_table.h"
 #include "kernels/cpu/graded_encode_kernel.h"
@@ -8,7 +7,6 @@ namespace satchel::kernels::cpu {
 
 const EncodeTable kEncodeAvx512 = {.encode = Encode<AttendAvx512>::run,
                                    .encode_graded = GradedEncode<AttendAvx512>::run,
-                                   .times = BasisRows<AttendAvx512>::run,
                                    .load = Encode<AttendAvx512>::load,
                                    .clamp = Encode<AttendAvx512>::clamp,
                                    .load_turned = Encode<AttendAvx512>::load_turned,

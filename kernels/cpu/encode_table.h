@@ -35,8 +35,6 @@ struct GradedJob {
 struct EncodeTable {
   void (*encode)(const EncodeJob& job);
   void (*encode_graded)(const GradedJob& job);
-  // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16.
-  void (*times)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   // halves to floats clamped to ±60000; no NaN among them, n is a multiple of 16
   void (*load)(const Half* from, std::size_t n, float* to);
   void (*clamp)(float* x, std::size_t n);

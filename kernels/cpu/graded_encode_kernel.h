@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/contract/graded.h"
+#include "kernels/cpu/encode_range_kernel.h"
 #include "kernels/cpu/encode_table.h"
 #include "kernels/cpu/simd_inline.h"
 #include "kernels/reference/codec_graded.h"
@@ -54,9 +55,7 @@ struct GradedEncode {
   }
 
   SATCHEL_INLINE Float as_half(Float x) {
-    Half halves[V::kLanes];
-    V::template store_half<_MM_FROUND_TO_NEAREST_INT>(halves, x);
-    return V::load_half(halves);
+    return EncodeRange<V, false>::template halved<_MM_FROUND_TO_NEAREST_INT>(x);
   }
 
   [[gnu::always_inline]] inline Range range(float ratio) const {

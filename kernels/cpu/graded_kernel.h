@@ -26,7 +26,7 @@ struct GradedProduct {
   static constexpr std::size_t kPasses = kTileTokens / V::kLanes / kBlocks;
 
   struct Folding {
-    alignas(64) std::int16_t codes[kGradedParts][kRows][kGradedChannelsMax];
+    alignas(64) std::int16_t codes[kGradedParts][kRows][kHeadDimMax];
     alignas(64) float factor[kDotRows], offset[kDotRows];
   };
 
@@ -45,7 +45,7 @@ struct GradedProduct {
   SATCHEL_INLINE void fold_all(const float* q, const GradedPlanes& planes, std::size_t head_dim,
                                Folding& out) {
     const PartWeights& weights = *planes.weights;
-    alignas(64) float folded[kRows][kGradedChannelsMax];
+    alignas(64) float folded[kRows][kHeadDimMax];
     Float most[kDotRows], offset[kDotRows];
     for (std::size_t r = 0; r < kDotRows; ++r) most[r] = offset[r] = V::zero_float();
     for (std::size_t c = 0; c < head_dim; c += V::kLanes) {
@@ -128,7 +128,7 @@ struct GradedProduct {
     Int near[kRows], far[kRows];  // the first two channels, the last two
     unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
       std::int32_t pairs[2];
-      __builtin_memcpy(pairs, folded + r.value * kGradedChannelsMax, sizeof pairs);
+      __builtin_memcpy(pairs, folded + r.value * kHeadDimMax, sizeof pairs);
       near[r.value] = V::broadcast(&pairs[0]);
       far[r.value] = V::broadcast(&pairs[1]);
     });

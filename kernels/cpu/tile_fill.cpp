@@ -3,18 +3,15 @@
 #include <cmath>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/plane_halves.h"
 #include "kernels/contract/turn.h"
 
 namespace satchel::kernels::cpu {
 namespace {
 
-const Half* rows_of(const PageView& page, const OperandLayout& operand) {
-  return reinterpret_cast<const Half*>(page.bytes + operand.planes[0].at);
-}
-
 // A tile's column is a token: turned out as turn_out() turns rows.
 void leave_basis(const OperandLayout& operand, float* tile, std::size_t head_dim) {
-  float row[256];
+  float row[kHeadDimMax];
   for (std::size_t t = 0; t < kTileTokens; ++t) {
     for (std::size_t c = 0; c < head_dim; ++c) row[c] = tile[c * kTileTokens + t];
     turn_out(operand, row, 1, head_dim);
@@ -95,7 +92,7 @@ void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, fl
   const PageLayout& layout = *page.layout;
   const std::size_t d = layout.head_dim;
   if (layout.k.is_exact())
-    return table.exact_keys(rows_of(page, layout.k), page.n_tokens, d, tile_k);
+    return table.exact_keys(halves(page.bytes, layout.k.planes[0]), page.n_tokens, d, tile_k);
   if (layout.k.is_affine())
     return table.affine_keys(affine_planes(layout.k, page.bytes), layout.capacity, d, tile_k);
   if (layout.k.is_graded())
@@ -119,7 +116,7 @@ void fill_values(const AttendTable& table, const PageView& page, float* tile_v) 
   const std::size_t d = layout.head_dim;
   SATCHEL_ASSERT(d % kWidthStep == 0);
   if (layout.v.is_exact())
-    return table.exact_values(rows_of(page, layout.v), page.n_tokens, d, tile_v);
+    return table.exact_values(halves(page.bytes, layout.v.planes[0]), page.n_tokens, d, tile_v);
   if (layout.v.is_affine())
     return table.affine_values(affine_planes(layout.v, page.bytes), layout.capacity, d, tile_v);
   layout.v.code->decode(layout.v, page.bytes, page.n_tokens, d, tile_v);

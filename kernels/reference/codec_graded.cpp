@@ -6,17 +6,17 @@
 
 #include "kernels/base/half.h"
 #include "kernels/contract/graded.h"
+#include "kernels/contract/plane_halves.h"
 
 namespace satchel::kernels::reference {
 namespace {
 
-constexpr std::size_t kChannelsMax = kQuad * kQuadsMax;
 inline float nearest(float x) {
   return (x + kGradedRounding) - kGradedRounding;
 }
 
 // All channels of a page side by side.
-using Channels = std::array<float, kChannelsMax>;
+using Channels = std::array<float, kHeadDimMax>;
 
 struct Ranges {
   Channels scale = {}, zero = {}, inverse = {};
@@ -103,13 +103,6 @@ class GradedEncoder {
   Ranges best_;
 };
 
-Half* halves(std::byte* page, const Plane& plane) {
-  return reinterpret_cast<Half*>(page + plane.at);
-}
-const Half* halves(const std::byte* page, const Plane& plane) {
-  return reinterpret_cast<const Half*>(page + plane.at);
-}
-
 }  // namespace
 
 void encode_graded(const PageLayout& layout, const OperandLayout& operand, const float* x,
@@ -122,7 +115,7 @@ void encode_graded(const PageLayout& layout, const OperandLayout& operand, const
     scales[c] = float_to_half(encoder.found().scale[c]);
     zeros[c] = float_to_half(encoder.found().zero[c]);
   }
-  std::array<std::uint8_t, kPageTokens * kChannelsMax> codes;
+  std::array<std::uint8_t, kPageTokens * kHeadDimMax> codes;
   for (std::size_t i = 0; i < n_tokens * d; ++i) codes[i] = encoder.code(i / d, i % d);
   put_graded_codes(layout, operand, codes.data(), n_tokens, page);
 }
@@ -147,7 +140,7 @@ void decode_graded(const PageLayout& layout, const OperandLayout& operand, const
                    std::size_t n_tokens, float* out) {
   const std::size_t d = layout.head_dim, capacity = layout.capacity;
   const std::byte* const codes = page + operand.at(PlaneKind::graded_codes).at;
-  std::array<std::uint8_t, kPageTokens* kChannelsMax> whole = {};  // [n_tokens, head_dim]
+  std::array<std::uint8_t, kPageTokens* kHeadDimMax> whole = {};  // [n_tokens, head_dim]
   for_each_part(operand, d, capacity,
                 [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
                   for (std::size_t i = 0; i < n_tokens * kQuad; ++i) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/plane_halves.h"
 #include "kernels/contract/row_order.h"
 #include "kernels/contract/turn.h"
 #include "kernels/reference/codec_affine.h"
@@ -13,13 +14,6 @@
 
 namespace satchel::kernels::reference {
 namespace {
-
-Half* halves(std::byte* page, const Plane& plane) {
-  return reinterpret_cast<Half*>(page + plane.at);
-}
-const Half* halves(const std::byte* page, const Plane& plane) {
-  return reinterpret_cast<const Half*>(page + plane.at);
-}
 
 // An affine operand as a matrix of codes: rows of K are tokens, rows of V channels. `group` rows
 // share, entry by entry, a scale and a zero.

@@ -123,10 +123,8 @@ class Block32Codec final : public Codec {
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    return {.form = kernels::OperandShape::Form::coded,
-            .turn = turns_ ? kernels::Turn::hadamard : kernels::Turn::none,
-            .code = &code_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(code_, operand, head_dim, capacity,
+                        turns_ ? kernels::Turn::hadamard : kernels::Turn::none);
   }
 
  private:

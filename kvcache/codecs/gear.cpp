@@ -234,9 +234,7 @@ class GearCodec final : public Codec {
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    return {.form = kernels::OperandShape::Form::coded,
-            .code = operand == Operand::k ? &k_ : &v_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity);
   }
   std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
 

@@ -97,7 +97,7 @@ class IntTokenCodec final : public Codec {
       return {.form = Form::affine, .bits = bits_, .group = head_dim};
     const kernels::OperandCode* code = &by_minimum_;
     if (is_symmetric_) code = &symmetric_;
-    return {.form = Form::coded, .code = code, .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(*code, operand, head_dim, capacity);
   }
 
  private:

@@ -109,8 +109,7 @@ class KittyCodec final : public Codec {
                                 std::size_t capacity) const override {
     using Form = kernels::OperandShape::Form;
     if (operand == Operand::v) return {.form = Form::affine, .bits = 2, .group = head_dim};
-    return {
-        .form = Form::coded, .code = &code_, .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(code_, operand, head_dim, capacity);
   }
 
  private:

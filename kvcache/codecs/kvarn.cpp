@@ -294,10 +294,8 @@ class KvarnCodec final : public Codec {
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    return {.form = kernels::OperandShape::Form::coded,
-            .turn = kernels::Turn::hadamard,
-            .code = operand == Operand::k ? &k_ : &v_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity,
+                        kernels::Turn::hadamard);
   }
 
  private:

@@ -87,10 +87,8 @@ class OscarCodec final : public Codec {
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    return {.form = kernels::OperandShape::Form::coded,
-            .turn = turns_ ? kernels::Turn::hadamard : kernels::Turn::none,
-            .code = operand == Operand::k ? &k_ : &v_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity,
+                        turns_ ? kernels::Turn::hadamard : kernels::Turn::none);
   }
 
  private:

@@ -43,6 +43,15 @@ class PlaneTable {
           fill(operand, dim * kDimStep, i * kernels::kPageStep,
                planes_[index(operand, dim * kDimStep, i * kernels::kPageStep)]);
   }
+  // An operand of these planes with loops of its own.
+  kernels::OperandShape coded(const kernels::OperandCode& code, Codec::Operand operand,
+                              std::size_t head_dim, std::size_t capacity,
+                              kernels::Turn turn = kernels::Turn::none) const {
+    return {.form = kernels::OperandShape::Form::coded,
+            .turn = turn,
+            .code = &code,
+            .planes = find(operand, head_dim, capacity)};
+  }
   // Empty where no page has such a shape: page_layout() refuses that.
   std::span<const kernels::Plane> find(Codec::Operand operand, std::size_t head_dim,
                                        std::size_t capacity) const {

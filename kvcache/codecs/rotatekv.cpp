@@ -91,10 +91,7 @@ class RotateCodec final : public Codec {
               .bits = bits_,
               .group = head_group(head_dim, group_),
               .turn = kernels::Turn::hadamard};
-    return {.form = Form::coded,
-            .turn = kernels::Turn::hadamard,
-            .code = &code_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(code_, operand, head_dim, capacity, kernels::Turn::hadamard);
   }
 
  private:

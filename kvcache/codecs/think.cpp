@@ -93,9 +93,7 @@ class ThinkCodec final : public Codec {
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
     if (operand == Operand::v) return {};
-    return {.form = kernels::OperandShape::Form::coded,
-            .code = &k_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(k_, operand, head_dim, capacity);
   }
 
  private:

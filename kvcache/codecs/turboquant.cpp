@@ -143,9 +143,7 @@ class TurboCodec final : public Codec {
   }
   kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                 std::size_t capacity) const override {
-    return {.form = kernels::OperandShape::Form::coded,
-            .code = &code_,
-            .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(code_, operand, head_dim, capacity);
   }
 
  private:

@@ -71,7 +71,7 @@ class ZipCacheCodec final : public Codec {
                                 std::size_t capacity) const override {
     using Form = kernels::OperandShape::Form;
     if (operand == Operand::k) return {.form = Form::affine, .bits = bits_, .group = capacity};
-    return {.form = Form::coded, .code = &v_, .planes = table_.find(operand, head_dim, capacity)};
+    return table_.coded(v_, operand, head_dim, capacity);
   }
 
  private:

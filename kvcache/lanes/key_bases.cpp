@@ -137,7 +137,7 @@ class Parser {
   // Lengths before memory.
   Result<void> add_lane(KeyBases& bases) {
     const auto d = std::size_t{reader_.number<std::uint32_t>()};
-    if (d == 0 || d > kKeyBasesHeadDimMax) return wrong("has keys of an impossible size");
+    if (d == 0 || d > kernels::kHeadDimMax) return wrong("has keys of an impossible size");
     if (reader_.left() < d * d * sizeof(Half)) return wrong("is cut off");
     KeyBases::Lane lane{.head_dim = d, .to = std::vector<float>(d * d), .from = {}};
     for (float& x : lane.to) x = half_to_float(reader_.number<Half>());

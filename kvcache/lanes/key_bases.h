@@ -27,7 +27,6 @@ namespace satchel::kvcache {
 // Of a file; chosen: 2,000 lanes of keys of 128 values.
 inline constexpr std::size_t kKeyBasesBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kKeyBasesTextMax = 4096;    // bytes of a text in it; chosen
-inline constexpr std::size_t kKeyBasesHeadDimMax = 256;  // kernels::page_layout()
 inline constexpr std::size_t kKeyBasesLanesMax = 65536;  // chosen: all of 16 values in a file
 // Largest entry of `to` times largest of `from`; chosen: beyond, products in fp32 are no longer those of
 // the keys to three digits. Fitted ones are below 2e3 (their S has a ridge).

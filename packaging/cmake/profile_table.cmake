@@ -33,8 +33,8 @@ endfunction()
 
 function(satchel_profile_table out_table)
   satchel_profile_rows(texts texts/*.txt NAME_WE ProfileText)
-  satchel_profile_rows(tables tables/*.json NAME ShippedTable)
-  satchel_profile_blobs(blobs bases files tables/*.bases ShippedBases)
+  satchel_profile_rows(tables tables/*.json NAME ShippedFile)
+  satchel_profile_blobs(blobs bases files tables/*.bases ShippedFile)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/profile_table.cpp)
   file(WRITE ${table}.new
 "// Written by packaging/cmake/profile_table.cmake from runtime/profile.
@@ -62,13 +62,13 @@ std::span<const ProfileText> profile_texts() {
 ${texts}  };
   return kTexts;
 }
-std::span<const ShippedTable> shipped_lane_tables() {
-  static const std::vector<ShippedTable> kTables = {
+std::span<const ShippedFile> shipped_lane_tables() {
+  static const std::vector<ShippedFile> kTables = {
 ${tables}  };
   return kTables;
 }
-std::span<const ShippedBases> shipped_key_bases() {
-  static const std::vector<ShippedBases> kBases = {
+std::span<const ShippedFile> shipped_key_bases() {
+  static const std::vector<ShippedFile> kBases = {
 ${bases}  };
   return kBases;
 }

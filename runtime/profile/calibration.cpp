@@ -22,12 +22,12 @@ Result<void> check_size(std::span<const std::size_t> head_dims) {
   Checked bytes = 4 * kvcache::kKeyBasesTextMax;
   for (const std::size_t d : head_dims) bytes = bytes + Checked(d) * d * sizeof(Half) + 4;
   const std::size_t longest = *std::ranges::max_element(head_dims);
-  const bool fits = longest <= kvcache::kKeyBasesHeadDimMax && bytes.ok() &&
+  const bool fits = longest <= kernels::kHeadDimMax && bytes.ok() &&
                     bytes.to<std::size_t>().value_or(SIZE_MAX) <= kvcache::kKeyBasesBytesMax &&
                     head_dims.size() <= kvcache::kKeyBasesLanesMax;
   if (fits) return {};
   return Error{ErrorKind::unsupported, "KEY_BASES",
-               "Key bases are for keys of at most " + std::to_string(kvcache::kKeyBasesHeadDimMax) +
+               "Key bases are for keys of at most " + std::to_string(kernels::kHeadDimMax) +
                    " values and files of at most " +
                    std::to_string(kvcache::kKeyBasesBytesMax >> 20) + " MiB; this model has " +
                    std::to_string(head_dims.size()) + " lanes of up to " + std::to_string(longest) +

@@ -3,32 +3,19 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "kvcache/lanes/key_bases.h"
+#include "runtime/profile/kept_file.h"
 
 namespace satchel::runtime {
 
 struct ModelConfig;
 
-struct ShippedBases {
-  std::string_view file, bytes;
-};
-std::span<const ShippedBases> shipped_key_bases();
+std::span<const ShippedFile> shipped_key_bases();
 
-enum class KeyBasesFrom { nowhere, shipped, folder };
-
-// What a model runs with: the folder's before the shipped ones.
-struct FoundBases {
-  std::shared_ptr<const kvcache::KeyBases> bases;  // null: there are neither
-  KeyBasesFrom from = KeyBasesFrom::nowhere;
-  // corrupt, KEY_BASES: of a file that is passed over, as it cannot be read as this model's.
-  std::optional<Error> damage;
-};
+using FoundBases = Kept<kvcache::KeyBases>;  // damage: KEY_BASES
 // `dir` empty: only shipped ones.
 FoundBases find_key_bases(const std::filesystem::path& dir, const std::string& fingerprint,
                           const ModelConfig& config);

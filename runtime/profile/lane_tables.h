@@ -4,32 +4,19 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "kvcache/lanes/lane_shares.h"
+#include "runtime/profile/kept_file.h"
 
 namespace satchel::runtime {
 
 struct ModelConfig;
 
-struct ShippedTable {
-  std::string_view file, json;
-};
-std::span<const ShippedTable> shipped_lane_tables();
+std::span<const ShippedFile> shipped_lane_tables();
 
-enum class LaneTableFrom { nowhere, shipped, folder };
-
-// What a model runs with: the folder's table before the shipped one.
-struct LaneTable {
-  std::shared_ptr<const kvcache::LaneShares> shares;  // null: there is neither
-  LaneTableFrom from = LaneTableFrom::nowhere;
-  // corrupt, LANE_SHARES: one that is passed over, as it cannot be read as a table of this model.
-  std::optional<Error> damage;
-};
+using LaneTable = Kept<kvcache::LaneShares>;  // damage: LANE_SHARES
 // `dir` empty: only shipped ones.
 LaneTable find_lane_table(const std::filesystem::path& dir, const std::string& fingerprint,
                           const ModelConfig& config);

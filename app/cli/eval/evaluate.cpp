@@ -48,7 +48,7 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
 Json tell_lane_table(const EvalOptions& options, const runtime::Engine& engine, Console& console) {
   const LaneTableInUse in_use = lane_table_in_use(standard_paths(options.common.store),
                                                   engine.fingerprint(), engine.config(), console);
-  if (in_use.table.from == runtime::LaneTableFrom::folder)
+  if (in_use.found.from == runtime::KeptFrom::folder)
     console.note("Lane table: " + describe(in_use));
   return to_json(in_use);
 }

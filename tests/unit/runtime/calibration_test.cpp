@@ -121,11 +121,11 @@ TEST_F(KeyBasesOfAModel, that_ship_hold_keys_of_an_unseen_text_in_fewer_bits) {
 }
 
 TEST_F(KeyBasesOfAModel, are_not_made_from_too_short_a_text_or_after_a_stop) {
-  const std::vector<ProfileText> texts = {{"stub", "too short"}};
-  const auto stub = from(texts, kSilent);
-  ASSERT_FALSE(stub.ok());
-  EXPECT_EQ(stub.error().code, "PARAM");
-  EXPECT_THAT(stub.error().message, HasSubstr("stub"));
+  const std::vector<ProfileText> texts = {{"a line", "too short"}};
+  const auto from_a_line = from(texts, kSilent);
+  ASSERT_FALSE(from_a_line.ok());
+  EXPECT_EQ(from_a_line.error().code, "PARAM");
+  EXPECT_THAT(from_a_line.error().message, HasSubstr("a line"));
   std::stop_source source;
   source.request_stop();
   const auto stopped = from({}, kSilent, source.get_token());
@@ -138,9 +138,9 @@ TEST_F(KeyBasesOfAModel, come_with_the_program_and_are_known_to_caches) {
   ASSERT_NE(config.key_bases, nullptr) << "the bundled model's come with the program";
   EXPECT_EQ(config.key_bases->model, shared_engine().fingerprint());
   EXPECT_EQ(config.cache_shape().key_bases, config.key_bases);
-  EXPECT_EQ(find(shared_engine().fingerprint()).from, KeyBasesFrom::shipped);
-  EXPECT_EQ(find("of-another-model").from, KeyBasesFrom::nowhere);
-  for (const ShippedBases& each : shipped_key_bases())
+  EXPECT_EQ(find(shared_engine().fingerprint()).from, KeptFrom::shipped);
+  EXPECT_EQ(find("of-another-model").from, KeptFrom::nowhere);
+  for (const ShippedFile& each : shipped_key_bases())
     EXPECT_TRUE(KeyBases::parse(each.bytes, each.file).ok()) << each.file;
 }
 
@@ -171,8 +171,8 @@ TEST_F(KeyBasesOfAModel, are_kept_and_found_before_those_that_ship_by_the_next_e
 TEST_F(KeyBasesOfAModel, that_are_damaged_or_of_another_are_passed_over_by_name) {
   const auto damage = [&] {
     const FoundBases found = find(shared_engine().fingerprint());
-    EXPECT_EQ(found.from, KeyBasesFrom::shipped) << "they stand in";
-    EXPECT_EQ(found.bases->id, shipped().id);
+    EXPECT_EQ(found.from, KeptFrom::shipped) << "they stand in";
+    EXPECT_EQ(found.value->id, shipped().id);
     EXPECT_EQ(found.damage.value_or(Error{}).code, "KEY_BASES");
     const std::string message = found.damage.value_or(Error{}).message;
     EXPECT_THAT(message, HasSubstr(file().string()));

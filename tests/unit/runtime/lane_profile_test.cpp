@@ -115,17 +115,17 @@ TEST_F(LaneTables, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_held) 
 
 TEST_F(LaneTables, are_kept_by_model_and_found_before_those_that_ship) {
   const LaneTable shipped = find(shared_engine().fingerprint());
-  ASSERT_NE(shipped.shares, nullptr) << "the bundled model's table comes with the program";
-  EXPECT_EQ(shipped.from, LaneTableFrom::shipped);
-  LaneShares mine = *shipped.shares;
+  ASSERT_NE(shipped.value, nullptr) << "the bundled model's table comes with the program";
+  EXPECT_EQ(shipped.from, KeptFrom::shipped);
+  LaneShares mine = *shipped.value;
   mine.source = "mine";
   ASSERT_TRUE(keep_lane_table(folder_, mine).ok());
   const LaneTable kept = find(shared_engine().fingerprint());
-  EXPECT_EQ(kept.from, LaneTableFrom::folder);
-  EXPECT_EQ(kept.shares->source, "mine");
+  EXPECT_EQ(kept.from, KeptFrom::folder);
+  EXPECT_EQ(kept.value->source, "mine");
   const LaneTable none = find("of-another-model");
-  EXPECT_EQ(none.from, LaneTableFrom::nowhere);
-  EXPECT_EQ(none.shares, nullptr);
+  EXPECT_EQ(none.from, KeptFrom::nowhere);
+  EXPECT_EQ(none.value, nullptr);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1)
       << "nothing half-written stays";
 }
@@ -134,17 +134,17 @@ TEST_F(LaneTables, of_another_model_or_damaged_are_passed_over_by_name) {
   const LaneTable shipped = find(shared_engine().fingerprint());
   const auto damage = [&] {
     const LaneTable found = find(shared_engine().fingerprint());
-    EXPECT_EQ(found.from, LaneTableFrom::shipped) << "it stands in";
-    EXPECT_EQ(found.shares->json(), shipped.shares->json());
+    EXPECT_EQ(found.from, KeptFrom::shipped) << "it stands in";
+    EXPECT_EQ(found.value->json(), shipped.value->json());
     return found.damage.value_or(Error{});
   };
-  LaneShares other = *shipped.shares;
+  LaneShares other = *shipped.value;
   other.rows.resize(1);
   other.rows[0].shares.pop_back();
   other.worth.value().lanes.pop_back();
   ASSERT_TRUE(keep_lane_table(folder_, other).ok());
   EXPECT_THAT(damage().message, testing::HasSubstr("of another model"));
-  other = *shipped.shares;
+  other = *shipped.value;
   other.worth.value().lanes[5] = {1, 2, 3};  // of keys of one value
   ASSERT_TRUE(keep_lane_table(folder_, other).ok());
   EXPECT_THAT(damage().message, testing::HasSubstr("of another model"));
@@ -156,7 +156,7 @@ TEST_F(LaneTables, of_another_model_or_damaged_are_passed_over_by_name) {
 TEST_F(LaneTables, a_folder_that_cannot_be_written_is_an_error_with_its_name) {
   const fs::path no_folder = folder_ / "file";
   std::ofstream(no_folder) << "x";
-  const auto kept = keep_lane_table(no_folder, *find(shared_engine().fingerprint()).shares);
+  const auto kept = keep_lane_table(no_folder, *find(shared_engine().fingerprint()).value);
   ASSERT_FALSE(kept.ok());
   EXPECT_EQ(kept.error().kind, ErrorKind::storage);
   EXPECT_THAT(kept.error().message, testing::HasSubstr(no_folder.string()));
@@ -192,7 +192,7 @@ TEST_F(LaneTables, a_model_without_one_gets_it_while_idle) {
   EXPECT_FALSE(session->has_idle_work());
   const auto made_now = engine->config().lane_shares;
   ASSERT_NE(made_now, nullptr);
-  EXPECT_EQ(find(engine->fingerprint()).shares->json(), made_now->json()) << "for later runs";
+  EXPECT_EQ(find(engine->fingerprint()).value->json(), made_now->json()) << "for later runs";
   // What is read from now on goes by the table.
   const std::size_t before = session->stats().n_evicted;
   value_of(session->add_document("", held_out_notes()));
