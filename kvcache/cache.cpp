@@ -1,6 +1,7 @@
 #include "kvcache/cache.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "kvcache/cache_state.h"
@@ -100,45 +101,101 @@ kernels::Sequence Cache::lanes(std::size_t layer) const {
   return {.lanes = state_->table.get(), .first_lane = state_->first_lane[layer], .n_tokens = 1};
 }
 
+namespace {
+
+// Where a page of one recipe's tiers belongs among another's, at its own place if that is alike;
+// nothing: nowhere.
+std::optional<std::uint8_t> tier_of_bytes(const TierLayouts& layouts, const PageRecord& page,
+                                          std::size_t lane, std::size_t head_dim) {
+  const auto is_alike = [&](std::uint8_t tier) {
+    return tier < layouts.n_tiers() &&
+           layouts.of_lane(tier, lane, head_dim, page.n_tokens) == *page.layout;
+  };
+  if (is_alike(page.tier)) return page.tier;
+  for (std::uint8_t tier = 0; tier < layouts.n_tiers(); ++tier)
+    if (is_alike(tier)) return tier;
+  return std::nullopt;
+}
+
+// Scores of what waits mean nothing to another recipe's scorer.
+Result<void> check_nothing_waits(const CacheState& cache) {
+  for (const TextSpan& span : cache.spans)
+    if (span.state == SpanState::pending)
+      return Error{ErrorKind::unsupported, "CACHE_RECIPE",
+                   "Text waits for a decision of the recipe it was read under."};
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Cache>> Cache::fork() {
   State& s = *state_;
-  SATCHEL_ASSERT(s.reading == nullptr);
-  s.undo_open_step();
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.home, s.shape, s.recipe));
-  State& t = *twin->state_;
-  for (std::size_t i = 0; i < s.lanes.size(); ++i) {
-    Lane& from = s.lanes[i];
-    Lane& to = t.lanes[i];
-    SATCHEL_TRY(t.fit_exact(i, from.tail_kept()));
-    SATCHEL_TRY(
-        copy_exact(s.backend, from.head_dim(), {from.sinks(), 0, to.sinks(), 0, from.n_sinks()}));
-    SATCHEL_TRY(
-        copy_exact(s.backend, from.head_dim(), {from.tail(), 0, to.tail(), 0, from.n_tail()}));
-    to.set_lengths(from.n_sinks(), from.n_tail());
-    to.reserve_pages(from.pages().size());
-    for (PageRecord page : from.pages()) {
-      page.layout =
-          &t.layouts.of_lane(page.tier, i, to.head_dim(), page.n_tokens);  // its own: s may go
-      s.arena.share(page.extent);
-      to.add_page(page);
-    }
-    SATCHEL_TRY(t.show(i));
-  }
-  for (const std::size_t first : s.scores.chunks()) {
-    SATCHEL_TRY(t.scores.ensure(first, ScoreStore::kChunk));
-    std::vector<float> row(ScoreStore::kChunk);
-    for (std::size_t i = 0; i < s.lanes.size(); ++i) {
-      SATCHEL_TRY(s.scores.read(i, first, row));
-      SATCHEL_TRY(t.scores.write(i, first, row));
-    }
-  }
-  t.spans = s.spans;
-  t.n_tokens = s.n_tokens;
-  t.since_flush = s.since_flush;
-  t.next_serial = s.next_serial;
-  t.reserve_lists();
-  SATCHEL_TRY(t.show_all_if_stale());
+  SATCHEL_TRY(s.copy_into(*twin->state_));
   return twin;
+}
+
+Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {
+  State& s = *state_;
+  SATCHEL_TRY(check_nothing_waits(s));
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.home, s.shape, recipe));
+  if (twin->state_->note_bytes(s.layer(0).head_dim) != s.note_bytes(s.layer(0).head_dim) ||
+      twin->state_->wants().decoding)
+    return Error{ErrorKind::unsupported, "CACHE_RECIPE",
+                 "Recipe \"" + recipe.name() + "\" needs what was not noted while reading."};
+  SATCHEL_TRY(s.copy_into(*twin->state_));
+  return twin;
+}
+
+Result<void> CacheState::copy_into(CacheState& twin) {
+  SATCHEL_ASSERT(reading == nullptr);
+  undo_open_step();
+  for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(copy_lane_into(twin, i));
+  if (twin.recipe.hash() == recipe.hash()) SATCHEL_TRY(copy_scores_into(twin));
+  twin.spans = spans;
+  twin.n_tokens = n_tokens;
+  twin.since_flush = since_flush;
+  twin.next_serial = next_serial;
+  twin.reserve_lists();
+  return twin.show_all_if_stale();
+}
+
+// Pages are shared; sinks and tail are copied.
+Result<void> CacheState::copy_lane_into(CacheState& twin, std::size_t index) {
+  const Lane& from = lanes[index];
+  Lane& to = twin.lanes[index];
+  SATCHEL_TRY(twin.fit_exact(index, from.tail_kept()));
+  SATCHEL_TRY(
+      copy_exact(backend, from.head_dim(), {from.sinks(), 0, to.sinks(), 0, from.n_sinks()}));
+  SATCHEL_TRY(copy_exact(backend, from.head_dim(), {from.tail(), 0, to.tail(), 0, from.n_tail()}));
+  to.set_lengths(from.n_sinks(), from.n_tail());
+  to.reserve_pages(from.pages().size());
+  for (PageRecord page : from.pages()) {
+    const std::optional<std::uint8_t> tier =
+        tier_of_bytes(twin.layouts, page, index, to.head_dim());
+    if (!tier)
+      return Error{ErrorKind::unsupported, "CACHE_RECIPE",
+                   "Recipe \"" + twin.recipe.name() + "\" has no tier like \"" +
+                       tier_names()[page.tier].name + "\", at which text is held."};
+    page.tier = *tier;
+    page.layout =
+        &twin.layouts.of_lane(*tier, index, to.head_dim(), page.n_tokens);  // its own: this may go
+    arena.share(page.extent);
+    to.add_page(page);
+  }
+  return twin.show(index);
+}
+
+Result<void> CacheState::copy_scores_into(CacheState& twin) {
+  for (const std::size_t first : scores.chunks()) {
+    SATCHEL_TRY(twin.scores.ensure(first, ScoreStore::kChunk));
+    std::vector<float> row(ScoreStore::kChunk);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      SATCHEL_TRY(scores.read(i, first, row));
+      SATCHEL_TRY(twin.scores.write(i, first, row));
+    }
+  }
+  return {};
 }
 
 void Cache::clear() {

@@ -178,6 +178,10 @@ class Cache {
   ~Cache();
   // A second cache that holds the same; pages are shared.
   Result<std::unique_ptr<Cache>> fork();
+  // The same under another recipe, as it is held now (follow_recipe() brings it down). Fails with
+  // unsupported, CACHE_RECIPE, where something is held in a way that the recipe has no tier for, or
+  // waits for a decision.
+  Result<std::unique_ptr<Cache>> fork(const Recipe& recipe);
 
   const CacheShape& shape() const;
   const Recipe& recipe() const;
@@ -200,6 +204,8 @@ class Cache {
   Result<void> move_text(std::size_t first, std::int32_t by);
 
   Result<void> begin_step();
+  // Bytes of the arena that must be free for the next step.
+  std::size_t step_needs() const;
   // k, v [n_kv_heads, head_dim] fp32 after RoPE of the token at position n_tokens().
   Result<void> append(std::size_t layer, const float* k, const float* v);
   // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
@@ -221,6 +227,10 @@ class Cache {
   using OtherBytes = std::size_t (*)(const void* context, std::size_t n_tokens);
   ReadRequest reading_fits(const ReadRequest& request, OtherBytes other_bytes,
                            const void* context) const;
+  // Bytes of the arena that must be free so that all of the request fits, what waits no finer
+  // than it asks.
+  std::size_t reading_needs(const ReadRequest& request, OtherBytes other_bytes,
+                            const void* context) const;
   // The request's tokens at positions n_tokens() …, held as finely as fits, and as it asks. Fails
   // with CACHE_FULL, CACHE_POSITION or PROMPT_EMPTY, and has then changed nothing.
   Result<PromptReading> begin_reading(const ReadRequest& request);
@@ -237,6 +247,14 @@ class Cache {
   // that a second pass has seen; what it has not seen goes to the recipe's first tier and waits
   // there, as nobody knows what of it matters; what is kept or open goes to 8 bits.
   Result<CompactionReport> compact(Occasion occasion);
+
+  // Until so many bytes of the arena are free, or the recipe allows no more: its steps for when
+  // memory is short, each from the oldest text on. What is kept, open or waits stays as it is.
+  Result<CompactionReport> make_room(std::size_t free_bytes);
+  // The same until the cache itself takes no more than so many bytes (CacheStats::bytes).
+  Result<CompactionReport> shrink_to(std::size_t bytes);
+  // What has been decided comes down to what the recipe would have left of it; nothing comes back.
+  Result<CompactionReport> follow_recipe();
 
   // What share of its tokens each lane would keep of the first text that waits with all its scores,
   // at each share of the whole: [keeps][lanes without a window]. Changes nothing. CACHE_SCORES where

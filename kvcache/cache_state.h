@@ -149,6 +149,10 @@ struct CacheState : CacheBook, ExtentUser {
   Result<void> flush();
   Result<void> encode_flushed();
   Result<void> move_flushed();
+  // A cache just opened over the same arena then holds the same (Cache::fork()).
+  Result<void> copy_into(CacheState& twin);
+  Result<void> copy_lane_into(CacheState& twin, std::size_t index);
+  Result<void> copy_scores_into(CacheState& twin);
   // Over everything read so far, by the scores in the store (Occasion::steps).
   Result<void> decide_all_text();
   Result<void> choose_lane(std::size_t layer, std::size_t head, std::span<const float> q);

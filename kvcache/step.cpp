@@ -70,18 +70,24 @@ Result<void> Cache::begin_step() {
   SATCHEL_TRY(s.flush_if_due());
   if (s.n_tokens >= std::numeric_limits<std::int32_t>::max())
     return Error{ErrorKind::invalid, "CACHE_POSITION", "No position is left for another token."};
-  // The step that fills the tails needs room for their pages, at the coarsest.
-  const bool decoding = s.wants().decoding;
-  std::size_t bytes = 0;
-  if (s.since_flush + 1 >= kFlushTokens)
-    bytes = flush_bytes(s, {.finest = kTierRecipe, .n_more = 1});
-  if (decoding)
-    bytes = std::max(bytes, observe_bytes(s)) + s.scores.missing_bytes(0, s.n_tokens + 1);
-  SATCHEL_TRY(s.arena.check_free(bytes));
-  if (decoding) SATCHEL_TRY(s.scores.ensure(0, s.n_tokens + 1));
+  SATCHEL_TRY(s.arena.check_free(step_needs()));
+  if (s.wants().decoding) SATCHEL_TRY(s.scores.ensure(0, s.n_tokens + 1));
   SATCHEL_TRY(s.show_all_if_stale());
   s.step_open = true;
   return {};
+}
+
+// The step that fills the tails needs room for their pages, at the coarsest. A flush that is due and
+// failed needs the same.
+std::size_t Cache::step_needs() const {
+  const State& s = *state_;
+  std::size_t bytes = 0;
+  if (s.since_flush + 1 >= kFlushTokens)
+    bytes =
+        flush_bytes(s, {.finest = kTierRecipe, .n_more = s.since_flush < kFlushTokens ? 1u : 0u});
+  if (s.wants().decoding)
+    bytes = std::max(bytes, observe_bytes(s)) + s.scores.missing_bytes(0, s.n_tokens + 1);
+  return bytes;
 }
 
 Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {

@@ -12,7 +12,7 @@ inline constexpr std::uint8_t kTierEight =
     1;  // 8 bits, groups of 32: provisional where exact has no room
 inline constexpr std::uint8_t kTierRecipe = 2;  // the recipe's first codec, its others behind it
 inline constexpr std::uint8_t kGone = 255;
-inline constexpr std::size_t kCodecsMax = 4;  // of a recipe
+inline constexpr std::size_t kCodecsMax = 6;  // of a recipe, with those it comes down to
 inline constexpr std::size_t kTiersMax = kTierRecipe + kCodecsMax;
 
 }  // namespace satchel::kvcache

@@ -154,18 +154,21 @@ Result<double> Engine::State::profile_step(const std::stop_token& stop) {
 }
 
 // The arena lives as long as a cache does; without one it can be made anew, of any size.
-Result<void> Engine::set_budget(std::size_t bytes) {
-  std::shared_ptr<kvcache::Arena>& arena = state_->arena;
+Result<void> Engine::State::set_budget(std::size_t bytes) {
   if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
-  state_->lane_profiler.reset();  // it is begun anew, with the memory there is then
-  state_->can_profile = true;
+  lane_profiler.reset();  // it is begun anew, with the memory there is then
+  can_profile = true;
   if (arena != nullptr && arena.use_count() > 1)
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit can be raised to " + size_text(arena->capacity_bytes()) +
-                     " while a chat is open. Close it, raise the limit, and open it again."};
+                     " while another chat is open. Close it, and raise the limit again."};
   arena.reset();
-  SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(state_->backend, bytes));
+  SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(backend, bytes));
   return {};
+}
+
+Result<void> Engine::set_budget(std::size_t bytes) {
+  return state_->set_budget(bytes);
 }
 
 Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& options) {

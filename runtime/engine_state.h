@@ -38,6 +38,7 @@ struct Engine::State {
   Result<void> keep_lane_shares(const kvcache::LaneShares& shares);
   // A text of the model's lane table; how much of it is done, at the end 1. What fails is given up,
   // but for cancelled/STOPPED.
+  Result<void> set_budget(std::size_t bytes);  // as Engine's
   Result<double> profile_step(const std::stop_token& stop);
 
   void record(LogLevel level, std::string_view text) const {

@@ -17,7 +17,7 @@ Result<std::vector<std::vector<std::size_t>>> Compaction::budgets(const TextSpan
                                                                   std::span<const double> keeps) {
   TokenSpan span = cache_.token_span(text.first, text.n_tokens);
   std::vector<LaneDecision> lanes;
-  SATCHEL_TRY(load_scores(span, lanes));
+  SATCHEL_TRY(stored_scores(span, lanes));
   std::vector<std::vector<std::size_t>> out;
   for (const double keep : keeps) {
     span.keep = keep;

@@ -70,11 +70,12 @@ Result<CompactionReport> Compaction::settle(Occasion occasion) {
 }
 
 Result<void> Compaction::rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of,
-                                 std::size_t n_flush) {
+                                 std::size_t n_flush, const LaneRewriter::Takes& takes) {
+  now_ = lane;
   LaneRewriter rewriter(cache_, lane, tier_of);
   const auto work = [&]() -> Result<void> {
     if (n_flush > 0) return rewriter.flush_tail(n_flush);
-    SATCHEL_TRY(rewriter.rewrite_pages());
+    SATCHEL_TRY(rewriter.rewrite_pages(takes));
     return rewriter.finish();
   };
   const Result<void> done = work();
@@ -102,15 +103,16 @@ Result<CompactionReport> Compaction::lower_held() {
   return report_;
 }
 
-// The scores that were collected, finished by the scorer layer by layer, filtered.
-Result<void> Compaction::load_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes) {
+// Finished by the scorer layer by layer, filtered.
+Result<void> Compaction::load_scores(const TokenSpan& span, const ScoresOf& scores_of,
+                                     std::vector<LaneDecision>& lanes) {
   const std::size_t n = span.n_tokens;
   for (std::size_t layer = 0; layer < cache_.shape.n_layers(); ++layer) {
     if (!cache_.takes_part(layer)) continue;
     const std::size_t begin = lanes.size();
     for (std::size_t i = cache_.first_lane[layer]; i < cache_.first_lane[layer + 1]; ++i) {
       lanes.push_back({.lane = i, .scores = std::vector<float>(n)});
-      SATCHEL_TRY(cache_.scores.read(i, span.first_position, lanes.back().scores));
+      SATCHEL_TRY(scores_of(i, span, lanes.back().scores));
     }
     std::vector<ScoredLane> scored;
     for (std::size_t i = begin; i < lanes.size(); ++i)
@@ -123,6 +125,14 @@ Result<void> Compaction::load_scores(const TokenSpan& span, std::vector<LaneDeci
     cache_.pipeline.filter(span, lane.scores);
   }
   return {};
+}
+
+// Those that were collected.
+Result<void> Compaction::stored_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes) {
+  const auto stored = [this](std::size_t lane, const TokenSpan& of, std::span<float> scores) {
+    return cache_.scores.read(lane, of.first_position, scores);
+  };
+  return load_scores(span, stored, lanes);
 }
 
 // What the lane does not hold any more is no candidate; sinks always stay.
@@ -189,7 +199,7 @@ void Compaction::choose_tails(const TokenSpan& span, std::vector<LaneDecision>& 
 Result<void> Compaction::decide_span(const TextSpan& text) {
   const TokenSpan span = cache_.token_span(text.first, text.n_tokens);
   std::vector<LaneDecision> lanes;
-  SATCHEL_TRY(load_scores(span, lanes));
+  SATCHEL_TRY(stored_scores(span, lanes));
   share_out(span, lanes);
   choose_tails(span, lanes);
   return apply(span, lanes);
@@ -205,7 +215,7 @@ Result<CompactionReport> Compaction::decide_all_text() {
   span.keep = (cache_.pipeline.keep() * static_cast<double>(n_may_go) + stays) /
               static_cast<double>(cache_.n_tokens);
   std::vector<LaneDecision> lanes;
-  SATCHEL_TRY(load_scores(span, lanes));
+  SATCHEL_TRY(stored_scores(span, lanes));
   share_out(span, lanes);
   choose_tails(span, lanes);
   ++report_.n_spans;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "kvcache/cache_state.h"
@@ -30,24 +31,44 @@ class Compaction {
                                                         std::span<const double> keeps);
   // What waits exact, or is kept, goes to 8 bits.
   Result<CompactionReport> lower_held();
+  // The recipe's steps for when memory is short, one after the other, each from the oldest text on,
+  // until it is enough. Text that is kept, open or waits stays as it is.
+  Result<CompactionReport> make_room(std::size_t free_bytes);  // free beside the reserve
+  Result<CompactionReport> shrink_to(std::size_t body_bytes);  // of the cache's own pages
+  // Text that has been decided comes down to what the recipe would have left of it.
+  Result<CompactionReport> follow_recipe();
 
  private:
   enum class Fate { wait, lower, lower_and_wait, decide };
   void cut_probed();
   Fate fate_of(const TextSpan& span, Occasion occasion) const;
   Result<void> decide_span(const TextSpan& span);
-  Result<void> load_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes);
+  // Scores of a lane's tokens of the span.
+  using ScoresOf =
+      std::function<Result<void>(std::size_t lane, const TokenSpan& span, std::span<float> scores)>;
+  Result<void> load_scores(const TokenSpan& span, const ScoresOf& scores_of,
+                           std::vector<LaneDecision>& lanes);
+  Result<void> stored_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   void share_out(const TokenSpan& span, std::vector<LaneDecision>& lanes) const;
   void choose_tails(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   Result<void> mark_missing(const TokenSpan& span, LaneDecision& lane);
   Result<void> apply(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   Result<void> lower_span(const TextSpan& span);
   // Its pages, or the oldest n_flush tokens of its tail.
-  Result<void> rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of, std::size_t n_flush);
+  Result<void> rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of, std::size_t n_flush,
+                       const LaneRewriter::Takes& takes = {});
+  using Enough = std::function<bool()>;
+  Result<CompactionReport> take_steps(const Enough& enough);
+  bool may_change(const PageRecord& page) const;
+  Result<void> lower_text(std::uint8_t tier, const Enough& enough);
+  Result<void> thin_text(double keep, const Enough& enough);
+  Result<bool> thin(const TextSpan& text, double keep);
+  std::size_t n_held(const TextSpan& text) const;
 
   CacheState& cache_;
   CompactionReport report_ = {};
   std::vector<std::size_t> tail_kept_;  // [n_lanes] as this decision wants them
+  std::size_t now_ = 0;                 // the lane that is made anew
 };
 
 }  // namespace satchel::kvcache

@@ -11,12 +11,12 @@ LaneRewriter::LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& ti
       tier_of_(tier_of),
       staged_(cache.layouts.n_tiers()) {}
 
-Result<void> LaneRewriter::rewrite_pages() {
+Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
   std::vector<std::uint64_t> serials;
   for (const PageRecord& page : lane_.pages())
     if (std::find(serials.begin(), serials.end(), page.serial) == serials.end())
       serials.push_back(page.serial);
-  for (const std::uint64_t serial : serials) SATCHEL_TRY(rewrite_page(serial));
+  for (const std::uint64_t serial : serials) SATCHEL_TRY(rewrite_page(serial, takes));
   return {};
 }
 
@@ -33,11 +33,12 @@ bool LaneRewriter::only_masks(const PageRecord& page, std::span<const std::uint8
   return 2 * n_stay >= page.n_tokens;
 }
 
-Result<void> LaneRewriter::rewrite_page(std::uint64_t serial) {
+Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes) {
   std::size_t index = 0;
   while (index < lane_.pages().size() && lane_.pages()[index].serial != serial) ++index;
   if (index == lane_.pages().size()) return {};
   const PageRecord page = lane_.pages()[index];
+  if (takes && !takes(page)) return {};
   std::array<std::int32_t, kernels::kPageTokens> positions;
   SATCHEL_TRY(cache_.read_positions(page, positions));
   std::vector<std::uint8_t> targets(page.n_tokens, kGone);

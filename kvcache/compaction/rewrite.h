@@ -19,8 +19,9 @@ class LaneRewriter {
   using TierOf = std::function<std::uint8_t(std::size_t position, std::uint8_t tier)>;
 
   LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& tier_of);
-  // Of all pages. Errors: the backend's, CACHE_FULL; the lane is whole after either.
-  Result<void> rewrite_pages();
+  // Of all pages, or those it takes. Errors: the backend's, CACHE_FULL; the lane is whole after either.
+  using Takes = std::function<bool(const PageRecord& page)>;
+  Result<void> rewrite_pages(const Takes& takes = {});
   // Of the oldest n tokens of the tail, which leave it. After finish().
   Result<void> flush_tail(std::size_t n);
   // What is staged becomes pages that are not full.
@@ -42,7 +43,7 @@ class LaneRewriter {
   };
   using Source = std::function<ExactBlock()>;
 
-  Result<void> rewrite_page(std::uint64_t serial);
+  Result<void> rewrite_page(std::uint64_t serial, const Takes& takes);
   Result<void> pack_tail(std::size_t n);
   bool only_masks(const PageRecord& page, std::span<const std::uint8_t> targets) const;
   Result<void> load(const PageRecord& page);

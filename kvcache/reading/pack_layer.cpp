@@ -142,7 +142,7 @@ Result<void> PromptReading::State::gather_kept(std::span<const std::vector<std::
     const std::size_t begin = head_room() - lane.n_tail_before + lane.n_new_sinks;
     for (std::size_t row = begin; row < std::min(begin + lane.n_body, head_room()); ++row)
       add(row, cache.tier_at(plan.first_position + row - head_room(), plan.finest), 1);
-    for (std::size_t tier = 0; tier < cache.pipeline.codecs().size(); ++tier)
+    for (std::size_t tier = 0; tier < cache.pipeline.n_own_codecs(); ++tier)
       for (std::size_t row = std::max(begin, head_room()); row < begin + lane.n_body; ++row)
         if (tiers[head][row - head_room()] == tier)
           add(row, static_cast<std::uint8_t>(kTierRecipe + tier), counts[head][row - head_room()]);

@@ -102,23 +102,31 @@ Result<PromptReading> CacheState::make_reading(ReadingPlan plan,
   return PromptReading(std::move(state));
 }
 
+// Afterwards there must be room for the second pass, or what waits could never be packed.
+std::size_t Cache::reading_needs(const ReadRequest& request, OtherBytes other_bytes,
+                                 const void* context) const {
+  const State& s = *state_;
+  std::size_t n_wait = 0;
+  for (const TextSpan& span : s.spans)
+    if (span.state == SpanState::pending) n_wait += span.n_tokens - span.n_probed;
+  const ReadingPlan plan = plan_reading(s, request, request.finest);
+  if (plan.state_after != SpanState::done) n_wait += request.n_tokens;
+  const std::size_t probe = probe_bytes(s, n_wait);
+  const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
+  const std::size_t now =
+      plan.scratch_bytes + plan.score_bytes + other_bytes(context, request.n_tokens);
+  const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
+  return plan.body_bytes + plan.settle_bytes + std::max(now, later);
+}
+
 ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_bytes,
                                 const void* context) const {
   const State& s = *state_;
-  std::size_t n_waiting = 0;
-  for (const TextSpan& span : s.spans)
-    if (span.state == SpanState::pending) n_waiting += span.n_tokens - span.n_probed;
-  // Afterwards there must be room for the second pass, or what waits could never be packed.
   const auto fits = [&](std::size_t n, std::uint8_t finest) {
     ReadRequest part = request;
     part.n_tokens = n;
-    const ReadingPlan plan = plan_reading(s, part, finest);
-    const std::size_t n_wait = n_waiting + (plan.state_after == SpanState::done ? 0 : n);
-    const std::size_t probe = probe_bytes(s, n_wait);
-    const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
-    const std::size_t now = plan.scratch_bytes + plan.score_bytes + other_bytes(context, n);
-    const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
-    return s.arena.check_free(plan.body_bytes + plan.settle_bytes + std::max(now, later)).ok();
+    part.finest = finest;
+    return s.arena.check_free(reading_needs(part, other_bytes, context)).ok();
   };
   ReadRequest fitting = request;
   // What commit() decides had better not wait as coarse as it will be: then what goes leaves holes in

@@ -262,7 +262,7 @@ std::size_t ragged_bytes(const CacheBook& cache, std::uint8_t tier, std::size_t 
     beyond = std::max(beyond, page - std::min(page, share));
   }
   const std::size_t n_last =
-      std::min(n_lanes * cache.pipeline.codecs().size() * n_partial, n_tokens);
+      std::min(n_lanes * cache.pipeline.n_own_codecs() * n_partial, n_tokens);
   return Arena::rounded_up((n_tokens * full + kFull - 1) / kFull + n_last * beyond);
 }
 

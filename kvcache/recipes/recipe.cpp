@@ -23,9 +23,9 @@ Result<std::string> read_text(const JsonNode& root, std::string_view key, std::s
 }
 
 Result<void> check_keys(const JsonNode& root, std::string_view called) {
-  static constexpr std::array<std::string_view, 14> kKnown = {
-      "recipe", "name",   "source",    "differs",  "keep",   "short_tail", "trigger",
-      "scorer", "filter", "allocator", "assigner", "merger", "codec",      "reader"};
+  static constexpr std::array<std::string_view, 15> kKnown = {
+      "recipe", "name",      "source",   "differs", "keep",  "short_tail", "trigger", "scorer",
+      "filter", "allocator", "assigner", "merger",  "codec", "reader",     "room"};
   for (const auto& [name, node] : root.members) {
     bool known = false;
     for (const std::string_view key : kKnown) known = known || key == name;
@@ -74,6 +74,20 @@ Result<Recipe> Recipe::with_keep(double keep) const {
   if (node == nullptr) node = &root.members.emplace_back("keep", JsonNode{}).second;
   node->kind = JsonNode::Kind::number;
   node->number = keep;
+  return parse(canonical_json(root), name_);
+}
+
+Result<Recipe> Recipe::at_floor() const {
+  SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
+  const JsonNode* room = root.find("room");
+  if (room == nullptr) return *this;
+  const JsonNode steps = *room;
+  std::erase_if(root.members, [](const auto& member) { return member.first == "room"; });
+  for (const JsonNode& step : steps.items) {
+    if (const JsonNode* codec = step.find("codec"); codec != nullptr) *root.find("codec") = *codec;
+    const JsonNode* share = step.find("share");
+    if (share != nullptr) root.find("keep")->number = keep_ * share->number;
+  }
   return parse(canonical_json(root), name_);
 }
 

@@ -31,6 +31,10 @@ class Recipe {
   // all but 1.
   Result<Recipe> with_keep(double keep) const;
 
+  // What it comes down to where memory is short: its last codec, its least share, and no step further.
+  // Itself where it allows nothing.
+  Result<Recipe> at_floor() const;
+
   const std::string& name() const { return name_; }
   const std::string& source() const { return source_; }
   const std::string& differs() const { return differs_; }

@@ -12,6 +12,9 @@
 //   differs KVzap trains a linear map or small network from the hidden state to the log score of each
 //           KV head, once per model, on a large corpus; here the key itself and its squares are the
 //           features, fitted by ridge regression in seconds (docs/recipes.md has what that costs)
+#include <algorithm>
+#include <cmath>
+
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
@@ -40,6 +43,24 @@ class KeyWorthScorer final : public Scorer {
     if (mine.empty()) return {};
     return is_block ? echo_lanes(backend, seen, mine, kernels::Sees::all)
                     : key_worth_lanes(backend, seen, mine);
+  }
+  bool scores_held() const override { return true; }
+  bool score_held(const HeldKeys& keys, std::span<float> scores) const override {
+    if (keys.worth.empty()) return false;
+    const std::size_t d = keys.head_dim;
+    const std::span<const float> a = keys.worth.subspan(1, d), b = keys.worth.subspan(1 + d, d);
+    for (std::size_t t = 0; t < scores.size(); ++t) {
+      double sum = keys.worth[0];
+      for (std::size_t c = 0; c < d; ++c) {
+        const double k = keys.k[t * d + c];
+        sum += k * (a[c] + b[c] * k);
+      }
+      // As the backends' key_worth() has it.
+      sum = std::isnan(sum) ? -kernels::kKeyWorthMost : sum;
+      scores[t] = static_cast<float>(
+          std::exp(std::clamp(sum, -kernels::kKeyWorthMost, kernels::kKeyWorthMost)));
+    }
+    return true;
   }
 
  private:

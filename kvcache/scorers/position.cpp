@@ -13,6 +13,8 @@ class PositionScorer final : public Scorer {
                        std::span<const ObservedLane>) const override {
     return {};
   }
+  bool scores_held() const override { return true; }
+  bool score_held(const HeldKeys&, std::span<float>) const override { return true; }
   Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan&,
                       std::span<const ScoredLane> lanes) const override {
     for (const ScoredLane& lane : lanes)

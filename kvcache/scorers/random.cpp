@@ -28,6 +28,8 @@ class RandomScorer final : public Scorer {
                        std::span<const ObservedLane>) const override {
     return {};
   }
+  bool scores_held() const override { return true; }
+  bool score_held(const HeldKeys&, std::span<float>) const override { return true; }
   Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan& span,
                       std::span<const ScoredLane> lanes) const override {
     for (std::size_t i = 0; i < lanes.size(); ++i) {

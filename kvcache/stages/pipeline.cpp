@@ -71,6 +71,39 @@ class Maker {
                           "\"codec\" lists 1 to " + std::to_string(kCodecsMax) + " tiers.");
     return {};
   }
+  // A list of { "codec": … }, coarser and coarser, and { "share": 0.5 }, less and less.
+  Result<void> room(std::vector<CodecPair>& codecs, std::vector<RoomStep>& steps) const {
+    const JsonNode* at = recipe_.find("room");
+    if (at == nullptr) return {};
+    if (at->kind != JsonNode::Kind::array)
+      return recipe_error(called_, at->line, "\"room\" must be a list.");
+    double share = 1;
+    for (const JsonNode& item : at->items) {
+      const JsonNode* codec_node = item.find("codec");
+      const JsonNode* share_node = item.find("share");
+      if ((codec_node == nullptr) == (share_node == nullptr) || item.members.size() != 1)
+        return recipe_error(called_, item.line,
+                            "a step of \"room\" is { \"codec\": … } or { \"share\": 0.5 }.");
+      if (codec_node != nullptr) {
+        steps.push_back({.tier = static_cast<std::uint8_t>(kTierRecipe + codecs.size())});
+        SATCHEL_TRY(codec(*codec_node, codecs));
+        continue;
+      }
+      if (share_node->kind != JsonNode::Kind::number || share_node->number <= 0 ||
+          share_node->number >= share)
+        return recipe_error(called_, item.line,
+                            "\"share\", of the tokens that the recipe keeps, must be above 0 and "
+                            "less than 1 and than the one before, is " +
+                                json_text(*share_node) + ".");
+      share = share_node->number;
+      steps.push_back({.share = share});
+    }
+    if (codecs.size() > kCodecsMax)
+      return recipe_error(
+          called_, at->line,
+          "\"codec\" and \"room\" have at most " + std::to_string(kCodecsMax) + " tiers together.");
+    return {};
+  }
 
  private:
   static std::string name_of(const JsonNode& node) {
@@ -156,9 +189,12 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   SATCHEL_TRY_ASSIGN(made.keep_, read_keep(recipe, *made.trigger_, called));
   SATCHEL_TRY_ASSIGN(made.short_tail_, read_short_tail(recipe, called));
   SATCHEL_TRY(maker.codecs(made.codecs_));
+  made.n_own_codecs_ = made.codecs_.size();
+  SATCHEL_TRY(maker.room(made.codecs_, made.room_));
   SATCHEL_TRY(maker.one(StageKind::reader, made.reader_));
+  if (made.trigger_->ever_fires()) SATCHEL_TRY(maker.one(StageKind::scorer, made.scorer_));
+  SATCHEL_TRY(made.check_room(recipe, called));
   if (!made.trigger_->ever_fires()) return made;
-  SATCHEL_TRY(maker.one(StageKind::scorer, made.scorer_));
   SATCHEL_TRY(maker.filters(made.filters_));
   SATCHEL_TRY(maker.one(StageKind::allocator, made.allocator_));
   SATCHEL_TRY(maker.one(StageKind::assigner, made.assigner_));
@@ -178,6 +214,15 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
         "this scorer needs exact K and V, so its recipe decides layer by layer when "
         "a text has been read, and only then.");
   return made;
+}
+
+Result<void> Pipeline::check_room(const JsonNode& recipe, std::string_view called) const {
+  const bool evicts =
+      std::any_of(room_.begin(), room_.end(), [](const RoomStep& step) { return step.evicts(); });
+  if (!evicts || (scorer_ != nullptr && scorer_->scores_held())) return {};
+  return recipe_error(called, recipe.find("room")->line,
+                      "a \"share\" needs a scorer that can score text long after it was read; "
+                      "this recipe's can't.");
 }
 
 // Sinks and tail are exact parts of every lane: a selection that drops them has no meaning here.

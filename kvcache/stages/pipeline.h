@@ -24,15 +24,27 @@ struct CodecPair {
   std::string name;  // for people and statistics: "minikv2 2 bits"
 };
 
+// What a recipe allows where memory is short, besides what it does anyway.
+struct RoomStep {
+  std::uint8_t tier = kTierExact;  // text goes to this coarser tier; exact: tokens go
+  double share = 1;                // then: of the tokens that the recipe keeps, these stay
+  bool evicts() const { return tier == kTierExact; }
+};
+
 class Pipeline {
  public:
   static Result<Pipeline> make(const JsonNode& recipe, std::string_view called);
 
   double keep() const { return keep_; }
   // Whether anything is ever scored: tokens go, or tiers differ.
-  bool decides() const { return trigger_->ever_fires() && (keep_ < 1 || codecs_.size() > 1); }
+  bool decides() const { return trigger_->ever_fires() && (keep_ < 1 || n_own_codecs_ > 1); }
   bool fires(const Moment& moment) const { return decides() && trigger_->fires(moment); }
+  // Of all tiers, those that only room() comes down to behind the n_own_codecs() that a decision
+  // chooses from.
   std::span<const CodecPair> codecs() const { return codecs_; }
+  std::size_t n_own_codecs() const { return n_own_codecs_; }
+  // In the order in which they are taken. Empty: where memory is full the user is asked.
+  std::span<const RoomStep> room() const { return room_; }
   bool wants_counts() const { return merger_ != nullptr && merger_->wants_counts(); }
   // What a flush leaves exact in lanes that keep little; kTailTokens: in all lanes alike.
   std::size_t short_tail() const { return short_tail_; }
@@ -60,6 +72,7 @@ class Pipeline {
  private:
   Pipeline() = default;
   Result<void> check_protection(std::string_view called, std::size_t line) const;
+  Result<void> check_room(const JsonNode& recipe, std::string_view called) const;
   Filter::Protected protects(const TokenSpan& span) const;
 
   double keep_ = 1;
@@ -71,6 +84,8 @@ class Pipeline {
   std::unique_ptr<Assigner> assigner_;
   std::unique_ptr<Merger> merger_;
   std::vector<CodecPair> codecs_;
+  std::size_t n_own_codecs_ = 0;
+  std::vector<RoomStep> room_;
   std::unique_ptr<Reader> reader_;
 };
 

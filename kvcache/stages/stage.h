@@ -143,6 +143,12 @@ struct ScorerWants {
                           // what it could not decide there is lowered, not chosen from
   bool pre_rope = false, hidden = false;
 };
+// Tokens of one lane that were read long ago, as they are held.
+struct HeldKeys {
+  std::span<const float> k;  // [n_tokens, head_dim] before RoPE, main memory
+  std::size_t head_dim = 0;
+  std::span<const float> worth;  // as ObservedLane's
+};
 class Scorer : public Stage {
  public:
   // known: what is known of the model's lanes, or null. Only `block_tokens` and `pre_rope` may depend
@@ -152,6 +158,12 @@ class Scorer : public Stage {
   // raises them.
   virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,
                                std::span<const ObservedLane> lanes) const = 0;
+  // Whether text can be scored again when its queries are long gone: then a recipe may let more of it
+  // go where memory is short.
+  virtual bool scores_held() const { return false; }
+  // What observe() would have left of these tokens, by their keys alone; false: not of this lane.
+  //   out  scores [n_tokens], zero before
+  virtual bool score_held(const HeldKeys&, std::span<float>) const { return false; }
   // Once for each layer and decision. Larger is kept; all finite.
   virtual Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan&,
                               std::span<const ScoredLane>) const {

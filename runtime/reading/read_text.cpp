@@ -10,6 +10,9 @@ namespace {
 // Chosen. Before a span gets shorter than one stretch of the second pass, what waits is packed; one
 // that is hardly worth its pass through the weights is read only if no memory can be made at all.
 constexpr std::size_t kSpanShort = kvcache::kProbeTokens, kSpanLeast = 64;
+// What room is made for at a time, if the recipe allows: text that is decided in longer pieces keeps
+// more of what matters.
+constexpr std::size_t kSpanWanted = 1024;
 
 void add(kvcache::CompactionReport& sum, const kvcache::CompactionReport& part) {
   sum.n_spans += part.n_spans;
@@ -22,27 +25,37 @@ struct PassNeed {
   bool keeps_pre_rope;
 };
 
+std::size_t pass_bytes(const void* context, std::size_t n_tokens) {
+  const auto& of = *static_cast<const PassNeed*>(context);
+  return reading_bytes(of.config, n_tokens, of.keeps_pre_rope);
+}
+
 kvcache::ReadRequest span_that_fits(const Model& model, const TextPass& pass,
                                     const kvcache::ReadRequest& asked) {
   const PassNeed need{.config = model.config(), .keeps_pre_rope = pass.cache.wants_pre_rope()};
-  const auto bytes = [](const void* context, std::size_t n_tokens) {
-    const auto& of = *static_cast<const PassNeed*>(context);
-    return reading_bytes(of.config, n_tokens, of.keeps_pre_rope);
-  };
-  return pass.cache.reading_fits(asked, bytes, &need);
+  return pass.cache.reading_fits(asked, pass_bytes, &need);
 }
 
-// Packs what waits, and where little room is left lowers what is held; whether that made any.
-Result<bool> make_room(Model& model, const TextPass& pass, std::size_t n_fit,
-                       kvcache::CompactionReport& report) {
+// Packs what waits; then lowers what is held as the recipe allows, until the request's tokens go in;
+// where little room is left lowers also what is kept. Whether that made any.
+Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest asked,
+                       std::size_t n_fit, kvcache::CompactionReport& report) {
   const std::size_t before = pass.cache.arena().used_bytes();
+  const auto made = [&] { return pass.cache.arena().used_bytes() < before; };
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport packed, pack_all(model, pass));
   add(report, packed);
-  if (n_fit >= kSpanLeast) return pass.cache.arena().used_bytes() < before;
+  if (made()) return true;
+  asked.n_tokens = std::min(asked.n_tokens, kSpanWanted);
+  asked.finest = kvcache::kTierEight;
+  const PassNeed need{.config = model.config(), .keeps_pre_rope = pass.cache.wants_pre_rope()};
+  SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport roomier,
+                     pass.cache.make_room(pass.cache.reading_needs(asked, pass_bytes, &need)));
+  add(report, roomier);
+  if (made() || n_fit >= kSpanLeast) return made();
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
                      pass.cache.compact(kvcache::Occasion::over_limit));
   add(report, lowered);
-  return pass.cache.arena().used_bytes() < before;
+  return made();
 }
 
 // A document follows another only where it is the rest of it, packed later.
@@ -63,11 +76,11 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
   SATCHEL_ASSERT(what.end >= first && what.end <= pass.text.size());
   while (pass.cache.n_tokens() < what.end) {
     const std::size_t at = pass.cache.n_tokens(), n_left = what.end - at;
-    kvcache::ReadRequest request = span_that_fits(
-        model, pass, {.n_tokens = n_left, .kind = what.kind, .goes_on = at > first});
+    const kvcache::ReadRequest asked{.n_tokens = n_left, .kind = what.kind, .goes_on = at > first};
+    const kvcache::ReadRequest request = span_that_fits(model, pass, asked);
     if (request.n_tokens < std::min(n_left, kSpanShort)) {
       SATCHEL_TRY_ASSIGN(const bool made,
-                         make_room(model, pass, request.n_tokens, done.compacted));
+                         make_room(model, pass, asked, request.n_tokens, done.compacted));
       if (made) continue;
     }
     const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below

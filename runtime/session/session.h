@@ -84,6 +84,22 @@ struct GenerateReport {
   ReadReport read;  // the prompt read first
   double ms = 0;    // generating, without reading
 };
+// What a chat's memory shall be.
+struct MemoryWish {
+  std::size_t limit_bytes = 0;                 // of all caches of the engine; 0: as it is
+  std::optional<kvcache::Recipe> recipe = {};  // none: as it is
+};
+// What that would do to this chat, or did.
+struct MemoryChange {
+  std::size_t bytes_before = 0, bytes_after = 0;  // of the chat's cache, as CacheStats::bytes
+  std::size_t n_lowered = 0, n_evicted = 0;       // lane-tokens that go to a coarser tier, or go
+  std::size_t n_lane_tokens = 0;                  // that the chat holds now, to compare with
+  std::size_t n_reread = 0;                       // tokens to be read again; 0: it is done at once
+  double reread_ms = 0;  // estimated, from the speed measured last; 0: unknown, or none
+  Fidelity cost = {};    // against the chat as it is, on its last tokens; n_tokens 0: not measured
+  bool fits = true;      // else limit_least is what it takes
+  std::size_t limit_least = 0;
+};
 struct IdleReport {
   bool finished = false;                     // nothing waits any more
   std::size_t n_evicted = 0, n_lowered = 0;  // lane-tokens that went, or went to a coarser tier
@@ -141,6 +157,15 @@ class Session {
   // Under another recipe: everything is read again.
   Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                 const ProgressFn& progress);
+
+  // What change_memory() would do, tried on a copy, which has to fit beside the chat: else nothing
+  // is measured, and bytes_after is an estimate. Changes nothing.
+  Result<MemoryChange> preview_memory(const MemoryWish& wish, std::stop_token stop);
+  // At once where text only goes to coarser tiers, or goes; else everything is read again. A limit
+  // above what was reserved when the chat was opened: CACHE_LIMIT.
+  //   errors  invalid, LIMIT: does not fit, names the least that would; nothing has changed
+  Result<MemoryChange> change_memory(const MemoryWish& wish, std::stop_token stop,
+                                     const ProgressFn& progress);
 
   // Commits first what an answer still owes the journal; where that fails, the saved cache stays as
   // it was.

@@ -1,6 +1,7 @@
 // The inside of a Session, shared by the files of this folder.
 //   session.cpp  messages and figures · turn.cpp  reading and answering · idle.cpp  what may wait ·
-//   edit.cpp  truncate, fork, pin, forget, recipe · resume.cpp  save, resume
+//   edit.cpp  truncate, fork, pin, forget, recipe · memory.cpp  another limit or recipe ·
+//   resume.cpp  save, resume
 #pragma once
 
 #include <memory>
@@ -63,6 +64,27 @@ struct Session::State {
   void take_lane_shares();
   // Makes that table, where the recipe wants one; whether it is there, or given up.
   bool profile(const std::stop_token& stop, const ProgressFn& progress);
+
+  // Of memory.cpp.
+  struct Trial {
+    std::unique_ptr<kvcache::Cache> copy;  // under another recipe; null: none is wished for, or is
+                                           // possible without reading again
+    kvcache::CompactionReport report;
+    MemoryChange change;
+  };
+  Result<Trial> try_out(const MemoryWish& wish) const;
+  std::size_t limit_of(const MemoryWish& wish) const;
+  std::size_t own_bytes_under(std::size_t limit) const;
+  Result<Estimate> estimate_of(const kvcache::Recipe& recipe) const;
+  Result<std::size_t> least_limit(const kvcache::Recipe& recipe) const;
+  Result<bool> comes_down(const kvcache::Recipe& recipe) const;
+  Result<std::unique_ptr<kvcache::Cache>> copy_under(const kvcache::Recipe& recipe,
+                                                     kvcache::CompactionReport& report) const;
+  Result<Fidelity> cost_of(kvcache::Cache& other, const std::stop_token& stop) const;
+  Result<MemoryChange> reread_change(const MemoryWish& wish) const;
+  Error limit_error(const MemoryWish& wish, std::size_t least) const;
+  Result<void> lower_limit(const MemoryWish& wish, MemoryChange& change);
+  Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);
 
   std::size_t n_read() const { return cache->n_tokens(); }
   std::size_t n_unread() const { return transcript.tokens().size() - n_read(); }

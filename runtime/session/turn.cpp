@@ -143,6 +143,8 @@ Result<bool> Session::State::make_room(std::stop_token stop) {
   SATCHEL_TRY(make_script());
   SATCHEL_TRY(pack_all(*engine.model, text_pass(std::move(stop), {})));
   SATCHEL_TRY(cache->compact(kvcache::Occasion::over_limit));
+  if (cache->arena().free_bytes() < cache->step_needs())
+    SATCHEL_TRY(cache->make_room(cache->step_needs()));
   return cache->arena().used_bytes() < before;
 }
 

@@ -16,14 +16,6 @@
 namespace satchel::kvcache {
 namespace {
 
-Recipe recipe_of(const CacheDriver::Setup& setup) {
-  Result<Recipe> recipe =
-      setup.recipe.starts_with('{') ? Recipe::parse(setup.recipe) : Recipe::builtin(setup.recipe);
-  if (recipe.ok() && setup.keep > 0) recipe = recipe->with_keep(setup.keep);
-  if (!recipe.ok()) ADD_FAILURE() << recipe.error().message;
-  return std::move(recipe).value();
-}
-
 // Keys that are worth more the larger some of their values are.
 KeyWorth key_worth_of(const CacheShape& shape) {
   KeyWorth worth{.agreement = 0.5, .lanes = {}};
@@ -64,6 +56,14 @@ std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fal
   return std::make_shared<const KeyBases>(KeyBases::make(std::move(bases)).value());
 }
 
+Recipe recipe_of(const CacheDriver::Setup& setup) {
+  Result<Recipe> recipe =
+      setup.recipe.starts_with('{') ? Recipe::parse(setup.recipe) : Recipe::builtin(setup.recipe);
+  if (recipe.ok() && setup.keep > 0) recipe = recipe->with_keep(setup.keep);
+  if (!recipe.ok()) ADD_FAILURE() << recipe.error().message;
+  return std::move(recipe).value();
+}
+
 CacheShape shape_of(const CacheDriver::Setup& setup) {
   CacheShape shape{.layers = setup.layers};
   for (std::size_t i = 0; setup.layers.empty() && i < setup.n_layers; ++i)
@@ -75,7 +75,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
   if (setup.recipe == "satchel" || setup.recipe == "kvzap")
     shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
-  if (setup.recipe.find("ladder") != std::string::npos && setup.basis_fall > 0)
+  if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = key_bases_of(shape, setup.basis_fall);
   return shape;
 }

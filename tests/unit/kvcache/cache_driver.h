@@ -44,7 +44,7 @@ class CacheDriver {
     std::uint64_t seed = 1;
     std::string backend = "reference";
     CacheHome home = {};    // empty: a backend and an arena of its own
-    double basis_fall = 1;  // of key bases that recipes of the ladder get; 0: none
+    double basis_fall = 1;  // of key bases that recipes with tiers of the ladder get; 0: none
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;

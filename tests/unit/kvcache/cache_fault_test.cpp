@@ -181,6 +181,11 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_a_conversation) {
   const bool waits = recipe->pipeline().wants(nullptr).probe;
   expect_whole_after_any_fault(after({}, "end_turn", end_turn), waits ? 0 : 2);
   expect_whole_after_any_fault(after({}, "over_limit", compacts(Occasion::over_limit)), 0);
+  const auto makes_room = [](CacheDriver& d) {
+    return without_value(d.cache().make_room(d.arena().bytes()));
+  };
+  const bool allows = recipe.ok() && !recipe->pipeline().room().empty();
+  expect_whole_after_any_fault(after({end_turn}, "make_room", makes_room), allows ? 20 : 0);
   if (!waits) return;
   expect_whole_after_any_fault(after({end_turn}, "probes", probes), 20);
   expect_whole_after_any_fault(after({end_turn, probes}, "decide", compacts(Occasion::idle)), 20);

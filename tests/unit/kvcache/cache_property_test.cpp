@@ -43,12 +43,15 @@ TEST_P(RandomWalk, holds_what_it_must_where_memory_is_short) {
   std::size_t n_full = 0;
   for (std::uint64_t seed = kSanitized ? 12 : 11; seed <= 12 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CacheWalk walk(GetParam(), {.n_heads = 2,
-                                .n_kv_heads = 2,
-                                .head_dim = 64,
-                                .arena_bytes = (std::size_t{11} << 17) + (11 + seed % 2) * 40000,
-                                .seed = seed,
-                                .backend = "cpu"});
+    CacheDriver::Setup setup{.recipe = GetParam() == kPackedH2o ? "h2o" : GetParam(),
+                             .n_heads = 2,
+                             .n_kv_heads = 2,
+                             .head_dim = 64,
+                             .backend = "cpu"};
+    const CacheDriver of(setup);
+    setup.arena_bytes = cache_need(of.shape(), of.recipe(), 300)->total() + seed % 2 * 40000;
+    setup.seed = seed;
+    CacheWalk walk(GetParam(), setup);
     walk.run(30);
     n_full += walk.n_full();
   }

@@ -193,6 +193,11 @@ std::string CacheWalk::text() {
 }
 
 std::string CacheWalk::compact() {
+  if (below(3) == 0) {
+    const std::size_t more = below(std::size_t{64} << 10);
+    done(driver_.cache().make_room(driver_.arena().free_bytes() + more), "make room");
+    return "make room of " + std::to_string(more);
+  }
   static constexpr std::array kAll = {Occasion::span_read,  Occasion::turn_ended, Occasion::steps,
                                       Occasion::over_limit, Occasion::idle,       Occasion::asked};
   const std::size_t occasion = below(kAll.size());

@@ -1,6 +1,8 @@
-// Keys of a text that waits, turned back to before RoPE: what a key's worth is learned from.
+#include "kvcache/compaction/held_keys.h"
+
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "kvcache/compaction/waiting_text.h"
 #include "kvcache/turn_pairs.h"
@@ -10,11 +12,14 @@ namespace {
 
 class KeyReader {
  public:
-  KeyReader(CacheState& cache, std::size_t lane, const TextSpan& text)
+  KeyReader(CacheState& cache, std::size_t lane, std::size_t first, std::size_t end,
+            const TakesKey& take)
       : cache_(cache),
         shape_(cache.layer(lane)),
-        text_(text),
-        keys_(text.n_tokens * shape_.head_dim) {}
+        first_(first),
+        end_(end),
+        take_(take),
+        key_(shape_.head_dim) {}
 
   Result<void> read_exact(const ExactBlock& block, std::size_t n_tokens) {
     std::vector<Half> halves(n_tokens * shape_.head_dim);
@@ -23,10 +28,13 @@ class KeyReader {
     SATCHEL_TRY(download(std::span(positions), block.positions));
     std::vector<float> rows(halves.size());
     for (std::size_t i = 0; i < halves.size(); ++i) rows[i] = half_to_float(halves[i]);
-    for (std::size_t t = 0; t < n_tokens; ++t) put(positions[t], 0, rows, t);
+    for (std::size_t t = 0; t < n_tokens; ++t) give(positions[t], 0, rows, t);
     return {};
   }
   Result<void> read_page(const PageRecord& page) {
+    if (static_cast<std::size_t>(page.last_position) < first_ ||
+        static_cast<std::size_t>(page.first_position) >= end_)
+      return {};
     float* decoded = compaction_scratch(cache_, shape_.head_dim).k;
     const kernels::DecodeArgs decode{.layout = page.layout,
                                      .page = cache_.arena.at(page.extent),
@@ -38,12 +46,8 @@ class KeyReader {
     std::array<std::int32_t, kernels::kPageTokens> positions;
     SATCHEL_TRY(cache_.read_positions(page, positions));
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
-      if (page.live.has(slot)) put(positions[slot], page.shift, rows, slot);
+      if (page.live.has(slot)) give(positions[slot], page.shift, rows, slot);
     return {};
-  }
-  Result<std::vector<float>> all() && {
-    if (n_found_ == text_.n_tokens) return std::move(keys_);
-    return Error{ErrorKind::invalid, "CACHE_SCORES", "The lane does not hold all of the text."};
   }
 
  private:
@@ -53,37 +57,50 @@ class KeyReader {
                                    reinterpret_cast<const std::byte*>(from));
   }
   // A page's shift is not in its bytes.
-  void put(std::int32_t position, std::int32_t shift, std::span<const float> rows,
-           std::size_t row) {
+  void give(std::int32_t position, std::int32_t shift, std::span<const float> rows,
+            std::size_t row) {
     const auto at = static_cast<std::size_t>(position);
-    if (at < text_.first || at >= text_.end()) return;
+    if (at < first_ || at >= end_) return;
     const std::size_t d = shape_.head_dim;
-    const std::span<float> key = std::span(keys_).subspan((at - text_.first) * d, d);
-    std::copy_n(rows.data() + row * d, d, key.begin());
-    turn_pairs(shape_, -static_cast<double>(position - shift), key);
-    ++n_found_;
+    std::copy_n(rows.data() + row * d, d, key_.begin());
+    turn_pairs(shape_, -static_cast<double>(position - shift), std::span(key_));
+    take_(at, key_);
   }
 
   CacheState& cache_;
   const LayerShape& shape_;
-  const TextSpan text_;
-  std::vector<float> keys_;
-  std::size_t n_found_ = 0;
+  const std::size_t first_, end_;
+  const TakesKey& take_;
+  std::vector<float> key_;
 };
 
 }  // namespace
+
+Result<void> read_held_keys(CacheState& cache, std::size_t lane, std::size_t first, std::size_t end,
+                            const TakesKey& take) {
+  const Lane& from = cache.lanes[lane];
+  KeyReader reader(cache, lane, first, end, take);
+  SATCHEL_TRY(reader.read_exact(from.sinks(), from.n_sinks()));
+  for (const PageRecord& page : from.pages()) SATCHEL_TRY(reader.read_page(page));
+  return reader.read_exact(from.tail(), from.n_tail());
+}
 
 Result<std::vector<float>> Cache::waiting_keys(std::size_t lane) {
   State& s = *state_;
   SATCHEL_ASSERT(s.reading == nullptr && lane < s.lanes.size());
   s.undo_open_step();
   SATCHEL_TRY_ASSIGN(const TextSpan text, scored_text(s));
-  const Lane& from = s.lanes[lane];
-  KeyReader reader(s, lane, text);
-  SATCHEL_TRY(reader.read_exact(from.sinks(), from.n_sinks()));
-  for (const PageRecord& page : from.pages()) SATCHEL_TRY(reader.read_page(page));
-  SATCHEL_TRY(reader.read_exact(from.tail(), from.n_tail()));
-  return std::move(reader).all();
+  const std::size_t d = s.layer(lane).head_dim;
+  std::vector<float> keys(text.n_tokens * d);
+  std::size_t n_found = 0;
+  const TakesKey take = [&](std::size_t position, std::span<const float> key) {
+    std::copy(key.begin(), key.end(),
+              keys.begin() + static_cast<std::ptrdiff_t>((position - text.first) * d));
+    ++n_found;
+  };
+  SATCHEL_TRY(read_held_keys(s, lane, text.first, text.end(), take));
+  if (n_found == text.n_tokens) return keys;
+  return Error{ErrorKind::invalid, "CACHE_SCORES", "The lane does not hold all of the text."};
 }
 
 }  // namespace satchel::kvcache

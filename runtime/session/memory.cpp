@@ -1,0 +1,241 @@
+// Another limit or recipe for an open chat: tried on a copy first, done at once where nothing has to
+// come back.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/gguf/size_text.h"
+#include "runtime/model/scratch.h"
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+namespace {
+
+constexpr std::size_t kCostTokens = 64;  // chosen: as many as say something, in part of a second
+
+std::size_t less(std::size_t from, std::size_t bytes) {
+  return from - std::min(from, bytes);
+}
+
+}  // namespace
+
+std::size_t Session::State::limit_of(const MemoryWish& wish) const {
+  return wish.limit_bytes == 0 ? cache->arena().bytes()
+                               : kvcache::Arena::rounded_down(wish.limit_bytes);
+}
+
+// What the chat's cache may take, so that it can go on under the limit beside the engine's others.
+std::size_t Session::State::own_bytes_under(std::size_t limit) const {
+  const std::size_t others = less(cache->arena().used_bytes(), cache->stats().bytes);
+  const std::size_t to_go_on =
+      reading_bytes(engine.model->config(), kLeastAnswerTokens) + cache->step_needs();
+  return less(limit, others + to_go_on);
+}
+
+Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe) const {
+  const std::size_t n = transcript.tokens().size();
+  return estimate(engine.model->config(), 0, recipe,
+                  {.n_tokens = std::clamp<std::size_t>(n, 1, engine.model->config().context),
+                   .budget_bytes = cache->arena().bytes()});
+}
+
+// What the pool must be for the chat as the recipe's steps for short memory would leave it.
+Result<std::size_t> Session::State::least_limit(const kvcache::Recipe& recipe) const {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, recipe.at_floor());
+  SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
+  return least.pool_bytes + less(cache->arena().used_bytes(), cache->stats().bytes);
+}
+
+// Whether the recipe keeps less than what the chat was read under, so that nothing has to come back.
+Result<bool> Session::State::comes_down(const kvcache::Recipe& recipe) const {
+  if (recipe.keep() > options.recipe.keep()) return false;
+  SATCHEL_TRY_ASSIGN(const Estimate now, estimate_of(options.recipe));
+  SATCHEL_TRY_ASSIGN(const Estimate then, estimate_of(recipe));
+  return then.cache_bytes <= now.cache_bytes;
+}
+
+// A cache of this chat brought down to the recipe; null where it has to be read again, or there is no
+// room for a second one.
+Result<std::unique_ptr<kvcache::Cache>> Session::State::copy_under(
+    const kvcache::Recipe& recipe, kvcache::CompactionReport& report) const {
+  const auto is_expected = [](const Error& problem) {
+    return problem.code == "CACHE_RECIPE" || problem.kind == ErrorKind::out_of_memory;
+  };
+  const auto none = [](const Error& problem) -> Result<std::unique_ptr<kvcache::Cache>> {
+    return problem;
+  };
+  Result<std::unique_ptr<kvcache::Cache>> copy = cache->fork(recipe);
+  if (!copy.ok()) {
+    if (!is_expected(copy.error())) return none(copy.error());
+    return std::unique_ptr<kvcache::Cache>();
+  }
+  const Result<kvcache::CompactionReport> followed = (*copy)->follow_recipe();
+  if (!followed.ok()) {
+    if (!is_expected(followed.error())) return none(followed.error());
+    return std::unique_ptr<kvcache::Cache>();
+  }
+  report = *followed;
+  return copy;
+}
+
+// What `other` says of the last tokens otherwise than the chat as it is.
+Result<Fidelity> Session::State::cost_of(kvcache::Cache& other, const std::stop_token& stop) const {
+  const std::size_t n = std::min(kCostTokens, n_read()), first = n_read() - n;
+  const std::size_t bytes = n * engine.model->config().width * sizeof(float);
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease now, cache->arena().take_scratch(bytes));
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease then, cache->arena().take_scratch(bytes));
+  for (const auto& [of, rows] : {std::pair(cache.get(), &now), std::pair(&other, &then)})
+    SATCHEL_TRY(engine.model->replay({.cache = *of,
+                                      .ids = transcript.tokens().subspan(first, n),
+                                      .first = first,
+                                      .stop = stop,
+                                      .rows = reinterpret_cast<float*>(rows->data())}));
+  SATCHEL_TRY_ASSIGN(Fidelity cost,
+                     engine.model->compare(
+                         cache->arena(), [&] { return reinterpret_cast<const float*>(now.data()); },
+                         reinterpret_cast<const float*>(then.data()), n));
+  cost.measured_at = n_read();
+  cost.measured_ms = clock.wall_ms();
+  return cost;
+}
+
+// Everything again: a step up, or one that the cache cannot take as it is.
+Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const {
+  const kvcache::CacheStats stats = cache->stats();
+  MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
+  change.n_reread = transcript.tokens().size();
+  change.reread_ms = engine.read_ms_per_token * static_cast<double>(change.n_reread);
+  SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe));
+  change.bytes_after = std::min(after.cache_bytes, own_bytes_under(limit_of(wish)));
+  SATCHEL_TRY_ASSIGN(change.limit_least, least_limit(*wish.recipe));
+  change.fits = change.limit_least <= limit_of(wish);
+  return change;
+}
+
+// Without a wish for another recipe the chat's own.
+Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) const {
+  const bool other = wish.recipe && wish.recipe->hash() != options.recipe.hash();
+  Trial trial;
+  if (other) {
+    SATCHEL_TRY_ASSIGN(const bool down, comes_down(*wish.recipe));
+    if (down) {
+      SATCHEL_TRY_ASSIGN(trial.copy, copy_under(*wish.recipe, trial.report));
+    }
+    if (trial.copy == nullptr) {
+      SATCHEL_TRY_ASSIGN(trial.change, reread_change(wish));
+      return trial;
+    }
+  }
+  const kvcache::CacheStats stats = cache->stats();
+  trial.change = {.bytes_before = stats.bytes,
+                  .n_lowered = trial.report.n_lowered,
+                  .n_evicted = trial.report.n_evicted,
+                  .n_lane_tokens = stats.n_kept};
+  trial.change.bytes_after = other ? trial.copy->stats().bytes : stats.bytes;
+  SATCHEL_TRY_ASSIGN(trial.change.limit_least, least_limit(other ? *wish.recipe : options.recipe));
+  // What is there already may lie under a limit that reading all of it again would not.
+  trial.change.fits = trial.change.limit_least <= limit_of(wish) ||
+                      trial.change.bytes_after <= own_bytes_under(limit_of(wish));
+  return trial;
+}
+
+Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_token stop) {
+  State& s = *state_;
+  SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
+  MemoryChange& change = trial.change;
+  if (change.n_reread > 0) return change;
+  const std::size_t most = s.own_bytes_under(s.limit_of(wish));
+  if (change.bytes_after > most) {
+    if (trial.copy == nullptr) {
+      SATCHEL_TRY_ASSIGN(trial.copy, s.copy_under(s.options.recipe, trial.report));
+    }
+    change.bytes_after = most;  // where there is no room to try it
+    if (trial.copy == nullptr) return change;
+    const Result<kvcache::CompactionReport> shrunk = trial.copy->shrink_to(most);
+    if (!shrunk.ok() && shrunk.error().kind != ErrorKind::out_of_memory) return shrunk.error();
+    if (!shrunk.ok()) return change;
+    change.n_lowered += shrunk->n_lowered;
+    change.n_evicted += shrunk->n_evicted;
+    change.bytes_after = trial.copy->stats().bytes;
+    change.fits = change.bytes_after <= most;
+  }
+  if (trial.copy == nullptr || change.n_lowered + change.n_evicted == 0) return change;
+  const Result<Fidelity> cost = s.cost_of(*trial.copy, stop);
+  if (cost.ok()) change.cost = *cost;
+  if (!cost.ok() && cost.error().kind != ErrorKind::out_of_memory) return cost.error();
+  return change;
+}
+
+Error Session::State::limit_error(const MemoryWish& wish, std::size_t least) const {
+  return {ErrorKind::invalid, "LIMIT",
+          "A memory limit of " + size_text(limit_of(wish)) + " is too small for this chat of " +
+              count_text(n_read()) + " tokens: recipe \"" +
+              (wish.recipe ? *wish.recipe : options.recipe).name() + "\" needs " +
+              size_text(least) + ". Choose a smaller preset, or start a new chat."};
+}
+
+// The chat's limit falls before its pages do not fit any more.
+Result<void> Session::State::lower_limit(const MemoryWish& wish, MemoryChange& change) {
+  const std::size_t most = own_bytes_under(limit_of(wish));
+  if (cache->stats().bytes > most) {
+    drop_rows();
+    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk, cache->shrink_to(most));
+    change.n_lowered += shrunk.n_lowered;
+    change.n_evicted += shrunk.n_evicted;
+  }
+  if (cache->arena().used_bytes() > limit_of(wish))
+    return limit_error(wish, std::max(change.limit_least, cache->arena().used_bytes()));
+  return engine.set_budget(limit_of(wish));
+}
+
+// More than was reserved: the cache is saved, the memory taken anew, the cache restored.
+Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop,
+                                         const ProgressFn& progress) {
+  if (limit <= cache->arena().capacity_bytes()) return engine.set_budget(limit);
+  if (snapshot == nullptr)
+    return Error{ErrorKind::invalid, "CACHE_LIMIT",
+                 "The memory limit of a chat that is not saved can be raised to " +
+                     size_text(cache->arena().capacity_bytes()) + " only, as reserved."};
+  if (n_read() > 0) SATCHEL_TRY(snapshot->save(identity(n_read())));
+  const std::size_t before = cache->arena().bytes();
+  drop_rows();
+  const kvcache::CacheShape shape = cache->shape();
+  snapshot.reset();
+  cache.reset();
+  const Result<void> raised = engine.set_budget(limit);
+  if (!raised.ok() && engine.arena == nullptr) SATCHEL_TRY(engine.set_budget(before));
+  SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open({.backend = engine.backend, .arena = engine.arena},
+                                                 shape, options.recipe));
+  open_snapshot();
+  if (!snapshot->restore(identity(transcript.tokens().size())).ok()) cache->clear();
+  SATCHEL_TRY(make_script());
+  SATCHEL_TRY(read_unread(std::move(stop), progress));
+  return raised;
+}
+
+Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_token stop,
+                                            const ProgressFn& progress) {
+  State& s = *state_;
+  SATCHEL_TRY(s.transcript.settle());
+  SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
+  MemoryChange& change = trial.change;
+  if (!change.fits) return s.limit_error(wish, change.limit_least);
+  const bool rises = s.limit_of(wish) > s.cache->arena().bytes();
+  if (change.n_reread > 0) {
+    if (rises) SATCHEL_TRY(s.raise_limit(s.limit_of(wish), stop, progress));
+    SATCHEL_TRY(set_recipe(*wish.recipe, stop, progress));
+  } else if (trial.copy != nullptr) {
+    s.drop_rows();
+    s.snapshot.reset();
+    s.cache = std::move(trial.copy);
+    s.options.recipe = *wish.recipe;
+    s.open_snapshot();
+    s.script = {};
+    SATCHEL_TRY(s.make_script());
+  }
+  if (rises && change.n_reread == 0) SATCHEL_TRY(s.raise_limit(s.limit_of(wish), stop, progress));
+  if (s.limit_of(wish) < s.cache->arena().bytes()) SATCHEL_TRY(s.lower_limit(wish, change));
+  change.bytes_after = s.cache->stats().bytes;
+  return change;
+}
+
+}  // namespace satchel::runtime

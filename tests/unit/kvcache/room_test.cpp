@@ -1,0 +1,273 @@
+// Where memory is short: what a recipe's steps take, in which order, and what they leave alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "kernels/contract/host_lane_table.h"
+#include "kvcache/stages/pipeline.h"
+#include "kvcache/turn_pairs.h"
+#include "unit/kvcache/cache_driver.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kDim = 32, kEverything = ~std::size_t{0} / 2;
+constexpr std::uint8_t kFour = kTierRecipe, kThree = kTierRecipe + 1, kTwo = kTierRecipe + 2;
+
+CacheDriver ladder(const char* recipe = "ladder-4") {
+  CacheDriver driver({.recipe = recipe, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
+  driver.check_attention = false;
+  return driver;
+}
+
+std::vector<std::size_t> tokens_by_tier(CacheDriver& driver) {
+  std::vector<std::size_t> tokens;
+  for (const TierStats& tier : driver.cache().stats().tiers) tokens.push_back(tier.n_tokens);
+  return tokens;
+}
+
+// Bits of a key's value, without metadata, at which the token is held in the first lane; 0: gone.
+std::size_t bits_at(CacheDriver& driver, std::int32_t position) {
+  const DecodedLane lane = driver.decode(0, 0);
+  const auto found = lane.find(position);
+  if (found == lane.end()) return 0;
+  const kernels::PageLayout* layout = found->second.layout;
+  if (layout == nullptr) return 16;
+  return layout->k.bytes() * 8 / (layout->capacity * kDim);
+}
+
+TEST(Room, is_made_of_the_oldest_text_and_no_more_than_is_wanted) {
+  CacheDriver driver = ladder();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(driver.read(512).ok());
+  const std::size_t used = driver.arena().used_bytes(), free = driver.arena().free_bytes();
+  constexpr std::size_t kWanted = 10'000;
+  const auto made = driver.cache().make_room(free + kWanted);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_GT(made->n_lowered, 0u);
+  EXPECT_EQ(made->n_evicted, 0u);
+  const std::size_t freed = used - driver.arena().used_bytes();
+  EXPECT_GE(freed, kWanted);
+  EXPECT_LE(freed, kWanted + 4096) << "about a page more";
+  EXPECT_EQ(bits_at(driver, 10), 3u);
+  EXPECT_EQ(bits_at(driver, 600), 4u);
+  EXPECT_EQ(bits_at(driver, 1200), 4u);
+}
+
+TEST(Room, takes_all_text_to_a_step_before_any_goes_to_the_next) {
+  CacheDriver driver = ladder();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(driver.read(300).ok());
+  std::size_t n_states = 0;
+  for (bool goes_on = true; goes_on; ++n_states) {
+    const auto made = driver.cache().make_room(driver.arena().free_bytes() + 2048);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    const std::vector<std::size_t> tokens = tokens_by_tier(driver);
+    EXPECT_TRUE(tokens[kFour] == 0 || tokens[kTwo] == 0) << n_states;
+    goes_on = made->n_lowered > 0;
+  }
+  const std::vector<std::size_t> tokens = tokens_by_tier(driver);
+  EXPECT_EQ(tokens[kFour] + tokens[kThree], 0u);
+  EXPECT_GT(n_states, 6u) << "it went in small steps";
+  EXPECT_EQ(driver.kept(0, 0).size(), 900u) << "nothing went";
+}
+
+TEST(Room, leaves_alone_what_is_kept_open_or_exact) {
+  CacheDriver driver = ladder();
+  ASSERT_TRUE(driver.read(200, {.kind = SpanKind::kept}).ok());
+  ASSERT_TRUE(driver.read(300).ok());
+  ASSERT_TRUE(driver.read(100).ok());
+  ASSERT_TRUE(driver.cache().pin(500, 100).ok());
+  ASSERT_TRUE(driver.read(300, {.kind = SpanKind::message}).ok());
+  std::vector<std::size_t> before;
+  for (const std::int32_t at : {2, 100, 550, 650, 890}) before.push_back(bits_at(driver, at));
+  ASSERT_TRUE(driver.cache().make_room(kEverything).ok());
+  std::vector<std::size_t> after;
+  for (const std::int32_t at : {2, 100, 550, 650, 890}) after.push_back(bits_at(driver, at));
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(bits_at(driver, 300), 2u) << "of the document";
+  const auto again = driver.cache().make_room(kEverything);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->n_lowered + again->n_evicted, 0u) << "at the floor nothing more is to be had";
+}
+
+TEST(Room, of_a_recipe_that_allows_none_is_not_made) {
+  CacheDriver driver = ladder("kivi-4");
+  ASSERT_TRUE(driver.read(600).ok());
+  const std::vector<std::byte> before = driver.bytes();
+  ASSERT_TRUE(driver.cache().make_room(kEverything).ok());
+  EXPECT_EQ(driver.bytes(), before);
+}
+
+TEST(Room, a_cache_shrinks_to_what_it_may_take) {
+  CacheDriver driver = ladder("full");
+  ASSERT_TRUE(driver.read(1000).ok());
+  for (const double share : {0.9, 0.6, 0.4}) {
+    const CacheStats now = driver.cache().stats();
+    const auto bytes = static_cast<std::size_t>(share * static_cast<double>(now.body_bytes)) +
+                       now.bytes - now.body_bytes;
+    ASSERT_TRUE(driver.cache().shrink_to(bytes).ok());
+    EXPECT_LE(driver.cache().stats().bytes, bytes) << share;
+    EXPECT_GE(driver.cache().stats().bytes, bytes - 8192) << share << ": not much less";
+  }
+}
+
+// As keys alone say, of half of the tokens half: what reading at a quarter would have kept.
+constexpr const char* kThins =
+    R"({ "recipe": 1, "name": "thins", "source": "a test", "differs": "in nothing", "keep": 0.5,
+         "trigger": { "use": "end_of_prompt", "min_tokens": 64 }, "scorer": { "use": "key_worth" },
+         "filter": [ { "use": "protect", "sinks": 4, "tail": 128 } ],
+         "allocator": { "use": "lane_table" }, "assigner": { "use": "top_k" },
+         "merger": { "use": "none" }, "codec": { "k": "exact", "v": "exact" },
+         "reader": { "use": "all" }, "room": [ { "share": 0.5 } ] })";
+
+std::shared_ptr<LaneShares> table() {
+  auto known = std::make_shared<LaneShares>();
+  known->rows = {{.keep = 0.25, .shares = {0.25, 0.25, 0.25, 0.25}},
+                 {.keep = 0.5, .shares = {0.5, 0.5, 0.5, 0.5}}};
+  known->worth = KeyWorth{.agreement = 1, .lanes = {}};
+  for (std::size_t lane = 0; lane < 4; ++lane) {
+    std::vector<float>& weights = known->worth->lanes.emplace_back(1 + 2 * kDim);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      weights[i] = 0.1f * static_cast<float>((i * 7 + lane * 3) % 11) - 0.5f;
+  }
+  return known;
+}
+
+// The logarithm, of a key as it is held, turned back.
+double worth_of(CacheDriver& driver, std::size_t lane, std::size_t t) {
+  const std::vector<float> keys = driver.k(lane / 2, t);
+  std::vector<double> key(keys.begin() + static_cast<std::ptrdiff_t>(lane % 2 * kDim),
+                          keys.begin() + static_cast<std::ptrdiff_t>((lane % 2 + 1) * kDim));
+  turn_pairs(driver.shape().layers[lane / 2], -static_cast<double>(t), std::span(key));
+  const std::vector<float> weights = table()->worth->lanes[lane];
+  double sum = weights[0];
+  for (std::size_t c = 0; c < kDim; ++c)
+    sum += key[c] * (weights[1 + c] + weights[1 + kDim + c] * key[c]);
+  return sum;
+}
+
+TEST(Room, of_thinned_text_those_stay_whose_keys_are_worth_most) {
+  constexpr std::size_t kText = 1000;
+  CacheDriver driver({.recipe = kThins, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
+  driver.check_attention = false;
+  driver.cache().set_lane_shares(table());
+  ASSERT_TRUE(driver.read(kText).ok());
+  const auto before = driver.all_kept();
+  const std::size_t used = driver.arena().used_bytes();
+  const auto made = driver.cache().make_room(kEverything);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->n_evicted, 4 * kText / 4);
+  EXPECT_LT(driver.arena().used_bytes(), used);
+  const auto after = driver.all_kept();
+  for (std::size_t lane = 0; lane < after.size(); ++lane) {
+    std::vector<std::int32_t> free;
+    for (const std::int32_t t : before[lane])
+      if (t >= static_cast<std::int32_t>(kSinkTokens) &&
+          t < static_cast<std::int32_t>(kText - kTailTokens))
+        free.push_back(t);
+    std::sort(free.begin(), free.end(), [&](std::int32_t a, std::int32_t b) {
+      return worth_of(driver, lane, static_cast<std::size_t>(a)) >
+             worth_of(driver, lane, static_cast<std::size_t>(b));
+    });
+    free.resize(kText / 4 - kSinkTokens - kTailTokens);
+    std::set<std::int32_t> expected(free.begin(), free.end());
+    for (std::size_t t = 0; t < kSinkTokens; ++t) expected.insert(static_cast<std::int32_t>(t));
+    for (std::size_t t = kText - kTailTokens; t < kText; ++t)
+      expected.insert(static_cast<std::int32_t>(t));
+    EXPECT_EQ(std::set(after[lane].begin(), after[lane].end()), expected) << lane;
+  }
+  EXPECT_EQ(driver.cache().make_room(kEverything)->n_evicted, 0u) << "only once";
+}
+
+TEST(Room, text_whose_keys_nobody_knows_the_worth_of_is_not_thinned) {
+  CacheDriver driver({.recipe = kThins, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
+  ASSERT_TRUE(driver.read(600).ok());
+  const auto kept = driver.all_kept();
+  ASSERT_TRUE(driver.cache().make_room(kEverything).ok());
+  EXPECT_EQ(driver.all_kept(), kept);
+}
+
+// --- another recipe for what is there ------------------------------------------------------------
+
+// Of the second layer.
+const kernels::LaneView& lane_of(const Cache& cache, std::size_t head) {
+  const kernels::Sequence lanes = cache.lanes(1);
+  return kernels::HostLaneTable::of(*lanes.lanes).lane(lanes.first_lane + head);
+}
+
+TEST(FollowsARecipe, as_if_it_had_been_read_under_it) {
+  CacheDriver full = ladder("full"), read = ladder();
+  for (CacheDriver* driver : {&full, &read}) ASSERT_TRUE(driver->read(700).ok());
+  const std::vector<std::byte> before = full.bytes();
+  auto copy = full.cache().fork(read.recipe());
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  const auto followed = (*copy)->follow_recipe();
+  ASSERT_TRUE(followed.ok());
+  EXPECT_GT(followed->n_lowered, 0u);
+  EXPECT_EQ((*copy)->stats().bytes, read.cache().stats().bytes);
+  for (std::size_t head = 0; head < 2; ++head) {
+    const DecodedLane now = full.decode(lane_of(**copy, head), kDim);
+    const DecodedLane then = read.decode(1, head);
+    ASSERT_EQ(now.size(), then.size());
+    for (const auto& [position, token] : then) {
+      ASSERT_EQ(now.at(position).k, token.k) << position;
+      ASSERT_EQ(now.at(position).v, token.v) << position;
+    }
+  }
+  EXPECT_EQ(full.bytes(), before) << "the chat itself is as it was";
+}
+
+TEST(FollowsARecipe, only_where_that_has_a_tier_for_what_is_held) {
+  CacheDriver driver = ladder("kivi-4");
+  ASSERT_TRUE(driver.read(600).ok());
+  const std::size_t used = driver.arena().used_bytes();
+  const auto copy = driver.cache().fork(Recipe::builtin("ladder-4").value());
+  ASSERT_FALSE(copy.ok());
+  EXPECT_EQ(copy.error().code, "CACHE_RECIPE");
+  EXPECT_THAT(copy.error().message, HasSubstr("kivi 4 bits"));
+  EXPECT_EQ(driver.arena().used_bytes(), used);
+}
+
+// --- the recipe's own words ----------------------------------------------------------------------
+
+Result<Recipe> with_room(const std::string& room, const std::string& trigger = "never") {
+  return Recipe::parse(R"({ "recipe": 1, "name": "r", "source": "a test", "differs": "in nothing",
+      "trigger": { "use": ")" +
+                           trigger + R"(" }, "codec": { "k": "exact", "v": "exact" },
+      "reader": { "use": "all" }, "room": )" +
+                           room + " }",
+                       "r.json");
+}
+
+TEST(RoomOfARecipe, says_what_is_wrong_with_it) {
+  constexpr const char* kCodec = R"({ "codec": { "k": "exact", "v": "exact" } })";
+  const auto message = [](const std::string& room) {
+    const Result<Recipe> made = with_room(room);
+    EXPECT_FALSE(made.ok()) << room;
+    return made.ok() ? std::string() : made.error().message;
+  };
+  EXPECT_THAT(message("3"), HasSubstr("must be a list"));
+  EXPECT_THAT(message("[ {} ]"), HasSubstr("a step of \"room\""));
+  EXPECT_THAT(message(R"([ { "share": 1 } ])"), HasSubstr("less than 1"));
+  EXPECT_THAT(message(R"([ { "share": 0.5 }, { "share": 0.5 } ])"), HasSubstr("the one before"));
+  EXPECT_THAT(message(R"([ { "share": 0.5 } ])"), HasSubstr("scorer"));
+  std::string many = kCodec;
+  for (std::size_t i = 0; i < kCodecsMax; ++i) many += std::string(", ") + kCodec;
+  EXPECT_THAT(message("[ " + many + " ]"), HasSubstr("at most 6 tiers"));
+}
+
+TEST(RoomOfARecipe, ends_at_the_floor) {
+  const Recipe floor = Recipe::builtin("satchel")->at_floor().value();
+  EXPECT_EQ(floor.keep(), 0.25);
+  ASSERT_EQ(floor.pipeline().codecs().size(), 1u);
+  EXPECT_EQ(floor.pipeline().codecs()[0].name, "klt 2 bits");
+  EXPECT_TRUE(floor.pipeline().room().empty());
+  EXPECT_EQ(Recipe::builtin("kivi-4")->at_floor()->hash(), Recipe::builtin("kivi-4")->hash());
+}
+
+}  // namespace
+}  // namespace satchel::kvcache
