@@ -253,6 +253,9 @@ class Cache {
   Result<CompactionReport> make_room(std::size_t free_bytes);
   // The same until the cache itself takes no more than so many bytes (CacheStats::bytes).
   Result<CompactionReport> shrink_to(std::size_t bytes);
+  // What the cache would take (CacheStats::bytes) if all of those steps were taken: not less than it
+  // then does, but for what thinning leaves in pages that stay as they are.
+  std::size_t floor_bytes() const;
   // What has been decided comes down to what the recipe would have left of it; nothing comes back.
   Result<CompactionReport> follow_recipe();
 

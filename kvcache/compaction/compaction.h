@@ -59,7 +59,6 @@ class Compaction {
                        const LaneRewriter::Takes& takes = {});
   using Enough = std::function<bool()>;
   Result<CompactionReport> take_steps(const Enough& enough);
-  bool may_change(const PageRecord& page) const;
   Result<void> lower_text(std::uint8_t tier, const Enough& enough);
   Result<void> thin_text(double keep, const Enough& enough);
   Result<bool> thin(const TextSpan& text, double keep);

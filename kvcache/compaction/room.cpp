@@ -2,6 +2,7 @@
 // text is at one step before any goes to the next: the error of a coarser tier grows faster than what it
 // saves, so that two texts at 3 bits lose less than one at 4 and one at 2 (docs/codecs.md).
 #include <algorithm>
+#include <cmath>
 
 #include "kvcache/compaction/compaction.h"
 #include "kvcache/compaction/held_keys.h"
@@ -22,15 +23,15 @@ bool is_inside(const PageRecord& page, const TextSpan& text) {
          static_cast<std::size_t>(page.last_position) < text.end();
 }
 
-}  // namespace
-
 // Nothing in it is kept, open or waits.
-bool Compaction::may_change(const PageRecord& page) const {
-  return std::all_of(cache_.spans.begin(), cache_.spans.end(), [&](const TextSpan& text) {
+bool may_change(const CacheBook& cache, const PageRecord& page) {
+  return std::all_of(cache.spans.begin(), cache.spans.end(), [&](const TextSpan& text) {
     return is_decided(text) || static_cast<std::size_t>(page.last_position) < text.first ||
            static_cast<std::size_t>(page.first_position) >= text.end();
   });
 }
+
+}  // namespace
 
 Result<void> Compaction::lower_text(std::uint8_t tier, const Enough& enough) {
   const LaneRewriter::TierOf tier_of = [tier](std::size_t, std::uint8_t now) {
@@ -39,7 +40,7 @@ Result<void> Compaction::lower_text(std::uint8_t tier, const Enough& enough) {
   for (const TextSpan& text : cache_.spans) {
     if (!is_decided(text)) continue;
     const LaneRewriter::Takes takes = [&](const PageRecord& page) {
-      return page.tier < tier && is_inside(page, text) && may_change(page) && !enough();
+      return page.tier < tier && is_inside(page, text) && may_change(cache_, page) && !enough();
     };
     for (std::size_t i = 0; i < cache_.lanes.size() && !enough(); ++i)
       SATCHEL_TRY(rewrite(i, tier_of, 0, takes));
@@ -160,6 +161,28 @@ Result<CompactionReport> Compaction::follow_recipe() {
   cache_.reserve_lists();
   SATCHEL_TRY(cache_.show_all_if_stale());
   return report_;
+}
+
+std::size_t Cache::floor_bytes() const {
+  const State& s = *state_;
+  std::uint8_t tier = kTierExact;
+  double share = 1;
+  for (const RoomStep& step : s.pipeline.room()) {
+    tier = std::max(tier, step.tier);
+    share = std::min(share, step.share);
+  }
+  const CacheStats now = stats();
+  std::size_t bytes = now.bytes - now.body_bytes;
+  for (std::size_t i = 0; i < s.lanes.size(); ++i)
+    for (const PageRecord& page : s.lanes[i].pages()) {
+      const std::size_t held = s.arena.bytes_of(page.extent);
+      const double stay = s.takes_part(s.layer_of[i]) ? share : 1;
+      const auto n =
+          static_cast<std::size_t>(std::ceil(static_cast<double>(page.live.count()) * stay));
+      const std::size_t least = s.page_bytes(std::max(tier, page.tier), s.lanes[i].head_dim(), n);
+      bytes += may_change(s, page) ? std::min(held, least) : held;
+    }
+  return bytes;
 }
 
 Result<CompactionReport> Cache::make_room(std::size_t free_bytes) {

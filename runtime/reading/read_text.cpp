@@ -36,6 +36,12 @@ kvcache::ReadRequest span_that_fits(const Model& model, const TextPass& pass,
   return pass.cache.reading_fits(asked, pass_bytes, &need);
 }
 
+std::size_t needs(const Model& model, const kvcache::Cache& cache, kvcache::ReadRequest asked) {
+  asked.finest = kvcache::kTierEight;
+  const PassNeed need{.config = model.config(), .keeps_pre_rope = cache.wants_pre_rope()};
+  return cache.reading_needs(asked, pass_bytes, &need);
+}
+
 // Packs what waits; then lowers what is held as the recipe allows, until the request's tokens go in;
 // where little room is left lowers also what is kept. Whether that made any.
 Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest asked,
@@ -46,10 +52,8 @@ Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest 
   add(report, packed);
   if (made()) return true;
   asked.n_tokens = std::min(asked.n_tokens, kSpanWanted);
-  asked.finest = kvcache::kTierEight;
-  const PassNeed need{.config = model.config(), .keeps_pre_rope = pass.cache.wants_pre_rope()};
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport roomier,
-                     pass.cache.make_room(pass.cache.reading_needs(asked, pass_bytes, &need)));
+                     pass.cache.make_room(needs(model, pass.cache, asked)));
   add(report, roomier);
   if (made() || n_fit >= kSpanLeast) return made();
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
@@ -69,6 +73,10 @@ bool begins_text(std::span<const kvcache::TextSpan> spans, std::size_t position)
 }
 
 }  // namespace
+
+std::size_t message_needs(const Model& model, const kvcache::Cache& cache, std::size_t n_tokens) {
+  return needs(model, cache, {.n_tokens = n_tokens, .kind = kvcache::SpanKind::message});
+}
 
 Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& what) {
   TextRead done;

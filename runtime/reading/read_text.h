@@ -48,6 +48,9 @@ struct TextRead {
 };
 Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& what);
 
+// Bytes of the arena that must be free so that a message of so many tokens can be read.
+std::size_t message_needs(const Model& model, const kvcache::Cache& cache, std::size_t n_tokens);
+
 // One stretch of a second pass, or, when all have been looked at, the decision; false: nothing waits.
 Result<bool> pack_step(Model& model, const TextPass& pass, kvcache::CompactionReport& report);
 // Steps until nothing waits.

@@ -10,7 +10,8 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kCostTokens = 64;  // chosen: as many as say something, in part of a second
+constexpr std::size_t kMessageTokens = 64;  // chosen: a question
+constexpr std::size_t kCostTokens = 64;     // chosen: as many as say something, in part of a second
 
 std::size_t less(std::size_t from, std::size_t bytes) {
   return from - std::min(from, bytes);
@@ -23,12 +24,15 @@ std::size_t Session::State::limit_of(const MemoryWish& wish) const {
                                : kvcache::Arena::rounded_down(wish.limit_bytes);
 }
 
-// What the chat's cache may take, so that it can go on under the limit beside the engine's others.
+// Beside the chat's cache: what else the engine holds, and what a short message takes while it is read.
+std::size_t Session::State::bytes_beside() const {
+  return less(cache->arena().used_bytes(), cache->stats().bytes) +
+         message_needs(*engine.model, *cache, kMessageTokens) + cache->step_needs();
+}
+
+// What the chat's cache may take, so that it can go on under the limit.
 std::size_t Session::State::own_bytes_under(std::size_t limit) const {
-  const std::size_t others = less(cache->arena().used_bytes(), cache->stats().bytes);
-  const std::size_t to_go_on =
-      reading_bytes(engine.model->config(), kLeastAnswerTokens) + cache->step_needs();
-  return less(limit, others + to_go_on);
+  return less(limit, bytes_beside());
 }
 
 Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe) const {
@@ -36,13 +40,6 @@ Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe) cons
   return estimate(engine.model->config(), 0, recipe,
                   {.n_tokens = std::clamp<std::size_t>(n, 1, engine.model->config().context),
                    .budget_bytes = cache->arena().bytes()});
-}
-
-// What the pool must be for the chat as the recipe's steps for short memory would leave it.
-Result<std::size_t> Session::State::least_limit(const kvcache::Recipe& recipe) const {
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, recipe.at_floor());
-  SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
-  return least.pool_bytes + less(cache->arena().used_bytes(), cache->stats().bytes);
 }
 
 // Whether the recipe keeps less than what the chat was read under, so that nothing has to come back.
@@ -106,7 +103,9 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   change.reread_ms = engine.read_ms_per_token * static_cast<double>(change.n_reread);
   SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe));
   change.bytes_after = std::min(after.cache_bytes, own_bytes_under(limit_of(wish)));
-  SATCHEL_TRY_ASSIGN(change.limit_least, least_limit(*wish.recipe));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
+  SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
+  change.limit_least = kvcache::Arena::rounded_up(least.pool_bytes);
   change.fits = change.limit_least <= limit_of(wish);
   return change;
 }
@@ -114,7 +113,8 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
 // Without a wish for another recipe the chat's own.
 Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) const {
   const bool other = wish.recipe && wish.recipe->hash() != options.recipe.hash();
-  Trial trial;
+  Trial trial{.own_most = own_bytes_under(limit_of(wish))};  // before a copy takes some
+  const std::size_t beside = bytes_beside();
   if (other) {
     SATCHEL_TRY_ASSIGN(const bool down, comes_down(*wish.recipe));
     if (down) {
@@ -130,11 +130,11 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
                   .n_lowered = trial.report.n_lowered,
                   .n_evicted = trial.report.n_evicted,
                   .n_lane_tokens = stats.n_kept};
-  trial.change.bytes_after = other ? trial.copy->stats().bytes : stats.bytes;
-  SATCHEL_TRY_ASSIGN(trial.change.limit_least, least_limit(other ? *wish.recipe : options.recipe));
-  // What is there already may lie under a limit that reading all of it again would not.
-  trial.change.fits = trial.change.limit_least <= limit_of(wish) ||
-                      trial.change.bytes_after <= own_bytes_under(limit_of(wish));
+  const kvcache::Cache& held = other ? *trial.copy : *cache;
+  trial.change.limit_least = kvcache::Arena::rounded_up(held.floor_bytes() + beside);
+  trial.change.bytes_after = held.stats().bytes;
+  trial.change.fits =
+      trial.change.limit_least <= limit_of(wish) || trial.change.bytes_after <= trial.own_most;
   return trial;
 }
 
@@ -143,7 +143,7 @@ Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_t
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;
   if (change.n_reread > 0) return change;
-  const std::size_t most = s.own_bytes_under(s.limit_of(wish));
+  const std::size_t most = trial.own_most;
   if (change.bytes_after > most) {
     if (trial.copy == nullptr) {
       SATCHEL_TRY_ASSIGN(trial.copy, s.copy_under(s.options.recipe, trial.report));

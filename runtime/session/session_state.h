@@ -67,16 +67,18 @@ struct Session::State {
 
   // Of memory.cpp.
   struct Trial {
-    std::unique_ptr<kvcache::Cache> copy;  // under another recipe; null: none is wished for, or is
-                                           // possible without reading again
-    kvcache::CompactionReport report;
-    MemoryChange change;
+    std::size_t own_most = 0;  // what the chat's cache may take under the wished limit
+    std::unique_ptr<kvcache::Cache> copy =
+        {};  // under another recipe; null: none is wished for, or is
+             // possible without reading again
+    kvcache::CompactionReport report = {};
+    MemoryChange change = {};
   };
   Result<Trial> try_out(const MemoryWish& wish) const;
   std::size_t limit_of(const MemoryWish& wish) const;
+  std::size_t bytes_beside() const;
   std::size_t own_bytes_under(std::size_t limit) const;
   Result<Estimate> estimate_of(const kvcache::Recipe& recipe) const;
-  Result<std::size_t> least_limit(const kvcache::Recipe& recipe) const;
   Result<bool> comes_down(const kvcache::Recipe& recipe) const;
   Result<std::unique_ptr<kvcache::Cache>> copy_under(const kvcache::Recipe& recipe,
                                                      kvcache::CompactionReport& report) const;

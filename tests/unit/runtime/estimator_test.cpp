@@ -54,6 +54,9 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
   EXPECT_LE(stats.pool_peak_bytes, need->pool_bytes);
   EXPECT_LE(stats.bytes, need->cache_bytes) << recipe_name << " " << n_tokens;
   EXPECT_EQ(stats.fp16_bytes, need->fp16_bytes);
+  if (recipe->keep() == 1) {
+    EXPECT_GE(double(stats.bytes), 0.99 * double(need->cache_bytes)) << recipe_name;
+  }
 }
 
 TEST(Estimator, holds_its_promise_on_the_bundled_model) {

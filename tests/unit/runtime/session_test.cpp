@@ -222,10 +222,12 @@ TEST_F(SessionTest, an_answer_that_meets_the_end_of_the_context_says_so) {
   expect_journal_holds(*session);
 }
 
+constexpr const char* kNoRoom = "quest";  // a recipe of exact pages that comes down to nothing
+
 TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_lost) {
-  const auto recipe = value_of(resolve_recipe("full"));
+  const auto recipe = value_of(resolve_recipe(kNoRoom));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 300}));
-  const auto session = open("full", need.pool_bytes);
+  const auto session = open(kNoRoom, need.pool_bytes);
   value_of(session->add_document("", held_out_notes() + held_out_notes()));
   const auto full = session->read({}, {});
   ASSERT_FALSE(full.ok());
@@ -238,16 +240,16 @@ TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
   expect_journal_holds(*session);
   // The same chat with more memory.
-  const auto larger = open("full");
+  const auto larger = open(kNoRoom);
   EXPECT_EQ(resume(*larger).n_chat_tokens, session->tokens().size());
   EXPECT_EQ(larger->n_read(), session->tokens().size());
 }
 
 // Whether a token of the answer or one of its head is the first that does not fit.
 TEST_F(SessionTest, a_pool_that_fills_while_answering_keeps_what_was_said) {
-  const auto recipe = value_of(resolve_recipe("full"));
+  const auto recipe = value_of(resolve_recipe(kNoRoom));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 280}));
-  const auto session = open("full", need.pool_bytes);
+  const auto session = open(kNoRoom, need.pool_bytes);
   value_of(session->add_user("Where is the brass bell?"));
   std::string code, message;
   for (int turn = 0; turn < 200 && code.empty(); ++turn) {

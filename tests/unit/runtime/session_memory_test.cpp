@@ -1,0 +1,141 @@
+// Another limit or recipe for a chat that is open: foretold, done at once where nothing has to come
+// back, never more than the limit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/governor/presets.h"
+#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionMemory : public ChatTest {
+ protected:
+  std::unique_ptr<Session> open_and_read(std::string_view recipe, std::size_t budget = 0,
+                                         Engine& engine = shared_engine()) {
+    auto session = open(recipe, budget, engine);
+    value_of(session->add_document("", held_out_notes() + "\n" + held_out_notes()));
+    value_of(session->read({}, {}));
+    return session;
+  }
+  static MemoryWish limit(std::size_t bytes) { return {.limit_bytes = bytes}; }
+  static MemoryWish preset(std::string_view name) {
+    return {.recipe = value_of(resolve_recipe(name))};
+  }
+  static MemoryChange preview(Session& session, const MemoryWish& wish) {
+    return value_of(session.preview_memory(wish, {}));
+  }
+  static MemoryChange change(Session& session, const MemoryWish& wish) {
+    return value_of(session.change_memory(wish, {}, {}));
+  }
+  static void expect_answers(Session& session) {
+    EXPECT_EQ(ask(session, "Where is the brass bell?").finish, Finish::end_of_turn);
+  }
+};
+
+TEST_F(SessionMemory, a_lower_limit_does_what_was_foretold_and_is_held) {
+  const auto session = open_and_read("full");
+  const kvcache::CacheStats before = session->stats();
+  const std::size_t wanted = before.pool_used_bytes * 7 / 10;
+  const MemoryChange foretold = preview(*session, limit(wanted));
+  EXPECT_TRUE(foretold.fits);
+  EXPECT_EQ(foretold.bytes_before, before.bytes);
+  EXPECT_LT(foretold.bytes_after, before.bytes);
+  EXPECT_GT(foretold.n_lowered, 0u);
+  EXPECT_EQ(foretold.n_reread, 0u);
+  EXPECT_EQ(foretold.cost.n_tokens, 64u);
+  EXPECT_GT(foretold.cost.kl, 0);
+  EXPECT_LT(foretold.cost.kl, 0.1);
+  EXPECT_EQ(session->stats().bytes, before.bytes) << "nothing has happened yet";
+  EXPECT_EQ(session->stats().pool_used_bytes, before.pool_used_bytes);
+  const MemoryChange done = change(*session, limit(wanted));
+  EXPECT_EQ(done.n_lowered, foretold.n_lowered);
+  EXPECT_EQ(done.bytes_after, foretold.bytes_after);
+  EXPECT_EQ(session->stats().pool_bytes, kvcache::Arena::rounded_down(wanted));
+  EXPECT_LE(session->stats().pool_used_bytes, wanted);
+  expect_answers(*session);
+}
+
+TEST_F(SessionMemory, a_limit_that_is_too_small_is_refused_with_the_least_that_would_do) {
+  const auto session = open_and_read("full");
+  const kvcache::CacheStats before = session->stats();
+  const MemoryChange foretold = preview(*session, limit(900'000));
+  EXPECT_FALSE(foretold.fits);
+  const auto refused = session->change_memory(limit(900'000), {}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "LIMIT");
+  EXPECT_THAT(refused.error().message, HasSubstr("too small for this chat"));
+  EXPECT_EQ(session->stats().bytes, before.bytes);
+  EXPECT_EQ(session->stats().pool_bytes, before.pool_bytes);
+  const MemoryChange least = preview(*session, limit(foretold.limit_least));
+  EXPECT_TRUE(least.fits) << "what it names is enough";
+  change(*session, limit(foretold.limit_least));
+  expect_answers(*session);
+}
+
+TEST_F(SessionMemory, a_smaller_preset_is_followed_at_once_and_saved_as_such) {
+  const auto session = open_and_read("full");
+  for (const char* name : {"balanced", "compact"}) {
+    const std::size_t before = session->stats().bytes;
+    const MemoryChange foretold = preview(*session, preset(name));
+    EXPECT_EQ(foretold.n_reread, 0u) << name;
+    EXPECT_GT(foretold.cost.n_tokens, 0u) << name;
+    const MemoryChange done = change(*session, preset(name));
+    EXPECT_EQ(done.n_lowered, foretold.n_lowered) << name;
+    EXPECT_EQ(done.n_evicted, foretold.n_evicted) << name;
+    EXPECT_EQ(done.bytes_after, foretold.bytes_after) << name;
+    EXPECT_LT(done.bytes_after, before) << name;
+    EXPECT_EQ(done.n_evicted > 0, std::string(name) == "compact");
+    EXPECT_EQ(session->recipe().hash(), value_of(resolve_recipe(name)).hash());
+    expect_answers(*session);
+  }
+  value_of(session->save());
+  const auto again = open("compact");
+  EXPECT_EQ(resume(*again).n_reread, 0u);
+  EXPECT_EQ(again->stats().bytes, session->stats().bytes);
+}
+
+TEST_F(SessionMemory, a_larger_preset_says_what_has_to_be_read_again) {
+  const auto session = open_and_read("compact");
+  const std::size_t n = session->tokens().size();
+  const MemoryChange foretold = preview(*session, preset("full"));
+  EXPECT_EQ(foretold.n_reread, n);
+  EXPECT_GT(foretold.reread_ms, 0);
+  EXPECT_EQ(foretold.cost.n_tokens, 0u) << "not measured";
+  EXPECT_GT(foretold.bytes_after, foretold.bytes_before);
+  change(*session, preset("full"));
+  EXPECT_EQ(session->stats().n_evicted, 0u);
+  EXPECT_EQ(session->n_read(), n);
+  expect_answers(*session);
+}
+
+TEST_F(SessionMemory, a_limit_above_what_was_reserved_is_taken_and_the_cache_restored) {
+  const auto engine = open_engine(bundled_model());
+  const auto need =
+      value_of(engine->estimate(value_of(resolve_recipe("balanced")), {.n_tokens = 2000}));
+  const auto session = open_and_read("balanced", need.pool_bytes, *engine);
+  const std::vector<std::size_t> before = {session->stats().bytes, session->n_read()};
+  change(*session, limit(2 * need.pool_bytes));
+  EXPECT_EQ((std::vector<std::size_t>{session->stats().bytes, session->n_read()}), before);
+  EXPECT_EQ(session->stats().pool_bytes, kvcache::Arena::rounded_down(2 * need.pool_bytes));
+  expect_answers(*session);
+}
+
+TEST_F(SessionMemory, a_text_of_many_times_the_limit_comes_down_the_ladder_within_it) {
+  const auto recipe = value_of(resolve_recipe("full"));
+  const auto engine = open_engine(bundled_model());
+  const auto least = value_of(engine->estimate(recipe, {.n_tokens = 500}));
+  const auto session = open_and_read("full", least.pool_bytes, *engine);
+  const kvcache::CacheStats stats = session->stats();
+  EXPECT_GT(stats.n_tokens, 1500u);
+  EXPECT_EQ(stats.n_evicted, 0u);
+  EXPECT_LE(stats.pool_peak_bytes, least.pool_bytes);
+  EXPECT_GT(stats.tiers.back().n_tokens + stats.tiers[stats.tiers.size() - 2].n_tokens, 0u);
+  expect_answers(*session);
+}
+
+}  // namespace
+}  // namespace satchel::runtime
