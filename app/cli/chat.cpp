@@ -12,6 +12,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/idle.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/memory_command.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
@@ -27,6 +28,9 @@ struct ChatOptions {
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
     "  /memory          what the chat holds and what that costs\n"
+    "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
+    "it\n"
+    "  /preset compact  the same of another preset or recipe\n"
     "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
@@ -136,6 +140,8 @@ class Talk {
   }
 
   Result<void> obey(const std::string& line) {
+    SATCHEL_TRY_ASSIGN(const auto memory, memory_command(line));
+    if (memory) return app::obey(*memory, *conversation_, console_);
     if (line == "/help") {
       console_.note(kHelp);
     } else if (line == "/memory") {

@@ -129,6 +129,22 @@ void Conversation::save(Console& console) {
                     saved.error().code + "]");
 }
 
+Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryWish& wish,
+                                                          Console& console) {
+  Result<runtime::MemoryChange> change =
+      session_->change_memory(wish, begin_interruptible(), console.progress());
+  console.end_progress();
+  if (!change.ok()) return change;
+  if (wish.limit_bytes > 0) setup_.budget_bytes = wish.limit_bytes;
+  if (wish.recipe) {
+    recipe_ = wish.recipe;
+    setup_.recipe_json = recipe_->json();
+  }
+  if (store_) SATCHEL_TRY(store_->library().set_setup(chat_, setup_));
+  save(console);
+  return change;
+}
+
 Result<void> Conversation::start_over() {
   if (store_) {
     name_ = name_by_date();

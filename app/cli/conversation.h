@@ -36,6 +36,8 @@ class Conversation {
 
   // Puts the cache on disk, if anything is kept. A failure is a warning: the words are safe.
   void save(Console& console);
+  // Another limit or recipe, which the chat is opened with from now on.
+  Result<runtime::MemoryChange> change_memory(const runtime::MemoryWish& wish, Console& console);
   // A new, empty chat with the same settings.
   Result<void> start_over();
 
