@@ -16,6 +16,10 @@ std::size_t head_dim_max(const CacheShape& shape) {
   return most;
 }
 
+std::size_t stages_of(const TierLayouts& layouts, const Pipeline& pipeline) {
+  return std::min(layouts.n_tiers(), kTierRecipe + pipeline.n_own_codecs() + 1);
+}
+
 constexpr Lane::Room kRoom = {.n_sinks = kSinkTokens, .n_tail = kTailTokens + kFlushTokens};
 
 }  // namespace
@@ -61,8 +65,9 @@ CacheState::~CacheState() {
 
 std::size_t fixed_bytes(const CacheShape& shape, const TierLayouts& layouts,
                         const Pipeline& pipeline) {
-  std::size_t bytes = Arena::rounded_up(CompactionScratch::bytes(shape, layouts.n_tiers())) +
-                      reserve_bytes(shape, layouts, pipeline);
+  std::size_t bytes =
+      Arena::rounded_up(CompactionScratch::bytes(shape, stages_of(layouts, pipeline))) +
+      reserve_bytes(shape, layouts, pipeline);
   for (const LayerShape& layer : shape.layers)
     bytes += layer.n_kv_heads * Arena::rounded_up(Lane::exact_bytes(layer.head_dim, kRoom));
   return bytes;
@@ -71,7 +76,8 @@ std::size_t fixed_bytes(const CacheShape& shape, const TierLayouts& layouts,
 Result<void> CacheState::take_fixed() {
   arena.reserve_extents(shape.n_lanes() + 2);
   SATCHEL_TRY(arena.check_free(fixed_bytes(shape, layouts, pipeline)));
-  SATCHEL_TRY_ASSIGN(scratch, arena.take(CompactionScratch::bytes(shape, layouts.n_tiers())));
+  SATCHEL_TRY_ASSIGN(scratch,
+                     arena.take(CompactionScratch::bytes(shape, stages_of(layouts, pipeline))));
   has_scratch = true;
   SATCHEL_TRY_ASSIGN(reserve, arena.take(reserve_bytes(shape, layouts, pipeline)));
   has_reserve = true;
@@ -317,10 +323,14 @@ TokenSpan CacheBook::token_span(std::size_t first, std::size_t n) const {
   return span;
 }
 
-std::size_t CompactionScratch::bytes(const CacheShape& shape, std::size_t n_tiers) {
+std::size_t CacheBook::stage_of(std::uint8_t tier) const {
+  return std::min<std::size_t>(tier, stages_of(layouts, pipeline) - 1);
+}
+
+std::size_t CompactionScratch::bytes(const CacheShape& shape, std::size_t n_stages) {
   const std::size_t d = head_dim_max(shape), n = kernels::kPageTokens;
   return 2 * aligned_64(n * d * sizeof(float)) + aligned_64(n * sizeof(std::int32_t)) +
-         (n_tiers + 1) * exact_block_bytes(n, d);
+         (n_stages + 1) * exact_block_bytes(n, d);
 }
 
 CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
@@ -336,8 +346,8 @@ CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
   scratch.v = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
   scratch.indices = reinterpret_cast<std::int32_t*>(take(aligned_64(n * sizeof(std::int32_t))));
   scratch.source = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
-  for (std::size_t tier = 0; tier < cache.layouts.n_tiers(); ++tier)
-    scratch.staged[tier] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+  for (std::size_t stage = 0; stage < cache.n_stages(); ++stage)
+    scratch.staged[stage] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
   return scratch;
 }
 

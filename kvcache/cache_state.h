@@ -78,6 +78,9 @@ struct CacheBook {
   // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.
   bool decides_in_layer() const;
   std::vector<TierStats> tier_names() const;
+  // Where a compaction gathers what goes to a tier: tiers that only short memory asks for share one.
+  std::size_t stage_of(std::uint8_t tier) const;
+  std::size_t n_stages() const { return stage_of(kGone) + 1; }
 };
 
 // Working lists of a decode step. Room for what comes until the next reserve_lists().
@@ -174,11 +177,11 @@ struct CacheState : CacheBook, ExtentUser {
 
 // Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.
 struct CompactionScratch {
-  float *k = nullptr, *v = nullptr;  // [kPageTokens, head_dim] decoded
-  ExactBlock source;                 // [kPageTokens]
-  std::int32_t* indices = nullptr;   // [kPageTokens]
-  std::array<ExactBlock, kTiersMax> staged;
-  static std::size_t bytes(const CacheShape& shape, std::size_t n_tiers);
+  float *k = nullptr, *v = nullptr;          // [kPageTokens, head_dim] decoded
+  ExactBlock source;                         // [kPageTokens]
+  std::int32_t* indices = nullptr;           // [kPageTokens]
+  std::array<ExactBlock, kTiersMax> staged;  // [n_stages()]
+  static std::size_t bytes(const CacheShape& shape, std::size_t n_stages);
 };
 CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);
 

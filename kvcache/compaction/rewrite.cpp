@@ -9,7 +9,7 @@ LaneRewriter::LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& ti
       index_(lane),
       lane_(cache.lanes[lane]),
       tier_of_(tier_of),
-      staged_(cache.layouts.n_tiers()) {}
+      staged_(cache.n_stages()) {}
 
 Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
   std::vector<std::uint64_t> serials;
@@ -61,7 +61,7 @@ Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes
     SATCHEL_TRY(cache_.backend.download(std::as_writable_bytes(std::span(log_counts)),
                                         cache_.arena.at(page.extent) + page.layout->log_counts_at));
   if (!masks) SATCHEL_TRY(load(page));
-  for (std::uint8_t tier = 0; !masks && tier < staged_.size(); ++tier) {
+  for (std::uint8_t tier = 0; !masks && tier < cache_.layouts.n_tiers(); ++tier) {
     std::vector<std::size_t> slots;
     std::vector<Place> places;
     std::vector<std::int32_t> at;
@@ -107,12 +107,14 @@ Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::i
                                  std::span<const std::size_t> slots, std::span<const Place> places,
                                  std::span<const std::int32_t> positions,
                                  std::span<const float> log_counts) {
-  Staged& staged = staged_[tier];
+  const std::size_t at = cache_.stage_of(tier);
+  Staged& staged = staged_[at];
   for (std::size_t done = 0; done < slots.size();) {
     const bool other_shift = !staged.places.empty() && staged.shift != shift;
     const bool falls_back = !staged.positions.empty() && positions[done] <= staged.positions.back();
-    if (staged.places.size() == kernels::kPageTokens || other_shift || falls_back)
-      SATCHEL_TRY(emit(tier));
+    const bool other_tier = !staged.places.empty() && staged.tier != tier;
+    if (staged.places.size() == kernels::kPageTokens || other_shift || other_tier || falls_back)
+      SATCHEL_TRY(emit(at));
     const std::size_t fill = staged.places.size();
     const std::size_t n = std::min(slots.size() - done, kernels::kPageTokens - fill);
     const std::size_t d = lane_.head_dim();
@@ -122,7 +124,7 @@ Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::i
       rows.push_back(static_cast<std::int32_t>(slots[i]));
     SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(scratch.indices),
                                       std::as_bytes(std::span(rows))));
-    const ExactBlock from = source(), to = scratch.staged[tier];
+    const ExactBlock from = source(), to = scratch.staged[at];
     const auto gather = [&](const void* base, std::size_t row_bytes, void* target) {
       return kernels::GatherArgs{.from = static_cast<const std::byte*>(base),
                                  .indices = scratch.indices,
@@ -135,6 +137,7 @@ Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::i
                                 gather(from.positions, sizeof(std::int32_t), to.positions)};
     SATCHEL_TRY(cache_.backend.gather(gathers));
     staged.shift = shift;
+    staged.tier = tier;
     for (std::size_t i = done; i < done + n; ++i) {
       staged.places.push_back(places[i]);
       staged.positions.push_back(positions[i]);
@@ -145,19 +148,19 @@ Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::i
   return {};
 }
 
-Result<void> LaneRewriter::emit(std::uint8_t tier) {
-  Staged& staged = staged_[tier];
+Result<void> LaneRewriter::emit(std::size_t stage) {
+  Staged& staged = staged_[stage];
   const std::size_t n = staged.places.size(), d = lane_.head_dim();
   if (n == 0) return {};
   lane_.reserve_pages(lane_.pages().size() + 1);
   cache_.table_is_stale = true;  // it may show the views where they were
-  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(tier, index_, n));
+  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(staged.tier, index_, n));
   page.shift = staged.shift;
   page.first_position = staged.positions.front();
   page.last_position = staged.positions.back();
   const CompactionScratch scratch = compaction_scratch(cache_, d);
   kernels::EncodeArgs encode{.layout = page.layout,
-                             .exact = scratch.staged[tier].run(n),
+                             .exact = scratch.staged[stage].run(n),
                              .page = cache_.arena.at(page.extent)};
   const auto made = [&]() -> Result<void> {
     if (page.layout->log_counts_at > 0) {  // the indices are not needed now
@@ -233,7 +236,7 @@ Result<void> LaneRewriter::pack_tail(std::size_t n) {
   const std::size_t first = cache_.n_tokens - lane_.n_tail();
   std::vector<std::uint8_t> targets;
   for (std::size_t i = 0; i < n; ++i) targets.push_back(tier_of_(first + i, kTierExact));
-  for (std::uint8_t tier = 0; tier < staged_.size(); ++tier) {
+  for (std::uint8_t tier = 0; tier < cache_.layouts.n_tiers(); ++tier) {
     std::vector<std::size_t> slots;
     std::vector<std::int32_t> positions;
     for (std::size_t i = 0; i < n; ++i) {
@@ -252,7 +255,7 @@ Result<void> LaneRewriter::pack_tail(std::size_t n) {
 }
 
 Result<void> LaneRewriter::finish() {
-  for (std::uint8_t tier = 0; tier < staged_.size(); ++tier) SATCHEL_TRY(emit(tier));
+  for (std::size_t stage = 0; stage < staged_.size(); ++stage) SATCHEL_TRY(emit(stage));
   return {};
 }
 

@@ -36,6 +36,7 @@ class LaneRewriter {
     std::size_t slot = 0;
   };
   struct Staged {
+    std::uint8_t tier = kTierExact;
     std::vector<Place> places;
     std::vector<std::int32_t> positions;  // as the page will hold them
     std::vector<float> log_counts;
@@ -50,7 +51,7 @@ class LaneRewriter {
   Result<void> stage(const Source& source, std::uint8_t tier, std::int32_t shift,
                      std::span<const std::size_t> slots, std::span<const Place> places,
                      std::span<const std::int32_t> positions, std::span<const float> log_counts);
-  Result<void> emit(std::uint8_t tier);
+  Result<void> emit(std::size_t stage);
   void take_away(std::span<const Place> places);
   std::size_t index_of(std::uint64_t serial, std::size_t slot) const;
 
@@ -58,7 +59,7 @@ class LaneRewriter {
   std::size_t index_;
   Lane& lane_;
   const TierOf& tier_of_;
-  std::vector<Staged> staged_;
+  std::vector<Staged> staged_;  // [n_stages()]
   std::size_t n_evicted_ = 0, n_lowered_ = 0;
 };
 
