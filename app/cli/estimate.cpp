@@ -17,6 +17,7 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"budget_bytes", estimate.budget_bytes},
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
+              {"tokens_most", estimate.n_tokens_most},
               {"memory_free_bytes", estimate.memory_free_bytes},
               {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
@@ -37,7 +38,11 @@ std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
          "  rows of logits, the backend's own\n  budget needed  " +
          format_bytes(estimate.pool_bytes) + "\n  budget         " +
          format_bytes(estimate.budget_bytes) + (asked_for ? "\n" : "  the default\n") +
-         "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) + "\n" +
+         "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) +
+         (estimate.n_tokens_most > estimate.n_tokens_fit
+              ? "; " + with_thousands(estimate.n_tokens_most) +
+                    " where older text comes down to what the recipe allows\n"
+              : "\n") +
          verdict(estimate) + ": " + format_bytes(estimate.memory_free_bytes) +
          " of memory are free.\n";
 }

@@ -18,14 +18,16 @@ struct PoolNeed {
 // A longer text is read in spans: so many tokens at once are comfortable. Chosen: a span this long
 // hides what its ends cost.
 constexpr std::size_t kSpanTokens = 1024;
+// Where nothing is left to be had they get shorter; read_text() goes on down to half of this.
+constexpr std::size_t kShortSpanTokens = 128;
 
 // A cache that holds n_tokens and can read them; no cache opens for less than a page of them.
 Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& recipe,
-                           std::size_t n_tokens) {
+                           std::size_t n_tokens, std::size_t span_tokens = kSpanTokens) {
   n_tokens = std::max(n_tokens, kernels::kPageTokens);
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed need,
                      kvcache::cache_need(config.cache_shape(), recipe, n_tokens));
-  const std::size_t n_span = std::min(n_tokens, kSpanTokens);
+  const std::size_t n_span = std::min(n_tokens, span_tokens);
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed span,
                      kvcache::cache_need(config.cache_shape(), recipe, n_span));
   const bool keeps_pre_rope = recipe.pipeline().wants(config.lane_shares.get()).pre_rope;
@@ -37,11 +39,12 @@ Result<PoolNeed> pool_need(const ModelConfig& config, const kvcache::Recipe& rec
 
 // The need never falls as tokens are added, so the last that fits is found by halving.
 Result<std::size_t> tokens_that_fit(const ModelConfig& config, const kvcache::Recipe& recipe,
-                                    std::size_t budget_bytes) {
+                                    std::size_t budget_bytes,
+                                    std::size_t span_tokens = kSpanTokens) {
   std::size_t fits = 0, too_many = config.context + 1;
   while (too_many - fits > 1) {
     const std::size_t middle = fits + (too_many - fits) / 2;
-    SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, middle));
+    SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, middle, span_tokens));
     (need.total() <= budget_bytes ? fits : too_many) = middle;
   }
   return fits;
@@ -68,6 +71,10 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   out.pool_bytes = need.total();
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
   SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, out.budget_bytes));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, recipe.at_floor());
+  SATCHEL_TRY_ASSIGN(out.n_tokens_most,
+                     tokens_that_fit(config, floor, out.budget_bytes, kShortSpanTokens));
+  out.n_tokens_most = std::max(out.n_tokens_most, out.n_tokens_fit);
   out.memory_free_bytes = free_memory_bytes();
   out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
              weight_bytes <= out.memory_free_bytes - out.pool_bytes;

@@ -28,6 +28,8 @@ struct Estimate {
   std::size_t budget_bytes = 0;  // the request's, or the default
   std::size_t n_tokens_fit =
       0;  // largest n_tokens, up to the model's context, that `budget_bytes` holds
+  // The same where the recipe comes down to the coarsest tier and the least share it allows.
+  std::size_t n_tokens_most = 0;
   std::size_t memory_free_bytes = 0;  // of the machine, now
   bool fits = false;  // pool_bytes <= budget_bytes, and weights + pool <= free memory
 };
