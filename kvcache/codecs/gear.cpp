@@ -25,7 +25,7 @@
 #include <numeric>
 
 #include "kvcache/codecs/affine_grid.h"
-#include "kvcache/codecs/hashed_sign.h"
+#include "kvcache/codecs/low_rank.h"
 #include "kvcache/codecs/plane_table.h"
 
 namespace satchel::kvcache {
@@ -126,44 +126,6 @@ void code_all(const Form& form, std::size_t n_tokens, std::vector<float>& x, std
   }
 }
 
-// [n, rank], column by column; a column that depends on those before becomes 0.
-void orthonormalise(std::vector<double>& m, std::size_t rank) {
-  const std::size_t n = m.size() / rank;
-  for (std::size_t j = 0; j < rank; ++j) {
-    double before = 0, after = 0;
-    for (std::size_t i = 0; i < n; ++i) before += m[i * rank + j] * m[i * rank + j];
-    for (std::size_t other = 0; other < j; ++other) {
-      double along = 0;
-      for (std::size_t i = 0; i < n; ++i) along += m[i * rank + j] * m[i * rank + other];
-      for (std::size_t i = 0; i < n; ++i) m[i * rank + j] -= along * m[i * rank + other];
-    }
-    for (std::size_t i = 0; i < n; ++i) after += m[i * rank + j] * m[i * rank + j];
-    const double norm = after > 1e-20 * before ? std::sqrt(after) : 0;
-    for (std::size_t i = 0; i < n; ++i) m[i * rank + j] = norm > 0 ? m[i * rank + j] / norm : 0;
-  }
-}
-
-// error [n_tokens, head_dim] ~ tokens [n_tokens, rank] · channelsᵀ [head_dim, rank].
-void factorise(std::span<const float> error, std::size_t rank, std::vector<double>& tokens,
-               std::vector<double>& channels) {
-  const std::size_t d = channels.size() / rank, n = tokens.size() / rank;
-  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = hashed_sign(i);
-  for (std::size_t round = 0; round < kRounds; ++round) {
-    orthonormalise(channels, rank);
-    std::fill(tokens.begin(), tokens.end(), 0.0);
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t c = 0; c < d; ++c)
-        for (std::size_t r = 0; r < rank; ++r)
-          tokens[t * rank + r] += static_cast<double>(error[t * d + c]) * channels[c * rank + r];
-    orthonormalise(tokens, rank);
-    std::fill(channels.begin(), channels.end(), 0.0);
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t c = 0; c < d; ++c)
-        for (std::size_t r = 0; r < rank; ++r)
-          channels[c * rank + r] += static_cast<double>(error[t * d + c]) * tokens[t * rank + r];
-  }
-}
-
 class GearCode final : public kernels::OperandCode {
  public:
   explicit GearCode(Codec::Operand operand) : operand_(operand) {}
@@ -183,12 +145,12 @@ class GearCode final : public kernels::OperandCode {
       if (is_taken[i]) rest[i] = 0;
     const std::size_t rank = form.rank();
     if (rank == 0) return;
-    std::vector<double> tokens(n_tokens * rank), channels(head_dim * rank);
-    factorise(rest, rank, tokens, channels);
-    for (std::size_t i = 0; i < tokens.size(); ++i) put_float(page, *form.tokens, i, tokens[i]);
+    const LowRank low = factorise(rest, head_dim, rank, kRounds);
+    for (std::size_t i = 0; i < low.tokens.size(); ++i)
+      put_float(page, *form.tokens, i, low.tokens[i]);
     for (std::size_t c = 0; c < head_dim; ++c)
       for (std::size_t r = 0; r < rank; ++r)
-        put_float(page, *form.channels, r * head_dim + c, channels[c * rank + r]);
+        put_float(page, *form.channels, r * head_dim + c, low.channels[c * rank + r]);
   }
 
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,

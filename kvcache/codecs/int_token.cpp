@@ -8,7 +8,7 @@
 //   bytes   per value bits / 8 + 4 / head_dim, symmetric bits / 8 + 2 / head_dim: at 4 bits and
 //           head_dim 128 4.25 and 4.125 bits per value
 //   bound   |x - decoded| <= scale / 2, and the rounding of two halves
-//   source  arXiv:2303.06865 (FlexGen) for 4-bit groups; at 4 bits the codec of Q-Hitter (MLSys 2024)
+//   source  arXiv:2303.06865 (FlexGen) for 4-bit groups; at 4 bits the codec of Q-Hitter (qhitter.cpp)
 //   differs the minimum is an fp16 number, not a whole code cut to 0 … 2^bits - 1, which decodes a
 //           group without a zero in it to another value; rounded outward before coding. V with a
 //           minimum is of the affine family, so that fused attention reads it
@@ -17,6 +17,7 @@
 
 #include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/token_code.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -24,23 +25,6 @@ namespace {
 using kernels::OperandLayout;
 using kernels::Plane;
 using kernels::PlaneKind;
-
-class TokenCode final : public kernels::OperandCode {
- public:
-  std::string_view name() const override { return "int_token"; }
-  void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
-              std::size_t head_dim, std::byte* page) const override {
-    const AffinePlanes planes(layout);
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      planes.encode(x, {.first = t * head_dim, .n = head_dim}, t, page);
-  }
-  void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
-              std::size_t head_dim, float* x) const override {
-    const AffinePlanes planes(layout);
-    for (std::size_t t = 0; t < n_tokens; ++t)
-      planes.decode(page, {.first = t * head_dim, .n = head_dim}, t, x);
-  }
-};
 
 class SymmetricTokenCode final : public kernels::OperandCode {
  public:
@@ -103,7 +87,7 @@ class IntTokenCodec final : public Codec {
  private:
   std::size_t bits_ = 8;
   bool is_symmetric_ = false;
-  TokenCode by_minimum_;
+  TokenCode by_minimum_{"int_token"};
   SymmetricTokenCode symmetric_;
   PlaneTable table_;
 };

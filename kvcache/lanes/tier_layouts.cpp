@@ -16,10 +16,17 @@ kernels::OperandShape eight_bits(std::size_t head_dim) {
   return {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = group};
 }
 
-// What keys that want a basis are where none is known.
-void use_hadamard(kernels::OperandShape& k) {
+// What keys that want a basis are where none is known; a codec that has no other bits for them has
+// nothing to do without.
+Result<void> use_hadamard(kernels::OperandShape& k) {
+  if (k.bits == 0)
+    return Error{
+        ErrorKind::unsupported, "CODEC_NEEDS",
+        "This recipe's keys are coded in coordinates of the model's own, and none were found "
+        "for it. `satchel calibrate` makes them."};
   k.turn = kernels::Turn::hadamard;
   k.quad_bits.fill(static_cast<std::uint8_t>(k.bits));
+  return {};
 }
 
 Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
@@ -34,7 +41,7 @@ Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tie
     shape.capacity = (capacity + step - 1) / step * step;
     shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
     shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
-    if (shape.k.turn == kernels::Turn::basis && !has_bases) use_hadamard(shape.k);
+    if (shape.k.turn == kernels::Turn::basis && !has_bases) SATCHEL_TRY(use_hadamard(shape.k));
     shape.has_log_counts = pipeline.wants_counts();
   }
   return kernels::page_layout(shape);

@@ -15,7 +15,7 @@ import struct
 import numpy as np
 
 from make_codec_fixtures import F32, half_up, quantise
-from make_stage_codec_fixtures import start_signs, turned
+from make_stage_codec_fixtures import orthonormal, start_signs, turned
 
 COUNT, ROOM = 20, 32
 F16 = np.float16
@@ -156,6 +156,83 @@ def oscar_v(x, clip):
     return [packed(codes, (ROOM, x.shape[1]), 2), room(scale, ROOM), room(zero, ROOM)], decoded(codes, scale, zero)
 
 
+def qhitter_k(x):
+    codes, scale, zero = quantise(x, 4)
+    return [packed(codes, (ROOM, x.shape[1]), 4), room(scale, ROOM), room(zero, ROOM)], decoded(codes, scale, zero)
+
+
+def mikv_k(x, bits, group):
+    largest = np.abs(x).max(0).astype(np.float64)
+    factor = (2.0 ** np.clip(np.rint(np.log2(largest) / 2), -8, 8)).astype(F16)
+    codes, scale, zero = quantise((x / factor.astype(F32)).reshape(COUNT, -1, group), bits)
+    ranges = (ROOM, x.shape[1] // group)
+    return ([packed(codes.reshape(x.shape), (ROOM, x.shape[1]), bits), room(scale, ranges), room(zero, ranges), factor],
+            decoded(codes, scale, zero).reshape(x.shape) * factor.astype(F32))
+
+
+def line_means(x, k):
+    """k-means on a line, from quantiles; a value halfway belongs to the lower."""
+    x = np.sort(x)
+    means = x[(2 * np.arange(k) + 1) * len(x) // (2 * k)]
+    for _ in range(40):
+        nearest = np.searchsorted((means[1:] + means[:-1]) / 2, x)
+        new = np.array([x[nearest == i].mean() if (nearest == i).any() else means[i] for i in range(k)])
+        if np.allclose(new, means, rtol=0, atol=1e-15):
+            break
+        means = new
+    return means
+
+
+def kvquant_k(x, bits, part):
+    x64 = x.astype(np.float64)
+    off = (x64 - x64.mean(0)) ** 2
+    far = off / off.sum(0) * COUNT
+    n = round(part * ROOM * x.shape[1])
+    taken = np.sort(np.argsort(-far.reshape(-1), kind="stable")[:n])
+    rest = np.ma.masked_array(x, np.isin(np.arange(x.size), taken).reshape(x.shape))
+    low, high = rest.min(0).filled(0), rest.max(0).filled(0)
+    zero = (low / F32(2) + high / F32(2)).astype(F16)
+    scale = half_up(np.maximum(high - zero.astype(F32), zero.astype(F32) - low))
+    levels = (x64 - zero.astype(np.float64)) / scale.astype(np.float64)
+    book = line_means(levels[~rest.mask], 2**bits).astype(F16)
+    fine = book.astype(np.float64)
+    codes = np.searchsorted((fine[1:] + fine[:-1]) / 2, levels).astype(np.uint32)
+    codes[rest.mask] = 0
+    back = book.astype(F32)[codes] * scale.astype(F32) + zero.astype(F32)
+    back.reshape(-1)[taken] = x.reshape(-1)[taken]
+    return ([packed(codes, (ROOM, x.shape[1]), bits), scale, zero, book, taken.astype(np.uint16),
+             x.reshape(-1)[taken].astype(F16)], back)
+
+
+def shadowkv_k(x, rank):
+    x64 = x.astype(np.float64)
+    channels = start_signs(x.shape[1], rank).reshape(x.shape[1], rank).astype(np.float64)
+    for _ in range(8):
+        tokens = orthonormal(x64 @ orthonormal(channels))
+        channels = x64.T @ tokens
+    root = np.sqrt(np.linalg.norm(channels, axis=0))
+    tokens, channels = (tokens * root).astype(F32).astype(F16), (channels / root).T.astype(F32).astype(F16)
+    return [room(tokens, (ROOM, rank)), channels], (tokens.astype(np.float64) @ channels.astype(np.float64)).astype(F32)
+
+
+def a2ats_k(x, bits, width):
+    stretches = x.shape[1] // width
+    book = np.zeros((stretches, 2**bits, width), F16)
+    codes = np.zeros((COUNT, stretches), np.uint32)
+    for s in range(stretches):
+        points = x[:, s * width:(s + 1) * width].astype(np.float64)
+        words = points[(2 * np.arange(2**bits) + 1) * COUNT // (2 * 2**bits)]
+        near = lambda to: ((points[:, None] - to[None]) ** 2).sum(-1).argmin(1)
+        for _ in range(12):
+            nearest = near(words)
+            words = np.array([points[nearest == w].mean(0) if (nearest == w).any() else words[w]
+                              for w in range(2**bits)])
+        book[s] = words.astype(F32).astype(F16)
+        codes[:, s] = near(book[s].astype(np.float64))
+    back = book.astype(F32)[np.arange(stretches), codes].reshape(x.shape)
+    return [packed(codes, (ROOM, stretches), bits), book], back
+
+
 def main() -> None:
     folder = pathlib.Path(__file__).resolve().parent.parent / "golden" / "codec"
     rng = np.random.default_rng(20261122)
@@ -170,7 +247,10 @@ def main() -> None:
             ("block32", 0, 48, lambda x: block32_refit(x, 5, 16)), ("turboquant", 1, 96, turboquant_3),
             ("kitty", 0, 48, lambda x: kitty_k(x, 6)), ("bfp", 0, 64, lambda x: bfp_k(x, 4, 32)),
             ("zipcache", 1, 48, lambda x: zipcache_v(x, 4)), ("rotatekv", 0, 48, lambda x: rotatekv_k(x, 3, 16)),
-            ("think", 0, 48, lambda x: think_k(x, 4, 24)), ("oscar", 1, 64, lambda x: oscar_v(x, 0.92))]:
+            ("think", 0, 48, lambda x: think_k(x, 4, 24)), ("oscar", 1, 64, lambda x: oscar_v(x, 0.92)),
+            ("qhitter", 0, 48, qhitter_k), ("mikv", 0, 64, lambda x: mikv_k(x, 3, 32)),
+            ("kvquant", 0, 48, lambda x: kvquant_k(x, 3, 0.01)), ("shadowkv", 0, 64, lambda x: shadowkv_k(x, 10)),
+            ("a2ats", 0, 48, lambda x: a2ats_k(x, 4, 4))]:
         x = values(dim)
         planes, back = make(x)
         path = folder / f"planes_{name}.bin"

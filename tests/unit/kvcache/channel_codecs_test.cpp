@@ -9,6 +9,7 @@
 namespace satchel::kvcache {
 namespace {
 
+using kernels::Plane;
 using kernels::PlaneKind;
 using testing::ElementsAre;
 using Operand = Codec::Operand;
@@ -168,6 +169,37 @@ TEST(Think, codes_what_it_keeps_within_half_a_step) {
       ASSERT_LE(std::abs(back[cell] - x[cell]), scale * 0.5001f);
     }
   }
+}
+
+// Largest sizes 16, 1, 2^20 and 0 give factors 4, 1, 256 (cut) and 1.
+TEST(MiKv, divides_keys_by_a_power_of_two_near_the_root_of_their_channel_s_largest) {
+  const CodedOperand mikv("mikv", Operand::k, 16, R"({ "bits": 8 })");
+  std::vector<float> x(2 * 16);
+  x[0] = 16, x[16] = 4, x[1] = -1, x[17] = 0.5f, x[2] = 0x1p20f;
+  const std::vector<std::byte> page = mikv.encode(x);
+  const Plane& factors = mikv.operand.at(PlaneKind::channel_factors);
+  for (const auto& [channel, factor] :
+       {std::pair<std::size_t, float>{0, 4}, {1, 1}, {2, 256}, {3, 1}})
+    EXPECT_EQ(float_at(page.data(), factors, channel), factor) << channel;
+  // The second token's quotients are 1, 0.5 and 0: a range of 1 in 255 steps.
+  EXPECT_NEAR(float_at(page.data(), mikv.operand.at(PlaneKind::scale), 1), 1 / 255.0, 1e-5);
+  const std::vector<float> back = mikv.decode(page, 2);
+  EXPECT_NEAR(back[16], 4, 4 / 255.0 / 2 * 1.01);
+  EXPECT_NEAR(back[17], 0.5, 1 / 255.0 / 2 * 1.01);
+}
+
+TEST(MiKv, loses_less_of_the_quiet_channels_beside_a_loud_one) {
+  const std::vector<float> x = some_values(128, 64, 8, 30);
+  const auto quiet_error = [&](const CodedOperand& operand) {
+    const std::vector<float> back = operand.back(x);
+    std::vector<float> quiet, quiet_back;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (i % 32 != 5) quiet.push_back(x[i]), quiet_back.push_back(back[i]);
+    return error_share(quiet, quiet_back);
+  };
+  const CodedOperand mikv("mikv", Operand::k, 64, R"({ "bits": 4 })"),
+      plain("int_token", Operand::k, 64, R"({ "bits": 4 })");
+  EXPECT_LT(quiet_error(mikv), 0.3 * quiet_error(plain));
 }
 
 }  // namespace

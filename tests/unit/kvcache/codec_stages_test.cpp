@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "kernels/base/rng.h"
+#include "kvcache/recipes/recipe.h"
+#include "unit/kvcache/cache_driver.h"
 #include "unit/kvcache/codec_fixture.h"
 
 namespace satchel::kvcache {
@@ -217,6 +219,82 @@ TEST(Gear, says_in_its_layout_all_that_a_reader_needs) {
   EXPECT_EQ(gear.operand.at(PlaneKind::token_factors).count, 3);
   EXPECT_EQ(gear.operand.at(PlaneKind::outlier_places).count, 2);
   EXPECT_EQ(gear.operand.at(PlaneKind::codes).group, 64);
+}
+
+// Two names, one codec: what either makes the other reads.
+TEST(Codecs, have_the_bytes_of_the_codecs_whose_other_name_they_are) {
+  const auto x = test::random_halves(128 * 64, 64, 3, 10);
+  const auto bytes = [&](const char* name, const char* params) {
+    const auto codec = make<Codec>(StageKind::codec, name, params);
+    return round_trip(layout_of(*codec, 64, 128), x, x, rising(128)).bytes;
+  };
+  for (const char* params : {"{}", R"({ "bits": 4, "group": 32 })", R"({ "clip": true })"})
+    EXPECT_EQ(bytes("minikv", params), bytes("minikv2", params));
+  for (const char* params : {"{}", R"({ "group": 64 })"})
+    EXPECT_EQ(bytes("hadamard-int4", params), bytes("hadamard_affine", params));
+  EXPECT_EQ(bytes("saq", "{}"), bytes("kivi", R"({ "bits": 4 })"));
+}
+
+TEST(Codecs, that_no_page_can_hold_are_refused_with_what_they_need) {
+  for (const auto& [name, need] : {std::pair<const char*, const char*>{"minicache", "two layers"},
+                                   {"cskv", "trained factors"},
+                                   {"effectively-compress-kv-heads", "converter"}}) {
+    const auto recipe = Recipe::parse(
+        R"({ "recipe": 1, "name": "t", "source": "ours", "differs": "nothing", "keep": 1,
+             "trigger": "never", "reader": "all", "codec": { "k": ")" +
+        std::string(name) + R"(", "v": "exact" } })");
+    ASSERT_FALSE(recipe.ok()) << name;
+    EXPECT_EQ(recipe.error().code, "CODEC_NEEDS");
+    EXPECT_THAT(recipe.error().message, testing::HasSubstr(name));
+    EXPECT_THAT(recipe.error().message, testing::HasSubstr(need));
+  }
+}
+
+// A page's worth of tokens at 8 bits, two at 4, then 4 and 2; as the text grows each comes down.
+TEST(Saq, tokens_come_down_the_stairs_as_they_grow_old_and_never_up) {
+  std::string json(Recipe::builtin("saq").value().json());
+  const std::string stairs = R"("first":8,"second":32)";
+  ASSERT_NE(json.find(stairs), std::string::npos) << json;
+  json.replace(json.find(stairs), stairs.size(), R"("first":1,"second":2)");
+  CacheDriver driver({.recipe = json, .n_layers = 1, .n_heads = 1, .n_kv_heads = 1});
+  driver.check_attention = false;
+  const auto expect_stairs = [&](std::size_t n, std::size_t n_coded) {
+    std::size_t age = 0;
+    const DecodedLane lane = driver.decode(0, 0);
+    EXPECT_EQ(lane.size(), n);
+    for (auto token = lane.rbegin(); token != lane.rend(); ++token) {
+      const kernels::PageLayout* layout = token->second.layout;
+      // Sinks, tail, and what is being answered, which is not compressed yet.
+      if (layout == nullptr || layout->k.is_exact()) continue;
+      EXPECT_EQ(layout->k.at(PlaneKind::codes).bits, age < 128 ? 8 : 4) << token->first;
+      EXPECT_EQ(layout->v.at(PlaneKind::codes).bits, age < 128   ? 8
+                                                     : age < 384 ? 4
+                                                                 : 2)
+          << token->first;
+      ++age;
+    }
+    EXPECT_EQ(age, n_coded);
+  };
+  ASSERT_TRUE(driver.read(700).ok());
+  expect_stairs(700, 700 - 4 - 128);
+  ASSERT_TRUE(driver.read(300).ok());
+  for (std::size_t step = 0; step < 256; ++step) ASSERT_TRUE(driver.step().ok());
+  expect_stairs(1256, 1000 - 4);
+}
+
+TEST(MiKv, holds_what_queries_look_at_exact_and_the_rest_at_two_bits) {
+  CacheDriver driver({.recipe = "mikv", .n_layers = 1, .n_heads = 1, .n_kv_heads = 1});
+  ASSERT_TRUE(driver.read(1000).ok());
+  std::size_t n_exact = 0, n_coded = 0;
+  for (const auto& [position, token] : driver.decode(0, 0)) {
+    const bool is_exact = token.layout == nullptr || token.layout->k.is_exact();
+    ++(is_exact ? n_exact : n_coded);
+    if (!is_exact) {
+      EXPECT_EQ(token.layout->k.at(PlaneKind::codes).bits, 2) << position;
+    }
+  }
+  EXPECT_EQ(n_exact, 200u);
+  EXPECT_EQ(n_coded, 800u);
 }
 
 }  // namespace

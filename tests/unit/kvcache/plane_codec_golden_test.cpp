@@ -46,7 +46,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Known{"turboquant", R"({ "bits": 3 })"}, Known{"kitty", "{}"},
                     Known{"bfp", "{}"}, Known{"zipcache", "{}"},
                     Known{"rotatekv", R"({ "bits": 3, "group": 16 })"},
-                    Known{"think", R"({ "bits": 4, "prune": 0.5 })"}, Known{"oscar", "{}"}),
+                    Known{"think", R"({ "bits": 4, "prune": 0.5 })"}, Known{"oscar", "{}"},
+                    Known{"qhitter", "{}"}, Known{"mikv", R"({ "bits": 3, "group": 32 })"},
+                    Known{"kvquant", R"({ "bits": 3 })"}, Known{"shadowkv", "{}"},
+                    Known{"a2ats", "{}"}),
     [](const auto& row) { return row.param.codec; });
 
 }  // namespace

@@ -74,7 +74,8 @@ TEST(Recipe, an_unknown_name_lists_the_known_ones) {
   EXPECT_EQ(recipe.error().kind, ErrorKind::not_found);
   EXPECT_THAT(
       recipe.error().message,
-      HasSubstr("kvzip, ladder-2, ladder-3, ladder-4, minikv, minikv-g32, minikv-g64, quest"));
+      HasSubstr(
+          "kvzip, ladder-2, ladder-3, ladder-4, mikv, minikv, minikv-g32, minikv-g64, quest"));
 }
 
 TEST(Recipe, with_keep_changes_the_share_and_the_hash_and_nothing_else) {
@@ -143,8 +144,9 @@ TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
             "mine.json line 7: \"dleta\" is not known here.");
   EXPECT_EQ(message(replaced(good, "\"merger\"", "\"murger\"")),
             "mine.json line 9: \"murger\" is not known here.");
-  EXPECT_EQ(message(replaced(good, "\"top_k\"", "\"top_q\"")),
-            "mine.json line 8: there is no assigner \"top_q\"; known: top_k, two_tiers.");
+  EXPECT_EQ(
+      message(replaced(good, "\"top_k\"", "\"top_q\"")),
+      "mine.json line 8: there is no assigner \"top_q\"; known: staircase, top_k, two_tiers.");
   EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
             "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
   EXPECT_THAT(message(replaced(good, "\"recipe\": 1", "\"recipe\": 2")),

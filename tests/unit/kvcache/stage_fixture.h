@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -40,7 +41,9 @@ inline std::vector<const StageEntry*> stages_of(StageKind kind) {
 }
 
 inline std::string by_name(const testing::TestParamInfo<const StageEntry*>& info) {
-  return std::string(to_text(info.param->kind)) + "_" + std::string(info.param->name);
+  std::string name = std::string(to_text(info.param->kind)) + "_" + std::string(info.param->name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 // One lane whose attention map is known: the key at position j is the unit vector j, a query holds

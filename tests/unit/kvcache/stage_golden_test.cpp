@@ -108,6 +108,21 @@ TEST(StageGolden, zipcache_holds_the_salient_share_finer) {
   EXPECT_THAT(tiers, ElementsAre(0, 1, 0, 1, 0));
 }
 
+// SAQ's stairs of 8 and 32 pages over 50: 8 · 8 + 32 · 4 + 10 · 2 bits, 4.24 of a code. Protected tokens
+// stand beside the stairs.
+TEST(StageGolden, saq_holds_the_latest_pages_finer_stair_by_stair) {
+  const auto assigner = make<Assigner>(StageKind::assigner, "staircase");
+  std::vector<float> scores(4 + 50 * 128);
+  std::iota(scores.begin(), scores.end(), 1.0f);
+  std::fill_n(scores.begin(), 4, kNeverEvict);
+  std::vector<std::uint8_t> tiers(scores.size());
+  assigner->assign(scores, scores.size(), tiers);
+  std::vector<std::uint8_t> want(4, 0);
+  for (const auto& [pages, tier] : {std::pair<std::size_t, std::uint8_t>{10, 2}, {32, 1}, {8, 0}})
+    want.insert(want.end(), pages * 128, tier);
+  EXPECT_EQ(tiers, want);
+}
+
 // T1: arXiv:2401.06104.
 TEST(StageGolden, tova_keeps_what_the_last_query_looks_at) {
   const std::vector<float> row = f5_scores("last_query");

@@ -33,7 +33,11 @@ class EveryStage : public testing::TestWithParam<const StageEntry*> {};
 TEST_P(EveryStage, has_a_name_a_source_and_defaults_and_refuses_unknown_keys) {
   EXPECT_FALSE(GetParam()->name.empty());
   EXPECT_FALSE(GetParam()->source.empty());
-  EXPECT_NE(make<Stage>(*GetParam()), nullptr);
+  const JsonNode none = parse_json("{}", "r.json").value();
+  Params defaults(none, "r.json");
+  const auto made = GetParam()->make(defaults);
+  const bool is_listed_only = !made.ok() && made.error().code == "CODEC_NEEDS";
+  EXPECT_TRUE(made.ok() || is_listed_only) << made.error().message;
   const JsonNode node = parse_json("{ \"use\": \"x\",\n \"no_such_key\": 1 }", "r.json").value();
   Params params(node, "r.json");
   (void)GetParam()->make(params).ok();

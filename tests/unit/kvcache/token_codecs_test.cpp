@@ -300,5 +300,22 @@ TEST(Oscar, cuts_values_more_than_keys) {
   EXPECT_LT(largest(Operand::v), largest(Operand::k));
 }
 
+// The authors' whole zero, cut to 0 … 15, would decode all of these to 1.
+TEST(QHitter, codes_a_group_without_a_zero_in_it) {
+  const CodedOperand four("qhitter", Operand::k, 16);
+  std::vector<float> x(16);
+  for (std::size_t c = 0; c < 16; ++c) x[c] = 10 + static_cast<float>(c) / 15;
+  for (const unsigned code : four.codes(x)) EXPECT_LT(code, 16u);
+  EXPECT_THAT(four.back(x), Pointwise(FloatNear(1 / 15.0f * 0.51f), x));
+}
+
+TEST(QHitter, has_the_bytes_of_whole_numbers_of_four_bits) {
+  const auto own = make<Codec>(StageKind::codec, "qhitter");
+  const auto other = make<Codec>(StageKind::codec, "int_token", "{ \"bits\": 4 }");
+  const auto x = test::random_halves(100 * 80, 80, 1);
+  EXPECT_EQ(round_trip(layout_of(*own, 80, 100), x, x, rising(100)).bytes,
+            round_trip(layout_of(*other, 80, 100), x, x, rising(100)).bytes);
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
