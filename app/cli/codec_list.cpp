@@ -24,6 +24,7 @@ struct CodecRow {
   bool is_calibrated = false;
   std::vector<kvcache::Params::Asked> parameters;
   std::vector<BitsPerValue> bits;
+  std::string needs;  // why no recipe can use it here; then there are no bits
 };
 
 Result<BitsPerValue> bits_of(const Codec& codec, std::size_t head_dim) {
@@ -40,17 +41,24 @@ Result<BitsPerValue> bits_of(const Codec& codec, std::size_t head_dim) {
                       .v = static_cast<double>(layout.v.bytes()) * 8 / n_values};
 }
 
-// The codec at its defaults.
+// The codec at its defaults, or what it says that it needs.
 Result<CodecRow> row_of(const kvcache::StageEntry& entry, std::span<const std::size_t> head_dims) {
   SATCHEL_TRY_ASSIGN(const kvcache::JsonNode node, kvcache::parse_json("{}", entry.name));
   kvcache::Params params(node, entry.name);
-  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Stage> stage, entry.make(params));
-  const auto& codec = static_cast<const Codec&>(*stage);
+  const Result<std::unique_ptr<kvcache::Stage>> stage = entry.make(params);
   CodecRow row{.name = std::string(entry.name),
                .source = std::string(entry.source),
-               .is_calibrated = codec.is_calibrated(),
+               .is_calibrated = false,
                .parameters = {params.asked().begin(), params.asked().end()},
-               .bits = {}};
+               .bits = {},
+               .needs = ""};
+  if (!stage.ok() && stage.error().code == "CODEC_NEEDS") {
+    row.needs = stage.error().message;
+    return row;
+  }
+  if (!stage.ok()) return stage.error();
+  const auto& codec = static_cast<const Codec&>(**stage);
+  row.is_calibrated = codec.is_calibrated();
   for (const std::size_t head_dim : head_dims) {
     SATCHEL_TRY_ASSIGN(const BitsPerValue bits, bits_of(codec, head_dim));
     row.bits.push_back(bits);
@@ -66,11 +74,8 @@ Json to_json(const CodecRow& row) {
                           {"allowed", asked.allowed}});
   for (const BitsPerValue& at : row.bits)
     bits.push_back({{"head_dim", at.head_dim}, {"k", at.k}, {"v", at.v}});
-  return Json{{"name", row.name},
-              {"source", row.source},
-              {"calibrated", row.is_calibrated},
-              {"parameters", parameters},
-              {"bits_per_value", bits}};
+  return Json{{"name", row.name},   {"source", row.source},     {"calibrated", row.is_calibrated},
+              {"needs", row.needs}, {"parameters", parameters}, {"bits_per_value", bits}};
 }
 
 std::string padded(std::string text, std::size_t width) {
@@ -80,6 +85,7 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string to_text(const CodecRow& row) {
   std::string text = "  " + padded(row.name, 18);
+  if (!row.needs.empty()) return text + row.source + "\n      " + row.needs + "\n";
   for (const BitsPerValue& at : row.bits)
     text += padded(format_fixed(at.k, 3) + " / " + format_fixed(at.v, 3), 18);
   text += row.source + (row.is_calibrated ? ", calibrated" : "") + "\n";
