@@ -13,6 +13,10 @@ void assign(const Pipeline& pipeline, LaneDecision& lane) {
   lane.budget = std::clamp(lane.budget, least, std::max(least, most));
   lane.tiers.resize(lane.scores.size());
   pipeline.assigner().assign(lane.scores, lane.budget, lane.tiers);
+  // A recipe may list fewer codecs than its assigner has tiers: its last one has all the rest.
+  const auto last = static_cast<std::uint8_t>(pipeline.n_own_codecs() - 1);
+  for (std::uint8_t& tier : lane.tiers)
+    if (tier != kGone) tier = std::min(tier, last);
 }
 
 void decide(const Pipeline& pipeline, const TokenSpan& span, std::size_t total,

@@ -297,5 +297,26 @@ TEST(MiKv, holds_what_queries_look_at_exact_and_the_rest_at_two_bits) {
   EXPECT_EQ(n_coded, 800u);
 }
 
+// They were lost without a word. A codec for where memory is short is none of the recipe's own.
+TEST(Tiers, beyond_the_recipe_s_codecs_are_held_at_its_last) {
+  std::string json(Recipe::builtin("mikv").value().json());
+  const std::string exact = R"({"k":"exact","v":"exact"},)";
+  ASSERT_NE(json.find(exact), std::string::npos) << json;
+  json.erase(json.find(exact), exact.size());
+  const std::string room = R"({"room":[{"codec":{"k":"kivi","v":"kivi"}}],)" + json.substr(1);
+  for (const std::string& recipe : {json, room}) {
+    CacheDriver driver(
+        {.recipe = recipe, .keep = 0.5, .n_layers = 1, .n_heads = 1, .n_kv_heads = 1});
+    ASSERT_TRUE(driver.read(700).ok());
+    const DecodedLane lane = driver.decode(0, 0);
+    EXPECT_EQ(lane.size(), 350u);
+    for (const auto& [position, token] : lane) {
+      if (token.layout != nullptr) {
+        EXPECT_NE(token.layout->k.find(PlaneKind::channel_factors), nullptr) << position;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
