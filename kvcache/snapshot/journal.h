@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,6 +89,10 @@ class Journal {
   // From the first to the last one; of messages that were cut, none. In order of sequence, not of
   // clock.
   virtual Result<std::vector<StoredMessage>> messages(ChatId chat) = 0;
+  // A short text beside the chat's messages, one of each name: what its session measured. Replaces
+  // the one before; goes with the chat.
+  virtual Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) = 0;
+  virtual Result<std::optional<std::string>> note(ChatId chat, std::string_view name) = 0;
 };
 
 }  // namespace satchel::kvcache

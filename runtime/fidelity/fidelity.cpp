@@ -130,4 +130,16 @@ Fidelity compare_logits(std::span<const float> exact, std::span<const float> com
   return out;
 }
 
+std::vector<double> attention_left(std::span<const float> lse_exact, std::span<const float> lse_now,
+                                   std::size_t n_heads) {
+  SATCHEL_ASSERT(n_heads > 0 && !lse_exact.empty() && lse_exact.size() == lse_now.size());
+  SATCHEL_ASSERT(lse_exact.size() % n_heads == 0);
+  std::vector<double> left(n_heads);
+  for (std::size_t i = 0; i < lse_exact.size(); ++i)
+    left[i % n_heads] += std::exp(double{lse_now[i]} - double{lse_exact[i]});
+  const double n_tokens = static_cast<double>(lse_exact.size() / n_heads);
+  for (double& of_head : left) of_head = std::min(of_head / n_tokens, 1.0);
+  return left;
+}
+
 }  // namespace satchel::runtime

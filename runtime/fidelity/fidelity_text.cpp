@@ -1,49 +1,23 @@
 #include "runtime/fidelity/fidelity_text.h"
 
-#include <charconv>
 #include <cmath>
 
+#include "runtime/fidelity/number_text.h"
+
 namespace satchel::runtime {
-namespace {
-
-template <class Number>
-void add(std::string& text, Number number) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  if (!text.empty()) text += ' ';
-  text.append(digits, end);
-}
-
-// Takes a number, and the space behind it, off the front.
-template <class Number>
-bool take(std::string_view& text, Number& number) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc()) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (text.empty()) return true;
-  if (text.front() != ' ') return false;
-  text.remove_prefix(1);
-  return !text.empty();
-}
-
-}  // namespace
 
 std::string to_text(const Fidelity& fidelity) {
-  std::string text;
-  add(text, fidelity.n_tokens);
-  add(text, fidelity.agreement);
-  add(text, fidelity.kl);
-  add(text, fidelity.measured_at);
-  add(text, fidelity.measured_ms);
-  return text;
+  return line_of(fidelity.n_tokens, fidelity.agreement, fidelity.kl, fidelity.attention_kept,
+                 fidelity.measured_at, fidelity.measured_ms);
 }
 
 std::optional<Fidelity> fidelity_from(std::string_view text) {
   Fidelity out;
-  const bool taken = take(text, out.n_tokens) && take(text, out.agreement) && take(text, out.kl) &&
-                     take(text, out.measured_at) && take(text, out.measured_ms) && text.empty();
-  const bool sound =
-      out.agreement >= 0 && out.agreement <= 1 && out.kl >= 0 && std::isfinite(out.kl);
+  const bool taken = take_line(text, out.n_tokens, out.agreement, out.kl, out.attention_kept,
+                               out.measured_at, out.measured_ms);
+  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
+  const bool sound = is_share(out.agreement) && is_share(out.attention_kept) && out.kl >= 0 &&
+                     std::isfinite(out.kl);
   if (!taken || !sound) return std::nullopt;
   return out;
 }

@@ -1,5 +1,5 @@
 // A Fidelity as a line of text, for whoever keeps measurements.
-//   form  "tokens agreement kl measured_at measured_ms", as numbers
+//   form  "tokens agreement kl attention_kept measured_at measured_ms", as numbers
 #pragma once
 
 #include <optional>

@@ -41,6 +41,7 @@ struct Model::Run {
   const ProgressFn& progress;
   std::size_t first_position = 0;
   ReadingWatch* watch = nullptr;
+  AttentionSamples samples = {};
   // What work.rotation holds: the rotation of this layer's RoPE for the chunk at this place.
   struct {
     std::size_t layer, at;
@@ -48,6 +49,14 @@ struct Model::Run {
   } rotation = {};
 
   float* x(std::size_t at, std::size_t width) const { return scratch.hidden() + at * width; }
+  // Of the run's tokens the first that this step takes.
+  std::size_t first_of(const LayerStep& step) const {
+    return static_cast<std::size_t>(step.batch.positions - scratch.positions());
+  }
+  bool samples_in(const LayerStep& step) const {
+    return samples.n() > 0 && samples.token(samples.n() - 1) >= first_of(step) &&
+           samples.token(0) < first_of(step) + step.batch.n_tokens;
+  }
 };
 
 Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const GgufFile& file,
@@ -127,7 +136,8 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
           .stop = pass.stop,
           .progress = pass.progress,
           .first_position = n_before,
-          .watch = pass.watch};
+          .watch = pass.watch,
+          .samples = pass.samples};
   fill_positions(positions_, n, n_before);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
@@ -188,13 +198,32 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
   SATCHEL_TRY(project(step, Project::queries_keys_values, wants.pre_rope || is_watched, x));
   SATCHEL_TRY(reading.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
   const kernels::Sequence lanes = reading.lanes();
-  const bool is_seen = wants_queries(wants);
-  SATCHEL_TRY(
-      graph_->attend(step, {&lanes, 1}, is_seen || is_watched ? Lse::wanted : Lse::unwanted));
+  const bool is_seen = wants_queries(wants), is_sampled = run.samples_in(step);
+  SATCHEL_TRY(graph_->attend(step, {&lanes, 1},
+                             is_seen || is_watched || is_sampled ? Lse::wanted : Lse::unwanted));
   SATCHEL_TRY(step.go_on());
+  if (is_sampled) SATCHEL_TRY(sample(run, step));
   if (is_watched) SATCHEL_TRY(run.watch->see(step));
   if (is_seen) SATCHEL_TRY(reading.observe(seen_of(step, x)));
   return graph_->finish(step, x);
+}
+
+Result<void> Model::sample(const Run& run, const LayerStep& step) {
+  const LayerConfig& layer = config_.layers[step.layer];
+  const std::size_t first = run.first_of(step), n_heads = layer.attention.n_heads;
+  const auto aside = [&](float* to, const float* from, std::size_t n) {
+    return backend_.copy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                         n * sizeof(float));
+  };
+  for (std::size_t i = 0; i < run.samples.n(); ++i) {
+    const std::size_t token = run.samples.token(i);
+    if (token < first || token >= first + step.batch.n_tokens) continue;
+    SATCHEL_TRY(aside(run.samples.queries(step.layer) + i * layer.q_width(),
+                      step.work.q + (token - first) * layer.q_width(), layer.q_width()));
+    SATCHEL_TRY(aside(run.samples.lse(step.layer) + i * n_heads,
+                      step.work.lse + (token - first) * n_heads, n_heads));
+  }
+  return {};
 }
 
 Result<void> Model::decode_step(kvcache::Cache& cache, std::int32_t id, std::span<float> logits) {
@@ -267,7 +296,8 @@ Result<void> Model::replay(const ReplayPass& pass) {
           .scratch = scratch,
           .stop = pass.stop,
           .progress = silent,
-          .first_position = first};
+          .first_position = first,
+          .samples = pass.samples};
   fill_positions(positions_, n, first);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
@@ -279,12 +309,74 @@ Result<void> Model::replay(const ReplayPass& pass) {
       SATCHEL_TRY(project(step, Project::queries, false, x));
       kernels::Sequence lanes = pass.cache.lanes(layer);
       lanes.n_tokens = n_now;
-      SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, Lse::unwanted));
+      const bool is_sampled = run.samples_in(step);
+      SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));
+      if (is_sampled) SATCHEL_TRY(sample(run, step));
       SATCHEL_TRY(graph_->finish(step, x));
       SATCHEL_TRY(settle());
     }
   }
   return graph_->final_norm(scratch.hidden(), n, pass.rows);
+}
+
+Result<std::vector<std::int32_t>> Model::top_tokens(kvcache::Arena& arena, const float* rows,
+                                                    std::size_t n_tokens) {
+  const std::size_t n_vocabulary = config_.n_vocabulary;
+  const std::size_t row_bytes = n_vocabulary * sizeof(float);
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
+                     arena.take_scratch(std::min(n_tokens, kCompareRows) * row_bytes));
+  std::vector<float> row(n_vocabulary);
+  std::vector<std::int32_t> top;
+  for (std::size_t i = 0; i < n_tokens; ++i) {
+    const std::size_t of_block = i % kCompareRows;
+    if (of_block == 0)
+      SATCHEL_TRY(graph_->logits(rows + i * config_.width, std::min(n_tokens - i, kCompareRows),
+                                 reinterpret_cast<float*>(lease.data())));
+    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(row)),
+                                  lease.data() + of_block * row_bytes));
+    top.push_back(
+        static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+  }
+  return top;
+}
+
+Result<double> Model::attention_kept(const AttentionPass& pass) {
+  SATCHEL_ASSERT(pass.n_tokens > 0 && pass.n_tokens <= pass.end);
+  const std::size_t n = AttentionSamples(config_, pass.n_tokens, nullptr).n();
+  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
+                     PassScratch::take(pass.cache.arena(), config_, {.n_tokens = n, .n_chunk = n}));
+  const AttentionSamples exact = pass.exact();
+  SATCHEL_ASSERT(exact.n() == n);
+  positions_.clear();
+  for (std::size_t i = 0; i < n; ++i)
+    positions_.push_back(static_cast<std::int32_t>(pass.end - pass.n_tokens + exact.token(i)));
+  SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(scratch.positions()),
+                              std::as_bytes(std::span(positions_))));
+  const kernels::Batch batch{.positions = scratch.positions(),
+                             .n_tokens = n,
+                             .position_min = positions_.front(),
+                             .position_max = positions_.back()};
+  double sum = 0;
+  std::size_t n_heads = 0;
+  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
+    const LayerStep step{.layer = layer, .batch = batch, .work = scratch.work(), .stop = pass.stop};
+    const std::size_t n_of_layer = config_.layers[layer].attention.n_heads;
+    SATCHEL_TRY(backend_.copy(reinterpret_cast<std::byte*>(step.work.q),
+                              reinterpret_cast<const std::byte*>(exact.queries(layer)),
+                              n * config_.layers[layer].q_width() * sizeof(float)));
+    kernels::Sequence lanes = pass.cache.lanes(layer);
+    lanes.n_tokens = n;
+    SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, Lse::wanted));
+    SATCHEL_TRY(settle());
+    std::vector<float> before(n * n_of_layer), now(n * n_of_layer);
+    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(before)),
+                                  reinterpret_cast<const std::byte*>(exact.lse(layer))));
+    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(now)),
+                                  reinterpret_cast<const std::byte*>(step.work.lse)));
+    for (const double left : attention_left(before, now, n_of_layer)) sum += left;
+    n_heads += n_of_layer;
+  }
+  return sum / static_cast<double>(n_heads);
 }
 
 // Two blocks of logits at a time on the backend: no more rows than the replay before it took memory

@@ -41,6 +41,7 @@ struct PromptPass {
   std::stop_token stop;
   const ProgressFn& progress;
   float* last_rows = nullptr;     // [fidelity_rows(n), width], backend's memory; null: not wanted
+  AttentionSamples samples = {};  // of n tokens: filled; n() 0: not wanted
   std::span<float> logits = {};   // [n_vocabulary] after the last token, main memory; may be empty
   ReadingWatch* watch = nullptr;  // null: nobody looks
 };
@@ -60,7 +61,17 @@ struct ReplayPass {
   std::span<const std::int32_t> ids;  // of the cache's tokens, those from position `first` on
   std::size_t first = 0;
   std::stop_token stop;
-  float* rows = nullptr;  // [n, width], backend's memory
+  float* rows = nullptr;          // [n, width], backend's memory
+  AttentionSamples samples = {};  // of n tokens: filled; n() 0: not wanted
+};
+
+struct AttentionPass {
+  kvcache::Cache& cache;
+  std::size_t end = 0;       // position behind the last of the tokens that were sampled
+  std::size_t n_tokens = 0;  // that were: as AttentionSamples was laid out
+  // As read_prompt or replay filled them; asked for after scratch was taken, which may move them.
+  const std::function<AttentionSamples()>& exact;
+  std::stop_token stop;
 };
 
 // The next token of one conversation, at position cache->n_tokens().
@@ -104,6 +115,12 @@ class Model {
   // taken, which may move it.
   Result<Fidelity> compare(kvcache::Arena& arena, const std::function<const float*()>& exact_rows,
                            const float* packed, std::size_t n_tokens);
+  // The most likely token after each row, [n, width] as read_prompt keeps them; ties to the lower id.
+  Result<std::vector<std::int32_t>> top_tokens(kvcache::Arena& arena, const float* rows,
+                                               std::size_t n_tokens);
+  // What share of the attention of the sampled tokens falls on what the cache holds now, as
+  // attention_left(); the mean over all heads of all layers. Nothing is appended.
+  Result<double> attention_kept(const AttentionPass& pass);
   // Memory beside weights and pool: what the backend has taken to work in so far, and rows of logits
   // in main memory (a session's, two while a replay is compared).
   std::size_t outside_bytes() const {
@@ -126,6 +143,8 @@ class Model {
   Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
                           kvcache::PromptReading& reading);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
+  // Puts what the run samples of this step's tokens aside, after its attention.
+  Result<void> sample(const Run& run, const LayerStep& step);
   // work.q (, work.k, work.v) of x, turned to its positions; q and k before that aside, if wanted.
   Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
                        const float* x);

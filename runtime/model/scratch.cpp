@@ -128,8 +128,60 @@ std::size_t fidelity_rows(std::size_t n_tokens) {
   return std::min(n_tokens, kFidelityTokens);
 }
 
+namespace {
+
+// Queries of all layers, then lse of all layers; in floats from the beginning.
+std::size_t queries_at(const ModelConfig& config, std::size_t layer, std::size_t n) {
+  std::size_t at = 0;
+  for (std::size_t l = 0; l < layer; ++l) at += n * config.layers[l].q_width();
+  return at;
+}
+std::size_t lse_at(const ModelConfig& config, std::size_t layer, std::size_t n) {
+  std::size_t at = queries_at(config, config.n_layers(), n);
+  for (std::size_t l = 0; l < layer; ++l) at += n * config.layers[l].attention.n_heads;
+  return at;
+}
+std::size_t rows_bytes(const ModelConfig& config, std::size_t n_tokens) {
+  return padded_floats(fidelity_rows(n_tokens) * config.width);
+}
+
+}  // namespace
+
+AttentionSamples::AttentionSamples(const ModelConfig& config, std::size_t n_tokens, std::byte* base)
+    : config_(&config),
+      n_tokens_(n_tokens),
+      n_((fidelity_rows(n_tokens) + kFidelityStride - 1) / kFidelityStride),
+      base_(base) {}
+
+std::size_t AttentionSamples::token(std::size_t sample) const {
+  SATCHEL_ASSERT(sample < n_);
+  return n_tokens_ - 1 - kFidelityStride * (n_ - 1 - sample);
+}
+
+float* AttentionSamples::queries(std::size_t layer) const {
+  return reinterpret_cast<float*>(base_) + queries_at(*config_, layer, n_);
+}
+
+float* AttentionSamples::lse(std::size_t layer) const {
+  return reinterpret_cast<float*>(base_) + lse_at(*config_, layer, n_);
+}
+
+std::size_t AttentionSamples::bytes(const ModelConfig& config, std::size_t n_tokens) {
+  const AttentionSamples samples(config, n_tokens, nullptr);
+  return padded_floats(lse_at(config, config.n_layers(), samples.n()));
+}
+
+KeptReading kept_reading(const ModelConfig& config, std::size_t n_tokens, std::byte* base) {
+  return {.rows = reinterpret_cast<float*>(base),
+          .samples = AttentionSamples(config, n_tokens, base + rows_bytes(config, n_tokens))};
+}
+
+std::size_t kept_bytes(const ModelConfig& config, std::size_t n_tokens) {
+  return rows_bytes(config, n_tokens) + AttentionSamples::bytes(config, n_tokens);
+}
+
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens) {
-  return 2 * padded_floats(fidelity_rows(n_tokens) * config.width);
+  return kept_bytes(config, n_tokens) + rows_bytes(config, n_tokens);
 }
 
 std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {

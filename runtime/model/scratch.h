@@ -62,6 +62,37 @@ class PassScratch {
 // The last hidden states (normed) of a reading and of its replay, kept to be compared.
 //   rows   min(n_tokens, kFidelityTokens)
 std::size_t fidelity_rows(std::size_t n_tokens);
+
+// Of these tokens every kFidelityStride-th, counted back from the last: in every layer the queries
+// (after RoPE) and the log of the sum of exp over all that they saw. What they see later shows how
+// much of the attention is left.
+inline constexpr std::size_t kFidelityStride = 8;  // chosen: 16 of 128
+class AttentionSamples {
+ public:
+  static std::size_t bytes(const ModelConfig& config, std::size_t n_tokens);
+  AttentionSamples() = default;  // none
+  // Laid out from `base`, which has room for bytes() (backend's memory) and outlives it, as config.
+  AttentionSamples(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
+
+  std::size_t n() const { return n_; }
+  std::size_t token(std::size_t sample) const;  // of the n_tokens; rising
+  float* queries(std::size_t layer) const;      // [n(), n_heads, head_dim]
+  float* lse(std::size_t layer) const;          // [n(), n_heads]
+
+ private:
+  const ModelConfig* config_ = nullptr;
+  std::size_t n_tokens_ = 0, n_ = 0;
+  std::byte* base_ = nullptr;
+};
+
+// What is kept of a reading until it is measured: hidden states, then samples.
+struct KeptReading {
+  float* rows = nullptr;  // [fidelity_rows(n_tokens), width]
+  AttentionSamples samples;
+};
+KeptReading kept_reading(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
+std::size_t kept_bytes(const ModelConfig& config, std::size_t n_tokens);
+// That, and the replay's rows beside it.
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens);
 
 // All that Session::read leases beside the cache's own reading: kept rows, then the pass.

@@ -98,13 +98,17 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
     const ProgressFn part = [&](const Progress& now) {
       pass.progress({now.phase, (at - first) * n_layers + now.done, (what.end - first) * n_layers});
     };
+    const KeptReading kept = is_last && what.kept != nullptr
+                                 ? kept_reading(model.config(), n, what.kept)
+                                 : KeptReading();
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport report,
                        model.read_prompt({.cache = pass.cache,
                                           .ids = pass.text.subspan(at, n),
                                           .request = request,
                                           .stop = pass.stop,
                                           .progress = pass.progress ? part : pass.progress,
-                                          .last_rows = is_last ? what.last_rows : nullptr,
+                                          .last_rows = kept.rows,
+                                          .samples = kept.samples,
                                           .logits = is_last ? what.logits : std::span<float>()}));
     add(done.compacted, report);
     ++done.n_spans;

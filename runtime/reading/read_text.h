@@ -39,7 +39,7 @@ struct TextPass {
 struct ReadText {
   std::size_t end = 0;  // of the text: reads from cache.n_tokens() to here
   kvcache::SpanKind kind = kvcache::SpanKind::document;
-  float* last_rows = nullptr;    // as PromptPass, of the last span
+  std::byte* kept = nullptr;  // of the last span: kept_bytes(all that is read) for its KeptReading
   std::span<float> logits = {};  // after the last token
 };
 struct TextRead {

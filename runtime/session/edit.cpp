@@ -42,6 +42,8 @@ Result<std::unique_ptr<Session>> Session::fork(kvcache::ChatId chat) {
   SessionOptions options = s.options;
   options.chat = chat;
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
+  state->meter = s.meter;
+  state->meter.ledger.close();  // the rows to compare with are not its own
   if (options.journal == nullptr) {
     state->transcript.copy(s.transcript);
     return std::unique_ptr<Session>(new Session(std::move(state)));
@@ -90,7 +92,7 @@ Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_
   State& s = *state_;
   SATCHEL_TRY(s.transcript.settle());
   s.drop_rows();
-  s.fidelity = {};
+  s.forget_measured();
   const kvcache::CacheHome home{.backend = s.engine.backend, .arena = s.engine.arena};
   const kvcache::CacheShape shape = s.cache->shape();
   s.snapshot.reset();

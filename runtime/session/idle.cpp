@@ -1,4 +1,4 @@
-// What may wait: the second pass, the measurement of what packing cost, the model's lane table.
+// What may wait: the second pass, what packing cost, the recall probe, the model's lane table.
 #include <algorithm>
 
 #include "runtime/model/scratch.h"
@@ -14,15 +14,14 @@ Result<void> Session::State::make_script() {
   return {};
 }
 
-Result<void> Session::State::keep_rows(std::size_t n_tokens, const float* rows) {
-  drop_rows();
+Result<void> Session::State::keep_rows(std::size_t n_tokens, const std::byte* kept) {
+  SATCHEL_ASSERT(exact_rows.n == 0);
   const std::size_t n = fidelity_rows(n_tokens);
-  const std::size_t bytes = n * engine.model->config().width * sizeof(float);
+  const std::size_t bytes = kept_bytes(engine.model->config(), n);
   kvcache::Arena& arena = cache->arena();
   const Result<kvcache::ExtentId> extent = arena.take(bytes);
   if (!extent.ok()) return {};  // without room it is not measured
-  const Result<void> copied =
-      engine.backend->copy(arena.at(*extent), reinterpret_cast<const std::byte*>(rows), bytes);
+  const Result<void> copied = engine.backend->copy(arena.at(*extent), kept, bytes);
   if (!copied.ok()) {
     arena.give(*extent);
     return copied;
@@ -34,6 +33,7 @@ Result<void> Session::State::keep_rows(std::size_t n_tokens, const float* rows) 
 void Session::State::drop_rows() {
   if (exact_rows.n > 0) cache->arena().give(exact_rows.extent);
   exact_rows = {};
+  meter.ledger.close();
 }
 
 bool Session::State::measures_now() const {
@@ -44,36 +44,53 @@ bool Session::State::measures_now() const {
   });
 }
 
-Result<void> Session::State::measure(std::stop_token stop, const ProgressFn& progress) {
+bool Session::State::is_exact() const {
+  const kvcache::CacheStats stats = cache->stats();
+  return stats.n_evicted == 0 &&
+         std::all_of(stats.layers.begin(), stats.layers.end(),
+                     [](const auto& layer) { return layer.k_bits >= 16 && layer.v_bits >= 16; });
+}
+
+Result<Fidelity> Session::State::compare_rows(const std::stop_token& stop) {
   const ModelConfig& config = engine.model->config();
   const std::size_t n = exact_rows.n;
-  const kvcache::CacheStats stats = cache->stats();
-  const bool is_exact =
-      stats.n_evicted == 0 &&
-      std::all_of(stats.layers.begin(), stats.layers.end(),
-                  [](const auto& layer) { return layer.k_bits >= 16 && layer.v_bits >= 16; });
-  if (is_exact) {  // nothing was lost, so there is nothing to measure
+  const auto exact = [this, &config, n] {
+    return kept_reading(config, n, cache->arena().at(exact_rows.extent));
+  };
+  Fidelity measured;
+  {
+    SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
+                       cache->arena().take_scratch(n * config.width * sizeof(float)));
+    auto* packed = reinterpret_cast<float*>(lease.data());
+    SATCHEL_TRY(engine.model->replay({.cache = *cache,
+                                      .ids = transcript.tokens().subspan(exact_rows.end - n, n),
+                                      .first = exact_rows.end - n,
+                                      .stop = stop,
+                                      .rows = packed}));
+    SATCHEL_TRY_ASSIGN(measured, engine.model->compare(
+                                     cache->arena(), [&exact] { return exact().rows; }, packed, n));
+  }
+  SATCHEL_TRY_ASSIGN(measured.attention_kept,
+                     engine.model->attention_kept({.cache = *cache,
+                                                   .end = exact_rows.end,
+                                                   .n_tokens = n,
+                                                   .exact = [&exact] { return exact().samples; },
+                                                   .stop = stop}));
+  return measured;
+}
+
+Result<void> Session::State::measure(std::stop_token stop, const ProgressFn& progress) {
+  const std::size_t n = exact_rows.n;
+  if (is_exact()) {  // nothing was lost, so there is nothing to measure
     drop_rows();
     return {};
   }
   if (progress) progress({Phase::measure_fidelity, 0, n});
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
-                     cache->arena().take_scratch(n * config.width * sizeof(float)));
-  auto* packed = reinterpret_cast<float*>(lease.data());
-  SATCHEL_TRY(engine.model->replay({.cache = *cache,
-                                    .ids = transcript.tokens().subspan(exact_rows.end - n, n),
-                                    .first = exact_rows.end - n,
-                                    .stop = stop,
-                                    .rows = packed}));
-  SATCHEL_TRY_ASSIGN(
-      Fidelity measured,
-      engine.model->compare(
-          cache->arena(),
-          [this] { return reinterpret_cast<const float*>(cache->arena().at(exact_rows.extent)); },
-          packed, n));
+  SATCHEL_TRY_ASSIGN(Fidelity measured, compare_rows(stop));
   measured.measured_at = exact_rows.end;
   measured.measured_ms = clock.wall_ms();
-  fidelity = measured;
+  meter.fidelity = measured;
+  meter.ledger.measured(measured);
   drop_rows();
   if (progress) progress({Phase::measure_fidelity, n, n});
   return {};
@@ -106,7 +123,7 @@ bool Session::has_idle_work() const {
     return span.state == kvcache::SpanState::pending;
   });
   const bool profiles = state_->engine.can_profile && state_->cache->wants_lane_shares();
-  return waits || profiles || state_->measures_now();
+  return waits || profiles || state_->measures_now() || state_->recall_is_due();
 }
 
 Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
@@ -114,6 +131,7 @@ Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progres
   SATCHEL_TRY(s.make_script());
   IdleReport report;
   kvcache::CompactionReport packed;
+  const std::size_t bytes_before = s.cache->stats().bytes;
   const auto tell = [&] {
     if (!progress) return;
     const kvcache::CacheStats stats = s.cache->stats();
@@ -129,9 +147,12 @@ Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progres
   }
   report.n_evicted = packed.n_evicted;
   report.n_lowered = packed.n_lowered;
+  s.note(LedgerCause::idle, packed, bytes_before);
   // What an answer left unread where memory was full has room now.
   if (s.n_unread() > 0) SATCHEL_TRY(s.read_rest());
   s.measure_if_due(stop, progress, report);
+  report.finished = report.finished && s.probe_recall(stop, progress);
+  report.recall = s.meter.recall;
   report.finished = report.finished && s.profile(stop, progress);
   return report;
 }
@@ -143,7 +164,7 @@ void Session::State::measure_if_due(std::stop_token stop, const ProgressFn& prog
   if (!measures_now()) return;
   const Result<void> measured = measure(stop, progress);
   if (measured.ok()) {
-    report.fidelity = fidelity;
+    report.fidelity = meter.fidelity;
   } else if (measured.error().kind == ErrorKind::cancelled) {
     report.finished = false;
   } else {

@@ -67,6 +67,7 @@ kvcache::SnapshotIdentity Session::State::identity(std::size_t n_tokens) const {
 }
 
 Result<kvcache::SaveReport> Session::save() {
+  state_->keep_meter();
   if (!state_->snapshot) return kvcache::SaveReport{};
   // A saved cache that is ahead of the journal would not match the chat when it is opened again.
   SATCHEL_TRY(state_->transcript.settle());
@@ -85,6 +86,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
+  SATCHEL_TRY(state.load_meter());
   report.n_chat_tokens = state.transcript.tokens().size();
   const std::vector<std::string> notes = texts_of(loaded);
   if (report.n_chat_tokens > n_context()) {
@@ -107,6 +109,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
     }
   }
   report.n_reused = n_read();
+  if (report.n_reused == 0) state.forget_measured();
   report.n_reread = report.n_chat_tokens - report.n_reused;
   SATCHEL_TRY(state.make_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read, state.read_unread(stop, progress));

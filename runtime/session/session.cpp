@@ -92,7 +92,13 @@ kvcache::CacheStats Session::stats() const {
   return state_->cache->stats();
 }
 const Fidelity& Session::fidelity() const {
-  return state_->fidelity;
+  return state_->meter.fidelity;
+}
+const RecallProbe& Session::recall() const {
+  return state_->meter.recall;
+}
+std::span<const LedgerEntry> Session::ledger() const {
+  return state_->meter.ledger.entries();
 }
 const kvcache::Recipe& Session::recipe() const {
   return state_->options.recipe;

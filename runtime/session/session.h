@@ -31,6 +31,8 @@
 #include "kvcache/snapshot/journal.h"
 #include "kvcache/snapshot/snapshot.h"
 #include "runtime/fidelity/fidelity.h"
+#include "runtime/fidelity/ledger.h"
+#include "runtime/fidelity/recall_probe.h"
 #include "runtime/progress.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
@@ -104,6 +106,7 @@ struct IdleReport {
   bool finished = false;                     // nothing waits any more
   std::size_t n_evicted = 0, n_lowered = 0;  // lane-tokens that went, or went to a coarser tier
   Fidelity fidelity = {};                    // n_tokens 0: nothing was measured
+  RecallProbe recall = {};                   // the last one; n_asked 0: there was none yet
 };
 // A piece is whole code points. Return false to stop.
 using PieceFn = std::function<bool(std::string_view piece)>;
@@ -139,7 +142,8 @@ class Session {
                                   std::stop_token stop, const ProgressFn& progress);
 
   // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
-  // the measurement of what that cost, the model's lane table where the recipe wants one. Stop ends it
+  // the measurement of what that cost, the recall probe where text that was read has become smaller
+  // since the last one, the model's lane table where the recipe wants one. Stop ends it
   // between two pieces; what was done stays done, also over save() and resume() (of the table: texts
   // that are finished).
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
@@ -181,7 +185,11 @@ class Session {
   std::size_t n_context() const;       // the model's
   std::size_t n_context_left() const;  // tokens that still go in
   kvcache::CacheStats stats() const;
-  const Fidelity& fidelity() const;  // the last measurement
+  // What was measured last and every step that made the chat smaller, oldest first; kept in the
+  // journal by save(), so that a resumed chat has them too.
+  const Fidelity& fidelity() const;
+  const RecallProbe& recall() const;
+  std::span<const LedgerEntry> ledger() const;
   const kvcache::Recipe& recipe() const;
 
   struct State;  // for this folder

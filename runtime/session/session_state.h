@@ -1,13 +1,15 @@
 // The inside of a Session, shared by the files of this folder.
 //   session.cpp  messages and figures · turn.cpp  reading and answering · idle.cpp  what may wait ·
 //   edit.cpp  truncate, fork, pin, forget, recipe · memory.cpp  another limit or recipe ·
-//   resume.cpp  save, resume
+//   resume.cpp  save, resume · metering.cpp  what was measured, and the ledger · recall.cpp  the
+//   recall probe
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "runtime/engine_state.h"
+#include "runtime/fidelity/meter.h"
 #include "runtime/reading/read_text.h"
 #include "runtime/session/session.h"
 #include "runtime/session/transcript.h"
@@ -49,17 +51,52 @@ struct Session::State {
   void open_snapshot();
   TextPass text_pass(std::stop_token stop, const ProgressFn& progress) const;
 
-  // The last hidden states of a reading, kept (in the arena) until what was read has been packed and
-  // can be compared with them.
+  // The last hidden states of a reading and samples of its attention (KeptReading), kept (in the
+  // arena) until what was read has been packed and can be compared with them.
   struct ExactRows {
     kvcache::ExtentId extent = {};
     std::size_t end = 0, n = 0;  // of tokens() up to `end`; 0: none are kept
   };
-  Result<void> keep_rows(std::size_t n_tokens, const float* rows);
+  Result<void> keep_rows(std::size_t n_tokens, const std::byte* kept);
   void drop_rows();
   bool measures_now() const;  // rows are there, and nothing they stand for waits
   Result<void> measure(std::stop_token stop, const ProgressFn& progress);
+  // What the cache holds now against the rows that were kept.
+  Result<Fidelity> compare_rows(const std::stop_token& stop);
   void measure_if_due(std::stop_token stop, const ProgressFn& progress, IdleReport& report);
+  // What the cache holds, and what the ledger knows of it, to see what a stretch of work did.
+  struct Held {
+    std::size_t bytes = 0, fp16_bytes = 0;    // as CacheStats
+    std::size_t n_coarse = 0, n_evicted = 0;  // lane-tokens at the recipe's tiers, and gone
+    std::size_t n_noted_lowered = 0, n_noted_evicted = 0;  // by the ledger
+  };
+  Held held() const;
+  bool was_compressed_since(const Held& before) const;
+  // A step made of all that was done since and is not in the ledger yet; text that is new counts as in
+  // fp16 before.
+  void note_since(LedgerCause cause, const Held& before);
+  // A step that made the chat smaller, for the ledger; nothing where nothing did. After the step;
+  // bytes_before: the cache's CacheStats::bytes before it.
+  void note(LedgerCause cause, const kvcache::CompactionReport& done, std::size_t bytes_before);
+  // The meter and the journal. What cannot be kept is said in the log, and tried again.
+  void keep_meter();
+  Result<void> load_meter();
+  // The cache is another one: what was measured of the last does not hold for it.
+  void forget_measured();
+  // Whether nothing was lost: every token is held as it was read.
+  bool is_exact() const;
+  // The recall probe, passage by passage; whether it is done, or cannot be. Stopped between two, it
+  // goes on there, unless the cache is another by then.
+  bool recall_is_due() const;
+  bool probe_recall(const std::stop_token& stop, const ProgressFn& progress);
+  std::vector<Passage> passages() const;
+  // Adds the passage's facts to `sum`. In a second cache, which goes again.
+  Result<void> ask_again(const Passage& passage, const RepeatScript& how, RecallProbe& sum,
+                         const std::stop_token& stop);
+  // The model's most likely token in place of each of the passage's, led along it behind `before`.
+  Result<std::vector<TokenId>> said_again(kvcache::Cache& into, const Passage& passage,
+                                          std::span<const TokenId> before,
+                                          const std::stop_token& stop);
   // The cache knows the model's lane table as soon as there is one.
   void take_lane_shares();
   // Makes that table, where the recipe wants one; whether it is there, or given up.
@@ -106,8 +143,16 @@ struct Session::State {
   Transcript transcript;
   RepeatScript script;  // empty until the recipe needs one
   ExactRows exact_rows;
-  std::vector<float> logits;  // [n_vocabulary] after the last token that was asked for
-  Fidelity fidelity;
+  std::vector<float> logits;       // [n_vocabulary] after the last token that was asked for
+  std::optional<Held> turn_began;  // while an answer is made
+  struct RecallRun {
+    std::vector<Passage> passages;
+    std::size_t n_done = 0, n_tokens = 0;  // passages; of the chat when it began
+    RecallProbe sum;
+  };
+  std::optional<RecallRun> recall_run;  // while a probe is not finished
+  Meter meter;
+  std::string meter_kept;  // as the journal has it
 };
 
 }  // namespace satchel::runtime

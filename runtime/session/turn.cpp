@@ -16,14 +16,6 @@ bool is_full(const Error& problem) {
   return problem.kind == ErrorKind::out_of_memory;
 }
 
-// Lane-tokens in pages coarser than what they were given as.
-std::size_t n_coarse(const kvcache::CacheStats& stats) {
-  std::size_t n = 0;
-  for (std::size_t tier = kvcache::kTierRecipe; tier < stats.tiers.size(); ++tier)
-    if (stats.tiers[tier].name != "exact") n += stats.tiers[tier].n_tokens;
-  return n;
-}
-
 }  // namespace
 
 Error Session::State::explain(Error problem) const {
@@ -64,21 +56,22 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
       report.n_tokens >= kFidelityTokensMin;
   if (keeps) drop_rows();  // the new ones replace them: they need not take room meanwhile
   const double began = clock.steady_ms();
-  const std::size_t coarse_before = n_coarse(cache->stats());
+  const Held before = held();
   TextRead read;
   {
     SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease rows,
-                       cache->arena().take_scratch(fidelity_bytes(config, report.n_tokens) / 2));
-    auto* last_rows = reinterpret_cast<float*>(rows.data());
-    SATCHEL_TRY_ASSIGN(
-        read,
-        read_text(
-            *engine.model, text_pass(stop, progress),
-            {.end = span.end, .kind = span.kind, .last_rows = last_rows, .logits = span.logits}));
-    if (keeps) SATCHEL_TRY(keep_rows(read.n_last, last_rows));
+                       cache->arena().take_scratch(kept_bytes(config, report.n_tokens)));
+    Result<TextRead> done =
+        read_text(*engine.model, text_pass(stop, progress),
+                  {.end = span.end, .kind = span.kind, .kept = rows.data(), .logits = span.logits});
+    report.compressed = was_compressed_since(before);
+    // What reading an answer did counts with its turn.
+    if (span.kind != kvcache::SpanKind::answer) note_since(LedgerCause::read, before);
+    if (!done.ok()) return std::move(done).error();
+    read = *done;
+    if (keeps) SATCHEL_TRY(keep_rows(read.n_last, rows.data()));
   }
   report.n_evicted = read.compacted.n_evicted;
-  report.compressed = report.n_evicted > 0 || n_coarse(cache->stats()) > coarse_before;
   report.ms = clock.steady_ms() - began;
   if (report.n_tokens >= kSpeedTokensMin)
     engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);
@@ -117,7 +110,12 @@ Result<ReadReport> Session::State::read_unread(std::stop_token stop, const Progr
 }
 
 Result<kvcache::CompactionReport> Session::State::end_turn() {
-  return cache->end_turn();
+  if (turn_began) note_since(LedgerCause::turn, *turn_began);
+  turn_began.reset();
+  const std::size_t bytes_before = cache->stats().bytes;
+  SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport done, cache->end_turn());
+  note(LedgerCause::turn, done, bytes_before);
+  return done;
 }
 
 Result<void> Session::State::read_rest() {
@@ -141,10 +139,22 @@ Result<bool> Session::State::make_room(std::stop_token stop) {
   const std::size_t before = cache->arena().used_bytes();
   drop_rows();
   SATCHEL_TRY(make_script());
-  SATCHEL_TRY(pack_all(*engine.model, text_pass(std::move(stop), {})));
-  SATCHEL_TRY(cache->compact(kvcache::Occasion::over_limit));
-  if (cache->arena().free_bytes() < cache->step_needs())
-    SATCHEL_TRY(cache->make_room(cache->step_needs()));
+  const std::size_t bytes_before = cache->stats().bytes;
+  SATCHEL_TRY_ASSIGN(kvcache::CompactionReport made,
+                     pack_all(*engine.model, text_pass(std::move(stop), {})));
+  const auto add = [&made](const kvcache::CompactionReport& part) {
+    made.n_evicted += part.n_evicted;
+    made.n_lowered += part.n_lowered;
+  };
+  SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
+                     cache->compact(kvcache::Occasion::over_limit));
+  add(lowered);
+  if (cache->arena().free_bytes() < cache->step_needs()) {
+    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk,
+                       cache->make_room(cache->step_needs()));
+    add(shrunk);
+  }
+  note(LedgerCause::limit, made, bytes_before);
   return cache->arena().used_bytes() < before;
 }
 
@@ -153,7 +163,7 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   SATCHEL_TRY_ASSIGN(ReadReport report, state_->read_unread(stop, progress));
   // What was read stays read, whether or not the measurement comes to an end.
   if (state_->measures_now() && state_->measure(stop, progress).ok())
-    report.fidelity = state_->fidelity;
+    report.fidelity = state_->meter.fidelity;
   return report;
 }
 
@@ -165,11 +175,14 @@ Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn
   SATCHEL_TRY(state_->make_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read, state_->read_unread(stop, progress));
   Answer answer(*state_, sampling, piece, stop, progress);
-  SATCHEL_TRY_ASSIGN(GenerateReport report, answer.run());
+  state_->turn_began = state_->held();
+  Result<GenerateReport> answered = answer.run();
+  state_->turn_began.reset();
+  SATCHEL_TRY_ASSIGN(GenerateReport report, std::move(answered));
   report.read = read;
   // Only now, so that nobody waits for it.
   if (state_->measures_now() && state_->measure(stop, {}).ok())
-    report.read.fidelity = state_->fidelity;
+    report.read.fidelity = state_->meter.fidelity;
   return report;
 }
 

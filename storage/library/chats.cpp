@@ -250,7 +250,8 @@ Result<void> Library::purge_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   for (const char* sql :
        {"DELETE FROM message_part WHERE message IN (SELECT id FROM message WHERE chat = ?1)",
-        "DELETE FROM message WHERE chat = ?1"}) {
+        "DELETE FROM message WHERE chat = ?1",
+        "DELETE FROM setting WHERE key GLOB 'chat.' || ?1 || '.*'"}) {
     SATCHEL_TRY_ASSIGN(Query rows, db->prepare(sql));
     SATCHEL_TRY(rows.bind(1, id.value).run());
   }

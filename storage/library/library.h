@@ -133,6 +133,9 @@ class Library final : public kvcache::Journal {
   Result<void> truncate(ChatId chat, MessageId last) override;
   // A damaged message comes as `damaged`, without text and tokens.
   Result<std::vector<kvcache::StoredMessage>> messages(ChatId chat) override;
+  // Settings called "chat.ID.NAME".
+  Result<void> set_note(ChatId chat, std::string_view name, std::string_view text) override;
+  Result<std::optional<std::string>> note(ChatId chat, std::string_view name) override;
   // Commits what extend still holds in memory.
   Result<void> flush();
 

@@ -1,6 +1,13 @@
 #include "storage/library/state.h"
 
 namespace satchel::storage {
+namespace {
+
+std::string key_of(ChatId chat, std::string_view name) {
+  return "chat." + std::to_string(chat.value) + "." + std::string(name);
+}
+
+}  // namespace
 
 Result<std::optional<std::string>> Library::setting(std::string_view key) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
@@ -29,6 +36,14 @@ Result<void> Library::unset_setting(std::string_view key) {
     SATCHEL_TRY(erase.bind(1, key).run());
   }
   return change.commit();
+}
+
+Result<void> Library::set_note(ChatId chat, std::string_view name, std::string_view text) {
+  return set_setting(key_of(chat, name), text);
+}
+
+Result<std::optional<std::string>> Library::note(ChatId chat, std::string_view name) {
+  return setting(key_of(chat, name));
 }
 
 }  // namespace satchel::storage

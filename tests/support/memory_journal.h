@@ -2,8 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kvcache/snapshot/journal.h"
@@ -66,6 +69,17 @@ class MemoryJournal final : public kvcache::Journal {
     return path;
   }
 
+  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
+                        std::string_view text) override {
+    notes_[{chat, std::string(name)}] = text;
+    return {};
+  }
+  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
+    const auto found = notes_.find({chat, std::string(name)});
+    if (found == notes_.end()) return std::optional<std::string>();
+    return std::optional(found->second);
+  }
+
   // The stored row, for tests that damage it.
   kvcache::StoredMessage& row(kvcache::ChatId chat, std::size_t index) {
     return chats_.at(chat).all.at(index);
@@ -82,6 +96,7 @@ class MemoryJournal final : public kvcache::Journal {
     return nullptr;
   }
   std::map<kvcache::ChatId, Chat> chats_;
+  std::map<std::pair<kvcache::ChatId, std::string>, std::string> notes_;
   std::int64_t last_id_ = 0;
 };
 

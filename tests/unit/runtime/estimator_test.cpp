@@ -26,12 +26,11 @@ Result<TextRead> read_all(TestModel& model, kvcache::Cache& cache, std::size_t n
   const RepeatScript script{.first = {1, 2, 3, 4}, .later = {1, 2, 3, 4}, .then = {5, 6}};
   const ProgressFn silent;
   SATCHEL_TRY_ASSIGN(const auto kept,
-                     cache.arena().take_scratch(fidelity_bytes(model.config(), n_tokens) / 2));
+                     cache.arena().take_scratch(kept_bytes(model.config(), n_tokens)));
   const TextPass pass{
       .cache = cache, .text = ids, .script = script, .stop = {}, .progress = silent};
-  auto* rows = reinterpret_cast<float*>(kept.data());
   SATCHEL_TRY_ASSIGN(const TextRead read,
-                     read_text(*model.model, pass, {.end = n_tokens, .last_rows = rows}));
+                     read_text(*model.model, pass, {.end = n_tokens, .kept = kept.data()}));
   SATCHEL_TRY(pack_all(*model.model, pass));
   return read;
 }

@@ -101,6 +101,8 @@ TEST_F(SessionTest, fidelity_is_measured_when_something_was_packed_and_only_then
   EXPECT_EQ(packed.fidelity.n_tokens, 128u);
   EXPECT_GT(packed.fidelity.agreement, 0.5);
   EXPECT_GT(packed.fidelity.kl, 0);
+  EXPECT_GT(packed.fidelity.attention_kept, 0.5);
+  EXPECT_LT(packed.fidelity.attention_kept, 1);
   EXPECT_EQ(packed.fidelity.measured_at, compact->messages()[0].end);
   EXPECT_EQ(compact->fidelity().n_tokens, 128u);
 }
@@ -390,6 +392,13 @@ class DeadJournal final : public kvcache::Journal {
   Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
     return inner_.messages(chat);
   }
+  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
+                        std::string_view text) override {
+    return inner_.set_note(chat, name, text);
+  }
+  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
+    return inner_.note(chat, name);
+  }
 
  private:
   kvcache::Journal& inner_;
@@ -421,6 +430,13 @@ class FailingJournal final : public kvcache::Journal {
   }
   Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
     return inner_.messages(chat);
+  }
+  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
+                        std::string_view text) override {
+    return inner_.set_note(chat, name, text);
+  }
+  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
+    return inner_.note(chat, name);
   }
   bool failed() const { return failed_; }
 

@@ -60,7 +60,11 @@ tests::GgufWriter tiny_gguf(const TinyShape& shape) {
     gain(at + "attn_norm.weight");
     gain(at + "ffn_norm.weight");
     matrix(at + "attn_q.weight", q_width, shape.width);
-    matrix(at + "attn_k.weight", kv_width, shape.width);
+    if (shape.keys_are_zero)
+      out.add_tensor(at + "attn_k.weight", {shape.width, kv_width},
+                     std::vector<float>(shape.width * kv_width));
+    else
+      matrix(at + "attn_k.weight", kv_width, shape.width);
     matrix(at + "attn_v.weight", kv_width, shape.width);
     matrix(at + "attn_output.weight", shape.width, q_width);
     matrix(at + "ffn_gate.weight", shape.ffn_width, shape.width);

@@ -19,6 +19,7 @@ struct TinyShape {
   std::size_t n_layers = 2, n_heads = 4, n_kv_heads = 2, head_dim = 64;
   std::size_t width = 256, ffn_width = 512, n_vocabulary = 288, context = 4096;
   bool tied = false;
+  bool keys_are_zero = false;  // attention is the same on all that is seen
   std::uint64_t seed = 1;
 };
 // Everything ModelConfig and Weights ask for; no tokenizer.

@@ -162,6 +162,24 @@ TEST(Settings, are_kept_replaced_and_forgotten) {
   EXPECT_FALSE(must(store->library().setting("theme")).has_value());
 }
 
+TEST(Notes, stay_beside_their_chat_and_go_with_it) {
+  const TempFolder folder;
+  const auto store = open_store(folder);
+  Library& library = store->library();
+  const ChatId first = must(library.create_chat(named("a")));
+  const ChatId second = must(library.create_chat(named("b")));
+  EXPECT_FALSE(must(library.note(first, "meter")).has_value());
+  must(library.set_note(first, "meter", "1"));
+  must(library.set_note(first, "meter", "2"));
+  must(library.set_note(second, "meter", "3"));
+  must(library.set_setting("chat.colour", "blue"));
+  EXPECT_EQ(must(library.note(first, "meter")), "2");
+  must(store->delete_now(first));
+  EXPECT_FALSE(must(library.note(first, "meter")).has_value());
+  EXPECT_EQ(must(library.note(second, "meter")), "3");
+  EXPECT_EQ(must(library.setting("chat.colour")), "blue");
+}
+
 TEST(Library, a_taken_name_is_refused_or_gets_a_number) {
   const TempFolder folder;
   const auto store = open_store(folder);

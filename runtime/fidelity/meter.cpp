@@ -1,0 +1,72 @@
+#include "runtime/fidelity/meter.h"
+
+#include "runtime/fidelity/fidelity_text.h"
+#include "runtime/fidelity/number_text.h"
+
+namespace satchel::runtime {
+namespace {
+
+constexpr std::string_view kForm = "1";
+
+std::string_view take_text_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string text_of(const LedgerEntry& entry) {
+  const Fidelity& cost = entry.fidelity;
+  return line_of(entry.at_ms, entry.n_tokens, static_cast<unsigned>(entry.cause), entry.n_lowered,
+                 entry.n_evicted, entry.bytes_before, entry.bytes_after, entry.n_steps) +
+         " " + to_text(cost);
+}
+
+// The fields before the fidelity's.
+bool take_entry(std::string_view line, LedgerEntry& entry) {
+  unsigned cause = 0;
+  const bool taken = take_number(line, entry.at_ms) && take_number(line, entry.n_tokens) &&
+                     take_number(line, cause) && take_number(line, entry.n_lowered) &&
+                     take_number(line, entry.n_evicted) && take_number(line, entry.bytes_before) &&
+                     take_number(line, entry.bytes_after) && take_number(line, entry.n_steps);
+  if (!taken || cause >= kLedgerCauses || entry.n_steps == 0) return false;
+  entry.cause = static_cast<LedgerCause>(cause);
+  const std::optional<Fidelity> cost = fidelity_from(line);
+  if (cost) entry.fidelity = *cost;
+  return cost.has_value();
+}
+
+bool take_recall(std::string_view line, RecallProbe& recall) {
+  return take_line(line, recall.n_asked, recall.n_said, recall.measured_at, recall.measured_ms,
+                   recall.n_steps) &&
+         recall.n_said <= recall.n_asked;
+}
+
+}  // namespace
+
+std::string to_text(const Meter& meter) {
+  const RecallProbe& recall = meter.recall;
+  std::string text = std::string(kForm) + "\n" + to_text(meter.fidelity) + "\n" +
+                     line_of(recall.n_asked, recall.n_said, recall.measured_at, recall.measured_ms,
+                             recall.n_steps) +
+                     "\n";
+  for (const LedgerEntry& entry : meter.ledger.entries()) text += text_of(entry) + "\n";
+  return text;
+}
+
+std::optional<Meter> meter_from(std::string_view text) {
+  if (take_text_line(text) != kForm) return std::nullopt;
+  Meter meter;
+  const std::optional<Fidelity> fidelity = fidelity_from(take_text_line(text));
+  if (!fidelity || !take_recall(take_text_line(text), meter.recall)) return std::nullopt;
+  meter.fidelity = *fidelity;
+  for (std::size_t n = 0; !text.empty(); ++n) {
+    LedgerEntry entry;
+    if (n == kLedgerEntries || !take_entry(take_text_line(text), entry)) return std::nullopt;
+    meter.ledger.add(entry);
+  }
+  meter.ledger.close();
+  return meter;
+}
+
+}  // namespace satchel::runtime

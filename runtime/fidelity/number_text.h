@@ -1,0 +1,44 @@
+// Numbers side by side in a line of text, as the parts of this folder write them down.
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace satchel::runtime {
+
+template <class Number>
+void add_number(std::string& line, Number number) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  if (!line.empty()) line += ' ';
+  line.append(digits, end);
+}
+
+// Takes a number, and the space behind it, off the front; false: there is none, or the line goes on
+// in another way.
+template <class Number>
+bool take_number(std::string_view& line, Number& number) {
+  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (code != std::errc()) return false;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  if (line.empty()) return true;
+  if (line.front() != ' ') return false;
+  line.remove_prefix(1);
+  return !line.empty();
+}
+
+template <class... Numbers>
+std::string line_of(const Numbers&... numbers) {
+  std::string line;
+  (add_number(line, numbers), ...);
+  return line;
+}
+// Whether the line is these numbers and no more.
+template <class... Numbers>
+bool take_line(std::string_view line, Numbers&... numbers) {
+  return (take_number(line, numbers) && ...) && line.empty();
+}
+
+}  // namespace satchel::runtime
