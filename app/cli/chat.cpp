@@ -13,6 +13,7 @@
 #include "app/cli/idle.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/memory_command.h"
+#include "app/cli/meter_text.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
@@ -31,6 +32,7 @@ constexpr const char* kHelp =
     "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
     "it\n"
     "  /preset compact  the same of another preset or recipe\n"
+    "  /ledger          every step that made the chat smaller, and its cost\n"
     "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
@@ -125,7 +127,10 @@ class Talk {
         console_.data("\n> ");
         const Result<runtime::IdleReport> packed = pack_until_input(conversation_->session());
         if (!packed.ok()) console_.warning(packed.error().message);
-        if (packed.ok() && packed->n_evicted + packed->n_lowered > 0) conversation_->save(console_);
+        const bool is_news =
+            packed.ok() && (packed->n_evicted + packed->n_lowered + packed->fidelity.n_tokens > 0 ||
+                            packed->recall.n_asked > 0);
+        if (is_news) conversation_->save(console_);
       }
       const Line got = read_line(line);
       if (got == Line::interrupted) interrupted_ = true;
@@ -145,10 +150,10 @@ class Talk {
     if (line == "/help") {
       console_.note(kHelp);
     } else if (line == "/memory") {
-      const kvcache::CacheStats stats = conversation_->session().stats();
-      console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
-                    with_thousands(conversation_->session().n_context_left()) +
-                    " more fit the model's context.");
+      show_memory();
+    } else if (line == "/ledger") {
+      const auto ledger = conversation_->session().ledger();
+      console_.note(ledger.empty() ? app::describe(ledger) : table_of(ledger));
     } else if (line == "/pack") {
       return pack();
     } else if (line == "/new") {
@@ -160,6 +165,17 @@ class Talk {
       console_.warning("There is no command " + line + ".\n" + kHelp);
     }
     return {};
+  }
+
+  void show_memory() {
+    const runtime::Session& session = conversation_->session();
+    const kvcache::CacheStats stats = session.stats();
+    console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+                  with_thousands(session.n_context_left()) + " more fit the model's context.");
+    const std::int64_t now_ms = SystemClock().wall_ms();
+    console_.note(app::describe(session.fidelity(), now_ms));
+    console_.note(app::describe(session.recall(), now_ms));
+    console_.note(app::describe(session.ledger()));
   }
 
   Result<void> pack() {
@@ -220,7 +236,9 @@ class Talk {
                    {"read_ms", report.read.ms},
                    {"generate_ms", report.ms},
                    {"cache", to_json(conversation_->session().stats())},
-                   {"fidelity", to_json(conversation_->session().fidelity())}};
+                   {"fidelity", to_json(conversation_->session().fidelity())},
+                   {"recall", to_json(conversation_->session().recall())},
+                   {"ledger", to_json(conversation_->session().ledger())}};
     if (report.finish == runtime::Finish::context_full ||
         report.finish == runtime::Finish::cache_full)
       return full(report.message);

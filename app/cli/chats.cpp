@@ -1,10 +1,11 @@
 // `satchel chats`: what is saved.
-#include <ctime>
 #include <memory>
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/meter_text.h"
 #include "app/cli/workbench.h"
+#include "runtime/fidelity/meter.h"
 #include "storage/store.h"
 
 namespace satchel::app {
@@ -12,17 +13,8 @@ namespace {
 
 struct ChatsOptions {
   Options common;
-  std::string show, remove;
+  std::string show, ledger, remove;
 };
-
-std::string date(std::int64_t ms) {
-  const auto seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm local = {};
-  localtime_r(&seconds, &local);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
-  return text;
-}
 
 std::string_view name(kvcache::Role role) {
   switch (role) {
@@ -72,7 +64,7 @@ Result<void> list(storage::Store& store, Console& console) {
                     {"model", chat.setup.model_path},
                     {"created_ms", chat.created_ms},
                     {"used_ms", chat.used_ms}});
-    text += date(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
+    text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
             with_thousands(chat.n_tokens) + " tokens  " +
             (chat.name.empty() ? chat.title : chat.name) + "\n";
   }
@@ -120,6 +112,27 @@ Result<void> show(storage::Store& store, const std::string& wanted, Console& con
   return {};
 }
 
+// What the chat's session kept when it was saved last.
+Result<void> show_ledger(storage::Store& store, const std::string& wanted, Console& console) {
+  SATCHEL_TRY_ASSIGN(const storage::Chat chat, find(store, wanted));
+  SATCHEL_TRY_ASSIGN(const auto text, store.library().note(chat.id, runtime::kMeterNote));
+  const runtime::Meter meter =
+      (text ? runtime::meter_from(*text) : std::nullopt).value_or(runtime::Meter());
+  const auto ledger = meter.ledger.entries();
+  if (console.json()) {
+    console.document({{"schema", 1},
+                      {"name", chat.name},
+                      {"fidelity", to_json(meter.fidelity)},
+                      {"recall", to_json(meter.recall)},
+                      {"ledger", to_json(ledger)}});
+    return {};
+  }
+  const std::int64_t now_ms = SystemClock().wall_ms();
+  console.data((ledger.empty() ? "Nothing of this chat was compressed.\n" : table_of(ledger)) +
+               describe(meter.fidelity, now_ms) + "\n" + describe(meter.recall, now_ms) + "\n");
+  return {};
+}
+
 Result<void> run(const ChatsOptions& options, Console& console) {
   const Paths paths = standard_paths(options.common.store);
   storage::StoreOptions open;
@@ -130,7 +143,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   Result<std::unique_ptr<storage::Store>> store = storage::Store::open(std::move(open));
   if (!store.ok()) {
     if (store.error().code != "NO_LIBRARY") return std::move(store).error();
-    if (!options.show.empty())
+    if (!options.show.empty() || !options.ledger.empty())
       return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
                    "No chats yet. `satchel chat` begins one."};
     console.json() ? console.document({{"schema", 1}, {"chats", Json::array()}})
@@ -138,6 +151,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
     return {};
   }
   if (!options.show.empty()) return show(**store, options.show, console);
+  if (!options.ledger.empty()) return show_ledger(**store, options.ledger, console);
   if (!change) return list(**store, console);
   SATCHEL_TRY_ASSIGN(const storage::Chat chat, find(**store, options.remove));
   SATCHEL_TRY((*store)->library().remove_chat(chat.id));
@@ -153,6 +167,10 @@ void add_chats(CLI::App& app, const Choose& choose) {
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   command->add_option("--show", options->show, "Print a chat's messages")->type_name("NAME");
+  command
+      ->add_option("--ledger", options->ledger,
+                   "Print every step that made a chat smaller, and what it cost")
+      ->type_name("NAME");
   command->add_option("--remove", options->remove, "Remove a chat (kept for 30 days)")
       ->type_name("NAME");
   command->callback([=] {

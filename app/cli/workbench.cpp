@@ -59,15 +59,6 @@ Json to_json(const kvcache::CacheStats& stats) {
               {"pool_peak_bytes", stats.pool_peak_bytes}};
 }
 
-Json to_json(const runtime::Fidelity& fidelity) {
-  if (fidelity.n_tokens == 0) return Json{{"measured", false}};
-  return Json{{"measured", true},
-              {"tokens", fidelity.n_tokens},
-              {"agreement", fidelity.agreement},
-              {"kl_nats", fidelity.kl},
-              {"measured_at_token", fidelity.measured_at}};
-}
-
 std::string describe(const kvcache::CacheStats& stats) {
   if (stats.fp16_bytes == 0) return "empty";
   return format_bytes(stats.bytes) + ", " + format_bytes(stats.fp16_bytes) + " in fp16 (" +

@@ -20,7 +20,6 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
 
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);
-Json to_json(const runtime::Fidelity& fidelity);
 // "412.0 kB of 2.9 MB in fp16 (14.0 %)"
 std::string describe(const kvcache::CacheStats& stats);
 

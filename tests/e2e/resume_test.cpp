@@ -43,6 +43,33 @@ nlohmann::json messages(const Folder& home, const std::string& chat) {
   return json["messages"];
 }
 
+// Said when it was packed, when it is opened again and in the list of chats.
+TEST(Ledger, and_what_was_measured_stay_with_the_chat) {
+  const Folder home;
+  const auto notes = heldout(0);
+  const auto document = home.write("notes.txt", notes["notes"]);
+  const auto said =
+      run(home, {"chat", "--chat", "notes", "--recipe", "compact", "--document", document.string(),
+                 "--pack", "--prompt", questions(notes).at(0), "--json"})
+          .json();
+  ASSERT_FALSE(said["ledger"].empty()) << said;
+  EXPECT_TRUE(said["recall"]["measured"]) << said;
+  EXPECT_GT(said["recall"]["facts_asked"], 10);
+  EXPECT_GT(said["fidelity"]["attention_kept"], 0.5);
+  const auto kept = run(home, {"chats", "--ledger", "notes", "--json"}).json();
+  EXPECT_EQ(kept["ledger"], said["ledger"]);
+  EXPECT_EQ(kept["recall"], said["recall"]);
+  EXPECT_EQ(kept["fidelity"], said["fidelity"]);
+  const Finished table = run(home, {"chats", "--ledger", "notes"});
+  EXPECT_NE(table.out.find("idle"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("(measured at token "), std::string::npos) << table.out;
+  const Finished again = run(home, {"chat", "--chat", "notes"}, "/memory\n/ledger\n");
+  EXPECT_EQ(again.exit_code, 0);
+  for (const char* words : {"Fidelity: the next token", "Recall: ", "Ledger: "})
+    EXPECT_NE(again.err.find(words), std::string::npos) << words << ", " << again.err;
+  EXPECT_NE(again.err.find(" idle "), std::string::npos) << again.err;
+}
+
 class EveryRecipe : public testing::TestWithParam<const char*> {};
 
 // Each question in a process of its own against all in one: the same words, token for token.

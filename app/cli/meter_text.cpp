@@ -1,0 +1,162 @@
+#include "app/cli/meter_text.h"
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+namespace satchel::app {
+namespace {
+
+using runtime::LedgerCause;
+using runtime::LedgerEntry;
+
+std::string_view name(LedgerCause cause) {
+  switch (cause) {
+    case LedgerCause::read:
+      return "read";
+    case LedgerCause::turn:
+      return "turn";
+    case LedgerCause::idle:
+      return "idle";
+    case LedgerCause::limit:
+      return "limit";
+    case LedgerCause::asked:
+      return "asked";
+  }
+  return "";
+}
+
+std::string kl_text(double kl) {
+  return kl > 0 && kl < 0.0005 ? "< 0.001" : format_fixed(kl, 3);
+}
+
+std::string ago(std::int64_t ms) {
+  const std::int64_t minutes = ms / 60'000;
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return std::to_string(minutes) + " min ago";
+  if (minutes < 48 * 60) return std::to_string(minutes / 60) + " h ago";
+  return std::to_string(minutes / (24 * 60)) + " days ago";
+}
+
+std::string measured_text(std::size_t at, std::int64_t ms, std::int64_t now_ms) {
+  return " (measured at token " + with_thousands(at) + ", " + ago(now_ms - ms) + ")";
+}
+
+// Columns as wide as they must be; all but the first are flush right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string space(widths[c] - row[c].size(), ' ');
+      text += (c == 0 ? "" : "  ") + (c == 0 ? row[c] + space : space + row[c]);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> row_of(const LedgerEntry& entry) {
+  const runtime::Fidelity& cost = entry.fidelity;
+  const std::string step = entry.n_steps == 1 ? std::string(name(entry.cause))
+                                              : with_thousands(entry.n_steps) + " steps";
+  std::vector<std::string> row = {date_text(entry.at_ms),          step,
+                                  with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
+                                  with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
+                                  format_bytes(entry.bytes_after)};
+  if (cost.n_tokens == 0) {
+    row.insert(row.end(), {"-", "-", "-", "not measured"});
+  } else {
+    row.insert(row.end(),
+               {format_percent(cost.agreement), kl_text(cost.kl),
+                format_percent(cost.attention_kept), "token " + with_thousands(cost.measured_at)});
+  }
+  return row;
+}
+
+}  // namespace
+
+Json to_json(const runtime::Fidelity& fidelity) {
+  if (fidelity.n_tokens == 0) return Json{{"measured", false}};
+  return Json{{"measured", true},
+              {"tokens", fidelity.n_tokens},
+              {"agreement", fidelity.agreement},
+              {"kl_nats", fidelity.kl},
+              {"attention_kept", fidelity.attention_kept},
+              {"measured_at_token", fidelity.measured_at},
+              {"measured_ms", fidelity.measured_ms}};
+}
+
+Json to_json(const runtime::RecallProbe& recall) {
+  if (recall.n_asked == 0) return Json{{"measured", false}};
+  return Json{{"measured", true},
+              {"facts_asked", recall.n_asked},
+              {"facts_said", recall.n_said},
+              {"measured_at_token", recall.measured_at},
+              {"measured_ms", recall.measured_ms}};
+}
+
+Json to_json(std::span<const LedgerEntry> ledger) {
+  Json rows = Json::array();
+  for (const LedgerEntry& entry : ledger)
+    rows.push_back({{"at_ms", entry.at_ms},
+                    {"tokens", entry.n_tokens},
+                    {"cause", name(entry.cause)},
+                    {"steps", entry.n_steps},
+                    {"lowered_lane_tokens", entry.n_lowered},
+                    {"evicted_lane_tokens", entry.n_evicted},
+                    {"bytes_before", entry.bytes_before},
+                    {"bytes_after", entry.bytes_after},
+                    {"fidelity", to_json(entry.fidelity)}});
+  return rows;
+}
+
+std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
+  if (fidelity.n_tokens == 0) return "Fidelity: not measured.";
+  return "Fidelity: the next token is the same " + format_percent(fidelity.agreement) +
+         " of the time, KL " + kl_text(fidelity.kl) + " nats, " +
+         format_percent(fidelity.attention_kept) + " of the attention kept" +
+         measured_text(fidelity.measured_at, fidelity.measured_ms, now_ms) + ".";
+}
+
+std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {
+  if (recall.n_asked == 0) return "Recall: not measured.";
+  return "Recall: " + with_thousands(recall.n_said) + " of " + with_thousands(recall.n_asked) +
+         " facts of what was read are said again" +
+         measured_text(recall.measured_at, recall.measured_ms, now_ms) + ".";
+}
+
+std::string describe(std::span<const LedgerEntry> ledger) {
+  if (ledger.empty()) return "Ledger: nothing was compressed.";
+  std::size_t n_steps = 0, n_lowered = 0, n_evicted = 0;
+  for (const LedgerEntry& entry : ledger) {
+    n_steps += entry.n_steps;
+    n_lowered += entry.n_lowered;
+    n_evicted += entry.n_evicted;
+  }
+  return "Ledger: " + with_thousands(n_steps) + (n_steps == 1 ? " step" : " steps") + "; " +
+         with_thousands(n_lowered) + " keys and values made coarser, " + with_thousands(n_evicted) +
+         " gone. /ledger lists them.";
+}
+
+std::string table_of(std::span<const LedgerEntry> ledger) {
+  std::vector<std::vector<std::string>> rows = {{"when", "step", "at token", "coarser", "gone",
+                                                 "before", "after", "same token", "KL", "attention",
+                                                 "measured at"}};
+  for (const LedgerEntry& entry : ledger) rows.push_back(row_of(entry));
+  return aligned(rows);
+}
+
+std::string date_text(std::int64_t ms) {
+  const auto seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm local = {};
+  localtime_r(&seconds, &local);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+  return text;
+}
+
+}  // namespace satchel::app
