@@ -77,19 +77,31 @@ Result<std::unique_ptr<kvcache::Cache>> Session::State::copy_under(
 // What `other` says of the last tokens otherwise than the chat as it is.
 Result<Fidelity> Session::State::cost_of(kvcache::Cache& other, const std::stop_token& stop) const {
   const std::size_t n = std::min(kCostTokens, n_read()), first = n_read() - n;
-  const std::size_t bytes = n * engine.model->config().width * sizeof(float);
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease now, cache->arena().take_scratch(bytes));
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease then, cache->arena().take_scratch(bytes));
-  for (const auto& [of, rows] : {std::pair(cache.get(), &now), std::pair(&other, &then)})
-    SATCHEL_TRY(engine.model->replay({.cache = *of,
-                                      .ids = transcript.tokens().subspan(first, n),
-                                      .first = first,
-                                      .stop = stop,
-                                      .rows = reinterpret_cast<float*>(rows->data())}));
-  SATCHEL_TRY_ASSIGN(Fidelity cost,
-                     engine.model->compare(
-                         cache->arena(), [&] { return reinterpret_cast<const float*>(now.data()); },
-                         reinterpret_cast<const float*>(then.data()), n));
+  const ModelConfig& config = engine.model->config();
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease now,
+                     cache->arena().take_scratch(kept_bytes(config, n)));
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease then,
+                     cache->arena().take_scratch(n * config.width * sizeof(float)));
+  const auto kept = [&] { return kept_reading(config, n, now.data()); };
+  const auto packed = [&] { return reinterpret_cast<float*>(then.data()); };
+  const auto replay = [&](kvcache::Cache& of, float* rows, AttentionSamples samples) {
+    return engine.model->replay({.cache = of,
+                                 .ids = transcript.tokens().subspan(first, n),
+                                 .first = first,
+                                 .stop = stop,
+                                 .rows = rows,
+                                 .samples = samples});
+  };
+  SATCHEL_TRY(replay(*cache, kept().rows, kept().samples));
+  SATCHEL_TRY(replay(other, packed(), {}));
+  SATCHEL_TRY_ASSIGN(Fidelity cost, engine.model->compare(
+                                        cache->arena(), [&] { return kept().rows; }, packed(), n));
+  SATCHEL_TRY_ASSIGN(cost.attention_kept,
+                     engine.model->attention_kept({.cache = other,
+                                                   .end = n_read(),
+                                                   .n_tokens = n,
+                                                   .exact = [&] { return kept().samples; },
+                                                   .stop = stop}));
   cost.measured_at = n_read();
   cost.measured_ms = clock.wall_ms();
   return cost;
@@ -178,7 +190,9 @@ Result<void> Session::State::lower_limit(const MemoryWish& wish, MemoryChange& c
   const std::size_t most = own_bytes_under(limit_of(wish));
   if (cache->stats().bytes > most) {
     drop_rows();
+    const std::size_t bytes_before = cache->stats().bytes;
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk, cache->shrink_to(most));
+    note(LedgerCause::asked, shrunk, bytes_before);
     change.n_lowered += shrunk.n_lowered;
     change.n_evicted += shrunk.n_evicted;
   }
@@ -228,6 +242,8 @@ Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_to
     s.snapshot.reset();
     s.cache = std::move(trial.copy);
     s.options.recipe = *wish.recipe;
+    s.forget_measured();
+    s.note(LedgerCause::asked, trial.report, change.bytes_before);
     s.open_snapshot();
     s.script = {};
     SATCHEL_TRY(s.make_script());

@@ -128,5 +128,24 @@ TEST_F(SessionLedger, under_another_recipe_the_steps_stay_and_the_figures_go) {
   EXPECT_EQ(session->fidelity().n_tokens, 0u);
 }
 
+TEST_F(SessionLedger,
+       what_somebody_asked_for_is_a_step_and_the_preview_says_what_attention_it_leaves) {
+  const auto session = packed("full");
+  const MemoryWish wish{.limit_bytes = session->stats().pool_used_bytes * 7 / 10};
+  const MemoryChange foretold = value_of(session->preview_memory(wish, {}));
+  EXPECT_GT(foretold.cost.attention_kept, 0.9);
+  EXPECT_LE(foretold.cost.attention_kept, 1);
+  EXPECT_TRUE(session->ledger().empty()) << "nothing has happened yet";
+  value_of(session->change_memory(wish, {}, {}));
+  ASSERT_EQ(session->ledger().size(), 1u);
+  const LedgerEntry& entry = session->ledger().back();
+  EXPECT_EQ(entry.cause, LedgerCause::asked);
+  EXPECT_EQ(entry.n_lowered, foretold.n_lowered);
+  EXPECT_EQ(entry.bytes_before, foretold.bytes_before);
+  EXPECT_EQ(entry.bytes_after, foretold.bytes_after);
+  idle(*session);
+  EXPECT_GT(session->recall().n_asked, 0u) << "it is asked again then";
+}
+
 }  // namespace
 }  // namespace satchel::runtime
