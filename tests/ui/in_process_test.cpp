@@ -97,9 +97,8 @@ void InProcessTest::readLongUnderKvzip(Life& life) {
   ChatSettings settings;
   settings.preset = u"kvzip"_s;
   life.engine.newChat(settings);
-  ASSERT_TRUE(life.wait([&] {
-    return life.state.memory()->recipeText().contains(u"kvzip"_s);
-  })) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.state.memory()->recipeText().contains(u"kvzip"_s); }))
+      << life.error();
   life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(32));
   ASSERT_TRUE(life.waitReady()) << life.error();
 }
@@ -203,8 +202,8 @@ TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_m
   life.state.setTypingRest(std::chrono::milliseconds(0));
   life.state.noteTyping();
   ASSERT_TRUE(life.waitPacked()) << life.error();
+  ASSERT_TRUE(life.wait([&] { return life.cache().fidelity.n_tokens > 0; })) << life.error();
   const CacheState packed = life.cache();
-  EXPECT_GT(packed.fidelity.n_tokens, 0u);
   EXPECT_LT(packed.stats.bytes, stopped.stats.bytes);
   EXPECT_LT(packed.stats.pool_used_bytes, stopped.stats.pool_used_bytes);
 }
@@ -244,6 +243,61 @@ TEST_F(InProcessTest, packing_goes_on_where_it_was_in_the_next_life) {
   EXPECT_LT(resumed.stats.n_pending_probed, resumed.stats.n_pending);
   ASSERT_TRUE(life.waitPacked()) << life.error();
   EXPECT_LT(life.cache().stats.bytes, bytes);
+}
+
+TEST_F(InProcessTest, other_settings_are_applied_to_the_open_chat_and_it_opens_with_them) {
+  ChatKey key = 0;
+  {
+    Life life(m_folder.path());
+    ASSERT_TRUE(life.openModel()) << life.error();
+    ASSERT_TRUE(life.send(QString::fromUtf16(kNotes))) << life.error();
+    key = life.state.chat().id;
+    ChatPlan* plan = life.state.memory()->plan();
+    plan->setRest(std::chrono::milliseconds(0));
+    life.state.memory()->setPresetIndex(1);
+    ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
+    const auto before = life.saved.count();
+    plan->apply();
+    ASSERT_TRUE(life.waitReady()) << life.error();
+    ASSERT_TRUE(life.wait([&] { return life.saved.count() > before; })) << life.error();
+    EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Balanced"_s));
+    EXPECT_FALSE(life.state.memory()->differsFromChat());
+    EXPECT_EQ(life.cache().readTokens, life.cache().chatTokens);
+    ASSERT_TRUE(life.send(u"What is the code for the crimson chapel?"_s)) << life.error();
+  }
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.openChat(key);
+  ASSERT_TRUE(life.wait([&] { return life.resumed.count() == 1; })) << life.error();
+  EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Balanced"_s));
+  EXPECT_EQ(life.resumed[0][0].value<runtime::ResumeReport>().n_reread, 0u);
+}
+
+TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ChatPlan* plan = life.state.memory()->plan();
+  plan->setRest(std::chrono::milliseconds(0));
+  life.state.memory()->setPresetIndex(2);
+  ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
+  plan->apply();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_TRUE(life.send(u"Hello"_s)) << life.error();
+  EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Compact"_s));
+  EXPECT_EQ(life.state.chats()->rowCount(), 1);
+}
+
+TEST_F(InProcessTest, a_preview_of_the_chat_makes_way_for_a_message) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.send(QString::fromUtf16(kNotes))) << life.error();
+  QSignalSpy previews(&life.engine, &EngineClient::chatPreviewed);
+  QSignalSpy failures(&life.engine, &EngineClient::failed);
+  life.engine.previewChat({u"compact"_s, life.state.memory()->budgetBytes()});
+  ASSERT_TRUE(life.send(u"Who is a sailor?"_s)) << life.error();
+  EXPECT_EQ(previews.count() + failures.count(), 1) << "it is answered, or told that it was not";
+  for (const auto& failure : failures) EXPECT_TRUE(failure[0].value<EngineError>().cancelled);
+  EXPECT_EQ(life.state.conversation()->rowCount(), 4);
 }
 
 TEST_F(InProcessTest, a_model_that_is_none_is_an_error_with_its_code) {

@@ -1,14 +1,18 @@
 // Renders the main states of the window to PNG files, to be looked at.
 //   render_states FOLDER [light|dark]
 #include <QApplication>
+#include <QDialog>
 #include <QDir>
 #include <QFontDatabase>
+#include <QScrollBar>
+#include <QTest>
 #include <cstdio>
 #include <functional>
 
 #include "scenes.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/composer.h"
+#include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/theme.h"
 
 namespace {
@@ -90,6 +94,69 @@ void showPacking(Scene& scene) {
   scene.engine.play();
 }
 
+// Lets the sliders rest, and what they would do be answered.
+void plan(Scene& scene, const satchel::runtime::MemoryChange& change, int preset, quint64 limit) {
+  scene.engine.script.change = change;
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall);
+  scene.state.memory()->plan()->setRest(std::chrono::milliseconds(0));
+  scene.state.memory()->setPresetIndex(preset);
+  if (limit > 0) scene.state.memory()->setBudgetBytes(limit);
+  Scene::settle();
+  scene.engine.playAll();
+}
+
+void showPlan(Scene& scene) {
+  openSample(scene, u"full"_s);
+  scene.state.dismissResume();
+  plan(scene, sampleLoss(), 2, 0);
+}
+
+void showReread(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  plan(scene, sampleReread(4218), 0, 0);
+}
+
+void showTooSmall(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  satchel::runtime::MemoryChange change;
+  change.fits = false;
+  change.limit_least = 21'300'000;
+  plan(scene, change, 2, 15'000'000);
+}
+
+void showApplying(Scene& scene) {
+  showReread(scene);
+  scene.engine.script.progress = {{satchel::runtime::Phase::read_prompt, 0, 4218},
+                                  {satchel::runtime::Phase::read_prompt, 1204, 4218}};
+  scene.state.memory()->plan()->apply();
+  for (int i = 0; i < 2; ++i) {
+    scene.clock.steady += 9'000;
+    scene.engine.play();
+  }
+}
+
+// Room was made while it answered; the panel is scrolled to the figures.
+void showRoomMade(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall + 120'000);
+  scene.engine.script.pieces = {u"Yes: it is now `4417`."_s};
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.playAll();
+  Scene::settle();
+  auto* panel = scene.window->findChild<MemoryPanel*>();
+  panel->verticalScrollBar()->setValue(panel->verticalScrollBar()->maximum());
+}
+
+void showLedger(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall);
+  Q_EMIT scene.engine.ledgerChanged(scene.engine.script.ledger);
+  QTest::keyClick(scene.window.get(), Qt::Key_L, Qt::ControlModifier);
+}
+
 void showError(Scene& scene) {
   openSample(scene, u"full"_s);
   scene.state.dismissResume();
@@ -125,6 +192,12 @@ const State kStates[] = {
     {"9-narrow", showConversation, 760, 640, false, false},
     {"10-packing", showPacking},
     {"11-no-model", [](Scene&) {}, 1100, 700},
+    {"12-plan", showPlan},
+    {"13-read-again", showReread},
+    {"14-too-small", showTooSmall},
+    {"15-applying", showApplying},
+    {"16-room-made", showRoomMade},
+    {"17-ledger", showLedger},
 };
 
 }  // namespace
@@ -149,7 +222,10 @@ int main(int argc, char** argv) {
     Scene::settle();
     const QString file = folder.filePath(
         QLatin1String(state.name) + (dark ? QStringLiteral("-dark.png") : QStringLiteral(".png")));
-    if (!scene.window->grab().save(file)) {
+    QWidget* shown = scene.window.get();  // or the dialog over it
+    for (QDialog* dialog : scene.window->findChildren<QDialog*>())
+      if (dialog->isVisible()) shown = dialog;
+    if (!shown->grab().save(file)) {
       std::fprintf(stderr, "cannot write %s\n", qPrintable(file));
       return 1;
     }

@@ -41,6 +41,7 @@ ModelInfo sampleModel() {
   model.device = u"cpu"_s;
   model.weightBytes = 94'000'000;
   model.layerCount = 30;
+  model.laneCount = 90;
   model.contextTokens = 8192;
   return model;
 }
@@ -95,6 +96,7 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
   if (packed) {
     cache.fidelity.n_tokens = 128;
     cache.fidelity.agreement = preset == u"extreme"_s ? 0.898 : 0.961;
+    cache.fidelity.attention_kept = preset == u"extreme"_s ? 0.931 : 0.987;
     cache.fidelity.kl = preset == u"extreme"_s ? 0.084 : 0.021;
     cache.fidelity.measured_at = std::size_t(tokens);
     cache.fidelity.measured_ms = wallMs - 130'000;
@@ -107,6 +109,72 @@ CacheState samplePacking(int percent, qint64 tokens) {
   cache.stats.n_pending = std::size_t(tokens - 200);
   cache.stats.n_pending_probed = cache.stats.n_pending * std::size_t(percent) / 100;
   return cache;
+}
+
+runtime::MemoryChange sampleLoss() {
+  runtime::MemoryChange change;
+  change.bytes_before = 97'200'000;
+  change.bytes_after = 34'200'000;
+  change.n_lane_tokens = 4218 * 90;
+  change.n_lowered = change.n_lane_tokens * 49 / 100;
+  change.n_evicted = change.n_lane_tokens * 48 / 100;
+  change.cost.n_tokens = 128;
+  change.cost.agreement = 0.961;
+  change.cost.kl = 0.021;
+  return change;
+}
+
+runtime::MemoryChange sampleReread(qint64 tokens) {
+  runtime::MemoryChange change;
+  change.bytes_before = 34'200'000;
+  change.bytes_after = 97'200'000;
+  change.n_lane_tokens = 4218 * 90;
+  change.n_reread = std::size_t(tokens);
+  change.reread_ms = 58'000;
+  return change;
+}
+
+Ledger sampleLedger(std::int64_t wallMs) {
+  using runtime::LedgerCause;
+  struct Step {
+    LedgerCause cause;
+    int minutesAgo;
+    std::size_t n_tokens;
+    double lowered, evicted;  // of all
+    double before, after;     // MB
+    double agreement, kl, attention;
+  };
+  const Step steps[] = {
+      {LedgerCause::read, 94, 3102, 0.92, 0, 71.5, 24.9, 0.984, 0.004, 0.996},
+      {LedgerCause::idle, 88, 3102, 0, 0.47, 24.9, 14.2, 0.969, 0.014, 0.991},
+      {LedgerCause::turn, 51, 3544, 0.11, 0, 21.3, 18.9, 0.969, 0.013, 0.99},
+      {LedgerCause::asked, 30, 3544, 0.31, 0.06, 18.9, 12.2, 0.961, 0.021, 0.987},
+      {LedgerCause::turn, 9, 4102, 0.13, 0, 55.4, 52.0, 0.961, 0.021, 0.987},
+      {LedgerCause::limit, 1, 4218, 0.115, 0.0002, 52.0, 47.8, 0, 0, 0},
+  };
+  Ledger ledger;
+  for (const Step& step : steps) {
+    const double all = double(step.n_tokens) * 90;
+    runtime::LedgerEntry entry;
+    entry.at_ms = wallMs - step.minutesAgo * 60'000;
+    entry.n_tokens = step.n_tokens;
+    entry.cause = step.cause;
+    entry.n_lowered = std::size_t(all * step.lowered);
+    entry.n_evicted = std::size_t(all * step.evicted);
+    entry.bytes_before = std::size_t(step.before * 1e6);
+    entry.bytes_after = std::size_t(step.after * 1e6);
+    if (step.agreement > 0) {
+      entry.fidelity.n_tokens = 128;
+      entry.fidelity.agreement = step.agreement;
+      entry.fidelity.kl = step.kl;
+      entry.fidelity.attention_kept = step.attention;
+      entry.fidelity.measured_at = step.n_tokens;
+      entry.fidelity.measured_ms = entry.at_ms + 4000;
+    }
+    ledger.entries.append(entry);
+  }
+  ledger.recall = {30, 27, 4102, wallMs - 12 * 60'000};
+  return ledger;
 }
 
 Message userMessage(const QString& text) {

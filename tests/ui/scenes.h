@@ -38,6 +38,11 @@ Previews samplePreviews();
 CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
 // As sampleCache(u"compact"), of which a share of the text is scored and nothing decided yet.
 CacheState samplePacking(int percent, qint64 tokens);
+// Other settings for that chat under Full: 97.2 MB become 34.2 MB; and back.
+runtime::MemoryChange sampleLoss();
+runtime::MemoryChange sampleReread(qint64 tokens);
+// Six steps of a chat of 4,218 tokens, the last one a minute before `wallMs` and not measured.
+Ledger sampleLedger(std::int64_t wallMs);
 QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();

@@ -2,6 +2,7 @@
 
 #include "ui/model/document_file.h"
 #include "ui/model/format.h"
+#include "ui/model/memory_change_text.h"
 
 namespace satchel::ui {
 namespace {
@@ -25,7 +26,7 @@ QString footnoteOf(const runtime::GenerateReport& report) {
 bool isWaitedFor(Request request) {
   return request == Request::OpenModel || request == Request::NewChat ||
          request == Request::OpenChat || request == Request::Send ||
-         request == Request::AttachDocument;
+         request == Request::AttachDocument || request == Request::ApplyToChat;
 }
 
 }  // namespace
@@ -40,6 +41,9 @@ AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     if (!m_hasIdleFailed) m_engine->resumeIdle();
   });
   connect(&m_memory, &MemoryPanelState::previewWanted, engine, &EngineClient::preview);
+  connect(&m_memory, &MemoryPanelState::noticed, this, &AppState::onRoomMade);
+  connect(m_memory.plan(), &ChatPlan::previewWanted, this, &AppState::previewChat);
+  connect(m_memory.plan(), &ChatPlan::applyWanted, this, &AppState::applyToChat);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
 }
 
@@ -89,6 +93,9 @@ void AppState::connectEngine() {
   connect(m_engine, &EngineClient::documentRead, this, &AppState::onDocumentRead);
   connect(m_engine, &EngineClient::cacheChanged, &m_memory, &MemoryPanelState::setCache);
   connect(m_engine, &EngineClient::previewed, &m_memory, &MemoryPanelState::setPreviews);
+  connect(m_engine, &EngineClient::chatPreviewed, m_memory.plan(), &ChatPlan::setPreview);
+  connect(m_engine, &EngineClient::chatApplied, this, &AppState::onApplied);
+  connect(m_engine, &EngineClient::ledgerChanged, &m_memory, &MemoryPanelState::setLedger);
   connect(m_engine, &EngineClient::failed, this, &AppState::onFailed);
 }
 
@@ -98,10 +105,11 @@ void AppState::takeChat(const ChatEntry& chat) {
   Q_EMIT chatChanged();
 }
 
-// Reading or answering ended. Where the user has meanwhile gone on to another chat or model, that
+// What the user waited for ended. Where the user has meanwhile gone on to another chat or model, that
 // is what is being waited for.
 void AppState::finishWork() {
-  if (m_phase == Phase::Reading || m_phase == Phase::Answering) setPhase(Phase::Ready);
+  if (m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Applying)
+    setPhase(Phase::Ready);
 }
 
 bool AppState::isBusy() const {
@@ -109,7 +117,8 @@ bool AppState::isBusy() const {
 }
 
 bool AppState::canStop() const {
-  return m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Opening;
+  return m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Opening ||
+         m_phase == Phase::Applying;
 }
 
 void AppState::setPhase(Phase phase) {
@@ -118,7 +127,9 @@ void AppState::setPhase(Phase phase) {
   if (isBusy()) {
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
+    m_roomText.clear();
   }
+  m_memory.setBusy(phase != Phase::Ready);
   Q_EMIT phaseChanged();
 }
 
@@ -213,6 +224,19 @@ void AppState::noteTyping() {
   m_typingRest.start();
 }
 
+// Not a request that packing goes on after, where it makes way for who writes, or has failed.
+void AppState::previewChat(const ChatSettings& settings) {
+  m_engine->previewChat(settings);
+  if (m_typingRest.isActive() || m_hasIdleFailed) m_engine->pauseIdle();
+}
+
+void AppState::applyToChat(const ChatSettings& settings) {
+  if (!canSend()) return;
+  dismissResume();
+  setPhase(Phase::Applying);
+  m_engine->applyToChat(settings);
+}
+
 void AppState::dismissResume() {
   if (m_resume.kind == ResumeState::Hidden) return;
   m_resume = {};
@@ -253,21 +277,42 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   m_conversation.finishAnswer(state, footnoteOf(report));
   finishWork();
   if (report.finish == runtime::Finish::context_full)
-    showError(QStringLiteral("CONTEXT_FULL"), QString::fromStdString(report.message));
+    showError(QStringLiteral("CONTEXT_FULL"), withRoom(QString::fromStdString(report.message)));
   if (report.finish == runtime::Finish::cache_full)
-    showError(QStringLiteral("CACHE_FULL"), QString::fromStdString(report.message));
+    showError(QStringLiteral("CACHE_FULL"), withRoom(QString::fromStdString(report.message)));
   attachNext();
 }
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
   finishWork();
   Q_EMIT noticeShown(
-      tr("Read %1 tokens in %2.")
-          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000)));
+      withRoom(tr("Read %1 tokens in %2.")
+                   .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000))));
   attachNext();
 }
 
+void AppState::onApplied(const AppliedSettings& applied) {
+  m_memory.setApplied(applied);
+  finishWork();
+  Q_EMIT noticeShown(appliedText(applied));
+  attachNext();
+}
+
+void AppState::onRoomMade(const QString& text) {
+  m_roomText = text;
+  Q_EMIT noticeShown(text);
+}
+
+// What comes after it takes the notice's place: it must not take away what was not read yet.
+QString AppState::withRoom(const QString& text) {
+  return m_roomText.isEmpty() ? text : text + u' ' + m_roomText;
+}
+
 void AppState::onFailed(const EngineError& error) {
+  if (error.request == Request::PreviewChat) {
+    m_memory.plan()->fail(error);  // the panel says it
+    return;
+  }
   if (isWaitedFor(error.request)) {
     m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
     if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
@@ -284,6 +329,7 @@ void AppState::onFailed(const EngineError& error) {
       break;
     case Request::Send:
     case Request::AttachDocument:
+    case Request::ApplyToChat:
       finishWork();
       break;
     case Request::Idle:
@@ -293,7 +339,7 @@ void AppState::onFailed(const EngineError& error) {
     default:
       break;  // done beside what the user waits for
   }
-  if (!error.cancelled) showError(error.code, error.message);
+  if (!error.cancelled) showError(error.code, withRoom(error.message));
 }
 
 }  // namespace satchel::ui

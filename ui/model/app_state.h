@@ -1,8 +1,8 @@
 // AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
 // the engine's signals into the models and the user's wishes to the engine; the widgets only show
 // it.
-//   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; NoModel when opening
-//            failed
+//   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying (other
+//            settings); NoModel when opening failed
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
 
@@ -26,7 +26,7 @@ class AppState : public QObject {
   Q_OBJECT
 
  public:
-  enum class Phase { NoModel, Loading, Ready, Opening, Reading, Answering };
+  enum class Phase { NoModel, Loading, Ready, Opening, Reading, Answering, Applying };
 
   // engine, clock: not owned
   AppState(EngineClient* engine, const Clock* clock, QObject* parent = nullptr);
@@ -61,6 +61,8 @@ class AppState : public QObject {
   // The user writes: packing makes way at once, and goes on when nothing was written for a while.
   void noteTyping();
   void setTypingRest(std::chrono::milliseconds rest) { m_typingRest.setInterval(rest); }
+  // The open chat goes on with these settings.
+  void applyToChat(const ChatSettings& settings);
   void dismissResume();
   void showError(const QString& code, const QString& message);
 
@@ -86,7 +88,11 @@ class AppState : public QObject {
   void onProgressed(const ReadingProgress& progress);
   void onAnswerFinished(const runtime::GenerateReport& report);
   void onDocumentRead(const runtime::ReadReport& report);
+  void previewChat(const ChatSettings& settings);
+  void onApplied(const AppliedSettings& applied);
   void onFailed(const EngineError& error);
+  void onRoomMade(const QString& text);
+  QString withRoom(const QString& text);
 
   EngineClient* m_engine;
   const Clock* m_clock;
@@ -101,8 +107,10 @@ class AppState : public QObject {
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
   QString m_sentText;                            // until its message is in the library
-  QTimer m_typingRest;                           // runs while the user writes
-  bool m_hasIdleFailed = false;                  // since the last request: not tried again before
+  // Room was made since the last request: told with what it made room for.
+  QString m_roomText;
+  QTimer m_typingRest;           // runs while the user writes
+  bool m_hasIdleFailed = false;  // since the last request: not tried again before
 };
 
 }  // namespace satchel::ui

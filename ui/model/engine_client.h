@@ -38,6 +38,12 @@ class EngineClient : public QObject {
   // Ends reading or answering; what was made is kept.
   virtual void stop() = 0;
   virtual void preview(quint64 budgetBytes) = 0;
+  // What these settings would do to the open chat; changes nothing. It may take seconds and makes
+  // way for whatever is asked for next: then it has failed as cancelled.
+  //   settings  with a limit in bytes, not 0
+  virtual void previewChat(const ChatSettings& settings) = 0;
+  // The open chat goes on with them; where that takes reading it again, that is done now.
+  virtual void applyToChat(const ChatSettings& settings) = 0;
   // No idle work, until resumeIdle() or the next request is done.
   virtual void pauseIdle() = 0;
   virtual void resumeIdle() = 0;
@@ -63,6 +69,10 @@ class EngineClient : public QObject {
   void documentRead(const satchel::runtime::ReadReport& report);
   void cacheChanged(const satchel::ui::CacheState& state);
   void previewed(const satchel::ui::Previews& previews);
+  void chatPreviewed(const satchel::ui::ChatPreview& preview);
+  void chatApplied(const satchel::ui::AppliedSettings& applied);
+  // Of the open chat, before the report of what made it grow.
+  void ledgerChanged(const satchel::ui::Ledger& ledger);
   // For people: something that is no failure but should be known.
   void noticed(const QString& text);
   void saved(const satchel::kvcache::SaveReport& report);

@@ -19,6 +19,10 @@ Error noChat() {
   return {ErrorKind::invalid, "NO_CHAT", "No chat is open. Nothing was sent."};
 }
 
+Error stopped() {
+  return {ErrorKind::cancelled, "STOPPED", "Stopped."};
+}
+
 Error modelMissing(const std::string& path) {
   return {ErrorKind::not_found, "MODEL_MISSING",
           "This chat was held with the model \"" + path +

@@ -21,6 +21,8 @@ ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
   info.device = textOf(engine.device());
   info.weightBytes = engine.weight_bytes();
   info.layerCount = int(engine.config().n_layers());
+  for (const runtime::LayerConfig& layer : engine.config().layers)
+    info.laneCount += int(layer.attention.n_kv_heads);
   info.contextTokens = int(engine.config().context);
   return info;
 }

@@ -38,13 +38,16 @@ struct ModelInfo {
   QString device;  // the backend, for people
   quint64 weightBytes = 0;
   int layerCount = 0;
+  int laneCount = 0;  // of all layers
   int contextTokens = 0;
 };
 
-// What is fixed when a chat begins.
+// What a chat begins with, and may be changed to.
 struct ChatSettings {
   QString preset = QStringLiteral("full");  // as runtime::resolve_recipe takes it
   quint64 budgetBytes = 0;                  // 0: the default budget
+
+  friend bool operator==(const ChatSettings&, const ChatSettings&) = default;
 };
 
 struct ChatEntry {
@@ -76,7 +79,7 @@ struct CacheState {
   qint64 readTokens = 0;  // seen by the cache
   qint64 chatTokens = 0;
   qint64 contextTokens = 0;
-  bool isPacking = false;      // what may wait is being done now
+  bool isPacking = false;     // what may wait is being done now
   double learningShare = -1;  // how much of the model's lane table is made; below 0: not at work
 };
 
@@ -90,6 +93,26 @@ struct Previews {
   quint64 defaultBytes = 0;
   quint64 freeBytes = 0;  // of the machine, now
   QList<Preview> presets;
+};
+
+// What other settings would do to the open chat.
+struct ChatPreview {
+  ChatSettings settings;         // as asked
+  runtime::MemoryChange change;  // of a chat in which nothing has been read: all 0
+};
+// What they did.
+struct AppliedSettings {
+  ChatSettings settings;
+  QString recipe;  // its name
+  double keep = 1;
+  runtime::MemoryChange change;
+  bool isWhole = true;  // else reading it again has ended early
+};
+
+// What has made the open chat smaller, and what it still says again.
+struct Ledger {
+  QList<runtime::LedgerEntry> entries;  // oldest first
+  runtime::RecallProbe recall;          // n_asked 0: nothing measured
 };
 
 struct ReadingProgress {
@@ -108,6 +131,8 @@ enum class Request {
   Send,
   AttachDocument,
   Preview,
+  PreviewChat,
+  ApplyToChat,
   Save,
   Idle,
 };

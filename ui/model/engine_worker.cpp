@@ -33,16 +33,6 @@ void EngineWorker::check(Request request, const Result<void>& done) {
   if (!done.ok()) tellError(request, done.error());
 }
 
-template <class Value>
-void EngineWorker::tell(Request request, const Result<Value>& result,
-                        void (EngineWorker::*signal)(const Value&)) {
-  if (result.ok()) {
-    Q_EMIT(this->*signal)(*result);
-  } else {
-    tellError(request, result.error());
-  }
-}
-
 // What the user must know of the store, once.
 void EngineWorker::tellStore() {
   for (const QString& notice : m_chats.notices()) Q_EMIT noticed(notice);
@@ -216,12 +206,12 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
   };
   const Result<runtime::GenerateReport> report =
       m_open->session()->generate(runtime::Sampling{}, onPiece, stop, progressFn(start));
+  if (report.ok()) start();
+  tellCache();
   if (report.ok()) {
-    start();
     keepMeasured(report->read);
     Q_EMIT answerFinished(*report);
   }
-  tellCache();
   save();
   if (!report.ok()) return report.error();
   return {};
@@ -249,55 +239,14 @@ Result<void> EngineWorker::readDocument(const QString& title, const QString& tex
   const Result<runtime::ReadReport> report = m_open->session()->read(stop, progressFn());
   // The answer is in the library with the document, read or not.
   Q_EMIT messageAdded(noted);
+  tellCache();
   if (report.ok()) {
     keepMeasured(*report);
     Q_EMIT documentRead(*report);
   }
-  tellCache();
   save();
   if (!report.ok()) return report.error();
   return {};
-}
-
-void EngineWorker::save() {
-  tell(Request::Save, m_open->session()->save(), &EngineWorker::saved);
-}
-
-void EngineWorker::keepMeasured(const runtime::ReadReport& report) {
-  check(Request::Save, m_measured.keep(m_engine->fingerprint(), report));
-  check(Request::Save, m_measured.keep(m_open->id(), report.fidelity));
-}
-
-void EngineWorker::tellCache() {
-  if (m_open && m_open->session() != nullptr) Q_EMIT cacheChanged(m_open->cacheState(m_fidelity));
-}
-
-void EngineWorker::idle(std::stop_token stop) {
-  if (stop.stop_requested() || !m_open || m_open->session() == nullptr) return;
-  if (!m_open->session()->has_idle_work()) return;
-  const auto tellWork = [this](const runtime::Progress& progress) {
-    CacheState state = m_open->cacheState(m_fidelity);
-    if (progress.phase == runtime::Phase::profile)
-      state.learningShare = double(progress.done) / double(progress.total);
-    else
-      state.isPacking = true;
-    Q_EMIT cacheChanged(state);
-  };
-  tellWork({runtime::Phase::pack, 0, 0});
-  const Result<runtime::IdleReport> report = m_open->session()->idle(stop, tellWork);
-  tellCache();
-  if (!report.ok()) {
-    tellError(Request::Idle, report.error());
-    return;
-  }
-  check(Request::Save, m_measured.keep(m_open->id(), report->fidelity));
-  save();
-}
-
-void EngineWorker::preview(quint64 budgetBytes) {
-  const Result<Previews> previews =
-      m_engine ? makePreviews(*m_engine, budgetBytes) : Result<Previews>(noModel());
-  tell(Request::Preview, previews, &EngineWorker::previewed);
 }
 
 }  // namespace satchel::ui

@@ -1,5 +1,7 @@
 // EngineWorker: the engine's work, on the engine's thread: one model, one open chat, one store.
 // InProcessEngine calls its slots there one after the other.
+//   files    engine_worker.cpp  models, chats, what is said in them · engine_worker_memory.cpp  what
+//            the open chat holds: told, kept, packed, changed
 //   owns     Store, Engine, Session; let go in that order from the last
 //   errors   of every layer below become failed(); nothing is thrown through to the event loop
 //   order    a message is in the library before the model sees it (Session); a chat enters the
@@ -39,6 +41,8 @@ class EngineWorker : public QObject {
   void send(const QString& text, std::stop_token stop);
   void attachDocument(const QString& title, const QString& text, std::stop_token stop);
   void preview(quint64 budgetBytes);
+  void previewChat(const ChatSettings& settings, std::stop_token stop);
+  void applyToChat(const ChatSettings& settings, std::stop_token stop);
   // Work that may wait, of the open chat; ends at once when asked to.
   void idle(std::stop_token stop);
   // Runs `work`; what a stranger throws becomes failed().
@@ -61,6 +65,9 @@ class EngineWorker : public QObject {
   void documentRead(const satchel::runtime::ReadReport& report);
   void cacheChanged(const satchel::ui::CacheState& state);
   void previewed(const satchel::ui::Previews& previews);
+  void chatPreviewed(const satchel::ui::ChatPreview& preview);
+  void chatApplied(const satchel::ui::AppliedSettings& applied);
+  void ledgerChanged(const satchel::ui::Ledger& ledger);
   void noticed(const QString& text);
   void saved(const satchel::kvcache::SaveReport& report);
   void failed(const satchel::ui::EngineError& error);
@@ -76,11 +83,16 @@ class EngineWorker : public QObject {
   Result<Ids> commit(const QString& title, std::stop_token stop, const Add& add);
   Result<void> answer(const QString& text, std::stop_token stop);
   Result<void> readDocument(const QString& title, const QString& text, std::stop_token stop);
+  Result<ChatPreview> planFor(const ChatSettings& settings, std::stop_token stop);
+  Result<void> apply(const ChatSettings& settings, std::stop_token stop);
+  enum class Held { AsItWas, Otherwise };
+  // The chat opens like this next time. What was measured of what it held before is forgotten.
+  Result<void> keepSettings(Held held);
   runtime::ProgressFn progressFn(std::function<void()> onGenerate = {});
   void save();
   void keepMeasured(const runtime::ReadReport& report);
   void tellStore();
-  void tellCache();
+  void tellCache();  // and what made it smaller
   // The value by its signal, the error by failed().
   template <class Value>
   void tell(Request request, const Result<Value>& result,
@@ -97,5 +109,15 @@ class EngineWorker : public QObject {
   std::unique_ptr<OpenChat> m_open;
   runtime::Fidelity m_fidelity;  // of the open chat, measured before; its session's own is newer
 };
+
+template <class Value>
+void EngineWorker::tell(Request request, const Result<Value>& result,
+                        void (EngineWorker::*signal)(const Value&)) {
+  if (result.ok()) {
+    Q_EMIT(this->*signal)(*result);
+  } else {
+    tellError(request, result.error());
+  }
+}
 
 }  // namespace satchel::ui

@@ -1,5 +1,7 @@
 #include "ui/model/format.h"
 
+#include <QCoreApplication>
+#include <QDateTime>
 #include <QLocale>
 #include <array>
 #include <cmath>
@@ -53,6 +55,17 @@ QString formatPercent(double share) {
   if (share < 1 && percent > 99.9) return QStringLiteral("99.9\u00a0%");
   const bool whole = std::abs(percent - std::round(percent)) < 0.05;
   return QStringLiteral("%1\u00a0%").arg(percent, 0, 'f', whole ? 0 : 1);
+}
+
+QString formatShare(double share) {
+  if (share <= 0) return QCoreApplication::translate("format", "none");
+  if (share < 0.001) return QStringLiteral("<\u00a00.1\u00a0%");
+  return formatPercent(share);
+}
+
+QString formatMoment(qint64 wallMs) {
+  return english().toString(QDateTime::fromMSecsSinceEpoch(wallMs),
+                            QStringLiteral("d\u00a0MMM, HH:mm"));
 }
 
 QString formatAge(qint64 milliseconds) {

@@ -10,6 +10,8 @@ QString formatBytes(quint64 bytes);      // "1.24 GB", "310 MB", "4.4 MB"
 QString formatCount(qint64 count);       // "31,904"
 QString formatSeconds(double seconds);   // "0.21 s", "58 s", "3 min 20 s"
 QString formatPercent(double share);     // 0.973 -> "97.3 %", 1 -> "100 %"
+QString formatShare(double share);       // of a part: 0.0003 -> "< 0.1 %", 0 -> "none"
+QString formatMoment(qint64 wallMs);     // "22 Nov, 14:02"
 QString formatAge(qint64 milliseconds);  // "just now", "5 min ago", "2 h ago", "3 days ago"
 
 }  // namespace satchel::ui

@@ -16,6 +16,7 @@ InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, const En
 
 InProcessEngine::~InProcessEngine() {
   stop();
+  m_previewStop.request_stop();
   m_idleStop.request_stop();
   // Behind everything that was asked for: a message still waiting is put into the library first.
   QMetaObject::invokeMethod(
@@ -40,6 +41,9 @@ void InProcessEngine::relaySignals() {
   connect(m_worker, &EngineWorker::documentRead, this, &EngineClient::documentRead);
   connect(m_worker, &EngineWorker::cacheChanged, this, &EngineClient::cacheChanged);
   connect(m_worker, &EngineWorker::previewed, this, &EngineClient::previewed);
+  connect(m_worker, &EngineWorker::chatPreviewed, this, &EngineClient::chatPreviewed);
+  connect(m_worker, &EngineWorker::chatApplied, this, &EngineClient::chatApplied);
+  connect(m_worker, &EngineWorker::ledgerChanged, this, &EngineClient::ledgerChanged);
   connect(m_worker, &EngineWorker::noticed, this, &EngineClient::noticed);
   connect(m_worker, &EngineWorker::saved, this, &EngineClient::saved);
   connect(m_worker, &EngineWorker::failed, this, &EngineClient::failed);
@@ -48,10 +52,17 @@ void InProcessEngine::relaySignals() {
 // work: called as work(worker, stop token) on the engine's thread
 template <class Work>
 void InProcessEngine::post(Request request, Work work) {
+  postWith(m_stop.get_token(), request, std::move(work));
+}
+
+// Whatever only looks or may wait makes way for it.
+template <class Work>
+void InProcessEngine::postWith(const std::stop_token& token, Request request, Work work) {
   m_idleStop.request_stop();
+  m_previewStop.request_stop();
   QMetaObject::invokeMethod(
       m_worker,
-      [worker = m_worker, request, work = std::move(work), token = m_stop.get_token()] {
+      [worker = m_worker, request, work = std::move(work), token] {
         worker->guard(request, [&] { work(*worker, token); });
       },
       Qt::QueuedConnection);
@@ -124,6 +135,21 @@ void InProcessEngine::stop() {
 void InProcessEngine::preview(quint64 budgetBytes) {
   post(Request::Preview, [budgetBytes](EngineWorker& worker, const std::stop_token&) {
     worker.preview(budgetBytes);
+  });
+}
+
+void InProcessEngine::previewChat(const ChatSettings& settings) {
+  const std::stop_source source;
+  postWith(source.get_token(), Request::PreviewChat,
+           [settings](EngineWorker& worker, const std::stop_token& token) {
+             worker.previewChat(settings, token);
+           });
+  m_previewStop = source;
+}
+
+void InProcessEngine::applyToChat(const ChatSettings& settings) {
+  post(Request::ApplyToChat, [settings](EngineWorker& worker, const std::stop_token& token) {
+    worker.applyToChat(settings, token);
   });
 }
 

@@ -34,19 +34,24 @@ class InProcessEngine final : public EngineClient {
   void attachDocument(const QString& title, const QString& text) override;
   void stop() override;
   void preview(quint64 budgetBytes) override;
+  void previewChat(const ChatSettings& settings) override;
+  void applyToChat(const ChatSettings& settings) override;
   void pauseIdle() override;
   void resumeIdle() override;
 
  private:
   template <class Work>
   void post(Request request, Work work);
+  template <class Work>
+  void postWith(const std::stop_token& token, Request request, Work work);
   void postIdle();
   void relaySignals();
 
   QThread m_thread;
   EngineWorker* m_worker;  // lives in m_thread; deleted when it ends
   std::stop_source m_stop;
-  std::stop_source m_idleStop;  // of the idle work posted last
+  std::stop_source m_previewStop;  // of the preview of the chat asked for last
+  std::stop_source m_idleStop;     // of the idle work posted last
 };
 
 }  // namespace satchel::ui

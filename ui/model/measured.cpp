@@ -28,6 +28,10 @@ Result<void> Measured::keep(kvcache::ChatId chat, const runtime::Fidelity& fidel
   return m_library.set_setting(fidelityKey(chat), runtime::to_text(fidelity));
 }
 
+Result<void> Measured::forget(kvcache::ChatId chat) {
+  return m_library.unset_setting(fidelityKey(chat));
+}
+
 runtime::Fidelity Measured::fidelity(kvcache::ChatId chat) {
   const auto text = m_library.setting(fidelityKey(chat));
   if (!text.ok() || !text->has_value()) return {};

@@ -18,6 +18,8 @@ class Measured {
   Result<void> keep(const std::string& fingerprint, const runtime::ReadReport& report);
   // If anything was measured.
   Result<void> keep(kvcache::ChatId chat, const runtime::Fidelity& fidelity);
+  // It was changed: what was measured does not speak of it any more.
+  Result<void> forget(kvcache::ChatId chat);
   runtime::Fidelity fidelity(kvcache::ChatId chat);       // n_tokens 0: not known
   double readMsPerToken(const std::string& fingerprint);  // 0: not known
 

@@ -34,6 +34,7 @@ QString explain(const runtime::Preset& preset) {
 MemoryPanelState::MemoryPanelState(const Clock* clock, QObject* parent)
     : QObject(parent), m_clock(clock) {
   Q_ASSERT(clock);
+  connect(&m_plan, &ChatPlan::changed, this, &MemoryPanelState::changed);
 }
 
 ChatSettings MemoryPanelState::nextSettings() const {
@@ -74,11 +75,8 @@ QString MemoryPanelState::fidelityOfPreset(const QString& preset) const {
     if (textOf(known.name) == preset && known.recipe == "full") return tr("exact");
   const auto found = m_measured.constFind(preset);
   if (found == m_measured.constEnd()) return tr("not measured");
-  return tr("%1 agreement, measured %2").arg(formatPercent(found->agreement), ageOf(*found));
-}
-
-QString MemoryPanelState::ageOf(const runtime::Fidelity& fidelity) const {
-  return formatAge(m_clock->wall_ms() - fidelity.measured_ms);
+  return tr("%1 agreement, measured %2")
+      .arg(formatPercent(found->agreement), formatAge(m_clock->wall_ms() - found->measured_ms));
 }
 
 quint64 MemoryPanelState::budgetMin() const {
@@ -140,7 +138,7 @@ QString MemoryPanelState::previewText() const {
 }
 
 bool MemoryPanelState::differsFromChat() const {
-  if (!m_hasChat) return false;
+  if (!m_hasChat || !hasPreviews()) return false;
   const ChatSettings next = nextSettings();
   const auto bytes = [this](quint64 budget) {
     return budget != 0 ? budget : m_previews.defaultBytes;
@@ -149,108 +147,23 @@ bool MemoryPanelState::differsFromChat() const {
          bytes(next.budgetBytes) != bytes(m_chat.settings.budgetBytes);
 }
 
+void MemoryPanelState::wishChanged() {
+  m_plan.setWish(nextSettings(), differsFromChat());
+  Q_EMIT changed();
+}
+
 void MemoryPanelState::setBudgetBytes(quint64 bytes) {
   if (bytes == m_next.budgetBytes) return;
   m_next.budgetBytes = bytes;
   Q_EMIT previewWanted(bytes);
-  Q_EMIT changed();
+  wishChanged();
 }
 
 void MemoryPanelState::setPresetIndex(int index) {
   index = std::clamp(index, 0, presetCount() - 1);
   if (index == m_presetIndex) return;
   m_presetIndex = index;
-  Q_EMIT changed();
-}
-
-QString MemoryPanelState::recipeText() const {
-  if (!m_hasChat) return {};
-  QString title = m_chat.settings.preset;
-  for (int i = 0; i < presetCount(); ++i)
-    if (presetLine(i).preset == title) title = presetLine(i).title;
-  if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
-  return m_chat.keep < 1
-             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
-             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
-}
-
-double MemoryPanelState::packingShare() const {
-  const kvcache::CacheStats& stats = m_cache.stats;
-  return stats.n_pending > 0
-             ? std::clamp(double(stats.n_pending_probed) / double(stats.n_pending), 0.0, 1.0)
-             : 1;
-}
-
-QString MemoryPanelState::packingText() const {
-  if (isLearning())
-    return tr("learning what this model remembers with …, %1")
-        .arg(formatPercent(std::round(m_cache.learningShare * 100) / 100));
-  if (m_cache.stats.n_pending == 0) return {};
-  const QString share = formatPercent(std::round(packingShare() * 100) / 100);
-  return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
-}
-
-QString MemoryPanelState::bytesText() const {
-  const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.fp16_bytes == 0) return tr("nothing read yet");
-  return tr("Cache: %1 for %2 tokens (%3 in fp16)")
-      .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
-           formatBytes(stats.fp16_bytes));
-}
-
-QString MemoryPanelState::bodyText() const {
-  const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.body_fp16_bytes == 0) return {};
-  const double saved = 1 - double(stats.body_bytes) / double(stats.body_fp16_bytes);
-  if (saved <= 0) return {};
-  return tr("Older text: %1, %2 less than in fp16")
-      .arg(formatBytes(stats.body_bytes), formatPercent(saved));
-}
-
-QString MemoryPanelState::poolText() const {
-  const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.pool_bytes == 0) return {};
-  return tr("%1 of %2").arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes));
-}
-
-QString MemoryPanelState::fidelityText() const {
-  const runtime::Fidelity& fidelity = m_cache.fidelity;
-  if (fidelity.n_tokens > 0) {
-    const QString kl = fidelity.kl > 0 && fidelity.kl < 0.0005
-                           ? QStringLiteral("< 0.001")
-                           : QString::number(fidelity.kl, 'f', fidelity.kl < 0.1 ? 3 : 2);
-    return tr("%1 same next token · KL %2 nats").arg(formatPercent(fidelity.agreement), kl);
-  }
-  if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
-    return tr("exact: nothing was compressed");
-  if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("not measured yet");
-  return tr("nothing compressed yet");
-}
-
-QString MemoryPanelState::fidelityAge() const {
-  const runtime::Fidelity& fidelity = m_cache.fidelity;
-  if (fidelity.n_tokens == 0) return {};
-  return tr("measured at token %1, %2")
-      .arg(formatCount(qint64(fidelity.measured_at)), ageOf(fidelity));
-}
-
-QString MemoryPanelState::contextText() const {
-  const qint64 context = m_cache.contextTokens > 0 ? m_cache.contextTokens : m_model.contextTokens;
-  if (context == 0) return {};
-  return tr("%1 of %2 tokens").arg(formatCount(m_cache.chatTokens), formatCount(context));
-}
-
-double MemoryPanelState::contextShare() const {
-  return m_cache.contextTokens > 0
-             ? std::clamp(double(m_cache.chatTokens) / double(m_cache.contextTokens), 0.0, 1.0)
-             : 0;
-}
-
-double MemoryPanelState::budgetShare() const {
-  const kvcache::CacheStats& stats = m_cache.stats;
-  return stats.pool_bytes > 0
-             ? std::clamp(double(stats.pool_used_bytes) / double(stats.pool_bytes), 0.0, 1.0)
-             : 0;
+  wishChanged();
 }
 
 void MemoryPanelState::setModel(const ModelInfo& model) {
@@ -261,7 +174,7 @@ void MemoryPanelState::setModel(const ModelInfo& model) {
   m_hasChat = false;
   m_cache = {};
   Q_EMIT previewWanted(0);
-  Q_EMIT changed();
+  wishChanged();
 }
 
 void MemoryPanelState::setPreviews(const Previews& previews) {
@@ -269,27 +182,7 @@ void MemoryPanelState::setPreviews(const Previews& previews) {
   if (m_next.budgetBytes != 0 && previews.budgetBytes != m_next.budgetBytes) return;
   m_previews = previews;
   m_next.budgetBytes = previews.budgetBytes;
-  Q_EMIT changed();
-}
-
-void MemoryPanelState::setChat(const OpenedChat& chat) {
-  m_hasChat = true;
-  m_chat = chat;
-  m_chat.messages.clear();
-  m_cache = {};
-  Q_EMIT changed();
-}
-
-void MemoryPanelState::setCache(const CacheState& cache) {
-  m_cache = cache;
-  if (cache.fidelity.n_tokens > 0) m_measured.insert(m_chat.settings.preset, cache.fidelity);
-  Q_EMIT changed();
-}
-
-void MemoryPanelState::endPacking() {
-  m_cache.isPacking = false;
-  m_cache.learningShare = -1;
-  Q_EMIT changed();
+  wishChanged();
 }
 
 }  // namespace satchel::ui

@@ -2,7 +2,8 @@
 // place them.
 //   invariant  a fidelity figure is shown with where it comes from: measured (token, age) or exact
 //              by construction; where nothing was measured, no figure is shown
-//   source     every predicted byte and token: runtime::estimate, asked through EngineClient
+//   source     every predicted byte and token: runtime::estimate, asked through EngineClient; what
+//              is predicted of the open chat: the Governor (plan())
 #pragma once
 
 #include <QHash>
@@ -11,8 +12,10 @@
 #include <QString>
 
 #include "kernels/base/clock.h"
+#include "ui/model/chat_plan.h"
 #include "ui/model/engine_types.h"
 #include "ui/model/layer_bar.h"
+#include "ui/model/ledger_model.h"
 
 namespace satchel::ui {
 
@@ -58,6 +61,9 @@ class MemoryPanelState : public QObject {
   void setPresetIndex(int index);
 
   // --- the open chat
+  ChatPlan* plan() { return &m_plan; }  // what the sliders would do to it
+  const ChatPlan* plan() const { return &m_plan; }
+  LedgerModel* ledger() { return &m_ledger; }
   bool hasChat() const { return m_hasChat; }
   QString recipeText() const;  // "Compact · recipe satchel, 50 % kept"
   bool isPacking() const { return m_cache.isPacking && m_cache.stats.n_pending > 0; }
@@ -69,10 +75,13 @@ class MemoryPanelState : public QObject {
   QString bodyText() const;      // the body alone
   QString poolText() const;      // "12 MB of 310 MB"
   QString fidelityText() const;  // "98.4 % the same next token · KL 0.012 nats"
-  QString fidelityAge() const;   // "measured at token 3,904, 2 min ago"
-  QString contextText() const;   // "3,904 of 8,192 tokens"
-  double contextShare() const;   // 0 … 1
-  double budgetShare() const;    // of the pool in use, 0 … 1
+  QString fidelityAge() const;  // "measured at token 3,904, 2 min ago"; whether steps came after it
+  QString attentionText() const;  // "98.7 % of the exact attention is still there"; may be empty
+  QString recallText() const;     // "27 of 30 passages said again, measured …"; may be empty
+  QString ledgerText() const;     // "12 compression steps"
+  QString contextText() const;    // "3,904 of 8,192 tokens"
+  double contextShare() const;    // 0 … 1
+  double budgetShare() const;     // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
  public:
@@ -80,6 +89,11 @@ class MemoryPanelState : public QObject {
   void setPreviews(const Previews& previews);
   void setChat(const OpenedChat& chat);
   void setCache(const CacheState& cache);
+  // Room that was made without having been asked for is told: noticed().
+  void setLedger(const Ledger& ledger);
+  void setApplied(const AppliedSettings& applied);
+  // Something else is being done than looking.
+  void setBusy(bool busy);
   // Packing ended with an error; what waits goes on waiting.
   void endPacking();
 
@@ -87,10 +101,11 @@ class MemoryPanelState : public QObject {
   void changed();
   // The budget moved: previews for it are wanted.
   void previewWanted(quint64 budgetBytes);
+  void noticed(const QString& text);
 
  private:
   QString fidelityOfPreset(const QString& preset) const;
-  QString ageOf(const runtime::Fidelity& fidelity) const;
+  void wishChanged();
 
   const Clock* m_clock;
   ModelInfo m_model;
@@ -100,6 +115,12 @@ class MemoryPanelState : public QObject {
   bool m_hasChat = false;
   OpenedChat m_chat;  // without its messages
   CacheState m_cache;
+  ChatPlan m_plan;
+  LedgerModel m_ledger;
+  qint64 m_openedMs = 0;       // steps before that are known
+  qsizetype m_stepsSeen = -1;  // below 0: none were told yet
+  runtime::RecallProbe m_recall;
+  qint64 m_measuredBefore = 0;                   // when the settings before were measured last
   QHash<QString, runtime::Fidelity> m_measured;  // newest of each preset, with this model
 };
 

@@ -36,11 +36,7 @@ Result<void> OpenChat::makeSession(ChatLibrary& chats, runtime::Engine& engine) 
 Result<void> OpenChat::enter(ChatLibrary& chats, runtime::Engine& engine,
                              const std::string& modelPath, const QString& title) {
   if (m_session) return {};
-  SATCHEL_TRY_ASSIGN(m_id, chats.begin(title, {.model_fingerprint = engine.fingerprint(),
-                                               .model_path = modelPath,
-                                               .recipe_json = m_recipe.json(),
-                                               .budget_bytes = m_settings.budgetBytes,
-                                               .system = m_system}));
+  SATCHEL_TRY_ASSIGN(m_id, chats.begin(title, setup(engine, modelPath)));
   Result<void> made = makeSession(chats, engine);
   // Why there is no session is what counts: a chat without messages is never listed.
   if (!made.ok()) (void)leave(chats);
@@ -63,6 +59,44 @@ Result<runtime::ResumeReport> OpenChat::resume(ChatLibrary& chats, runtime::Engi
   return report;
 }
 
+storage::ChatSetup OpenChat::setup(const runtime::Engine& engine,
+                                   const std::string& modelPath) const {
+  return {.model_fingerprint = engine.fingerprint(),
+          .model_path = modelPath,
+          .recipe_json = m_recipe.json(),
+          .budget_bytes = m_settings.budgetBytes,
+          .system = m_system};
+}
+
+// Only what differs: what is asked for as it is need not be decided again.
+Result<runtime::MemoryWish> OpenChat::wishOf(const ChatSettings& settings) const {
+  runtime::MemoryWish wish;
+  if (settings.budgetBytes != m_settings.budgetBytes) wish.limit_bytes = settings.budgetBytes;
+  if (settings.preset == m_settings.preset) return wish;
+  SATCHEL_TRY_ASSIGN(wish.recipe, runtime::resolve_recipe(settings.preset.toStdString()));
+  return wish;
+}
+
+Result<runtime::MemoryChange> OpenChat::preview(const ChatSettings& settings,
+                                                std::stop_token stop) {
+  SATCHEL_TRY_ASSIGN(const runtime::MemoryWish wish, wishOf(settings));
+  if (!m_session) return runtime::MemoryChange{};
+  return m_session->preview_memory(wish, stop);
+}
+
+Result<runtime::MemoryChange> OpenChat::apply(const ChatSettings& settings, std::stop_token stop,
+                                              const runtime::ProgressFn& progress) {
+  SATCHEL_TRY_ASSIGN(const runtime::MemoryWish wish, wishOf(settings));
+  Result<runtime::MemoryChange> change = runtime::MemoryChange{};
+  if (m_session) change = m_session->change_memory(wish, stop, progress);
+  // Stop may have come when it had the new recipe and was being read again.
+  const bool took = change.ok() || m_session->recipe().hash() != m_recipe.hash();
+  if (!took) return change;
+  if (wish.recipe) m_recipe = *wish.recipe;
+  m_settings = settings;
+  return change;
+}
+
 OpenedChat OpenChat::opened() const {
   OpenedChat opened;
   opened.settings = m_settings;
@@ -79,6 +113,11 @@ CacheState OpenChat::cacheState(const runtime::Fidelity& before) const {
   state.chatTokens = qint64(m_session->tokens().size());
   state.contextTokens = qint64(m_session->n_context());
   return state;
+}
+
+Ledger OpenChat::ledger() const {
+  const auto entries = m_session->ledger();
+  return {{entries.begin(), entries.end()}, m_session->recall()};
 }
 
 }  // namespace satchel::ui

@@ -32,15 +32,27 @@ class OpenChat {
   Result<runtime::ResumeReport> resume(ChatLibrary& chats, runtime::Engine& engine,
                                        std::stop_token stop, const runtime::ProgressFn& progress);
 
+  // What other settings would do to it.
+  Result<runtime::MemoryChange> preview(const ChatSettings& settings, std::stop_token stop);
+  // It goes on with them; what has no session yet begins with them. After an error it may have them
+  // all the same, and not be read: settings() says.
+  Result<runtime::MemoryChange> apply(const ChatSettings& settings, std::stop_token stop,
+                                      const runtime::ProgressFn& progress);
+
   kvcache::ChatId id() const { return m_id; }  // 0: not in the library yet
   bool isSaved() const { return m_id.value != 0; }
   runtime::Session* session() { return m_session.get(); }  // nullptr: none yet
-  OpenedChat opened() const;                               // without entry and messages
+  const ChatSettings& settings() const { return m_settings; }
+  OpenedChat opened() const;  // without entry and messages
+  // With what it is to be opened next time.
+  storage::ChatSetup setup(const runtime::Engine& engine, const std::string& modelPath) const;
   // needs   a session; `before` stands where it has not measured fidelity itself
   CacheState cacheState(const runtime::Fidelity& before) const;
+  Ledger ledger() const;  // needs a session
 
  private:
   explicit OpenChat(kvcache::Recipe recipe) : m_recipe(std::move(recipe)) {}
+  Result<runtime::MemoryWish> wishOf(const ChatSettings& settings) const;
   Result<void> makeSession(ChatLibrary& chats, runtime::Engine& engine);
 
   kvcache::Recipe m_recipe;

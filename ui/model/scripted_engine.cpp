@@ -12,7 +12,13 @@ QDateTime timeOf(ChatKey chat) {
 
 QString recipeOf(const QString& preset) {
   if (preset == QStringLiteral("full")) return preset;
-  return preset == QStringLiteral("balanced") ? QStringLiteral("ladder-4") : QStringLiteral("kvzip");
+  return preset == QStringLiteral("balanced") ? QStringLiteral("ladder-4")
+                                              : QStringLiteral("kvzip");
+}
+
+double keepOf(const QString& preset) {
+  if (preset == QStringLiteral("compact")) return 0.5;
+  return preset == QStringLiteral("extreme") ? 0.25 : 1;
 }
 
 }  // namespace
@@ -58,7 +64,7 @@ void ScriptedEngine::openChat(ChatKey chat) {
   Q_EMIT chatOpened(m_open);
   playProgress();
   then([this] { Q_EMIT resumed(script.resume); });
-  then([this] { Q_EMIT cacheChanged(script.cache); });
+  then([this] { tellCache(); });
 }
 
 void ScriptedEngine::renameChat(ChatKey chat, const QString& title) {
@@ -118,7 +124,10 @@ void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
   then([this, document] { Q_EMIT messageAdded(document); });
   playProgress();
   then([this, noted] { Q_EMIT messageAdded(noted); });
-  then([this] { Q_EMIT documentRead(script.document); });
+  then([this] {
+    Q_EMIT ledgerChanged(script.ledger);
+    Q_EMIT documentRead(script.document);
+  });
   then([this] { Q_EMIT cacheChanged(script.cache); });
 }
 
@@ -140,6 +149,29 @@ void ScriptedEngine::preview(quint64 budgetBytes) {
   Previews previews = script.previews;
   previews.budgetBytes = budgetBytes != 0 ? budgetBytes : previews.defaultBytes;
   Q_EMIT previewed(previews);
+}
+
+void ScriptedEngine::previewChat(const ChatSettings& settings) {
+  m_previewsAsked.append(settings);
+  if (!begins(Request::PreviewChat)) return;
+  then([this, settings] { Q_EMIT chatPreviewed({settings, script.change}); });
+}
+
+void ScriptedEngine::applyToChat(const ChatSettings& settings) {
+  if (!begins(Request::ApplyToChat)) return;
+  if (script.change.n_reread > 0) playProgress();
+  then([this, settings] {
+    m_open.settings = settings;
+    m_open.recipe = recipeOf(settings.preset);
+    m_open.keep = keepOf(settings.preset);
+    Q_EMIT chatApplied({settings, m_open.recipe, m_open.keep, script.change, true});
+  });
+  then([this] { tellCache(); });
+}
+
+void ScriptedEngine::tellCache() {
+  Q_EMIT cacheChanged(script.cache);
+  Q_EMIT ledgerChanged(script.ledger);
 }
 
 bool ScriptedEngine::play(int steps) {
@@ -185,9 +217,7 @@ ChatKey ScriptedEngine::addChat(const QString& title, const QDateTime& changed,
   chat.entry = {++m_lastKey, title, changed};
   chat.settings = settings;
   chat.recipe = recipeOf(settings.preset);
-  chat.keep = settings.preset == QStringLiteral("compact")   ? 0.5
-              : settings.preset == QStringLiteral("extreme") ? 0.25
-                                                             : 1;
+  chat.keep = keepOf(settings.preset);
   chat.messages = messages;
   m_library.emplace(m_lastKey, chat);
   return m_lastKey;
@@ -211,6 +241,7 @@ void ScriptedEngine::finishAnswer(runtime::Finish finish) {
   report.finish = finish;
   report.text = m_answer.toStdString();
   report.n_tokens = std::size_t(m_pieceCount);
+  Q_EMIT ledgerChanged(script.ledger);
   Q_EMIT answerFinished(report);
 }
 

@@ -1,7 +1,8 @@
 // ScriptedEngine: an EngineClient for tests and pictures that makes nothing up: what it says was
 // put into its script. Keeps chats in memory.
-//   use      set the script, make requests, then play(): each step emits one signal. A request that
-//            needs no script (newChat, renameChat …) answers at once.
+//   use      set the script, make requests, then play(): each step emits one signal, with it the
+//            ledger where the chat's memory may have changed. A request that needs no script (newChat,
+//            renameChat …) answers at once.
 #pragma once
 
 #include <QList>
@@ -26,7 +27,9 @@ class ScriptedEngine final : public EngineClient {
     runtime::ReadReport document;
     QList<ReadingProgress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
-    CacheState cache;  // after each answer, document and resume
+    CacheState cache;              // after each answer, document, resume and change
+    Ledger ledger;                 // with each of them
+    runtime::MemoryChange change;  // what other settings would do to the chat, and do
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
     QList<CacheState> packing;
@@ -48,6 +51,8 @@ class ScriptedEngine final : public EngineClient {
   void attachDocument(const QString& title, const QString& text) override;
   void stop() override;
   void preview(quint64 budgetBytes) override;
+  void previewChat(const ChatSettings& settings) override;
+  void applyToChat(const ChatSettings& settings) override;
   void pauseIdle() override;
   void resumeIdle() override { m_isIdlePaused = false; }
 
@@ -60,6 +65,7 @@ class ScriptedEngine final : public EngineClient {
 
   const ChatSettings& settings() const { return m_open.settings; }
   int stopsAsked() const { return m_stopsAsked; }
+  const QList<ChatSettings>& previewsAsked() const { return m_previewsAsked; }  // of the open chat
   bool isIdlePaused() const { return m_isIdlePaused; }
 
  private:
@@ -71,6 +77,7 @@ class ScriptedEngine final : public EngineClient {
   void finishAnswer(runtime::Finish finish);
   bool packOn();
   void endPacking();
+  void tellCache();
 
   std::deque<std::function<void()>> m_steps;
   std::map<ChatKey, OpenedChat> m_library;
@@ -82,6 +89,7 @@ class ScriptedEngine final : public EngineClient {
   bool m_isIdlePaused = false;
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
+  QList<ChatSettings> m_previewsAsked;
 };
 
 }  // namespace satchel::ui

@@ -24,6 +24,7 @@
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/icon_button.h"
 #include "ui/widgets/mark.h"
+#include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/progress_strip.h"
 #include "ui/widgets/shortcuts_dialog.h"
@@ -169,6 +170,7 @@ void MainWindow::connectState() {
     m_state->newChat();
     m_composer->setFocus();
   });
+  connect(m_memory, &MemoryPanel::ledgerAsked, this, &MainWindow::showLedger);
   for (const auto signal : {&QAbstractItemModel::rowsInserted})
     connect(m_state->conversation(), signal, this, &MainWindow::refreshChat);
 }
@@ -189,6 +191,7 @@ void MainWindow::addShortcuts() {
   add(QKeySequence(Qt::CTRL | Qt::Key_B), [this] { m_chats->setVisible(m_chats->isHidden()); });
   add(QKeySequence(Qt::CTRL | Qt::Key_M), [this] { m_memory->setVisible(m_memory->isHidden()); });
   add(QKeySequence(Qt::CTRL | Qt::Key_O), [this] { chooseDocument(); });
+  add(QKeySequence(Qt::CTRL | Qt::Key_L), [this] { showLedger(); });
   add(QKeySequence(Qt::Key_F1), [this] { ShortcutsDialog(this).exec(); });
   add(QKeySequence(Qt::Key_Escape), [this] { escape(); });
 }
@@ -258,15 +261,24 @@ void MainWindow::attachSample() {
   m_composer->setFocus();
 }
 
+void MainWindow::showLedger() {
+  if (!m_ledger) m_ledger = new LedgerDialog(m_state->memory(), this);
+  m_ledger->show();
+  m_ledger->raise();
+  m_ledger->activateWindow();
+}
+
 void MainWindow::refreshPhase() {
   using Phase = AppState::Phase;
   const Phase phase = m_state->phase();
   m_composer->setState(m_state->canSend(), m_state->canStop());
-  const bool shows = phase == Phase::Reading || phase == Phase::Opening || phase == Phase::Loading;
+  const bool shows = phase == Phase::Reading || phase == Phase::Opening ||
+                     phase == Phase::Applying || phase == Phase::Loading;
   m_progress->setVisible(shows);
-  const QString text = phase == Phase::Reading   ? tr("Reading…")
-                       : phase == Phase::Opening ? tr("Opening the chat…")
-                                                 : tr("Loading the model…");
+  const QString text = phase == Phase::Reading    ? tr("Reading…")
+                       : phase == Phase::Opening  ? tr("Opening the chat…")
+                       : phase == Phase::Applying ? tr("Changing the memory of this chat…")
+                                                  : tr("Loading the model…");
   m_progress->setProgress(-1, text);
   const QString model = m_state->model().title;
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QMainWindow>
+#include <QPointer>
 #include <functional>
 
 #include "ui/model/app_state.h"
@@ -20,6 +21,7 @@ class Composer;
 class ConversationView;
 class EmptyState;
 class IconButton;
+class LedgerDialog;
 class MemoryPanel;
 class ProgressStrip;
 
@@ -63,6 +65,7 @@ class MainWindow : public QMainWindow {
   void chooseModelFile();
   void chooseDocument();
   void attachSample();
+  void showLedger();
   void refreshPhase();
   void refreshChat();
   void refreshPacking();
@@ -86,6 +89,7 @@ class MainWindow : public QMainWindow {
   ConversationView* m_conversation = nullptr;
   ProgressStrip* m_progress = nullptr;
   Composer* m_composer = nullptr;
+  QPointer<LedgerDialog> m_ledger;  // null: it is not open
 };
 
 }  // namespace satchel::ui

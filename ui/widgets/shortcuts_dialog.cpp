@@ -10,7 +10,7 @@ namespace satchel::ui {
 
 ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("Keys"));
-  const std::array<std::pair<QString, QString>, 10> keys = {{
+  const std::array<std::pair<QString, QString>, 11> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop reading or answering")},
@@ -19,6 +19,7 @@ ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
       {tr("Ctrl+O"), tr("Attach a document")},
       {tr("Ctrl+B"), tr("Show or hide the chats")},
       {tr("Ctrl+M"), tr("Show or hide the memory panel")},
+      {tr("Ctrl+L"), tr("What has been compressed in this chat, and what it cost")},
       {tr("F2"), tr("Rename the chat that has the focus in the list")},
       {tr("F1"), tr("This list")},
   }};

@@ -132,6 +132,11 @@ QString styleSheetOf(const Theme& theme) {
     QScrollBar::handle:horizontal { background: @handle; border-radius: 3px; min-width: 32px; }
     QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page
       { background: none; border: none; width: 0; height: 0; }
+    QTableView { background: transparent; color: @text; outline: none; }
+    QTableView::item { padding: 0 10px; border-bottom: 1px solid @border; }
+    QTableView::item:selected { background: @accentSoft; color: @text; }
+    QHeaderView, QHeaderView::section { background: transparent; color: @muted; border: none; }
+    QHeaderView::section { padding: 4px 10px 6px 10px; border-bottom: 1px solid @border; }
     QSlider:horizontal { min-height: 20px; }
     QSlider::groove:horizontal { background: @track; height: 4px; border-radius: 2px; }
     QSlider::sub-page:horizontal { background: @accent; height: 4px; border-radius: 2px; }

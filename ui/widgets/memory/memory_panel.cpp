@@ -71,6 +71,13 @@ QLabel* MemoryPanel::addText(QVBoxLayout* column, const char* objectName, double
   return label;
 }
 
+QLabel* MemoryPanel::addHeading(QVBoxLayout* column, const QString& text) {
+  QLabel* label = makeLabel(text, "strong", this);
+  label->setFont(scaledFont(font(), 1, QFont::DemiBold));
+  column->addWidget(label);
+  return label;
+}
+
 void MemoryPanel::buildNext(QVBoxLayout* column) {
   auto* head = new QHBoxLayout;
   auto* name = makeLabel(tr("Memory limit"), "strong", this);
@@ -87,9 +94,7 @@ void MemoryPanel::buildNext(QVBoxLayout* column) {
   m_machine = addText(column, "muted", 0.9);
   column->addSpacing(kGap);
 
-  auto* slider = makeLabel(tr("Accuracy or memory"), "strong", this);
-  slider->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  column->addWidget(slider);
+  addHeading(column, tr("Accuracy or memory"));
   m_presetSlider = new QSlider(Qt::Horizontal, this);
   m_presetSlider->setRange(0, m_state->presetCount() - 1);
   m_presetSlider->setPageStep(1);
@@ -97,22 +102,43 @@ void MemoryPanel::buildNext(QVBoxLayout* column) {
   column->addWidget(m_presetSlider);
   m_presets = new PresetTable(this);
   column->addWidget(m_presets);
-
-  auto* card = new Card(Card::Quiet, this);
-  auto* inside = new QVBoxLayout(card);
-  inside->setContentsMargins(kGap + 4, kGap + 2, kGap + 4, kGap + 2);
-  m_preview = addText(inside, "preview", 0.92);
-  column->addWidget(card);
-  m_apply = new QPushButton(tr("New chat with these settings"), this);
-  m_apply->setCursor(Qt::PointingHandCursor);
-  column->addWidget(m_apply);
+  buildPlans(column);
 
   connect(m_budgetSlider, &QSlider::valueChanged, this, [this](int value) {
     m_state->setBudgetBytes(m_state->budgetAt(double(value) / kBudgetSteps));
   });
   connect(m_presetSlider, &QSlider::valueChanged, m_state, &MemoryPanelState::setPresetIndex);
   connect(m_presets, &PresetTable::chosen, m_state, &MemoryPanelState::setPresetIndex);
-  connect(m_apply, &QPushButton::clicked, this, &MemoryPanel::newChatAsked);
+}
+
+// What the sliders would do: to the chat that is open, and to one that is begun now.
+void MemoryPanel::buildPlans(QVBoxLayout* column) {
+  const auto addCard = [this, column](const QString& heading) {
+    auto* card = new Card(Card::Quiet, this);
+    auto* inside = new QVBoxLayout(card);
+    inside->setContentsMargins(kGap + 4, kGap + 2, kGap + 4, kGap + 4);
+    inside->setSpacing(kGapSmall + 2);
+    addHeading(inside, heading);
+    column->addWidget(card);
+    return inside;
+  };
+  const auto addButton = [this](QVBoxLayout* inside, const QString& text) {
+    auto* button = new QPushButton(text, this);
+    button->setCursor(Qt::PointingHandCursor);
+    inside->addSpacing(kGapSmall);
+    inside->addWidget(button);
+    return button;
+  };
+  QVBoxLayout* open = addCard(tr("The open chat"));
+  m_planCard = open->parentWidget();
+  m_plan = addText(open, "plan", 0.92);
+  m_apply = addButton(open, tr("Apply to this chat"));
+  m_apply->setObjectName(QStringLiteral("primary"));
+  QVBoxLayout* next = addCard(tr("A new chat"));
+  m_preview = addText(next, "preview", 0.92);
+  m_newChat = addButton(next, tr("New chat with these settings"));
+  connect(m_apply, &QPushButton::clicked, m_state->plan(), &ChatPlan::apply);
+  connect(m_newChat, &QPushButton::clicked, this, &MemoryPanel::newChatAsked);
 }
 
 void MemoryPanel::buildChat(QVBoxLayout* outer) {
@@ -120,9 +146,7 @@ void MemoryPanel::buildChat(QVBoxLayout* outer) {
   auto* column = new QVBoxLayout(m_chat);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(kGap);
-  auto* name = makeLabel(tr("This chat"), "strong", this);
-  name->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  column->addWidget(name);
+  addHeading(column, tr("This chat"));
   m_recipe = addText(column, "muted", 0.92);
   m_context = new Meter(tr("Context"), m_chat);
   m_pool = new Meter(tr("Memory"), m_chat);
@@ -134,25 +158,33 @@ void MemoryPanel::buildChat(QVBoxLayout* outer) {
   column->addWidget(m_packing);
   m_bytes = addText(column, "muted", 0.92);
   column->addSpacing(kGapSmall);
-  auto* fidelity = makeLabel(tr("Fidelity"), "strong", this);
-  fidelity->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  column->addWidget(fidelity);
-  m_fidelity = addText(column, "body", 1);
-  m_fidelityAge = addText(column, "muted", 0.92);
+  buildFidelity(column);
   m_barsBox = new QWidget(m_chat);
   auto* bars = new QVBoxLayout(m_barsBox);
   bars->setContentsMargins(0, kGap, 0, 0);
-  auto* layers = makeLabel(tr("Layers"), "strong", this);
-  layers->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  bars->addWidget(layers);
+  addHeading(bars, tr("Layers"));
   m_bars = new LayerBars(m_barsBox);
   bars->addWidget(m_bars);
   column->addWidget(m_barsBox);
   outer->addWidget(m_chat);
 }
 
+void MemoryPanel::buildFidelity(QVBoxLayout* column) {
+  addHeading(column, tr("Fidelity"));
+  m_fidelity = addText(column, "body", 1);
+  m_attention = addText(column, "body", 1);
+  m_fidelityAge = addText(column, "muted", 0.92);
+  m_recall = addText(column, "muted", 0.92);
+  m_ledger = new QPushButton(this);
+  m_ledger->setCursor(Qt::PointingHandCursor);
+  m_ledger->setToolTip(tr("What was compressed when, and what it cost (Ctrl+L)"));
+  column->addWidget(m_ledger);
+  connect(m_ledger, &QPushButton::clicked, this, &MemoryPanel::ledgerAsked);
+}
+
 void MemoryPanel::refresh() {
   refreshNext();
+  refreshPlans();
   refreshChat();
 }
 
@@ -163,7 +195,7 @@ void MemoryPanel::refreshNext() {
   m_machine->setText(m_state->machineText());
   m_machine->setVisible(ready);
   for (QWidget* widget : {static_cast<QWidget*>(m_budgetSlider),
-                          static_cast<QWidget*>(m_presetSlider), static_cast<QWidget*>(m_apply)})
+                          static_cast<QWidget*>(m_presetSlider), static_cast<QWidget*>(m_newChat)})
     widget->setEnabled(ready);
   if (!m_budgetSlider->isSliderDown())
     m_budgetSlider->setValue(int(m_state->budgetPosition() * kBudgetSteps));
@@ -171,11 +203,13 @@ void MemoryPanel::refreshNext() {
   QList<PresetLine> lines;
   for (int i = 0; i < m_state->presetCount(); ++i) lines.append(m_state->presetLine(i));
   m_presets->setLines(lines, m_state->presetIndex());
-  QString preview = m_state->previewText();
-  if (m_state->differsFromChat())
-    preview += QStringLiteral("\n\n") +
-               tr("This is for a new chat; the one that is open keeps what it began with.");
-  m_preview->setText(preview);
+}
+
+void MemoryPanel::refreshPlans() {
+  m_planCard->setVisible(m_state->hasChat() && m_state->hasPreviews());
+  m_plan->setText(m_state->plan()->text());
+  m_apply->setEnabled(m_state->plan()->canApply());
+  m_preview->setText(m_state->previewText());
 }
 
 void MemoryPanel::refreshChat() {
@@ -191,12 +225,23 @@ void MemoryPanel::refreshChat() {
   const QString body = m_state->bodyText();
   m_bytes->setText(body.isEmpty() ? m_state->bytesText()
                                   : m_state->bytesText() + QStringLiteral("\n") + body);
-  m_fidelity->setText(m_state->fidelityText());
-  m_fidelityAge->setText(m_state->fidelityAge());
-  m_fidelityAge->setVisible(!m_state->fidelityAge().isEmpty());
+  refreshFidelity();
   const QList<LayerBar> bars = m_state->layerBars();
   m_bars->setBars(bars);
   m_barsBox->setVisible(!bars.isEmpty());
+}
+
+void MemoryPanel::refreshFidelity() {
+  const auto show = [](QLabel* label, const QString& text) {
+    label->setText(text);
+    label->setVisible(!text.isEmpty());
+  };
+  m_fidelity->setText(m_state->fidelityText());
+  show(m_attention, m_state->attentionText());
+  show(m_fidelityAge, m_state->fidelityAge());
+  show(m_recall, m_state->recallText());
+  m_ledger->setText(m_state->ledgerText());
+  m_ledger->setVisible(m_state->ledger()->rowCount() > 0);
 }
 
 }  // namespace satchel::ui

@@ -1,5 +1,6 @@
 // MemoryPanel: the right column: the hard budget, the slider between accuracy and memory, what that
-// would be, and what the open chat's cache is now. Shows MemoryPanelState and decides nothing.
+// would do to the open chat and be for a new one, and what the open chat's cache is now. Shows
+// MemoryPanelState and decides nothing.
 #pragma once
 
 #include <QScrollArea>
@@ -25,14 +26,20 @@ class MemoryPanel : public QScrollArea {
 
  Q_SIGNALS:
   void newChatAsked();
+  void ledgerAsked();
 
  private:
   void buildNext(QVBoxLayout* column);
+  void buildPlans(QVBoxLayout* column);
   void buildChat(QVBoxLayout* column);
+  void buildFidelity(QVBoxLayout* column);
+  QLabel* addHeading(QVBoxLayout* column, const QString& text);
   QLabel* addText(QVBoxLayout* column, const char* objectName, double scale);
   void refresh();
   void refreshNext();
+  void refreshPlans();
   void refreshChat();
+  void refreshFidelity();
 
   MemoryPanelState* m_state;
   QLabel* m_budget = nullptr;
@@ -40,8 +47,11 @@ class MemoryPanel : public QScrollArea {
   QSlider* m_budgetSlider = nullptr;
   QSlider* m_presetSlider = nullptr;
   PresetTable* m_presets = nullptr;
-  QLabel* m_preview = nullptr;
+  QWidget* m_planCard = nullptr;
+  QLabel* m_plan = nullptr;
   QPushButton* m_apply = nullptr;
+  QLabel* m_preview = nullptr;
+  QPushButton* m_newChat = nullptr;
   QWidget* m_chat = nullptr;
   QLabel* m_recipe = nullptr;
   Meter* m_context = nullptr;
@@ -49,7 +59,10 @@ class MemoryPanel : public QScrollArea {
   Meter* m_packing = nullptr;
   QLabel* m_bytes = nullptr;
   QLabel* m_fidelity = nullptr;
+  QLabel* m_attention = nullptr;
   QLabel* m_fidelityAge = nullptr;
+  QLabel* m_recall = nullptr;
+  QPushButton* m_ledger = nullptr;
   LayerBars* m_bars = nullptr;
   QWidget* m_barsBox = nullptr;
 };

@@ -1,0 +1,202 @@
+// What made a chat smaller, as the window tells it: the table, the notice, the figures. On a
+// scripted engine.
+#include <gtest/gtest.h>
+
+#include <QAbstractItemModelTester>
+#include <QDialog>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+
+#include "scenes.h"
+#include "ui/model/format.h"
+#include "ui/widgets/banner.h"
+
+namespace satchel::ui {
+namespace {
+
+using namespace Qt::StringLiterals;
+using runtime::LedgerCause;
+
+constexpr int kLanes = 90;
+
+QString plain(QString text) {
+  return text.replace(QChar(QChar::Nbsp), u' ');
+}
+
+QString cell(const LedgerModel& model, int row, int column) {
+  return plain(model.index(row, column).data().toString());
+}
+
+TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
+  LedgerModel model;
+  const QAbstractItemModelTester laws(&model,
+                                      QAbstractItemModelTester::FailureReportingMode::Fatal);
+  const Ledger ledger = sampleLedger(1'790'000'000'000);
+  model.setEntries(ledger.entries, kLanes);
+  ASSERT_EQ(model.rowCount(), ledger.entries.size());
+  EXPECT_EQ(cell(model, 0, LedgerModel::When), plain(formatMoment(ledger.entries.back().at_ms)));
+  EXPECT_EQ(cell(model, 0, LedgerModel::Token), u"4,218"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Why), u"the limit was near"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Coarser), u"11.5 %"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Gone), u"< 0.1 %"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Memory), u"52.0 MB → 47.8 MB"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Measured), u"not measured"_s);
+  const int oldest = model.rowCount() - 1;
+  EXPECT_EQ(cell(model, oldest, LedgerModel::Why), u"text was read"_s);
+  EXPECT_EQ(cell(model, oldest, LedgerModel::Gone), u"none"_s);
+  EXPECT_EQ(cell(model, oldest, LedgerModel::Measured),
+            u"98.4 % same next token · KL 0.004 nats · 99.6 % of attention kept"_s);
+}
+
+TEST(LedgerModel, what_is_told_again_does_not_move_the_table_and_a_late_measurement_does) {
+  LedgerModel model;
+  Ledger ledger = sampleLedger(1'790'000'000'000);
+  model.setEntries(ledger.entries, kLanes);
+  QSignalSpy resets(&model, &QAbstractItemModel::modelReset);
+  model.setEntries(ledger.entries, kLanes);
+  EXPECT_EQ(resets.count(), 0);
+  ledger.entries.back().fidelity = ledger.entries.front().fidelity;
+  model.setEntries(ledger.entries, kLanes);
+  EXPECT_EQ(resets.count(), 1);
+}
+
+TEST(LedgerModel, no_share_is_told_where_the_whole_is_not_known) {
+  LedgerModel model;
+  model.setEntries(sampleLedger(0).entries, 0);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Coarser), u"43,656"_s);
+}
+
+class LedgerTest : public testing::Test {
+ protected:
+  LedgerTest() : notices(&scene.state, &AppState::noticeShown) {
+    scene.show();
+    scene.openModel();
+    scene.engine.script.cache = sampleCache(u"compact"_s, 4218, scene.clock.wall);
+  }
+  // A step of that cause, just now.
+  void addStep(LedgerCause cause) {
+    runtime::LedgerEntry step = sampleLedger(scene.clock.wall).entries.back();
+    step.at_ms = scene.clock.wall;
+    step.cause = cause;
+    scene.engine.script.ledger.entries.append(step);
+  }
+  void send() {
+    scene.state.send(u"hello"_s);
+    scene.engine.playAll();
+    Scene::settle();
+  }
+  QString lastNotice() {
+    return notices.isEmpty() ? QString() : plain(notices.last()[0].toString());
+  }
+  Scene scene;
+  QSignalSpy notices;
+};
+
+constexpr auto kRoom =
+    u"To stay within 210 MB, 11.5 % of this chat is now kept more coarsely, < 0.1 % has gone from "
+    "the model's memory (52.0 MB → 47.8 MB).";
+
+TEST_F(LedgerTest, room_made_for_the_limit_is_told_once) {
+  send();
+  addStep(LedgerCause::limit);
+  send();
+  ASSERT_EQ(notices.count(), 1);
+  EXPECT_EQ(lastNotice(), QString::fromUtf16(kRoom));
+  EXPECT_EQ(plain(scene.window->banner()->text()), lastNotice());
+  send();
+  EXPECT_EQ(notices.count(), 1);
+}
+
+TEST_F(LedgerTest, what_the_recipe_does_by_itself_needs_no_notice) {
+  for (const LedgerCause cause :
+       {LedgerCause::read, LedgerCause::turn, LedgerCause::idle, LedgerCause::asked})
+    addStep(cause);
+  send();
+  EXPECT_EQ(notices.count(), 0);
+}
+
+TEST_F(LedgerTest, what_a_saved_chat_has_been_through_is_not_told_as_new) {
+  const ChatKey saved =
+      scene.engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
+  addStep(LedgerCause::limit);
+  scene.clock.wall += 1000;
+  scene.state.openChat(saved);
+  scene.engine.playAll();
+  EXPECT_EQ(notices.count(), 0);
+  EXPECT_EQ(scene.state.memory()->ledger()->rowCount(), 1);
+  addStep(LedgerCause::limit);
+  send();
+  EXPECT_EQ(notices.count(), 1);
+}
+
+TEST_F(LedgerTest, room_made_while_a_saved_chat_is_read_again_is_told) {
+  const ChatKey saved =
+      scene.engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
+  scene.state.openChat(saved);
+  scene.clock.wall += 1000;
+  addStep(LedgerCause::limit);
+  scene.engine.playAll();
+  EXPECT_EQ(notices.count(), 1);
+}
+
+TEST_F(LedgerTest, the_notice_of_a_document_does_not_take_its_place) {
+  scene.engine.script.document.n_tokens = 3912;
+  scene.engine.script.document.ms = 4000;
+  addStep(LedgerCause::limit);
+  scene.state.attachDocument(u"notes.txt"_s, sampleDocument());
+  scene.engine.playAll();
+  EXPECT_EQ(lastNotice(), u"Read 3,912 tokens in 4.0 s. "_s + QString::fromUtf16(kRoom));
+}
+
+TEST_F(LedgerTest, an_error_does_not_take_its_place) {
+  QSignalSpy errors(&scene.state, &AppState::errorShown);
+  scene.engine.script.answer.finish = runtime::Finish::cache_full;
+  scene.engine.script.answer.message = "The memory is full.";
+  addStep(LedgerCause::limit);
+  send();
+  ASSERT_EQ(errors.count(), 1);
+  EXPECT_EQ(plain(errors[0][1].toString()), u"The memory is full. "_s + QString::fromUtf16(kRoom));
+}
+
+TEST_F(LedgerTest, control_l_shows_the_steps_and_they_go_on_with_the_chat) {
+  const auto dialog = [this]() -> QDialog* {
+    for (QDialog* found : scene.window->findChildren<QDialog*>())
+      if (found->isVisible()) return found;
+    return nullptr;
+  };
+  QTest::keyClick(scene.window.get(), Qt::Key_L, Qt::ControlModifier);
+  ASSERT_NE(dialog(), nullptr);
+  const auto* table = dialog()->findChild<QTableView*>();
+  EXPECT_FALSE(table->isVisible()) << "nothing has been compressed";
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall);
+  send();
+  EXPECT_TRUE(table->isVisible());
+  EXPECT_EQ(table->model()->rowCount(), scene.engine.script.ledger.entries.size());
+  QTest::keyClick(dialog(), Qt::Key_Escape);
+  Scene::settle();
+  EXPECT_EQ(dialog(), nullptr);
+}
+
+TEST_F(LedgerTest, attention_and_recall_are_shown_only_where_they_were_measured) {
+  MemoryPanelState* memory = scene.state.memory();
+  EXPECT_EQ(memory->attentionText(), QString());
+  EXPECT_EQ(memory->recallText(), QString());
+  scene.engine.script.ledger = sampleLedger(scene.clock.wall);
+  send();
+  EXPECT_EQ(plain(memory->attentionText()), u"98.7 % of the exact attention is still there"_s);
+  EXPECT_EQ(memory->recallText(),
+            u"27 of 30 passages said again, measured at token 4,102, 12 min ago"_s);
+}
+
+TEST_F(LedgerTest, a_figure_from_before_the_last_step_says_so) {
+  send();
+  const QString age = u"measured at token 4,218, 2 min ago"_s;
+  EXPECT_EQ(scene.state.memory()->fidelityAge(), age);
+  addStep(LedgerCause::turn);
+  send();
+  EXPECT_EQ(scene.state.memory()->fidelityAge(), age + u"; compressed further since then"_s);
+}
+
+}  // namespace
+}  // namespace satchel::ui

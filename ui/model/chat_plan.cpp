@@ -1,0 +1,75 @@
+#include "ui/model/chat_plan.h"
+
+#include "ui/model/memory_change_text.h"
+
+namespace satchel::ui {
+
+static constexpr std::chrono::milliseconds kRest{350};  // chosen, not measured
+
+ChatPlan::ChatPlan(QObject* parent) : QObject(parent) {
+  m_rest.setSingleShot(true);
+  setRest(kRest);
+  connect(&m_rest, &QTimer::timeout, this, [this] { Q_EMIT previewWanted(m_wish); });
+}
+
+QString ChatPlan::text() const {
+  if (!m_differs) return tr("This chat has these settings.");
+  if (m_preview) return changeText(*m_preview);
+  if (!m_problem.isEmpty()) return m_problem;
+  if (m_isBusy) return tr("What these settings do to this chat is worked out when it is at rest.");
+  return tr("Working out what these settings do to this chat …");
+}
+
+void ChatPlan::apply() {
+  if (canApply()) Q_EMIT applyWanted(m_wish);
+}
+
+void ChatPlan::setWish(const ChatSettings& wish, bool differs) {
+  if (wish == m_wish && differs == m_differs) return;
+  m_wish = wish;
+  m_differs = differs;
+  askAnew();
+}
+
+void ChatPlan::setBusy(bool busy) {
+  if (busy == m_isBusy) return;
+  m_isBusy = busy;
+  askAnew();
+}
+
+void ChatPlan::setChatBytes(quint64 bytes) {
+  if (bytes == m_chatBytes) return;
+  m_chatBytes = bytes;
+  askAnew();
+}
+
+void ChatPlan::setPreview(const ChatPreview& preview) {
+  // An answer to an older question.
+  if (!m_differs || preview.settings != m_wish) return;
+  m_preview = preview;
+  m_problem.clear();
+  Q_EMIT changed();
+}
+
+void ChatPlan::fail(const EngineError& error) {
+  if (error.cancelled) {
+    // It made way for something that is not waited for.
+    if (m_differs && !m_isBusy && !m_preview) m_rest.start();
+    return;
+  }
+  if (!m_preview) m_problem = error.message;
+  Q_EMIT changed();
+}
+
+void ChatPlan::askAnew() {
+  m_preview.reset();
+  m_problem.clear();
+  if (m_differs && !m_isBusy) {
+    m_rest.start();
+  } else {
+    m_rest.stop();
+  }
+  Q_EMIT changed();
+}
+
+}  // namespace satchel::ui

@@ -1,0 +1,152 @@
+#include "ui/model/ledger_model.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+
+#include "ui/model/fidelity_text.h"
+#include "ui/model/format.h"
+
+namespace satchel::ui {
+namespace {
+
+using runtime::LedgerCause;
+using runtime::LedgerEntry;
+
+QString translated(const char* text) {
+  return QCoreApplication::translate("Ledger", text);
+}
+
+QString reasonOf(LedgerCause cause) {
+  switch (cause) {
+    case LedgerCause::read:
+      return translated("text was read");
+    case LedgerCause::turn:
+      return translated("a turn ended");
+    case LedgerCause::idle:
+      return translated("packed at rest");
+    case LedgerCause::limit:
+      return translated("the limit was near");
+    case LedgerCause::asked:
+      return translated("you asked for it");
+  }
+  return {};
+}
+
+QString shareOf(std::size_t count, const LedgerEntry& entry, int laneCount) {
+  const double all = double(entry.n_tokens) * laneCount;
+  return all > 0 ? formatShare(std::min(1.0, double(count) / all)) : formatCount(qint64(count));
+}
+
+Qt::Alignment alignmentOf(int column) {
+  const bool isFigure = column == LedgerModel::Token || column == LedgerModel::Coarser ||
+                        column == LedgerModel::Gone || column == LedgerModel::Memory;
+  return (isFigure ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter;
+}
+
+QString measuredAfter(const runtime::Fidelity& fidelity) {
+  if (fidelity.n_tokens == 0) return translated("not measured");
+  return translated("%1 · %2 of attention kept")
+      .arg(fidelityFigures(fidelity), formatPercent(fidelity.attention_kept));
+}
+
+bool isSame(const LedgerEntry& a, const LedgerEntry& b) {
+  return a.at_ms == b.at_ms && a.cause == b.cause && a.n_tokens == b.n_tokens &&
+         a.n_lowered == b.n_lowered && a.n_evicted == b.n_evicted &&
+         a.bytes_after == b.bytes_after && a.fidelity.measured_ms == b.fidelity.measured_ms;
+}
+
+}  // namespace
+
+// The table keeps its place while an answer streams and nothing in it changes.
+void LedgerModel::setEntries(const QList<LedgerEntry>& entries, int laneCount) {
+  if (laneCount == m_laneCount &&
+      std::equal(entries.begin(), entries.end(), m_entries.begin(), m_entries.end(), isSame))
+    return;
+  beginResetModel();
+  m_entries = entries;
+  m_laneCount = laneCount;
+  endResetModel();
+}
+
+int LedgerModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : int(m_entries.size());
+}
+
+int LedgerModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant LedgerModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  if (role == Qt::TextAlignmentRole) return int(alignmentOf(index.column()));
+  if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
+  const LedgerEntry& entry = m_entries[m_entries.size() - 1 - index.row()];
+  return text(entry, index.column());
+}
+
+QString LedgerModel::text(const LedgerEntry& entry, int column) const {
+  switch (column) {
+    case When:
+      return formatMoment(entry.at_ms);
+    case Token:
+      return formatCount(qint64(entry.n_tokens));
+    case Why:
+      return reasonOf(entry.cause);
+    case Coarser:
+      return shareOf(entry.n_lowered, entry, m_laneCount);
+    case Gone:
+      return shareOf(entry.n_evicted, entry, m_laneCount);
+    case Memory:
+      return QStringLiteral("%1 → %2").arg(formatBytes(entry.bytes_before),
+                                           formatBytes(entry.bytes_after));
+    case Measured:
+      return measuredAfter(entry.fidelity);
+    default:
+      return {};
+  }
+}
+
+QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) return {};
+  if (role == Qt::TextAlignmentRole) return int(alignmentOf(section));
+  if (role != Qt::DisplayRole) return {};
+  static constexpr const char* kNames[] = {QT_TRANSLATE_NOOP("Ledger", "When"),
+                                           QT_TRANSLATE_NOOP("Ledger", "At token"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Why"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Coarser"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Gone"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Memory"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Measured after it")};
+  static_assert(std::size(kNames) == ColumnCount);
+  return section >= 0 && section < ColumnCount ? translated(kNames[section]) : QVariant();
+}
+
+QString roomText(const QList<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
+  Q_ASSERT(!entries.isEmpty());
+  LedgerEntry all = entries.back();
+  all.bytes_before = entries.front().bytes_before;
+  all.n_lowered = all.n_evicted = 0;
+  for (const LedgerEntry& entry : entries) {
+    all.n_lowered += entry.n_lowered;
+    all.n_evicted += entry.n_evicted;
+  }
+  const QString coarser = shareOf(all.n_lowered, all, laneCount);
+  const QString gone = shareOf(all.n_evicted, all, laneCount);
+  QString what;
+  if (all.n_evicted == 0) {
+    what = translated("%1 of this chat is now kept more coarsely").arg(coarser);
+  } else if (all.n_lowered == 0) {
+    what = translated("%1 of this chat has gone from the model's memory").arg(gone);
+  } else {
+    what =
+        translated("%1 of this chat is now kept more coarsely, %2 has gone from the model's memory")
+            .arg(coarser, gone);
+  }
+  const QString limit = limitBytes > 0
+                            ? translated("To stay within %1, ").arg(formatBytes(limitBytes))
+                            : translated("To stay within the limit, ");
+  return limit + what +
+         translated(" (%1 → %2).").arg(formatBytes(all.bytes_before), formatBytes(all.bytes_after));
+}
+
+}  // namespace satchel::ui

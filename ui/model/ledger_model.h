@@ -1,0 +1,40 @@
+// LedgerModel: the steps that made the open chat smaller, as a table: the newest comes first.
+//   shares  of all lane-tokens that the chat had read then
+#pragma once
+
+#include <QAbstractTableModel>
+
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+class LedgerModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Column { When, Token, Why, Coarser, Gone, Memory, Measured, ColumnCount };
+
+  using QAbstractTableModel::QAbstractTableModel;
+
+  // entries: oldest first; laneCount: of the model
+  void setEntries(const QList<runtime::LedgerEntry>& entries, int laneCount);
+  const QList<runtime::LedgerEntry>& entries() const { return m_entries; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  QString text(const runtime::LedgerEntry& entry, int column) const;
+
+  QList<runtime::LedgerEntry> m_entries;
+  int m_laneCount = 0;
+};
+
+// What has just been done without having been asked for, to stay within the limit: one or two
+// sentences, never none.
+//   needs  at least one entry
+QString roomText(const QList<runtime::LedgerEntry>& entries, int laneCount, quint64 limitBytes);
+
+}  // namespace satchel::ui

@@ -1,0 +1,15 @@
+// What other settings would do to a chat's memory, or did, in one to three sentences.
+//   invariant  bytes that are still to come are called estimated; what was not measured is said not
+//              to be
+#pragma once
+
+#include <QString>
+
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+QString changeText(const ChatPreview& preview);
+QString appliedText(const AppliedSettings& applied);
+
+}  // namespace satchel::ui

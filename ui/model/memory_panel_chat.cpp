@@ -1,0 +1,173 @@
+// MemoryPanelState on the open chat; memory_panel_state.cpp has what the sliders say.
+#include <algorithm>
+#include <cmath>
+
+#include "ui/model/fidelity_text.h"
+#include "ui/model/format.h"
+#include "ui/model/memory_panel_state.h"
+
+namespace satchel::ui {
+
+QString MemoryPanelState::recipeText() const {
+  if (!m_hasChat) return {};
+  QString title = m_chat.settings.preset;
+  for (int i = 0; i < presetCount(); ++i)
+    if (presetLine(i).preset == title) title = presetLine(i).title;
+  if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
+  return m_chat.keep < 1
+             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
+             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+}
+
+double MemoryPanelState::packingShare() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  return stats.n_pending > 0
+             ? std::clamp(double(stats.n_pending_probed) / double(stats.n_pending), 0.0, 1.0)
+             : 1;
+}
+
+QString MemoryPanelState::packingText() const {
+  if (isLearning())
+    return tr("learning what this model remembers with …, %1")
+        .arg(formatPercent(std::round(m_cache.learningShare * 100) / 100));
+  if (m_cache.stats.n_pending == 0) return {};
+  const QString share = formatPercent(std::round(packingShare() * 100) / 100);
+  return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
+}
+
+QString MemoryPanelState::bytesText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.fp16_bytes == 0) return tr("nothing read yet");
+  return tr("Cache: %1 for %2 tokens (%3 in fp16)")
+      .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
+           formatBytes(stats.fp16_bytes));
+}
+
+QString MemoryPanelState::bodyText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.body_fp16_bytes == 0) return {};
+  const double saved = 1 - double(stats.body_bytes) / double(stats.body_fp16_bytes);
+  if (saved <= 0) return {};
+  return tr("Older text: %1, %2 less than in fp16")
+      .arg(formatBytes(stats.body_bytes), formatPercent(saved));
+}
+
+QString MemoryPanelState::poolText() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  if (stats.pool_bytes == 0) return {};
+  return tr("%1 of %2").arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes));
+}
+
+QString MemoryPanelState::fidelityText() const {
+  if (m_cache.fidelity.n_tokens > 0) return fidelityFigures(m_cache.fidelity);
+  if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
+    return tr("exact: nothing was compressed");
+  if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("not measured yet");
+  return tr("nothing compressed yet");
+}
+
+QString MemoryPanelState::fidelityAge() const {
+  const runtime::Fidelity& fidelity = m_cache.fidelity;
+  if (fidelity.n_tokens == 0) return {};
+  const QString text = measuredText(fidelity.measured_at, fidelity.measured_ms, m_clock->wall_ms());
+  const bool isOlder =
+      !m_ledger.entries().isEmpty() && m_ledger.entries().back().at_ms > fidelity.measured_ms;
+  return isOlder ? tr("%1; compressed further since then").arg(text) : text;
+}
+
+QString MemoryPanelState::attentionText() const {
+  return m_cache.fidelity.n_tokens > 0 ? ui::attentionText(m_cache.fidelity) : QString();
+}
+
+QString MemoryPanelState::recallText() const {
+  if (m_recall.n_asked == 0) return {};
+  return tr("%1, %2").arg(
+      ui::recallText(m_recall),
+      measuredText(m_recall.measured_at, m_recall.measured_ms, m_clock->wall_ms()));
+}
+
+QString MemoryPanelState::ledgerText() const {
+  const auto steps = m_ledger.entries().size();
+  return steps == 1 ? tr("1 compression step …")
+                    : tr("%1 compression steps …").arg(formatCount(steps));
+}
+
+QString MemoryPanelState::contextText() const {
+  const qint64 context = m_cache.contextTokens > 0 ? m_cache.contextTokens : m_model.contextTokens;
+  if (context == 0) return {};
+  return tr("%1 of %2 tokens").arg(formatCount(m_cache.chatTokens), formatCount(context));
+}
+
+double MemoryPanelState::contextShare() const {
+  return m_cache.contextTokens > 0
+             ? std::clamp(double(m_cache.chatTokens) / double(m_cache.contextTokens), 0.0, 1.0)
+             : 0;
+}
+
+double MemoryPanelState::budgetShare() const {
+  const kvcache::CacheStats& stats = m_cache.stats;
+  return stats.pool_bytes > 0
+             ? std::clamp(double(stats.pool_used_bytes) / double(stats.pool_bytes), 0.0, 1.0)
+             : 0;
+}
+
+void MemoryPanelState::setChat(const OpenedChat& chat) {
+  m_hasChat = true;
+  m_chat = chat;
+  m_chat.messages.clear();
+  m_cache = {};
+  m_ledger.setEntries({}, m_model.laneCount);
+  m_recall = {};
+  m_openedMs = m_clock->wall_ms();
+  m_stepsSeen = -1;
+  m_measuredBefore = 0;
+  m_plan.setChatBytes(0);
+  wishChanged();
+}
+
+void MemoryPanelState::setCache(const CacheState& cache) {
+  m_cache = cache;
+  if (cache.fidelity.n_tokens > 0 && cache.fidelity.measured_ms > m_measuredBefore)
+    m_measured.insert(m_chat.settings.preset, cache.fidelity);
+  // While text waits to be packed its bytes change with every piece: the plan would be worked out
+  // again and again, and hold the packing up.
+  if (cache.stats.n_pending == 0 && !cache.isPacking) m_plan.setChatBytes(cache.stats.bytes);
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setLedger(const Ledger& ledger) {
+  const auto& entries = ledger.entries;
+  if (m_stepsSeen < 0)  // of a saved chat: told when they were new
+    m_stepsSeen = std::count_if(entries.begin(), entries.end(),
+                                [this](const auto& entry) { return entry.at_ms < m_openedMs; });
+  QList<runtime::LedgerEntry> room;
+  for (const runtime::LedgerEntry& entry : entries.mid(std::min(m_stepsSeen, entries.size())))
+    if (entry.cause == runtime::LedgerCause::limit) room.append(entry);
+  m_stepsSeen = entries.size();
+  m_recall = ledger.recall;
+  m_ledger.setEntries(entries, m_model.laneCount);
+  const quint64 limit =
+      m_chat.settings.budgetBytes != 0 ? m_chat.settings.budgetBytes : m_previews.defaultBytes;
+  if (!room.isEmpty()) Q_EMIT noticed(roomText(room, m_model.laneCount, limit));
+  Q_EMIT changed();
+}
+
+void MemoryPanelState::setApplied(const AppliedSettings& applied) {
+  m_chat.settings = applied.settings;
+  m_chat.recipe = applied.recipe;
+  m_chat.keep = applied.keep;
+  m_measuredBefore = m_cache.fidelity.measured_ms;
+  wishChanged();
+}
+
+void MemoryPanelState::setBusy(bool busy) {
+  m_plan.setBusy(busy);
+}
+
+void MemoryPanelState::endPacking() {
+  m_cache.isPacking = false;
+  m_cache.learningShare = -1;
+  Q_EMIT changed();
+}
+
+}  // namespace satchel::ui
