@@ -46,7 +46,7 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
   EXPECT_EQ(cell(model, oldest, LedgerModel::Why), u"text was read"_s);
   EXPECT_EQ(cell(model, oldest, LedgerModel::Gone), u"none"_s);
   EXPECT_EQ(cell(model, oldest, LedgerModel::Measured),
-            u"98.4 % same next token · KL 0.004 nats · 99.6 % of attention kept"_s);
+            u"98.4 % same next token · KL 0.004 nats · 99.6 % attention"_s);
 }
 
 TEST(LedgerModel, what_is_told_again_does_not_move_the_table_and_a_late_measurement_does) {

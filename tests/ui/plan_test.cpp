@@ -116,7 +116,7 @@ TEST_F(PlanTest, going_up_says_what_is_read_again_and_how_long_that_takes) {
 
 TEST_F(PlanTest, where_it_does_not_fit_the_least_limit_is_named_and_nothing_can_be_applied) {
   scene.engine.script.change.fits = false;
-  scene.engine.script.change.limit_least = 41'300'000;
+  scene.engine.script.change.limit_least = 41'210'000;
   memory()->setBudgetBytes(20'000'000);
   rest();
   EXPECT_EQ(text(),
@@ -154,6 +154,7 @@ TEST_F(PlanTest, applied_the_chat_has_them_and_the_panel_shows_the_new_state) {
   scene.engine.script.cache.fidelity = {};
   memory()->plan()->apply();
   EXPECT_EQ(scene.state.phase(), Phase::Applying);
+  EXPECT_EQ(text(), u"This chat is given these settings …"_s);
   EXPECT_FALSE(canApply());
   EXPECT_TRUE(scene.state.canStop());
   rest();

@@ -27,6 +27,19 @@ TEST(Format, bytes_keep_three_digits) {
   EXPECT_EQ(plain(formatBytes(999'700'000)), u"1.00 GB"_s);
 }
 
+TEST(Format, a_least_limit_is_never_rounded_down) {
+  EXPECT_EQ(plain(formatBytesUp(999)), u"999 B"_s);
+  EXPECT_EQ(plain(formatBytesUp(41'210'000)), u"41.3 MB"_s);
+  EXPECT_EQ(plain(formatBytesUp(41'300'000)), u"41.3 MB"_s);
+  EXPECT_EQ(plain(formatBytesUp(999'100'000)), u"1.00 GB"_s);
+}
+
+TEST(Format, a_small_share_is_not_none) {
+  EXPECT_EQ(plain(formatShare(0)), u"none"_s);
+  EXPECT_EQ(plain(formatShare(0.0002)), u"< 0.1 %"_s);
+  EXPECT_EQ(plain(formatShare(0.31)), u"31 %"_s);
+}
+
 TEST(Format, a_share_below_one_is_never_shown_as_all) {
   EXPECT_EQ(plain(formatPercent(1)), u"100 %"_s);
   EXPECT_EQ(plain(formatPercent(0.99999)), u"99.9 %"_s);

@@ -16,12 +16,15 @@ QString ChatPlan::text() const {
   if (!m_differs) return tr("This chat has these settings.");
   if (m_preview) return changeText(*m_preview);
   if (!m_problem.isEmpty()) return m_problem;
+  if (m_isApplying) return tr("This chat is given these settings …");
   if (m_isBusy) return tr("What these settings do to this chat is worked out when it is at rest.");
   return tr("Working out what these settings do to this chat …");
 }
 
 void ChatPlan::apply() {
-  if (canApply()) Q_EMIT applyWanted(m_wish);
+  if (!canApply()) return;
+  m_isApplying = true;
+  Q_EMIT applyWanted(m_wish);
 }
 
 void ChatPlan::setWish(const ChatSettings& wish, bool differs) {
@@ -34,6 +37,7 @@ void ChatPlan::setWish(const ChatSettings& wish, bool differs) {
 void ChatPlan::setBusy(bool busy) {
   if (busy == m_isBusy) return;
   m_isBusy = busy;
+  if (!busy) m_isApplying = false;
   askAnew();
 }
 

@@ -47,6 +47,7 @@ class ChatPlan : public QObject {
   ChatSettings m_wish;
   bool m_differs = false;
   bool m_isBusy = true;
+  bool m_isApplying = false;
   quint64 m_chatBytes = 0;
   std::optional<ChatPreview> m_preview;
   QString m_problem;  // why there is none

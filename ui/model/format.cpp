@@ -34,6 +34,12 @@ QString formatBytes(quint64 bytes) {
   return QStringLiteral("%1\u00a0%2").arg(number, QLatin1String(kUnits[unit]));
 }
 
+QString formatBytesUp(quint64 bytes) {
+  quint64 step = 1;
+  while (bytes / step >= 1000) step *= 10;
+  return formatBytes((bytes + step - 1) / step * step);
+}
+
 QString formatCount(qint64 count) {
   return english().toString(count);
 }

@@ -7,6 +7,7 @@
 namespace satchel::ui {
 
 QString formatBytes(quint64 bytes);      // "1.24 GB", "310 MB", "4.4 MB"
+QString formatBytesUp(quint64 bytes);    // never less than there are: what is enough
 QString formatCount(qint64 count);       // "31,904"
 QString formatSeconds(double seconds);   // "0.21 s", "58 s", "3 min 20 s"
 QString formatPercent(double share);     // 0.973 -> "97.3 %", 1 -> "100 %"

@@ -45,7 +45,7 @@ Qt::Alignment alignmentOf(int column) {
 
 QString measuredAfter(const runtime::Fidelity& fidelity) {
   if (fidelity.n_tokens == 0) return translated("not measured");
-  return translated("%1 · %2 of attention kept")
+  return translated("%1 · %2 attention")
       .arg(fidelityFigures(fidelity), formatPercent(fidelity.attention_kept));
 }
 

@@ -26,7 +26,7 @@ bool isEmpty(const MemoryChange& change) {
 QString tooSmallText(const ChatPreview& preview) {
   return tr("This chat does not fit into %1 with these settings. The least limit that holds it is "
             "%2.")
-      .arg(formatBytes(preview.settings.budgetBytes), formatBytes(preview.change.limit_least));
+      .arg(formatBytes(preview.settings.budgetBytes), formatBytesUp(preview.change.limit_least));
 }
 
 QString costText(const runtime::Fidelity& cost) {

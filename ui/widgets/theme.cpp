@@ -136,7 +136,7 @@ QString styleSheetOf(const Theme& theme) {
     QTableView::item { padding: 0 10px; border-bottom: 1px solid @border; }
     QTableView::item:selected { background: @accentSoft; color: @text; }
     QHeaderView, QHeaderView::section { background: transparent; color: @muted; border: none; }
-    QHeaderView::section { padding: 4px 10px 6px 10px; border-bottom: 1px solid @border; }
+    QHeaderView::section { padding: 4px 13px 6px 13px; border-bottom: 1px solid @border; }
     QSlider:horizontal { min-height: 20px; }
     QSlider::groove:horizontal { background: @track; height: 4px; border-radius: 2px; }
     QSlider::sub-page:horizontal { background: @accent; height: 4px; border-radius: 2px; }
