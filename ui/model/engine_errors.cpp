@@ -19,6 +19,11 @@ Error noChat() {
   return {ErrorKind::invalid, "NO_CHAT", "No chat is open. Nothing was sent."};
 }
 
+Error memoryNotOpen() {
+  return {ErrorKind::invalid, "CHAT_MEMORY",
+          "The memory of this chat did not open. It is tried again with the next message."};
+}
+
 Error stopped() {
   return {ErrorKind::cancelled, "STOPPED", "Stopped."};
 }

@@ -13,6 +13,7 @@ namespace satchel::ui {
 EngineError errorOf(Request request, const Error& error);
 Error noModel();
 Error noChat();
+Error memoryNotOpen();
 Error stopped();
 // path: of the model that the chat was held with
 Error modelMissing(const std::string& path);

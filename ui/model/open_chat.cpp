@@ -1,6 +1,7 @@
 #include "ui/model/open_chat.h"
 
 #include "runtime/governor/presets.h"
+#include "ui/model/engine_errors.h"
 #include "ui/model/engine_facts.h"
 
 namespace satchel::ui {
@@ -80,6 +81,7 @@ Result<runtime::MemoryWish> OpenChat::wishOf(const ChatSettings& settings) const
 Result<runtime::MemoryChange> OpenChat::preview(const ChatSettings& settings,
                                                 std::stop_token stop) {
   SATCHEL_TRY_ASSIGN(const runtime::MemoryWish wish, wishOf(settings));
+  if (!m_session && isSaved()) return memoryNotOpen();
   if (!m_session) return runtime::MemoryChange{};
   return m_session->preview_memory(wish, stop);
 }
