@@ -273,6 +273,23 @@ TEST_F(InProcessTest, other_settings_are_applied_to_the_open_chat_and_it_opens_w
   EXPECT_EQ(life.resumed[0][0].value<runtime::ResumeReport>().n_reread, 0u);
 }
 
+TEST_F(InProcessTest, a_change_that_is_stopped_leaves_a_chat_that_goes_on) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(12));
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  ChatPlan* plan = life.state.memory()->plan();
+  plan->setRest(std::chrono::milliseconds(0));
+  life.state.memory()->setPresetIndex(1);
+  ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
+  plan->apply();
+  life.state.stop();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_TRUE(life.send(u"Who is a sailor?"_s)) << life.error();
+  EXPECT_EQ(life.state.conversation()->rowCount(), 4);
+  EXPECT_EQ(life.cache().readTokens, life.cache().chatTokens);
+}
+
 TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();

@@ -32,7 +32,7 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
   LedgerModel model;
   const QAbstractItemModelTester laws(&model,
                                       QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const Ledger ledger = sampleLedger(1'790'000'000'000);
+  const ChatLedger ledger = sampleLedger(1'790'000'000'000);
   model.setEntries(ledger.entries, kLanes);
   ASSERT_EQ(model.rowCount(), ledger.entries.size());
   EXPECT_EQ(cell(model, 0, LedgerModel::When), plain(formatMoment(ledger.entries.back().at_ms)));
@@ -51,7 +51,7 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
 
 TEST(LedgerModel, what_is_told_again_does_not_move_the_table_and_a_late_measurement_does) {
   LedgerModel model;
-  Ledger ledger = sampleLedger(1'790'000'000'000);
+  ChatLedger ledger = sampleLedger(1'790'000'000'000);
   model.setEntries(ledger.entries, kLanes);
   QSignalSpy resets(&model, &QAbstractItemModel::modelReset);
   model.setEntries(ledger.entries, kLanes);
@@ -65,6 +65,17 @@ TEST(LedgerModel, no_share_is_told_where_the_whole_is_not_known) {
   LedgerModel model;
   model.setEntries(sampleLedger(0).entries, 0);
   EXPECT_EQ(cell(model, 0, LedgerModel::Coarser), u"43,656"_s);
+}
+
+TEST(LedgerModel, new_steps_are_found_where_old_ones_have_become_one) {
+  const QList<runtime::LedgerEntry> steps = sampleLedger(1'790'000'000'000).entries;
+  EXPECT_EQ(stepsSince({}, steps).size(), steps.size());
+  EXPECT_EQ(stepsSince(steps, steps).size(), 0);
+  EXPECT_EQ(stepsSince(steps.mid(0, 4), steps).size(), 2);
+  QList<runtime::LedgerEntry> merged = steps.mid(1);  // as many as before, one of them new
+  ASSERT_EQ(stepsSince(steps.mid(0, 5), merged).size(), 1);
+  EXPECT_EQ(stepsSince(steps.mid(0, 5), merged)[0].at_ms, steps.back().at_ms);
+  EXPECT_EQ(stepsSince(steps.mid(0, 1), merged).size(), 5) << "the one that was known is gone";
 }
 
 class LedgerTest : public testing::Test {
@@ -186,7 +197,7 @@ TEST_F(LedgerTest, attention_and_recall_are_shown_only_where_they_were_measured)
   send();
   EXPECT_EQ(plain(memory->attentionText()), u"98.7 % of the exact attention is still there"_s);
   EXPECT_EQ(memory->recallText(),
-            u"27 of 30 passages said again, measured at token 4,102, 12 min ago"_s);
+            u"27 of 30 facts of the text said again, measured at token 4,102, 12 min ago"_s);
 }
 
 TEST_F(LedgerTest, a_figure_from_before_the_last_step_says_so) {

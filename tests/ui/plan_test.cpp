@@ -139,6 +139,17 @@ TEST_F(PlanTest, a_limit_that_changes_nothing_held_says_so_and_can_be_applied) {
   EXPECT_TRUE(canApply());
 }
 
+TEST_F(PlanTest, what_could_not_be_tried_beforehand_is_not_told_as_no_loss) {
+  scene.engine.script.change.n_lowered = scene.engine.script.change.n_evicted = 0;
+  scene.engine.script.change.cost = {};
+  memory()->setBudgetBytes(50'000'000);
+  rest();
+  EXPECT_EQ(text(),
+            u"This chat takes 34.2 MB instead of 97.2 MB, estimated. There is no room to try "
+            "beforehand what becomes coarser or goes."_s);
+  EXPECT_TRUE(canApply());
+}
+
 TEST_F(PlanTest, a_chat_without_a_message_simply_begins_with_them) {
   scene.state.newChat();
   scene.engine.script.change = {};
@@ -257,6 +268,16 @@ TEST_F(PlanTest, a_change_that_is_refused_leaves_the_chat_and_says_why) {
   EXPECT_EQ(scene.state.phase(), Phase::Ready);
   EXPECT_EQ(scene.engine.settings().preset, u"full"_s);
   EXPECT_TRUE(memory()->differsFromChat());
+}
+
+TEST_F(PlanTest, a_change_that_was_stopped_half_way_says_what_is_still_to_come) {
+  QSignalSpy notices(&scene.state, &AppState::noticeShown);
+  Q_EMIT scene.engine.chatApplied({{u"balanced"_s, 210'000'000}, u"ladder-4"_s, 1, {}, false});
+  ASSERT_EQ(notices.count(), 1);
+  EXPECT_EQ(notices[0][0].toString(),
+            u"This chat has the new settings; what was not read again yet is read with the next "
+            "message."_s);
+  EXPECT_EQ(plain(memory()->recipeText()), u"Balanced · recipe ladder-4"_s);
 }
 
 TEST_F(PlanTest, packing_is_not_held_up_by_plans_and_the_plan_follows_when_it_is_done) {

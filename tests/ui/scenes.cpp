@@ -134,7 +134,7 @@ runtime::MemoryChange sampleReread(qint64 tokens) {
   return change;
 }
 
-Ledger sampleLedger(std::int64_t wallMs) {
+ChatLedger sampleLedger(std::int64_t wallMs) {
   using runtime::LedgerCause;
   struct Step {
     LedgerCause cause;
@@ -152,7 +152,7 @@ Ledger sampleLedger(std::int64_t wallMs) {
       {LedgerCause::turn, 9, 4102, 0.13, 0, 55.4, 52.0, 0.961, 0.021, 0.987},
       {LedgerCause::limit, 1, 4218, 0.115, 0.0002, 52.0, 47.8, 0, 0, 0},
   };
-  Ledger ledger;
+  ChatLedger ledger;
   for (const Step& step : steps) {
     const double all = double(step.n_tokens) * 90;
     runtime::LedgerEntry entry;

@@ -42,7 +42,7 @@ CacheState samplePacking(int percent, qint64 tokens);
 runtime::MemoryChange sampleLoss();
 runtime::MemoryChange sampleReread(qint64 tokens);
 // Six steps of a chat of 4,218 tokens, the last one a minute before `wallMs` and not measured.
-Ledger sampleLedger(std::int64_t wallMs);
+ChatLedger sampleLedger(std::int64_t wallMs);
 QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();

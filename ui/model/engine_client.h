@@ -72,7 +72,7 @@ class EngineClient : public QObject {
   void chatPreviewed(const satchel::ui::ChatPreview& preview);
   void chatApplied(const satchel::ui::AppliedSettings& applied);
   // Of the open chat, before the report of what made it grow.
-  void ledgerChanged(const satchel::ui::Ledger& ledger);
+  void ledgerChanged(const satchel::ui::ChatLedger& ledger);
   // For people: something that is no failure but should be known.
   void noticed(const QString& text);
   void saved(const satchel::kvcache::SaveReport& report);

@@ -110,7 +110,7 @@ struct AppliedSettings {
 };
 
 // What has made the open chat smaller, and what it still says again.
-struct Ledger {
+struct ChatLedger {
   QList<runtime::LedgerEntry> entries;  // oldest first
   runtime::RecallProbe recall;          // n_asked 0: nothing measured
 };

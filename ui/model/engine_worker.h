@@ -67,7 +67,7 @@ class EngineWorker : public QObject {
   void previewed(const satchel::ui::Previews& previews);
   void chatPreviewed(const satchel::ui::ChatPreview& preview);
   void chatApplied(const satchel::ui::AppliedSettings& applied);
-  void ledgerChanged(const satchel::ui::Ledger& ledger);
+  void ledgerChanged(const satchel::ui::ChatLedger& ledger);
   void noticed(const QString& text);
   void saved(const satchel::kvcache::SaveReport& report);
   void failed(const satchel::ui::EngineError& error);

@@ -34,7 +34,7 @@ QString measuredText(std::size_t measuredAt, qint64 measuredMs, qint64 nowMs) {
 
 QString recallText(const runtime::RecallProbe& recall) {
   if (recall.n_asked == 0) return {};
-  return tr("%1 of %2 passages said again")
+  return tr("%1 of %2 facts of the text said again")
       .arg(formatCount(qint64(recall.n_said)), formatCount(qint64(recall.n_asked)));
 }
 

@@ -16,7 +16,7 @@ QString fidelityFigures(const runtime::Fidelity& fidelity);
 QString attentionText(const runtime::Fidelity& fidelity);
 // "measured at token 3,904, 2 min ago"
 QString measuredText(std::size_t measuredAt, qint64 measuredMs, qint64 nowMs);
-// "27 of 30 passages said again"; empty: nobody asked
+// "27 of 30 facts of the text said again"; empty: nobody asked
 QString recallText(const runtime::RecallProbe& recall);
 
 }  // namespace satchel::ui

@@ -2,6 +2,7 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <iterator>
 
 #include "ui/model/fidelity_text.h"
 #include "ui/model/format.h"
@@ -119,6 +120,21 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
                                            QT_TRANSLATE_NOOP("Ledger", "Measured after it")};
   static_assert(std::size(kNames) == ColumnCount);
   return section >= 0 && section < ColumnCount ? translated(kNames[section]) : QVariant();
+}
+
+QList<LedgerEntry> stepsSince(const QList<LedgerEntry>& before, const QList<LedgerEntry>& now) {
+  if (before.isEmpty()) return now;
+  const LedgerEntry& last = before.back();
+  for (qsizetype i = now.size(); i > 0; --i) {
+    const LedgerEntry& step = now[i - 1];
+    if (step.at_ms == last.at_ms && step.n_tokens == last.n_tokens &&
+        step.bytes_after == last.bytes_after)
+      return now.mid(i);
+  }
+  QList<LedgerEntry> later;  // the last one has become one with an older one, or the ledger is new
+  std::copy_if(now.begin(), now.end(), std::back_inserter(later),
+               [&last](const LedgerEntry& step) { return step.at_ms > last.at_ms; });
+  return later;
 }
 
 QString roomText(const QList<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {

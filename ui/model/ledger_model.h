@@ -32,6 +32,10 @@ class LedgerModel : public QAbstractTableModel {
   int m_laneCount = 0;
 };
 
+// The steps of `now` that come after the last one of `before`. A long ledger makes its oldest steps
+// one: counting them does not tell which are new.
+QList<runtime::LedgerEntry> stepsSince(const QList<runtime::LedgerEntry>& before,
+                                       const QList<runtime::LedgerEntry>& now);
 // What has just been done without having been asked for, to stay within the limit: one or two
 // sentences, never none.
 //   needs  at least one entry

@@ -70,6 +70,11 @@ QString changeText(const ChatPreview& preview) {
   if (isEmpty(change))
     return tr("Nothing has been read yet: this chat begins with these settings.");
   if (change.n_reread > 0) return rereadText(preview);
+  if (isAsItWas(change) && change.bytes_after < change.bytes_before)
+    return tr("This chat takes %1 instead of %2, estimated. There is no room to try beforehand "
+              "what "
+              "becomes coarser or goes.")
+        .arg(formatBytes(change.bytes_after), formatBytes(change.bytes_before));
   if (isAsItWas(change))
     return tr("Nothing that this chat holds changes; it takes %1.")
         .arg(formatBytes(change.bytes_before));
@@ -85,7 +90,8 @@ QString appliedText(const AppliedSettings& applied) {
     return tr(
         "This chat has the new settings; what was not read again yet is read with the next "
         "message.");
-  if (isAsItWas(change)) return tr("This chat has the new settings; what it holds is as it was.");
+  if (isAsItWas(change) && change.bytes_after == change.bytes_before)
+    return tr("This chat has the new settings; what it holds is as it was.");
   const QString now = tr("takes %1 now, %2 before.")
                           .arg(formatBytes(change.bytes_after), formatBytes(change.bytes_before));
   if (change.n_reread == 0) return tr("This chat %1").arg(now);

@@ -119,7 +119,7 @@ void MemoryPanelState::setChat(const OpenedChat& chat) {
   m_ledger.setEntries({}, m_model.laneCount);
   m_recall = {};
   m_openedMs = m_clock->wall_ms();
-  m_stepsSeen = -1;
+  m_isLedgerKnown = false;
   m_measuredBefore = 0;
   m_plan.setChatBytes(0);
   wishChanged();
@@ -135,17 +135,16 @@ void MemoryPanelState::setCache(const CacheState& cache) {
   Q_EMIT changed();
 }
 
-void MemoryPanelState::setLedger(const Ledger& ledger) {
-  const auto& entries = ledger.entries;
-  if (m_stepsSeen < 0)  // of a saved chat: told when they were new
-    m_stepsSeen = std::count_if(entries.begin(), entries.end(),
-                                [this](const auto& entry) { return entry.at_ms < m_openedMs; });
+void MemoryPanelState::setLedger(const ChatLedger& ledger) {
   QList<runtime::LedgerEntry> room;
-  for (const runtime::LedgerEntry& entry : entries.mid(std::min(m_stepsSeen, entries.size())))
-    if (entry.cause == runtime::LedgerCause::limit) room.append(entry);
-  m_stepsSeen = entries.size();
+  for (const runtime::LedgerEntry& step : stepsSince(m_ledger.entries(), ledger.entries)) {
+    // What a saved chat has been through was told when it was new.
+    const bool isNew = m_isLedgerKnown || step.at_ms >= m_openedMs;
+    if (isNew && step.cause == runtime::LedgerCause::limit) room.append(step);
+  }
+  m_isLedgerKnown = true;
   m_recall = ledger.recall;
-  m_ledger.setEntries(entries, m_model.laneCount);
+  m_ledger.setEntries(ledger.entries, m_model.laneCount);
   const quint64 limit =
       m_chat.settings.budgetBytes != 0 ? m_chat.settings.budgetBytes : m_previews.defaultBytes;
   if (!room.isEmpty()) Q_EMIT noticed(roomText(room, m_model.laneCount, limit));

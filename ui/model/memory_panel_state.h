@@ -77,11 +77,11 @@ class MemoryPanelState : public QObject {
   QString fidelityText() const;  // "98.4 % the same next token · KL 0.012 nats"
   QString fidelityAge() const;  // "measured at token 3,904, 2 min ago"; whether steps came after it
   QString attentionText() const;  // "98.7 % of the exact attention is still there"; may be empty
-  QString recallText() const;     // "27 of 30 passages said again, measured …"; may be empty
-  QString ledgerText() const;     // "12 compression steps"
-  QString contextText() const;    // "3,904 of 8,192 tokens"
-  double contextShare() const;    // 0 … 1
-  double budgetShare() const;     // of the pool in use, 0 … 1
+  QString recallText() const;  // "27 of 30 facts of the text said again, measured …"; may be empty
+  QString ledgerText() const;   // "12 compression steps"
+  QString contextText() const;  // "3,904 of 8,192 tokens"
+  double contextShare() const;  // 0 … 1
+  double budgetShare() const;   // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
  public:
@@ -90,7 +90,7 @@ class MemoryPanelState : public QObject {
   void setChat(const OpenedChat& chat);
   void setCache(const CacheState& cache);
   // Room that was made without having been asked for is told: noticed().
-  void setLedger(const Ledger& ledger);
+  void setLedger(const ChatLedger& ledger);
   void setApplied(const AppliedSettings& applied);
   // Something else is being done than looking.
   void setBusy(bool busy);
@@ -117,8 +117,8 @@ class MemoryPanelState : public QObject {
   CacheState m_cache;
   ChatPlan m_plan;
   LedgerModel m_ledger;
-  qint64 m_openedMs = 0;       // steps before that are known
-  qsizetype m_stepsSeen = -1;  // below 0: none were told yet
+  qint64 m_openedMs = 0;  // of the chat
+  bool m_isLedgerKnown = false;
   runtime::RecallProbe m_recall;
   qint64 m_measuredBefore = 0;                   // when the settings before were measured last
   QHash<QString, runtime::Fidelity> m_measured;  // newest of each preset, with this model

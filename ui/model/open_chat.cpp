@@ -117,7 +117,7 @@ CacheState OpenChat::cacheState(const runtime::Fidelity& before) const {
   return state;
 }
 
-Ledger OpenChat::ledger() const {
+ChatLedger OpenChat::ledger() const {
   const auto entries = m_session->ledger();
   return {{entries.begin(), entries.end()}, m_session->recall()};
 }

@@ -48,7 +48,7 @@ class OpenChat {
   storage::ChatSetup setup(const runtime::Engine& engine, const std::string& modelPath) const;
   // needs   a session; `before` stands where it has not measured fidelity itself
   CacheState cacheState(const runtime::Fidelity& before) const;
-  Ledger ledger() const;  // needs a session
+  ChatLedger ledger() const;  // needs a session
 
  private:
   explicit OpenChat(kvcache::Recipe recipe) : m_recipe(std::move(recipe)) {}

@@ -28,7 +28,7 @@ class ScriptedEngine final : public EngineClient {
     QList<ReadingProgress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
     CacheState cache;              // after each answer, document, resume and change
-    Ledger ledger;                 // with each of them
+    ChatLedger ledger;             // with each of them
     runtime::MemoryChange change;  // what other settings would do to the chat, and do
     // One a step while nothing else is to be played and idle work is not paused; the last one is
     // told as done. What was told last stands in `cache`.
