@@ -119,6 +119,10 @@ Result<CompactionReport> Compaction::take_steps(const Enough& enough) {
     SATCHEL_TRY(step.evicts() ? thin_text(cache_.pipeline.keep() * step.share, enough)
                               : lower_text(step.tier, enough));
   }
+  // A token may have gone through several tiers.
+  std::size_t n_in_pages = 0;
+  for (const Lane& lane : cache_.lanes) n_in_pages += lane.n_body();
+  report_.n_lowered = std::min(report_.n_lowered, n_in_pages);
   cache_.reserve_lists();
   SATCHEL_TRY(cache_.show_all_if_stale());
   return report_;

@@ -17,6 +17,14 @@ std::size_t less(std::size_t from, std::size_t bytes) {
   return from - std::min(from, bytes);
 }
 
+// A token that went through several tiers counts once.
+void add(MemoryChange& change, const kvcache::CompactionReport& report, const kvcache::Cache& now) {
+  std::size_t n_in_pages = 0;
+  for (const kvcache::TierStats& tier : now.stats().tiers) n_in_pages += tier.n_tokens;
+  change.n_lowered = std::min(change.n_lowered + report.n_lowered, n_in_pages);
+  change.n_evicted += report.n_evicted;
+}
+
 }  // namespace
 
 std::size_t Session::State::limit_of(const MemoryWish& wish) const {
@@ -138,11 +146,9 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
     }
   }
   const kvcache::CacheStats stats = cache->stats();
-  trial.change = {.bytes_before = stats.bytes,
-                  .n_lowered = trial.report.n_lowered,
-                  .n_evicted = trial.report.n_evicted,
-                  .n_lane_tokens = stats.n_kept};
+  trial.change = {.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   const kvcache::Cache& held = other ? *trial.copy : *cache;
+  add(trial.change, trial.report, held);
   trial.change.limit_least = kvcache::Arena::rounded_up(held.floor_bytes() + beside);
   trial.change.bytes_after = held.stats().bytes;
   trial.change.fits =
@@ -165,8 +171,7 @@ Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_t
     const Result<kvcache::CompactionReport> shrunk = trial.copy->shrink_to(most);
     if (!shrunk.ok() && shrunk.error().kind != ErrorKind::out_of_memory) return shrunk.error();
     if (!shrunk.ok()) return change;
-    change.n_lowered += shrunk->n_lowered;
-    change.n_evicted += shrunk->n_evicted;
+    add(change, *shrunk, *trial.copy);
     change.bytes_after = trial.copy->stats().bytes;
     change.fits = change.bytes_after <= most;
   }
@@ -193,8 +198,7 @@ Result<void> Session::State::lower_limit(const MemoryWish& wish, MemoryChange& c
     const std::size_t bytes_before = cache->stats().bytes;
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk, cache->shrink_to(most));
     note(LedgerCause::asked, shrunk, bytes_before);
-    change.n_lowered += shrunk.n_lowered;
-    change.n_evicted += shrunk.n_evicted;
+    add(change, shrunk, *cache);
   }
   if (cache->arena().used_bytes() > limit_of(wish))
     return limit_error(wish, std::max(change.limit_least, cache->arena().used_bytes()));

@@ -4,7 +4,8 @@
 
 #include <QString>
 
-#include "runtime/fidelity/ledger.h"
+#include "runtime/fidelity/fidelity.h"
+#include "runtime/fidelity/recall_probe.h"
 
 namespace satchel::ui {
 
