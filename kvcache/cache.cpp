@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <typeinfo>
 
 #include "kvcache/cache_state.h"
 #include "kvcache/size_text.h"
@@ -117,10 +118,11 @@ std::optional<std::uint8_t> tier_of_bytes(const TierLayouts& layouts, const Page
   return std::nullopt;
 }
 
-// Scores of what waits mean nothing to another recipe's scorer.
-Result<void> check_nothing_waits(const CacheState& cache) {
+// Scores of what waits, or will be decided when its turn ends, mean nothing to another recipe's scorer.
+Result<void> check_nothing_waits(const CacheState& cache, const Pipeline& other) {
   for (const TextSpan& span : cache.spans)
-    if (span.state == SpanState::pending)
+    if (span.state == SpanState::pending ||
+        (span.state == SpanState::open && span.kind == SpanKind::message && other.decides()))
       return Error{ErrorKind::unsupported, "CACHE_RECIPE",
                    "Text waits for a decision of the recipe it was read under."};
   return {};
@@ -137,10 +139,10 @@ Result<std::unique_ptr<Cache>> Cache::fork() {
 
 Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {
   State& s = *state_;
-  SATCHEL_TRY(check_nothing_waits(s));
+  SATCHEL_TRY(check_nothing_waits(s, recipe.pipeline()));
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.home, s.shape, recipe));
-  if (twin->state_->note_bytes(s.layer(0).head_dim) != s.note_bytes(s.layer(0).head_dim) ||
-      twin->state_->wants().decoding)
+  const Reader &now = s.pipeline.reader(), &then = recipe.pipeline().reader();
+  if (typeid(now) != typeid(then) || twin->state_->wants().decoding)
     return Error{ErrorKind::unsupported, "CACHE_RECIPE",
                  "Recipe \"" + recipe.name() + "\" needs what was not noted while reading."};
   SATCHEL_TRY(s.copy_into(*twin->state_));

@@ -45,6 +45,12 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
                    std::to_string(n_least) + " tokens. Raise the limit."};
 }
 
+Error another_chat_is_open(const kvcache::Arena& arena) {
+  return {ErrorKind::invalid, "CACHE_LIMIT",
+          "The memory limit can be raised to " + size_text(arena.capacity_bytes()) +
+              " while another chat is open. Close it, and raise the limit again."};
+}
+
 // What is damaged is as good as absent.
 void know_what_was_learnt(Engine::State& state) {
   const ModelConfig& config = state.model->config();
@@ -158,13 +164,16 @@ Result<void> Engine::State::set_budget(std::size_t bytes) {
   if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
   lane_profiler.reset();  // it is begun anew, with the memory there is then
   can_profile = true;
-  if (arena != nullptr && arena.use_count() > 1)
-    return Error{ErrorKind::invalid, "CACHE_LIMIT",
-                 "The memory limit can be raised to " + size_text(arena->capacity_bytes()) +
-                     " while another chat is open. Close it, and raise the limit again."};
+  if (arena != nullptr && arena.use_count() > 1) return another_chat_is_open(*arena);
   arena.reset();
   SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(backend, bytes));
   return {};
+}
+
+Result<void> Engine::State::check_alone() const {
+  const long mine = 2 + (lane_profiler != nullptr ? 1 : 0);  // the engine's share and the cache's
+  if (arena.use_count() <= mine) return {};
+  return another_chat_is_open(*arena);
 }
 
 Result<void> Engine::set_budget(std::size_t bytes) {

@@ -35,6 +35,8 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
   }
   if (limits) {
     SATCHEL_TRY_ASSIGN(command.wish.limit_bytes, parse_bytes(rest));
+    if (command.wish.limit_bytes == 0)
+      return Error{ErrorKind::invalid, "PARAM", "A memory limit must be above 0."};
   } else {
     SATCHEL_TRY_ASSIGN(command.wish.recipe, runtime::resolve_recipe(rest));
   }
@@ -52,7 +54,13 @@ std::string describe(const runtime::MemoryChange& change) {
            " tokens have to be read again" +
            (change.reread_ms > 0 ? ", which takes about " + format_seconds(change.reread_ms) : "") +
            ".";
-  if (change.n_lowered + change.n_evicted == 0) return bytes + "; the chat stays as it is.";
+  if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)
+    return bytes + "; the chat stays as it is.";
+  if (change.n_lowered + change.n_evicted == 0)
+    return "At most " + bytes +
+           ". There is no room to try beforehand what that costs; older text goes to fewer bits, "
+           "as "
+           "far as needed.";
   std::string text = bytes + ";";
   if (change.n_lowered > 0)
     text += " " + share_of(change.n_lowered, change) + " of what is held goes to fewer bits";

@@ -71,7 +71,7 @@ Result<CompactionReport> Compaction::settle(Occasion occasion) {
 
 Result<void> Compaction::rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of,
                                  std::size_t n_flush, const LaneRewriter::Takes& takes) {
-  now_ = lane;
+  changed_.push_back(lane);
   LaneRewriter rewriter(cache_, lane, tier_of);
   const auto work = [&]() -> Result<void> {
     if (n_flush > 0) return rewriter.flush_tail(n_flush);
@@ -261,12 +261,12 @@ Result<void> CacheState::decide_all_text() {
   return report.ok() ? Result<void>() : Result<void>(report.error());
 }
 
-// Where the arena is too full for a moment it is tried again after the next compaction.
 Error CacheState::lose_all(Error error) {
   clear();
   return error;
 }
 
+// Where the arena is too full for a moment it is tried again after the next compaction.
 void CacheState::retake_reserve() {
   if (has_reserve) return;
   const Result<ExtentId> taken = arena.take(reserve_bytes(shape, layouts, pipeline));

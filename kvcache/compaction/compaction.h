@@ -61,13 +61,12 @@ class Compaction {
   Result<CompactionReport> take_steps(const Enough& enough);
   Result<void> lower_text(std::uint8_t tier, const Enough& enough);
   Result<void> thin_text(double keep, const Enough& enough);
-  Result<bool> thin(const TextSpan& text, double keep);
-  std::size_t n_held(const TextSpan& text) const;
+  Result<void> thin(const TextSpan& text, double keep);
 
   CacheState& cache_;
   CompactionReport report_ = {};
   std::vector<std::size_t> tail_kept_;  // [n_lanes] as this decision wants them
-  std::size_t now_ = 0;                 // the lane that is made anew
+  std::vector<std::size_t> changed_;    // lanes that were made anew since shrink_to() counted them
 };
 
 }  // namespace satchel::kvcache

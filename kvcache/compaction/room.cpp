@@ -23,6 +23,44 @@ bool is_inside(const PageRecord& page, const TextSpan& text) {
          static_cast<std::size_t>(page.last_position) < text.end();
 }
 
+// Nobody scored what the model said itself, and nobody does later.
+bool may_be_thinned(const CacheBook& cache, const TextSpan& text) {
+  return is_decided(text) && text.kind != SpanKind::answer &&
+         cache.pipeline.fires({.occasion = Occasion::asked, .n_tokens = text.n_tokens});
+}
+
+// Lane-tokens of the text in pages of layers that take part, about: pages may reach over its ends.
+std::size_t n_held(const CacheBook& cache, const TextSpan& text) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
+    if (!cache.takes_part(cache.layer_of[i])) continue;
+    for (const PageRecord& page : cache.lanes[i].pages())
+      if (is_inside(page, text)) n += page.live.count();
+  }
+  return n;
+}
+
+// Lane-tokens that thinning leaves of the text.
+double n_thinned(const CacheBook& cache, const TextSpan& text, double keep) {
+  const TokenSpan span = cache.token_span(text.first, text.n_tokens);
+  const double n_kept = keep * static_cast<double>(text.n_tokens);
+  return std::max(n_kept, static_cast<double>(cache.pipeline.n_protected(span))) *
+         static_cast<double>(span.n_lanes);
+}
+
+bool can_score_held(const CacheBook& cache) {
+  if (!cache.pipeline.decides() || !cache.pipeline.scorer().scores_held()) return false;
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
+    if (!cache.takes_part(cache.layer_of[i])) continue;
+    const std::vector<float> key(cache.layer(i).head_dim);
+    float score = 0;
+    if (!cache.pipeline.scorer().score_held(
+            {.k = key, .head_dim = key.size(), .worth = cache.worth_of(i)}, {&score, 1}))
+      return false;
+  }
+  return true;
+}
+
 // Nothing in it is kept, open or waits.
 bool may_change(const CacheBook& cache, const PageRecord& page) {
   return std::all_of(cache.spans.begin(), cache.spans.end(), [&](const TextSpan& text) {
@@ -48,37 +86,23 @@ Result<void> Compaction::lower_text(std::uint8_t tier, const Enough& enough) {
   return {};
 }
 
-// Lane-tokens of the text in pages of layers that take part, about: pages may reach over its ends.
-std::size_t Compaction::n_held(const TextSpan& text) const {
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
-    if (!cache_.takes_part(cache_.layer_of[i])) continue;
-    for (const PageRecord& page : cache_.lanes[i].pages())
-      if (is_inside(page, text)) n += page.live.count();
-  }
-  return n;
-}
-
-// Whether its tokens could be scored at all.
-Result<bool> Compaction::thin(const TextSpan& text, double keep) {
+//   needs   can_score_held()
+Result<void> Compaction::thin(const TextSpan& text, double keep) {
   TokenSpan span = cache_.token_span(text.first, text.n_tokens);
   span.keep = keep;
   const Scorer& scorer = cache_.pipeline.scorer();
-  bool known = true;
   const ScoresOf held = [&](std::size_t lane, const TokenSpan& of,
                             std::span<float> scores) -> Result<void> {
     const std::span<const float> worth = cache_.worth_of(lane);
     const std::size_t d = cache_.layer(lane).head_dim;
     const TakesKey take = [&](std::size_t position, std::span<const float> key) {
-      known = scorer.score_held({.k = key, .head_dim = d, .worth = worth},
-                                scores.subspan(position - of.first_position, 1)) &&
-              known;
+      (void)scorer.score_held({.k = key, .head_dim = d, .worth = worth},
+                              scores.subspan(position - of.first_position, 1));
     };
     return read_held_keys(cache_, lane, of.first_position, of.first_position + of.n_tokens, take);
   };
   std::vector<LaneDecision> lanes;
   SATCHEL_TRY(load_scores(span, held, lanes));
-  if (!known) return false;
   // Tails stay as they are: only pages are made anew.
   for (LaneDecision& lane : lanes) {
     const std::size_t tail = cache_.n_tokens - cache_.lanes[lane.lane].n_tail();
@@ -96,19 +120,17 @@ Result<bool> Compaction::thin(const TextSpan& text, double keep) {
     SATCHEL_TRY(rewrite(lane.lane, tier_of, 0));
   }
   ++report_.n_spans;
-  return true;
+  return {};
 }
 
 Result<void> Compaction::thin_text(double keep, const Enough& enough) {
-  const std::size_t n_lanes = cache_.token_span(0, 1).n_lanes;
+  if (!can_score_held(cache_)) return {};
   for (std::size_t i = 0; i < cache_.spans.size() && !enough(); ++i) {
     const TextSpan text = cache_.spans[i];
-    const bool asked =
-        cache_.pipeline.fires({.occasion = Occasion::asked, .n_tokens = text.n_tokens});
-    const double most = keep * kHardlyMore * static_cast<double>(text.n_tokens * n_lanes);
-    if (!is_decided(text) || !asked || static_cast<double>(n_held(text)) <= most) continue;
-    SATCHEL_TRY_ASSIGN(const bool known, thin(text, keep));
-    if (!known) return {};
+    if (!may_be_thinned(cache_, text)) continue;
+    const double most = kHardlyMore * n_thinned(cache_, text, keep);
+    if (static_cast<double>(n_held(cache_, text)) <= most) continue;
+    SATCHEL_TRY(thin(text, keep));
   }
   return {};
 }
@@ -119,7 +141,7 @@ Result<CompactionReport> Compaction::take_steps(const Enough& enough) {
     SATCHEL_TRY(step.evicts() ? thin_text(cache_.pipeline.keep() * step.share, enough)
                               : lower_text(step.tier, enough));
   }
-  // A token may have gone through several tiers.
+  // A token may have gone through several tiers; at most all of them have.
   std::size_t n_in_pages = 0;
   for (const Lane& lane : cache_.lanes) n_in_pages += lane.n_body();
   report_.n_lowered = std::min(report_.n_lowered, n_in_pages);
@@ -135,30 +157,31 @@ Result<CompactionReport> Compaction::make_room(std::size_t free_bytes) {
   return take_steps([&] { return cache_.arena.free_bytes() >= wanted; });
 }
 
-// Only the lane that is made anew changes.
 Result<CompactionReport> Compaction::shrink_to(std::size_t body_bytes) {
-  const auto bytes_of = [this](std::size_t lane) {
-    std::size_t bytes = 0;
-    for (const PageRecord& page : cache_.lanes[lane].pages())
-      bytes += cache_.arena.bytes_of(page.extent);
-    return bytes;
-  };
-  std::vector<std::size_t> bytes;
+  std::vector<std::size_t> bytes(cache_.lanes.size());
   std::size_t sum = 0;
-  for (std::size_t i = 0; i < cache_.lanes.size(); ++i) sum += bytes.emplace_back(bytes_of(i));
-  std::size_t counted = now_;
+  const auto count = [&](std::size_t lane) {
+    sum -= bytes[lane];
+    bytes[lane] = 0;
+    for (const PageRecord& page : cache_.lanes[lane].pages())
+      bytes[lane] += cache_.arena.bytes_of(page.extent);
+    sum += bytes[lane];
+  };
+  for (std::size_t i = 0; i < bytes.size(); ++i) count(i);
+  changed_.clear();
   return take_steps([&] {
-    for (const std::size_t lane : {counted, now_}) {
-      const std::size_t now = bytes_of(lane);
-      sum = sum - bytes[lane] + now;
-      bytes[lane] = now;
-    }
-    counted = now_;
+    for (const std::size_t lane : changed_) count(lane);
+    if (changed_.size() > 1) changed_ = {changed_.back()};  // that one may be at work still
     return sum <= body_bytes;
   });
 }
 
 Result<CompactionReport> Compaction::follow_recipe() {
+  const Pipeline& pipeline = cache_.pipeline;
+  if (pipeline.decides() && (pipeline.n_own_codecs() > 1 || !can_score_held(cache_)))
+    return Error{ErrorKind::unsupported, "CACHE_RECIPE",
+                 "Recipe \"" + cache_.recipe.name() +
+                     "\" can't choose from text whose queries are gone; it has to be read again."};
   const Enough never = [] { return false; };
   SATCHEL_TRY(lower_text(kTierRecipe, never));
   if (cache_.pipeline.decides()) SATCHEL_TRY(thin_text(cache_.pipeline.keep(), never));
@@ -175,16 +198,28 @@ std::size_t Cache::floor_bytes() const {
     tier = std::max(tier, step.tier);
     share = std::min(share, step.share);
   }
+  const bool thins = share < 1 && can_score_held(s);
+  // Of what is held of each text.
+  std::vector<double> stays;
+  for (const TextSpan& text : s.spans) {
+    const double n = static_cast<double>(n_held(s, text));
+    const bool goes = thins && may_be_thinned(s, text) && n > 0;
+    stays.push_back(goes ? std::min(1.0, n_thinned(s, text, s.pipeline.keep() * share) / n) : 1.0);
+  }
   const CacheStats now = stats();
   std::size_t bytes = now.bytes - now.body_bytes;
   for (std::size_t i = 0; i < s.lanes.size(); ++i)
     for (const PageRecord& page : s.lanes[i].pages()) {
       const std::size_t held = s.arena.bytes_of(page.extent);
-      const double stay = s.takes_part(s.layer_of[i]) ? share : 1;
+      bytes += held;
+      if (!may_change(s, page)) continue;
+      double stay = 1;
+      for (std::size_t t = 0; t < s.spans.size() && s.takes_part(s.layer_of[i]); ++t)
+        if (is_inside(page, s.spans[t])) stay = stays[t];
       const auto n =
           static_cast<std::size_t>(std::ceil(static_cast<double>(page.live.count()) * stay));
       const std::size_t least = s.page_bytes(std::max(tier, page.tier), s.lanes[i].head_dim(), n);
-      bytes += may_change(s, page) ? std::min(held, least) : held;
+      bytes -= held - std::min(held, least);
     }
   return bytes;
 }

@@ -39,6 +39,13 @@ Result<void> check_keys(const JsonNode& root, std::string_view called) {
   return {};
 }
 
+void set_keep(JsonNode& root, double keep) {
+  JsonNode* node = root.find("keep");
+  if (node == nullptr) node = &root.members.emplace_back("keep", JsonNode{}).second;
+  node->kind = JsonNode::Kind::number;
+  node->number = keep;
+}
+
 }  // namespace
 
 Result<Recipe> Recipe::parse(std::string_view json, std::string_view called) {
@@ -70,10 +77,7 @@ Result<Recipe> Recipe::builtin(std::string_view name) {
 
 Result<Recipe> Recipe::with_keep(double keep) const {
   SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
-  JsonNode* node = root.find("keep");
-  if (node == nullptr) node = &root.members.emplace_back("keep", JsonNode{}).second;
-  node->kind = JsonNode::Kind::number;
-  node->number = keep;
+  set_keep(root, keep);
   return parse(canonical_json(root), name_);
 }
 
@@ -86,7 +90,7 @@ Result<Recipe> Recipe::at_floor() const {
   for (const JsonNode& step : steps.items) {
     if (const JsonNode* codec = step.find("codec"); codec != nullptr) *root.find("codec") = *codec;
     const JsonNode* share = step.find("share");
-    if (share != nullptr) root.find("keep")->number = keep_ * share->number;
+    if (share != nullptr) set_keep(root, keep_ * share->number);
   }
   return parse(canonical_json(root), name_);
 }

@@ -5,6 +5,7 @@
 //   params  block      queries that look back together where echo scores (2048)
 //           echo_from  lanes of which it is known beforehand that they keep this share of a text, or
 //                      more, are scored by echo (1: none)
+//   later   long after it was read a text is scored by its keys in all lanes: its queries are gone
 //   needs   keys before RoPE; CacheShape::lane_shares with KeyWorth, which `satchel profile` and idle
 //           time make
 //   cost    as many multiplications as a key has values, twice

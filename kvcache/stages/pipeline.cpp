@@ -221,8 +221,8 @@ Result<void> Pipeline::check_room(const JsonNode& recipe, std::string_view calle
       std::any_of(room_.begin(), room_.end(), [](const RoomStep& step) { return step.evicts(); });
   if (!evicts || (scorer_ != nullptr && scorer_->scores_held())) return {};
   return recipe_error(called, recipe.find("room")->line,
-                      "a \"share\" needs a scorer that can score text long after it was read; "
-                      "this recipe's can't.");
+                      "a \"share\" is for a recipe that lets tokens go, by a scorer that can score "
+                      "text long after it was read.");
 }
 
 // Sinks and tail are exact parts of every lane: a selection that drops them has no meaning here.

@@ -161,7 +161,7 @@ class Scorer : public Stage {
   // Whether text can be scored again when its queries are long gone: then a recipe may let more of it
   // go where memory is short.
   virtual bool scores_held() const { return false; }
-  // What observe() would have left of these tokens, by their keys alone; false: not of this lane.
+  // What these tokens are worth by their keys alone, observe() or not; false: not known of this lane.
   //   out  scores [n_tokens], zero before
   virtual bool score_held(const HeldKeys&, std::span<float>) const { return false; }
   // Once for each layer and decision. Larger is kept; all finite.

@@ -45,20 +45,27 @@ std::size_t needs(const Model& model, const kvcache::Cache& cache, kvcache::Read
 // Packs what waits; then lowers what is held as the recipe allows, until the request's tokens go in;
 // where little room is left lowers also what is kept. Whether that made any.
 Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest asked,
-                       std::size_t n_fit, kvcache::CompactionReport& report) {
+                       std::size_t n_fit, TextRead& done) {
   const std::size_t before = pass.cache.arena().used_bytes();
   const auto made = [&] { return pass.cache.arena().used_bytes() < before; };
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport packed, pack_all(model, pass));
-  add(report, packed);
+  add(done.compacted, packed);
   if (made()) return true;
+  const std::size_t packed_bytes = pass.cache.arena().used_bytes(), room_before = done.room_bytes;
+  const auto count = [&](const kvcache::CompactionReport& report) {
+    add(done.compacted, report);
+    add(done.room, report);
+    const std::size_t used = pass.cache.arena().used_bytes();
+    done.room_bytes = room_before + packed_bytes - std::min(packed_bytes, used);
+  };
   asked.n_tokens = std::min(asked.n_tokens, kSpanWanted);
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport roomier,
                      pass.cache.make_room(needs(model, pass.cache, asked)));
-  add(report, roomier);
+  count(roomier);
   if (made() || n_fit >= kSpanLeast) return made();
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
                      pass.cache.compact(kvcache::Occasion::over_limit));
-  add(report, lowered);
+  count(lowered);
   return made();
 }
 
@@ -87,8 +94,7 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
     const kvcache::ReadRequest asked{.n_tokens = n_left, .kind = what.kind, .goes_on = at > first};
     const kvcache::ReadRequest request = span_that_fits(model, pass, asked);
     if (request.n_tokens < std::min(n_left, kSpanShort)) {
-      SATCHEL_TRY_ASSIGN(const bool made,
-                         make_room(model, pass, asked, request.n_tokens, done.compacted));
+      SATCHEL_TRY_ASSIGN(const bool made, make_room(model, pass, asked, request.n_tokens, done));
       if (made) continue;
     }
     const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below

@@ -45,6 +45,9 @@ struct ReadText {
 struct TextRead {
   std::size_t n_spans = 0, n_last = 0;  // pieces it went in; tokens of the last
   kvcache::CompactionReport compacted;
+  // Of it what made room under the limit, and the bytes that gave.
+  kvcache::CompactionReport room;
+  std::size_t room_bytes = 0;
 };
 Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& what);
 

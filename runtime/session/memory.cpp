@@ -17,6 +17,12 @@ std::size_t less(std::size_t from, std::size_t bytes) {
   return from - std::min(from, bytes);
 }
 
+// A limit that is enough also when it is typed in as people read it: 30.8 MB.
+std::size_t as_shown(std::size_t bytes) {
+  constexpr std::size_t kStep = 100'000;
+  return (kvcache::Arena::rounded_up(bytes) + kStep) / kStep * kStep;
+}
+
 // A token that went through several tiers counts once.
 void add(MemoryChange& change, const kvcache::CompactionReport& report, const kvcache::Cache& now) {
   std::size_t n_in_pages = 0;
@@ -32,9 +38,12 @@ std::size_t Session::State::limit_of(const MemoryWish& wish) const {
                                : kvcache::Arena::rounded_down(wish.limit_bytes);
 }
 
-// Beside the chat's cache: what else the engine holds, and what a short message takes while it is read.
+// Beside the chat's cache: what else the engine holds, rows kept for a measurement not counted, as they
+// go first; and what a short message takes while it is read.
 std::size_t Session::State::bytes_beside() const {
-  return less(cache->arena().used_bytes(), cache->stats().bytes) +
+  kvcache::Arena& arena = cache->arena();
+  const std::size_t rows = exact_rows.n > 0 ? arena.bytes_of(exact_rows.extent) : 0;
+  return less(arena.used_bytes(), cache->stats().bytes + rows) +
          message_needs(*engine.model, *cache, kMessageTokens) + cache->step_needs();
 }
 
@@ -58,27 +67,20 @@ Result<bool> Session::State::comes_down(const kvcache::Recipe& recipe) const {
   return then.cache_bytes <= now.cache_bytes;
 }
 
-// A cache of this chat brought down to the recipe; null where it has to be read again, or there is no
-// room for a second one.
+// A second cache of this chat, brought down to the recipe if it is another; null where there is no room
+// for one, or it has to be read again.
 Result<std::unique_ptr<kvcache::Cache>> Session::State::copy_under(
     const kvcache::Recipe& recipe, kvcache::CompactionReport& report) const {
-  const auto is_expected = [](const Error& problem) {
-    return problem.code == "CACHE_RECIPE" || problem.kind == ErrorKind::out_of_memory;
+  const auto made = [&]() -> Result<std::unique_ptr<kvcache::Cache>> {
+    if (recipe.hash() == options.recipe.hash()) return cache->fork();
+    SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> copy, cache->fork(recipe));
+    SATCHEL_TRY_ASSIGN(report, copy->follow_recipe());
+    return copy;
   };
-  const auto none = [](const Error& problem) -> Result<std::unique_ptr<kvcache::Cache>> {
-    return problem;
-  };
-  Result<std::unique_ptr<kvcache::Cache>> copy = cache->fork(recipe);
-  if (!copy.ok()) {
-    if (!is_expected(copy.error())) return none(copy.error());
-    return std::unique_ptr<kvcache::Cache>();
-  }
-  const Result<kvcache::CompactionReport> followed = (*copy)->follow_recipe();
-  if (!followed.ok()) {
-    if (!is_expected(followed.error())) return none(followed.error());
-    return std::unique_ptr<kvcache::Cache>();
-  }
-  report = *followed;
+  Result<std::unique_ptr<kvcache::Cache>> copy = made();
+  const bool is_expected = !copy.ok() && (copy.error().code == "CACHE_RECIPE" ||
+                                          copy.error().kind == ErrorKind::out_of_memory);
+  if (is_expected) return std::unique_ptr<kvcache::Cache>();
   return copy;
 }
 
@@ -125,7 +127,7 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   change.bytes_after = std::min(after.cache_bytes, own_bytes_under(limit_of(wish)));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
   SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
-  change.limit_least = kvcache::Arena::rounded_up(least.pool_bytes);
+  change.limit_least = as_shown(least.pool_bytes);
   change.fits = change.limit_least <= limit_of(wish);
   return change;
 }
@@ -149,7 +151,7 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
   trial.change = {.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   const kvcache::Cache& held = other ? *trial.copy : *cache;
   add(trial.change, trial.report, held);
-  trial.change.limit_least = kvcache::Arena::rounded_up(held.floor_bytes() + beside);
+  trial.change.limit_least = as_shown(held.floor_bytes() + beside);
   trial.change.bytes_after = held.stats().bytes;
   trial.change.fits =
       trial.change.limit_least <= limit_of(wish) || trial.change.bytes_after <= trial.own_most;
@@ -192,13 +194,14 @@ Error Session::State::limit_error(const MemoryWish& wish, std::size_t least) con
 
 // The chat's limit falls before its pages do not fit any more.
 Result<void> Session::State::lower_limit(const MemoryWish& wish, MemoryChange& change) {
+  drop_rows();
   const std::size_t most = own_bytes_under(limit_of(wish));
   if (cache->stats().bytes > most) {
-    drop_rows();
-    const std::size_t bytes_before = cache->stats().bytes;
-    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk, cache->shrink_to(most));
-    note(LedgerCause::asked, shrunk, bytes_before);
-    add(change, shrunk, *cache);
+    const Held before = held();
+    const Result<kvcache::CompactionReport> shrunk = cache->shrink_to(most);
+    note_since(LedgerCause::asked, before);  // also what was done before an error
+    SATCHEL_TRY(shrunk);
+    add(change, *shrunk, *cache);
   }
   if (cache->arena().used_bytes() > limit_of(wish))
     return limit_error(wish, std::max(change.limit_least, cache->arena().used_bytes()));
@@ -213,6 +216,7 @@ Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit of a chat that is not saved can be raised to " +
                      size_text(cache->arena().capacity_bytes()) + " only, as reserved."};
+  SATCHEL_TRY(engine.check_alone());
   if (n_read() > 0) SATCHEL_TRY(snapshot->save(identity(n_read())));
   const std::size_t before = cache->arena().bytes();
   drop_rows();

@@ -6,26 +6,27 @@
 namespace satchel::runtime {
 namespace {
 
-// Lane-tokens in pages coarser than what they were given as.
-std::size_t n_coarse(const kvcache::CacheStats& stats) {
-  std::size_t n = 0;
-  for (std::size_t tier = kvcache::kTierRecipe; tier < stats.tiers.size(); ++tier)
-    if (stats.tiers[tier].name != "exact") n += stats.tiers[tier].n_tokens;
-  return n;
-}
-
 std::size_t rise(std::size_t before, std::size_t after) {
   return after - std::min(before, after);
+}
+
+// Steps down that lane-tokens took, from one tier to the next.
+std::size_t n_steps_down(const std::array<std::size_t, kvcache::kTiersMax>& before,
+                         const std::array<std::size_t, kvcache::kTiersMax>& now) {
+  std::size_t n = 0;
+  for (std::size_t tier = 0; tier < now.size(); ++tier) n += rise(before[tier], now[tier]);
+  return std::min(n, *std::ranges::max_element(now));
 }
 
 }  // namespace
 
 Session::State::Held Session::State::held() const {
   const kvcache::CacheStats stats = cache->stats();
-  Held held{.bytes = stats.bytes,
-            .fp16_bytes = stats.fp16_bytes,
-            .n_coarse = n_coarse(stats),
-            .n_evicted = stats.n_evicted};
+  Held held{.bytes = stats.bytes, .fp16_bytes = stats.fp16_bytes, .n_evicted = stats.n_evicted};
+  for (std::size_t tier = stats.tiers.size(), n = 0; tier-- > kvcache::kTierRecipe;) {
+    if (stats.tiers[tier].name != "exact") n += stats.tiers[tier].n_tokens;
+    held.n_from[tier] = n;
+  }
   for (const LedgerEntry& entry : meter.ledger.entries()) {
     held.n_noted_lowered += entry.n_lowered;
     held.n_noted_evicted += entry.n_evicted;
@@ -35,7 +36,7 @@ Session::State::Held Session::State::held() const {
 
 bool Session::State::was_compressed_since(const Held& before) const {
   const Held now = held();
-  return now.n_coarse > before.n_coarse || now.n_evicted > before.n_evicted;
+  return n_steps_down(before.n_from, now.n_from) > 0 || now.n_evicted > before.n_evicted;
 }
 
 void Session::State::note_since(LedgerCause cause, const Held& before) {
@@ -46,7 +47,7 @@ void Session::State::note_since(LedgerCause cause, const Held& before) {
   note(cause,
        {.n_evicted = left(rise(before.n_evicted, now.n_evicted),
                           now.n_noted_evicted - before.n_noted_evicted),
-        .n_lowered = left(rise(before.n_coarse, now.n_coarse),
+        .n_lowered = left(n_steps_down(before.n_from, now.n_from),
                           now.n_noted_lowered - before.n_noted_lowered)},
        before.bytes + rise(before.fp16_bytes, now.fp16_bytes));
 }

@@ -5,6 +5,7 @@
 //   recall probe
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -66,8 +67,10 @@ struct Session::State {
   void measure_if_due(std::stop_token stop, const ProgressFn& progress, IdleReport& report);
   // What the cache holds, and what the ledger knows of it, to see what a stretch of work did.
   struct Held {
-    std::size_t bytes = 0, fp16_bytes = 0;    // as CacheStats
-    std::size_t n_coarse = 0, n_evicted = 0;  // lane-tokens at the recipe's tiers, and gone
+    std::size_t bytes = 0, fp16_bytes = 0;  // as CacheStats
+    // Lane-tokens at the tiers from each on, exact ones not counted; and gone.
+    std::array<std::size_t, kvcache::kTiersMax> n_from = {};
+    std::size_t n_evicted = 0;
     std::size_t n_noted_lowered = 0, n_noted_evicted = 0;  // by the ledger
   };
   Held held() const;

@@ -65,6 +65,7 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
         read_text(*engine.model, text_pass(stop, progress),
                   {.end = span.end, .kind = span.kind, .kept = rows.data(), .logits = span.logits});
     report.compressed = was_compressed_since(before);
+    if (done.ok()) note(LedgerCause::limit, done->room, cache->stats().bytes + done->room_bytes);
     // What reading an answer did counts with its turn.
     if (span.kind != kvcache::SpanKind::answer) note_since(LedgerCause::read, before);
     if (!done.ok()) return std::move(done).error();
@@ -146,13 +147,16 @@ Result<bool> Session::State::make_room(std::stop_token stop) {
     made.n_evicted += part.n_evicted;
     made.n_lowered += part.n_lowered;
   };
-  SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
-                     cache->compact(kvcache::Occasion::over_limit));
-  add(lowered);
-  if (cache->arena().free_bytes() < cache->step_needs()) {
+  const auto is_full = [this] { return cache->arena().free_bytes() < cache->step_needs(); };
+  if (is_full()) {
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport shrunk,
                        cache->make_room(cache->step_needs()));
     add(shrunk);
+  }
+  if (is_full()) {
+    SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
+                       cache->compact(kvcache::Occasion::over_limit));
+    add(lowered);
   }
   note(LedgerCause::limit, made, bytes_before);
   return cache->arena().used_bytes() < before;

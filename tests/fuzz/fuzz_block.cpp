@@ -231,8 +231,9 @@ void use_everything(const Bench& on, Snapshot& snapshot) {
   fits(on.read_document(20));
   if (cache.n_tokens() > 8) fits(cache.move_text(cache.n_tokens() / 2, 1));
   if (cache.n_tokens() > 40) fits(cache.truncate(cache.n_tokens() - 30));
-  SATCHEL_ASSERT(cache.n_tokens() == 0 || cache.n_tokens() > token_ids().size() ||
-                 snapshot.save(identity(cache, cache.n_tokens())).ok());
+  if (cache.n_tokens() == 0 || cache.n_tokens() > token_ids().size()) return;
+  const auto saved = snapshot.save(identity(cache, cache.n_tokens()));
+  SATCHEL_ASSERT(saved.ok() || saved.error().kind == ErrorKind::out_of_memory);
 }
 
 }  // namespace

@@ -71,7 +71,6 @@ void EngineWorker::newChat(const ChatSettings& settings) {
 Result<void> EngineWorker::beginChat(const ChatSettings& settings) {
   if (!m_engine) return noModel();
   SATCHEL_TRY_ASSIGN(m_open, OpenChat::begin(settings));
-  m_fidelity = {};
   Q_EMIT chatOpened(m_open->opened());
   return {};
 }
@@ -93,7 +92,6 @@ Result<void> EngineWorker::openSaved(ChatKey key, std::stop_token stop) {
 }
 
 Result<void> EngineWorker::resumeOpen(std::stop_token stop) {
-  m_fidelity = m_measured.fidelity(m_open->id());
   SATCHEL_TRY_ASSIGN(runtime::ResumeReport report,
                      m_open->resume(m_chats, *m_engine, stop, progressFn()));
   if (report.reread_ms_estimate <= 0)

@@ -85,9 +85,8 @@ class EngineWorker : public QObject {
   Result<void> readDocument(const QString& title, const QString& text, std::stop_token stop);
   Result<ChatPreview> planFor(const ChatSettings& settings, std::stop_token stop);
   Result<void> apply(const ChatSettings& settings, std::stop_token stop);
-  enum class Held { AsItWas, Otherwise };
-  // The chat opens like this next time. What was measured of what it held before is forgotten.
-  Result<void> keepSettings(Held held);
+  // The chat opens like this next time.
+  Result<void> keepSettings();
   runtime::ProgressFn progressFn(std::function<void()> onGenerate = {});
   void save();
   void keepMeasured(const runtime::ReadReport& report);
@@ -107,7 +106,6 @@ class EngineWorker : public QObject {
   std::string m_modelPath;
   bool m_isFirstModel = true;
   std::unique_ptr<OpenChat> m_open;
-  runtime::Fidelity m_fidelity;  // of the open chat, measured before; its session's own is newer
 };
 
 template <class Value>

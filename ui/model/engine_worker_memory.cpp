@@ -11,12 +11,11 @@ void EngineWorker::save() {
 
 void EngineWorker::keepMeasured(const runtime::ReadReport& report) {
   check(Request::Save, m_measured.keep(m_engine->fingerprint(), report));
-  check(Request::Save, m_measured.keep(m_open->id(), report.fidelity));
 }
 
 void EngineWorker::tellCache() {
   if (!m_open || m_open->session() == nullptr) return;
-  Q_EMIT cacheChanged(m_open->cacheState(m_fidelity));
+  Q_EMIT cacheChanged(m_open->cacheState());
   Q_EMIT ledgerChanged(m_open->ledger());
 }
 
@@ -24,7 +23,7 @@ void EngineWorker::idle(std::stop_token stop) {
   if (stop.stop_requested() || !m_open || m_open->session() == nullptr) return;
   if (!m_open->session()->has_idle_work()) return;
   const auto tellWork = [this](const runtime::Progress& progress) {
-    CacheState state = m_open->cacheState(m_fidelity);
+    CacheState state = m_open->cacheState();
     if (progress.phase == runtime::Phase::profile)
       state.learningShare = double(progress.done) / double(progress.total);
     else
@@ -38,7 +37,6 @@ void EngineWorker::idle(std::stop_token stop) {
     tellError(Request::Idle, report.error());
     return;
   }
-  check(Request::Save, m_measured.keep(m_open->id(), report->fidelity));
   save();
 }
 
@@ -70,8 +68,7 @@ Result<void> EngineWorker::apply(const ChatSettings& settings, std::stop_token s
   const Result<runtime::MemoryChange> change = m_open->apply(settings, stop, progressFn());
   if (m_open->settings() != settings) return change.error();
   const runtime::MemoryChange done = change.ok() ? *change : runtime::MemoryChange{};
-  const bool isAsItWas = change.ok() && done.n_lowered + done.n_evicted + done.n_reread == 0;
-  check(Request::Save, keepSettings(isAsItWas ? Held::AsItWas : Held::Otherwise));
+  check(Request::Save, keepSettings());
   const OpenedChat opened = m_open->opened();
   Q_EMIT chatApplied({settings, opened.recipe, opened.keep, done, change.ok()});
   tellCache();
@@ -80,12 +77,9 @@ Result<void> EngineWorker::apply(const ChatSettings& settings, std::stop_token s
   return {};
 }
 
-Result<void> EngineWorker::keepSettings(Held held) {
+Result<void> EngineWorker::keepSettings() {
   if (!m_open->isSaved()) return {};
-  SATCHEL_TRY(m_chats.library().set_setup(m_open->id(), m_open->setup(*m_engine, m_modelPath)));
-  if (held == Held::AsItWas) return {};
-  m_fidelity = {};
-  return m_measured.forget(m_open->id());
+  return m_chats.library().set_setup(m_open->id(), m_open->setup(*m_engine, m_modelPath));
 }
 
 }  // namespace satchel::ui

@@ -3,14 +3,9 @@
 #include <QString>
 #include <algorithm>
 
-#include "runtime/fidelity/fidelity_text.h"
-
 namespace satchel::ui {
 namespace {
 
-std::string fidelityKey(kvcache::ChatId chat) {
-  return "fidelity." + std::to_string(chat.value);
-}
 std::string speedKey(const std::string& fingerprint) {
   return "read_ms_per_token." + fingerprint;
 }
@@ -21,21 +16,6 @@ Result<void> Measured::keep(const std::string& fingerprint, const runtime::ReadR
   if (report.n_tokens < runtime::kSpeedTokensMin || report.ms <= 0) return {};
   const QString speed = QString::number(report.ms / double(report.n_tokens));
   return m_library.set_setting(speedKey(fingerprint), speed.toStdString());
-}
-
-Result<void> Measured::keep(kvcache::ChatId chat, const runtime::Fidelity& fidelity) {
-  if (fidelity.n_tokens == 0) return {};
-  return m_library.set_setting(fidelityKey(chat), runtime::to_text(fidelity));
-}
-
-Result<void> Measured::forget(kvcache::ChatId chat) {
-  return m_library.unset_setting(fidelityKey(chat));
-}
-
-runtime::Fidelity Measured::fidelity(kvcache::ChatId chat) {
-  const auto text = m_library.setting(fidelityKey(chat));
-  if (!text.ok() || !text->has_value()) return {};
-  return runtime::fidelity_from(**text).value_or(runtime::Fidelity{});
 }
 
 double Measured::readMsPerToken(const std::string& fingerprint) {

@@ -1,5 +1,5 @@
-// Measured: what was measured outlives the program, as settings of the library: each chat's fidelity
-// and how fast a model reads here.
+// Measured: how fast a model reads here outlives the program, as a setting of the library. What was
+// measured of a chat its session keeps.
 #pragma once
 
 #include <string>
@@ -16,11 +16,6 @@ class Measured {
 
   // How fast the model of that fingerprint read, if that was enough to tell.
   Result<void> keep(const std::string& fingerprint, const runtime::ReadReport& report);
-  // If anything was measured.
-  Result<void> keep(kvcache::ChatId chat, const runtime::Fidelity& fidelity);
-  // It was changed: what was measured does not speak of it any more.
-  Result<void> forget(kvcache::ChatId chat);
-  runtime::Fidelity fidelity(kvcache::ChatId chat);       // n_tokens 0: not known
   double readMsPerToken(const std::string& fingerprint);  // 0: not known
 
  private:

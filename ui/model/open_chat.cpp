@@ -107,10 +107,10 @@ OpenedChat OpenChat::opened() const {
   return opened;
 }
 
-CacheState OpenChat::cacheState(const runtime::Fidelity& before) const {
+CacheState OpenChat::cacheState() const {
   CacheState state;
   state.stats = m_session->stats();
-  state.fidelity = m_session->fidelity().n_tokens > 0 ? m_session->fidelity() : before;
+  state.fidelity = m_session->fidelity();
   state.readTokens = qint64(m_session->n_read());
   state.chatTokens = qint64(m_session->tokens().size());
   state.contextTokens = qint64(m_session->n_context());

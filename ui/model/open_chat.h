@@ -46,8 +46,8 @@ class OpenChat {
   OpenedChat opened() const;  // without entry and messages
   // With what it is to be opened next time.
   storage::ChatSetup setup(const runtime::Engine& engine, const std::string& modelPath) const;
-  // needs   a session; `before` stands where it has not measured fidelity itself
-  CacheState cacheState(const runtime::Fidelity& before) const;
+  // needs   a session
+  CacheState cacheState() const;
   ChatLedger ledger() const;  // needs a session
 
  private:

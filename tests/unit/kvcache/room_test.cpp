@@ -183,6 +183,58 @@ TEST(Room, of_thinned_text_those_stay_whose_keys_are_worth_most) {
   EXPECT_EQ(driver.cache().make_room(kEverything)->n_evicted, 0u) << "only once";
 }
 
+CacheDriver thinning(std::size_t n_texts) {
+  CacheDriver driver({.recipe = kThins, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
+  driver.check_attention = false;
+  driver.cache().set_lane_shares(table());
+  for (std::size_t i = 0; i < n_texts; ++i) EXPECT_TRUE(driver.read(1000).ok());
+  return driver;
+}
+
+TEST(Room, no_more_texts_are_thinned_than_have_to_be) {
+  CacheDriver driver = thinning(3);
+  const auto before = driver.all_kept();
+  const std::size_t bytes = driver.cache().stats().bytes - 20'000;
+  ASSERT_TRUE(driver.cache().shrink_to(bytes).ok());
+  EXPECT_LE(driver.cache().stats().bytes, bytes);
+  const auto after = driver.all_kept();
+  const auto behind = [](const std::vector<std::int32_t>& kept, std::int32_t first) {
+    return std::vector(std::lower_bound(kept.begin(), kept.end(), first), kept.end());
+  };
+  for (std::size_t lane = 0; lane < after.size(); ++lane) {
+    EXPECT_LT(after[lane].size(), before[lane].size());
+    EXPECT_EQ(behind(after[lane], 1000), behind(before[lane], 1000)) << "later texts";
+  }
+}
+
+TEST(Room, what_is_foretold_of_the_floor_is_enough) {
+  CacheDriver exact = thinning(2), packed = ladder();
+  ASSERT_TRUE(packed.read(700).ok());
+  for (CacheDriver* driver : {&exact, &packed}) {
+    const std::size_t foretold = driver->cache().floor_bytes();
+    EXPECT_LT(foretold, driver->cache().stats().bytes);
+    ASSERT_TRUE(driver->cache().make_room(kEverything).ok());
+    const std::size_t bytes = driver->cache().stats().bytes;
+    EXPECT_LE(static_cast<double>(bytes), 1.1 * static_cast<double>(foretold));
+    EXPECT_EQ(driver->cache().floor_bytes(), bytes) << "nothing more is to be had";
+  }
+}
+
+TEST(Room, an_answer_is_not_thinned_as_nobody_scored_it) {
+  CacheDriver driver = thinning(1);
+  const std::size_t n_before = driver.cache().n_tokens();
+  ASSERT_TRUE(driver.read(300, {.kind = SpanKind::answer}).ok());
+  ASSERT_TRUE(driver.cache().end_turn().ok());
+  ASSERT_TRUE(driver.read(200).ok());
+  ASSERT_TRUE(driver.cache().make_room(kEverything).ok());
+  for (const std::vector<std::int32_t>& kept : driver.all_kept()) {
+    const auto first = static_cast<std::int32_t>(n_before);
+    EXPECT_EQ(std::count_if(kept.begin(), kept.end(),
+                            [&](std::int32_t t) { return t >= first && t < first + 300; }),
+              300);
+  }
+}
+
 TEST(Room, text_whose_keys_nobody_knows_the_worth_of_is_not_thinned) {
   CacheDriver driver({.recipe = kThins, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
   ASSERT_TRUE(driver.read(600).ok());
@@ -232,6 +284,25 @@ TEST(FollowsARecipe, only_where_that_has_a_tier_for_what_is_held) {
   EXPECT_EQ(driver.arena().used_bytes(), used);
 }
 
+TEST(FollowsARecipe, only_where_its_scorer_needs_no_queries) {
+  CacheDriver driver = ladder("full");
+  ASSERT_TRUE(driver.read(600).ok());
+  for (const char* name : {"snapkv", "zipcache-2t", "satchel"}) {  // the last without a table
+    auto copy = driver.cache().fork(Recipe::builtin(name).value());
+    ASSERT_TRUE(copy.ok()) << name << copy.error().message;
+    const auto followed = (*copy)->follow_recipe();
+    ASSERT_FALSE(followed.ok()) << name;
+    EXPECT_EQ(followed.error().code, "CACHE_RECIPE") << name;
+  }
+}
+
+TEST(FollowsARecipe, not_while_a_turn_is_open_that_it_would_decide) {
+  CacheDriver driver = ladder("full");
+  ASSERT_TRUE(driver.read(300, {.kind = SpanKind::message}).ok());
+  EXPECT_EQ(driver.cache().fork(Recipe::builtin("satchel").value()).error().code, "CACHE_RECIPE");
+  EXPECT_TRUE(driver.cache().fork(Recipe::builtin("ladder-4").value()).ok());
+}
+
 // --- the recipe's own words ----------------------------------------------------------------------
 
 Result<Recipe> with_room(const std::string& room, const std::string& trigger = "never") {
@@ -261,6 +332,9 @@ TEST(RoomOfARecipe, says_what_is_wrong_with_it) {
 }
 
 TEST(RoomOfARecipe, ends_at_the_floor) {
+  std::string without_keep = kThins;
+  without_keep.replace(without_keep.find("\"keep\": 0.5,"), 12, "");
+  EXPECT_EQ(Recipe::parse(without_keep)->at_floor()->keep(), 0.5) << "half of all";
   const Recipe floor = Recipe::builtin("satchel")->at_floor().value();
   EXPECT_EQ(floor.keep(), 0.25);
   ASSERT_EQ(floor.pipeline().codecs().size(), 1u);
