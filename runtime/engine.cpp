@@ -12,9 +12,6 @@
 namespace satchel::runtime {
 namespace {
 
-// A session that could not read this many tokens would be of no use.
-constexpr std::size_t kLeastTokens = 256;
-
 Result<ChatTemplate> choose_template(const GgufFile& file, const std::string& name) {
   if (!name.empty()) return ChatTemplate::named(name);
   std::string_view text;
@@ -33,16 +30,14 @@ Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& con
 
 Result<void> check_budget(const ModelConfig& config, const SessionOptions& options,
                           std::size_t budget_bytes) {
-  const std::size_t n_least = std::min(kLeastTokens, config.context);
-  SATCHEL_TRY_ASSIGN(
-      const Estimate least,
-      estimate(config, 0, options.recipe, {.n_tokens = n_least, .budget_bytes = budget_bytes}));
-  if (least.pool_bytes <= budget_bytes) return {};
+  SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(config, options.recipe));
+  if (least <= budget_bytes) return {};
   return Error{ErrorKind::out_of_memory, "MEMORY",
                "A memory limit of " + size_text(budget_bytes) + " is too small: recipe \"" +
-                   options.recipe.name() + "\" needs " + size_text(least.pool_bytes) + " (" +
-                   std::to_string(least.pool_bytes) + " bytes) for a chat of " +
-                   std::to_string(n_least) + " tokens. Raise the limit."};
+                   options.recipe.name() + "\" needs " + size_text(least) + " (" +
+                   std::to_string(least) + " bytes) for a chat of " +
+                   std::to_string(std::min(kLeastTokens, config.context)) +
+                   " tokens. Raise the limit."};
 }
 
 Error another_chat_is_open(const kvcache::Arena& arena) {

@@ -173,7 +173,10 @@ class Talk {
     console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
                   with_thousands(session.n_context_left()) + " more fit the model's context.");
     const std::int64_t now_ms = SystemClock().wall_ms();
-    console_.note(app::describe(session.fidelity(), now_ms));
+    const bool is_old =
+        !session.ledger().empty() && session.ledger().back().at_ms > session.fidelity().measured_ms;
+    console_.note(app::describe(session.fidelity(), now_ms) +
+                  (is_old ? " Compressed further since; /ledger has what that cost." : ""));
     console_.note(app::describe(session.recall(), now_ms));
     console_.note(app::describe(session.ledger()));
   }

@@ -134,7 +134,9 @@ Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryW
   Result<runtime::MemoryChange> change =
       session_->change_memory(wish, begin_interruptible(), console.progress());
   console.end_progress();
-  if (!change.ok()) return change;
+  // Stop may have come when it had the new recipe and was being read again.
+  const bool took = change.ok() || session_->recipe().hash() != recipe_->hash();
+  if (!took) return change;
   if (wish.limit_bytes > 0) setup_.budget_bytes = wish.limit_bytes;
   if (wish.recipe) {
     recipe_ = wish.recipe;

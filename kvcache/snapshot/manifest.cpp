@@ -99,7 +99,8 @@ Result<void> ManifestReader::read_head() {
   manifest_.recipe = reader_.text(kTextMax);
   manifest_.shape = blob();
   manifest_.layouts = blob();
-  return check(zero == 0 && size == bytes_.size(), "head");
+  const bool goes_on = manifest_.generation < std::numeric_limits<std::int64_t>::max();
+  return check(zero == 0 && size == bytes_.size() && goes_on, "head");
 }
 
 Result<void> ManifestReader::read_text() {

@@ -81,6 +81,12 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   return out;
 }
 
+Result<std::size_t> least_budget(const ModelConfig& config, const kvcache::Recipe& recipe) {
+  SATCHEL_TRY_ASSIGN(const PoolNeed least,
+                     pool_need(config, recipe, std::min(kLeastTokens, config.context)));
+  return least.total();
+}
+
 Result<std::size_t> default_budget(const ModelConfig& config) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, full, config.context));

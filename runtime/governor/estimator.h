@@ -16,6 +16,9 @@
 
 namespace satchel::runtime {
 
+// A session that could not read this many tokens would be of no use.
+inline constexpr std::size_t kLeastTokens = 256;
+
 struct Estimate {
   std::size_t weight_bytes = 0;  // as the backend will hold them
   std::size_t cache_bytes = 0;   // sinks, tails and pages for n_tokens
@@ -40,6 +43,8 @@ struct EstimateRequest {
 };
 Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
                           const kvcache::Recipe& recipe, const EstimateRequest& request);
+// The least limit that a chat of this recipe can be opened under, and say something.
+Result<std::size_t> least_budget(const ModelConfig& config, const kvcache::Recipe& recipe);
 // The full cache with its scratch at the model's context, or a quarter of the free memory if that
 // is less.
 Result<std::size_t> default_budget(const ModelConfig& config);

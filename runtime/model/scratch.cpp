@@ -184,9 +184,12 @@ std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens) {
   return kept_bytes(config, n_tokens) + rows_bytes(config, n_tokens);
 }
 
+std::size_t prompt_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {
+  return PassScratch::bytes(config, reading_size(config, 0, n_tokens, keeps_pre_rope));
+}
+
 std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {
-  return fidelity_bytes(config, n_tokens) +
-         PassScratch::bytes(config, reading_size(config, 0, n_tokens, keeps_pre_rope));
+  return fidelity_bytes(config, n_tokens) + prompt_bytes(config, n_tokens, keeps_pre_rope);
 }
 
 }  // namespace satchel::runtime

@@ -95,6 +95,9 @@ std::size_t kept_bytes(const ModelConfig& config, std::size_t n_tokens);
 // That, and the replay's rows beside it.
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens);
 
+// What one pass over a prompt leases beside the cache's own reading.
+std::size_t prompt_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope);
+
 // All that Session::read leases beside the cache's own reading: kept rows, then the pass.
 std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens,
                           bool keeps_pre_rope = false);

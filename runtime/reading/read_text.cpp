@@ -23,29 +23,24 @@ void add(kvcache::CompactionReport& sum, const kvcache::CompactionReport& part) 
 struct PassNeed {
   const ModelConfig& config;
   bool keeps_pre_rope;
+  bool measures;  // what a measurement takes later counts as well
 };
 
 std::size_t pass_bytes(const void* context, std::size_t n_tokens) {
   const auto& of = *static_cast<const PassNeed*>(context);
-  return reading_bytes(of.config, n_tokens, of.keeps_pre_rope);
+  return of.measures ? reading_bytes(of.config, n_tokens, of.keeps_pre_rope)
+                     : prompt_bytes(of.config, n_tokens, of.keeps_pre_rope);
 }
 
-kvcache::ReadRequest span_that_fits(const Model& model, const TextPass& pass,
-                                    const kvcache::ReadRequest& asked) {
-  const PassNeed need{.config = model.config(), .keeps_pre_rope = pass.cache.wants_pre_rope()};
-  return pass.cache.reading_fits(asked, pass_bytes, &need);
-}
-
-std::size_t needs(const Model& model, const kvcache::Cache& cache, kvcache::ReadRequest asked) {
+std::size_t needs(const PassNeed& need, const kvcache::Cache& cache, kvcache::ReadRequest asked) {
   asked.finest = kvcache::kTierEight;
-  const PassNeed need{.config = model.config(), .keeps_pre_rope = cache.wants_pre_rope()};
   return cache.reading_needs(asked, pass_bytes, &need);
 }
 
 // Packs what waits; then lowers what is held as the recipe allows, until the request's tokens go in;
 // where little room is left lowers also what is kept. Whether that made any.
-Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest asked,
-                       std::size_t n_fit, TextRead& done) {
+Result<bool> make_room(Model& model, const TextPass& pass, const PassNeed& need,
+                       kvcache::ReadRequest asked, std::size_t n_fit, TextRead& done) {
   const std::size_t before = pass.cache.arena().used_bytes();
   const auto made = [&] { return pass.cache.arena().used_bytes() < before; };
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport packed, pack_all(model, pass));
@@ -60,7 +55,7 @@ Result<bool> make_room(Model& model, const TextPass& pass, kvcache::ReadRequest 
   };
   asked.n_tokens = std::min(asked.n_tokens, kSpanWanted);
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport roomier,
-                     pass.cache.make_room(needs(model, pass.cache, asked)));
+                     pass.cache.make_room(needs(need, pass.cache, asked)));
   count(roomier);
   if (made() || n_fit >= kSpanLeast) return made();
   SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport lowered,
@@ -82,19 +77,25 @@ bool begins_text(std::span<const kvcache::TextSpan> spans, std::size_t position)
 }  // namespace
 
 std::size_t message_needs(const Model& model, const kvcache::Cache& cache, std::size_t n_tokens) {
-  return needs(model, cache, {.n_tokens = n_tokens, .kind = kvcache::SpanKind::message});
+  const PassNeed need{
+      .config = model.config(), .keeps_pre_rope = cache.wants_pre_rope(), .measures = false};
+  return needs(need, cache, {.n_tokens = n_tokens, .kind = kvcache::SpanKind::message});
 }
 
 Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& what) {
   TextRead done;
   const std::size_t first = pass.cache.n_tokens(), n_layers = model.config().n_layers();
   SATCHEL_ASSERT(what.end >= first && what.end <= pass.text.size());
+  const PassNeed need{.config = model.config(),
+                      .keeps_pre_rope = pass.cache.wants_pre_rope(),
+                      .measures = what.kept != nullptr};
   while (pass.cache.n_tokens() < what.end) {
     const std::size_t at = pass.cache.n_tokens(), n_left = what.end - at;
     const kvcache::ReadRequest asked{.n_tokens = n_left, .kind = what.kind, .goes_on = at > first};
-    const kvcache::ReadRequest request = span_that_fits(model, pass, asked);
+    const kvcache::ReadRequest request = pass.cache.reading_fits(asked, pass_bytes, &need);
     if (request.n_tokens < std::min(n_left, kSpanShort)) {
-      SATCHEL_TRY_ASSIGN(const bool made, make_room(model, pass, asked, request.n_tokens, done));
+      SATCHEL_TRY_ASSIGN(const bool made,
+                         make_room(model, pass, need, asked, request.n_tokens, done));
       if (made) continue;
     }
     const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below

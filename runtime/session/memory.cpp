@@ -84,34 +84,30 @@ Result<std::unique_ptr<kvcache::Cache>> Session::State::copy_under(
   return copy;
 }
 
-// What `other` says of the last tokens otherwise than the chat as it is.
-Result<Fidelity> Session::State::cost_of(kvcache::Cache& other, const std::stop_token& stop) const {
+// Hidden states of the last tokens over what `of` holds, in scratch.
+Result<kvcache::Arena::Lease> Session::State::last_rows(kvcache::Cache& of,
+                                                        const std::stop_token& stop) const {
   const std::size_t n = std::min(kCostTokens, n_read()), first = n_read() - n;
-  const ModelConfig& config = engine.model->config();
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease now,
-                     cache->arena().take_scratch(kept_bytes(config, n)));
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease then,
-                     cache->arena().take_scratch(n * config.width * sizeof(float)));
-  const auto kept = [&] { return kept_reading(config, n, now.data()); };
-  const auto packed = [&] { return reinterpret_cast<float*>(then.data()); };
-  const auto replay = [&](kvcache::Cache& of, float* rows, AttentionSamples samples) {
-    return engine.model->replay({.cache = of,
-                                 .ids = transcript.tokens().subspan(first, n),
-                                 .first = first,
-                                 .stop = stop,
-                                 .rows = rows,
-                                 .samples = samples});
-  };
-  SATCHEL_TRY(replay(*cache, kept().rows, kept().samples));
-  SATCHEL_TRY(replay(other, packed(), {}));
-  SATCHEL_TRY_ASSIGN(Fidelity cost, engine.model->compare(
-                                        cache->arena(), [&] { return kept().rows; }, packed(), n));
-  SATCHEL_TRY_ASSIGN(cost.attention_kept,
-                     engine.model->attention_kept({.cache = other,
-                                                   .end = n_read(),
-                                                   .n_tokens = n,
-                                                   .exact = [&] { return kept().samples; },
-                                                   .stop = stop}));
+  SATCHEL_TRY_ASSIGN(kvcache::Arena::Lease rows,
+                     cache->arena().take_scratch(n * engine.model->config().width * sizeof(float)));
+  SATCHEL_TRY(engine.model->replay({.cache = of,
+                                    .ids = transcript.tokens().subspan(first, n),
+                                    .first = first,
+                                    .stop = stop,
+                                    .rows = reinterpret_cast<float*>(rows.data())}));
+  return rows;
+}
+
+// What `now` says of the last tokens otherwise than it was said before.
+Result<Fidelity> Session::State::cost_since(const kvcache::Arena::Lease& before,
+                                            kvcache::Cache& now,
+                                            const std::stop_token& stop) const {
+  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease then, last_rows(now, stop));
+  SATCHEL_TRY_ASSIGN(
+      Fidelity cost,
+      engine.model->compare(
+          cache->arena(), [&] { return reinterpret_cast<const float*>(before.data()); },
+          reinterpret_cast<const float*>(then.data()), std::min(kCostTokens, n_read())));
   cost.measured_at = n_read();
   cost.measured_ms = clock.wall_ms();
   return cost;
@@ -127,8 +123,10 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   change.bytes_after = std::min(after.cache_bytes, own_bytes_under(limit_of(wish)));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
   SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
-  change.limit_least = as_shown(least.pool_bytes);
-  change.fits = change.limit_least <= limit_of(wish);
+  SATCHEL_TRY_ASSIGN(const std::size_t to_open, least_budget(engine.model->config(), *wish.recipe));
+  const std::size_t needed = std::max(least.pool_bytes, to_open);
+  change.limit_least = as_shown(needed);
+  change.fits = needed <= limit_of(wish);
   return change;
 }
 
@@ -143,6 +141,7 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
       SATCHEL_TRY_ASSIGN(trial.copy, copy_under(*wish.recipe, trial.report));
     }
     if (trial.copy == nullptr) {
+      trial.rereads = true;
       SATCHEL_TRY_ASSIGN(trial.change, reread_change(wish));
       return trial;
     }
@@ -151,10 +150,14 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
   trial.change = {.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   const kvcache::Cache& held = other ? *trial.copy : *cache;
   add(trial.change, trial.report, held);
-  trial.change.limit_least = as_shown(held.floor_bytes() + beside);
+  SATCHEL_TRY_ASSIGN(const std::size_t to_open,
+                     least_budget(engine.model->config(), held.recipe()));
+  trial.opens = to_open <= limit_of(wish);
+  const std::size_t needed = std::max(held.floor_bytes() + beside, to_open);
+  trial.change.limit_least = as_shown(needed);
   trial.change.bytes_after = held.stats().bytes;
   trial.change.fits =
-      trial.change.limit_least <= limit_of(wish) || trial.change.bytes_after <= trial.own_most;
+      needed <= limit_of(wish) || (trial.opens && trial.change.bytes_after <= trial.own_most);
   return trial;
 }
 
@@ -162,7 +165,7 @@ Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_t
   State& s = *state_;
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;
-  if (change.n_reread > 0) return change;
+  if (trial.rereads) return change;
   const std::size_t most = trial.own_most;
   if (change.bytes_after > most) {
     if (trial.copy == nullptr) {
@@ -175,10 +178,14 @@ Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_t
     if (!shrunk.ok()) return change;
     add(change, *shrunk, *trial.copy);
     change.bytes_after = trial.copy->stats().bytes;
-    change.fits = change.bytes_after <= most;
+    change.fits = trial.opens && change.bytes_after <= most;
   }
   if (trial.copy == nullptr || change.n_lowered + change.n_evicted == 0) return change;
-  const Result<Fidelity> cost = s.cost_of(*trial.copy, stop);
+  const auto measured = [&]() -> Result<Fidelity> {
+    SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease before, s.last_rows(*s.cache, stop));
+    return s.cost_since(before, *trial.copy, stop);
+  };
+  const Result<Fidelity> cost = measured();
   if (cost.ok()) change.cost = *cost;
   if (!cost.ok() && cost.error().kind != ErrorKind::out_of_memory) return cost.error();
   return change;
@@ -192,20 +199,16 @@ Error Session::State::limit_error(const MemoryWish& wish, std::size_t least) con
               size_text(least) + ". Choose a smaller preset, or start a new chat."};
 }
 
-// The chat's limit falls before its pages do not fit any more.
-Result<void> Session::State::lower_limit(const MemoryWish& wish, MemoryChange& change) {
+// The chat's pages fit a lower limit before it falls.
+Result<void> Session::State::shrink_under(std::size_t most, MemoryChange& change) {
   drop_rows();
-  const std::size_t most = own_bytes_under(limit_of(wish));
-  if (cache->stats().bytes > most) {
-    const Held before = held();
-    const Result<kvcache::CompactionReport> shrunk = cache->shrink_to(most);
-    note_since(LedgerCause::asked, before);  // also what was done before an error
-    SATCHEL_TRY(shrunk);
-    add(change, *shrunk, *cache);
-  }
-  if (cache->arena().used_bytes() > limit_of(wish))
-    return limit_error(wish, std::max(change.limit_least, cache->arena().used_bytes()));
-  return engine.set_budget(limit_of(wish));
+  if (cache->stats().bytes <= most) return {};
+  const Held before = held();
+  const Result<kvcache::CompactionReport> shrunk = cache->shrink_to(most);
+  note_since(LedgerCause::asked, before);  // also what was done before an error
+  SATCHEL_TRY(shrunk);
+  add(change, *shrunk, *cache);
+  return {};
 }
 
 // More than was reserved: the cache is saved, the memory taken anew, the cache restored.
@@ -234,6 +237,32 @@ Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop
   return raised;
 }
 
+// What it costs is measured where there is room for it; the ledger has it then.
+Result<void> Session::State::come_down(Trial& trial, const MemoryWish& wish,
+                                       const std::stop_token& stop) {
+  MemoryChange& change = trial.change;
+  const Result<kvcache::Arena::Lease> before = last_rows(*cache, stop);
+  drop_rows();
+  meter.ledger.close();
+  if (trial.copy != nullptr) {
+    snapshot.reset();
+    cache = std::move(trial.copy);
+    options.recipe = *wish.recipe;
+    forget_measured();
+    note(LedgerCause::asked, trial.report, change.bytes_before);
+    open_snapshot();
+    script = {};
+    SATCHEL_TRY(make_script());
+  }
+  SATCHEL_TRY(shrink_under(trial.own_most, change));
+  if (!before.ok() || change.n_lowered + change.n_evicted == 0) return {};
+  const Result<Fidelity> cost = cost_since(*before, *cache, stop);
+  if (!cost.ok()) return {};  // it is done, measured or not
+  change.cost = *cost;
+  meter.ledger.measured(*cost);
+  return {};
+}
+
 Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_token stop,
                                             const ProgressFn& progress) {
   State& s = *state_;
@@ -241,23 +270,19 @@ Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_to
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;
   if (!change.fits) return s.limit_error(wish, change.limit_least);
-  const bool rises = s.limit_of(wish) > s.cache->arena().bytes();
-  if (change.n_reread > 0) {
-    if (rises) SATCHEL_TRY(s.raise_limit(s.limit_of(wish), stop, progress));
+  const std::size_t limit = s.limit_of(wish);
+  const bool rises = limit > s.cache->arena().bytes();
+  if (trial.rereads) {
+    if (rises) SATCHEL_TRY(s.raise_limit(limit, stop, progress));
     SATCHEL_TRY(set_recipe(*wish.recipe, stop, progress));
-  } else if (trial.copy != nullptr) {
-    s.drop_rows();
-    s.snapshot.reset();
-    s.cache = std::move(trial.copy);
-    s.options.recipe = *wish.recipe;
-    s.forget_measured();
-    s.note(LedgerCause::asked, trial.report, change.bytes_before);
-    s.open_snapshot();
-    s.script = {};
-    SATCHEL_TRY(s.make_script());
+    SATCHEL_TRY(s.shrink_under(s.own_bytes_under(limit), change));
+  } else {
+    SATCHEL_TRY(s.come_down(trial, wish, stop));
+    if (rises) SATCHEL_TRY(s.raise_limit(limit, stop, progress));
   }
-  if (rises && change.n_reread == 0) SATCHEL_TRY(s.raise_limit(s.limit_of(wish), stop, progress));
-  if (s.limit_of(wish) < s.cache->arena().bytes()) SATCHEL_TRY(s.lower_limit(wish, change));
+  const std::size_t used = s.cache->arena().used_bytes();
+  if (used > limit) return s.limit_error(wish, std::max(change.limit_least, used));
+  if (limit < s.cache->arena().bytes()) SATCHEL_TRY(s.engine.set_budget(limit));
   change.bytes_after = s.cache->stats().bytes;
   return change;
 }

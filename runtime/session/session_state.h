@@ -109,8 +109,10 @@ struct Session::State {
   struct Trial {
     std::size_t own_most = 0;  // what the chat's cache may take under the wished limit
     std::unique_ptr<kvcache::Cache> copy =
-        {};  // under another recipe; null: none is wished for, or is
-             // possible without reading again
+        {};                // under another recipe; null: none is wished for, or is
+                           // possible without reading again
+    bool rereads = false;  // everything is read again
+    bool opens = true;     // a chat of the recipe can be opened under the wished limit
     kvcache::CompactionReport report = {};
     MemoryChange change = {};
   };
@@ -122,10 +124,13 @@ struct Session::State {
   Result<bool> comes_down(const kvcache::Recipe& recipe) const;
   Result<std::unique_ptr<kvcache::Cache>> copy_under(const kvcache::Recipe& recipe,
                                                      kvcache::CompactionReport& report) const;
-  Result<Fidelity> cost_of(kvcache::Cache& other, const std::stop_token& stop) const;
+  Result<kvcache::Arena::Lease> last_rows(kvcache::Cache& of, const std::stop_token& stop) const;
+  Result<Fidelity> cost_since(const kvcache::Arena::Lease& before, kvcache::Cache& now,
+                              const std::stop_token& stop) const;
   Result<MemoryChange> reread_change(const MemoryWish& wish) const;
   Error limit_error(const MemoryWish& wish, std::size_t least) const;
-  Result<void> lower_limit(const MemoryWish& wish, MemoryChange& change);
+  Result<void> shrink_under(std::size_t most, MemoryChange& change);
+  Result<void> come_down(Trial& trial, const MemoryWish& wish, const std::stop_token& stop);
   Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);
 
   std::size_t n_read() const { return cache->n_tokens(); }

@@ -59,18 +59,28 @@ Result<ReadReport> Session::State::read_span(const Span& span, std::stop_token s
   const Held before = held();
   TextRead read;
   {
-    SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease rows,
-                       cache->arena().take_scratch(kept_bytes(config, report.n_tokens)));
-    Result<TextRead> done =
-        read_text(*engine.model, text_pass(stop, progress),
-                  {.end = span.end, .kind = span.kind, .kept = rows.data(), .logits = span.logits});
+    // What a measurement takes may be what is missing: then it is not made.
+    Result<kvcache::Arena::Lease> rows =
+        cache->arena().take_scratch(kept_bytes(config, report.n_tokens));
+    const auto go_on = [&] {
+      return read_text(*engine.model, text_pass(stop, progress),
+                       {.end = span.end,
+                        .kind = span.kind,
+                        .kept = rows.ok() ? rows->data() : nullptr,
+                        .logits = span.logits});
+    };
+    Result<TextRead> done = go_on();
+    if (rows.ok() && !done.ok() && is_full(done.error())) {
+      rows = done.error();
+      done = go_on();
+    }
     report.compressed = was_compressed_since(before);
     if (done.ok()) note(LedgerCause::limit, done->room, cache->stats().bytes + done->room_bytes);
     // What reading an answer did counts with its turn.
     if (span.kind != kvcache::SpanKind::answer) note_since(LedgerCause::read, before);
     if (!done.ok()) return std::move(done).error();
     read = *done;
-    if (keeps) SATCHEL_TRY(keep_rows(read.n_last, rows.data()));
+    if (keeps && rows.ok()) SATCHEL_TRY(keep_rows(read.n_last, rows->data()));
   }
   report.n_evicted = read.compacted.n_evicted;
   report.ms = clock.steady_ms() - began;

@@ -4,7 +4,7 @@ opened again and asked once more, and the limit held all the while.
 
     tests/e2e/tight_budget.py build/release/bin/satchel --model smol
 
-Checks the pool's own peak, of all it ever gave out, and at every few milliseconds how much more memory
+Checks the pool's own peak, of all it ever gave out, and every few milliseconds how much more memory
 of its own the process has resident than one that only says hello under the same limit. Not one of the normal tests: it needs SmolLM2 and some minutes.
 """
 import argparse
@@ -58,7 +58,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("satchel")
     parser.add_argument("--model", default="smol")
-    parser.add_argument("--recipe", default="compact")
+    parser.add_argument("--recipe", default="extreme")
     parser.add_argument("--budget", type=float, default=18.5, help="MB")
     args = parser.parse_args()
     failed = []
