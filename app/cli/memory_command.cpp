@@ -58,9 +58,8 @@ std::string describe(const runtime::MemoryChange& change) {
     return bytes + "; the chat stays as it is.";
   if (change.n_lowered + change.n_evicted == 0)
     return "At most " + bytes +
-           ". There is no room to try beforehand what that costs; older text goes to fewer bits, "
-           "as "
-           "far as needed.";
+           ". There is no room to try beforehand what that costs; "
+           "older text goes to fewer bits, as far as needed.";
   std::string text = bytes + ";";
   if (change.n_lowered > 0)
     text += " " + share_of(change.n_lowered, change) + " of what is held goes to fewer bits";

@@ -8,29 +8,13 @@
 //   differs K and V leave the exact tail by the same rule, a page at a time (the authors' K keeps no
 //           exact token right behind a full block, their V leaves token by token); scale and minimum
 //           are rounded outward before coding; a group without spread has scale 0
-#include <algorithm>
-
-#include "kvcache/codecs/head_group.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/codecs/channel_token_affine.h"
 
 namespace satchel::kvcache {
 namespace {
-class KiviCodec final : public Codec {
+class KiviCodec final : public ChannelTokenAffine {
  public:
-  Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 2, {2, 4}));
-    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {16, 32, 64, 128}));
-    return {};
-  }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
-    return {.form = kernels::OperandShape::Form::affine,
-            .bits = bits_,
-            .group = operand == Operand::k ? group_ : head_group(head_dim, group_)};
-  }
-  std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
-
- private:
-  std::size_t bits_ = 2, group_ = 32;
+  Result<void> read(Params& params) { return read_with(params, 2, {2, 4}); }
 };
 }  // namespace
 

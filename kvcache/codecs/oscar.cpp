@@ -18,20 +18,20 @@
 #include <cmath>
 #include <vector>
 
-#include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/head_group.h"
 #include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/token_code.h"
 
 namespace satchel::kvcache {
 namespace {
 
 using kernels::OperandLayout;
 
-class OscarCode final : public kernels::OperandCode {
+class OscarCode final : public TokenCode {
  public:
   double clip = 1;
 
-  std::string_view name() const override { return "oscar"; }
+  OscarCode() : TokenCode("oscar") {}
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
@@ -49,14 +49,6 @@ class OscarCode final : public kernels::OperandCode {
           put_code(page, planes.codes, t * head_dim + c, grid.code_of(row[c]));
       }
     }
-  }
-
-  void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
-              std::size_t head_dim, float* x) const override {
-    const AffinePlanes planes(layout);
-    const std::size_t group = planes.codes.group;
-    for (std::size_t i = 0; i < n_tokens * head_dim / group; ++i)
-      planes.decode(page, {.first = i * group, .n = group}, i, x);
   }
 
  private:

@@ -10,29 +10,13 @@
 //   differs the codec of one stair; the stairs are the recipe's: a list of codecs, `staircase` and a
 //           trigger at every flush (recipes/builtin/saq.json). A page that crosses an edge comes down
 //           once, where the published loop codes the whole oldest part anew at every flush
-#include <algorithm>
-
-#include "kvcache/codecs/head_group.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/codecs/channel_token_affine.h"
 
 namespace satchel::kvcache {
 namespace {
-class SaqCodec final : public Codec {
+class SaqCodec final : public ChannelTokenAffine {
  public:
-  Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 4, {2, 4, 8}));
-    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {16, 32, 64, 128}));
-    return {};
-  }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
-    return {.form = kernels::OperandShape::Form::affine,
-            .bits = bits_,
-            .group = operand == Operand::k ? group_ : head_group(head_dim, group_)};
-  }
-  std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
-
- private:
-  std::size_t bits_ = 4, group_ = 32;
+  Result<void> read(Params& params) { return read_with(params, 4, {2, 4, 8}); }
 };
 }  // namespace
 

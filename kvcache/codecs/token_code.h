@@ -11,7 +11,7 @@
 
 namespace satchel::kvcache {
 
-class TokenCode final : public kernels::OperandCode {
+class TokenCode : public kernels::OperandCode {
  public:
   explicit TokenCode(std::string_view name) : name_(name) {}
   std::string_view name() const override { return name_; }

@@ -41,14 +41,11 @@ bool Session::State::was_compressed_since(const Held& before) const {
 
 void Session::State::note_since(LedgerCause cause, const Held& before) {
   const Held now = held();
-  const auto left = [](std::size_t done, std::size_t noted) {
-    return done - std::min(noted, done);
-  };
   note(cause,
-       {.n_evicted = left(rise(before.n_evicted, now.n_evicted),
-                          now.n_noted_evicted - before.n_noted_evicted),
-        .n_lowered = left(n_steps_down(before.n_from, now.n_from),
-                          now.n_noted_lowered - before.n_noted_lowered)},
+       {.n_evicted = rise(now.n_noted_evicted - before.n_noted_evicted,
+                          rise(before.n_evicted, now.n_evicted)),
+        .n_lowered = rise(now.n_noted_lowered - before.n_noted_lowered,
+                          n_steps_down(before.n_from, now.n_from))},
        before.bytes + rise(before.fp16_bytes, now.fp16_bytes));
 }
 
