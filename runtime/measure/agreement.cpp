@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -24,22 +25,59 @@ Result<void> check(const Engine& engine, const LedText& text) {
   if (text.n_prompt == 0 || text.n_prompt >= text.ids.size())
     return Error{ErrorKind::invalid, "PARAM",
                  "The prompt must be a part of the text, and not all of it."};
+  if (text.n_at_once == 0 || text.n_at_once > kFidelityTokens)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "From 1 to " + std::to_string(kFidelityTokens) +
+                     " tokens can be led along at once, not " + std::to_string(text.n_at_once) +
+                     "."};
   if (text.ids.size() > engine.config().context)
     return context_full(text.ids.size(), engine.config().context);
   return {};
 }
 
-// Calls `see` before each led token is taken in.
-template <class See>
-Result<void> lead(Engine& engine, kvcache::Cache& cache, const LedText& text,
-                  std::span<float> logits, const std::stop_token& stop, const See& see) {
+// Sees the logits that predict the led token i.
+using See = std::function<void(std::size_t i, std::span<const float> logits)>;
+
+// logits: after the prompt; lent.
+Result<void> lead_singly(Engine& engine, kvcache::Cache& cache, const LedText& text,
+                         std::span<float> logits, const std::stop_token& stop, const See& see) {
   for (std::size_t i = 0; i < text.n_led(); ++i) {
     if (stop.stop_requested()) return stopped();
-    see(i);
+    see(i, logits);
     if (i + 1 < text.n_led())
       SATCHEL_TRY(engine.model().decode_step(cache, text.ids[text.n_prompt + i], logits));
   }
   return {};
+}
+
+Result<void> lead_in_pieces(Engine& engine, kvcache::Cache& cache, const LedText& text,
+                            std::span<float> logits, const std::stop_token& stop, const See& see) {
+  const ProgressFn silent;
+  const std::size_t row_bytes = engine.config().width * sizeof(float);
+  see(0, logits);
+  for (std::size_t i = 0; i + 1 < text.n_led();) {
+    const std::size_t n = std::min(text.n_at_once, text.n_led() - 1 - i);
+    SATCHEL_TRY_ASSIGN(const auto lease, cache.arena().take_scratch(n * row_bytes));
+    const auto rows = [&] { return reinterpret_cast<float*>(lease.data()); };
+    const std::size_t end = text.n_prompt + i + n;
+    SATCHEL_TRY(engine.model().read_prompt({.cache = cache,
+                                            .ids = text.ids.subspan(text.n_prompt + i, n),
+                                            .stop = stop,
+                                            .progress = silent,
+                                            .last_rows = rows()}));
+    SATCHEL_TRY(engine.model().each_logits(
+        cache.arena(), rows(), n,
+        [&](std::size_t row, std::span<const float> of_row) { see(i + 1 + row, of_row); }));
+    SATCHEL_TRY(pack_document(engine, cache, text.ids.first(end), TextForm::raw, stop));
+    i += n;
+  }
+  return {};
+}
+
+Result<void> lead(Engine& engine, kvcache::Cache& cache, const LedText& text,
+                  std::span<float> logits, const std::stop_token& stop, const See& see) {
+  return text.n_at_once == 1 ? lead_singly(engine, cache, text, logits, stop, see)
+                             : lead_in_pieces(engine, cache, text, logits, stop, see);
 }
 
 }  // namespace
@@ -59,9 +97,11 @@ Result<ExactLogits> exact_logits(Engine& engine, const LedText& text, std::stop_
   SATCHEL_TRY(read_document(engine, *cache, text.ids.first(text.n_prompt), stop, logits));
   ExactLogits out;
   out.rows.reserve(text.n_led() * n_vocabulary);
-  SATCHEL_TRY(lead(engine, *cache, text, logits, stop, [&](std::size_t) {
-    out.rows.insert(out.rows.end(), logits.begin(), logits.end());
-  }));
+  SATCHEL_TRY(
+      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> row) {
+        out.rows.insert(out.rows.end(), row.begin(), row.end());
+        out.nll.push_back(nll(row, text.ids[text.n_prompt + i]));
+      }));
   return out;
 }
 
@@ -82,16 +122,16 @@ Result<Agreement> measure_agreement(Engine& engine, const kvcache::Recipe& recip
   out.stats = cache->stats();
   const double read = clock.steady_ms();
   out.read_ms = read - began;
-  SATCHEL_TRY(lead(engine, *cache, text, logits, stop, [&](std::size_t i) {
-    const std::span<const float> row =
-        std::span<const float>(exact.rows).subspan(i * n_vocabulary, n_vocabulary);
-    const Fidelity one = compare_logits(row, logits, n_vocabulary);
-    const std::int32_t next = text.ids[text.n_prompt + i];
-    out.tokens.push_back({.same = one.agreement > 0.5,
-                          .kl = one.kl,
-                          .exact_nll = nll(row, next),
-                          .packed_nll = nll(logits, next)});
-  }));
+  SATCHEL_TRY(
+      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> packed) {
+        const std::span<const float> row =
+            std::span<const float>(exact.rows).subspan(i * n_vocabulary, n_vocabulary);
+        const Fidelity one = compare_logits(row, packed, n_vocabulary);
+        out.tokens.push_back({.same = one.agreement > 0.5,
+                              .kl = one.kl,
+                              .exact_nll = exact.nll[i],
+                              .packed_nll = nll(packed, text.ids[text.n_prompt + i])});
+      }));
   out.led_ms = clock.steady_ms() - read;
   return out;
 }

@@ -319,14 +319,13 @@ Result<void> Model::replay(const ReplayPass& pass) {
   return graph_->final_norm(scratch.hidden(), n, pass.rows);
 }
 
-Result<std::vector<std::int32_t>> Model::top_tokens(kvcache::Arena& arena, const float* rows,
-                                                    std::size_t n_tokens) {
+Result<void> Model::each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
+                                const SeeLogits& see) {
   const std::size_t n_vocabulary = config_.n_vocabulary;
   const std::size_t row_bytes = n_vocabulary * sizeof(float);
   SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
                      arena.take_scratch(std::min(n_tokens, kCompareRows) * row_bytes));
   std::vector<float> row(n_vocabulary);
-  std::vector<std::int32_t> top;
   for (std::size_t i = 0; i < n_tokens; ++i) {
     const std::size_t of_block = i % kCompareRows;
     if (of_block == 0)
@@ -334,9 +333,18 @@ Result<std::vector<std::int32_t>> Model::top_tokens(kvcache::Arena& arena, const
                                  reinterpret_cast<float*>(lease.data())));
     SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(row)),
                                   lease.data() + of_block * row_bytes));
+    see(i, row);
+  }
+  return {};
+}
+
+Result<std::vector<std::int32_t>> Model::top_tokens(kvcache::Arena& arena, const float* rows,
+                                                    std::size_t n_tokens) {
+  std::vector<std::int32_t> top;
+  SATCHEL_TRY(each_logits(arena, rows, n_tokens, [&](std::size_t, std::span<const float> row) {
     top.push_back(
         static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
-  }
+  }));
   return top;
 }
 

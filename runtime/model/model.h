@@ -115,7 +115,12 @@ class Model {
   // taken, which may move it.
   Result<Fidelity> compare(kvcache::Arena& arena, const std::function<const float*()>& exact_rows,
                            const float* packed, std::size_t n_tokens);
-  // The most likely token after each row, [n, width] as read_prompt keeps them; ties to the lower id.
+  // Shows the logits [n_vocabulary] after each row, [n, width] as read_prompt keeps them; main memory,
+  // lent to the call.
+  using SeeLogits = std::function<void(std::size_t row, std::span<const float> logits)>;
+  Result<void> each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
+                           const SeeLogits& see);
+  // The most likely token after each row; ties to the lower id.
   Result<std::vector<std::int32_t>> top_tokens(kvcache::Arena& arena, const float* rows,
                                                std::size_t n_tokens);
   // What share of the attention of the sampled tokens falls on what the cache holds now, as

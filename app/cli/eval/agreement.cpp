@@ -29,7 +29,9 @@ class AgreementTask final : public Task {
   Cluster cluster() const override { return Cluster::grade; }
   Kinds kinds() const override { return Kinds::columns; }
   Json settings() const override {
-    return {{"tokens", options_.n_tokens}, {"prompt_tokens", options_.n_prompt}};
+    return {{"tokens", options_.n_tokens},
+            {"prompt_tokens", options_.n_prompt},
+            {"at_once", options_.n_at_once}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
   std::span<const Item> items() const override { return items_; }
@@ -107,7 +109,8 @@ std::vector<Grade> grades_of(const runtime::Agreement& measured) {
 
 Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                         std::size_t item, std::stop_token stop) {
-  const runtime::LedText text{.ids = ids_[item], .n_prompt = options_.n_prompt};
+  const runtime::LedText text{
+      .ids = ids_[item], .n_prompt = options_.n_prompt, .n_at_once = options_.n_at_once};
   if (exact_of_ != item) {
     exact_of_.reset();
     exact_ = {};  // before the next is made: they are large
@@ -129,6 +132,11 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
 void add_led_options(CLI::App& command, AgreementOptions& options) {
   command.add_option("--tokens", options.n_tokens, "Of each text")->capture_default_str();
   command.add_option("--prompt-tokens", options.n_prompt, "Of them, read as one prompt")
+      ->capture_default_str();
+  command
+      .add_option("--at-once", options.n_at_once,
+                  "The rest is led along so many tokens at a time; 1: as answers are given")
+      ->check(CLI::Range(std::size_t{1}, runtime::kFidelityTokens))
       ->capture_default_str();
 }
 

@@ -13,6 +13,7 @@ namespace satchel::app {
 struct AgreementOptions {
   std::vector<std::string> texts;                // --text
   std::size_t n_tokens = 2000, n_prompt = 1500;  // --tokens, --prompt-tokens
+  std::size_t n_at_once = 1;                     // --at-once
 };
 void add_led_options(CLI::App& command, AgreementOptions& options);  // all but --text
 void add_agreement_options(CLI::App& command, AgreementOptions& options);

@@ -19,6 +19,7 @@ struct ParetoOptions {
   EvalOptions eval;
   std::vector<std::string> tasks = {"recall"};
   std::string plot;  // --plot; "" is not given
+  bool of_body = false;
   RecallOptions recall;
   NeedleOptions needle;
   LongBenchOptions longbench;
@@ -46,15 +47,17 @@ Result<TaskPtr> task_of(const std::string& name, const ParetoOptions& options) {
   return make_agreement_task(options.agreement);
 }
 
-double bytes_share(const Row& row) {
+// What is held, of fp16; of_body: what is neither sink nor tail, exact ones being as long in all
+// recipes that are compared at one length of text.
+double bytes_share(const Row& row, bool of_body) {
   const Held& held = row.all.held;
-  return held.fp16_bytes == 0
-             ? 1
-             : static_cast<double>(held.bytes) / static_cast<double>(held.fp16_bytes);
+  const std::size_t bytes = of_body ? held.body_bytes : held.bytes;
+  const std::size_t fp16_bytes = of_body ? held.body_fp16_bytes : held.fp16_bytes;
+  return fp16_bytes == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(fp16_bytes);
 }
 
 // One task's rows, as one measure sees them.
-ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure) {
+ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure, bool of_body) {
   const Task& task = *rows.front().task;
   const Measure& of = task.measures()[measure];
   ParetoPanel panel{.title = std::string(task.name()),
@@ -62,12 +65,16 @@ ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure) {
                     .is_share = of.is_share,
                     .better = of.higher_is_better ? Better::higher : Better::lower,
                     .points = {}};
-  for (const Row& row : rows)
+  if (of_body) panel.x_label = "bytes of the body held, of fp16";
+  for (const Row& row : rows) {
+    const double share = bytes_share(row, of_body);
     panel.points.push_back({.recipe = row.variant->name,
                             .keep = row.variant->recipe.keep(),
-                            .bytes_share = bytes_share(row),
+                            .bytes_share = share,
                             .value = row.all.estimates[measure].mean,
-                            .se = row.all.estimates[measure].se});
+                            .se = row.all.estimates[measure].se,
+                            .level = of_body && share > 0.99});
+  }
   mark_front(panel.points, panel.better);
   return panel;
 }
@@ -75,20 +82,24 @@ ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure) {
 // A task with its rows and a panel for each measure that is plotted.
 struct Sweep {
   std::span<const Row> rows;
+  bool of_body = false;
   std::vector<std::size_t> measures;
   std::vector<ParetoPanel> panels;
 };
 
-std::vector<Sweep> sweeps_of(const Evaluated& done, std::size_t n_tasks) {
+std::vector<Sweep> sweeps_of(const Evaluated& done, std::size_t n_tasks, bool of_body) {
   std::vector<Sweep> sweeps;
   const std::size_t n = done.variants.size();
   for (std::size_t task = 0; task < n_tasks; ++task) {
-    Sweep sweep{.rows = std::span(done.rows).subspan(task * n, n), .measures = {}, .panels = {}};
+    Sweep sweep{.rows = std::span(done.rows).subspan(task * n, n),
+                .of_body = of_body,
+                .measures = {},
+                .panels = {}};
     const auto measures = sweep.rows.front().task->measures();
     for (std::size_t i = 0; i < measures.size(); ++i) {
       if (measures[i].shown != Shown::in_plots) continue;
       sweep.measures.push_back(i);
-      sweep.panels.push_back(panel_of(sweep.rows, i));
+      sweep.panels.push_back(panel_of(sweep.rows, i, of_body));
     }
     sweeps.push_back(std::move(sweep));
   }
@@ -97,7 +108,8 @@ std::vector<Sweep> sweeps_of(const Evaluated& done, std::size_t n_tasks) {
 
 std::string table_of(const Sweep& sweep) {
   const Task& task = *sweep.rows.front().task;
-  std::vector<Cells> table = {{std::string(task.name()), "keep", "of fp16", "cache"}};
+  std::vector<Cells> table = {
+      {std::string(task.name()), "keep", sweep.of_body ? "body of fp16" : "of fp16", "cache"}};
   for (const std::size_t measure : sweep.measures) {
     table[0].push_back(task.measures()[measure].name);
     table[0].push_back("");
@@ -105,12 +117,13 @@ std::string table_of(const Sweep& sweep) {
   std::vector<std::size_t> order(sweep.rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return bytes_share(sweep.rows[a]) < bytes_share(sweep.rows[b]);
+    return bytes_share(sweep.rows[a], sweep.of_body) < bytes_share(sweep.rows[b], sweep.of_body);
   });
   for (const std::size_t at : order) {
     const Row& row = sweep.rows[at];
     Cells cells = {row.variant->name, short_percent(row.variant->recipe.keep()),
-                   short_percent(bytes_share(row)), format_bytes(row.all.held.bytes)};
+                   short_percent(bytes_share(row, sweep.of_body)),
+                   format_bytes(row.all.held.bytes)};
     for (std::size_t i = 0; i < sweep.measures.size(); ++i) {
       const std::size_t measure = sweep.measures[i];
       cells.push_back(estimate_text(task.measures()[measure], row.all.estimates[measure]));
@@ -133,7 +146,7 @@ Json points_of(const Sweep& sweep) {
                         {"keep", point.keep},
                         {"kv_bytes", row.all.held.bytes},
                         {"kv_bytes_fp16", row.all.held.fp16_bytes},
-                        {"kv_share", point.bytes_share},
+                        {sweep.of_body ? "body_share" : "kv_share", point.bytes_share},
                         {"value", point.value},
                         {"se", point.se ? Json(*point.se) : Json()},
                         {"front", point.front}});
@@ -160,13 +173,15 @@ void show(const Evaluated& done, const std::vector<Sweep>& sweeps, Console& cons
 }
 
 ParetoPlot picture_of(const Evaluated& done, const std::vector<Sweep>& sweeps,
-                      const std::vector<double>& keeps) {
-  ParetoPlot picture{.title = done.model + ": bytes against quality",
-                     .subtitle =
-                         "Cache as allocated with all metadata, just after reading and "
-                         "packing, of the same tokens in fp16.",
-                     .second_subtitle = {},
-                     .panels = {}};
+                      const ParetoOptions& options) {
+  const std::vector<double>& keeps = options.eval.keeps;
+  ParetoPlot picture{
+      .title = done.model + ": bytes against quality",
+      .subtitle = std::string(options.of_body ? "Cache without its exact ends" : "Cache") +
+                  " as allocated with all metadata, just after reading and packing, of the "
+                  "same tokens in fp16.",
+      .second_subtitle = {},
+      .panels = {}};
   if (keeps.size() > 1) {
     std::string& line = picture.second_subtitle;
     line = "Along a line: tokens kept,";
@@ -188,9 +203,9 @@ Result<void> run(const ParetoOptions& options, Console& console) {
     SATCHEL_TRY_ASSIGN(plot, WholeFile::open(options.plot));
   }
   SATCHEL_TRY_ASSIGN(const Evaluated done, measure_tasks(options.eval, tasks, console));
-  const std::vector<Sweep> sweeps = sweeps_of(done, tasks.size());
+  const std::vector<Sweep> sweeps = sweeps_of(done, tasks.size(), options.of_body);
   if (plot != nullptr) {
-    plot->add(svg_of(picture_of(done, sweeps, options.eval.keeps)));
+    plot->add(svg_of(picture_of(done, sweeps, options)));
     SATCHEL_TRY(plot->finish());
   }
   show(done, sweeps, console);
@@ -205,6 +220,9 @@ void add_sweep_options(CLI::App& command, ParetoOptions& options) {
       ->check(CLI::IsMember({"recall", "needle", "agreement", "longbench"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Draws the sweep (SVG)")->type_name("FILE");
+  command.add_flag(
+      "--body", options.of_body,
+      "Bytes without the exact tokens at both ends, which are the same in all recipes");
   command
       .add_option("--questions", options.recall.file,
                   "For recall: questions about notes; default: the bundled model's")

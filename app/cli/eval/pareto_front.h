@@ -16,6 +16,7 @@ struct ParetoPoint {
   double value = 0;          // of the measure
   std::optional<double> se;  // its standard error
   bool front = false;
+  bool level = false;  // drawn as a line across, to measure the others by: it lies off the axis
 };
 enum class Better { higher, lower };
 

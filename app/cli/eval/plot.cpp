@@ -50,7 +50,7 @@ std::vector<std::string> recipes_of(const ParetoPlot& plot) {
   std::vector<std::string> names;
   for (const ParetoPanel& panel : plot.panels)
     for (const ParetoPoint& point : panel.points)
-      if (std::find(names.begin(), names.end(), point.recipe) == names.end())
+      if (!point.level && std::find(names.begin(), names.end(), point.recipe) == names.end())
         names.push_back(point.recipe);
   return names;
 }
@@ -72,6 +72,7 @@ class Panel {
   }
   void draw_frame();
   void draw_front();
+  void draw_level(const ParetoPoint& point);
   void draw_series(std::size_t series, const std::string& recipe);
   void draw_point(std::size_t series, const ParetoPoint& point);
 
@@ -83,7 +84,8 @@ class Panel {
 
 Axis Panel::x_axis() const {
   AxisRequest request{.values = {}, .unit = AxisUnit::percent, .may_be_log = true, .floor = 0};
-  for (const ParetoPoint& point : panel_.points) request.values.push_back(point.bytes_share);
+  for (const ParetoPoint& point : panel_.points)
+    if (!point.level) request.values.push_back(point.bytes_share);
   return Axis::of(request);
 }
 
@@ -128,7 +130,7 @@ void Panel::draw_frame() {
     svg_.text({o.x - 9, o.y + kPanelHeight + 4}, "0",
               R"(font-size="12" text-anchor="end" fill="#444444")");
   svg_.text({o.x + kPanelWidth / 2, o.y + kPanelHeight + 42},
-            std::string("bytes held, of fp16") + (x_.is_log() ? " (logarithmic)" : ""),
+            panel_.x_label + (x_.is_log() ? " (logarithmic)" : ""),
             R"(font-size="13" text-anchor="middle" fill="#222222")");
   const std::string label = panel_.y_label + (y_.is_log() ? " (logarithmic)" : "");
   const SvgPoint at{o.x - kLeft + 16, o.y + kPanelHeight / 2};
@@ -141,7 +143,7 @@ void Panel::draw_frame() {
 void Panel::draw_front() {
   std::vector<const ParetoPoint*> front;
   for (const ParetoPoint& point : panel_.points)
-    if (point.front) front.push_back(&point);
+    if (point.front && !point.level) front.push_back(&point);
   std::sort(front.begin(), front.end(), [](const ParetoPoint* a, const ParetoPoint* b) {
     return a->bytes_share < b->bytes_share;
   });
@@ -154,6 +156,13 @@ void Panel::draw_front() {
   if (steps.empty()) return;
   steps.push_back({corner_.x + kPanelWidth, steps.back().y});
   svg_.polyline(steps, R"(stroke="#c9c9c9" stroke-width="7" stroke-linejoin="round")");
+}
+
+void Panel::draw_level(const ParetoPoint& point) {
+  const double y = place(x_.low(), point.value).y;
+  svg_.line({corner_.x, y}, {corner_.x + kPanelWidth, y},
+            R"(stroke="#222222" stroke-width="1.2" stroke-dasharray="2 4")");
+  svg_.text({corner_.x + 6, y - 5}, point.recipe, R"(font-size="12" fill="#222222")");
 }
 
 void Panel::draw_point(std::size_t series, const ParetoPoint& point) {
@@ -178,7 +187,7 @@ void Panel::draw_point(std::size_t series, const ParetoPoint& point) {
 void Panel::draw_series(std::size_t series, const std::string& recipe) {
   std::vector<const ParetoPoint*> points;
   for (const ParetoPoint& point : panel_.points)
-    if (point.recipe == recipe) points.push_back(&point);
+    if (point.recipe == recipe && !point.level) points.push_back(&point);
   std::sort(points.begin(), points.end(), [](const ParetoPoint* a, const ParetoPoint* b) {
     return a->bytes_share < b->bytes_share;
   });
@@ -193,6 +202,8 @@ void Panel::draw_series(std::size_t series, const std::string& recipe) {
 void Panel::draw(const std::vector<std::string>& recipes) {
   draw_frame();
   draw_front();
+  for (const ParetoPoint& point : panel_.points)
+    if (point.level) draw_level(point);
   for (std::size_t i = 0; i < recipes.size(); ++i) draw_series(i, recipes[i]);
 }
 

@@ -15,6 +15,7 @@ struct ParetoPanel {
   std::string y_label;  // "questions answered rightly"
   bool is_share = true;
   Better better = Better::higher;
+  std::string x_label = "bytes held, of fp16";
   std::vector<ParetoPoint> points;
 };
 struct ParetoPlot {

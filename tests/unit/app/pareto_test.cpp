@@ -125,6 +125,20 @@ TEST(Plot, is_a_well_formed_picture_with_a_mark_for_every_point) {
   EXPECT_TRUE(is_well_formed(svg_of({.title = "empty", .subtitle = "", .panels = {}})));
 }
 
+TEST(Plot, what_lies_off_the_axis_is_a_line_across) {
+  ParetoPanel panel{.title = "recall",
+                    .y_label = "right",
+                    .points = {point("exact", 1, 1), point("small", 0.05, 0.5)}};
+  const auto picture = [&] { return svg_of({.title = "t", .panels = {panel}}); };
+  mark_front(panel.points, panel.better);
+  const std::string as_mark = picture();
+  panel.points[0].level = true;
+  const std::string as_line = picture();
+  EXPECT_TRUE(is_well_formed(as_line)) << as_line;
+  EXPECT_EQ(n_times(as_mark, "<path "), n_times(as_line, "<path ") + 2);  // a mark, and its legend
+  EXPECT_EQ(n_times(as_line, ">exact<"), 1u);
+}
+
 TEST(Svg, numbers_have_no_exponent_and_text_no_markup) {
   EXPECT_EQ(svg_number(0.00001), "0.0");
   EXPECT_EQ(svg_number(1234567.25), "1234567.2");

@@ -56,6 +56,31 @@ TEST(Agreement, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does
   EXPECT_GT(packed.stats.n_evicted, 0u);
 }
 
+// Up to where what left the tail first is seen, 128 + 128 tokens behind the prompt; then a token that is
+// led along singly sees it at 8 bits, as answers wait for the end of their turn.
+TEST(Agreement, led_along_in_pieces_a_token_sees_what_it_sees_singly) {
+  const Ids ids = text_ids(4 + 3 * 128 + 256);
+  const LedText singly{.ids = ids, .n_prompt = 4 + 3 * 128};
+  LedText pieces = singly;
+  pieces.n_at_once = 128;
+  const ExactLogits one = value_of(exact_logits(shared_engine(), singly, {})),
+                    many = value_of(exact_logits(shared_engine(), pieces, {}));
+  ASSERT_EQ(one.nll.size(), 256u);
+  ASSERT_EQ(many.nll.size(), 256u);
+  for (std::size_t i = 0; i < one.nll.size(); ++i) EXPECT_NEAR(one.nll[i], many.nll[i], 0.05) << i;
+
+  double kl_one = 0, kl_many = 0;
+  const auto coarse = recipe("ladder-2");
+  const Agreement by_one = value_of(measure_agreement(shared_engine(), coarse, singly, one, {})),
+                  by_many = value_of(measure_agreement(shared_engine(), coarse, pieces, many, {}));
+  for (std::size_t i = 0; i < 256; ++i) {
+    kl_one += by_one.tokens[i].kl;
+    kl_many += by_many.tokens[i].kl;
+  }
+  EXPECT_GT(kl_one, 0);
+  EXPECT_NEAR(kl_many / kl_one, 1, 0.05);
+}
+
 TEST(Agreement, a_prompt_must_be_a_part_of_the_text_and_fit_the_context) {
   const Ids ids = text_ids(20);
   const auto code = [](std::span<const std::int32_t> of, std::size_t n_prompt) {
@@ -65,6 +90,12 @@ TEST(Agreement, a_prompt_must_be_a_part_of_the_text_and_fit_the_context) {
     EXPECT_EQ(code(ids, n_prompt), "PARAM");
   const Ids long_ids(shared_engine().config().context + 1, 5);
   EXPECT_EQ(code(long_ids, 5), "CONTEXT_FULL");
+  for (const std::size_t n_at_once : {std::size_t{0}, std::size_t{129}})
+    EXPECT_EQ(
+        exact_logits(shared_engine(), {.ids = ids, .n_prompt = 10, .n_at_once = n_at_once}, {})
+            .error()
+            .code,
+        "PARAM");
   std::stop_source stop;
   stop.request_stop();
   EXPECT_EQ(
