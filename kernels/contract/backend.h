@@ -69,16 +69,6 @@ struct WeightSource {
   std::span<const std::byte> bytes = {};
 };
 
-// How GGUF files order the two halves of a rotated pair.
-enum class RopePairs { adjacent /* (2i, 2i+1) */, halves /* (i, i + n_rotated/2) */ };
-
-// The frequencies of a model's (or a layer's) rotary embedding.
-struct RopeTable {
-  std::span<const double> inverse_frequency;  // [n_rotated / 2], scaling already applied; the rest
-                                              // of a head is left as is
-  RopePairs pairs = RopePairs::adjacent;
-};
-
 // The tokens that go through the layers together: made once per step or chunk, read by every layer.
 struct Batch {
   const std::int32_t* positions = nullptr;  // [n_tokens], backend's memory; rising in a sequence

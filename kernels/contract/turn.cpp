@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/base/assert.h"
 
@@ -73,19 +74,59 @@ void turn_by(const OperandLayout& operand, float* rows, std::size_t n_rows, std:
 
 }  // namespace
 
-void turn_into(const OperandLayout& operand, float* rows, std::size_t n_rows,
+std::int32_t frame_of(const OperandLayout& keys, std::int32_t first_position) {
+  if (keys.turn != Turn::basis || keys.basis.rope.inverse_frequency.empty()) return 0;
+  return std::max(first_position, 0) / kFrameTokens * kFrameTokens;
+}
+
+std::int32_t frame_of(const PageLayout& layout, const std::byte* page) {
+  if (layout.k.turn != Turn::basis) return 0;
+  std::int32_t first = 0;
+  std::memcpy(&first, page + layout.positions_at, sizeof(first));
+  return frame_of(layout.k, first);
+}
+
+void rotate_rows(const RopeTable& rope, std::int32_t by, float* rows, std::size_t n_rows,
+                 std::size_t head_dim) {
+  const std::size_t n_pairs = rope.inverse_frequency.size();
+  if (by == 0 || n_pairs == 0) return;
+  SATCHEL_ASSERT(2 * n_pairs <= head_dim && head_dim <= kHeadDimMax);
+  const bool adjacent = rope.pairs == RopePairs::adjacent;
+  const std::size_t step = adjacent ? 2 : 1, other = adjacent ? 1 : n_pairs;
+  float cosine[kHeadDimMax / 2], sine[kHeadDimMax / 2];
+  for (std::size_t i = 0; i < n_pairs; ++i) {
+    const double angle = static_cast<double>(by) * rope.inverse_frequency[i];
+    cosine[i] = static_cast<float>(std::cos(angle));
+    sine[i] = static_cast<float>(std::sin(angle));
+  }
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    float* const row = rows + r * head_dim;
+    for (std::size_t i = 0; i < n_pairs; ++i) {
+      float &first = row[i * step], &second = row[i * step + other];
+      const float a = first, b = second;
+      first = a * cosine[i] - b * sine[i];
+      second = a * sine[i] + b * cosine[i];
+    }
+  }
+}
+
+void turn_into(const OperandLayout& operand, std::int32_t frame, float* rows, std::size_t n_rows,
                std::size_t head_dim) {
+  rotate_rows(operand.basis.rope, -frame, rows, n_rows, head_dim);
   turn_by(operand, rows, n_rows, head_dim,
           [&](float* row) { times(operand.basis.to, row, head_dim); });
 }
 
-void turn_out(const OperandLayout& operand, float* rows, std::size_t n_rows, std::size_t head_dim) {
+void turn_out(const OperandLayout& operand, std::int32_t frame, float* rows, std::size_t n_rows,
+              std::size_t head_dim) {
   turn_by(operand, rows, n_rows, head_dim,
           [&](float* row) { times_transposed(operand.basis.from, row, head_dim); });
+  rotate_rows(operand.basis.rope, frame, rows, n_rows, head_dim);
 }
 
-void turn_queries(const OperandLayout& operand, float* rows, std::size_t n_rows,
+void turn_queries(const OperandLayout& operand, std::int32_t frame, float* rows, std::size_t n_rows,
                   std::size_t head_dim) {
+  rotate_rows(operand.basis.rope, -frame, rows, n_rows, head_dim);
   turn_by(operand, rows, n_rows, head_dim,
           [&](float* row) { times(operand.basis.from, row, head_dim); });
 }

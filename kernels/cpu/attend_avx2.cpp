@@ -5,12 +5,15 @@
 #include "kernels/cpu/attend_tile_kernel.h"
 #include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
+#include "kernels/cpu/rope_kernel.h"
+#include "kernels/cpu/simd_avx2.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
 namespace satchel::kernels::cpu {
 
 const AttendTable kAttendAvx2 = {.packed_tokens = attend_packed_tokens<AttendAvx2>,
                                  .exact_tokens = ExactTokens<AttendAvx2>::run,
+                                 .rotation = RopeKernel<SimdAvx2>::rotation,
                                  .times = BasisRows<AttendAvx2>::run,
                                  .tile = TileAttention<AttendAvx2>::run,
                                  .exact_keys = TileFill<AttendAvx2>::exact_keys,

@@ -5,12 +5,15 @@
 #include "kernels/cpu/attend_tile_kernel.h"
 #include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
+#include "kernels/cpu/rope_kernel.h"
+#include "kernels/cpu/simd_avx512.h"
 #include "kernels/cpu/tile_fill_kernel.h"
 
 namespace satchel::kernels::cpu {
 
 const AttendTable kAttendAvx512Vnni = {.packed_tokens = attend_packed_tokens<AttendAvx512>,
                                        .exact_tokens = ExactTokens<AttendAvx512>::run,
+                                       .rotation = RopeKernel<SimdAvx512>::rotation,
                                        .times = BasisRows<AttendAvx512>::run,
                                        .tile = TileAttention<AttendAvx512>::run,
                                        .exact_keys = TileFill<AttendAvx512>::exact_keys,

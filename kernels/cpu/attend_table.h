@@ -89,6 +89,9 @@ struct AttendTable {
   void (*packed_tokens)(const LaneRows& rows, const PackedTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);
+  // Cosines and sines of a position, as VectorOpsTable::rotation: [n_pairs, 2].
+  void (*rotation)(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
+                   float* out);
   // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16.
   void (*times)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   // Many rows on a tile.

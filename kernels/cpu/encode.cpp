@@ -112,10 +112,12 @@ class PagePacker {
     const std::size_t d = layout_.head_dim;
     table_.load(from, n_ * d, to);
     if (operand.turn == Turn::none) return;
-    if (operand.turn == Turn::basis)
+    if (operand.turn == Turn::basis) {
+      rotate_rows(operand.basis.rope, -frame_of(layout_, args_.page), to, n_, d);
       times_(operand.basis.to, to, n_, d);
-    else
+    } else {
       turn_rows(operand.turn, to, n_, d);
+    }
     table_.clamp(to, n_ * d);
   }
 

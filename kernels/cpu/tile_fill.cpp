@@ -9,12 +9,12 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// A tile's column is a token: turned out as turn_out() turns rows.
+// A tile's column is a token: turned out as turn_out() turns rows, but not out of the frame.
 void leave_basis(const OperandLayout& operand, float* tile, std::size_t head_dim) {
   float row[kHeadDimMax];
   for (std::size_t t = 0; t < kTileTokens; ++t) {
     for (std::size_t c = 0; c < head_dim; ++c) row[c] = tile[c * kTileTokens + t];
-    turn_out(operand, row, 1, head_dim);
+    turn_out(operand, 0, row, 1, head_dim);
     for (std::size_t c = 0; c < head_dim; ++c) tile[c * kTileTokens + t] = row[c];
   }
 }
@@ -108,7 +108,8 @@ void fill_placed_keys(const AttendTable& table, const PageView& page, const Rope
   for (std::size_t t = 0; t < page.n_tokens; ++t) to.positions[t] = positions[t] + page.shift;
   fill_keys(table, page, to.keys, scratch);
   turn_channels(layout.k, to.keys, layout.head_dim);
-  rotate_channels(rope, page.shift, to.keys);
+  const std::int32_t frame = frame_of(layout, page.bytes);
+  rotate_channels(frame == 0 ? rope : layout.k.basis.rope, page.shift + frame, to.keys);
 }
 
 void fill_values(const AttendTable& table, const PageView& page, float* tile_v) {

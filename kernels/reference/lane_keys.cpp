@@ -4,30 +4,17 @@
 #include <vector>
 
 #include "kernels/base/assert.h"
+#include "kernels/contract/turn.h"
 #include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::reference {
 namespace {
 
-// The key as it would have been encoded `shift` positions later.
-void rotate(const RopeTable& table, std::int32_t shift, float* key) {
-  const std::size_t n_pairs = table.inverse_frequency.size();
-  for (std::size_t i = 0; i < n_pairs; ++i) {
-    float& first = key[table.pairs == RopePairs::adjacent ? 2 * i : i];
-    float& second = key[table.pairs == RopePairs::adjacent ? 2 * i + 1 : i + n_pairs];
-    const double phase = static_cast<double>(shift) * table.inverse_frequency[i];
-    const double a = static_cast<double>(first), b = static_cast<double>(second);
-    first = static_cast<float>(a * std::cos(phase) - b * std::sin(phase));
-    second = static_cast<float>(a * std::sin(phase) + b * std::cos(phase));
-  }
-}
-
 std::vector<float> keys_of(const LaneQueries& lane, const PageView& page) {
   SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
   std::vector<float> keys(page.n_tokens * lane.head_dim);
   decode_operand(*page.layout, Operand::k, page.bytes, page.n_tokens, keys.data());
-  for (std::size_t j = 0; j < page.n_tokens && page.shift != 0; ++j)
-    rotate(lane.rope, page.shift, keys.data() + j * lane.head_dim);
+  rotate_rows(lane.rope, page.shift, keys.data(), page.n_tokens, lane.head_dim);
   return keys;
 }
 

@@ -108,14 +108,15 @@ void decode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
 using Rows = std::array<float, kPageTokens * 256>;
 
 // Mended, turned and in range again.
-std::span<const float> load(const OperandLayout& operand, const Half* from, std::size_t n_tokens,
-                            std::size_t head_dim, Rows& rows, Health& health) {
+std::span<const float> load(const OperandLayout& operand, std::int32_t frame, const Half* from,
+                            std::size_t n_tokens, std::size_t head_dim, Rows& rows,
+                            Health& health) {
   SATCHEL_ASSERT(n_tokens * head_dim <= rows.size());
   const std::span<float> x = std::span(rows).first(n_tokens * head_dim);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = half_to_float(from[i]);
   mend(x, health);
   if (operand.turn == Turn::none) return x;
-  turn_into(operand, x.data(), n_tokens, head_dim);
+  turn_into(operand, frame, x.data(), n_tokens, head_dim);
   Health clamped_only;
   mend(x, clamped_only);
   return x;
@@ -148,7 +149,9 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
     return;
   }
   Rows rows;
-  const std::span<const float> values = load(operand, x, n_tokens, d, rows, health);
+  // The frame stands in the page before (encode_frame).
+  const std::int32_t frame = which == Operand::k ? frame_of(layout, page) : 0;
+  const std::span<const float> values = load(operand, frame, x, n_tokens, d, rows, health);
   if (operand.code != nullptr) {
     operand.code->encode(operand, values.data(), n_tokens, d, page);
   } else if (operand.is_exact()) {
@@ -166,6 +169,7 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
   const OperandLayout& operand = of(layout, which);
   const std::size_t d = layout.head_dim;
   SATCHEL_ASSERT(n_tokens <= layout.capacity);
+  const std::int32_t frame = which == Operand::k ? frame_of(layout, page) : 0;
   if (operand.code != nullptr) {
     operand.code->decode(operand, page, n_tokens, d, out);
   } else if (operand.is_exact()) {
@@ -176,7 +180,7 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
   } else {
     decode_affine(layout, operand, which, page, n_tokens, out);
   }
-  turn_out(operand, out, n_tokens, d);
+  turn_out(operand, frame, out, n_tokens, d);
 }
 
 void encode_page(const EncodeArgs& args, Health& health) {

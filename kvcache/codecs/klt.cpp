@@ -1,7 +1,7 @@
 // Keys by transform coding, values turned by a Hadamard matrix: the product's own ladder of 8, 4, 3 and 2
 // bits. A key is taken into coordinates of its lane's own, in which queries ask mostly for the first ones
-// (KeyBases), and bits are given by coordinate: at 2 bits on average 4 to the first eighth, 3 to the next
-// two, then 2, 1 and none. Per channel of a page a scale and a zero; the range of each is searched for the
+// (KeyBases), as it would stand in its page's frame (kernels::Basis), and bits are given by coordinate: at
+// 2 bits on average 4 to the first eighth, 3 to the next two, then 2, 1 and none. Per channel of a page a scale and a zero; the range of each is searched for the
 // least sum of squares. Values have equal bits, a scale per token, codes around zero.
 //   params  bits   2, 3, 4 or 8 on average (4)
 //   bytes   K bits / 8 + 4 / capacity per value, V bits / 8 + 2 / head_dim: 4.25 bits both, at 4 bits and

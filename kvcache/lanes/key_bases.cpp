@@ -15,7 +15,7 @@ namespace satchel::kvcache {
 namespace {
 
 constexpr std::string_view kMagic = "SATCHELB";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // 1: after RoPE, not in frames
 constexpr double kPivotLeast =
     1e-12;  // of the largest entry; chosen: far below kKeyBasesConditionMost
 

@@ -77,9 +77,16 @@ void TierLayouts::give_bases(const CacheShape& shape) {
     own_of_tier_[tier] = n++;
     SATCHEL_ASSERT(shape.suits(*shape.key_bases));
     bases_ = shape.key_bases;
-    for (const KeyBases::Lane& lane : shape.key_bases->lanes)
-      for (std::size_t i = 1; i <= kCapacities; ++i)
-        own_.emplace_back(of(of_tier, lane.head_dim, i * kernels::kPageStep)).k.basis = lane.view();
+    if (layers_ == nullptr) layers_ = std::make_shared<const std::vector<LayerShape>>(shape.layers);
+    std::size_t lane = 0;
+    for (const LayerShape& layer : *layers_) {
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane) {
+        kernels::Basis basis = bases_->lanes[lane].view();
+        basis.rope = layer.rope();
+        for (std::size_t i = 1; i <= kCapacities; ++i)
+          own_.emplace_back(of(of_tier, layer.head_dim, i * kernels::kPageStep)).k.basis = basis;
+      }
+    }
   }
 }
 

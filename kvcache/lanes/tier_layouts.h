@@ -52,6 +52,7 @@ class TierLayouts {
   // [tiers with bases, lanes, capacities]; they point into bases_
   std::vector<kernels::PageLayout> own_;
   std::shared_ptr<const KeyBases> bases_;
+  std::shared_ptr<const std::vector<LayerShape>> layers_;  // whose frequencies they point into
 };
 
 }  // namespace satchel::kvcache

@@ -40,7 +40,7 @@ void learn(const SeenLayer& layer, KeyBasisFit& fit) {
   for (std::size_t lane = 0; lane < shape.n_kv_heads; ++lane) {
     for (std::size_t i = 0; i < shape.n_group(); ++i)
       fit.add_queries(layer.first_lane + lane,
-                      {.first = layer.q.data() + (lane * shape.n_group() + i) * d,
+                      {.first = layer.pre_rope_q.data() + (lane * shape.n_group() + i) * d,
                        .n = layer.n_tokens,
                        .stride = shape.n_heads * d});
     fit.add_keys(
@@ -74,7 +74,7 @@ Result<Calibration> calibrate(const LaneSearch& search) {
     SATCHEL_TRY_ASSIGN(ids.emplace_back(), profile_ids(search.engine.tokenizer(), text, length));
   }
   Calibration out;
-  KeyBasisFit fit(head_dims);
+  KeyBasisFit fit(config.cache_shape(), config.context);
   const SeeLayer see = [&](const SeenLayer& layer) { learn(layer, fit); };
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SATCHEL_TRY(read_seen(search, ids[i], i, texts.size(), see, SeenLayers::all));

@@ -31,6 +31,40 @@ MatrixXd full(const MatrixXd& lower) {
   return lower.selfadjointView<Eigen::Lower>();
 }
 
+// RoPE by `position` of all columns, or of a matrix's rows and columns: R · m · Rᵀ.
+void rotate_columns(const kvcache::LayerShape& layer, double position, MatrixXd& m) {
+  const auto n_pairs = static_cast<Eigen::Index>(layer.inverse_frequency.size());
+  const bool halves = layer.rope_pairs == kernels::RopePairs::halves;
+  for (Eigen::Index i = 0; i < n_pairs; ++i) {
+    const Eigen::Index a = halves ? i : 2 * i, b = halves ? i + n_pairs : 2 * i + 1;
+    const double angle = position * layer.inverse_frequency[static_cast<std::size_t>(i)];
+    const Eigen::RowVectorXd first = m.row(a), second = m.row(b);
+    m.row(a) = std::cos(angle) * first - std::sin(angle) * second;
+    m.row(b) = std::sin(angle) * first + std::cos(angle) * second;
+  }
+}
+MatrixXd rotated(const kvcache::LayerShape& layer, double position, MatrixXd m) {
+  rotate_columns(layer, position, m);
+  m.transposeInPlace();
+  rotate_columns(layer, position, m);
+  return m;
+}
+
+// Over the places that a query may have behind a frame.
+MatrixXd mean_over_distances(const kvcache::LayerShape& layer, std::size_t context,
+                             const MatrixXd& before_rope) {
+  if (layer.inverse_frequency.empty()) return before_rope;
+  const std::size_t all = layer.window == 0 ? context : std::min(layer.window, context);
+  MatrixXd sum = MatrixXd::Zero(before_rope.rows(), before_rope.cols());
+  constexpr std::size_t kHalf = kDistances / 2;
+  for (const std::size_t reach : {std::min(all, kNearTokens), all})
+    for (std::size_t i = 0; i < kHalf; ++i) {
+      const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(kHalf);
+      sum += rotated(layer, part * static_cast<double>(reach), before_rope);
+    }
+  return sum / static_cast<double>(kDistances);
+}
+
 MatrixXd root_of(const MatrixXd& symmetric) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> parts(symmetric);
   return parts.eigenvectors() * parts.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() *
@@ -55,12 +89,17 @@ double gain_of(const Eigen::VectorXd& variances) {
 struct KeyBasisFit::Sums {
   MatrixXd queries = {}, keys = {};  // [head_dim, head_dim], lower half
   double n_queries = 0, n_keys = 0;
+  std::size_t layer = 0;
 };
 
-KeyBasisFit::KeyBasisFit(std::span<const std::size_t> head_dims) {
-  for (const std::size_t head_dim : head_dims) {
-    const auto n = static_cast<Eigen::Index>(head_dim);
-    lanes_.push_back({.queries = MatrixXd::Zero(n, n), .keys = MatrixXd::Zero(n, n)});
+KeyBasisFit::KeyBasisFit(const kvcache::CacheShape& shape, std::size_t context)
+    : layers_(shape.layers), context_(context) {
+  SATCHEL_ASSERT(context > 0);
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const auto n = static_cast<Eigen::Index>(layers_[layer].head_dim);
+    for (std::size_t head = 0; head < layers_[layer].n_kv_heads; ++head)
+      lanes_.push_back(
+          {.queries = MatrixXd::Zero(n, n), .keys = MatrixXd::Zero(n, n), .layer = layer});
   }
 }
 KeyBasisFit::~KeyBasisFit() = default;
@@ -85,6 +124,8 @@ void KeyBasisFit::add_keys(std::size_t lane, const HeadRows& keys) {
   for (std::size_t at = kvcache::kSinkTokens; at < keys.n; at += kernels::kPageTokens) {
     MatrixXd page = columns(keys, at, std::min(kernels::kPageTokens, keys.n - at), head_dim);
     if (page.cols() < static_cast<Eigen::Index>(kernels::kPageStep)) continue;
+    rotate_columns(layers_[sums.layer], -static_cast<double>(at - at % kernels::kFrameTokens),
+                   page);
     page.colwise() -= page.rowwise().mean().eval();
     sums.keys.selfadjointView<Eigen::Lower>().rankUpdate(page);
     sums.n_keys += static_cast<double>(page.cols());
@@ -96,7 +137,8 @@ KeyBasis KeyBasisFit::solve(std::size_t lane) const {
   const Eigen::Index d = sums.queries.rows();
   const KeyBasis as_it_is{.to = rows_of(MatrixXd::Identity(d, d))};
   if (sums.n_queries == 0 || sums.n_keys == 0) return as_it_is;
-  MatrixXd queries = full(sums.queries) / sums.n_queries;
+  MatrixXd queries =
+      mean_over_distances(layers_[sums.layer], context_, full(sums.queries) / sums.n_queries);
   queries.diagonal().array() += kQueryRidge * queries.trace() / static_cast<double>(d);
   const MatrixXd root = root_of(queries);
   const MatrixXd weighed = root * (full(sums.keys) / sums.n_keys) * root;

@@ -1,4 +1,4 @@
-// Graded keys for tests: bits by quad, and a basis of coordinates of unlike size.
+// Graded keys for tests: bits by quad, and a basis of coordinates of unlike size, in frames.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "kernels/contract/page_layout.h"
 #include "kernels/contract/turn.h"
+#include "support/lanes.h"
 
 namespace satchel::test {
 
@@ -30,11 +31,16 @@ inline std::vector<float> falling_basis(std::size_t head_dim, double fall, bool 
 class TestBasis {
  public:
   explicit TestBasis(std::size_t head_dim)
-      : to_(falling_basis(head_dim, 3)), from_(falling_basis(head_dim, 3, true)) {}
-  kernels::Basis view() const { return {.to = to_.data(), .from = from_.data()}; }
+      : to_(falling_basis(head_dim, 3)),
+        from_(falling_basis(head_dim, 3, true)),
+        frequencies_(rope_frequencies(head_dim)) {}
+  kernels::Basis view() const {
+    return {.to = to_.data(), .from = from_.data(), .rope = {.inverse_frequency = frequencies_}};
+  }
 
  private:
   std::vector<float> to_, from_;
+  std::vector<double> frequencies_;
 };
 
 // Quad after quad the bits of `pattern`, from the start again where it ends.

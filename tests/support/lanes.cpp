@@ -42,6 +42,7 @@ LaneFixture::LaneFixture(const Shape& shape) : head_dim_(shape.head_dim) {
   const std::size_t n_exact = shape.n_first + shape.n_last;
   k_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed, shape.loud);
   v_ = random_halves(n_exact * head_dim_, head_dim_, shape.seed + 1);
+  next_position_ = shape.first_position;
   for (std::size_t t = 0; t < shape.n_first; ++t) positions_.push_back(advance(next_position_));
   if (shape.n_pages > 0) {
     kernels::PageShape page = shape.page;

@@ -25,6 +25,7 @@ class LaneFixture {
     std::size_t page_tokens = 0;   // of each page; 0: full
     std::size_t dead_every = 0;    // every so many slots one is dead; 0: none
     std::int32_t shift = 0;        // of all pages but the first; where tokens stand stays the same
+    std::int32_t first_position = 0;
     std::uint64_t seed = 1;
     double loud = 1;  // factor of one channel in 32: 10 and more in real keys
   };

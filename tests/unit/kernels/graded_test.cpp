@@ -1,5 +1,5 @@
 // Graded keys: where their bits lie, what they are rounded to, and attention on them as the reference
-// does it, in a basis and without.
+// does it, in a basis and without. Text begins far behind the first frame.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,12 +39,14 @@ std::vector<float> keys_of(Backend& backend, const PageLayout& layout,
   return keys;
 }
 
+constexpr std::int32_t kFirst = 5 * kFrameTokens + 100;
+
 struct Keys {
   std::vector<Half> k;
   std::vector<std::int32_t> positions;
   Keys(std::size_t n, std::size_t head_dim, std::uint64_t seed = 1)
       : k(random_halves(n * head_dim, head_dim, seed, 10)), positions(n) {
-    for (std::size_t t = 0; t < n; ++t) positions[t] = static_cast<std::int32_t>(t);
+    for (std::size_t t = 0; t < n; ++t) positions[t] = kFirst + static_cast<std::int32_t>(t);
   }
   ExactRun run() const { return {k.data(), k.data(), positions.data(), positions.size()}; }
 };
@@ -153,6 +155,7 @@ TEST_P(EveryGraded, attention_is_the_references) {
                .page_tokens = capacity - i % 5,
                .dead_every = i % 4 == 0 ? 3u : 0u,
                .shift = i % 5 == 0 ? 17 : 0,
+               .first_position = i % 7 == 0 ? 0 : kFirst,
                .seed = i});
           for (const std::size_t n_tokens : {std::size_t{1}, std::size_t{13}}) {
             SCOPED_TRACE(testing::Message()
@@ -186,6 +189,36 @@ TEST_P(EveryGraded, keys_of_eight_bits_come_back_out_of_a_basis) {
     }
     EXPECT_LT(std::sqrt(missed / all), 0.01);
   }
+}
+
+// Wherever in a text keys stand, in their frame they are the same, and so are the codes: what was turned
+// by RoPE alone is turned back.
+TEST_P(EveryGraded, a_frame_further_on_makes_the_same_codes) {
+  constexpr std::size_t kDim = 64;
+  const TestBasis basis(kDim);
+  const Basis view = basis.view();
+  const PageLayout layout = *page_layout({.head_dim = kDim, .k = graded_operand({4}, &view)});
+  Keys here(kPageTokens, kDim), there = here;
+  std::vector<float> further;
+  for (const Half h : here.k) further.push_back(half_to_float(h));
+  rotate_rows(view.rope, kFrameTokens, further.data(), kPageTokens, kDim);
+  for (std::size_t i = 0; i < further.size(); ++i) there.k[i] = float_to_half(further[i]);
+  for (std::int32_t& position : there.positions) position += kFrameTokens;
+  const auto codes = [&](const Keys& keys) { return encoded(backend(), layout, keys.run()); };
+  const auto at = [&](const std::vector<std::byte>& page) {
+    const Plane& plane = layout.k.at(PlaneKind::graded_codes);
+    return std::vector<std::byte>(page.begin() + plane.at, page.begin() + plane.at + plane.bytes);
+  };
+  const std::vector<std::byte> first = at(codes(here)), second = at(codes(there));
+  std::size_t n_other = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) n_other += first[i] != second[i] ? 1u : 0u;
+  EXPECT_LT(n_other, first.size() / 100);  // fp16 rounds other digits
+  // Without the frame they are not.
+  for (std::int32_t& position : there.positions) position -= kFrameTokens;
+  const std::vector<std::byte> unframed = at(codes(there));
+  n_other = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) n_other += first[i] != unframed[i] ? 1u : 0u;
+  EXPECT_GT(n_other, first.size() / 2);
 }
 
 // Few bits for about normal values: no more than what the best uniform grid of so many levels misses of

@@ -78,10 +78,12 @@ double bits_per_value(const SeenLayer& layer, std::size_t lane,
   std::vector<float> k(d), q(d);
   for (std::size_t t = 4; t < layer.n_tokens; ++t) {
     const std::size_t head = t * n_kv_heads + lane;
+    const std::int32_t frame =
+        kernels::frame_of(turned, static_cast<std::int32_t>(4 + (t - 4) / 128 * 128));
     std::copy_n(layer.k.data() + head * d, d, k.data());
     std::copy_n(layer.q.data() + head * layer.shape.n_group() * d, d, q.data());
-    kernels::turn_into(turned, k.data(), 1, d);
-    kernels::turn_queries(turned, q.data(), 1, d);
+    kernels::turn_into(turned, frame, k.data(), 1, d);
+    kernels::turn_queries(turned, frame, q.data(), 1, d);
     for (std::size_t c = 0; c < d; ++c) {
       sums[c] += double(k[c]);
       squares[c] += double(k[c]) * double(k[c]);
@@ -108,6 +110,7 @@ TEST_F(KeyBasesOfAModel, that_ship_hold_keys_of_an_unseen_text_in_fewer_bits) {
   const SeeLayer see = [&](const SeenLayer& layer) {
     for (std::size_t lane = 0; lane < layer.shape.n_kv_heads; ++lane) {
       basis.basis = shipped().lanes[layer.first_lane + lane].view();
+      basis.basis.rope = layer.shape.rope();
       const double bits = bits_per_value(layer, lane, basis);
       over_none += (bits_per_value(layer, lane, as_it_is) - bits) / 12;
       over_hadamard += (bits_per_value(layer, lane, hadamard) - bits) / 12;

@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "kernels/base/rng.h"
+#include "kernels/contract/turn.h"
 #include "kvcache/lanes/key_bases.h"
 
 namespace satchel::runtime {
@@ -67,8 +68,18 @@ Matrix around(const std::vector<float>& m, const Matrix& middle) {
 HeadRows all_of(const std::vector<float>& values) {
   return {.first = values.data(), .n = values.size() / kDim, .stride = kDim};
 }
+kvcache::CacheShape shape_of(std::size_t n_lanes, std::vector<double> frequencies = {}) {
+  kvcache::CacheShape shape;
+  shape.layers = {{.n_heads = n_lanes,
+                   .n_kv_heads = n_lanes,
+                   .head_dim = kDim,
+                   .rope_pairs = kernels::RopePairs::halves,
+                   .inverse_frequency = std::move(frequencies)}};
+  return shape;
+}
+constexpr std::size_t kContext = 4096;
 KeyBasisFit one_lane() {
-  return KeyBasisFit(std::array<std::size_t, 1>{kDim});
+  return KeyBasisFit(shape_of(1), kContext);
 }
 
 // In the coordinates keys are uncorrelated, the largest first and of deviation 8, and queries look at
@@ -111,7 +122,7 @@ TEST(KeyBasisFit, says_what_is_gained) {
     mean += std::exp2(-2 * double(i)) / kDim;
     log_mean -= 2 * double(i) / kDim;
   }
-  KeyBasisFit fit(std::array<std::size_t, 2>{kDim, kDim});
+  KeyBasisFit fit(shape_of(2), kContext);
   for (const std::size_t lane : {0u, 1u}) {
     fit.add_queries(lane, all_of(rows(even, kTokens, 5)));
     fit.add_keys(lane, all_of(rows(lane == 0 ? falling : even, kTokens, 6)));
@@ -161,10 +172,31 @@ TEST(KeyBasisFit, takes_rows_that_lie_among_those_of_other_heads) {
   EXPECT_EQ(plain.solve(0).to, strided.solve(0).to);
 }
 
+// Keys whose slow pair stands one way before RoPE: over a text it goes round, in frames it does not.
+TEST(KeyBasisFit, of_keys_that_rope_turns_is_found_in_frames_and_for_queries_from_afar) {
+  const std::vector<double> frequencies = {1, 0.3, 0.1, 5e-4};
+  const kvcache::CacheShape shape = shape_of(1, frequencies);
+  Matrix narrow{};
+  for (std::size_t i = 0; i < kDim; ++i) narrow[i][i] = i == 3 ? 8 : 0.5;  // the slow pair is 3, 7
+  const std::vector<float> queries = rows(random_mix(1), 2048, 3);
+  const auto gain_of = [&](std::vector<float> keys, bool turns) {
+    KeyBasisFit fit(shape, kContext);
+    fit.add_queries(0, all_of(queries));
+    for (std::size_t t = 0; t < keys.size() / kDim && turns; ++t)
+      kernels::rotate_rows(shape.layers[0].rope(), static_cast<std::int32_t>(t),
+                           keys.data() + t * kDim, 1, kDim);
+    fit.add_keys(0, all_of(keys));
+    return fit.solve(0).gain_bits;
+  };
+  const std::vector<float> keys = rows(narrow, 16384, 4);
+  // A frame turns the pair by a quarter rad at most: it is narrow still. What never was turned goes round.
+  EXPECT_GT(gain_of(keys, true), gain_of(keys, false) + 0.2);
+}
+
 // Nothing was seen, or all is the same: any coordinates do, and they must have an inverse.
 TEST(KeyBasisFit, leaves_a_lane_that_shows_nothing_as_it_is) {
   const std::vector<float> same(512 * kDim, 0.5f), queries = rows(random_mix(1), 512, 3);
-  KeyBasisFit fit(std::array<std::size_t, 3>{kDim, kDim, kDim});
+  KeyBasisFit fit(shape_of(3), kContext);
   fit.add_queries(1, all_of(queries));
   fit.add_keys(1, all_of(same));
   fit.add_queries(2, all_of(std::vector<float>(512 * kDim)));
