@@ -92,8 +92,10 @@ struct AttendTable {
   // Cosines and sines of a position, as VectorOpsTable::rotation: [n_pairs, 2].
   void (*rotation)(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
                    float* out);
-  // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16.
-  void (*times)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
+  // Rows times a matrix, in place (contract/turn.h); n is a multiple of 16. Keys bit for bit as the
+  // reference.
+  void (*turn_keys)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
+  void (*turn_queries)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   // Many rows on a tile.
   void (*tile)(const LaneRows& rows, const KeyTile& tile);
 

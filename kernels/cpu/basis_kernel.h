@@ -1,5 +1,6 @@
-// Rows times a matrix (contract/turn.h, Turn::basis): sums in registers, each from the first entry on, a
-// product and a sum rounded apart, so that keys become the reference's bits.
+// Rows times a matrix (contract/turn.h, Turn::basis): sums in registers, each from the first entry on. Of
+// keys a product and a sum are rounded apart, so that they become the reference's bits; of queries they
+// are fused, and each entry of the matrix is loaded once for several rows.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +15,56 @@ template <class V>
 struct BasisRows {
   using Float = typename V::Float;
   static constexpr std::size_t kSums = 4;  // registers at a time; head_dim is a multiple of 16
+  static constexpr std::size_t kRows =
+      V::kLanes >= 16 ? 4 : 2;  // of queries: their sums are registers
 
-  // rows [n_rows, n] = rows · matrix [n, n]; n is a multiple of 16, at most kHeadDimMax.
-  static void run(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
-    alignas(64) float out[kHeadDimMax];
-    for (std::size_t r = 0; r < n_rows; ++r) {
-      float* const row = rows + r * n;
-      std::size_t at = 0;
-      for (; at + kSums * V::kLanes <= n; at += kSums * V::kLanes)
-        columns<kSums>(matrix + at, row, n, out + at);
-      for (; at < n; at += V::kLanes) columns<1>(matrix + at, row, n, out + at);
-      __builtin_memcpy(row, out, n * sizeof(float));
-    }
+  // rows [n_rows, n] = rows · matrix [n, n], in place; n is a multiple of 16, at most kHeadDimMax.
+  static void keys(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
+    for (std::size_t r = 0; r < n_rows; ++r) together<1, false>(matrix, rows + r * n, n);
+  }
+  static void queries(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
+    std::size_t r = 0;
+    for (; r + kRows <= n_rows; r += kRows) together<kRows, true>(matrix, rows + r * n, n);
+    for (; r < n_rows; ++r) together<1, true>(matrix, rows + r * n, n);
   }
 
  private:
-  template <std::size_t kVecs>
-  SATCHEL_INLINE void columns(const float* matrix, const float* row, std::size_t n, float* out) {
-    Float sums[kVecs];
-    unroll<0, kVecs>([&](auto k)
-                         __attribute__((always_inline)) { sums[k.value] = V::zero_float(); });
+  template <std::size_t kTogether, bool kFused>
+  static void together(const float* matrix, float* rows, std::size_t n) {
+    alignas(64) float out[kTogether * kHeadDimMax];
+    std::size_t at = 0;
+    for (; at + kSums * V::kLanes <= n; at += kSums * V::kLanes)
+      columns<kTogether, kSums, kFused>(matrix + at, rows, n, out + at);
+    for (; at < n; at += V::kLanes) columns<kTogether, 1, kFused>(matrix + at, rows, n, out + at);
+    __builtin_memcpy(rows, out, kTogether * n * sizeof(float));
+  }
+
+  // out [kTogether, n], some columns of it.
+  template <std::size_t kTogether, std::size_t kVecs, bool kFused>
+  SATCHEL_INLINE void columns(const float* matrix, const float* rows, std::size_t n, float* out) {
+    Float sums[kTogether][kVecs];
+    unroll<0, kTogether * kVecs>([&](auto k) __attribute__((always_inline)) {
+      sums[k.value / kVecs][k.value % kVecs] = V::zero_float();
+    });
     for (std::size_t i = 0; i < n; ++i) {
-      const Float x = V::broadcast_float(row[i]);
+      Float entries[kVecs];
       unroll<0, kVecs>([&](auto k) __attribute__((always_inline)) {
-        const Float entry = V::load_float(matrix + i * n + k.value * V::kLanes);
-        sums[k.value] = V::add(sums[k.value], V::mul(x, entry));
+        entries[k.value] = V::load_float(matrix + i * n + k.value * V::kLanes);
+      });
+      unroll<0, kTogether>([&](auto r) __attribute__((always_inline)) {
+        const Float x = V::broadcast_float(rows[r.value * n + i]);
+        unroll<0, kVecs>([&](auto k) __attribute__((always_inline)) {
+          Float& sum = sums[r.value][k.value];
+          if constexpr (kFused)
+            sum = V::fma(x, entries[k.value], sum);
+          else
+            sum = V::add(sum, V::mul(x, entries[k.value]));
+        });
       });
     }
-    unroll<0, kVecs>([&](auto k) __attribute__((always_inline)) {
-      V::store(out + k.value * V::kLanes, sums[k.value]);
+    unroll<0, kTogether * kVecs>([&](auto k) __attribute__((always_inline)) {
+      V::store(out + k.value / kVecs * n + k.value % kVecs * V::kLanes,
+               sums[k.value / kVecs][k.value % kVecs]);
     });
   }
 };

@@ -50,7 +50,7 @@ class PagePacker {
   // x: 5 / 4 · kPageTokens · head_dim floats of scratch
   PagePacker(const KernelTable& kernels, const EncodeArgs& args, float* x)
       : table_(kernels.encode),
-        times_(kernels.attend.times),
+        turn_keys_(kernels.attend.turn_keys),
         args_(args),
         layout_(*args.layout),
         n_(args.exact.n_tokens),
@@ -114,7 +114,7 @@ class PagePacker {
     if (operand.turn == Turn::none) return;
     if (operand.turn == Turn::basis) {
       rotate_rows(operand.basis.rope, -frame_of(layout_, args_.page), to, n_, d);
-      times_(operand.basis.to, to, n_, d);
+      turn_keys_(operand.basis.to, to, n_, d);
     } else {
       turn_rows(operand.turn, to, n_, d);
     }
@@ -122,7 +122,7 @@ class PagePacker {
   }
 
   const EncodeTable& table_;
-  decltype(AttendTable::times) times_;
+  decltype(AttendTable::turn_keys) turn_keys_;
   const EncodeArgs& args_;
   const PageLayout& layout_;
   std::size_t n_;

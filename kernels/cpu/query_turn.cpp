@@ -38,7 +38,7 @@ void turn_query(const AttendTable& table, const QueryTurn& turn, const RopeTable
   const RopeTable& by = turn.basis.rope.inverse_frequency.empty() ? rope : turn.basis.rope;
   if (turn.shift != 0) turn_back(table, turn.shift, by, rows, n_rows, head_dim);
   if (turn.turn == Turn::basis)
-    table.times(turn.basis.from, rows, n_rows, head_dim);
+    table.turn_queries(turn.basis.from, rows, n_rows, head_dim);
   else
     turn_rows(turn.turn, rows, n_rows, head_dim);
 }

@@ -9,7 +9,7 @@
 //           .17 at 48, .5 at 16 (2 bits asked for)
 //   bound   none per value: ranges may leave rare values outside; the mean of squares over a channel is at
 //           most that of the range from least to largest, scale² / 4, and the rounding of two halves
-//   needs   the model's KeyBases; without them keys are turned by a Hadamard matrix and have equal bits
+//   needs   the model's KeyBases; without them, and at 8 bits, keys are turned by a Hadamard matrix and have equal bits
 //   source  ours, after Huang and Schultheiss 1963 (bits by the variance of a transform's coefficients);
 //           arXiv:2402.02750 (KIVI) for the axes, arXiv:2404.00456 (QuaRot) for V
 //   differs arXiv:2511.01815 (KVTC) codes principal components of K and V for storage, with entropy
@@ -45,8 +45,10 @@ class KltCodec final : public Codec {
 
  private:
   kernels::OperandShape keys(std::size_t head_dim) const {
+    // Eight bits for all have nothing to gain by coordinates, and frames cost a turn of the queries.
+    const auto turn = bits_ == 8 ? kernels::Turn::hadamard : kernels::Turn::basis;
     kernels::OperandShape shape{
-        .form = kernels::OperandShape::Form::graded, .bits = bits_, .turn = kernels::Turn::basis};
+        .form = kernels::OperandShape::Form::graded, .bits = bits_, .turn = turn};
     const std::size_t n_quads = head_dim / kernels::kQuad;
     for (const Grades& grades : kGrades)
       for (std::size_t i = 0; grades.bits == bits_ && i < n_quads; ++i)

@@ -325,12 +325,13 @@ class KindsOfPages {
         : k_bits == 4 ? std::vector<std::uint8_t>{6, 5, 4, 4, 4, 3, 3, 3}
                       : std::vector<std::uint8_t>{8, 8, 8, 8, 8, 8, 8, 8};
     const Basis basis = basis_.view();
-    PageShape page{.k = test::graded_operand(pattern, &basis),
+    PageShape page{.k = test::graded_operand(pattern, k_bits == 8 ? nullptr : &basis),
                    .v = {.form = OperandShape::Form::affine,
                          .bits = v_bits,
                          .group = shape_.head_dim,
                          .symmetric = true,
                          .turn = Turn::hadamard}};
+    if (k_bits == 8) page.k.turn = Turn::hadamard;
     const std::size_t n_quads = shape_.head_dim / kQuad;
     for (std::size_t i = 0; i < n_quads; ++i) page.k.quad_bits[i] = pattern[i * 8 / n_quads];
     return {.page = page};

@@ -8,7 +8,7 @@
 
 #include "kernels/contract/page_layout.h"
 #include "kernels/contract/turn.h"
-#include "support/lanes.h"
+#include "support/rope.h"
 
 namespace satchel::test {
 

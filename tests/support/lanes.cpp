@@ -125,13 +125,6 @@ std::unique_ptr<kernels::LaneTable> table_of(kernels::Backend& backend,
   return std::move(table).value();
 }
 
-std::vector<double> rope_frequencies(std::size_t head_dim) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < head_dim / 2; ++i)
-    out.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
-  return out;
-}
-
 void BackwardsCode::encode(const kernels::OperandLayout& layout, const float* x,
                            std::size_t n_tokens, std::size_t head_dim, std::byte* page) const {
   auto* rows = reinterpret_cast<Half*>(page + layout.planes[0].at);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/contract/backend.h"
+#include "support/rope.h"
 
 namespace satchel::test {
 
@@ -60,9 +61,6 @@ kernels::PageView encode_page(const kernels::PageLayout& layout, const kernels::
 // A table with these views, which must outlive it.
 std::unique_ptr<kernels::LaneTable> table_of(kernels::Backend& backend,
                                              const std::vector<kernels::LaneView>& lanes);
-
-// 10000^(-2i / head_dim), as most models have them.
-std::vector<double> rope_frequencies(std::size_t head_dim);
 
 // About normal, standard deviation 1, as fp16; channels 5, 37, 69 … `loud` times as large.
 std::vector<Half> random_halves(std::size_t n, std::size_t head_dim, std::uint64_t seed,
