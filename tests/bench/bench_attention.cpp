@@ -12,18 +12,16 @@
 //            product each, beside attend() over 4096, two products; the band of the same queries
 //   figures  the shortest round: other programs share the machine
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/attention_step.h"
 #include "bench/machine_limits.h"
-#include "kernels/base/rng.h"
+#include "bench/rounds.h"
 #include "kernels/contract/registry.h"
 #include "support/graded.h"
 
@@ -31,57 +29,6 @@ namespace satchel::bench {
 namespace {
 
 using namespace satchel::kernels;
-
-struct Shape {
-  std::size_t head_dim, n_lanes, n_group;
-};
-constexpr Shape kShapes[] = {{64, 3, 3}, {128, 8, 4}};  // SmolLM2-135M; Llama-3-8B
-
-// The shortest of as many rounds as a second allows, at least three.
-template <class Body>
-double best_seconds(const Body& body) {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e9;
-  const auto end = Clock::now() + std::chrono::seconds(1);
-  for (int round = 0; round < 3 || Clock::now() < end; ++round) {
-    const auto begin = Clock::now();
-    body();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
-  }
-  return best;
-}
-
-void must(const Result<void>& done) {
-  if (done.ok()) return;
-  std::fprintf(stderr, "%s\n", done.error().message.c_str());
-  std::exit(1);
-}
-
-std::vector<float> random_floats(std::size_t n, std::uint64_t seed) {
-  Rng rng(seed);
-  std::vector<float> out(n);
-  for (float& x : out) x = static_cast<float>(rng.uniform() * 3.4 - 1.7);
-  return out;
-}
-
-std::vector<Half> random_halves(std::size_t n, std::uint64_t seed) {
-  const auto floats = random_floats(n, seed);
-  std::vector<Half> out(n);
-  for (std::size_t i = 0; i < n; ++i) out[i] = float_to_half(floats[i]);
-  return out;
-}
-
-std::vector<std::int32_t> positions_up_to(std::size_t n) {
-  std::vector<std::int32_t> out(n);
-  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::int32_t>(i);
-  return out;
-}
-
-// What the lanes of a cache hold.
-struct Held {
-  std::optional<PageShape> page = {};  // none: exact runs
-  std::int32_t shift = 0;              // of the pages
-};
 
 struct PagesOf {
   std::size_t bits = 2, group = 16;
@@ -97,135 +44,6 @@ Held pages_of(const PagesOf& what) {
   return {.page = PageShape{.capacity = what.capacity, .k = operand, .v = operand},
           .shift = what.shift};
 }
-
-// The caches of many layers: every lane of every layer has bytes of its own.
-class Layers {
- public:
-  Layers(Backend& backend, Shape shape, std::size_t n_tokens, const Held& held,
-         std::size_t n_layers)
-      : shape_(shape), n_tokens_(n_tokens), positions_(positions_up_to(n_tokens)) {
-    const std::size_t n_lanes = n_layers * shape.n_lanes;
-    const std::vector<std::byte> lane = held.page.has_value() ? pages(backend, held) : rows();
-    bytes_of_layer_ = shape.n_lanes * lane.size();
-    storage_ = std::move(backend.allocate(n_layers * bytes_of_layer_)).value();
-    table_ = std::move(backend.make_lane_table(n_lanes)).value();
-    const std::size_t n_pages = held.page.has_value() ? n_tokens / layout_.capacity : 0;
-    pages_.reserve(n_lanes * n_pages);
-    runs_.reserve(n_lanes);
-    for (std::size_t l = 0; l < n_lanes; ++l) {
-      std::byte* at = storage_.data() + l * lane.size();
-      std::memcpy(at, lane.data(), lane.size());
-      if (n_pages == 0) add_run(at);
-      for (std::size_t p = 0; p < n_pages; ++p) add_page(at, p, held.shift);
-      must(table_->set_pages(l, std::span(pages_).last(n_pages)));
-      if (n_pages == 0) must(table_->set_runs(l, std::span(runs_).last(1)));
-    }
-  }
-  Layers(const Layers&) = delete;
-  LaneTable& table() { return *table_; }
-  const LaneTable& table() const { return *table_; }
-  std::size_t n() const { return storage_.size() / bytes_of_layer_; }
-  std::size_t bytes_of_layer() const { return bytes_of_layer_; }
-
- private:
-  std::vector<std::byte> pages(Backend& backend, const Held& held) {
-    PageShape page = *held.page;
-    page.head_dim = shape_.head_dim;
-    layout_ = page_layout(page).value();
-    const std::size_t n = layout_.capacity, values = n * shape_.head_dim;
-    const auto k = random_halves(n_tokens_ * shape_.head_dim, 1);
-    const auto v = random_halves(n_tokens_ * shape_.head_dim, 2);
-    auto where = positions_;
-    for (std::int32_t& position : where) position -= held.shift;
-    std::vector<std::byte> lane(n_tokens_ / n * layout_.bytes);
-    std::vector<EncodeArgs> items;
-    for (std::size_t p = 0; p < n_tokens_ / n; ++p)
-      items.push_back(
-          {.layout = &layout_,
-           .exact = {k.data() + p * values, v.data() + p * values, where.data() + p * n, n},
-           .page = lane.data() + p * layout_.bytes});
-    must(backend.encode_pages(items));
-    return lane;
-  }
-  std::vector<std::byte> rows() const {
-    const std::size_t values = n_tokens_ * shape_.head_dim;
-    const auto k = random_halves(values, 1), v = random_halves(values, 2);
-    std::vector<std::byte> lane(4 * values);
-    std::memcpy(lane.data(), k.data(), values * 2);
-    std::memcpy(lane.data() + values * 2, v.data(), values * 2);
-    return lane;
-  }
-  void add_run(const std::byte* lane) {
-    const auto* k = reinterpret_cast<const Half*>(lane);
-    runs_.push_back({k, k + n_tokens_ * shape_.head_dim, positions_.data(), n_tokens_});
-  }
-  void add_page(const std::byte* lane, std::size_t index, std::int32_t shift) {
-    const std::size_t n = layout_.capacity, first = index * n;
-    pages_.push_back({.bytes = lane + index * layout_.bytes,
-                      .layout = &layout_,
-                      .n_tokens = static_cast<std::uint32_t>(n),
-                      .live = LiveMask::first(n),
-                      .shift = shift,
-                      .first_position = positions_[first],
-                      .last_position = positions_[first + n - 1]});
-  }
-
-  PageLayout layout_;
-  Shape shape_;
-  std::size_t n_tokens_;
-  std::vector<std::int32_t> positions_;
-  std::size_t bytes_of_layer_ = 0;
-  Buffer storage_;  // as aligned as a cache's arena
-  std::vector<PageView> pages_;
-  std::vector<ExactRun> runs_;
-  std::unique_ptr<LaneTable> table_;
-};
-
-std::vector<double> frequencies(std::size_t head_dim) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < head_dim / 2; ++i)
-    out.push_back(std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
-  return out;
-}
-
-// Attention of one token over one layer after the other.
-class DecodeStep {
- public:
-  DecodeStep(Backend& backend, Shape shape, const Layers& layers, std::size_t n_tokens)
-      : backend_(backend),
-        shape_(shape),
-        layers_(layers),
-        position_(static_cast<std::int32_t>(n_tokens)),
-        q_(random_floats(shape.n_lanes * shape.n_group * shape.head_dim, 3)),
-        rope_(frequencies(shape.head_dim)),
-        out_(q_.size()) {}
-  DecodeStep(const DecodeStep&) = delete;
-
-  void operator()() {
-    for (std::size_t i = 0; i < layers_.n(); ++i) {
-      const Sequence sequence{
-          .lanes = &layers_.table(), .first_lane = i * shape_.n_lanes, .n_tokens = 1};
-      must(backend_.attend({.q = q_.data(),
-                            .n_heads = shape_.n_lanes * shape_.n_group,
-                            .n_kv_heads = shape_.n_lanes,
-                            .head_dim = shape_.head_dim,
-                            .batch = {.positions = &position_, .n_tokens = 1},
-                            .sequences = {&sequence, 1},
-                            .scale = 1 / std::sqrt(static_cast<float>(shape_.head_dim)),
-                            .rope = {.inverse_frequency = rope_},
-                            .out = out_.data()}));
-    }
-  }
-
- private:
-  Backend& backend_;
-  const Shape shape_;
-  const Layers& layers_;
-  const std::int32_t position_;
-  const std::vector<float> q_;
-  const std::vector<double> rope_;
-  std::vector<float> out_;
-};
 
 // Layers enough for so many bytes of 2-bit pages, a quarter of them where they hold fp16.
 std::size_t n_layers_of(Shape shape, std::size_t n_tokens, const Held& held, std::size_t bytes) {
@@ -310,11 +128,7 @@ class KindsOfPages {
     double best = 1e9;
 
     void measure() {
-      using Clock = std::chrono::steady_clock;
-      const auto begin = Clock::now();
-      (*step)();
-      const double all = std::chrono::duration<double>(Clock::now() - begin).count();
-      best = std::min(best, all / static_cast<double>(layers->n()));
+      best = std::min(best, seconds_of([&] { (*step)(); }) / static_cast<double>(layers->n()));
     }
   };
   // As codecs/klt.cpp grades them.
@@ -464,10 +278,7 @@ class Echo {
     double best = 1e9;
     template <class Body>
     void measure(const Body& body) {
-      using Clock = std::chrono::steady_clock;
-      const auto begin = Clock::now();
-      body();
-      best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+      best = std::min(best, seconds_of(body));
     }
   };
   float scale() const { return 1 / std::sqrt(static_cast<float>(shape_.head_dim)); }
@@ -542,12 +353,8 @@ void bench_encode(Backend& backend, std::size_t head_dim) {
 }
 
 void bench_all(const std::string& level, std::size_t n_threads, const std::string& part) {
-  auto opened = open_backend("cpu", {.n_threads = n_threads, .cpu_level = level});
-  if (!opened.ok()) {
-    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
-    std::exit(1);
-  }
-  Backend& backend = **opened;
+  const auto opened = must(open_backend("cpu", {.n_threads = n_threads, .cpu_level = level}));
+  Backend& backend = *opened;
   const MachineLimits limits = measure_machine(n_threads, level != "avx2");
   std::printf("%s, %s, %s: reads %.1f GB/s, %.0f GFLOP/s fp32\n", processor_name().c_str(),
               backend.device().c_str(), today().c_str(), limits.read_bytes_per_s * 1e-9,

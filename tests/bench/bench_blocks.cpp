@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "kvcache/recipes/recipe.h"
 #include "kvcache/snapshot/block.h"
 #include "runtime/engine.h"
@@ -31,13 +32,6 @@ using kvcache::CacheKey;
 
 const CacheKey kKey = CacheKey::of_chat({1});
 constexpr double kMega = 1 << 20;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) std::fprintf(stderr, "%s\n", result.error().message.c_str());
-  if (!result.ok()) std::exit(1);
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 double cpu_seconds() {
   timespec now = {};
