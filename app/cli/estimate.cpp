@@ -23,10 +23,17 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"fits", estimate.fits}};
 }
 
-std::string verdict(const runtime::Estimate& estimate) {
-  if (estimate.fits) return "It fits";
-  return estimate.pool_bytes > estimate.budget_bytes ? "It does not fit the budget"
-                                                     : "It does not fit";
+std::string verdict(const runtime::Estimate& estimate, bool asked_for) {
+  const std::string free = format_bytes(estimate.memory_free_bytes) + " of memory";
+  if (estimate.fits) return "It fits: " + free + " are free.\n";
+  const std::size_t taken = estimate.weight_bytes + estimate.pool_bytes;
+  const bool fits_budget = estimate.pool_bytes <= estimate.budget_bytes;
+  if (fits_budget) return "It does not fit: only " + free + " are free.\n";
+  return "It does not fit the budget: it takes " +
+         format_bytes(estimate.pool_bytes - estimate.budget_bytes) + " more" +
+         (asked_for ? "" : " than the default; --budget gives another") +
+         (taken > estimate.memory_free_bytes ? ". Nor does it fit the " + free + " that are free.\n"
+                                             : ".\n");
 }
 
 std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
@@ -43,8 +50,7 @@ std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
               ? "; " + with_thousands(estimate.n_tokens_most) +
                     " where older text comes down to what the recipe allows\n"
               : "\n") +
-         verdict(estimate) + ": " + format_bytes(estimate.memory_free_bytes) +
-         " of memory are free.\n";
+         verdict(estimate, asked_for);
 }
 
 Result<int> run(const Options& options, std::size_t n_tokens, Console& console) {

@@ -171,6 +171,8 @@ TEST(Cli, estimate_says_which_budget_it_goes_by) {
   EXPECT_EQ(asked.exit_code, 5);
   EXPECT_NE(asked.out.find("budget         1.0 MB\n"), std::string::npos) << asked.out;
   EXPECT_NE(asked.out.find("It does not fit the budget"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("more.\n"), std::string::npos) << asked.out;
+  EXPECT_EQ(asked.out.find("of memory are free"), std::string::npos) << "not the reason";
   const Finished unasked = run(home, {"estimate", "--tokens", "1200"});
   EXPECT_NE(unasked.out.find("the default\n"), std::string::npos) << unasked.out;
   const auto json = run(home, {"estimate", "--json", "--tokens", "1200", "--budget", "1MB"}).json();
