@@ -1,6 +1,7 @@
 #include "kvcache/stages/pipeline.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -87,6 +88,7 @@ class Maker {
       if (codec_node != nullptr) {
         steps.push_back({.tier = static_cast<std::uint8_t>(kTierRecipe + codecs.size())});
         SATCHEL_TRY(codec(*codec_node, codecs));
+        SATCHEL_TRY(check_coarser(codecs[codecs.size() - 2], codecs.back(), codec_node->line));
         continue;
       }
       if (share_node->kind != JsonNode::Kind::number || share_node->number <= 0 ||
@@ -110,6 +112,37 @@ class Maker {
     const JsonNode* use = node.kind == JsonNode::Kind::object ? node.find("use") : &node;
     const JsonNode* bits = node.find("bits");
     return use->string + (bits == nullptr ? "" : " " + json_text(*bits) + " bits");
+  }
+  // Text goes from one step to the next: what took more then would make no room. Codecs whose order
+  // depends on the size of a head pass.
+  Result<void> check_coarser(const CodecPair& before, const CodecPair& after,
+                             std::size_t line) const {
+    constexpr std::size_t kHeadDims[] = {64, 128};
+    double bits_before = 0, bits_after = 0;
+    for (const std::size_t head_dim : kHeadDims) {
+      bits_before = bits_of(before, head_dim);
+      bits_after = bits_of(after, head_dim);
+      if (bits_before == 0 || bits_after <= bits_before) return {};
+    }
+    return recipe_error(called_, line,
+                        "a \"codec\" of \"room\" must be no finer than the one before: " +
+                            after.name + " takes " + bits_text(bits_after) + " bits of a value, " +
+                            before.name + " " + bits_text(bits_before) + ".");
+  }
+  // Of a full page, with all metadata; 0: it has none of this size.
+  static double bits_of(const CodecPair& codec, std::size_t head_dim) {
+    const auto layout = kernels::page_layout(
+        {.head_dim = head_dim,
+         .k = codec.k->operand(Codec::Operand::k, head_dim, kernels::kPageTokens),
+         .v = codec.v->operand(Codec::Operand::v, head_dim, kernels::kPageTokens)});
+    if (!layout.ok()) return 0;
+    return static_cast<double>(8 * layout->bytes) /
+           static_cast<double>(2 * kernels::kPageTokens * head_dim);
+  }
+  static std::string bits_text(double bits) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", bits);
+    return text;
   }
   Result<void> codec(const JsonNode& at, std::vector<CodecPair>& codecs) const {
     const JsonNode* k_node = at.find("k");

@@ -303,7 +303,9 @@ TEST(Tiers, beyond_the_recipe_s_codecs_are_held_at_its_last) {
   const std::string exact = R"({"k":"exact","v":"exact"},)";
   ASSERT_NE(json.find(exact), std::string::npos) << json;
   json.erase(json.find(exact), exact.size());
-  const std::string room = R"({"room":[{"codec":{"k":"kivi","v":"kivi"}}],)" + json.substr(1);
+  const std::string coarser = R"({"use":"turboquant","bits":2})";
+  const std::string room =
+      R"({"room":[{"codec":{"k":)" + coarser + R"(,"v":)" + coarser + "}}]," + json.substr(1);
   for (const std::string& recipe : {json, room}) {
     CacheDriver driver(
         {.recipe = recipe, .keep = 0.5, .n_layers = 1, .n_heads = 1, .n_kv_heads = 1});

@@ -326,6 +326,16 @@ TEST(RoomOfARecipe, says_what_is_wrong_with_it) {
   EXPECT_THAT(message(R"([ { "share": 1 } ])"), HasSubstr("less than 1"));
   EXPECT_THAT(message(R"([ { "share": 0.5 }, { "share": 0.5 } ])"), HasSubstr("the one before"));
   EXPECT_THAT(message(R"([ { "share": 0.5 } ])"), HasSubstr("scorer"));
+  const auto klt = [](const char* bits) {
+    const std::string one = R"({ "use": "klt", "bits": )" + std::string(bits) + " }";
+    return R"({ "codec": { "k": )" + one + R"(, "v": )" + one + " } }";
+  };
+  EXPECT_THAT(
+      message("[ " + klt("3") + ",\n" + klt("4") + " ]"),
+      testing::AllOf(HasSubstr("r.json line 4"), HasSubstr("\"codec\" of \"room\""),
+                     HasSubstr("no finer than the one before"),
+                     HasSubstr("klt 4 bits takes 4.31 bits"), HasSubstr("klt 3 bits 3.31")));
+  EXPECT_TRUE(with_room("[ " + klt("4") + ", " + klt("3") + " ]").ok());
   std::string many = kCodec;
   for (std::size_t i = 0; i < kCodecsMax; ++i) many += std::string(", ") + kCodec;
   EXPECT_THAT(message("[ " + many + " ]"), HasSubstr("at most 6 tiers"));
