@@ -1,4 +1,4 @@
-// Figures as people read them: "612 bytes", "8.5 KiB"; "8,192".
+// Figures as people read and give them: "612 bytes", "8.5 MB"; "8,192".
 #pragma once
 
 #include <array>
@@ -8,21 +8,26 @@
 
 namespace satchel::kvcache {
 
+// Decimal units, one digit after the point from kB on.
 inline std::string size_text(std::size_t bytes) {
-  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
-  double value = static_cast<double>(bytes) / 1024;
+  static constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;
-  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  for (; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
   return text.data();
 }
 
+// Digit by digit: g++ 12 takes an insert() for an overlapping copy (GCC bug 105651).
 inline std::string count_text(std::size_t count) {
-  std::string text = std::to_string(count);
-  for (std::size_t from_end = 3; from_end < text.size(); from_end += 4)
-    text.insert(text.size() - from_end, ",");
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 

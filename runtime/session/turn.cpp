@@ -23,8 +23,7 @@ Error Session::State::explain(Error problem) const {
   problem.message = "The memory limit of " + size_text(cache->arena().bytes()) +
                     " is reached: " + count_text(n_read()) + " tokens are read, " +
                     count_text(n_unread()) + " wait. " + kept_text() +
-                    "Raise the limit, choose a smaller preset or start a new chat. (" +
-                    problem.message + ")";
+                    "Raise the limit, choose a smaller preset or start a new chat.";
   return problem;
 }
 

@@ -35,7 +35,7 @@ TEST_F(ArenaTest, gives_each_byte_once_and_then_says_that_it_is_full) {
   for (const Error& error : {arena_->take(1024).error(), arena_->take_scratch(1024).error()}) {
     EXPECT_EQ(error.kind, ErrorKind::out_of_memory);
     EXPECT_EQ(error.code, "CACHE_FULL");
-    EXPECT_THAT(error.message, HasSubstr("3.5 KiB is reached: 1.0 KiB more needed, 0 bytes free"));
+    EXPECT_THAT(error.message, HasSubstr("3.6 kB is reached: 1.0 kB more needed, 0 bytes free"));
   }
 }
 
@@ -175,7 +175,7 @@ TEST_F(ArenaTest, the_limit_moves_between_what_is_used_and_the_capacity) {
   ASSERT_FALSE(below.ok());
   EXPECT_EQ(below.error().kind, ErrorKind::out_of_memory);
   EXPECT_EQ(below.error().code, "CACHE_FULL");
-  EXPECT_THAT(below.error().message, HasSubstr("4.0 KiB are in use"));
+  EXPECT_THAT(below.error().message, HasSubstr("4.1 kB are in use"));
   EXPECT_THAT(below.error().message, HasSubstr("Close a chat"));
   EXPECT_EQ(arena_->bytes(), 8192u);
   ASSERT_TRUE(arena_->set_limit(4096 + 300).ok());

@@ -21,7 +21,7 @@ TEST(Memory, a_pool_below_the_least_is_refused_and_the_least_is_named) {
   const auto cache = Cache::open(home, roomy.shape(), roomy.recipe());
   ASSERT_FALSE(cache.ok());
   EXPECT_EQ(cache.error().code, "MEMORY");
-  EXPECT_THAT(cache.error().message, HasSubstr("KiB"));
+  EXPECT_THAT(cache.error().message, HasSubstr("kB"));
   home.arena = Arena::open(home.backend, least).value();
   EXPECT_TRUE(Cache::open(home, roomy.shape(), roomy.recipe()).ok());
 }

@@ -240,6 +240,8 @@ TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_
   EXPECT_THAT(full.error().message,
               HasSubstr(" " + std::to_string(session->n_read()) + " tokens are read"));
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
+  EXPECT_EQ(full.error().message.find("limit of"), full.error().message.rfind("limit of"))
+      << "said twice, in two units: " << full.error().message;
   expect_journal_holds(*session);
   // The same chat with more memory.
   const auto larger = open(kNoRoom);
