@@ -32,6 +32,9 @@ constexpr const char* kHelp =
     "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
     "it\n"
     "  /preset compact  the same of another preset or recipe\n"
+    "  /preset same     the same of reading the chat again: what came down for want of room comes "
+    "back\n"
+    "  /limit, /preset  what they are now\n"
     "  /ledger          every step that made the chat smaller, and its cost\n"
     "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
@@ -148,12 +151,12 @@ class Talk {
     SATCHEL_TRY_ASSIGN(const auto memory, memory_command(line));
     if (memory) return app::obey(*memory, *conversation_, console_);
     if (line == "/help") {
-      console_.note(kHelp);
+      console_.reply(kHelp);
     } else if (line == "/memory") {
       show_memory();
     } else if (line == "/ledger") {
       const auto ledger = conversation_->session().ledger();
-      console_.note(ledger.empty() ? app::describe(ledger) : table_of(ledger));
+      console_.reply(ledger.empty() ? app::describe(ledger) : table_of(ledger));
     } else if (line == "/pack") {
       return pack();
     } else if (line == "/new") {
@@ -170,23 +173,23 @@ class Talk {
   void show_memory() {
     const runtime::Session& session = conversation_->session();
     const kvcache::CacheStats stats = session.stats();
-    console_.note(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
-                  with_thousands(session.n_context_left()) + " more fit the model's context.");
+    console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+                   with_thousands(session.n_context_left()) + " more fit the model's context.");
     const std::int64_t now_ms = SystemClock().wall_ms();
     const bool is_old =
         !session.ledger().empty() && session.ledger().back().at_ms > session.fidelity().measured_ms;
-    console_.note(app::describe(session.fidelity(), now_ms) +
-                  (is_old ? " Compressed further since; /ledger has what that cost." : ""));
-    console_.note(app::describe(session.recall(), now_ms));
-    console_.note(app::describe(session.ledger()));
+    console_.reply(app::describe(session.fidelity(), now_ms) +
+                   (is_old ? " Compressed further since; /ledger has what that cost." : ""));
+    console_.reply(app::describe(session.recall(), now_ms));
+    console_.reply(app::describe(session.ledger()));
   }
 
   Result<void> pack() {
     SATCHEL_TRY_ASSIGN(const runtime::IdleReport packed,
                        conversation_->session().idle(begin_interruptible(), console_.progress()));
     console_.end_progress();
-    console_.note(app::describe(conversation_->session().stats()) +
-                  (packed.finished ? "." : "; stopped, it goes on later."));
+    console_.reply(app::describe(conversation_->session().stats()) +
+                   (packed.finished ? "." : "; stopped, it goes on later."));
     conversation_->save(console_);
     return {};
   }
@@ -268,8 +271,12 @@ class Talk {
     if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
         error.kind == ErrorKind::internal)
       return false;
+    if (!console_.interactive()) {  // a script stops here, and the caller says why
+      conversation_->save(console_);
+      return false;
+    }
     console_.warning(error.message + " [" + error.code + "]");
-    return console_.interactive();
+    return true;
   }
 
   const ChatOptions& options_;

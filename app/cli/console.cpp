@@ -61,6 +61,10 @@ void Console::note(std::string_view line) {
   if (!quiet_) warning(line);
 }
 
+void Console::reply(std::string_view line) {
+  warning(line);
+}
+
 void Console::warning(std::string_view line) {
   end_progress();
   write(stderr, std::string(line) + "\n");

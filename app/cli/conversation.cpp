@@ -131,14 +131,17 @@ void Conversation::save(Console& console) {
 
 Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryWish& wish,
                                                           Console& console) {
+  const std::size_t limit_before = session_->stats().pool_bytes;
   Result<runtime::MemoryChange> change =
       session_->change_memory(wish, begin_interruptible(), console.progress());
   console.end_progress();
-  // Stop may have come when it had the new recipe and was being read again.
-  const bool took = change.ok() || session_->recipe().hash() != recipe_->hash();
-  if (!took) return change;
-  if (wish.limit_bytes > 0) setup_.budget_bytes = wish.limit_bytes;
-  if (wish.recipe) {
+  // Stop may have come when it had the new recipe or limit and was being read again.
+  const bool stopped = !change.ok() && change.error().kind == ErrorKind::cancelled;
+  const bool limits = change.ok() || (stopped && session_->stats().pool_bytes != limit_before);
+  const bool recipes = change.ok() || session_->recipe().hash() != recipe_->hash();
+  if (!limits && !recipes) return change;
+  if (limits && wish.limit_bytes > 0) setup_.budget_bytes = wish.limit_bytes;
+  if (recipes && wish.recipe) {
     recipe_ = wish.recipe;
     setup_.recipe_json = recipe_->json();
   }

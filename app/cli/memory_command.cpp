@@ -3,12 +3,23 @@
 #include <algorithm>
 
 #include "app/cli/interrupt.h"
+#include "runtime/governor/coarser.h"
 #include "runtime/governor/presets.h"
 
 namespace satchel::app {
 namespace {
 
-constexpr std::string_view kLimit = "/limit ", kPreset = "/preset ", kNow = " now";
+constexpr std::string_view kLimit = "/limit", kPreset = "/preset", kNow = " now", kSame = "same";
+
+// What follows `word`, blanks around it cut off; nothing: the line begins otherwise.
+std::optional<std::string_view> rest_of(std::string_view line, std::string_view word) {
+  constexpr std::string_view kBlanks = " \t";
+  if (!line.starts_with(word)) return std::nullopt;
+  std::string_view rest = line.substr(word.size());
+  if (!rest.empty() && kBlanks.find(rest.front()) == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  return rest.substr(0, rest.find_last_not_of(kBlanks) + 1);
+}
 
 std::string share_of(std::size_t n, const runtime::MemoryChange& change) {
   return format_percent(static_cast<double>(n) /
@@ -25,22 +36,59 @@ std::string cost_text(const runtime::Fidelity& cost) {
 }  // namespace
 
 Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
-  const bool limits = line.starts_with(kLimit);
-  if (!limits && !line.starts_with(kPreset)) return std::optional<MemoryCommand>();
-  MemoryCommand command;
-  std::string_view rest = line.substr(limits ? kLimit.size() : kPreset.size());
+  const auto limit = rest_of(line, kLimit), preset = rest_of(line, kPreset);
+  if (!limit && !preset) return std::optional<MemoryCommand>();
+  MemoryCommand command{.of = limit ? MemoryCommand::Of::limit : MemoryCommand::Of::preset,
+                        .wish = {}};
+  std::string_view rest = limit ? *limit : *preset;
+  if (rest.empty()) return std::optional(command);
   if (rest.ends_with(kNow)) {
     command.now = true;
     rest.remove_suffix(kNow.size());
   }
-  if (limits) {
+  if (limit) {
     SATCHEL_TRY_ASSIGN(command.wish.limit_bytes, parse_bytes(rest));
     if (command.wish.limit_bytes == 0)
       return Error{ErrorKind::invalid, "PARAM", "A memory limit must be above 0."};
+  } else if (rest == kSame) {
+    command.same = true;
   } else {
     SATCHEL_TRY_ASSIGN(command.wish.recipe, runtime::resolve_recipe(rest));
   }
   return std::optional(command);
+}
+
+std::string describe_limit(const kvcache::CacheStats& stats) {
+  return "The memory limit is " + format_bytes(stats.pool_bytes) + ", " +
+         format_bytes(stats.pool_used_bytes) +
+         " are in use. \"/limit 40MB\" says what another would do, \"/limit 40MB now\" does it.";
+}
+
+std::string describe_preset(const kvcache::Recipe& recipe) {
+  std::string text, known;
+  for (const runtime::Preset& preset : runtime::presets()) {
+    const auto of_preset = runtime::resolve_recipe(preset.name);
+    if (of_preset.ok() && of_preset->hash() == recipe.hash())
+      text = "The preset is " + std::string(preset.name) + ", recipe \"" + recipe.name() + "\".";
+    known += (known.empty() ? "" : ", ") + std::string(preset.name);
+  }
+  if (text.empty())
+    text = "The recipe is \"" + recipe.name() + "\", none of the presets" +
+           (recipe.keep() < 1 ? "; " + format_percent(recipe.keep()) + " of what is read are kept."
+                              : ".");
+  return text + " There are " + known +
+         ". \"/preset compact\" says what another would do, \"/preset compact now\" does it.";
+}
+
+std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats) {
+  const std::size_t n = runtime::n_coarser_than(recipe, stats);
+  if (n == 0) return "";
+  const std::size_t n_held = std::max<std::size_t>(stats.n_kept, 1);
+  return " " + format_percent(static_cast<double>(n) / static_cast<double>(n_held)) +
+         " of what is held came to fewer bits than the preset has, for want of room, and stays so "
+         "until the chat is read again: \"/preset same\" says what that takes, \"/preset same "
+         "now\" "
+         "does it.";
 }
 
 std::string describe(const runtime::MemoryChange& change) {
@@ -69,16 +117,28 @@ std::string describe(const runtime::MemoryChange& change) {
 }
 
 Result<void> obey(const MemoryCommand& command, Conversation& conversation, Console& console) {
-  if (!command.now) {
-    SATCHEL_TRY_ASSIGN(const runtime::MemoryChange change,
-                       conversation.session().preview_memory(command.wish, begin_interruptible()));
-    console.note(describe(change) +
-                 (change.fits ? " The same line with \"now\" behind it does it." : ""));
+  const runtime::Session& session = conversation.session();
+  if (command.asks()) {
+    console.reply(command.of == MemoryCommand::Of::limit ? describe_limit(session.stats())
+                                                         : describe_preset(session.recipe()));
     return {};
   }
-  SATCHEL_TRY_ASSIGN(const runtime::MemoryChange done,
-                     conversation.change_memory(command.wish, console));
-  console.note(describe(done));
+  runtime::MemoryWish wish = command.wish;
+  if (command.same) wish.recipe = session.recipe();
+  const bool rises = wish.limit_bytes > session.stats().pool_bytes;
+  const auto coarser = [&] {
+    return rises ? describe_coarser(session.recipe(), session.stats()) : std::string();
+  };
+  if (!command.now) {
+    SATCHEL_TRY_ASSIGN(const runtime::MemoryChange change,
+                       conversation.session().preview_memory(wish, begin_interruptible()));
+    console.reply(describe(change) +
+                  (change.fits ? " The same line with \"now\" behind it does it." : "") +
+                  coarser());
+    return {};
+  }
+  SATCHEL_TRY_ASSIGN(const runtime::MemoryChange done, conversation.change_memory(wish, console));
+  console.reply(describe(done) + coarser());
   return {};
 }
 

@@ -108,7 +108,8 @@ Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_
   s.open_snapshot();
   s.script = {};
   SATCHEL_TRY(s.make_script());
-  SATCHEL_TRY_ASSIGN(const ReadReport read, s.read_unread(stop, progress));
+  Result<ReadReport> read = s.read_unread(stop, progress);
+  if (!read.ok()) return s.explain_reread(std::move(read).error());
   if (!is_new) return opened.error();
   return read;
 }

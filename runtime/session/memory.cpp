@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/gguf/size_text.h"
+#include "runtime/governor/coarser.h"
 #include "runtime/model/scratch.h"
 #include "runtime/session/session_state.h"
 
@@ -130,13 +131,17 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   return change;
 }
 
-// Without a wish for another recipe the chat's own.
+// Without a wish for another recipe the chat's own. The chat's own, wished for, brings back what room
+// was made of.
 Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) const {
   const bool other = wish.recipe && wish.recipe->hash() != options.recipe.hash();
   Trial trial{.own_most = own_bytes_under(limit_of(wish))};  // before a copy takes some
   const std::size_t beside = bytes_beside();
-  if (other) {
-    SATCHEL_TRY_ASSIGN(const bool down, comes_down(*wish.recipe));
+  if (other || (wish.recipe && n_coarser_than(*wish.recipe, cache->stats()) > 0)) {
+    bool down = false;
+    if (other) {
+      SATCHEL_TRY_ASSIGN(down, comes_down(*wish.recipe));
+    }
     if (down) {
       SATCHEL_TRY_ASSIGN(trial.copy, copy_under(*wish.recipe, trial.report));
     }
@@ -233,7 +238,8 @@ Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop
   open_snapshot();
   if (!snapshot->restore(identity(transcript.tokens().size())).ok()) cache->clear();
   SATCHEL_TRY(make_script());
-  SATCHEL_TRY(read_unread(std::move(stop), progress));
+  Result<ReadReport> read = read_unread(std::move(stop), progress);
+  if (!read.ok()) return explain_reread(std::move(read).error());
   return raised;
 }
 

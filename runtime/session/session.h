@@ -165,8 +165,8 @@ class Session {
   // What change_memory() would do, tried on a copy, which has to fit beside the chat: else nothing
   // is measured, and bytes_after is an estimate. Changes nothing.
   Result<MemoryChange> preview_memory(const MemoryWish& wish, std::stop_token stop);
-  // At once where text only goes to coarser tiers, or goes; else everything is read again. For a limit
-  // above what was reserved the cache is saved, the memory taken anew, the cache restored.
+  // At once where text only goes to coarser tiers, or goes; else (for its own recipe: where room was
+  // made) all is read again. Above what was reserved, the cache is saved, and restored in new memory.
   //   errors  invalid, LIMIT: does not fit, names the least that would; nothing has changed, but where
   //           fewer tokens could go than was estimated: then the chat has come down as far as it could
   //           invalid, CACHE_LIMIT: above what was reserved, and another chat is open or this is not saved

@@ -141,6 +141,8 @@ struct Session::State {
   const char* kept_text() const { return options.journal != nullptr ? "The chat is kept. " : ""; }
   // `problem`, or where it is CACHE_FULL the same in terms of tokens.
   Error explain(Error problem) const;
+  // `problem`, or where reading everything again was stopped, what the chat is then.
+  Error explain_reread(Error problem) const;
 
   Engine::State& engine;
   SessionOptions options;

@@ -1,5 +1,6 @@
 // Reading a prompt and answering it.
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "runtime/gguf/size_text.h"
@@ -24,6 +25,18 @@ Error Session::State::explain(Error problem) const {
                     " is reached: " + count_text(n_read()) + " tokens are read, " +
                     count_text(n_unread()) + " wait. " + kept_text() +
                     "Raise the limit, choose a smaller preset or start a new chat.";
+  return problem;
+}
+
+Error Session::State::explain_reread(Error problem) const {
+  if (problem.kind != ErrorKind::cancelled) return problem;
+  const double keep = options.recipe.keep();
+  char share[32] = "";
+  if (keep < 1) std::snprintf(share, sizeof share, " (keeps %.1f %%)", keep * 100);
+  problem.message = "Stopped. The chat has recipe \"" + options.recipe.name() + "\"" + share +
+                    " and a memory limit of " + size_text(cache->arena().bytes()) + " now; " +
+                    count_text(n_read()) + " of its " + count_text(transcript.tokens().size()) +
+                    " tokens are read, the others will be before the next answer.";
   return problem;
 }
 

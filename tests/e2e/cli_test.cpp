@@ -180,6 +180,42 @@ TEST(Cli, estimate_says_which_budget_it_goes_by) {
   EXPECT_GT(run(home, {"estimate", "--json"}).json()["budget_bytes"], 1000000);
 }
 
+std::size_t times_in(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(Cli, what_a_chat_is_asked_by_a_command_it_says_when_quiet_too) {
+  const Folder home;
+  const Finished said = run(home, {"chat", "--chat", "a", "-q", "--budget", "30MB"},
+                            "/limit\n/limit 20MB\n/preset\n/preset compact\n/memory\n/help\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_NE(said.err.find("The memory limit is 30.0 MB"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("The preset is full"), std::string::npos) << said.err;
+  EXPECT_EQ(times_in(said.err, "The same line with \"now\" behind it does it."), 2u) << said.err;
+  EXPECT_NE(said.err.find("more fit the model's context"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("/document FILE"), std::string::npos) << said.err;
+}
+
+TEST(Cli, a_wrong_memory_command_in_a_pipe_is_said_once_and_is_a_usage_error) {
+  const Folder home;
+  const struct {
+    const char *line, *code;
+    int exit_code;
+  } kWrong[] = {{"/limit much", "[PARAM]", 2},
+                {"/limit 1kB now", "[LIMIT]", 2},
+                {"/preset none", "[RECIPE]", 3}};
+  for (const auto& wrong : kWrong) {
+    const Finished said =
+        run(home, {"chat", "--chat", "a"}, std::string("Hello!\n") + wrong.line + "\nAgain?\n");
+    EXPECT_EQ(said.exit_code, wrong.exit_code) << said.err;
+    EXPECT_EQ(times_in(said.err, wrong.code), 1u) << said.err;
+    const Finished after = run(home, {"chat", "--chat", "a"}, "/memory\n");
+    EXPECT_NE(after.err.find("Resumed"), std::string::npos) << "its cache was saved: " << after.err;
+  }
+}
+
 TEST(Cli, recipes_list_the_codecs_with_what_they_take) {
   const Folder home;
   const auto json = run(home, {"recipes", "--codecs", "--json"}).json();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/cli/memory_command.h"
+#include "runtime/governor/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -22,9 +23,59 @@ TEST(MemoryCommand, is_read_with_and_without_now) {
   EXPECT_FALSE(memory_command("/limits 3").value().has_value());
 }
 
+TEST(MemoryCommand, without_a_value_asks_what_it_is_now) {
+  for (const char* line : {"/limit", "/limit  "}) {
+    const auto limit = memory_command(line).value();
+    ASSERT_TRUE(limit.has_value()) << line;
+    EXPECT_TRUE(limit->asks());
+    EXPECT_EQ(limit->of, MemoryCommand::Of::limit);
+  }
+  const auto preset = memory_command("/preset").value();
+  ASSERT_TRUE(preset.has_value());
+  EXPECT_TRUE(preset->asks());
+  EXPECT_EQ(preset->of, MemoryCommand::Of::preset);
+  EXPECT_FALSE(memory_command("/limit 40MB").value()->asks());
+}
+
+TEST(MemoryCommand, what_it_is_now_is_said_with_how_to_have_another) {
+  kvcache::CacheStats stats;
+  stats.pool_bytes = 60'000'000;
+  stats.pool_used_bytes = 41'200'000;
+  EXPECT_THAT(describe_limit(stats), HasSubstr("limit is 60.0 MB, 41.2 MB are in use"));
+  EXPECT_THAT(describe_limit(stats), HasSubstr("\"/limit 40MB now\""));
+  for (const char* name : {"full", "balanced", "compact", "extreme"})
+    EXPECT_THAT(describe_preset(runtime::resolve_recipe(name).value()),
+                HasSubstr("The preset is " + std::string(name) + ", recipe"));
+  const auto other = kvcache::Recipe::builtin("minikv").value().with_keep(0.3).value();
+  EXPECT_THAT(describe_preset(other),
+              HasSubstr("The recipe is \"minikv\", none of the presets; 30.0 % of what is read"));
+  EXPECT_THAT(describe_preset(other), HasSubstr("There are full, balanced, compact, extreme."));
+}
+
+TEST(MemoryCommand, the_same_preset_reads_again_what_came_down_for_want_of_room) {
+  const auto same = memory_command("/preset same now").value();
+  ASSERT_TRUE(same.has_value());
+  EXPECT_TRUE(same->same && same->now && !same->asks());
+  const auto recipe = runtime::resolve_recipe("balanced").value();  // 4 bits, comes down to 3 and 2
+  kvcache::CacheStats stats;
+  stats.n_kept = 1000;
+  stats.tiers = {{"exact", 0, 0},
+                 {"8 bits", 0, 0},
+                 {"klt 4 bits", 600, 0},
+                 {"klt 3 bits", 0, 0},
+                 {"klt 2 bits", 0, 0}};
+  EXPECT_EQ(describe_coarser(recipe, stats), "");
+  stats.tiers[2].n_tokens = 150;
+  stats.tiers[3].n_tokens = 400;
+  stats.tiers[4].n_tokens = 50;
+  EXPECT_THAT(describe_coarser(recipe, stats), HasSubstr("45.0 % of what is held came to fewer"));
+  EXPECT_THAT(describe_coarser(recipe, stats), HasSubstr("\"/preset same now\""));
+}
+
 TEST(MemoryCommand, says_what_is_wrong_with_it) {
   EXPECT_EQ(memory_command("/limit 0").error().code, "PARAM");
   EXPECT_EQ(memory_command("/limit much").error().code, "PARAM");
+  EXPECT_EQ(memory_command("/limit now").error().code, "PARAM");
   EXPECT_EQ(memory_command("/preset none").error().code, "RECIPE");
 }
 

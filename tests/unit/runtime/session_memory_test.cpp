@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/governor/coarser.h"
 #include "runtime/governor/presets.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -109,6 +110,40 @@ TEST_F(SessionMemory, a_larger_preset_says_what_has_to_be_read_again) {
   change(*session, preset("full"));
   EXPECT_EQ(session->stats().n_evicted, 0u);
   EXPECT_EQ(session->n_read(), n);
+  expect_answers(*session);
+}
+
+TEST_F(SessionMemory, stopped_while_all_is_read_again_it_says_what_the_chat_is_then) {
+  const auto session = open_and_read("compact");
+  std::stop_source stop;
+  const auto at_once = [&](const Progress&) { stop.request_stop(); };
+  const auto stopped = session->change_memory(preset("balanced"), stop.get_token(), at_once);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
+  EXPECT_EQ(session->recipe().name(), "ladder-4");
+  EXPECT_LT(session->n_read(), session->tokens().size());
+  EXPECT_THAT(stopped.error().message, HasSubstr("The chat has recipe \"ladder-4\" and a memory"));
+  EXPECT_THAT(stopped.error().message,
+              HasSubstr(" " + std::to_string(session->n_read()) + " of its "));
+  EXPECT_THAT(stopped.error().message, testing::Not(HasSubstr("as it was")));
+  expect_answers(*session);
+  EXPECT_EQ(session->n_read(), session->tokens().size());
+}
+
+TEST_F(SessionMemory, what_came_down_for_a_limit_comes_back_when_its_own_preset_is_asked_for) {
+  const auto session = open_and_read("full");
+  const kvcache::CacheStats before = session->stats();
+  EXPECT_EQ(preview(*session, preset("full")).n_reread, 0u) << "nothing to bring back";
+  change(*session, limit(before.pool_used_bytes * 8 / 10));
+  EXPECT_GT(n_coarser_than(session->recipe(), session->stats()), 0u);
+  change(*session, limit(before.pool_bytes));
+  EXPECT_GT(n_coarser_than(session->recipe(), session->stats()), 0u) << "a limit reads nothing";
+  const MemoryChange foretold = preview(*session, preset("full"));
+  EXPECT_EQ(foretold.n_reread, session->tokens().size());
+  EXPECT_TRUE(foretold.fits);
+  change(*session, preset("full"));
+  EXPECT_EQ(n_coarser_than(session->recipe(), session->stats()), 0u);
+  EXPECT_EQ(session->stats().body_bytes, before.body_bytes);
   expect_answers(*session);
 }
 
