@@ -4,19 +4,11 @@
 #include <cstring>
 
 #include "bench/rounds.h"
+#include "support/lanes.h"
 
 namespace satchel::bench {
 
 using namespace satchel::kernels;
-
-namespace {
-std::vector<double> frequencies(std::size_t head_dim) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < head_dim / 2; ++i)
-    out.push_back(std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
-  return out;
-}
-}  // namespace
 
 Layers::Layers(Backend& backend, Shape shape, std::size_t n_tokens, const Held& held,
                std::size_t n_layers)
@@ -90,7 +82,7 @@ DecodeStep::DecodeStep(Backend& backend, Shape shape, const Layers& layers, std:
       layers_(layers),
       position_(static_cast<std::int32_t>(n_tokens)),
       q_(random_floats(shape.n_lanes * shape.n_group * shape.head_dim, 3)),
-      rope_(frequencies(shape.head_dim)),
+      rope_(test::rope_frequencies(shape.head_dim)),
       out_(q_.size()) {}
 
 void DecodeStep::attend(std::size_t layer) {
