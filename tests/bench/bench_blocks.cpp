@@ -5,8 +5,6 @@
 //   decode   a block until it is verified, per second of one core; plain: the same of one that is not
 //            tight. Best of several rounds, in CPU time: other programs share the machine
 //   MB       2^20 bytes of values before coding
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,9 +32,7 @@ const CacheKey kKey = CacheKey::of_chat({1});
 constexpr double kMega = 1 << 20;
 
 double cpu_seconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  return now_seconds(Time::of_thread);
 }
 
 // Codes nothing, but sums up what an order-0 coder would make of it.

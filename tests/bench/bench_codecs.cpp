@@ -11,8 +11,8 @@
 //            it, so that 0.5 is twice as fast
 //   input    normal values; keys that want coordinates of their lane's own (klt, a2ats, matryoshka) have a
 //            made-up basis, which takes as long as a real one
-//   figures  the shortest of rounds that a codec and its baseline take in turn, 6 to 50 of each: other
-//            programs share the machine
+//   figures  the shortest of rounds that a codec and its baseline take in turn, 6 to 50 of each, in CPU
+//            time where there is one thread (the default): other programs share the machine
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -120,8 +120,9 @@ std::size_t layers_of(std::size_t bytes_of_layer) {
 // Pages and caches of one shape, and the fp16 beside them.
 class Bench {
  public:
-  Bench(Backend& backend, Shape shape)
+  Bench(Backend& backend, Shape shape, Time time)
       : backend_(backend),
+        time_(time),
         shape_(shape),
         basis_(shape.head_dim),
         n_values_(kPageTokens * shape.head_dim),
@@ -157,9 +158,10 @@ class Bench {
                     .decode = {},
                     .attend = {}};
     Buffer page = must(backend_.allocate(layout.bytes));
-    figures.encode = compared(Timed([&] { encode(layout, page); }), Timed([&] { store(); }));
-    figures.decode = compared(Timed([&] { decode(layout, page); }),
-                              Timed([&] { decode(exact_layout_, exact_page_); }));
+    figures.encode =
+        compared(Timed(time_, [&] { encode(layout, page); }), Timed(time_, [&] { store(); }));
+    figures.decode = compared(Timed(time_, [&] { decode(layout, page); }),
+                              Timed(time_, [&] { decode(exact_layout_, exact_page_); }));
     figures.attend = attention(shape, layout);
     return figures;
   }
@@ -191,10 +193,11 @@ class Bench {
     const Layers packed(backend_, shape_, kTokens, {.page = page},
                         layers_of(shape_.n_lanes * kTokens / kPageTokens * layout.bytes));
     DecodeStep step(backend_, shape_, packed, kTokens);
-    return compared(Timed([&] { step.next(); }), Timed([&] { exact_step_.next(); }));
+    return compared(Timed(time_, [&] { step.next(); }), Timed(time_, [&] { exact_step_.next(); }));
   }
 
   Backend& backend_;
+  const Time time_;
   const Shape shape_;
   const test::TestBasis basis_;
   const std::size_t n_values_;  // of K, and of V
@@ -281,10 +284,12 @@ Asked parse(int argc, char** argv) {
 }
 
 // Rows of the table are printed as they come.
-void measure_all(Backend& backend, const std::vector<Row>& rows, bool json, Json& document) {
+void measure_all(Backend& backend, const std::vector<Row>& rows, const Asked& asked,
+                 Json& document) {
+  const Time time = asked.n_threads == 1 ? Time::of_thread : Time::wall;
   for (const Shape& shape : kShapes) {
-    Bench bench(backend, shape);
-    if (!json) print_heading(shape);
+    Bench bench(backend, shape, time);
+    if (!asked.json) print_heading(shape);
     for (const Row& row : rows) {
       if (row.codec == nullptr) continue;
       const Result<Figures> figures = bench.measure(*row.codec);
@@ -293,13 +298,13 @@ void measure_all(Backend& backend, const std::vector<Row>& rows, bool json, Json
         continue;
       }
       document["rows"].push_back(to_json(row.name, shape, *figures));
-      if (!json) print(row.name, shape.head_dim, *figures);
+      if (!asked.json) print(row.name, shape.head_dim, *figures);
     }
   }
   for (const Row& row : rows) {
     if (row.codec != nullptr) continue;
     document["refused"].push_back({{"codec", row.name}, {"needs", row.needs}});
-    if (!json) std::printf("\n%s\n  refused: %s\n", row.name.c_str(), row.needs.c_str());
+    if (!asked.json) std::printf("\n%s\n  refused: %s\n", row.name.c_str(), row.needs.c_str());
   }
 }
 
@@ -326,7 +331,7 @@ int run(const Asked& asked) {
   if (!asked.json)
     std::printf("%s, %s, %s, load %.1f\n", processor_name().c_str(), opened->device().c_str(),
                 today().c_str(), load[0]);
-  measure_all(*opened, rows, asked.json, document);
+  measure_all(*opened, rows, asked, document);
   if (asked.json) std::printf("%s\n", document.dump(2).c_str());
   return 0;
 }
