@@ -92,6 +92,16 @@ Result<void> CacheState::take_fixed() {
   return {};
 }
 
+std::size_t CacheBook::n_tail(std::size_t lane) const {
+  if (lanes.empty()) return planned.empty() ? 0 : planned[lane].n_tail;
+  return lanes[lane].n_tail();
+}
+
+std::size_t CacheBook::tail_kept(std::size_t lane) const {
+  if (lanes.empty()) return planned.empty() ? kTailTokens : planned[lane].tail_kept;
+  return lanes[lane].tail_kept();
+}
+
 std::size_t CacheBook::page_bytes(std::uint8_t tier, std::size_t head_dim, std::size_t n) const {
   return Arena::rounded_up(layouts.of(tier, head_dim, n).bytes + note_bytes(head_dim));
 }
@@ -255,7 +265,7 @@ std::uint8_t CacheBook::kept_tier(std::uint8_t finest) const {
 std::size_t CacheBook::line_bytes(std::size_t lane, std::size_t n_head, std::size_t n_new,
                                   std::uint8_t tier, std::uint8_t finest) const {
   const std::size_t head_dim = layer(lane).head_dim;
-  const std::size_t first = n_tokens - (lanes.empty() ? 0 : lanes[lane].n_tail());
+  const std::size_t first = n_tokens - n_tail(lane);
   std::size_t bytes = 0, n = 0;
   std::uint8_t now = tier;
   for (std::size_t at = 0; at < n_head; ++at) {
@@ -280,7 +290,7 @@ bool CacheBook::joins_what_waits(const ReadRequest& read) const {
 }
 
 // Documents that came one after the other stay apart.
-void CacheState::extend_text(const ReadRequest& read, SpanState state) {
+void CacheBook::extend_text(const ReadRequest& read, SpanState state) {
   const bool goes_on =
       joins_what_waits(read) || (!spans.empty() && spans.back().kind == read.kind &&
                                  spans.back().state == state && read.kind != SpanKind::document);

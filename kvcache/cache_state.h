@@ -43,11 +43,18 @@ struct CacheBook {
   std::vector<std::size_t> layer_of = {};    // [n_lanes]
   std::vector<std::size_t> first_lane = {};  // [n_layers + 1]
   std::deque<Lane> lanes = {};               // [n_lanes], layer-major; a deque never moves them
+  // In their place where a cache is only planned: what their tails would hold. Empty: nothing yet.
+  struct PlannedLane {
+    std::size_t n_tail = 0, tail_kept = kTailTokens;
+  };
+  std::vector<PlannedLane> planned = {};
   std::vector<TextSpan> spans = {};
   std::size_t n_tokens = 0;
   std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
 
   const LayerShape& layer(std::size_t lane) const { return shape.layers[layer_of[lane]]; }
+  std::size_t n_tail(std::size_t lane) const;
+  std::size_t tail_kept(std::size_t lane) const;
   ScorerWants wants() const { return pipeline.wants(shape.lane_shares.get()); }
   bool takes_part(std::size_t layer) const { return shape.layers[layer].window == 0; }
   std::size_t note_bytes(std::size_t head_dim) const {
@@ -75,6 +82,8 @@ struct CacheBook {
   std::span<const float> worth_of(std::size_t lane) const;
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
+  // Adds tokens at the end of the text.
+  void extend_text(const ReadRequest& read, SpanState state);
   // Whether a document's fate is decided layer by layer, on exact K and V, while it is read.
   bool decides_in_layer() const;
   std::vector<TierStats> tier_names() const;
@@ -170,9 +179,6 @@ struct CacheState : CacheBook, ExtentUser {
   Result<PromptReading> open_reading(ReadingPlan plan, const ProbeJob& scored);
   Result<PromptReading> make_reading(ReadingPlan plan,
                                      const std::vector<std::size_t>& chunks_before);
-
-  // Adds tokens at the end of the text.
-  void extend_text(const ReadRequest& read, SpanState state);
 };
 
 // Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.

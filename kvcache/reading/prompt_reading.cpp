@@ -59,22 +59,14 @@ std::size_t n_kv_heads_max(const CacheShape& shape) {
 
 }  // namespace
 
-// What must wait is as fine as asked where that fits, else 8 bits, else as the recipe will have it.
 Result<PromptReading> Cache::begin_reading(const ReadRequest& request) {
   State& s = *state_;
   SATCHEL_ASSERT(s.reading == nullptr && request.finest <= kTierRecipe);
   SATCHEL_TRY(check_positions(s.n_tokens, request.n_tokens));
   s.undo_open_step();
   SATCHEL_TRY(s.flush_if_due());
-  ReadingPlan plan;
-  const auto needed = [&plan] {
-    return plan.scratch_bytes + plan.body_bytes + plan.settle_bytes + plan.score_bytes;
-  };
-  for (std::uint8_t finest = request.finest; finest <= kTierRecipe; ++finest) {
-    plan = plan_reading(s, request, finest);
-    if (s.arena.check_free(needed()).ok()) break;
-  }
-  SATCHEL_TRY(s.arena.check_free(needed()));
+  ReadingPlan plan = plan_that_fits(s, request, s.arena.free_bytes());
+  SATCHEL_TRY(s.arena.check_free(plan.needed_bytes()));
   return s.open_reading(std::move(plan), {.first = s.n_tokens, .n_tokens = request.n_tokens});
 }
 
@@ -100,54 +92,6 @@ Result<PromptReading> CacheState::make_reading(ReadingPlan plan,
   SATCHEL_TRY(backend.upload(state->at(state->plan.positions_at),
                              std::as_bytes(std::span(state->positions))));
   return PromptReading(std::move(state));
-}
-
-// Afterwards there must be room for the second pass, or what waits could never be packed.
-std::size_t Cache::reading_needs(const ReadRequest& request, OtherBytes other_bytes,
-                                 const void* context) const {
-  const State& s = *state_;
-  std::size_t n_wait = 0;
-  for (const TextSpan& span : s.spans)
-    if (span.state == SpanState::pending) n_wait += span.n_tokens - span.n_probed;
-  const ReadingPlan plan = plan_reading(s, request, request.finest);
-  if (plan.state_after != SpanState::done) n_wait += request.n_tokens;
-  const std::size_t probe = probe_bytes(s, n_wait);
-  const std::size_t n_probe = std::min(n_wait, kProbeTokens) + kProbeScript;
-  const std::size_t now =
-      plan.scratch_bytes + plan.score_bytes + other_bytes(context, request.n_tokens);
-  const std::size_t later = probe == 0 ? 0 : probe + other_bytes(context, n_probe);
-  return plan.body_bytes + plan.settle_bytes + std::max(now, later);
-}
-
-ReadRequest Cache::reading_fits(const ReadRequest& request, OtherBytes other_bytes,
-                                const void* context) const {
-  const State& s = *state_;
-  const auto fits = [&](std::size_t n, std::uint8_t finest) {
-    ReadRequest part = request;
-    part.n_tokens = n;
-    part.finest = finest;
-    return s.arena.check_free(reading_needs(part, other_bytes, context)).ok();
-  };
-  ReadRequest fitting = request;
-  // What commit() decides had better not wait as coarse as it will be: then what goes leaves holes in
-  // pages that stay.
-  const bool decided_soon = request.kind == SpanKind::document && !s.decides_in_layer() &&
-                            s.pipeline.decides_when_read() && !s.recipe_is_exact &&
-                            fits(std::min(request.n_tokens, kFlushTokens), kTierEight);
-  const std::uint8_t coarsest = decided_soon ? kTierEight : kTierRecipe;
-  for (fitting.finest = request.finest; fitting.finest <= coarsest; ++fitting.finest)
-    if (fits(request.n_tokens, fitting.finest)) return fitting;
-  // It goes in several spans: what waits does so coarsely, so that spans are long.
-  fitting.finest = coarsest;
-  fitting.n_tokens = 0;
-  for (std::size_t too_many = request.n_tokens; too_many - fitting.n_tokens > 1;) {
-    const std::size_t middle = fitting.n_tokens + (too_many - fitting.n_tokens) / 2;
-    (fits(middle, coarsest) ? fitting.n_tokens : too_many) = middle;
-  }
-  if (fitting.n_tokens == 0) return fitting;
-  fitting.finest = request.finest;
-  while (fitting.finest < coarsest && !fits(fitting.n_tokens, fitting.finest)) ++fitting.finest;
-  return fitting;
 }
 
 ExactBlock PromptReading::State::line(std::size_t head) const {

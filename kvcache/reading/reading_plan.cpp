@@ -57,8 +57,7 @@ TokenSpan span_of(const ReadingPlan& plan, const CacheBook& cache) {
 // how long a tail they can afford.
 void plan_budgets(ReadingPlan& plan, const CacheBook& cache) {
   plan.lanes.resize(cache.shape.n_lanes());
-  for (std::size_t i = 0; i < plan.lanes.size(); ++i)
-    plan.lanes[i].tail_kept = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
+  for (std::size_t i = 0; i < plan.lanes.size(); ++i) plan.lanes[i].tail_kept = cache.tail_kept(i);
   if (plan.mode != ReadingMode::in_layer) return;
   const TokenSpan span = span_of(plan, cache);
   const std::size_t n_protected = cache.pipeline.n_protected(span);
@@ -84,11 +83,11 @@ void plan_lanes(ReadingPlan& plan, const CacheBook& cache) {
   plan.since_flush_after = plan.mode == ReadingMode::in_layer ? 0 : since % kFlushTokens;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
     LanePlan& lane = plan.lanes[i];
-    lane.n_tail_before = cache.lanes.empty() ? 0 : cache.lanes[i].n_tail();
+    lane.n_tail_before = cache.n_tail(i);
     lane.n_new_sinks = n_new_sinks;
     const std::size_t line = lane.n_tail_before + n - n_new_sinks;
     // A tail that may be longer from now on grows into its room later.
-    const std::size_t room = cache.lanes.empty() ? kTailTokens : cache.lanes[i].tail_kept();
+    const std::size_t room = cache.tail_kept(i);
     lane.n_tail_after = std::min(line, std::min(room, lane.tail_kept) + plan.since_flush_after);
     lane.n_body = line - lane.n_tail_after;
   }

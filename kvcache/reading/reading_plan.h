@@ -57,6 +57,9 @@ struct ReadingPlan {
 
   std::size_t n_tokens() const { return request.n_tokens; }
   std::size_t line_tokens() const;
+  std::size_t needed_bytes() const {
+    return scratch_bytes + body_bytes + settle_bytes + score_bytes;
+  }
 };
 
 // Room before the new tokens of a line: a tail is never longer.
@@ -70,6 +73,15 @@ inline constexpr std::size_t kLseRows = 64;
 
 // A reading at the end of what the cache holds; `finest` bounds the tier of what must wait.
 ReadingPlan plan_reading(const CacheBook& cache, const ReadRequest& request, std::uint8_t finest);
+// The same with what must wait as fine as the request asks and free_bytes allow; at the recipe's tier
+// also where it does not fit.
+ReadingPlan plan_that_fits(const CacheBook& cache, const ReadRequest& request,
+                           std::size_t free_bytes);
+// As Cache's, of free_bytes.
+std::size_t reading_needs(const CacheBook& cache, const ReadRequest& request,
+                          Cache::OtherBytes other_bytes, const void* context);
+ReadRequest reading_fits(const CacheBook& cache, std::size_t free_bytes, const ReadRequest& request,
+                         Cache::OtherBytes other_bytes, const void* context);
 // n_slots: of the lane with the most slots to score.
 ReadingPlan plan_probe(const CacheBook& cache, std::size_t n_tokens, std::size_t first_position,
                        std::size_t n_slots);

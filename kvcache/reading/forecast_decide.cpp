@@ -1,0 +1,143 @@
+// What a recipe keeps of a text whose scores nobody knows yet: how many tokens, in which lane and tier.
+#include <algorithm>
+#include <numeric>
+
+#include "kvcache/compaction/decide.h"
+#include "kvcache/reading/forecast_state.h"
+#include "kvcache/stages/apportion.h"
+
+namespace satchel::kvcache {
+
+// Which tokens they are depends on scores, how many does not: any scores will do.
+const std::vector<std::size_t>& CacheForecast::State::body_by_tier(const TokenSpan& span,
+                                                                   const LaneShare& share) {
+  if (filtered.size() != span.n_tokens || filtered_first != span.first_position) {
+    shares.clear();
+    filtered_first = span.first_position;
+    filtered.assign(span.n_tokens, 0.0f);
+    pipeline.filter(span, filtered);
+  }
+  const auto [at, is_new] = shares.try_emplace(share.key(), pipeline.n_own_codecs());
+  std::vector<std::size_t>& by_tier = at->second;
+  if (!is_new) return by_tier;
+  const std::size_t n = span.n_tokens;
+  LaneDecision lane{.scores = filtered, .budget = share.budget};
+  const auto mark = [&](std::size_t first, std::size_t n_marked) {
+    std::fill_n(lane.scores.begin() + static_cast<std::ptrdiff_t>(first), n_marked, kNeverEvict);
+  };
+  mark(0, std::min(n, share.n_first));
+  mark(less(n, share.n_last), std::min(n, share.n_last));
+  if (pipeline.n_own_codecs() == 1) {  // the assigner has no choice, and would have to sort
+    const auto least =
+        static_cast<std::size_t>(std::count(lane.scores.begin(), lane.scores.end(), kNeverEvict));
+    by_tier[0] = less(std::clamp(share.budget, least, n), share.n_first + share.n_last);
+    return by_tier;
+  }
+  assign(pipeline, lane);
+  for (std::size_t t = share.n_first; t < less(n, share.n_last); ++t)
+    if (lane.tiers[t] != kGone) ++by_tier[lane.tiers[t]];
+  return by_tier;
+}
+
+// Where the tokens of all lanes compete by what a second pass says of them, lanes keep about what the
+// model's table has learned from such passes; else nobody knows which will have more.
+std::vector<std::size_t> CacheForecast::State::budgets_over_all(const TokenSpan& span,
+                                                                std::size_t total) const {
+  std::vector<double> wishes(span.n_lanes, 1);
+  if (span.lane_shares != nullptr && wants().probe) {
+    span.lane_shares->at(span.keep, wishes);
+    constexpr double kLeast = 1e-6;  // so that their sum is none
+    for (double& wish : wishes) wish = std::max(wish, kLeast);
+  }
+  std::vector<std::size_t> budgets(span.n_lanes);
+  apportion(wishes,
+            {.total = total,
+             .n_protected = std::min(pipeline.n_protected(span), span.n_tokens),
+             .cap = span.n_tokens},
+            budgets);
+  return budgets;
+}
+
+// Of the lanes that take part.
+std::vector<std::size_t> CacheForecast::State::budgets_of(const TokenSpan& span) const {
+  const std::size_t n_protected = pipeline.n_protected(span);
+  std::vector<std::size_t> budgets(span.n_lanes), totals(span.n_layers);
+  if (pipeline.allocator().known(span, n_protected, budgets)) return budgets;
+  pipeline.allocator().totals(span, n_protected, totals);
+  if (pipeline.allocator().scope() == Allocator::Scope::cache)
+    return budgets_over_all(span, std::accumulate(totals.begin(), totals.end(), std::size_t{0}));
+  budgets.clear();
+  for (std::size_t layer = 0, part = 0; layer < shape.n_layers(); ++layer) {
+    if (!takes_part(layer)) continue;
+    const std::size_t n = shape.layers[layer].n_kv_heads, total = totals[part++];
+    for (std::size_t head = 0; head < n; ++head)
+      budgets.push_back(total / n + (head < total % n ? 1 : 0));
+  }
+  return budgets;
+}
+
+void CacheForecast::State::decide_text(const TextSpan& text) {
+  const ScorerWants wanted = wants();
+  const bool chooses = pipeline.fires({.occasion = Occasion::asked, .n_tokens = text.n_tokens}) &&
+                       !wanted.exact_kv && (text.kind != SpanKind::answer || wanted.probe);
+  const std::vector<std::size_t> budgets =
+      chooses ? budgets_of(token_span(text.first, text.n_tokens)) : std::vector<std::size_t>();
+  for (std::size_t i = 0, part = 0; i < pages.size(); ++i) {
+    if (chooses && takes_part(layer_of[i])) {
+      decide_lane(text, i, budgets[part++]);
+    } else {
+      lower_lane(text, i);
+    }
+  }
+  if (chooses) since_flush = 0;
+  for (TextSpan& span : spans)
+    if (span.first == text.first) span.state = SpanState::done;
+}
+
+// Pages, then what leaves the tail, in pages of its own; what is kept of both is taken to lie evenly.
+void CacheForecast::State::decide_lane(const TextSpan& text, std::size_t lane, std::size_t budget) {
+  const std::size_t short_tail = pipeline.short_tail();
+  const std::size_t to_keep = short_tail < kTailTokens && budget < kLongTailBudget
+                                  ? short_tail
+                                  : (short_tail < kTailTokens ? kTailTokens : tail_kept(lane));
+  const std::size_t n_tail_after = std::min(n_tail(lane), to_keep);
+  const std::size_t n_flush = n_tail(lane) - n_tail_after;
+  const std::size_t n_sinks = less(kSinkTokens, text.first);
+  const auto by_tier = body_by_tier(
+      token_span(text.first, text.n_tokens),
+      {.n_first = n_sinks, .n_last = std::min(text.n_tokens, n_tail_after), .budget = budget});
+  const std::size_t n_open = less(text.n_tokens, n_sinks + n_tail_after);
+  const std::size_t n_kept = std::accumulate(by_tier.begin(), by_tier.end(), std::size_t{0});
+  // A page most of which stays at its tier is only masked.
+  const bool stays = std::any_of(pages[lane].begin(), pages[lane].end(), [&](const auto& page) {
+    return page.last_position >= text.first && page.tier == kTierRecipe && !recipe_is_exact &&
+           2 * n_kept >= n_open;
+  });
+  if (!stays)
+    std::erase_if(pages[lane],
+                  [&](const PlannedPage& page) { return page.last_position >= text.first; });
+  for (std::size_t tier = 0; tier < by_tier.size(); ++tier) {
+    const auto to = static_cast<std::uint8_t>(kTierRecipe + tier);
+    const std::size_t n_flushed = n_open == 0 ? 0 : by_tier[tier] * n_flush / n_open;
+    const std::size_t n_body = stays ? 0 : by_tier[tier] - n_flushed;
+    add_pages(lane, {.tier = to, .n = n_body}, text.end() - 1);
+    add_pages(lane, {.tier = to, .n = n_flushed}, text.end() - 1);
+  }
+  planned[lane] = {.n_tail = n_tail_after, .tail_kept = to_keep};
+}
+
+// Every token stays, at the recipe's first tier.
+void CacheForecast::State::lower_lane(const TextSpan& text, std::size_t lane) {
+  std::size_t n = 0, last = 0;
+  for (const PlannedPage& page : pages[lane]) {
+    if (page.last_position < text.first || page.tier >= kTierRecipe) continue;
+    n += page.n_tokens;
+    last = std::max(last, page.last_position);
+  }
+  std::erase_if(pages[lane], [&](const PlannedPage& page) {
+    return page.last_position >= text.first && page.tier < kTierRecipe;
+  });
+  add_pages(lane, {.tier = kTierRecipe, .n = n}, last);
+}
+
+}  // namespace satchel::kvcache
