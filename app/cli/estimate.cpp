@@ -12,6 +12,7 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"tokens", n_tokens},
               {"weight_bytes", estimate.weight_bytes},
               {"cache_bytes", estimate.cache_bytes},
+              {"expected_bytes", estimate.expected_bytes},
               {"scratch_bytes", estimate.scratch_bytes},
               {"pool_bytes", estimate.pool_bytes},
               {"budget_bytes", estimate.budget_bytes},
@@ -37,8 +38,11 @@ std::string verdict(const runtime::Estimate& estimate, bool asked_for) {
 }
 
 std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
+  const std::string most = estimate.cache_bytes > estimate.expected_bytes
+                               ? ", at most " + format_bytes(estimate.cache_bytes)
+                               : "";
   return "  weights        " + format_bytes(estimate.weight_bytes) + "\n  cache          " +
-         format_bytes(estimate.cache_bytes) + "  (" + format_bytes(estimate.fp16_bytes) +
+         format_bytes(estimate.expected_bytes) + most + "  (" + format_bytes(estimate.fp16_bytes) +
          " in fp16)\n  scratch        " + format_bytes(estimate.scratch_bytes) +
          "  while reading one prompt of that length\n  beside them    " +
          format_bytes(estimate.outside_bytes) +

@@ -6,6 +6,7 @@
 
 #include "kvcache/stages/pipeline.h"
 #include "runtime/model/scratch.h"
+#include "runtime/reading/read_text.h"
 
 namespace satchel::runtime {
 namespace {
@@ -50,6 +51,28 @@ Result<std::size_t> tokens_that_fit(const ModelConfig& config, const kvcache::Re
   return fits;
 }
 
+Result<void> find_tokens_that_fit(const ModelConfig& config, const kvcache::Recipe& recipe,
+                                  Estimate& out) {
+  SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, out.budget_bytes));
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, recipe.at_floor());
+  SATCHEL_TRY_ASSIGN(out.n_tokens_most,
+                     tokens_that_fit(config, floor, out.budget_bytes, kShortSpanTokens));
+  out.n_tokens_most = std::max(out.n_tokens_most, out.n_tokens_fit);
+  return {};
+}
+
+// What the cache will hold, as far as that can be known before the text is.
+Result<std::size_t> expected_bytes(const ModelConfig& config, const kvcache::Recipe& recipe,
+                                   std::size_t n_tokens, std::size_t budget_bytes) {
+  SATCHEL_TRY_ASSIGN(
+      kvcache::CacheForecast forecast,
+      kvcache::CacheForecast::make(config.cache_shape(), recipe,
+                                   {.arena_bytes = kvcache::Arena::rounded_down(budget_bytes),
+                                    .others_bytes = kept_bytes(config, n_tokens)}));
+  forecast_text(config, n_tokens, forecast);
+  return forecast.bytes();
+}
+
 }  // namespace
 
 Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
@@ -67,14 +90,13 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, n_tokens));
   out.weight_bytes = weight_bytes;
   out.cache_bytes = need.cache_bytes;
+  SATCHEL_TRY_ASSIGN(out.expected_bytes,
+                     expected_bytes(config, recipe, n_tokens, out.budget_bytes));
   out.scratch_bytes = need.scratch_bytes;
   out.pool_bytes = need.total();
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
-  SATCHEL_TRY_ASSIGN(out.n_tokens_fit, tokens_that_fit(config, recipe, out.budget_bytes));
-  SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, recipe.at_floor());
-  SATCHEL_TRY_ASSIGN(out.n_tokens_most,
-                     tokens_that_fit(config, floor, out.budget_bytes, kShortSpanTokens));
-  out.n_tokens_most = std::max(out.n_tokens_most, out.n_tokens_fit);
+  if (request.asks == EstimateAsks::bytes_and_tokens)
+    SATCHEL_TRY(find_tokens_that_fit(config, recipe, out));
   out.memory_free_bytes = free_memory_bytes();
   out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
              weight_bytes <= out.memory_free_bytes - out.pool_bytes;

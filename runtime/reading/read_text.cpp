@@ -64,6 +64,13 @@ Result<bool> make_room(Model& model, const TextPass& pass, const PassNeed& need,
   return made();
 }
 
+// Of what is left, in as few spans as it takes, alike but for the last.
+std::size_t span_tokens(const kvcache::ReadRequest& fits, std::size_t n_left) {
+  const std::size_t n_fit = std::max<std::size_t>(fits.n_tokens, 1);  // else reading says so
+  const std::size_t n_spans = (n_left + n_fit - 1) / n_fit;
+  return (n_left + n_spans - 1) / n_spans;
+}
+
 // A document follows another only where it is the rest of it, packed later.
 bool begins_text(std::span<const kvcache::TextSpan> spans, std::size_t position) {
   for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -98,9 +105,7 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
                          make_room(model, pass, need, asked, request.n_tokens, done));
       if (made) continue;
     }
-    const std::size_t n_fit = std::max<std::size_t>(request.n_tokens, 1);  // else it is said below
-    const std::size_t n_spans = (n_left + n_fit - 1) / n_fit;
-    const std::size_t n = (n_left + n_spans - 1) / n_spans;
+    const std::size_t n = span_tokens(request, n_left);
     const bool is_last = n == n_left;
     const ProgressFn part = [&](const Progress& now) {
       pass.progress({now.phase, (at - first) * n_layers + now.done, (what.end - first) * n_layers});
@@ -122,6 +127,24 @@ Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& w
     done.n_last = n;
   }
   return done;
+}
+
+void forecast_text(const ModelConfig& config, std::size_t n_tokens,
+                   kvcache::CacheForecast& forecast) {
+  const PassNeed need{
+      .config = config, .keeps_pre_rope = forecast.wants_pre_rope(), .measures = true};
+  while (forecast.n_tokens() < n_tokens) {
+    const std::size_t n_left = n_tokens - forecast.n_tokens();
+    kvcache::ReadRequest request = forecast.reading_fits(
+        {.n_tokens = n_left, .goes_on = forecast.n_tokens() > 0}, pass_bytes, &need);
+    if (request.n_tokens < std::min(n_left, kSpanShort)) {
+      if (forecast.decide()) continue;
+      request.n_tokens = std::min(n_left, kSpanWanted);
+    }
+    request.n_tokens = span_tokens(request, n_left);
+    forecast.read(request, prompt_bytes(config, request.n_tokens, need.keeps_pre_rope));
+  }
+  forecast.decide();
 }
 
 Result<bool> pack_step(Model& model, const TextPass& pass, kvcache::CompactionReport& report) {

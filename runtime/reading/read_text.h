@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kvcache/cache.h"
+#include "kvcache/cache_forecast.h"
 #include "runtime/model/model.h"
 #include "runtime/progress.h"
 
@@ -50,6 +51,13 @@ struct TextRead {
   std::size_t room_bytes = 0;
 };
 Result<TextRead> read_text(Model& model, const TextPass& pass, const ReadText& what);
+
+// What a cache would hold of a text of so many tokens once read_text() and pack_all() are done with it,
+// read in the same spans as they would be. Where memory ends before the text does, what it would hold
+// if that did not.
+//   needs   an empty forecast of this model
+void forecast_text(const ModelConfig& config, std::size_t n_tokens,
+                   kvcache::CacheForecast& forecast);
 
 // Bytes of the arena that must be free so that a message of so many tokens can be read.
 std::size_t message_needs(const Model& model, const kvcache::Cache& cache, std::size_t n_tokens);

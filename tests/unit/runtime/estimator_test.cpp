@@ -140,6 +140,23 @@ TEST(Estimator, the_tokens_that_fit_fit_and_one_more_does_not) {
   EXPECT_EQ(at(1, 1).n_tokens_fit, 0u);
 }
 
+TEST(Estimator, searches_for_the_tokens_that_fit_only_where_they_are_asked_for) {
+  const TestModel model = tiny_model({}, "reference");
+  const auto recipe = resolve_recipe("compact");
+  ASSERT_TRUE(recipe.ok());
+  const auto asked = [&](EstimateAsks asks) {
+    return std::move(estimate(model.config(), 0, *recipe,
+                              {.n_tokens = 900, .budget_bytes = kPlenty, .asks = asks}))
+        .value();
+  };
+  const Estimate bytes = asked(EstimateAsks::bytes), both = asked(EstimateAsks::bytes_and_tokens);
+  EXPECT_EQ(bytes.n_tokens_fit + bytes.n_tokens_most, 0u);
+  EXPECT_GT(both.n_tokens_fit, 0u);
+  EXPECT_EQ(bytes.pool_bytes, both.pool_bytes);
+  EXPECT_EQ(bytes.expected_bytes, both.expected_bytes);
+  EXPECT_TRUE(bytes.fits);
+}
+
 TEST(Estimator, says_whether_it_fits_budget_and_machine) {
   const TestModel model = tiny_model({}, "reference");
   const auto recipe = resolve_recipe("full");
