@@ -165,6 +165,12 @@ Result<void> Engine::State::set_budget(std::size_t bytes) {
   return {};
 }
 
+void Engine::State::take_arena(std::shared_ptr<kvcache::Arena> other) {
+  lane_profiler.reset();  // as in set_budget()
+  can_profile = true;
+  arena = std::move(other);
+}
+
 Result<void> Engine::State::check_alone() const {
   const long mine = 2 + (lane_profiler != nullptr ? 1 : 0);  // the engine's share and the cache's
   if (arena.use_count() <= mine) return {};

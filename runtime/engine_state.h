@@ -39,6 +39,8 @@ struct Engine::State {
   // A text of the model's lane table; how much of it is done, at the end 1. What fails is given up,
   // but for cancelled/STOPPED.
   Result<void> set_budget(std::size_t bytes);  // as Engine's
+  // In place of the one there is, which no cache holds any more.
+  void take_arena(std::shared_ptr<kvcache::Arena> other);
   // CACHE_LIMIT where another chat's cache lives in the arena as well.
   Result<void> check_alone() const;
   Result<double> profile_step(const std::stop_token& stop);

@@ -86,22 +86,42 @@ Result<void> Session::forget(kvcache::MessageId id) {
   return s.cache->forget(begin, end - begin);
 }
 
-// The old cache goes first: both may not fit.
+// Beside the chat's own where there is room for both, so that nothing has changed where it fails; else
+// in its place: where that fails the chat's own is there, but empty.
+Result<std::unique_ptr<kvcache::Cache>> Session::State::open_in_place(
+    const kvcache::Recipe& recipe) {
+  const kvcache::CacheHome home{.backend = engine.backend, .arena = engine.arena};
+  const kvcache::CacheShape shape = cache->shape();
+  Result<std::unique_ptr<kvcache::Cache>> made = kvcache::Cache::open(home, shape, recipe);
+  const auto is_full = [&] { return !made.ok() && made.error().kind == ErrorKind::out_of_memory; };
+  if (is_full()) {
+    snapshot.reset();
+    cache->clear();
+    made = kvcache::Cache::open(home, shape, recipe);
+  }
+  if (is_full()) {  // not even two empty ones
+    cache.reset();
+    made = kvcache::Cache::open(home, shape, recipe);
+    if (!made.ok()) {
+      SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open(home, shape, options.recipe));
+    }
+  }
+  return made;
+}
+
 Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                        const ProgressFn& progress) {
   State& s = *state_;
   SATCHEL_TRY(s.transcript.settle());
   s.drop_rows();
+  const std::size_t n_before = s.n_read();
+  Result<std::unique_ptr<kvcache::Cache>> opened = s.open_in_place(recipe);
+  const bool as_before = s.cache == nullptr || (n_before > 0 && s.n_read() == n_before);
+  if (!opened.ok() && as_before) return opened.error();
   s.forget_measured();
-  const kvcache::CacheHome home{.backend = s.engine.backend, .arena = s.engine.arena};
-  const kvcache::CacheShape shape = s.cache->shape();
   s.snapshot.reset();
-  s.cache.reset();
-  Result<std::unique_ptr<kvcache::Cache>> opened = kvcache::Cache::open(home, shape, recipe);
   const bool is_new = opened.ok();
-  if (!is_new) {  // as it was, but to be read again
-    SATCHEL_TRY_ASSIGN(s.cache, kvcache::Cache::open(home, shape, s.options.recipe));
-  } else {
+  if (is_new) {
     s.cache = std::move(opened).value();
     s.options.recipe = recipe;
   }

@@ -57,7 +57,8 @@ Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe) cons
   const std::size_t n = transcript.tokens().size();
   return estimate(engine.model->config(), 0, recipe,
                   {.n_tokens = std::clamp<std::size_t>(n, 1, engine.model->config().context),
-                   .budget_bytes = cache->arena().bytes()});
+                   .budget_bytes = cache->arena().bytes(),
+                   .asks = EstimateAsks::bytes});
 }
 
 // Whether the recipe keeps less than what the chat was read under, so that nothing has to come back.
@@ -121,7 +122,7 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   change.n_reread = transcript.tokens().size();
   change.reread_ms = engine.read_ms_per_token * static_cast<double>(change.n_reread);
   SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe));
-  change.bytes_after = std::min(after.cache_bytes, own_bytes_under(limit_of(wish)));
+  change.bytes_after = std::min(after.expected_bytes, own_bytes_under(limit_of(wish)));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
   SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
   SATCHEL_TRY_ASSIGN(const std::size_t to_open, least_budget(engine.model->config(), *wish.recipe));
@@ -216,6 +217,30 @@ Result<void> Session::State::shrink_under(std::size_t most, MemoryChange& change
   return {};
 }
 
+// An empty cache over an arena of another size. Where there is room for both arenas nothing changes if
+// that fails; else the old one goes first, and if the new one cannot be had it is taken again.
+Result<void> Session::State::take_memory(std::size_t limit) {
+  const std::size_t before = cache->arena().bytes();
+  const kvcache::CacheShape shape = cache->shape();
+  Result<std::shared_ptr<kvcache::Arena>> other = kvcache::Arena::open(engine.backend, limit);
+  if (other.ok()) {
+    SATCHEL_TRY_ASSIGN(
+        std::unique_ptr<kvcache::Cache> opened,
+        kvcache::Cache::open({.backend = engine.backend, .arena = *other}, shape, options.recipe));
+    snapshot.reset();
+    cache = std::move(opened);
+    engine.take_arena(std::move(*other));
+    return {};
+  }
+  snapshot.reset();
+  cache.reset();
+  const Result<void> raised = engine.set_budget(limit);
+  if (!raised.ok() && engine.arena == nullptr) SATCHEL_TRY(engine.set_budget(before));
+  SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open({.backend = engine.backend, .arena = engine.arena},
+                                                 shape, options.recipe));
+  return raised;
+}
+
 // More than was reserved: the cache is saved, the memory taken anew, the cache restored.
 Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop,
                                          const ProgressFn& progress) {
@@ -226,15 +251,9 @@ Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop
                      size_text(cache->arena().capacity_bytes()) + " only, as reserved."};
   SATCHEL_TRY(engine.check_alone());
   if (n_read() > 0) SATCHEL_TRY(snapshot->save(identity(n_read())));
-  const std::size_t before = cache->arena().bytes();
   drop_rows();
-  const kvcache::CacheShape shape = cache->shape();
-  snapshot.reset();
-  cache.reset();
-  const Result<void> raised = engine.set_budget(limit);
-  if (!raised.ok() && engine.arena == nullptr) SATCHEL_TRY(engine.set_budget(before));
-  SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open({.backend = engine.backend, .arena = engine.arena},
-                                                 shape, options.recipe));
+  const Result<void> raised = take_memory(limit);
+  if (cache == nullptr || snapshot != nullptr) return raised;  // else this cache is an empty one
   open_snapshot();
   if (!snapshot->restore(identity(transcript.tokens().size())).ok()) cache->clear();
   SATCHEL_TRY(make_script());

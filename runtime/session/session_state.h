@@ -105,6 +105,8 @@ struct Session::State {
   // Makes that table, where the recipe wants one; whether it is there, or given up.
   bool profile(const std::stop_token& stop, const ProgressFn& progress);
 
+  // Of edit.cpp: a cache for this chat under another recipe.
+  Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   // Of memory.cpp.
   struct Trial {
     std::size_t own_most = 0;  // what the chat's cache may take under the wished limit
@@ -129,6 +131,7 @@ struct Session::State {
                               const std::stop_token& stop) const;
   Result<MemoryChange> reread_change(const MemoryWish& wish) const;
   Error limit_error(const MemoryWish& wish, std::size_t least) const;
+  Result<void> take_memory(std::size_t limit);
   Result<void> shrink_under(std::size_t most, MemoryChange& change);
   Result<void> come_down(Trial& trial, const MemoryWish& wish, const std::stop_token& stop);
   Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);

@@ -18,6 +18,8 @@ class FailingBackend final : public kernels::Backend {
     n_calls_ = 0;
     fail_at_ = n;
   }
+  // From now on no table of lanes is to be had.
+  void fail_tables(bool fail) { fails_tables_ = fail; }
   bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
 
   std::string_view name() const override { return "failing"; }
@@ -69,6 +71,7 @@ class FailingBackend final : public kernels::Backend {
   }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
+    if (fails_tables_) return lost();
     return inner_->make_lane_table(n_lanes);
   }
   Result<void> store(std::span<const kernels::StoreArgs> items) override {
@@ -116,14 +119,17 @@ class FailingBackend final : public kernels::Backend {
 
  private:
   Result<void> count() {
-    if (fail_at_ && n_calls_++ == *fail_at_)
-      return Error{ErrorKind::device_lost, "DEVICE_LOST", "The test's device failed."};
+    if (fail_at_ && n_calls_++ == *fail_at_) return lost();
     return {};
+  }
+  static Error lost() {
+    return {ErrorKind::device_lost, "DEVICE_LOST", "The test's device failed."};
   }
 
   std::unique_ptr<kernels::Backend> inner_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
+  bool fails_tables_ = false;
 };
 
 }  // namespace satchel::test

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+#include "kernels/contract/registry.h"
+#include "runtime/engine_state.h"
 #include "runtime/governor/coarser.h"
 #include "runtime/governor/presets.h"
+#include "support/failing_backend.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -12,6 +17,20 @@ namespace satchel::runtime {
 namespace {
 
 using testing::HasSubstr;
+
+// An engine whose caches have a backend that can fail, beside the model's own.
+struct FailingEngine {
+  std::shared_ptr<kernels::Backend> model_backend;
+  std::unique_ptr<Engine> engine;
+  std::shared_ptr<test::FailingBackend> failing;
+
+  FailingEngine()
+      : engine(open_engine(bundled_model())),
+        failing(std::make_shared<test::FailingBackend>(
+            value_of(kernels::open_backend("cpu", {.n_threads = 1})))) {
+    model_backend = std::exchange(engine->state().backend, failing);
+  }
+};
 
 class SessionMemory : public ChatTest {
  protected:
@@ -157,6 +176,43 @@ TEST_F(SessionMemory, a_limit_above_what_was_reserved_is_taken_and_the_cache_res
   EXPECT_EQ((std::vector<std::size_t>{session->stats().bytes, session->n_read()}), before);
   EXPECT_EQ(session->stats().pool_bytes, kvcache::Arena::rounded_down(2 * need.pool_bytes));
   expect_answers(*session);
+}
+
+// What cannot be opened leaves the chat as it was: with its cache, its limit and its recipe.
+class SessionWithoutANewCache : public SessionMemory {
+ protected:
+  void expect_as_it_was(const std::function<Error(Session&)>& changed) {
+    const FailingEngine with;
+    const auto session = open_and_read("compact", 0, *with.engine);
+    value_of(session->save());
+    const kvcache::CacheStats before = session->stats();
+    with.failing->fail_tables(true);  // no cache opens without one
+    EXPECT_EQ(changed(*session).code, "DEVICE_LOST");
+    with.failing->fail_tables(false);
+    const kvcache::CacheStats after = session->stats();
+    EXPECT_EQ(session->recipe().name(), "satchel");
+    EXPECT_EQ(after.pool_bytes, before.pool_bytes);
+    EXPECT_EQ(after.bytes, before.bytes);
+    EXPECT_EQ(after.n_kept, before.n_kept);
+    expect_answers(*session);
+  }
+};
+
+TEST_F(SessionWithoutANewCache, a_chat_whose_limit_was_to_rise_goes_on) {
+  expect_as_it_was([](Session& session) {
+    const std::size_t more = 2 * session.stats().pool_bytes;
+    const auto raised = session.change_memory(limit(more), {}, {});
+    EXPECT_FALSE(raised.ok());
+    return raised.ok() ? Error{} : raised.error();
+  });
+}
+
+TEST_F(SessionWithoutANewCache, a_chat_that_was_to_have_another_recipe_goes_on) {
+  expect_as_it_was([](Session& session) {
+    const auto changed = session.set_recipe(value_of(resolve_recipe("full")), {}, {});
+    EXPECT_FALSE(changed.ok());
+    return changed.ok() ? Error{} : changed.error();
+  });
 }
 
 TEST_F(SessionMemory, a_text_of_many_times_the_limit_comes_down_the_ladder_within_it) {
