@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <utility>
+
 #include "kernels/contract/registry.h"
 #include "runtime/engine_state.h"
 #include "runtime/governor/coarser.h"
