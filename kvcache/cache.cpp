@@ -5,8 +5,8 @@
 #include <string>
 #include <typeinfo>
 
+#include "kernels/base/size_text.h"
 #include "kvcache/cache_state.h"
-#include "kvcache/size_text.h"
 
 namespace satchel::kvcache {
 namespace {

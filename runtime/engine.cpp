@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/base/size_text.h"
 #include "runtime/engine_state.h"
-#include "runtime/gguf/size_text.h"
 #include "runtime/profile/key_bases_files.h"
 #include "runtime/profile/lane_profiler.h"
 #include "runtime/profile/lane_tables.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kvcache/size_text.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::kvcache {
 namespace {

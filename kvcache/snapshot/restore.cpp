@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kvcache/size_text.h"
+#include "kernels/base/size_text.h"
 #include "kvcache/snapshot/restorer.h"
 
 namespace satchel::kvcache {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "kernels/base/checked.h"
+#include "kernels/base/size_text.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/magic.h"
 #include "runtime/gguf/number.h"
-#include "runtime/gguf/size_text.h"
 #include "runtime/gguf/tensor_layout.h"
 #include "runtime/gguf/tensor_type.h"
 

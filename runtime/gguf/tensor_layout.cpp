@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/base/checked.h"
-#include "runtime/gguf/size_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/gguf/tensor_type.h"
 
 namespace satchel::runtime {

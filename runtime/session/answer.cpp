@@ -1,6 +1,6 @@
 #include "runtime/session/answer.h"
 
-#include "runtime/gguf/size_text.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::runtime {
 

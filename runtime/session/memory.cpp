@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/gguf/size_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/governor/coarser.h"
 #include "runtime/model/scratch.h"
 #include "runtime/session/session_state.h"

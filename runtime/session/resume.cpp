@@ -1,5 +1,5 @@
 // Saving a conversation's cache, and coming back to it in another process.
-#include "runtime/gguf/size_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {

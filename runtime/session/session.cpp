@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/gguf/size_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-namespace satchel::kvcache {
+namespace satchel {
 
 // Decimal units, one digit after the point from kB on.
 inline std::string size_text(std::size_t bytes) {
@@ -31,4 +31,4 @@ inline std::string count_text(std::size_t count) {
   return text;
 }
 
-}  // namespace satchel::kvcache
+}  // namespace satchel
