@@ -94,47 +94,6 @@ TEST(Room, leaves_alone_what_is_kept_open_or_exact) {
   EXPECT_EQ(again->n_lowered + again->n_evicted, 0u) << "at the floor nothing more is to be had";
 }
 
-// As Compact does: codes get coarser, and tokens go where the scorer can say which of those held.
-TEST(Room, is_made_by_every_recipe_whose_scorer_can_score_what_is_held) {
-  for (const BuiltinRecipe& builtin : builtin_recipes()) {
-    const Recipe recipe = Recipe::builtin(builtin.name).value();
-    const Pipeline& pipeline = recipe.pipeline();
-    if (!pipeline.decides() || recipe.keep() == 1 || !pipeline.scorer().scores_held()) continue;
-    SCOPED_TRACE(recipe.name());
-    const auto evicts = [](const RoomStep& step) { return step.evicts(); };
-    EXPECT_TRUE(std::any_of(pipeline.room().begin(), pipeline.room().end(), evicts));
-  }
-  for (const char* name : {"random", "streamingllm"}) {  // they need no table of the model's
-    SCOPED_TRACE(name);
-    CacheDriver driver = ladder(name);
-    ASSERT_TRUE(driver.read(700).ok());
-    const CacheStats before = driver.cache().stats();
-    const auto made = driver.cache().make_room(kEverything);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    EXPECT_GT(made->n_lowered, 0u);
-    EXPECT_GT(made->n_evicted, 0u);
-    const std::vector<std::size_t> tokens = tokens_by_tier(driver);
-    EXPECT_EQ(tokens[kFour] + tokens[kThree], 0u);
-    EXPECT_LT(driver.cache().stats().body_bytes, before.body_bytes / 2);
-  }
-}
-
-TEST(Room, is_made_by_coarser_codes_alone_where_nobody_can_score_again) {
-  for (const char* name : {"kvzip", "satchel-band"}) {
-    SCOPED_TRACE(name);
-    CacheDriver driver = ladder(name);
-    ASSERT_TRUE(driver.read(600).ok());
-    ASSERT_TRUE(driver.probe_all(kProbeTokens).ok());
-    ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
-    const auto made = driver.cache().make_room(kEverything);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    EXPECT_GT(made->n_lowered, 0u);
-    EXPECT_EQ(made->n_evicted, 0u);
-    const std::vector<std::size_t> tokens = tokens_by_tier(driver);
-    EXPECT_EQ(tokens[kFour] + tokens[kThree], 0u);
-  }
-}
-
 TEST(Room, of_a_recipe_that_allows_none_is_not_made) {
   CacheDriver driver = ladder("kivi-4");
   ASSERT_TRUE(driver.read(600).ok());
