@@ -118,7 +118,9 @@ void CacheForecast::State::decide_lane(const TextSpan& text, std::size_t lane, s
                   [&](const PlannedPage& page) { return page.last_position >= text.first; });
   for (std::size_t tier = 0; tier < by_tier.size(); ++tier) {
     const auto to = static_cast<std::uint8_t>(kTierRecipe + tier);
-    const std::size_t n_flushed = n_open == 0 ? 0 : by_tier[tier] * n_flush / n_open;
+    // The tail may hold more than this text.
+    const std::size_t n_flushed =
+        n_open == 0 ? 0 : by_tier[tier] * std::min(n_flush, n_open) / n_open;
     const std::size_t n_body = stays ? 0 : by_tier[tier] - n_flushed;
     add_pages(lane, {.tier = to, .n = n_body}, text.end() - 1);
     add_pages(lane, {.tier = to, .n = n_flushed}, text.end() - 1);
