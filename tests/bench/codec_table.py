@@ -5,8 +5,8 @@
                                [--prompt-tokens 1028] [--at-once 128] [--only NAME;...]
 
 Recipe files, a log to go on from and the tables (codecs.md, codecs.json) are written into the folder OUT.
-Recipes keep every token, 4 sinks and a tail of 128 exact, so that lines differ by the codec alone;
-`mikv`, `saq` are the shipped recipes, whose tiers belong to the method. docs/codecs.md has the results.
+Recipes keep every token, 4 sinks and a tail of 128 exact, so that lines differ by the codec alone.
+docs/codecs.md has the results.
 """
 import argparse
 import json
@@ -60,7 +60,6 @@ CODECS = [
     ("klt 2", codec("klt", bits=2), None),
     ("turboquant 2", codec("turboquant", bits=2), None),
 ]
-SHIPPED = ["mikv", "saq"]
 
 
 def write_recipes(folder, names):
@@ -75,9 +74,6 @@ def write_recipes(folder, names):
             "differs": "the codec alone: every token stays", "keep": 1, "trigger": {"use": "never"},
             "codec": {"k": k, "v": k if v is None else v}, "reader": {"use": "all"}}))
         out[name] = str(path)
-    for name in SHIPPED:
-        if not names or name in names:
-            out[name] = name
     return out
 
 
