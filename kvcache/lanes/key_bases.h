@@ -2,8 +2,9 @@
 // queries ask for, so that a codec can give bits where they matter (codecs/klt.cpp).
 //   made    once for a model, from second moments over a few texts: with S the mean of q·qᵀ over the
 //           lane's query heads and C the covariance of keys within pages of 128 tokens, both in the
-//           page's frame (kernels::Basis), the error of a logit is eᵀ·S·e; U are the eigenvectors of S^½·C·S^½, largest first;
-//           to = S^½·U, from = S^-½·U, scaled so that the largest coordinate deviates by 8
+//           page's frame (kernels::Basis), the error of a logit is eᵀ·S·e; U are the eigenvectors of
+//           S^½·C·S^½, largest first; to = S^½·U, from = S^-½·U, scaled so that the largest coordinate
+//           deviates by 8
 //   lanes   all of the cache, in its order, those of layers with a window too
 //   file    little endian: "SATCHELB", u32 version 2, u32 lanes, three texts (model, name, source: u32
 //           length, bytes), per lane u32 head_dim and `to` as fp16, row by row; xxh3-128 of all before.
