@@ -44,6 +44,12 @@ struct AttendAvx2 : SimdAvx2 {
     const Int first = _mm256_cvtepu32_epi64(words);
     return _mm256_or_si256(first, _mm256_slli_epi64(first, 24));
   }
+  // Two 16-bit words, repeated to fill the register.
+  SATCHEL_INLINE Int broadcast_pair(const std::int16_t* at) {
+    std::int32_t both;
+    __builtin_memcpy(&both, at, sizeof both);
+    return _mm256_set1_epi32(both);
+  }
   // Bytes to 16-bit words.
   SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
     return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));

@@ -70,6 +70,12 @@ struct AttendAvx512 : SimdAvx512 {
     const Int first = _mm512_cvtepu32_epi64(words);
     return _mm512_or_si512(first, _mm512_slli_epi64(first, 24));
   }
+  // Two 16-bit words, repeated to fill the register.
+  SATCHEL_INLINE Int broadcast_pair(const std::int16_t* at) {
+    std::int32_t both;
+    __builtin_memcpy(&both, at, sizeof both);
+    return _mm512_set1_epi32(both);
+  }
   // Bytes to 16-bit words.
   SATCHEL_INLINE Int widen_bytes(const std::byte* at) {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));

@@ -125,23 +125,22 @@ struct GradedProduct {
   template <std::size_t kBits, std::size_t kPass>
   SATCHEL_INLINE void add_part(const std::byte* codes, const std::int16_t* folded, Sums& sums) {
     constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kLanes;  // of words
-    Int near[kRows], far[kRows];  // the first two channels, the last two
-    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-      std::int32_t pairs[2];
-      __builtin_memcpy(pairs, folded + r.value * kHeadDimMax, sizeof pairs);
-      near[r.value] = V::broadcast(&pairs[0]);
-      far[r.value] = V::broadcast(&pairs[1]);
-    });
+    const Int mask = V::words((1 << kBits) - 1);
+    Int near[kBlocks], far[kBlocks];  // codes of the first two channels, of the last two
     unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
       constexpr std::size_t block = kPass * kBlocks + b.value;
       constexpr int shift = static_cast<int>(block / kRegisters * kBits);
       const Int words = V::load(codes + block % kRegisters * sizeof(Int));
-      const Int mask = V::words((1 << kBits) - 1);
-      const Int low = V::and_(V::template shift_right<shift>(words), mask);
-      const Int high = V::and_(V::template shift_right<8 + shift>(words), mask);
-      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      near[b.value] = V::and_(V::template shift_right<shift>(words), mask);
+      far[b.value] = V::and_(V::template shift_right<8 + shift>(words), mask);
+    });
+    // A row's words as they are needed: with the sums they would not fit into 16 registers.
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      const std::int16_t* at = folded + r.value * kHeadDimMax;
+      const Int first = V::broadcast_pair(at), last = V::broadcast_pair(at + 2);
+      unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
         Int& sum = sums[r.value][b.value];
-        sum = V::dot(V::dot(sum, low, near[r.value]), high, far[r.value]);
+        sum = V::dot(V::dot(sum, near[b.value], first), far[b.value], last);
       });
     });
   }
