@@ -86,28 +86,35 @@ std::int32_t frame_of(const PageLayout& layout, const std::byte* page) {
   return frame_of(layout.k, first);
 }
 
+void rotate_pairs(RopePairs pairs, std::size_t n_pairs, const float* turns, float* rows,
+                  std::size_t n_rows, std::size_t head_dim) {
+  SATCHEL_ASSERT(2 * n_pairs <= head_dim);
+  const bool adjacent = pairs == RopePairs::adjacent;
+  const std::size_t step = adjacent ? 2 : 1, other = adjacent ? 1 : n_pairs;
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    float* row = rows + r * head_dim;
+    for (std::size_t i = 0; i < n_pairs; ++i) {
+      const float cosine = turns[2 * i], sine = turns[2 * i + 1];
+      float &first = row[i * step], &second = row[i * step + other];
+      const float a = first, b = second;
+      first = a * cosine - b * sine;
+      second = a * sine + b * cosine;
+    }
+  }
+}
+
 void rotate_rows(const RopeTable& rope, std::int32_t by, float* rows, std::size_t n_rows,
                  std::size_t head_dim) {
   const std::size_t n_pairs = rope.inverse_frequency.size();
   if (by == 0 || n_pairs == 0) return;
-  SATCHEL_ASSERT(2 * n_pairs <= head_dim && head_dim <= kHeadDimMax);
-  const bool adjacent = rope.pairs == RopePairs::adjacent;
-  const std::size_t step = adjacent ? 2 : 1, other = adjacent ? 1 : n_pairs;
-  float cosine[kHeadDimMax / 2], sine[kHeadDimMax / 2];
+  SATCHEL_ASSERT(head_dim <= kHeadDimMax && 2 * n_pairs <= head_dim);
+  float turns[kHeadDimMax];
   for (std::size_t i = 0; i < n_pairs; ++i) {
     const double angle = static_cast<double>(by) * rope.inverse_frequency[i];
-    cosine[i] = static_cast<float>(std::cos(angle));
-    sine[i] = static_cast<float>(std::sin(angle));
+    turns[2 * i] = static_cast<float>(std::cos(angle));
+    turns[2 * i + 1] = static_cast<float>(std::sin(angle));
   }
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    float* const row = rows + r * head_dim;
-    for (std::size_t i = 0; i < n_pairs; ++i) {
-      float &first = row[i * step], &second = row[i * step + other];
-      const float a = first, b = second;
-      first = a * cosine[i] - b * sine[i];
-      second = a * sine[i] + b * cosine[i];
-    }
-  }
+  rotate_pairs(rope.pairs, n_pairs, turns, rows, n_rows, head_dim);
 }
 
 void turn_into(const OperandLayout& operand, std::int32_t frame, float* rows, std::size_t n_rows,

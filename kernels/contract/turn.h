@@ -31,8 +31,11 @@ void turn_rows(Turn turn, float* rows, std::size_t n_rows, std::size_t head_dim)
 std::int32_t frame_of(const OperandLayout& keys, std::int32_t first_position);
 std::int32_t frame_of(const PageLayout& layout, const std::byte* page);
 
+// Each pair of values turned: turns [n_pairs] of cosine and sine; in place. Values behind the pairs
+// stay.
+void rotate_pairs(RopePairs pairs, std::size_t n_pairs, const float* turns, float* rows,
+                  std::size_t n_rows, std::size_t head_dim);
 // RoPE by so many positions more: angles in float64, sine and cosine rounded to fp32 once; in place.
-// Values behind the pairs stay.
 void rotate_rows(const RopeTable& rope, std::int32_t by, float* rows, std::size_t n_rows,
                  std::size_t head_dim);
 

@@ -175,7 +175,7 @@ LaneRows AttendPiece::rows_for(const PageView& page) {
   return rows;
 }
 
-// Pages that were moved together lie together: the last turn is mostly the one that is wanted.
+// Pages of a frame, and what was moved together, lie together: the last turn is mostly the one wanted.
 void AttendPiece::turn_rows_for(const QueryTurn& turn) {
   if (turned_for_ == turn) return;
   turned_for_ = turn;

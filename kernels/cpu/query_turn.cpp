@@ -16,18 +16,7 @@ void turn_back(const AttendTable& table, std::int32_t shift, const RopeTable& ro
   SATCHEL_ASSERT(n_pairs > 0 && 2 * n_pairs <= head_dim && n_pairs <= kPairsMax);
   std::array<float, 2 * kPairsMax> turns;
   table.rotation(-shift, rope.inverse_frequency.data(), n_pairs, turns.data());
-  const bool adjacent = rope.pairs == RopePairs::adjacent;
-  const std::size_t step = adjacent ? 2 : 1, other = adjacent ? 1 : n_pairs;
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    float* row = rows + r * head_dim;
-    for (std::size_t i = 0; i < n_pairs; ++i) {
-      const float cosine = turns[2 * i], sine = turns[2 * i + 1];
-      float &first = row[i * step], &second = row[i * step + other];
-      const float a = first, b = second;
-      first = a * cosine - b * sine;
-      second = a * sine + b * cosine;
-    }
-  }
+  rotate_pairs(rope.pairs, n_pairs, turns.data(), rows, n_rows, head_dim);
 }
 
 }  // namespace

@@ -47,14 +47,17 @@ Result<TaskPtr> task_of(const std::string& name, const ParetoOptions& options) {
   return make_agreement_task(options.agreement);
 }
 
-// What is held, of fp16; of_body: what is neither sink nor tail, exact ones being as long in all
-// recipes that are compared at one length of text.
+// What is held, of fp16; of_body: what is neither sink nor tail, on both sides. A recipe with a short
+// tail holds more of its text in the body, which is counted.
 double bytes_share(const Row& row, bool of_body) {
   const Held& held = row.all.held;
   const std::size_t bytes = of_body ? held.body_bytes : held.bytes;
   const std::size_t fp16_bytes = of_body ? held.body_fp16_bytes : held.fp16_bytes;
   return fp16_bytes == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(fp16_bytes);
 }
+
+// Of the body's bytes: a recipe that saves less than a hundredth is what the others are measured by.
+constexpr double kNothingSaved = 0.99;
 
 // One task's rows, as one measure sees them.
 ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure, bool of_body) {
@@ -73,7 +76,7 @@ ParetoPanel panel_of(std::span<const Row> rows, std::size_t measure, bool of_bod
                             .bytes_share = share,
                             .value = row.all.estimates[measure].mean,
                             .se = row.all.estimates[measure].se,
-                            .level = of_body && share > 0.99});
+                            .level = of_body && share > kNothingSaved});
   }
   mark_front(panel.points, panel.better);
   return panel;
@@ -220,9 +223,9 @@ void add_sweep_options(CLI::App& command, ParetoOptions& options) {
       ->check(CLI::IsMember({"recall", "needle", "agreement", "longbench"}))
       ->capture_default_str();
   command.add_option("--plot", options.plot, "Draws the sweep (SVG)")->type_name("FILE");
-  command.add_flag(
-      "--body", options.of_body,
-      "Bytes without the exact tokens at both ends, which are the same in all recipes");
+  command.add_flag("--body", options.of_body,
+                   "Bytes without the exact tokens at both ends: first ones alike in all recipes, "
+                   "tails as long as each recipe keeps them");
   command
       .add_option("--questions", options.recall.file,
                   "For recall: questions about notes; default: the bundled model's")
