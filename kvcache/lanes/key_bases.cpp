@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <span>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
@@ -14,8 +13,10 @@
 namespace satchel::kvcache {
 namespace {
 
-constexpr std::string_view kMagic = "SATCHELB";
-constexpr std::uint32_t kVersion = 2;  // 1: after RoPE, not in frames
+constexpr std::string_view kMagic = "SATCHELK";
+// Versions 1 and 2 began as blocks of a saved cache do, whose number behind it is never so small.
+constexpr std::string_view kMagicBefore = "SATCHELB";
+constexpr std::uint32_t kVersionBefore = 2;
 constexpr double kPivotLeast =
     1e-12;  // of the largest entry; chosen: far below kKeyBasesConditionMost
 
@@ -85,12 +86,6 @@ void write_lane(ByteWriter& out, const KeyBases::Lane& lane) {
   for (const float x : lane.to) out.number(float_to_half(x));
 }
 
-ByteWriter matrices_of(const KeyBases& bases) {
-  ByteWriter out;
-  for (const KeyBases::Lane& lane : bases.lanes) write_lane(out, lane);
-  return out;
-}
-
 // Texts are for people, who read them on a terminal.
 bool is_shown(char c) {
   return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
@@ -107,6 +102,21 @@ Error flaw_of(std::string_view called, std::size_t at, const std::string& what) 
               "). Remove it; \"satchel calibrate\" makes it again."};
 }
 
+Error other_version(std::string_view called) {
+  return {
+      ErrorKind::corrupt, "KEY_BASES",
+      "\"" + std::string(called) +
+          "\" is of another version of Satchel, whose coordinates are not those of this one. Run "
+          "\"satchel calibrate\" again: it replaces the file."};
+}
+
+bool is_of_before(std::string_view bytes) {
+  if (!bytes.starts_with(kMagicBefore)) return false;
+  ByteReader reader(bytes_of(bytes.substr(kMagicBefore.size())));
+  const auto version = reader.number<std::uint32_t>();
+  return reader.ok() && version <= kVersionBefore;
+}
+
 // Reads a file whose checksum is right; what is wrong stands where it was found.
 class Parser {
  public:
@@ -116,8 +126,8 @@ class Parser {
   Result<KeyBases> parse() {
     KeyBases bases;
     reader_.bytes(kMagic.size());
-    if (reader_.number<std::uint32_t>() != kVersion)
-      return wrong("is of another version of Satchel than this");
+    const auto version = reader_.number<std::uint32_t>();
+    if (reader_.ok() && version != kKeyBasesVersion) return other_version(called_);
     const auto n_lanes = reader_.number<std::uint32_t>();
     if (n_lanes == 0 || n_lanes > kKeyBasesLanesMax)
       return wrong("has no lanes, or more than any model");
@@ -126,10 +136,9 @@ class Parser {
       if (!reader_.ok() || !std::ranges::all_of(*text, is_shown))
         return wrong("has a text that is cut off, too long or not to be shown");
     }
-    const std::size_t began = reader_.at();
     while (bases.lanes.size() < n_lanes) SATCHEL_TRY(add_lane(bases));
     if (reader_.left() != 0) return wrong("goes on behind its last lane");
-    bases.id = first_half(hash_bytes(all_.subspan(began)));
+    bases.id = key_bases_id(bases.lanes);
     return bases;
   }
 
@@ -157,6 +166,13 @@ class Parser {
 
 }  // namespace
 
+std::uint64_t key_bases_id(std::span<const KeyBases::Lane> lanes, const KeyBasesForm& form) {
+  ByteWriter out;
+  out.number(form.version).number(form.frame_tokens);
+  for (const KeyBases::Lane& lane : lanes) write_lane(out, lane);
+  return first_half(hash_bytes(out.buffer()));
+}
+
 Result<KeyBases> KeyBases::make(KeyBases of) {
   for (std::string* text : {&of.model, &of.name, &of.source}) *text = shown(*text);
   for (std::size_t i = 0; i < of.lanes.size(); ++i) {
@@ -169,7 +185,7 @@ Result<KeyBases> KeyBases::make(KeyBases of) {
                    "The matrix made for lane " + std::to_string(i) + " " + std::string(flaw) +
                        ". Nothing was kept; try other or longer texts."};
   }
-  of.id = first_half(hash_bytes(matrices_of(of).buffer()));
+  of.id = key_bases_id(of.lanes);
   return of;
 }
 
@@ -177,6 +193,7 @@ Result<KeyBases> KeyBases::parse(std::string_view bytes, std::string_view called
   const std::span<const std::byte> all = bytes_of(bytes);
   constexpr std::size_t kHash = sizeof(Hash128);
   if (bytes.size() > kKeyBasesBytesMax) return flaw_of(called, 0, "has more than 64 MiB");
+  if (is_of_before(bytes)) return other_version(called);
   if (!bytes.starts_with(kMagic)) return flaw_of(called, 0, "holds no key bases");
   const std::size_t n = bytes.size() < kMagic.size() + kHash ? 0 : bytes.size() - kHash;
   const Hash128 hash = hash_bytes(all.first(n));
@@ -187,7 +204,8 @@ Result<KeyBases> KeyBases::parse(std::string_view bytes, std::string_view called
 
 std::string KeyBases::bytes() const {
   ByteWriter out;
-  out.bytes(bytes_of(kMagic)).number(kVersion).number(static_cast<std::uint32_t>(lanes.size()));
+  out.bytes(bytes_of(kMagic)).number(kKeyBasesVersion);
+  out.number(static_cast<std::uint32_t>(lanes.size()));
   out.text(model).text(name).text(source);
   for (const Lane& lane : lanes) write_lane(out, lane);
   out.bytes(hash_bytes(out.buffer()));

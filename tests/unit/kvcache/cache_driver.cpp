@@ -44,7 +44,8 @@ std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool k
 }
 
 // Every lane's own: a Hadamard matrix, coordinates falling by exp(fall) and a little more by lane.
-std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fall) {
+std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fall,
+                                             const KeyBasesForm& form) {
   KeyBases bases{.model = "m", .name = "n", .source = "a test", .lanes = {}};
   for (const LayerShape& layer : shape.layers)
     for (std::size_t head = 0; head < layer.n_kv_heads; ++head) {
@@ -53,7 +54,9 @@ std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fal
                              .to = test::falling_basis(layer.head_dim, of_lane),
                              .from = {}});
     }
-  return std::make_shared<const KeyBases>(KeyBases::make(std::move(bases)).value());
+  KeyBases made = KeyBases::make(std::move(bases)).value();
+  made.id = key_bases_id(made.lanes, form);
+  return std::make_shared<const KeyBases>(std::move(made));
 }
 
 Recipe recipe_of(const CacheDriver::Setup& setup) {
@@ -76,7 +79,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
   if (setup.recipe == "satchel" || setup.recipe == "kvzap")
     shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
-    shape.key_bases = key_bases_of(shape, setup.basis_fall);
+    shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
   return shape;
 }
 

@@ -45,6 +45,7 @@ class CacheDriver {
     std::string backend = "reference";
     CacheHome home = {};    // empty: a backend and an arena of its own
     double basis_fall = 1;  // of key bases that recipes with tiers of the ladder get; 0: none
+    KeyBasesForm basis_form = {};
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;

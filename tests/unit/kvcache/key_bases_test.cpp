@@ -37,14 +37,14 @@ KeyBases made(const std::vector<std::size_t>& head_dims) {
   EXPECT_TRUE(bases.ok()) << bases.error().message;
   return std::move(bases).value();
 }
-Error refused(std::string_view bytes) {
+Error refused(std::string_view bytes, std::string_view remedy = "Remove it") {
   const Result<KeyBases> bases = KeyBases::parse(bytes, "t.bases");
   EXPECT_FALSE(bases.ok());
   if (bases.ok()) return {};
   EXPECT_EQ(bases.error().kind, ErrorKind::corrupt);
   EXPECT_EQ(bases.error().code, "KEY_BASES");
   EXPECT_THAT(bases.error().message, HasSubstr("t.bases"));
-  EXPECT_THAT(bases.error().message, HasSubstr("Remove it"));
+  EXPECT_THAT(bases.error().message, HasSubstr(std::string(remedy)));
   return bases.error();
 }
 // As if it had been written so.
@@ -103,6 +103,32 @@ TEST(KeyBases, are_known_by_their_matrices_and_nothing_else) {
   EXPECT_NE(KeyBases::make(other)->id, id);
 }
 
+// What pages are bound to: whoever changes how keys are taken into coordinates reads chats again.
+TEST(KeyBases, are_others_in_another_version_or_in_frames_of_another_length) {
+  const KeyBases bases = made({16, 16});
+  const auto id = [&](const KeyBasesForm& form) { return key_bases_id(bases.lanes, form); };
+  EXPECT_EQ(id({}), bases.id);
+  EXPECT_EQ(id({.version = kKeyBasesVersion, .frame_tokens = kernels::kFrameTokens}), bases.id);
+  EXPECT_NE(id({.version = kKeyBasesVersion + 1}), bases.id);
+  EXPECT_NE(id({.frame_tokens = kernels::kFrameTokens / 2}), bases.id);
+  EXPECT_EQ(KeyBases::parse(bases.bytes(), "t.bases")->id, bases.id);
+}
+
+TEST(KeyBases, of_a_file_of_before_are_to_be_made_again) {
+  const std::string file = made({16}).bytes();
+  EXPECT_TRUE(file.starts_with("SATCHELK"));
+  for (const char version : {'\1', '\2'}) {
+    std::string before = file;
+    before.replace(0, 9, std::string("SATCHELB") + version);
+    EXPECT_THAT(refused(sealed(before), "Run \"satchel calibrate\" again").message,
+                HasSubstr("of another version of Satchel"));
+  }
+  // A block of a saved cache: version 2 in two bytes, then its kind.
+  std::string block = file;
+  block.replace(0, 12, std::string("SATCHELB\2\0\1\0", 12));
+  EXPECT_THAT(refused(sealed(block)).message, HasSubstr("holds no key bases"));
+}
+
 TEST(KeyBases, without_an_inverse_are_not_made) {
   const auto flaw = [](std::vector<float> to) {
     KeyBases bases = of_lanes({16, 2});
@@ -151,7 +177,7 @@ TEST(KeyBases, of_a_forged_file_are_refused_before_memory_is_taken) {
   const auto with = [&](std::size_t at, std::uint32_t value) {
     std::string forged = file;
     for (std::size_t i = 0; i < 4; ++i) forged[at + i] = static_cast<char>(value >> (8 * i));
-    return refused(sealed(forged)).message;
+    return refused(sealed(forged), at == 8 ? "again" : "Remove it").message;
   };
   const std::size_t lane = first_lane_at(bases);
   EXPECT_THAT(with(8, 1), HasSubstr("of another version"));

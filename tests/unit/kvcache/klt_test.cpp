@@ -78,7 +78,7 @@ TEST(Klt, is_for_heads_of_every_size_with_what_its_header_says_of_their_bits) {
 
 // Pages made in other coordinates cannot be read: the chat is, again.
 TEST(Klt, a_saved_cache_comes_back_only_to_the_bases_it_was_made_with) {
-  CacheDriver::Setup setup{.recipe = "ladder-3", .n_layers = 2, .head_dim = 64};
+  const CacheDriver::Setup setup{.recipe = "ladder-3", .n_layers = 2, .head_dim = 64};
   test::MemoryBlockStore store;
   Saved first(store, setup);
   ASSERT_TRUE(first.driver.read(700).ok());
@@ -90,14 +90,25 @@ TEST(Klt, a_saved_cache_comes_back_only_to_the_bases_it_was_made_with) {
     EXPECT_EQ(report->n_tokens, 700u);
     EXPECT_EQ(alike.driver.bytes(), first.driver.bytes());
   }
-  for (const double fall : {2.0, 0.0}) {
-    setup.basis_fall = fall;
-    Saved other(store, setup);
+  const auto expect_read_again = [&](const CacheDriver::Setup& with) {
+    Saved other(store, with);
     const auto report = other.restore(700);
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_EQ(report->outcome, RestoreOutcome::other_format);
     EXPECT_THAT(report->message, HasSubstr("another layout"));
     EXPECT_EQ(report->n_tokens, 0u);
+  };
+  for (const double fall : {2.0, 0.0}) {
+    CacheDriver::Setup with = setup;
+    with.basis_fall = fall;
+    expect_read_again(with);
+  }
+  // The same matrices, but keys that were taken into them otherwise.
+  for (const KeyBasesForm form : {KeyBasesForm{.version = kKeyBasesVersion + 1},
+                                  KeyBasesForm{.frame_tokens = kernels::kFrameTokens / 2}}) {
+    CacheDriver::Setup with = setup;
+    with.basis_form = form;
+    expect_read_again(with);
   }
 }
 
