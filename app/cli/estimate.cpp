@@ -64,8 +64,11 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
   SATCHEL_TRY_ASSIGN(const auto engine,
                      open_engine(options, console, resolve_model(paths, options.model)));
   if (n_tokens == 0) n_tokens = engine->config().context;
-  SATCHEL_TRY_ASSIGN(const runtime::Estimate estimate,
-                     engine->estimate(recipe, {.n_tokens = n_tokens, .budget_bytes = budget}));
+  SATCHEL_TRY_ASSIGN(
+      const runtime::Estimate estimate,
+      engine->estimate(recipe, {.n_tokens = n_tokens,
+                                .budget_bytes = budget,
+                                .asks = {.expected_bytes = true, .tokens_that_fit = true}}));
   if (console.json())
     console.document(to_json(estimate, n_tokens));
   else

@@ -82,7 +82,7 @@ void CacheForecast::State::decide_text(const TextSpan& text) {
                        !wanted.exact_kv && (text.kind != SpanKind::answer || wanted.probe);
   const std::vector<std::size_t> budgets =
       chooses ? budgets_of(token_span(text.first, text.n_tokens)) : std::vector<std::size_t>();
-  for (std::size_t i = 0, part = 0; i < pages.size(); ++i) {
+  for (std::size_t i = 0, part = 0; i < runs.size(); ++i) {
     if (chooses && takes_part(layer_of[i])) {
       decide_lane(text, i, budgets[part++]);
     } else {
@@ -109,13 +109,11 @@ void CacheForecast::State::decide_lane(const TextSpan& text, std::size_t lane, s
   const std::size_t n_open = less(text.n_tokens, n_sinks + n_tail_after);
   const std::size_t n_kept = std::accumulate(by_tier.begin(), by_tier.end(), std::size_t{0});
   // A page most of which stays at its tier is only masked.
-  const bool stays = std::any_of(pages[lane].begin(), pages[lane].end(), [&](const auto& page) {
-    return page.last_position >= text.first && page.tier == kTierRecipe && !recipe_is_exact &&
-           2 * n_kept >= n_open;
-  });
-  if (!stays)
-    std::erase_if(pages[lane],
-                  [&](const PlannedPage& page) { return page.last_position >= text.first; });
+  const bool stays = !recipe_is_exact && 2 * n_kept >= n_open &&
+                     std::any_of(runs[lane].begin(), runs[lane].end(), [&](const PlannedRun& run) {
+                       return run.last_position >= text.first && run.tier == kTierRecipe;
+                     });
+  if (!stays) take_pages(lane, text.first, kGone);
   for (std::size_t tier = 0; tier < by_tier.size(); ++tier) {
     const auto to = static_cast<std::uint8_t>(kTierRecipe + tier);
     // The tail may hold more than this text.
@@ -125,21 +123,14 @@ void CacheForecast::State::decide_lane(const TextSpan& text, std::size_t lane, s
     add_pages(lane, {.tier = to, .n = n_body}, text.end() - 1);
     add_pages(lane, {.tier = to, .n = n_flushed}, text.end() - 1);
   }
-  planned[lane] = {.n_tail = n_tail_after, .tail_kept = to_keep};
+  planned[lane].n_tail = n_tail_after;
+  keep_tail(lane, to_keep);
 }
 
 // Every token stays, at the recipe's first tier.
 void CacheForecast::State::lower_lane(const TextSpan& text, std::size_t lane) {
-  std::size_t n = 0, last = 0;
-  for (const PlannedPage& page : pages[lane]) {
-    if (page.last_position < text.first || page.tier >= kTierRecipe) continue;
-    n += page.n_tokens;
-    last = std::max(last, page.last_position);
-  }
-  std::erase_if(pages[lane], [&](const PlannedPage& page) {
-    return page.last_position >= text.first && page.tier < kTierRecipe;
-  });
-  add_pages(lane, {.tier = kTierRecipe, .n = n}, last);
+  const PlannedRun taken = take_pages(lane, text.first, kTierRecipe);
+  add_pages(lane, {.tier = kTierRecipe, .n = taken.n_tokens}, taken.last_position);
 }
 
 }  // namespace satchel::kvcache

@@ -1,4 +1,6 @@
-// CacheForecast::State: a CacheBook whose lanes are only planned, and the pages that they would have.
+// CacheForecast::State: a CacheBook whose lanes are only planned, and what their pages would take: a
+// sum that follows each step. The pages themselves are remembered as runs, as long as they may still
+// go: until their text is decided, or falls behind a window.
 // forecast.cpp reads, forecast_decide.cpp says how many tokens a recipe keeps.
 #pragma once
 
@@ -19,9 +21,18 @@ struct TierRun {
   std::uint8_t tier = 0;
   std::size_t n = 0;
 };
-struct PlannedPage {
+// Such a run in its pages: whole ones, but for the last. Positions rise by one towards the last.
+struct PlannedRun {
   std::uint8_t tier = 0;
   std::size_t n_tokens = 0, last_position = 0;
+
+  // Of its first pages: all that end before the position.
+  std::size_t n_before(std::size_t position) const {
+    if (last_position < position) return n_tokens;
+    const std::size_t behind = last_position - position + 1;
+    return n_tokens < behind ? 0
+                             : (n_tokens - behind) / kernels::kPageTokens * kernels::kPageTokens;
+  }
 };
 
 // What a lane keeps of a text, of which n_first and n_last tokens at its ends lie in sinks and tail.
@@ -39,7 +50,8 @@ struct CacheForecast::State : CacheBook {
         const Memory& memory_in)
       : CacheBook(shape_in, recipe_in, std::move(layouts_in)),
         memory(memory_in),
-        pages(shape.n_lanes()) {
+        runs(shape.n_lanes()),
+        held_bytes(fixed_bytes(shape, layouts, pipeline)) {
     planned.resize(shape.n_lanes());
   }
 
@@ -47,12 +59,20 @@ struct CacheForecast::State : CacheBook {
     return Arena::rounded_up(Lane::exact_bytes(
         layer(lane).head_dim, {.n_sinks = kSinkTokens, .n_tail = tail_kept + kFlushTokens}));
   }
-  std::size_t bytes() const;
+  std::size_t bytes() const {
+    return held_bytes + (has_scores ? ScoreStore::bytes_for(shape.n_lanes(), n_tokens) : 0);
+  }
   std::size_t free_bytes() const { return less(memory.arena_bytes, bytes() + memory.others_bytes); }
 
   // [n_own_codecs()] tokens of the lane that go to pages.
   const std::vector<std::size_t>& body_by_tier(const TokenSpan& span, const LaneShare& share);
+  // In pages of their own.
   void add_pages(std::size_t lane, const TierRun& run, std::size_t last_position);
+  // Pages that end at `first` or behind it, of the tiers before tier_end: what they held, as a run.
+  PlannedRun take_pages(std::size_t lane, std::size_t first, std::uint8_t tier_end);
+  // Runs of text that is decided: their bytes stay what they are.
+  void forget_decided();
+  void keep_tail(std::size_t lane, std::size_t tail_kept);
   std::vector<std::size_t> budgets_of(const TokenSpan& span) const;
   std::vector<std::size_t> budgets_over_all(const TokenSpan& span, std::size_t total) const;
   std::vector<TierRun> runs_of_line(const ReadingPlan& plan, std::size_t lane) const;
@@ -65,7 +85,8 @@ struct CacheForecast::State : CacheBook {
   void lower_lane(const TextSpan& text, std::size_t lane);
 
   Memory memory;
-  std::vector<std::vector<PlannedPage>> pages;  // [n_lanes]
+  std::vector<std::vector<PlannedRun>> runs;  // [n_lanes]
+  std::size_t held_bytes;                     // without scores
   bool has_scores = false;
   // Of the text that was last asked about: its tokens where nothing was scored, what lanes keep.
   std::size_t filtered_first = 0;

@@ -90,13 +90,14 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, n_tokens));
   out.weight_bytes = weight_bytes;
   out.cache_bytes = need.cache_bytes;
-  SATCHEL_TRY_ASSIGN(out.expected_bytes,
-                     expected_bytes(config, recipe, n_tokens, out.budget_bytes));
+  if (request.asks.expected_bytes) {
+    SATCHEL_TRY_ASSIGN(out.expected_bytes,
+                       expected_bytes(config, recipe, n_tokens, out.budget_bytes));
+  }
   out.scratch_bytes = need.scratch_bytes;
   out.pool_bytes = need.total();
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
-  if (request.asks == EstimateAsks::bytes_and_tokens)
-    SATCHEL_TRY(find_tokens_that_fit(config, recipe, out));
+  if (request.asks.tokens_that_fit) SATCHEL_TRY(find_tokens_that_fit(config, recipe, out));
   out.memory_free_bytes = free_memory_bytes();
   out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
              weight_bytes <= out.memory_free_bytes - out.pool_bytes;

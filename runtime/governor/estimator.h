@@ -23,7 +23,8 @@ inline constexpr std::size_t kLeastTokens = 256;
 struct Estimate {
   std::size_t weight_bytes = 0;  // as the backend will hold them
   std::size_t cache_bytes = 0;   // sinks, tails and pages for n_tokens, at most
-  // The same as it will be, as far as anybody can know: CacheStats::bytes when all is packed.
+  // The same as it will be, as far as anybody can know: CacheStats::bytes when all is packed. 0 where
+  // not asked.
   std::size_t expected_bytes = 0;
   std::size_t scratch_bytes =
       0;  // reading one prompt of n_tokens: activations, one layer's exact K and V
@@ -40,12 +41,15 @@ struct Estimate {
   bool fits = false;  // pool_bytes <= budget_bytes, and weights + pool <= free memory
 };
 
-// How many tokens fit is searched for, which costs most of it.
-enum class EstimateAsks { bytes, bytes_and_tokens };
+// What costs more than the bounds: all spans of the text are planned, the tokens that fit searched for.
+struct EstimateAsks {
+  bool expected_bytes = false;
+  bool tokens_that_fit = false;
+};
 struct EstimateRequest {
   std::size_t n_tokens = 0;      // 0: the model's context
   std::size_t budget_bytes = 0;  // 0: the default budget
-  EstimateAsks asks = EstimateAsks::bytes_and_tokens;
+  EstimateAsks asks = {};
 };
 Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
                           const kvcache::Recipe& recipe, const EstimateRequest& request);

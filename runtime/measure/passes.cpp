@@ -10,10 +10,8 @@ namespace satchel::runtime {
 Result<std::shared_ptr<kvcache::Arena>> roomy_arena(Engine& engine, const kvcache::Recipe& recipe,
                                                     std::size_t n_tokens) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
-  SATCHEL_TRY_ASSIGN(const Estimate need,
-                     engine.estimate(recipe, {.n_tokens = n_tokens, .asks = EstimateAsks::bytes}));
-  SATCHEL_TRY_ASSIGN(const Estimate exact,
-                     engine.estimate(full, {.n_tokens = n_tokens, .asks = EstimateAsks::bytes}));
+  SATCHEL_TRY_ASSIGN(const Estimate need, engine.estimate(recipe, {.n_tokens = n_tokens}));
+  SATCHEL_TRY_ASSIGN(const Estimate exact, engine.estimate(full, {.n_tokens = n_tokens}));
   return kvcache::Arena::open(engine.state().backend, 2 * (need.pool_bytes + exact.pool_bytes));
 }
 

@@ -53,12 +53,13 @@ std::size_t Session::State::own_bytes_under(std::size_t limit) const {
   return less(limit, bytes_beside());
 }
 
-Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe) const {
+Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe,
+                                             EstimateAsks asks) const {
   const std::size_t n = transcript.tokens().size();
   return estimate(engine.model->config(), 0, recipe,
                   {.n_tokens = std::clamp<std::size_t>(n, 1, engine.model->config().context),
                    .budget_bytes = cache->arena().bytes(),
-                   .asks = EstimateAsks::bytes});
+                   .asks = asks});
 }
 
 // Whether the recipe keeps less than what the chat was read under, so that nothing has to come back.
@@ -121,7 +122,7 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   change.n_reread = transcript.tokens().size();
   change.reread_ms = engine.read_ms_per_token * static_cast<double>(change.n_reread);
-  SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe));
+  SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe, {.expected_bytes = true}));
   change.bytes_after = std::min(after.expected_bytes, own_bytes_under(limit_of(wish)));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
   SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));

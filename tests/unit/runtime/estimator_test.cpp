@@ -110,7 +110,8 @@ TEST(Estimator, a_chat_of_the_tokens_that_fit_can_be_read_in_that_budget) {
       ASSERT_TRUE(need.ok());
       const std::size_t budget = need->pool_bytes;
       const auto fit =
-          estimate(model.config(), 0, *recipe, {.n_tokens = 1, .budget_bytes = budget});
+          estimate(model.config(), 0, *recipe,
+                   {.n_tokens = 1, .budget_bytes = budget, .asks = {.tokens_that_fit = true}});
       ASSERT_TRUE(fit.ok());
       ASSERT_GE(fit->n_tokens_fit, n);
       const auto cache = model.cache_in(preset.name, budget);
@@ -127,7 +128,9 @@ TEST(Estimator, the_tokens_that_fit_fit_and_one_more_does_not) {
   ASSERT_TRUE(recipe.ok());
   const auto at = [&](std::size_t n_tokens, std::size_t budget_bytes) {
     return std::move(estimate(model.config(), 0, *recipe,
-                              {.n_tokens = n_tokens, .budget_bytes = budget_bytes}))
+                              {.n_tokens = n_tokens,
+                               .budget_bytes = budget_bytes,
+                               .asks = {.tokens_that_fit = true}}))
         .value();
   };
   const std::size_t budget_bytes = at(1500, kPlenty).pool_bytes;
@@ -140,7 +143,7 @@ TEST(Estimator, the_tokens_that_fit_fit_and_one_more_does_not) {
   EXPECT_EQ(at(1, 1).n_tokens_fit, 0u);
 }
 
-TEST(Estimator, searches_for_the_tokens_that_fit_only_where_they_are_asked_for) {
+TEST(Estimator, finds_what_costs_more_than_the_bounds_only_where_it_is_asked_for) {
   const TestModel model = tiny_model({}, "reference");
   const auto recipe = resolve_recipe("compact");
   ASSERT_TRUE(recipe.ok());
@@ -149,12 +152,18 @@ TEST(Estimator, searches_for_the_tokens_that_fit_only_where_they_are_asked_for) 
                               {.n_tokens = 900, .budget_bytes = kPlenty, .asks = asks}))
         .value();
   };
-  const Estimate bytes = asked(EstimateAsks::bytes), both = asked(EstimateAsks::bytes_and_tokens);
-  EXPECT_EQ(bytes.n_tokens_fit + bytes.n_tokens_most, 0u);
-  EXPECT_GT(both.n_tokens_fit, 0u);
-  EXPECT_EQ(bytes.pool_bytes, both.pool_bytes);
-  EXPECT_EQ(bytes.expected_bytes, both.expected_bytes);
-  EXPECT_TRUE(bytes.fits);
+  const Estimate bounds = asked({}), expected = asked({.expected_bytes = true}),
+                 fit = asked({.tokens_that_fit = true});
+  EXPECT_EQ(bounds.n_tokens_fit + bounds.n_tokens_most + bounds.expected_bytes, 0u);
+  EXPECT_TRUE(bounds.fits);
+  EXPECT_GT(expected.expected_bytes, 0u);
+  EXPECT_EQ(expected.n_tokens_fit + expected.n_tokens_most, 0u);
+  EXPECT_GT(fit.n_tokens_fit, 0u);
+  EXPECT_EQ(fit.expected_bytes, 0u);
+  for (const Estimate& other : {expected, fit}) {
+    EXPECT_EQ(other.pool_bytes, bounds.pool_bytes);
+    EXPECT_EQ(other.cache_bytes, bounds.cache_bytes);
+  }
 }
 
 TEST(Estimator, says_whether_it_fits_budget_and_machine) {
@@ -175,7 +184,7 @@ TEST(Estimator, says_whether_it_fits_budget_and_machine) {
 TEST(Estimator, no_budget_means_the_default_and_no_length_the_context) {
   const TestModel model = tiny_model({}, "reference");
   const auto recipe = resolve_recipe("full");
-  const auto out = estimate(model.config(), 0, *recipe, {});
+  const auto out = estimate(model.config(), 0, *recipe, {.asks = {.tokens_that_fit = true}});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->n_tokens_fit, model.config().context);
   EXPECT_EQ(out->pool_bytes, *default_budget(model.config()));

@@ -48,7 +48,9 @@ std::size_t expect_within_one_percent(Engine& engine, std::string_view preset, s
                                       std::size_t budget_bytes) {
   const kvcache::Recipe recipe = resolve_recipe(preset).value();
   const auto estimated = [&](std::size_t budget) {
-    return estimate(engine.config(), 0, recipe, {.n_tokens = n_tokens, .budget_bytes = budget})
+    return estimate(
+               engine.config(), 0, recipe,
+               {.n_tokens = n_tokens, .budget_bytes = budget, .asks = {.expected_bytes = true}})
         .value();
   };
   if (budget_bytes == 0) budget_bytes = estimated(1).pool_bytes;
@@ -90,8 +92,9 @@ TEST(ExpectedBytes, are_about_right_for_a_model_without_a_lane_table) {
   TestModel model = tiny_model({}, "cpu");
   ASSERT_EQ(model.config().lane_shares, nullptr);
   for (const std::string_view preset : {"compact", "extreme"}) {
-    const auto then = estimate(model.config(), 0, resolve_recipe(preset).value(),
-                               {.n_tokens = 1200, .budget_bytes = kPlenty});
+    const auto then =
+        estimate(model.config(), 0, resolve_recipe(preset).value(),
+                 {.n_tokens = 1200, .budget_bytes = kPlenty, .asks = {.expected_bytes = true}});
     ASSERT_TRUE(then.ok());
     const auto cache = model.cache(preset, 1200);
     const auto ids = random_ids(1200, model.config().n_vocabulary, 5);
