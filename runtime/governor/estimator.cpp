@@ -61,7 +61,7 @@ Result<void> find_tokens_that_fit(const ModelConfig& config, const kvcache::Reci
   return {};
 }
 
-// What the cache will hold, as far as that can be known before the text is.
+// What the cache will hold, as far as that can be known before the text is, in memory that can hold it.
 Result<std::size_t> expected_bytes(const ModelConfig& config, const kvcache::Recipe& recipe,
                                    std::size_t n_tokens, std::size_t budget_bytes) {
   SATCHEL_TRY_ASSIGN(
@@ -91,11 +91,14 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   out.weight_bytes = weight_bytes;
   out.cache_bytes = need.cache_bytes;
   if (request.asks.expected_bytes) {
-    SATCHEL_TRY_ASSIGN(out.expected_bytes,
-                       expected_bytes(config, recipe, n_tokens, out.budget_bytes));
+    SATCHEL_TRY_ASSIGN(
+        out.expected_bytes,
+        expected_bytes(config, recipe, n_tokens, std::max(out.budget_bytes, need.total())));
+    // Pages that one span begins the next does not fill, which the bound of one span does not know.
+    out.cache_bytes = std::max(out.cache_bytes, out.expected_bytes);
   }
   out.scratch_bytes = need.scratch_bytes;
-  out.pool_bytes = need.total();
+  out.pool_bytes = out.cache_bytes + out.scratch_bytes;
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
   if (request.asks.tokens_that_fit) SATCHEL_TRY(find_tokens_that_fit(config, recipe, out));
   out.memory_free_bytes = free_memory_bytes();

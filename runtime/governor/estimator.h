@@ -1,7 +1,8 @@
 // Estimator: every predicted figure comes from here: the load dialog, the sliders, `satchel
 // estimate` and the default budget.
-//   bound    cache_bytes and all that counts it: what is then allocated is never more
-//            (tests/unit/runtime/estimator_test.cpp), so that who goes by it does not run out
+//   bound    cache_bytes and all that counts it: of a text read in one span never less than what is
+//            then allocated (estimator_test.cpp). Several leave pages part-filled: these are counted
+//            where expected_bytes is asked for
 //   promise  expected_bytes is what is then held, to the byte where every token stays or the model's
 //            lane table says what each lane keeps: all presets, with the tables that ship, in as many
 //            spans as the budget makes of the text (tests/unit/runtime/expected_bytes_test.cpp holds
@@ -23,8 +24,8 @@ inline constexpr std::size_t kLeastTokens = 256;
 struct Estimate {
   std::size_t weight_bytes = 0;  // as the backend will hold them
   std::size_t cache_bytes = 0;   // sinks, tails and pages for n_tokens, at most
-  // The same as it will be, as far as anybody can know: CacheStats::bytes when all is packed. 0 where
-  // not asked.
+  // The same as it will be, as far as anybody can know: CacheStats::bytes when all is packed; where the
+  // budget is too small for that, in the least that would do. 0 where not asked.
   std::size_t expected_bytes = 0;
   std::size_t scratch_bytes =
       0;  // reading one prompt of n_tokens: activations, one layer's exact K and V

@@ -87,6 +87,45 @@ TEST(ExpectedBytes, are_what_a_text_takes_with_smollm2) {
     expect_within_one_percent(*engine, preset, 1000, kPlenty);
 }
 
+// Where each span leaves pages part-filled as well, and where nothing fits.
+TEST(ExpectedBytes, are_never_more_than_the_bound) {
+  const auto engine = open_engine(bundled_model());
+  const TestModel tiny = tiny_model({.context = 32768}, "cpu");
+  const auto expect_bounded = [](const ModelConfig& config, std::string_view name, std::size_t n) {
+    if (n == 0 || n > config.context) return;
+    const kvcache::Recipe recipe = resolve_recipe(name).value();
+    const Estimate bound = estimate(config, 0, recipe, {.n_tokens = n, .budget_bytes = 1}).value();
+    const std::size_t pool = bound.pool_bytes, plenty = 64 * pool;
+    for (const std::size_t budget : {std::size_t{1}, pool / 2, pool, 2 * pool, plenty}) {
+      const Estimate out =
+          estimate(config, 0, recipe,
+                   {.n_tokens = n, .budget_bytes = budget, .asks = {.expected_bytes = true}})
+              .value();
+      ASSERT_LE(out.expected_bytes, out.cache_bytes)
+          << name << " " << n << " tokens in " << budget << ", pool " << pool;
+      EXPECT_EQ(out.pool_bytes, out.cache_bytes + out.scratch_bytes);
+      if (budget == plenty) {
+        ASSERT_EQ(out.cache_bytes, bound.cache_bytes) << name << " " << n << " in one span";
+      }
+    }
+  };
+  std::vector<std::string_view> names = {"minikv",      "h2o",    "kvzip",    "ada-kv",
+                                         "zipcache-2t", "snapkv", "ladder-2", "xkv"};
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  std::vector<std::size_t> lengths = {1, 3, 4, 5, 63, 64, 1500, 3000, 5000, 8192, 20000};
+  for (const std::size_t n : {128u, 512u})
+    for (const std::size_t times : {1u, 2u, 3u, 4u, 7u})
+      for (const std::size_t more : {0u, 1u, 2u, 4u, 5u}) lengths.push_back(n * times + more - 1);
+  for (const std::string_view name : names) {
+    for (const std::size_t n : lengths) {
+      expect_bounded(engine->config(), name, n);
+      expect_bounded(tiny.config(), name, n);
+    }
+    expect_bounded(engine->config(), name, engine->config().context);
+    expect_bounded(tiny.config(), name, tiny.config().context);
+  }
+}
+
 // Nobody knows what each lane will keep: then it is about right, and the bound holds.
 TEST(ExpectedBytes, are_about_right_for_a_model_without_a_lane_table) {
   TestModel model = tiny_model({}, "cpu");
