@@ -20,6 +20,7 @@ Result<SessionMessage> find(const Transcript& transcript, kvcache::MessageId id)
 
 Result<void> Session::truncate(kvcache::MessageId last) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY(s.transcript.settle());
   std::size_t end = 0;
   if (last.value != 0) {
@@ -37,6 +38,7 @@ Result<void> Session::truncate(kvcache::MessageId last) {
 
 Result<std::unique_ptr<Session>> Session::fork(kvcache::ChatId chat) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY(s.transcript.settle());
   SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> cache, s.cache->fork());
   SessionOptions options = s.options;
@@ -71,6 +73,7 @@ Result<std::unique_ptr<Session>> Session::fork(kvcache::ChatId chat) {
 
 Result<void> Session::pin(kvcache::MessageId id) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY_ASSIGN(const SessionMessage message, find(s.transcript, id));
   const std::size_t end = std::min(message.end, s.n_read());
   const std::size_t begin = std::min(message.begin, end);
@@ -79,6 +82,7 @@ Result<void> Session::pin(kvcache::MessageId id) {
 
 Result<void> Session::forget(kvcache::MessageId id) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY_ASSIGN(const SessionMessage message, find(s.transcript, id));
   const std::size_t end = std::min(message.end, s.n_read());
   const std::size_t begin = std::min(message.begin, end);
@@ -87,7 +91,8 @@ Result<void> Session::forget(kvcache::MessageId id) {
 }
 
 // Beside the chat's own where there is room for both, so that nothing has changed where it fails; else
-// in its place: where that fails the chat's own is there, but empty.
+// in its place: where that fails the chat's own is there, but empty, or, if the backend fails as well,
+// lost.
 Result<std::unique_ptr<kvcache::Cache>> Session::State::open_in_place(
     const kvcache::Recipe& recipe) {
   const kvcache::CacheHome home{.backend = engine.backend, .arena = engine.arena};
@@ -102,9 +107,7 @@ Result<std::unique_ptr<kvcache::Cache>> Session::State::open_in_place(
   if (is_full()) {  // not even two empty ones
     cache.reset();
     made = kvcache::Cache::open(home, shape, recipe);
-    if (!made.ok()) {
-      SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open(home, shape, options.recipe));
-    }
+    if (!made.ok()) SATCHEL_TRY(take_cache(home.arena->bytes()));
   }
   return made;
 }
@@ -112,6 +115,7 @@ Result<std::unique_ptr<kvcache::Cache>> Session::State::open_in_place(
 Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                        const ProgressFn& progress) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY(s.transcript.settle());
   s.drop_rows();
   const std::size_t n_before = s.n_read();

@@ -118,6 +118,7 @@ bool Session::State::profile(const std::stop_token& stop, const ProgressFn& prog
 }
 
 bool Session::has_idle_work() const {
+  if (state_->cache == nullptr) return false;
   const auto spans = state_->cache->spans();
   const bool waits = std::any_of(spans.begin(), spans.end(), [](const kvcache::TextSpan& span) {
     return span.state == kvcache::SpanState::pending;
@@ -128,6 +129,7 @@ bool Session::has_idle_work() const {
 
 Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY(s.make_script());
   IdleReport report;
   kvcache::CompactionReport packed;

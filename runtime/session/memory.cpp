@@ -170,6 +170,7 @@ Result<Session::State::Trial> Session::State::try_out(const MemoryWish& wish) co
 
 Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_token stop) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;
   if (trial.rereads) return change;
@@ -219,7 +220,8 @@ Result<void> Session::State::shrink_under(std::size_t most, MemoryChange& change
 }
 
 // An empty cache over an arena of another size. Where there is room for both arenas nothing changes if
-// that fails; else the old one goes first, and if the new one cannot be had it is taken again.
+// that fails; else the old one goes first, and if the new one cannot be had it is taken again; if it is
+// gone by then, the cache is lost.
 Result<void> Session::State::take_memory(std::size_t limit) {
   const std::size_t before = cache->arena().bytes();
   const kvcache::CacheShape shape = cache->shape();
@@ -236,9 +238,7 @@ Result<void> Session::State::take_memory(std::size_t limit) {
   snapshot.reset();
   cache.reset();
   const Result<void> raised = engine.set_budget(limit);
-  if (!raised.ok() && engine.arena == nullptr) SATCHEL_TRY(engine.set_budget(before));
-  SATCHEL_TRY_ASSIGN(cache, kvcache::Cache::open({.backend = engine.backend, .arena = engine.arena},
-                                                 shape, options.recipe));
+  SATCHEL_TRY(take_cache(before));
   return raised;
 }
 
@@ -255,9 +255,7 @@ Result<void> Session::State::raise_limit(std::size_t limit, std::stop_token stop
   drop_rows();
   const Result<void> raised = take_memory(limit);
   if (cache == nullptr || snapshot != nullptr) return raised;  // else this cache is an empty one
-  open_snapshot();
-  if (!snapshot->restore(identity(transcript.tokens().size())).ok()) cache->clear();
-  SATCHEL_TRY(make_script());
+  SATCHEL_TRY(restore_saved());
   Result<ReadReport> read = read_unread(std::move(stop), progress);
   if (!read.ok()) return explain_reread(std::move(read).error());
   return raised;
@@ -292,6 +290,7 @@ Result<void> Session::State::come_down(Trial& trial, const MemoryWish& wish,
 Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_token stop,
                                             const ProgressFn& progress) {
   State& s = *state_;
+  SATCHEL_TRY(s.need_cache());
   SATCHEL_TRY(s.transcript.settle());
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;

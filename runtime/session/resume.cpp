@@ -68,6 +68,10 @@ kvcache::SnapshotIdentity Session::State::identity(std::size_t n_tokens) const {
 
 Result<kvcache::SaveReport> Session::save() {
   state_->keep_meter();
+  if (state_->cache == nullptr) {
+    SATCHEL_TRY(state_->transcript.settle());
+    return state_->lost({ErrorKind::invalid, "CACHE_LOST", ""});
+  }
   if (!state_->snapshot) return kvcache::SaveReport{};
   // A saved cache that is ahead of the journal would not match the chat when it is opened again.
   SATCHEL_TRY(state_->transcript.settle());
@@ -85,6 +89,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   ResumeReport report;
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
+  SATCHEL_TRY(state.need_cache());
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
   SATCHEL_TRY(state.load_meter());
   report.n_chat_tokens = state.transcript.tokens().size();

@@ -61,12 +61,14 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 Result<kvcache::MessageId> Session::add_user(std::string_view text) {
+  SATCHEL_TRY(state_->need_cache());
   SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft({.text = text}, std::nullopt));
   SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
   return ids.back();
 }
 
 Result<DocumentIds> Session::add_document(std::string_view title, std::string_view text) {
+  SATCHEL_TRY(state_->need_cache());
   SATCHEL_TRY_ASSIGN(const Draft draft,
                      state_->transcript.draft({.text = text, .document_title = title}, kNoted));
   SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
@@ -89,7 +91,11 @@ std::size_t Session::n_context_left() const {
   return state_->n_context_left();
 }
 kvcache::CacheStats Session::stats() const {
-  return state_->cache->stats();
+  if (state_->cache != nullptr) return state_->cache->stats();
+  const auto& arena = state_->engine.arena;
+  kvcache::CacheStats stats;
+  stats.pool_bytes = arena != nullptr ? arena->bytes() : state_->lost_limit;
+  return stats;
 }
 const Fidelity& Session::fidelity() const {
   return state_->meter.fidelity;

@@ -11,7 +11,10 @@
 //                4 resume never trusts: identity and checksums are verified, else the tokens are
 //                  read again, and the report says so
 //   threads      one call at a time; Stop by std::stop_token from any thread
-//   errors       CACHE_FULL (pool), CONTEXT_FULL (the model's context; n_context_left() tells
+//                5 where memory that was given back for another limit or recipe cannot be had
+//                  again, the words are there and nothing is read: every call tries to have it again
+//                  first, restores what was saved, and fails with CACHE_LOST where that fails
+//   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context; n_context_left() tells
 //                before), storage's codes, cancelled/STOPPED
 #pragma once
 

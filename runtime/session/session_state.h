@@ -1,7 +1,7 @@
 // The inside of a Session, shared by the files of this folder.
 //   session.cpp  messages and figures · turn.cpp  reading and answering · idle.cpp  what may wait ·
 //   edit.cpp  truncate, fork, pin, forget, recipe · memory.cpp  another limit or recipe ·
-//   resume.cpp  save, resume · metering.cpp  what was measured, and the ledger · recall.cpp  the
+//   lost.cpp  a cache that could not be had again · resume.cpp  save, resume · metering.cpp  what was measured, and the ledger · recall.cpp  the
 //   recall probe
 #pragma once
 
@@ -105,6 +105,16 @@ struct Session::State {
   // Makes that table, where the recipe wants one; whether it is there, or given up.
   bool profile(const std::stop_token& stop, const ProgressFn& progress);
 
+  // Of lost.cpp. Where memory that was given back for a change cannot be had again, the chat has no
+  // cache: `cache` is null, n_read() 0, and every call begins with need_cache().
+  //   errors  CACHE_LOST, saying what to do; the kind is that of what failed
+  Result<void> need_cache();
+  // An empty one of the chat's recipe, in an arena of limit_bytes where the engine has none.
+  Result<void> take_cache(std::size_t limit_bytes);
+  // What was saved comes back into an empty cache; the rest is unread.
+  Result<void> restore_saved();
+  Error lost(const Error& why) const;
+
   // Of edit.cpp: a cache for this chat under another recipe.
   Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   // Of memory.cpp.
@@ -136,7 +146,7 @@ struct Session::State {
   Result<void> come_down(Trial& trial, const MemoryWish& wish, const std::stop_token& stop);
   Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);
 
-  std::size_t n_read() const { return cache->n_tokens(); }
+  std::size_t n_read() const { return cache == nullptr ? 0 : cache->n_tokens(); }
   std::size_t n_unread() const { return transcript.tokens().size() - n_read(); }
   std::size_t n_context_left() const;
   kvcache::SnapshotIdentity identity(std::size_t n_tokens) const;
@@ -151,7 +161,8 @@ struct Session::State {
   SessionOptions options;
   SystemClock system_clock;
   const Clock& clock;
-  std::unique_ptr<kvcache::Cache> cache;
+  std::unique_ptr<kvcache::Cache> cache;        // null: see need_cache()
+  std::size_t lost_limit = 0;                   // what the arena had, where the engine has none
   std::unique_ptr<kvcache::Snapshot> snapshot;  // null where nothing is saved
   Transcript transcript;
   RepeatScript script;  // empty until the recipe needs one

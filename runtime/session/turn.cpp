@@ -185,6 +185,7 @@ Result<bool> Session::State::make_room(std::stop_token stop) {
 }
 
 Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
+  SATCHEL_TRY(state_->need_cache());
   SATCHEL_TRY(state_->make_script());
   SATCHEL_TRY_ASSIGN(ReadReport report, state_->read_unread(stop, progress));
   // What was read stays read, whether or not the measurement comes to an end.
@@ -198,6 +199,7 @@ Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn
   SATCHEL_TRY(check(sampling));
   if (state_->transcript.empty())
     return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
+  SATCHEL_TRY(state_->need_cache());
   SATCHEL_TRY(state_->make_script());
   SATCHEL_TRY_ASSIGN(const ReadReport read, state_->read_unread(stop, progress));
   Answer answer(*state_, sampling, piece, stop, progress);

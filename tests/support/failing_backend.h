@@ -18,13 +18,18 @@ class FailingBackend final : public kernels::Backend {
     n_calls_ = 0;
     fail_at_ = n;
   }
-  // From now on no table of lanes is to be had.
+  // From now on no table of lanes is to be had, or no memory.
   void fail_tables(bool fail) { fails_tables_ = fail; }
+  void fail_allocations(bool fail) { fails_allocations_ = fail; }
   bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
 
   std::string_view name() const override { return "failing"; }
   std::string device() const override { return inner_->device(); }
-  Result<kernels::Buffer> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  Result<kernels::Buffer> allocate(std::size_t bytes) override {
+    if (fails_allocations_)
+      return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};
+    return inner_->allocate(bytes);
+  }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
     SATCHEL_TRY(count());
     return inner_->upload(to, from);
@@ -129,7 +134,7 @@ class FailingBackend final : public kernels::Backend {
   std::unique_ptr<kernels::Backend> inner_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
-  bool fails_tables_ = false;
+  bool fails_tables_ = false, fails_allocations_ = false;
 };
 
 }  // namespace satchel::test

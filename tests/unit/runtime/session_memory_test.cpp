@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <utility>
 
-#include "kernels/contract/registry.h"
-#include "runtime/engine_state.h"
 #include "runtime/governor/coarser.h"
 #include "runtime/governor/presets.h"
-#include "support/failing_backend.h"
+#include "unit/runtime/failing_engine.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -18,20 +15,6 @@ namespace satchel::runtime {
 namespace {
 
 using testing::HasSubstr;
-
-// An engine whose caches have a backend that can fail, beside the model's own.
-struct FailingEngine {
-  std::shared_ptr<kernels::Backend> model_backend;
-  std::unique_ptr<Engine> engine;
-  std::shared_ptr<test::FailingBackend> failing;
-
-  FailingEngine()
-      : engine(open_engine(bundled_model())),
-        failing(std::make_shared<test::FailingBackend>(
-            value_of(kernels::open_backend("cpu", {.n_threads = 1})))) {
-    model_backend = std::exchange(engine->state().backend, failing);
-  }
-};
 
 class SessionMemory : public ChatTest {
  protected:
