@@ -39,13 +39,17 @@ std::size_t Session::State::limit_of(const MemoryWish& wish) const {
                                : kvcache::Arena::rounded_down(wish.limit_bytes);
 }
 
-// Beside the chat's cache: what else the engine holds, rows kept for a measurement not counted, as they
-// go first; and what a short message takes while it is read.
-std::size_t Session::State::bytes_beside() const {
+// What the engine holds beside this chat: rows kept for a measurement are not counted, as they go first.
+std::size_t Session::State::others_bytes() const {
   kvcache::Arena& arena = cache->arena();
   const std::size_t rows = exact_rows.n > 0 ? arena.bytes_of(exact_rows.extent) : 0;
-  return less(arena.used_bytes(), cache->stats().bytes + rows) +
-         message_needs(*engine.model, *cache, kMessageTokens) + cache->step_needs();
+  return less(arena.used_bytes(), cache->stats().bytes + rows);
+}
+
+// Beside the chat's cache: those, and what a short message takes while it is read.
+std::size_t Session::State::bytes_beside() const {
+  return others_bytes() + message_needs(*engine.model, *cache, kMessageTokens) +
+         cache->step_needs();
 }
 
 // What the chat's cache may take, so that it can go on under the limit.
@@ -53,20 +57,21 @@ std::size_t Session::State::own_bytes_under(std::size_t limit) const {
   return less(limit, bytes_beside());
 }
 
-Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe,
+Result<Estimate> Session::State::estimate_of(const kvcache::Recipe& recipe, std::size_t limit,
                                              EstimateAsks asks) const {
   const std::size_t n = transcript.tokens().size();
   return estimate(engine.model->config(), 0, recipe,
                   {.n_tokens = std::clamp<std::size_t>(n, 1, engine.model->config().context),
-                   .budget_bytes = cache->arena().bytes(),
+                   .budget_bytes = limit,
                    .asks = asks});
 }
 
 // Whether the recipe keeps less than what the chat was read under, so that nothing has to come back.
 Result<bool> Session::State::comes_down(const kvcache::Recipe& recipe) const {
   if (recipe.keep() > options.recipe.keep()) return false;
-  SATCHEL_TRY_ASSIGN(const Estimate now, estimate_of(options.recipe));
-  SATCHEL_TRY_ASSIGN(const Estimate then, estimate_of(recipe));
+  const std::size_t limit = cache->arena().bytes();
+  SATCHEL_TRY_ASSIGN(const Estimate now, estimate_of(options.recipe, limit));
+  SATCHEL_TRY_ASSIGN(const Estimate then, estimate_of(recipe, limit));
   return then.cache_bytes <= now.cache_bytes;
 }
 
@@ -116,20 +121,23 @@ Result<Fidelity> Session::State::cost_since(const kvcache::Arena::Lease& before,
   return cost;
 }
 
-// Everything again: a step up, or one that the cache cannot take as it is.
+// Everything again: a step up, or one that the cache cannot take as it is. It is read under the higher
+// of the two limits, as change_memory() does.
 Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const {
   const kvcache::CacheStats stats = cache->stats();
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
   change.n_reread = transcript.tokens().size();
   change.reread_ms = engine.read_ms_per_token * static_cast<double>(change.n_reread);
-  SATCHEL_TRY_ASSIGN(const Estimate after, estimate_of(*wish.recipe, {.expected_bytes = true}));
-  change.bytes_after = std::min(after.expected_bytes, own_bytes_under(limit_of(wish)));
+  const std::size_t limit = limit_of(wish), limit_reading = std::max(limit, cache->arena().bytes());
+  SATCHEL_TRY_ASSIGN(const Estimate after,
+                     estimate_of(*wish.recipe, limit_reading, {.expected_bytes = true}));
+  change.bytes_after = std::min(after.expected_bytes, own_bytes_under(limit));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
-  SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor));
+  SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor, limit_reading));
   SATCHEL_TRY_ASSIGN(const std::size_t to_open, least_budget(engine.model->config(), *wish.recipe));
   const std::size_t needed = std::max(least.pool_bytes, to_open);
   change.limit_least = as_shown(needed);
-  change.fits = needed <= limit_of(wish);
+  change.fits = needed <= limit;
   return change;
 }
 

@@ -130,9 +130,11 @@ struct Session::State {
   };
   Result<Trial> try_out(const MemoryWish& wish) const;
   std::size_t limit_of(const MemoryWish& wish) const;
+  std::size_t others_bytes() const;
   std::size_t bytes_beside() const;
   std::size_t own_bytes_under(std::size_t limit) const;
-  Result<Estimate> estimate_of(const kvcache::Recipe& recipe, EstimateAsks asks = {}) const;
+  Result<Estimate> estimate_of(const kvcache::Recipe& recipe, std::size_t limit,
+                               EstimateAsks asks = {}) const;
   Result<bool> comes_down(const kvcache::Recipe& recipe) const;
   Result<std::unique_ptr<kvcache::Cache>> copy_under(const kvcache::Recipe& recipe,
                                                      kvcache::CompactionReport& report) const;

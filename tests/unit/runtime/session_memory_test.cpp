@@ -150,6 +150,26 @@ TEST_F(SessionMemory, what_came_down_for_a_limit_comes_back_when_its_own_preset_
   expect_answers(*session);
 }
 
+TEST_F(SessionMemory, what_is_read_again_is_foretold_under_the_limit_that_is_asked_for) {
+  const auto engine = open_engine(bundled_model());
+  const auto least =
+      value_of(engine->estimate(value_of(resolve_recipe("extreme")), {.n_tokens = 400}));
+  const auto session = open_and_read("extreme", least.pool_bytes, *engine);
+  MemoryWish wish = preset("compact");
+  const auto expected_under = [&](std::size_t bytes) {
+    return value_of(engine->estimate(*wish.recipe, {.n_tokens = session->tokens().size(),
+                                                    .budget_bytes = bytes,
+                                                    .asks = {.expected_bytes = true}}))
+        .expected_bytes;
+  };
+  wish.limit_bytes = 16 * least.pool_bytes;
+  ASSERT_NE(expected_under(wish.limit_bytes), expected_under(least.pool_bytes))
+      << "shorter spans, fuller pages: else this says nothing";
+  const MemoryChange foretold = preview(*session, wish);
+  EXPECT_GT(foretold.n_reread, 0u);
+  EXPECT_EQ(foretold.bytes_after, expected_under(wish.limit_bytes));
+}
+
 TEST_F(SessionMemory, a_limit_above_what_was_reserved_is_taken_and_the_cache_restored) {
   const auto engine = open_engine(bundled_model());
   const auto need =
