@@ -26,6 +26,18 @@ std::string share_of(std::size_t n, const runtime::MemoryChange& change) {
                         static_cast<double>(std::max<std::size_t>(change.n_lane_tokens, 1)));
 }
 
+// What a limit does that may be too low for all that is read again.
+std::string describe_room(const runtime::MemoryChange& change) {
+  if (change.limit_all == 0) return "";
+  const std::string all = " A limit of " + format_bytes(change.limit_all) + " holds all of it.";
+  if (change.bytes_all <= change.bytes_after)
+    return " Under this limit text may go to fewer bits again while it is read." + all;
+  return " Under this limit text goes to fewer bits again, until it takes that at most: all of it "
+         "would take " +
+         format_bytes(change.bytes_all) + "." +
+         (change.bytes_after <= change.bytes_before ? " So hardly anything comes back." : "") + all;
+}
+
 std::string cost_text(const runtime::Fidelity& cost) {
   if (cost.n_tokens == 0) return " What it costs is not measured.";
   return " Its cost, measured on the last " + with_thousands(cost.n_tokens) +
@@ -101,7 +113,7 @@ std::string describe(const runtime::MemoryChange& change) {
     return "About " + bytes + "; " + with_thousands(change.n_reread) +
            " tokens have to be read again" +
            (change.reread_ms > 0 ? ", which takes about " + format_seconds(change.reread_ms) : "") +
-           ".";
+           "." + describe_room(change);
   if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)
     return bytes + "; the chat stays as it is.";
   if (change.n_lowered + change.n_evicted == 0)

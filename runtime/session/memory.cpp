@@ -132,6 +132,12 @@ Result<MemoryChange> Session::State::reread_change(const MemoryWish& wish) const
   SATCHEL_TRY_ASSIGN(const Estimate after,
                      estimate_of(*wish.recipe, limit_reading, {.expected_bytes = true}));
   change.bytes_after = std::min(after.expected_bytes, own_bytes_under(limit));
+  const std::size_t for_all =
+      std::max(after.pool_bytes + others_bytes(), after.expected_bytes + bytes_beside());
+  if (limit < for_all) {
+    change.limit_all = as_shown(for_all);
+    change.bytes_all = after.expected_bytes;
+  }
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe floor, wish.recipe->at_floor());
   SATCHEL_TRY_ASSIGN(const Estimate least, estimate_of(floor, limit_reading));
   SATCHEL_TRY_ASSIGN(const std::size_t to_open, least_budget(engine.model->config(), *wish.recipe));

@@ -104,6 +104,10 @@ struct MemoryChange {
   Fidelity cost = {};    // against the chat as it is, on its last tokens; n_tokens 0: not measured
   bool fits = true;      // else limit_least is what it takes
   std::size_t limit_least = 0;
+  // Where everything is read again under a limit that may be too low for all of it, so that text comes
+  // down again: the least limit known to hold all of it, and what that is in bytes_after's terms.
+  // 0: nothing comes down.
+  std::size_t limit_all = 0, bytes_all = 0;
 };
 struct IdleReport {
   bool finished = false;                     // nothing waits any more

@@ -95,6 +95,25 @@ TEST(MemoryCommand, what_would_happen_is_said_as_it_is_known) {
   const runtime::MemoryChange again{
       .bytes_before = 10, .bytes_after = 90, .n_reread = 1585, .reread_ms = 3000};
   EXPECT_THAT(describe(again), HasSubstr("1,585 tokens have to be read again"));
+  EXPECT_THAT(describe(again), testing::Not(HasSubstr("Under this limit")));
+}
+
+TEST(MemoryCommand, reading_again_under_too_low_a_limit_says_so_and_names_one_that_would_do) {
+  runtime::MemoryChange change{.bytes_before = 20'000'000,
+                               .bytes_after = 20'000'000,
+                               .n_reread = 1585,
+                               .limit_all = 46'200'000,
+                               .bytes_all = 31'000'000};
+  EXPECT_THAT(describe(change), HasSubstr("fewer bits again, until it takes that at most: all of "
+                                          "it would take 31.0 MB."));
+  EXPECT_THAT(describe(change), HasSubstr("hardly anything comes back"));
+  EXPECT_THAT(describe(change), HasSubstr("A limit of 46.2 MB holds all of it."));
+  change.bytes_after = 28'000'000;
+  EXPECT_THAT(describe(change), testing::Not(HasSubstr("hardly anything")));
+  change.bytes_after = change.bytes_all;  // it would fit, but not with what reading it takes
+  EXPECT_THAT(describe(change), HasSubstr("may go to fewer bits again while it is read. A limit"));
+}
+
 }
 
 }  // namespace

@@ -170,6 +170,30 @@ TEST_F(SessionMemory, what_is_read_again_is_foretold_under_the_limit_that_is_ask
   EXPECT_EQ(foretold.bytes_after, expected_under(wish.limit_bytes));
 }
 
+TEST_F(SessionMemory, under_a_limit_too_low_for_all_it_is_said_beforehand_and_what_would_do) {
+  const auto session = open_and_read("full");
+  const kvcache::CacheStats before = session->stats();
+  EXPECT_EQ(preview(*session, preset("balanced")).limit_all, 0u) << "nothing is read again";
+  change(*session, limit(before.pool_used_bytes * 8 / 10));
+  MemoryWish again = preset("full");
+  again.limit_bytes = preview(*session, again).limit_least;
+  const MemoryChange foretold = preview(*session, again);
+  EXPECT_TRUE(foretold.fits);
+  EXPECT_GT(foretold.limit_all, again.limit_bytes);
+  EXPECT_GT(foretold.bytes_all, foretold.bytes_after);
+  EXPECT_NEAR(double(foretold.bytes_all), double(before.bytes), 0.01 * double(before.bytes));
+  change(*session, again);
+  EXPECT_GT(n_coarser_than(session->recipe(), session->stats()), 0u) << "as was said";
+  EXPECT_LE(session->stats().bytes, foretold.bytes_after);
+  again.limit_bytes = foretold.limit_all;
+  const MemoryChange enough = preview(*session, again);
+  EXPECT_EQ(enough.limit_all, 0u);
+  change(*session, again);
+  EXPECT_EQ(n_coarser_than(session->recipe(), session->stats()), 0u) << "what it names is enough";
+  EXPECT_NEAR(double(session->stats().bytes), double(enough.bytes_after),
+              0.01 * double(enough.bytes_after));
+}
+
 TEST_F(SessionMemory, a_limit_above_what_was_reserved_is_taken_and_the_cache_restored) {
   const auto engine = open_engine(bundled_model());
   const auto need =
