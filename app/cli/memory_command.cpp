@@ -9,16 +9,26 @@
 namespace satchel::app {
 namespace {
 
-constexpr std::string_view kLimit = "/limit", kPreset = "/preset", kNow = " now", kSame = "same";
+constexpr std::string_view kLimit = "/limit", kPreset = "/preset", kNow = "now", kSame = "same";
+constexpr std::string_view kBlanks = " \t";
 
 // What follows `word`, blanks around it cut off; nothing: the line begins otherwise.
 std::optional<std::string_view> rest_of(std::string_view line, std::string_view word) {
-  constexpr std::string_view kBlanks = " \t";
   if (!line.starts_with(word)) return std::nullopt;
   std::string_view rest = line.substr(word.size());
   if (!rest.empty() && kBlanks.find(rest.front()) == std::string_view::npos) return std::nullopt;
   rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
   return rest.substr(0, rest.find_last_not_of(kBlanks) + 1);
+}
+
+// Whether the last of several words is `word`; then it is cut off, and the blanks before it. A file's
+// name may have blanks in it, which stay.
+bool take_last(std::string_view& text, std::string_view word) {
+  if (!text.ends_with(word)) return false;
+  const std::string_view before = text.substr(0, text.size() - word.size());
+  if (before.empty() || kBlanks.find(before.back()) == std::string_view::npos) return false;
+  text = before.substr(0, before.find_last_not_of(kBlanks) + 1);
+  return true;
 }
 
 std::string share_of(std::size_t n, const runtime::MemoryChange& change) {
@@ -54,10 +64,7 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
                         .wish = {}};
   std::string_view rest = limit ? *limit : *preset;
   if (rest.empty()) return std::optional(command);
-  if (rest.ends_with(kNow)) {
-    command.now = true;
-    rest.remove_suffix(kNow.size());
-  }
+  command.now = take_last(rest, kNow);
   if (limit) {
     SATCHEL_TRY_ASSIGN(command.wish.limit_bytes, parse_bytes(rest));
     if (command.wish.limit_bytes == 0)

@@ -23,6 +23,19 @@ TEST(MemoryCommand, is_read_with_and_without_now) {
   EXPECT_FALSE(memory_command("/limits 3").value().has_value());
 }
 
+TEST(MemoryCommand, is_read_with_any_blanks_between_its_words) {
+  for (const char* line : {"/preset same  now", "/preset\tsame \t now ", "/preset   same now"}) {
+    const auto same = memory_command(line);
+    ASSERT_TRUE(same.ok() && same->has_value()) << line;
+    EXPECT_TRUE((*same)->same && (*same)->now) << line;
+  }
+  const auto limit = memory_command("/limit  40MB \t now");
+  ASSERT_TRUE(limit.ok()) << limit.error().message;
+  EXPECT_EQ((*limit)->wish.limit_bytes, 40'000'000u);
+  EXPECT_TRUE((*limit)->now);
+  EXPECT_FALSE(memory_command("/preset know").ok()) << "no word of its own";
+}
+
 TEST(MemoryCommand, without_a_value_asks_what_it_is_now) {
   for (const char* line : {"/limit", "/limit  "}) {
     const auto limit = memory_command(line).value();
