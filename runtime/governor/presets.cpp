@@ -29,6 +29,16 @@ Result<kvcache::Recipe> from_file(const std::string& path) {
   return kvcache::Recipe::parse(text);
 }
 
+Error unknown(std::string_view name, const Error& no_recipe) {
+  std::string known;
+  for (const Preset& preset : kPresets)
+    known += (known.empty() ? "" : ", ") + std::string(preset.name);
+  return {no_recipe.kind, no_recipe.code,
+          "There is no preset \"" + std::string(name) + "\". Presets: " + known +
+              ". A recipe's name or file does as well (a file's has a / in it or ends in .json). " +
+              no_recipe.message};
+}
+
 }  // namespace
 
 std::span<const Preset> presets() {
@@ -43,7 +53,9 @@ Result<kvcache::Recipe> resolve_recipe(std::string_view name) {
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, kvcache::Recipe::builtin(preset.recipe));
     return recipe.with_keep(preset.keep);
   }
-  return kvcache::Recipe::builtin(name);
+  Result<kvcache::Recipe> recipe = kvcache::Recipe::builtin(name);
+  if (recipe.ok() || recipe.error().kind != ErrorKind::not_found) return recipe;
+  return unknown(name, recipe.error());
 }
 
 }  // namespace satchel::runtime

@@ -18,7 +18,7 @@ struct Preset {
 std::span<const Preset> presets();  // from most accurate to smallest
 
 // A preset's name, a built-in recipe's name, or a path to a recipe file (it contains '/' or ends in
-// .json).
+// .json). Fails with not_found, RECIPE, naming all presets, then all recipes.
 Result<kvcache::Recipe> resolve_recipe(std::string_view name);
 
 }  // namespace satchel::runtime

@@ -127,6 +127,13 @@ TEST(MemoryCommand, reading_again_under_too_low_a_limit_says_so_and_names_one_th
   EXPECT_THAT(describe(change), HasSubstr("may go to fewer bits again while it is read. A limit"));
 }
 
+TEST(MemoryCommand, a_preset_that_is_none_names_the_presets_first) {
+  const std::string message = memory_command("/preset ballanced").error().message;
+  EXPECT_THAT(message, HasSubstr("no preset \"ballanced\""));
+  EXPECT_THAT(message, HasSubstr("Presets: full, balanced, compact, extreme."));
+  EXPECT_LT(message.find("extreme"), message.find("minikv")) << message;
+  EXPECT_THAT(message, HasSubstr("recipe"));
+  EXPECT_THAT(message, HasSubstr("file"));
 }
 
 }  // namespace
