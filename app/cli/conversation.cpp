@@ -135,12 +135,13 @@ Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryW
   Result<runtime::MemoryChange> change =
       session_->change_memory(wish, begin_interruptible(), console.progress());
   console.end_progress();
-  // Stop may have come when it had the new recipe or limit and was being read again.
-  const bool stopped = !change.ok() && change.error().kind == ErrorKind::cancelled;
-  const bool limits = change.ok() || (stopped && session_->stats().pool_bytes != limit_before);
-  const bool recipes = change.ok() || session_->recipe().hash() != recipe_->hash();
-  if (!limits && !recipes) return change;
-  if (limits && wish.limit_bytes > 0) setup_.budget_bytes = wish.limit_bytes;
+  // Stop or an error may have come when it had the new recipe or limit and was being read again: what
+  // counts is what the session has.
+  const std::size_t limit = session_->stats().pool_bytes;
+  const bool limits = limit != limit_before || (change.ok() && wish.limit_bytes > 0);
+  const bool recipes = session_->recipe().hash() != recipe_->hash();
+  if (!change.ok() && !limits && !recipes) return change;
+  if (limits) setup_.budget_bytes = limit;
   if (recipes && wish.recipe) {
     recipe_ = wish.recipe;
     setup_.recipe_json = recipe_->json();
