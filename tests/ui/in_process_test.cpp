@@ -290,6 +290,33 @@ TEST_F(InProcessTest, a_change_that_is_stopped_leaves_a_chat_that_goes_on) {
   EXPECT_EQ(life.cache().readTokens, life.cache().chatTokens);
 }
 
+TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
+  Life life(m_folder.path());
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ChatPlan* plan = life.state.memory()->plan();
+  plan->setRest(std::chrono::milliseconds(0));
+  life.state.memory()->setPresetIndex(2);
+  life.state.newChat();
+  life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(12));
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  const std::size_t before = life.cache().stats.pool_bytes;
+  // Everything is read again first; the lower limit comes after that.
+  life.state.memory()->setPresetIndex(0);
+  life.state.memory()->setBudgetBytes(quint64(before) * 3 / 4);
+  ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
+  QSignalSpy applied(&life.engine, &EngineClient::chatApplied);
+  QObject::connect(&life.engine, &EngineClient::progressed, &life.state,
+                   [&] { life.state.stop(); });
+  plan->apply();
+  ASSERT_TRUE(life.waitReady()) << life.error();
+  ASSERT_EQ(applied.count(), 1);
+  const auto has = applied[0][0].value<AppliedSettings>();
+  EXPECT_FALSE(has.isWhole);
+  EXPECT_EQ(has.settings.preset, u"full"_s);
+  EXPECT_EQ(life.cache().stats.pool_bytes, before);
+  EXPECT_NE(has.settings.budgetBytes, quint64(before) * 3 / 4) << "which was not reached";
+}
+
 TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();

@@ -65,12 +65,16 @@ Result<void> EngineWorker::apply(const ChatSettings& settings, std::stop_token s
   if (!m_engine || !m_open) return noChat();
   // A saved chat whose memory did not open before is tried again.
   if (m_open->isSaved() && m_open->session() == nullptr) SATCHEL_TRY(resumeOpen(stop));
+  const ChatSettings before = m_open->settings();
   const Result<runtime::MemoryChange> change = m_open->apply(settings, stop, progressFn());
-  if (m_open->settings() != settings) return change.error();
+  if (!change.ok() && m_open->settings() == before) {
+    tellCache();  // it may have come down all the same
+    return change.error();
+  }
   const runtime::MemoryChange done = change.ok() ? *change : runtime::MemoryChange{};
   check(Request::Save, keepSettings());
   const OpenedChat opened = m_open->opened();
-  Q_EMIT chatApplied({settings, opened.recipe, opened.keep, done, change.ok()});
+  Q_EMIT chatApplied({opened.settings, opened.recipe, opened.keep, done, change.ok()});
   tellCache();
   if (m_open->session() != nullptr) save();
   if (!change.ok()) return change.error();

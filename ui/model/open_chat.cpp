@@ -90,12 +90,21 @@ Result<runtime::MemoryChange> OpenChat::apply(const ChatSettings& settings, std:
                                               const runtime::ProgressFn& progress) {
   SATCHEL_TRY_ASSIGN(const runtime::MemoryWish wish, wishOf(settings));
   Result<runtime::MemoryChange> change = runtime::MemoryChange{};
+  const std::size_t limitBefore = m_session ? m_session->stats().pool_bytes : 0;
   if (m_session) change = m_session->change_memory(wish, stop, progress);
-  // Stop may have come when it had the new recipe and was being read again.
-  const bool took = change.ok() || m_session->recipe().hash() != m_recipe.hash();
-  if (!took) return change;
-  if (wish.recipe) m_recipe = *wish.recipe;
-  m_settings = settings;
+  if (change.ok()) {
+    if (wish.recipe) m_recipe = *wish.recipe;
+    m_settings = settings;
+    return change;
+  }
+  // Stop or an error may have come when it had the new recipe or limit and was being read again: what
+  // counts is what the session has.
+  if (m_session->recipe().hash() != m_recipe.hash()) {
+    m_recipe = m_session->recipe();
+    m_settings.preset = settings.preset;
+  }
+  const std::size_t limit = m_session->stats().pool_bytes;
+  if (limit != limitBefore) m_settings.budgetBytes = limit;
   return change;
 }
 

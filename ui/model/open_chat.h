@@ -34,8 +34,8 @@ class OpenChat {
 
   // What other settings would do to it.
   Result<runtime::MemoryChange> preview(const ChatSettings& settings, std::stop_token stop);
-  // It goes on with them; what has no session yet begins with them. After an error it may have them
-  // all the same, and not be read: settings() says.
+  // It goes on with them; what has no session yet begins with them. After an error it may have one of
+  // them or both all the same, and not be read: settings() says what the session has.
   Result<runtime::MemoryChange> apply(const ChatSettings& settings, std::stop_token stop,
                                       const runtime::ProgressFn& progress);
 
