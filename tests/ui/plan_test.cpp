@@ -114,6 +114,22 @@ TEST_F(PlanTest, going_up_says_what_is_read_again_and_how_long_that_takes) {
             "measured yet."_s);
 }
 
+TEST_F(PlanTest, reading_again_under_too_low_a_limit_says_so_and_names_one_that_would_do) {
+  runtime::MemoryChange& change = scene.engine.script.change;
+  change = sampleReread(kTokens);
+  change.limit_all = 120'010'000;
+  change.bytes_all = 110'000'000;
+  choose(1);
+  EXPECT_TRUE(
+      text().contains(u"Under this limit text becomes coarser again: all of it would take "
+                      "110 MB, and a limit of 121 MB holds it."_s))
+      << text().toStdString();
+  change.bytes_all = change.bytes_after;
+  choose(2);
+  EXPECT_TRUE(text().contains(u"may become coarser again while it is read; a limit of 121 MB"_s))
+      << text().toStdString();
+}
+
 TEST_F(PlanTest, where_it_does_not_fit_the_least_limit_is_named_and_nothing_can_be_applied) {
   scene.engine.script.change.fits = false;
   scene.engine.script.change.limit_least = 41'210'000;

@@ -35,6 +35,20 @@ QString costText(const runtime::Fidelity& cost) {
       .arg(formatCount(qint64(cost.n_tokens)), fidelityFigures(cost));
 }
 
+// What a limit does that may be too low for all that is read again.
+QString roomText(const MemoryChange& change) {
+  if (change.limit_all == 0) return {};
+  const QString limit = formatBytesUp(change.limit_all);
+  if (change.bytes_all <= change.bytes_after)
+    return u' ' +
+           tr("Under this limit text may become coarser again while it is read; a limit of %1 "
+              "holds all of it.")
+               .arg(limit);
+  return u' ' + tr("Under this limit text becomes coarser again: all of it would take %1, and a "
+                   "limit of %2 holds it.")
+                    .arg(formatBytes(change.bytes_all), limit);
+}
+
 QString rereadText(const ChatPreview& preview) {
   const MemoryChange& change = preview.change;
   const QString tokens = formatCount(qint64(change.n_reread));
@@ -45,6 +59,7 @@ QString rereadText(const ChatPreview& preview) {
                            .arg(tokens);
   text += u' ' + tr("Then this chat takes %1 instead of %2, estimated.")
                      .arg(formatBytes(change.bytes_after), formatBytes(change.bytes_before));
+  text += roomText(change);
   if (change.cost.n_tokens > 0 || preview.settings.preset != QStringLiteral("full"))
     text += u' ' + costText(change.cost);
   return text;
