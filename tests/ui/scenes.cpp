@@ -53,7 +53,8 @@ Previews samplePreviews() {
   const auto add = [&previews](const QString& preset, std::size_t bytes, std::size_t fit) {
     Preview preview;
     preview.preset = preset;
-    preview.estimate.pool_bytes = bytes;
+    preview.estimate.expected_bytes = bytes;
+    preview.estimate.pool_bytes = bytes + 9'000'000;  // to read it
     preview.estimate.n_tokens_fit = fit;
     previews.presets.append(preview);
   };

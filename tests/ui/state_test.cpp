@@ -234,6 +234,22 @@ TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
   EXPECT_EQ(state.memory()->fidelityAge(), u"measured at token 4,218, 1 h ago"_s);
 }
 
+TEST_F(AppStateTest, what_will_be_held_is_told_and_what_has_to_fit_where_it_does_not) {
+  openModel();
+  MemoryPanelState* memory = state.memory();
+  memory->setPresetIndex(2);
+  EXPECT_EQ(plain(memory->presetLine(2).bytes), u"26.4 MB"_s) << "held, without what reading takes";
+  EXPECT_TRUE(plain(memory->previewText()).contains(u"8,192 tokens takes 26.4 MB once packed"_s));
+  Previews tight = samplePreviews();
+  tight.budgetBytes = tight.defaultBytes;
+  for (Preview& preview : tight.presets) preview.estimate.n_tokens_fit = 4000;
+  memory->setPreviews(tight);
+  EXPECT_TRUE(plain(memory->previewText())
+                  .contains(u"4,000 tokens fit into the limit, estimated; the whole context needs "
+                            "a limit of 35.4 MB."_s))
+      << memory->previewText().toStdString();
+}
+
 TEST_F(AppStateTest, the_budget_slider_goes_from_little_to_what_the_machine_has) {
   openModel();
   MemoryPanelState* memory = state.memory();

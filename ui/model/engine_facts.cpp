@@ -36,10 +36,11 @@ Result<Previews> makePreviews(const runtime::Engine& engine, quint64 budgetBytes
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(preset.name));
     Preview preview;
     preview.preset = textOf(preset.name);
-    SATCHEL_TRY_ASSIGN(preview.estimate,
-                       engine.estimate(recipe, {.n_tokens = 0,
-                                                .budget_bytes = previews.budgetBytes,
-                                                .asks = {.tokens_that_fit = true}}));
+    SATCHEL_TRY_ASSIGN(
+        preview.estimate,
+        engine.estimate(recipe, {.n_tokens = 0,
+                                 .budget_bytes = previews.budgetBytes,
+                                 .asks = {.expected_bytes = true, .tokens_that_fit = true}}));
     previews.presets.append(preview);
   }
   return previews;

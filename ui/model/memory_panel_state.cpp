@@ -64,7 +64,7 @@ PresetLine MemoryPanelState::presetLine(int index) const {
     const auto fits = qint64(preview.estimate.n_tokens_fit);
     line.fitsContext = m_model.contextTokens > 0 && fits >= m_model.contextTokens;
     line.tokens = tr("%1 tokens fit").arg(formatCount(fits));
-    line.bytes = formatBytes(preview.estimate.pool_bytes);
+    line.bytes = formatBytes(preview.estimate.expected_bytes);
   }
   return line;
 }
@@ -126,8 +126,9 @@ QString MemoryPanelState::previewText() const {
     const QString whole = formatCount(m_model.contextTokens);
     text += u' ';
     if (!line.fitsContext)
-      text += tr("%1 tokens fit into the limit, estimated; the whole context would take %2.")
-                  .arg(formatCount(qint64(estimate.n_tokens_fit)), line.bytes);
+      text +=
+          tr("%1 tokens fit into the limit, estimated; the whole context needs a limit of %2.")
+              .arg(formatCount(qint64(estimate.n_tokens_fit)), formatBytesUp(estimate.pool_bytes));
     else if (line.preset == QStringLiteral("full"))
       text += tr("The whole context of %1 tokens takes %2, estimated.").arg(whole, line.bytes);
     else

@@ -24,7 +24,7 @@ struct PresetLine {
   QString preset, title;
   QString explanation;  // what it does to the memory, in a sentence
   QString tokens;       // "31,904 tokens fit"
-  QString bytes;        // of the model's whole context, estimated
+  QString bytes;        // that the model's whole context will take when it is packed, estimated
   QString fidelity;     // with its tag
   bool fitsContext = false;
   bool isMeasured = false;  // the fidelity is a measurement
