@@ -140,7 +140,8 @@ class Talk {
       if (got != Line::text || line == "/quit") break;
       if (line.empty()) continue;
       const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
-      if (!done.ok() && !recover(done.error())) return done.error();
+      if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
+        return done.error();
       if (take_interrupt() && !asks()) interrupted_ = true;
       if (interrupted_) break;  // only where nobody can say what next
     }

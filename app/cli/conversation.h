@@ -27,6 +27,8 @@ class Conversation {
                                                     const ConversationRequest& request,
                                                     Console& console);
 
+  // Not after start_over() failed: then nothing is left to go on with.
+  bool has_session() const { return session_ != nullptr; }
   runtime::Session& session() { return *session_; }
   runtime::Engine& engine() { return *engine_; }
   storage::Store* store() { return store_.get(); }
