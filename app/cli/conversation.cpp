@@ -146,7 +146,11 @@ Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryW
     recipe_ = wish.recipe;
     setup_.recipe_json = recipe_->json();
   }
-  if (store_) SATCHEL_TRY(store_->library().set_setup(chat_, setup_));
+  if (store_) {
+    const Result<void> kept = store_->library().set_setup(chat_, setup_);
+    if (!kept.ok())
+      console.warning("What was changed lasts until the chat is closed: " + kept.error().message);
+  }
   save(console);
   return change;
 }

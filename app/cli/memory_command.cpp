@@ -42,8 +42,8 @@ std::string describe_room(const runtime::MemoryChange& change) {
   const std::string all = " A limit of " + format_bytes(change.limit_all) + " holds all of it.";
   if (change.bytes_all <= change.bytes_after)
     return " Under this limit text may go to fewer bits again while it is read." + all;
-  return " Under this limit text goes to fewer bits again, until it takes that at most: all of it "
-         "would take " +
+  return " Under this limit text goes to fewer bits again, until it takes " +
+         format_bytes(change.bytes_after) + " at most: all of it would take " +
          format_bytes(change.bytes_all) + "." +
          (change.bytes_after <= change.bytes_before ? " So hardly anything comes back." : "") + all;
 }
@@ -110,6 +110,12 @@ std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::Cache
          "does it.";
 }
 
+std::string describe_done(const runtime::MemoryChange& done) {
+  if (done.n_reread == 0) return describe(done);
+  return format_bytes(done.bytes_after) + " instead of " + format_bytes(done.bytes_before) + "; " +
+         with_thousands(done.n_reread) + " tokens were read again.";
+}
+
 std::string describe(const runtime::MemoryChange& change) {
   if (!change.fits)
     return "That does not fit: the least limit for this chat is " +
@@ -157,7 +163,7 @@ Result<void> obey(const MemoryCommand& command, Conversation& conversation, Cons
     return {};
   }
   SATCHEL_TRY_ASSIGN(const runtime::MemoryChange done, conversation.change_memory(wish, console));
-  console.reply(describe(done) + coarser());
+  console.reply(describe_done(done) + coarser());
   return {};
 }
 

@@ -30,5 +30,7 @@ std::string describe_preset(const kvcache::Recipe& recipe);
 std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats);
 // "12.1 MB instead of 31.0 MB; 45 % of what is held goes to fewer bits. …"
 std::string describe(const runtime::MemoryChange& change);
+// Of one that was made: nothing is to come any more.
+std::string describe_done(const runtime::MemoryChange& done);
 
 }  // namespace satchel::app

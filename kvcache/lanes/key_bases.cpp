@@ -106,8 +106,8 @@ Error other_version(std::string_view called) {
   return {
       ErrorKind::corrupt, "KEY_BASES",
       "\"" + std::string(called) +
-          "\" is of another version of Satchel, whose coordinates are not those of this one. Run "
-          "\"satchel calibrate\" again: it replaces the file."};
+          "\" is of another version of Satchel than this one. Run \"satchel calibrate\" again: it "
+          "replaces the file."};
 }
 
 bool is_of_before(std::string_view bytes) {

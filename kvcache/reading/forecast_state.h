@@ -21,7 +21,8 @@ struct TierRun {
   std::uint8_t tier = 0;
   std::size_t n = 0;
 };
-// Such a run in its pages: whole ones, but for the last. Positions rise by one towards the last.
+// Such a run in its pages: whole ones, but for the last. Positions are taken to rise by one towards
+// the last, also where only some tokens are kept.
 struct PlannedRun {
   std::uint8_t tier = 0;
   std::size_t n_tokens = 0, last_position = 0;

@@ -29,7 +29,14 @@ Result<void> Session::State::take_cache(std::size_t limit_bytes) {
 Result<void> Session::State::restore_saved() {
   open_snapshot();
   const std::size_t n = transcript.tokens().size();
-  if (snapshot != nullptr && n > 0 && !snapshot->restore(identity(n)).ok()) cache->clear();
+  if (snapshot != nullptr && n > 0) {
+    const Result<kvcache::RestoreReport> restored = snapshot->restore(identity(n));
+    if (!restored.ok()) cache->clear();
+    const std::string& why = restored.ok() ? restored->message : restored.error().message;
+    if (!why.empty())
+      engine.record(LogLevel::warning, "restored after its memory was lost: " + why);
+  }
+  if (n_read() == 0) forget_measured();  // it was of a cache that is gone
   script = {};
   return make_script();
 }

@@ -304,7 +304,14 @@ Result<void> Session::State::come_down(Trial& trial, const MemoryWish& wish,
 Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_token stop,
                                             const ProgressFn& progress) {
   State& s = *state_;
-  SATCHEL_TRY(s.need_cache());
+  // What cannot be had may be had with less.
+  const std::size_t lost_limit = s.lost_limit;
+  if (s.cache == nullptr && wish.limit_bytes > 0)
+    s.lost_limit = std::min(lost_limit, kvcache::Arena::rounded_down(wish.limit_bytes));
+  if (Result<void> had = s.need_cache(); !had.ok()) {
+    s.lost_limit = lost_limit;
+    return had.error();
+  }
   SATCHEL_TRY(s.transcript.settle());
   SATCHEL_TRY_ASSIGN(State::Trial trial, s.try_out(wish));
   MemoryChange& change = trial.change;

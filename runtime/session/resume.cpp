@@ -89,6 +89,9 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   ResumeReport report;
   if (state.options.journal == nullptr)
     return Error{ErrorKind::invalid, "PARAM", "This session has no journal to resume from."};
+  if (!state.transcript.empty())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "This session has messages already: resume a new session over the same chat."};
   SATCHEL_TRY(state.need_cache());
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
   SATCHEL_TRY(state.load_meter());

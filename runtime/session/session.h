@@ -10,12 +10,12 @@
 //                  done; a prompt half read is as if not begun
 //                4 resume never trusts: identity and checksums are verified, else the tokens are
 //                  read again, and the report says so
+//                5 where memory given back for another limit or recipe cannot be had again, nothing
+//                  is read: every call that needs the cache tries to have it again, restores what
+//                  was saved, and else fails with CACHE_LOST
 //   threads      one call at a time; Stop by std::stop_token from any thread
-//                5 where memory that was given back for another limit or recipe cannot be had
-//                  again, the words are there and nothing is read: every call tries to have it again
-//                  first, restores what was saved, and fails with CACHE_LOST where that fails
-//   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context; n_context_left() tells
-//                before), storage's codes, cancelled/STOPPED
+//   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
+//                n_context_left() tells before), storage's codes, cancelled/STOPPED
 #pragma once
 
 #include <cstddef>

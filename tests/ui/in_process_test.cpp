@@ -9,6 +9,7 @@
 
 #include "support/bundled_model.h"
 #include "ui/model/app_state.h"
+#include "ui/model/format.h"
 #include "ui/model/in_process_engine.h"
 
 namespace satchel::ui {
@@ -300,6 +301,7 @@ TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
   life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(12));
   ASSERT_TRUE(life.waitReady()) << life.error();
   const std::size_t before = life.cache().stats.pool_bytes;
+  QSignalSpy told(&life.state, &AppState::noticeShown);
   // Everything is read again first; the lower limit comes after that.
   life.state.memory()->setPresetIndex(0);
   life.state.memory()->setBudgetBytes(quint64(before) * 3 / 4);
@@ -315,6 +317,10 @@ TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
   EXPECT_EQ(has.settings.preset, u"full"_s);
   EXPECT_EQ(life.cache().stats.pool_bytes, before);
   EXPECT_NE(has.settings.budgetBytes, quint64(before) * 3 / 4) << "which was not reached";
+  ASSERT_GE(told.count(), 1);
+  const QString notice = told.last()[0].toString();
+  EXPECT_TRUE(notice.contains(u"recipe full"_s)) << notice.toStdString();
+  EXPECT_TRUE(notice.contains(formatBytes(has.settings.budgetBytes))) << notice.toStdString();
 }
 
 TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {

@@ -291,8 +291,8 @@ TEST_F(PlanTest, a_change_that_was_stopped_half_way_says_what_is_still_to_come) 
   Q_EMIT scene.engine.chatApplied({{u"balanced"_s, 210'000'000}, u"ladder-4"_s, 1, {}, false});
   ASSERT_EQ(notices.count(), 1);
   EXPECT_EQ(notices[0][0].toString(),
-            u"This chat has the new settings; what was not read again yet is read with the next "
-            "message."_s);
+            u"The change was broken off. This chat has the recipe ladder-4 and a limit of 210\u00a0MB "
+            "now; what was not read again yet is read with the next message."_s);
   EXPECT_EQ(plain(memory()->recipeText()), u"Balanced · recipe ladder-4"_s);
 }
 

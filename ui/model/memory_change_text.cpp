@@ -102,9 +102,10 @@ QString changeText(const ChatPreview& preview) {
 QString appliedText(const AppliedSettings& applied) {
   const MemoryChange& change = applied.change;
   if (!applied.isWhole)
-    return tr(
-        "This chat has the new settings; what was not read again yet is read with the next "
-        "message.");
+    return tr("The change was broken off. This chat has the recipe %1 and a limit of %2 now; what "
+              "was "
+              "not read again yet is read with the next message.")
+        .arg(applied.recipe, formatBytes(applied.settings.budgetBytes));
   if (isAsItWas(change) && change.bytes_after == change.bytes_before)
     return tr("This chat has the new settings; what it holds is as it was.");
   const QString now = tr("takes %1 now, %2 before.")

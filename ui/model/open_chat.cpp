@@ -104,7 +104,9 @@ Result<runtime::MemoryChange> OpenChat::apply(const ChatSettings& settings, std:
     m_settings.preset = settings.preset;
   }
   const std::size_t limit = m_session->stats().pool_bytes;
-  if (limit != limitBefore) m_settings.budgetBytes = limit;
+  // A limit that was reached is shown as it was asked for: the pool rounds it.
+  const bool isReached = limit == kvcache::Arena::rounded_down(settings.budgetBytes);
+  if (limit != limitBefore) m_settings.budgetBytes = isReached ? settings.budgetBytes : limit;
   return change;
 }
 

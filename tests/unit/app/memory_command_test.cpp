@@ -117,14 +117,23 @@ TEST(MemoryCommand, reading_again_under_too_low_a_limit_says_so_and_names_one_th
                                .n_reread = 1585,
                                .limit_all = 46'200'000,
                                .bytes_all = 31'000'000};
-  EXPECT_THAT(describe(change), HasSubstr("fewer bits again, until it takes that at most: all of "
-                                          "it would take 31.0 MB."));
+  EXPECT_THAT(describe(change), HasSubstr("fewer bits again, until it takes 20.0 MB at most: "
+                                          "all of it would take 31.0 MB."));
   EXPECT_THAT(describe(change), HasSubstr("hardly anything comes back"));
   EXPECT_THAT(describe(change), HasSubstr("A limit of 46.2 MB holds all of it."));
   change.bytes_after = 28'000'000;
   EXPECT_THAT(describe(change), testing::Not(HasSubstr("hardly anything")));
   change.bytes_after = change.bytes_all;  // it would fit, but not with what reading it takes
   EXPECT_THAT(describe(change), HasSubstr("may go to fewer bits again while it is read. A limit"));
+}
+
+TEST(MemoryCommand, what_was_done_is_not_told_as_still_to_come) {
+  const runtime::MemoryChange done{.bytes_before = 20'000'000,
+                                   .bytes_after = 28'000'000,
+                                   .n_reread = 1585,
+                                   .limit_all = 46'200'000,
+                                   .bytes_all = 31'000'000};
+  EXPECT_EQ(describe_done(done), "28.0 MB instead of 20.0 MB; 1,585 tokens were read again.");
 }
 
 TEST(MemoryCommand, a_preset_that_is_none_names_the_presets_first) {

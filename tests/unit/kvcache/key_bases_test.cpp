@@ -94,7 +94,7 @@ TEST(KeyBases, are_the_same_after_a_file) {
   EXPECT_EQ(after->bytes(), file);
 }
 
-TEST(KeyBases, are_known_by_their_matrices_and_nothing_else) {
+TEST(KeyBases, are_known_by_their_matrices_and_not_by_their_texts) {
   KeyBases other = of_lanes({16, 16});
   const std::uint64_t id = made({16, 16}).id;
   other.name = "another name";

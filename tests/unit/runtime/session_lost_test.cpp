@@ -47,7 +47,7 @@ class SessionLost : public ChatTest {
     expect_lost(s.preview_memory({.recipe = full}, {}), "preview_memory");
     expect_lost(s.change_memory({.limit_bytes = limit_ / 2}, {}, {}), "change_memory");
     expect_lost(s.save(), "save");
-    expect_lost(s.resume({}, {}), "resume");
+    EXPECT_EQ(s.resume({}, {}).error().code, "PARAM") << "its messages are there";
     EXPECT_FALSE(s.has_idle_work());
     EXPECT_EQ(s.n_read(), 0u);
     EXPECT_EQ(s.stats().bytes, 0u);
@@ -92,6 +92,16 @@ TEST_F(SessionLost, without_room_for_two_caches_and_a_backend_that_fails_every_c
   expect_every_call_says_so();
   with_.failing->fail_tables(false);
   arena.give(others);
+  expect_it_goes_on();
+}
+
+TEST_F(SessionLost, a_smaller_limit_brings_it_back_where_there_is_no_more) {
+  with_.failing->fail_allocations(true);
+  expect_lost(session_->change_memory({.limit_bytes = 2 * limit_}, {}, {}), "change_memory");
+  with_.failing->fail_allocations(false);
+  value_of(session_->change_memory({.limit_bytes = limit_ / 2}, {}, {}));
+  EXPECT_EQ(session_->stats().pool_bytes, kvcache::Arena::rounded_down(limit_ / 2));
+  EXPECT_EQ(session_->n_read(), n_tokens_) << "restored, not read again";
   expect_it_goes_on();
 }
 
