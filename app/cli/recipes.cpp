@@ -4,6 +4,7 @@
 #include "app/cli/codec_list.h"
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/recipe_text.h"
 #include "app/cli/workbench.h"
 #include "runtime/governor/presets.h"
 
@@ -60,12 +61,19 @@ int list(Console& console) {
 void add_recipes(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<Options>();
   auto path = std::make_shared<std::string>();
+  auto explained = std::make_shared<std::string>();
   auto codecs = std::make_shared<bool>(false);
   auto head_dims = std::make_shared<std::vector<std::size_t>>(std::vector<std::size_t>{64, 128});
   CLI::App* command = app.add_subcommand("recipes", "The compression recipes, presets and codecs");
   add_output_options(*command, *options);
   command->add_option("--check", *path, "Check a recipe file and print it in canonical form")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--explain", *explained,
+          "What a preset, recipe or recipe file keeps, its stages with all that they take, "
+          "its source and where it differs")
+      ->type_name("NAME");
   CLI::Option* list_option = command->add_flag(
       "--codecs", *codecs, "The codecs that recipes choose from, with what they take");
   command
@@ -76,6 +84,7 @@ void add_recipes(CLI::App& app, const Choose& choose) {
     choose([=] {
       Console console(options->json, options->quiet);
       if (*codecs) return list_codecs(console, *head_dims);
+      if (!explained->empty()) return explain_recipe(console, *explained);
       return path->empty() ? list(console) : check(console, *path);
     });
   });

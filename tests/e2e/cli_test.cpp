@@ -216,6 +216,32 @@ TEST(Cli, a_wrong_memory_command_in_a_pipe_is_said_once_and_is_a_usage_error) {
   }
 }
 
+TEST(Cli, a_recipe_is_explained_with_every_parameter_given_or_not) {
+  const Folder home;
+  const auto told = run(home, {"recipes", "--explain", "snapkv", "--json"}).json();
+  EXPECT_EQ(told["source"], "arXiv:2404.14469");
+  EXPECT_EQ(told["keep"], 0.25);
+  const auto named = [&](const std::string& place, const std::string& key) {
+    for (const auto& stage : told["stages"])
+      if (stage["place"] == place)
+        for (const auto& each : stage["parameters"])
+          if (each["name"] == key) return each;
+    return nlohmann::json{};
+  };
+  EXPECT_EQ(named("scorer", "window")["value"], 32);
+  EXPECT_EQ(named("scorer", "window")["given"], true);
+  EXPECT_EQ(named("scorer", "layer_shared")["value"], false);
+  EXPECT_EQ(named("scorer", "layer_shared")["given"], false);
+  const Finished tiers = run(home, {"recipes", "--explain", "zipcache-2t"});
+  EXPECT_NE(tiers.out.find("codec 1 k"), std::string::npos) << tiers.out;
+  for (const auto& recipe : run(home, {"recipes", "--json"}).json()["recipes"]) {
+    const auto each = run(home, {"recipes", "--explain", recipe["name"], "--json"});
+    EXPECT_EQ(each.exit_code, 0) << recipe["name"];
+    EXPECT_GE(each.json()["stages"].size(), 4u) << recipe["name"];
+  }
+  EXPECT_EQ(run(home, {"recipes", "--explain", "h3o"}).exit_code, 3);
+}
+
 TEST(Cli, recipes_list_the_codecs_with_what_they_take) {
   const Folder home;
   const auto json = run(home, {"recipes", "--codecs", "--json"}).json();

@@ -1,0 +1,169 @@
+#include "app/cli/recipe_text.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/exit_codes.h"
+#include "kvcache/recipes/json.h"
+#include "kvcache/recipes/recipe.h"
+#include "kvcache/stages/stage.h"
+#include "runtime/governor/presets.h"
+
+namespace satchel::app {
+namespace {
+
+using kvcache::JsonNode;
+using kvcache::StageKind;
+
+constexpr StageKind kKinds[] = {StageKind::trigger,   StageKind::scorer,   StageKind::filter,
+                                StageKind::allocator, StageKind::assigner, StageKind::merger,
+                                StageKind::codec,     StageKind::reader};
+
+struct Parameter {
+  kvcache::Params::Asked asked;
+  std::string value;  // as JSON
+  bool is_given = false;
+};
+struct StageText {
+  StageKind kind;
+  std::string place;  // "codec k": where it stands in the recipe
+  std::string name, source;
+  std::vector<Parameter> parameters;
+};
+
+const kvcache::StageEntry* entry_of(StageKind kind, std::string_view name) {
+  for (const kvcache::StageEntry* entry : kvcache::all_stages())
+    if (entry->kind == kind && entry->name == name) return entry;
+  return nullptr;
+}
+
+// The recipe has been read before: all its stages are there, and their parameters right.
+void add_stage(StageKind kind, const std::string& place, const JsonNode& node,
+               std::vector<StageText>& out) {
+  const JsonNode* use = node.kind == JsonNode::Kind::string ? &node : node.find("use");
+  const kvcache::StageEntry* entry = entry_of(kind, use->string);
+  if (entry == nullptr) return;
+  kvcache::Params params(node, place);
+  (void)entry->make(params);  // asks for what it takes, whatever comes of it
+  StageText& stage = out.emplace_back(StageText{.kind = kind,
+                                                .place = place,
+                                                .name = use->string,
+                                                .source = std::string(entry->source),
+                                                .parameters = {}});
+  for (const kvcache::Params::Asked& asked : params.asked()) {
+    const JsonNode* given = node.kind == JsonNode::Kind::object ? node.find(asked.key) : nullptr;
+    stage.parameters.push_back({.asked = asked,
+                                .value = given ? kvcache::json_text(*given) : asked.fallback,
+                                .is_given = given != nullptr});
+  }
+}
+
+// A stage, or a list or table of them, as filters and the codecs of tiers are.
+void add_stages(StageKind kind, const std::string& place, const JsonNode& node,
+                std::vector<StageText>& out) {
+  const bool is_table = node.kind == JsonNode::Kind::object && node.find("use") == nullptr;
+  if (node.kind == JsonNode::Kind::array) {
+    for (std::size_t i = 0; i < node.items.size(); ++i)
+      add_stages(kind, kind == StageKind::codec ? place + " " + std::to_string(i + 1) : place,
+                 node.items[i], out);
+  } else if (is_table) {
+    for (const auto& [key, member] : node.members)
+      if (key == "k" || key == "v") add_stages(kind, place + " " + key, member, out);
+  } else if (node.kind == JsonNode::Kind::object || node.kind == JsonNode::Kind::string) {
+    add_stage(kind, place, node, out);
+  }
+}
+
+std::vector<StageText> stages_of(const JsonNode& recipe) {
+  std::vector<StageText> out;
+  for (const StageKind kind : kKinds) {
+    const std::string key(to_text(kind));
+    if (const JsonNode* node = recipe.find(key)) add_stages(kind, key, *node, out);
+  }
+  return out;
+}
+
+Json to_json(const kvcache::Recipe& recipe, const std::vector<StageText>& stages) {
+  Json rows = Json::array();
+  for (const StageText& stage : stages) {
+    Json parameters = Json::array();
+    for (const Parameter& each : stage.parameters)
+      parameters.push_back({{"name", each.asked.key},
+                            {"value", Json::parse(each.value, nullptr, false)},
+                            {"given", each.is_given},
+                            {"default", Json::parse(each.asked.fallback, nullptr, false)},
+                            {"allowed", each.asked.allowed}});
+    rows.push_back({{"kind", std::string(to_text(stage.kind))},
+                    {"place", stage.place},
+                    {"name", stage.name},
+                    {"source", stage.source},
+                    {"parameters", parameters}});
+  }
+  return Json{{"schema", 1},
+              {"name", recipe.name()},
+              {"source", recipe.source()},
+              {"differs", recipe.differs()},
+              {"keep", recipe.keep()},
+              {"stages", rows},
+              {"recipe", Json::parse(recipe.json(), nullptr, false)}};
+}
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size() + 2, width), ' ');
+  return text;
+}
+
+// At most 96 columns, broken at blanks.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kColumns = 96;
+  std::string out, line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      out += std::string(indent, ' ') + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return out + std::string(indent, ' ') + line + "\n";
+}
+
+std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>& stages,
+                    const JsonNode* room) {
+  std::string text = recipe.name() + "\n  source     " + recipe.source() + "\n  keeps      " +
+                     (recipe.keep() < 1 ? format_percent(recipe.keep()) + " of a text's tokens"
+                                        : std::string("every token")) +
+                     "\n  differs\n" + wrapped(recipe.differs(), 4) + "  stages\n";
+  for (const StageText& stage : stages) {
+    text += "    " + padded(stage.place, 12) + padded(stage.name, 22) + stage.source + "\n";
+    for (const Parameter& each : stage.parameters)
+      text += std::string(16, ' ') + padded(each.asked.key, 14) + padded(each.value, 8) +
+              (each.is_given ? "" : "the default; ") + each.asked.allowed + "\n";
+  }
+  text += "  where memory is short\n";
+  if (room == nullptr) return text + "    nothing more may go: it asks\n";
+  for (std::size_t i = 0; i < room->items.size(); ++i)
+    text += "    " + std::to_string(i + 1) + " " + kvcache::canonical_json(room->items[i]) + "\n";
+  return text;
+}
+
+}  // namespace
+
+int explain_recipe(Console& console, const std::string& name) {
+  const Result<kvcache::Recipe> recipe = runtime::resolve_recipe(name);
+  if (!recipe.ok()) return console.fail(recipe.error());
+  const Result<JsonNode> node = kvcache::parse_json(recipe->json(), recipe->name());
+  if (!node.ok()) return console.fail(node.error());
+  const std::vector<StageText> stages = stages_of(*node);
+  if (console.json()) {
+    console.document(to_json(*recipe, stages));
+  } else {
+    console.data(to_text(*recipe, stages, node->find("room")));
+  }
+  return kExitOk;
+}
+
+}  // namespace satchel::app

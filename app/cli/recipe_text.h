@@ -1,0 +1,15 @@
+// A recipe told in full: what it keeps, its stages with every parameter, where it comes from and where
+// it differs from that.
+#pragma once
+
+#include <string>
+
+#include "app/cli/console.h"
+
+namespace satchel::app {
+
+// name: as runtime::resolve_recipe takes it. As text or JSON; the exit code.
+//   errors  those of resolve_recipe
+int explain_recipe(Console& console, const std::string& name);
+
+}  // namespace satchel::app
