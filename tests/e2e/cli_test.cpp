@@ -234,7 +234,9 @@ TEST(Cli, a_recipe_is_explained_with_every_parameter_given_or_not) {
   EXPECT_EQ(named("scorer", "layer_shared")["given"], false);
   const Finished tiers = run(home, {"recipes", "--explain", "zipcache-2t"});
   EXPECT_NE(tiers.out.find("codec 1 k"), std::string::npos) << tiers.out;
-  for (const auto& recipe : run(home, {"recipes", "--json"}).json()["recipes"]) {
+  const auto all = run(home, {"recipes", "--json"}).json();
+  EXPECT_GE(all["recipes"].size(), 20u);
+  for (const auto& recipe : all["recipes"]) {
     const auto each = run(home, {"recipes", "--explain", recipe["name"], "--json"});
     EXPECT_EQ(each.exit_code, 0) << recipe["name"];
     EXPECT_GE(each.json()["stages"].size(), 4u) << recipe["name"];
