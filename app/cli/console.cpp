@@ -78,7 +78,8 @@ void Console::document(const Json& json) {
 int Console::fail(const Error& error) {
   warning("satchel: " + error.message + " [" + error.code + "]");
   if (json_) document(Json{{"error", {{"code", error.code}, {"message", error.message}}}});
-  return exit_code(error.kind);
+  // A limit that is too small is no slip in the usage.
+  return error.code == "LIMIT" ? int{kExitMemory} : exit_code(error.kind);
 }
 
 runtime::ProgressFn Console::progress() {

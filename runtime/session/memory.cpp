@@ -218,12 +218,12 @@ Error Session::State::limit_error(const MemoryWish& wish, std::size_t least) con
           "A memory limit of " + size_text(limit_of(wish)) + " is too small for this chat of " +
               count_text(n_read()) + " tokens: recipe \"" +
               (wish.recipe ? *wish.recipe : options.recipe).name() + "\" needs " +
-              size_text(least) + ". Choose a smaller preset, or start a new chat."};
+              size_text(least) + ". Raise the limit, choose a smaller preset, or start a new "
+              "chat."};
 }
 
 // The chat's pages fit a lower limit before it falls.
 Result<void> Session::State::shrink_under(std::size_t most, MemoryChange& change) {
-  drop_rows();
   if (cache->stats().bytes <= most) return {};
   const Held before = held();
   const Result<kvcache::CompactionReport> shrunk = cache->shrink_to(most);
@@ -280,6 +280,7 @@ Result<void> Session::State::come_down(Trial& trial, const MemoryWish& wish,
                                        const std::stop_token& stop) {
   MemoryChange& change = trial.change;
   const Result<kvcache::Arena::Lease> before = last_rows(*cache, stop);
+  if (!before.ok() && before.error().kind == ErrorKind::cancelled) return before.error();
   drop_rows();
   meter.ledger.close();
   if (trial.copy != nullptr) {
@@ -287,7 +288,9 @@ Result<void> Session::State::come_down(Trial& trial, const MemoryWish& wish,
     cache = std::move(trial.copy);
     options.recipe = *wish.recipe;
     forget_measured();
-    note(LedgerCause::asked, trial.report, change.bytes_before);
+    // What is gone did not become coarser, though it may have on its way out.
+    note(LedgerCause::asked, {.n_evicted = change.n_evicted, .n_lowered = change.n_lowered},
+         change.bytes_before);
     open_snapshot();
     script = {};
     SATCHEL_TRY(make_script());
@@ -321,6 +324,7 @@ Result<MemoryChange> Session::change_memory(const MemoryWish& wish, std::stop_to
   if (trial.rereads) {
     if (rises) SATCHEL_TRY(s.raise_limit(limit, stop, progress));
     SATCHEL_TRY(set_recipe(*wish.recipe, stop, progress));
+    s.drop_rows();
     SATCHEL_TRY(s.shrink_under(s.own_bytes_under(limit), change));
   } else {
     SATCHEL_TRY(s.come_down(trial, wish, stop));

@@ -94,12 +94,34 @@ TEST_F(SessionMemory, a_smaller_preset_is_followed_at_once_and_saved_as_such) {
     EXPECT_LT(done.bytes_after, before) << name;
     EXPECT_EQ(done.n_evicted > 0, std::string(name) == "compact");
     EXPECT_EQ(session->recipe().hash(), value_of(resolve_recipe(name)).hash());
+    const LedgerEntry& noted = session->ledger().back();
+    EXPECT_EQ(noted.cause, LedgerCause::asked) << name;
+    EXPECT_EQ(noted.n_lowered, done.n_lowered) << name << ": what is gone is not coarser too";
+    EXPECT_EQ(noted.n_evicted, done.n_evicted) << name;
+    EXPECT_EQ(noted.fidelity.n_tokens, done.cost.n_tokens) << name << ": as it was measured";
+    EXPECT_EQ(noted.fidelity.kl, done.cost.kl) << name;
     expect_answers(*session);
   }
   value_of(session->save());
   const auto again = open("compact");
   EXPECT_EQ(resume(*again).n_reread, 0u);
   EXPECT_EQ(again->stats().bytes, session->stats().bytes);
+}
+
+TEST_F(SessionMemory, stop_before_text_goes_leaves_it_as_it_was) {
+  const auto session = open_and_read("full");
+  const std::size_t before = session->stats().bytes, n_steps = session->ledger().size();
+  std::stop_source stop;
+  stop.request_stop();
+  for (const MemoryWish& wish : {preset("extreme"), limit(before * 8 / 10)}) {
+    const auto stopped = session->change_memory(wish, stop.get_token(), {});
+    ASSERT_FALSE(stopped.ok());
+    EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
+    EXPECT_EQ(session->stats().bytes, before);
+    EXPECT_EQ(session->ledger().size(), n_steps);
+    EXPECT_EQ(session->recipe().hash(), value_of(resolve_recipe("full")).hash());
+  }
+  expect_answers(*session);
 }
 
 TEST_F(SessionMemory, a_larger_preset_says_what_has_to_be_read_again) {
