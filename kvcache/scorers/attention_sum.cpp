@@ -1,19 +1,38 @@
 // Scores a token by the attention it received from all queries: the column sum of the attention map,
 // without the map.
-//   params  decoding  whether generated tokens' queries count too (false)
+//   params  decoding   whether generated tokens' queries count too (false)
+//           half_life  in how many tokens what a query says fades to a half: a query n tokens before
+//                      the end of its text counts 2^(-n / half_life); 0: all count alike (0)
 //   needs   queries and LSE of every chunk, and of every step where decoding
-//   cost    one more Q·Kᵀ (Backend::score)
-//   source  arXiv:2306.14048 (H2O), arXiv:2411.18077 section 3.3 (two passes)
+//   cost    one more Q·Kᵀ (Backend::score); with a half-life that of its last 13.3 half-lives, before
+//           which a query would count less than 1e-4
+//   source  arXiv:2306.14048 (H2O), arXiv:2411.18077 section 3.3 (two passes); half_life:
+//           arXiv:2407.20485 (A2SF), whose forgetting factor is 2^(-1 / half_life)
 //   differs mean over the query heads of a lane, which the papers (one KV head per query head) need
-//           not say
+//           not say; what fades does so towards the end of the text that is read, once and for all
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kvcache/stages/row_weights.h"
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
 namespace {
+
+constexpr double kLeastWeight = 1e-4;
+
 class AttentionSumScorer final : public Scorer {
  public:
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(decoding_, params.flag("decoding", false));
+    SATCHEL_TRY_ASSIGN(half_life_,
+                       params.number("half_life", {.fallback = 0, .min = 0, .max = 1e6}));
+    if (decoding_ && half_life_ > 0)
+      return Error{
+          ErrorKind::invalid, "RECIPE",
+          "attention_sum: \"half_life\" goes with \"decoding\": false only: what was summed "
+          "before an answer does not fade while it is written."};
     return {};
   }
   ScorerWants wants(const LaneShares*) const override {
@@ -21,16 +40,26 @@ class AttentionSumScorer final : public Scorer {
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
-    return score_lanes(backend, seen, lanes, {});
+    if (half_life_ <= 0) return score_lanes(backend, seen, lanes, {});
+    std::vector<float> weights;
+    for (const std::int32_t position : seen.positions) {
+      const auto age = static_cast<double>(seen.span_end - 1) - static_cast<double>(position);
+      const double weight = std::exp2(-age / half_life_);
+      if (weight >= kLeastWeight) weights.push_back(static_cast<float>(weight));
+    }
+    if (weights.empty()) return {};
+    return score_weighted(backend, last_rows(seen, weights.size()), lanes, weights);
   }
 
  private:
   bool decoding_ = false;
+  double half_life_ = 0;
 };
 }  // namespace
 
-extern const StageEntry scorers_attention_sum{.kind = StageKind::scorer,
-                                              .name = "attention_sum",
-                                              .source = "arXiv:2306.14048, arXiv:2411.18077",
-                                              .make = make_stage<AttentionSumScorer>};
+extern const StageEntry scorers_attention_sum{
+    .kind = StageKind::scorer,
+    .name = "attention_sum",
+    .source = "arXiv:2306.14048, arXiv:2411.18077, arXiv:2407.20485",
+    .make = make_stage<AttentionSumScorer>};
 }  // namespace satchel::kvcache

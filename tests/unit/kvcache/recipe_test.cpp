@@ -72,10 +72,7 @@ TEST(Recipe, an_unknown_name_lists_the_known_ones) {
   const auto recipe = Recipe::builtin("h3o");
   ASSERT_FALSE(recipe.ok());
   EXPECT_EQ(recipe.error().kind, ErrorKind::not_found);
-  EXPECT_THAT(
-      recipe.error().message,
-      HasSubstr(
-          "kvzip, ladder-2, ladder-3, ladder-4, mikv, minikv, minikv-g32, minikv-g64, quest"));
+  EXPECT_THAT(recipe.error().message, HasSubstr("ladder-2, ladder-3, ladder-4"));
 }
 
 TEST(Recipe, with_keep_changes_the_share_and_the_hash_and_nothing_else) {

@@ -1,0 +1,15 @@
+// The score kernel where queries do not count alike.
+#pragma once
+
+#include <span>
+
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+
+// As score_lanes(), with a weight for each of the observation's tokens, in main memory. Takes that
+// much of the backend's memory for the call: for readings, not for decode steps.
+Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
+                            std::span<const ObservedLane> lanes, std::span<const float> weights);
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,65 @@
+// Golden cases of selections by attention and of budgets by layer: numbers worked out by hand from the
+// papers' formulas, on the map F5 of tests/golden/selection.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "kernels/base/rng.h"
+#include "unit/kvcache/stage_fixture.h"
+
+namespace satchel::kvcache {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+using Lanes = std::vector<std::vector<float>>;
+
+const std::vector<KnownMap::Row> kF5 = {{1, 0, 0, 0, 0},
+                                        {0.50, 0.50, 0, 0, 0},
+                                        {0.50, 0.10, 0.40, 0, 0},
+                                        {0.40, 0.05, 0.35, 0.20, 0},
+                                        {0.30, 0.05, 0.25, 0.10, 0.30}};
+
+std::vector<float> f5_scores(std::string_view scorer, const std::string& params,
+                             std::size_t chunk) {
+  const auto backend = test::open_reference();
+  return KnownMap::square(kF5).scores(*make<Scorer>(StageKind::scorer, scorer, params), *backend,
+                                      Purpose::reading, chunk);
+}
+
+// A1 to A3: arXiv:2407.20485, a query counts half as much as the next.
+TEST(AttentionRecipes, a2sf_lets_what_queries_said_fade_one_token_at_a_time) {
+  const std::string fading = "{\"half_life\": 1}";
+  const std::vector<float> whole = f5_scores("attention_sum", fading, 5);
+  EXPECT_THAT(whole, Pointwise(FloatNear(1e-5f), {0.75f, 0.1625f, 0.525f, 0.20f, 0.30f}));
+  for (const std::size_t chunk : {1u, 2u, 3u})
+    EXPECT_THAT(f5_scores("attention_sum", fading, chunk), Pointwise(FloatNear(1e-6f), whole));
+  EXPECT_NEAR(std::accumulate(whole.begin(), whole.end(), 0.0), 1.9375, 1e-5);
+}
+
+// 2^(-4 / 0.3) is 9.7e-5: of five queries the oldest counts less than 1e-4, and not at all.
+TEST(AttentionRecipes, a2sf_leaves_out_queries_that_have_faded) {
+  const std::vector<float> scores = f5_scores("attention_sum", "{\"half_life\": 0.3}", 2);
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  double want = 0;
+  for (const int age : {0, 1, 2, 3}) want += std::exp2(-age / 0.3);
+  EXPECT_NEAR(sum, want, 1e-6);
+}
+
+TEST(AttentionRecipes, a2sf_does_not_go_on_while_answering) {
+  const JsonNode node = parse_json("{\"half_life\": 9, \"decoding\": true}", "r.json").value();
+  Params params(node, "r.json");
+  for (const StageEntry* entry : stages_of(StageKind::scorer)) {
+    if (entry->name != "attention_sum") continue;
+    const auto made = entry->make(params);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, "RECIPE");
+    EXPECT_THAT(made.error().message, HasSubstr("\"half_life\""));
+  }
+}
+
+}  // namespace
+}  // namespace satchel::kvcache
