@@ -6,11 +6,10 @@
 //   source  arXiv:2411.18077, after the code (layer 0 the most; the appendix says the opposite)
 //   differs rounded by largest remainder over all lanes, where the code truncates; no lane gets
 //           less than a tenth of the mean, what is protected, or more than there is
-#include <algorithm>
 #include <vector>
 
 #include "kvcache/stages/apportion.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/layer_totals.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -26,25 +25,13 @@ class PyramidAllocator final : public Allocator {
               std::span<std::size_t> totals) const override {
     const auto n_tokens = static_cast<double>(span.n_tokens);
     const auto n_lanes = static_cast<double>(span.n_lanes);
-    const std::size_t total = keep_total(span);
     const auto constant =
         static_cast<double>(static_cast<std::size_t>(constant_ * span.keep * n_tokens));
-    const double falling = static_cast<double>(total) - constant * n_lanes;
-    std::vector<double> wishes(span.n_lanes);
-    const std::size_t of_layer = span.n_lanes / span.n_layers;
-    for (std::size_t lane = 0; lane < wishes.size(); ++lane)
-      wishes[lane] = constant + slope(std::min(lane / of_layer, span.n_layers - 1), span.n_layers) *
-                                    falling / n_lanes;
-    std::vector<std::size_t> budgets(span.n_lanes);
-    apportion(wishes,
-              {.total = total,
-               .n_protected = n_protected,
-               .floor = (total / span.n_lanes + 9) / 10,
-               .cap = span.n_tokens},
-              budgets);
-    std::fill(totals.begin(), totals.end(), std::size_t{0});
-    for (std::size_t lane = 0; lane < budgets.size(); ++lane)
-      totals[std::min(lane / of_layer, span.n_layers - 1)] += budgets[lane];
+    const double falling = static_cast<double>(keep_total(span)) - constant * n_lanes;
+    std::vector<double> wishes(span.n_layers);
+    for (std::size_t layer = 0; layer < span.n_layers; ++layer)
+      wishes[layer] = constant + slope(layer, span.n_layers) * falling / n_lanes;
+    totals_of_layers(span, n_protected, wishes, totals);
   }
 
  private:

@@ -29,6 +29,12 @@ std::vector<float> f5_scores(std::string_view scorer, const std::string& params,
   return KnownMap::square(kF5).scores(*make<Scorer>(StageKind::scorer, scorer, params), *backend,
                                       Purpose::reading, chunk);
 }
+std::vector<std::size_t> totals_of(const Allocator& allocator, const TokenSpan& span,
+                                   std::size_t n_protected) {
+  std::vector<std::size_t> totals(span.n_layers);
+  allocator.totals(span, n_protected, totals);
+  return totals;
+}
 
 // A1 to A3: arXiv:2407.20485, a query counts half as much as the next.
 TEST(AttentionRecipes, a2sf_lets_what_queries_said_fade_one_token_at_a_time) {
@@ -59,6 +65,34 @@ TEST(AttentionRecipes, a2sf_does_not_go_on_while_answering) {
     EXPECT_EQ(made.error().code, "RECIPE");
     EXPECT_THAT(made.error().message, HasSubstr("\"half_life\""));
   }
+}
+
+// P1 to P3: arXiv:2406.02069, four layers that choose 100 each beside a window of 8.
+TEST(AttentionRecipes,
+     pyramidkv_budgets_are_exact_flatter_in_a_short_text_and_flat_at_steepness_1) {
+  const auto with = [](const std::string& beta, std::size_t n_chosen_from) {
+    const std::size_t n = n_chosen_from + 8;
+    const TokenSpan span{
+        .n_layers = 4, .n_lanes = 4, .n_tokens = n, .keep = 108.0 / static_cast<double>(n)};
+    std::vector<std::size_t> totals = totals_of(
+        *make<Allocator>(StageKind::allocator, "pyramid_window", "{\"beta\": " + beta + "}"), span,
+        8);
+    for (std::size_t& total : totals) total -= 8;
+    return totals;
+  };
+  EXPECT_THAT(with("20", 1000), ElementsAre(195, 132, 68, 5));
+  EXPECT_THAT(with("20", 150), ElementsAre(150, 117, 83, 50));
+  EXPECT_THAT(with("1", 1000), ElementsAre(100, 100, 100, 100));
+}
+
+TEST(AttentionRecipes, pyramidkv_leaves_every_layer_what_is_protected_and_a_tenth_of_the_mean) {
+  const auto allocator = make<Allocator>(StageKind::allocator, "pyramid_window");
+  const TokenSpan span{.n_layers = 4, .n_lanes = 4, .n_tokens = 1000, .keep = 0.1};
+  EXPECT_THAT(totals_of(*allocator, span, 0), ElementsAre(190, 132, 68, 10));
+  EXPECT_THAT(totals_of(*allocator, span, 100), ElementsAre(100, 100, 100, 100));
+  EXPECT_THAT(totals_of(*allocator, span, 132), ElementsAre(132, 132, 132, 132));
+  const TokenSpan one{.n_layers = 1, .n_lanes = 2, .n_tokens = 1000, .keep = 0.1};
+  EXPECT_THAT(totals_of(*allocator, one, 20), ElementsAre(200));
 }
 
 }  // namespace
