@@ -136,19 +136,28 @@ struct LaneQueries {
 //               weight[i] · exp(cap(q_i·k_j·scale) − lse_i)
 // reduced into what stands there already (sum: added, max: the larger), so that a prompt may be
 // scored chunk by chunk. Slots that no query sees keep what they had. Never holds the T×T matrix.
+//   below   Of::below_mean puts in the exp's place 1 where it is less than 1 / t_i and 0 elsewhere,
+//           t_i = position of i + 1 + n_beside being how many entries i's attention is spread over. A
+//           probability counts as less only below (1 - kBelowSlack) / t_i, so that rounding does not
+//           decide where all are alike. With Queries::sum, Sees::past and no window only.
 //   order   of scores: the runs' tokens one after the other, then each page's n_tokens slots, live
 //           or not (dead ones are left alone)
-//   source  arXiv:2411.18077 (MiniKV) section 3.3: column sums without the matrix
+//   source  arXiv:2411.18077 (MiniKV) section 3.3: column sums without the matrix; below_mean:
+//           arXiv:2305.17118 (Scissorhands) algorithm 2
 struct ScoreArgs {
   enum class Heads { mean, max };
   enum class Queries { sum, max };
+  enum class Of { probability, below_mean };
   LaneQueries lane;
   const float* lse = nullptr;      // [n_tokens, n_heads], of attend() or log_sum() over what counts
   const float* weights = nullptr;  // [n_tokens], or null: 1
   Queries queries = Queries::sum;
   Heads heads = Heads::mean;  // max goes with Queries::max only
   float* scores = nullptr;
+  Of of = Of::probability;
+  std::int64_t n_beside = 0;  // below_mean: entries that are seen, less positions up to the query's
 };
+inline constexpr double kBelowSlack = 1e-4;
 
 // The normaliser of a softmax over the keys of a lane, without V and without the matrix:
 //   lse[i, h] = log(exp(lse[i, h]) + Σ over keys j that query i sees of exp(cap(q_ih·k_j·scale)))

@@ -102,6 +102,9 @@ Result<void> score(const CpuContext& context, AttendScratch& scratch,
     const LaneQueries& lane = args.lane;
     SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
     SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
+    SATCHEL_ASSERT(
+        args.of == ScoreArgs::Of::probability ||
+        (args.queries == ScoreArgs::Queries::sum && lane.sees == Sees::past && lane.window == 0));
     for (const PageView& page : lane.keys.pages)
       SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
     n += n_pieces(lane);

@@ -25,7 +25,13 @@ struct ScoreTile {
     std::size_t low[kRows], high[kRows], least = kTileTokens, most = 0;
     bool all_see_all = true;
     float lse[kRows], weight[kRows];
+    float below[kRows];  // Of::below_mean: probabilities less than this count
   };
+
+  SATCHEL_INLINE float below_mean(const ScoreArgs& args, std::int64_t position) {
+    const std::int64_t n_seen = position + 1 + args.n_beside;
+    return static_cast<float>((1 - kBelowSlack) / static_cast<double>(n_seen > 1 ? n_seen : 1));
+  }
 
   // Row r is head first_head + r % n_group of token r / n_group.
   template <std::size_t kRows>
@@ -48,6 +54,7 @@ struct ScoreTile {
       }
       rows.lse[r] = job.args->lse[query];
       rows.weight[r] = job.args->weights == nullptr ? 1.0f : job.args->weights[token];
+      rows.below[r] = below_mean(*job.args, std::int64_t{lane.batch.positions[token]});
       const float* q = lane.q + query * d;
       VectorOps<V>::map(q, q, d, job.rows + r * d,
                         [&](Float x, Float) SATCHEL_INLINE_LAMBDA { return V::mul(x, scale); });
@@ -81,6 +88,24 @@ struct ScoreTile {
         const Float p = VectorOps<V>::exp(
             V::sub(V::load_float(logits[r] + t), V::broadcast_float(rows.lse[r])));
         added = V::add(added, V::first_lanes(rows.high[r] - t, p, V::zero_float()));
+      }
+      V::add_to_doubles(sums + t, added);
+    }
+  }
+
+  // How often a key has less than the mean: with weights, how much that counts.
+  template <std::size_t kRows>
+  SATCHEL_INLINE void count_rows(const ScoreJob& job, const Rows<kRows>& rows,
+                                 const float (*logits)[kTileTokens], double* sums) {
+    for (std::size_t t = 0; t < rows.most; t += V::kLanes) {
+      Float added = V::zero_float();
+      for (std::size_t r = 0; r < kRows; ++r) {
+        if (rows.high[r] <= t) continue;
+        const Float p = VectorOps<V>::exp(
+            log_probabilities(logits[r] + t, job.args->lane.soft_cap, rows.lse[r]));
+        const Float counted = V::pick_lanes(V::above(V::broadcast_float(rows.below[r]), p),
+                                            V::broadcast_float(rows.weight[r]), V::zero_float());
+        added = V::add(added, V::first_lanes(rows.high[r] - t, counted, V::zero_float()));
       }
       V::add_to_doubles(sums + t, added);
     }
@@ -163,7 +188,9 @@ struct ScoreTile {
     const bool plain = args.weights == nullptr && lane.soft_cap == 0;
     const bool from_first = lane.sees != Sees::here_and_next && lane.window == 0;
     if (args.queries == ScoreArgs::Queries::sum) {
-      if (plain && from_first)
+      if (args.of == ScoreArgs::Of::below_mean)
+        count_rows<kRows>(job, rows, logits, sums);
+      else if (plain && from_first)
         sum_plainly<kRows>(rows, logits, sums);
       else
         sum_rows<kRows>(job, rows, logits, sums);

@@ -12,10 +12,14 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-double probability(const ScoreArgs& args, std::size_t token, std::size_t head, const LaneKey& key) {
+double value(const ScoreArgs& args, std::size_t token, std::size_t head, const LaneKey& key) {
   const double lse = static_cast<double>(args.lse[token * args.lane.n_heads + head]);
   const double weight = args.weights == nullptr ? 1 : static_cast<double>(args.weights[token]);
-  return weight * std::exp(logit(args.lane, token, head, key) - lse);
+  const double share = std::exp(logit(args.lane, token, head, key) - lse);
+  if (args.of == ScoreArgs::Of::probability) return weight * share;
+  const std::int64_t n_seen = std::int64_t{args.lane.batch.positions[token]} + 1 + args.n_beside;
+  const double mean = 1 / static_cast<double>(std::max<std::int64_t>(1, n_seen));
+  return share < (1 - kBelowSlack) * mean ? weight : 0;
 }
 
 // -infinity where no query sees the key and queries are reduced by their maximum.
@@ -27,8 +31,8 @@ double reduced(const ScoreArgs& args, const LaneKey& key) {
     double queries = sum ? 0 : kNone;
     for (std::size_t i = 0; i < lane.batch.n_tokens; ++i) {
       if (!sees(lane, lane.batch.positions[i], key.position)) continue;
-      const double p = probability(args, i, h, key);
-      queries = sum ? queries + p : std::max(queries, p);
+      const double found = value(args, i, h, key);
+      queries = sum ? queries + found : std::max(queries, found);
     }
     if (args.heads == ScoreArgs::Heads::max)
       heads = std::max(heads, queries);
@@ -44,6 +48,9 @@ void score(const ScoreArgs& args) {
   const LaneQueries& lane = args.lane;
   SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
   SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
+  SATCHEL_ASSERT(
+      args.of == ScoreArgs::Of::probability ||
+      (args.queries == ScoreArgs::Queries::sum && lane.sees == Sees::past && lane.window == 0));
   for_each_key(lane, [&](const LaneKey& key) {
     const auto found = static_cast<float>(reduced(args, key));
     float& score = args.scores[key.slot];

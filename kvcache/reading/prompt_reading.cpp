@@ -215,6 +215,8 @@ std::vector<ObservedLane> PromptReading::State::observed_lanes() const {
       lane.keys = {.runs = seen.runs, .pages = seen.pages};
     } else {
       lane.keys = {.runs = std::span(runs[head]).subspan(n_runs[head] - 1, 1), .pages = {}};
+      lane.held = {.runs = std::span(runs[head]).first(n_runs[head] - 1),
+                   .pages = cache.lanes[lane_index(head)].page_views()};
     }
     lanes.push_back(lane);
   }

@@ -116,6 +116,8 @@ struct ObservedLane {
   kernels::LaneView keys = {};
   // Of a block: the first tokens, where they are not among the keys; at most two runs.
   std::span<const kernels::ExactRun> sinks = {};
+  // Of a chunk of a reading: what else the lane holds, all of it seen by the chunk's queries.
+  kernels::LaneView held = {};
   std::size_t first_head = 0, n_group = 1;
   float* scores = nullptr;  // zero before the first observation of the layer
   // What is known of the worth of its keys (KeyWorth), empty: nothing.

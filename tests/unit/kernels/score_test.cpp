@@ -36,7 +36,8 @@ class F5 {
     return {.k = k_.data(), .v = k_.data(), .positions = positions_.data(), .n_tokens = n};
   }
   // Adds the scores of queries first … first + n - 1 to `scores`.
-  void add(Backend& backend, std::size_t first, std::size_t n, std::vector<float>& scores) const {
+  void add(Backend& backend, std::size_t first, std::size_t n, std::vector<float>& scores,
+           ScoreArgs::Of of = ScoreArgs::Of::probability) const {
     const ExactRun all = run();
     const LaneView lane{.runs = {&all, 1}, .pages = {}};
     std::vector<float> out(n * n_group_ * kDim), lse(n * n_group_);
@@ -62,7 +63,8 @@ class F5 {
                                   .n_group = n_group_,
                                   .keys = {.runs = {&keys, 1}, .pages = {}}},
                          .lse = lse.data(),
-                         .scores = scores.data()};
+                         .scores = scores.data(),
+                         .of = of};
     ASSERT_TRUE(backend.score({&args, 1}).ok());
   }
 
@@ -112,6 +114,20 @@ TEST_P(EveryScore, chunks_of_1_2_and_5_give_the_same_scores) {  // K4
     for (std::size_t first = 0; first < 5; first += chunk)
       F5(2).add(backend(), first, std::min<std::size_t>(chunk, 5 - first), parts);
     for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(parts[j], whole[j], 1e-6f);
+  }
+}
+
+// Sc1: arXiv:2305.17118. Token 1 of query 1 has exactly the mean: no miss.
+TEST_P(EveryScore, misses_of_fixture_f5_whole_and_in_chunks) {
+  for (const std::size_t n_group : {1u, 4u}) {
+    const F5 f5(n_group);
+    for (const std::size_t chunk : {1u, 2u, 3u, 5u}) {
+      std::vector<float> misses(5, 0.0f);
+      for (std::size_t first = 0; first < 5; first += chunk)
+        f5.add(backend(), first, std::min<std::size_t>(chunk, 5 - first), misses,
+               ScoreArgs::Of::below_mean);
+      EXPECT_EQ(misses, (std::vector<float>{0, 3, 0, 2, 0})) << n_group << " " << chunk;
+    }
   }
 }
 
@@ -179,6 +195,49 @@ TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
           ASSERT_TRUE(backend().score({&args, 1}).ok());
           expect_near(got, want);
         }
+      }
+    }
+  }
+}
+
+// A probability within rounding of the mean may fall on either side of it: what the reference counts
+// with a mean a little smaller and a little larger are the bounds.
+TEST_P(EveryScore, misses_over_every_kind_of_page_are_the_references) {
+  const PageShape pages[] = {{}, test::affine_pages(2)};
+  for (const PageShape& page : pages) {
+    for (const std::size_t dead_every : {0u, 3u}) {
+      const test::LaneFixture lane({.head_dim = 64,
+                                    .n_first = 4,
+                                    .n_pages = 3,
+                                    .n_last = 150,
+                                    .page = page,
+                                    .page_tokens = page.capacity - 7,
+                                    .dead_every = dead_every,
+                                    .shift = -37});
+      test::Queries queries(33, 3, 64, lane.end_position() - 70, 2);
+      const std::size_t n = test::n_slots(lane.view());
+      for (int way = 0; way < 4; ++way) {
+        std::vector<float> got(n, 0.25f), least(n, 0.25f), most(n, 0.25f);
+        ScoreArgs args = queries.args(lane.view(), got);
+        args.of = ScoreArgs::Of::below_mean;
+        args.n_beside = -400;
+        if (way % 2 == 1) args.weights = queries.weights.data();
+        if (way >= 2) args.lane.soft_cap = 2;
+        ASSERT_TRUE(backend().score({&args, 1}).ok());
+        for (const float nudge : {-1e-5f, 1e-5f}) {  // of all probabilities
+          std::vector<float> lse = queries.lse;
+          for (float& x : lse) x += nudge;
+          args.lse = lse.data();
+          args.scores = (nudge < 0 ? least : most).data();
+          ASSERT_TRUE(reference().score({&args, 1}).ok());
+        }
+        std::size_t n_counted = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+          ASSERT_GE(got[j], least[j] - 1e-5f * least[j]) << way << " " << j;
+          ASSERT_LE(got[j], most[j] + 1e-5f * most[j]) << way << " " << j;
+          n_counted += got[j] > 0.3f ? 1u : 0u;
+        }
+        EXPECT_GT(n_counted, 0u);
       }
     }
   }

@@ -67,6 +67,70 @@ TEST(AttentionRecipes, a2sf_does_not_go_on_while_answering) {
   }
 }
 
+// Sc1: arXiv:2305.17118. Misses 0, 3, 0, 2 and 0; of three, one the newest.
+TEST(AttentionRecipes, scissorhands_drops_what_most_queries_passed_over) {
+  for (const std::size_t chunk : {1u, 2u, 3u, 5u}) {
+    const std::vector<float> scores = f5_scores("below_mean", "{}", chunk);
+    EXPECT_THAT(scores, ElementsAre(1, 0.25f, 1, 1.0f / 3, 1));
+    EXPECT_THAT(kept(scores, 3), ElementsAre(0, 2, 4));
+  }
+  EXPECT_THAT(f5_scores("below_mean", "{\"window\": 2}", 2),
+              ElementsAre(1, 1.0f / 3, 1, 1.0f / 3, 1));
+}
+
+// Sc2: what has exactly the mean is no miss.
+TEST(AttentionRecipes, scissorhands_counts_nothing_where_all_are_looked_at_alike) {
+  std::vector<KnownMap::Row> rows(30, KnownMap::Row(30, 0));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j) rows[i][j] = 1 / double(i + 1);
+  const auto backend = test::open_reference();
+  const auto scorer = make<Scorer>(StageKind::scorer, "below_mean");
+  EXPECT_THAT(KnownMap::square(rows).scores(*scorer, *backend, Purpose::reading, 7),
+              testing::Each(1.0f));
+}
+
+// A decode step after token 1 has gone: five entries are seen, not six, so .2 is the mean.
+TEST(AttentionRecipes, scissorhands_counts_entries_that_a_lane_holds_not_positions) {
+  const auto backend = test::open_reference();
+  const auto scorer = make<Scorer>(StageKind::scorer, "below_mean", "{\"decoding\": true}");
+  EXPECT_TRUE(scorer->wants(nullptr).decoding);
+  const KnownMap map({{{0.2, 0, 0.18, 0.12, 0.2, 0.3}}}, {0, 2, 3, 4, 5}, 5);
+  std::vector<float> misses = {0, 0, 2, 0, 0};
+  map.observe(*scorer, *backend, Purpose::decoding, 0, 1, 5, misses.data());
+  EXPECT_THAT(misses, ElementsAre(0, 1, 3, 0, 0));
+}
+
+// A text behind another of which a lane still holds one entry: queries at 3 and 4 see two and three.
+struct LaterText {
+  std::unique_ptr<kernels::Backend> backend = test::open_reference();
+  KnownMap map = KnownMap({{{0.2, 0, 0, 0.8, 0}}, {{0.4, 0, 0, 0.28, 0.32}}}, {0, 3, 4}, 3);
+
+  std::vector<float> scores(const Scorer& scorer) {
+    const kernels::ExactRun before = map.keys(0, 1), own = map.keys(1, 2);
+    std::vector<float> scores(2);
+    const ObservedLane lane{.keys = {.runs = {&own, 1}, .pages = {}},
+                            .held = {.runs = {&before, 1}, .pages = {}},
+                            .scores = scores.data()};
+    const Observation seen{.layer = map.layer,
+                           .batch = {.positions = map.query_positions.data(),
+                                     .n_tokens = 2,
+                                     .position_min = 3,
+                                     .position_max = 4},
+                           .positions = map.query_positions,
+                           .q = map.q.data(),
+                           .lse = map.lse.data(),
+                           .span_first = 3,
+                           .span_end = 5};
+    EXPECT_TRUE(scorer.observe(*backend, seen, {&lane, 1}).ok());
+    map.finish(scorer, *backend, scores);
+    return scores;
+  }
+};
+TEST(AttentionRecipes, scissorhands_counts_what_a_lane_holds_of_the_text_before) {
+  const auto scorer = make<Scorer>(StageKind::scorer, "below_mean");
+  EXPECT_THAT(LaterText().scores(*scorer), ElementsAre(0.5f, 0.5f));  // .28 and .32 of a third
+}
+
 // P1 to P3: arXiv:2406.02069, four layers that choose 100 each beside a window of 8.
 TEST(AttentionRecipes,
      pyramidkv_budgets_are_exact_flatter_in_a_short_text_and_flat_at_steepness_1) {
