@@ -1,10 +1,15 @@
 // Gives each layer as many tokens as it takes to keep the most of its attention, over all layers
-// together; lanes inside a layer keep alike.
+// together, or the same share of it; lanes inside a layer keep alike.
 //   formula w_l: the mean of the layer's lanes' scores, divided by its sum; the tokens with the
 //           largest w over all layers are counted by layer. That is what the paper's greedy loop
 //           (one token at a time to the layer whose next best adds the most) ends with.
-//   params  floor   no layer keeps less than this part of the mean, unless it holds less (0.1)
-//   source  arXiv:2412.05896 (XKV) algorithm 1
+//           equal_mass: each layer's fewest tokens whose w sum to a share of all, the same in every
+//           layer; the largest share for which the total suffices, where the paper gives the share
+//   params  floor       no layer keeps less than this part of the mean, unless it holds less (0.1)
+//           equal_mass  the same share of attention in every layer (false)
+//           means       scores are means over the queries that saw a token (filter per_query), and w
+//                       is of their sums (false)
+//   source  arXiv:2412.05896 (XKV) algorithm 1; equal_mass: arXiv:2410.08584 (ZipVL)
 //   differs the floor, ours: a layer with one loud token would be left with nothing
 #include <algorithm>
 #include <cmath>
@@ -20,7 +25,7 @@ namespace {
 
 // Of one layer, by place in the span: the normalised mean score of the lanes that hold the token.
 // Never evicted in any lane: ranks first; in no lane: no candidate.
-std::vector<float> layer_weights(std::span<const LaneScores> lanes) {
+std::vector<float> layer_weights(std::span<const LaneScores> lanes, bool means) {
   const std::size_t n = lanes.front().scores.size();
   std::vector<float> weights(n, kNotThere);
   double all = 0;
@@ -32,7 +37,8 @@ std::vector<float> layer_weights(std::span<const LaneScores> lanes) {
       ++n_holding;
     }
     if (n_holding == 0) continue;
-    weights[t] = static_cast<float>(sum / n_holding);
+    const double n_seeing = means ? static_cast<double>(n - t) : 1;
+    weights[t] = static_cast<float>(sum / n_holding * n_seeing);
     if (std::isfinite(weights[t])) all += static_cast<double>(weights[t]);
   }
   if (!(all > 0)) return weights;
@@ -41,11 +47,29 @@ std::vector<float> layer_weights(std::span<const LaneScores> lanes) {
   return weights;
 }
 
+// From weights to how little of the layer's is before a token where the largest come first: the
+// tokens above -s are the fewest that keep the share s.
+void rank_by_mass(std::span<float> weights) {
+  std::vector<std::size_t> order;
+  for (std::size_t t = 0; t < weights.size(); ++t)
+    if (std::isfinite(weights[t])) order.push_back(t);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+  double before = 0;
+  for (const std::size_t t : order) {
+    const double weight = static_cast<double>(weights[t]);
+    weights[t] = static_cast<float>(-before);
+    before += weight;
+  }
+}
+
 class GreedyLayersAllocator final : public Allocator {
  public:
   Scope scope() const override { return Scope::cache; }
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(floor_, params.number("floor", {.fallback = 0.1, .min = 0, .max = 1}));
+    SATCHEL_TRY_ASSIGN(equal_mass_, params.flag("equal_mass", false));
+    SATCHEL_TRY_ASSIGN(means_, params.flag("means", false));
     return {};
   }
 
@@ -86,8 +110,10 @@ class GreedyLayersAllocator final : public Allocator {
                                             std::size_t total) const {
     const std::size_t of_layer = span.n_lanes / span.n_layers;
     std::vector<std::vector<float>> weights;
-    for (std::size_t layer = 0; layer < span.n_layers; ++layer)
-      weights.push_back(layer_weights(lanes.subspan(layer * of_layer, of_layer)));
+    for (std::size_t layer = 0; layer < span.n_layers; ++layer) {
+      weights.push_back(layer_weights(lanes.subspan(layer * of_layer, of_layer), means_));
+      if (equal_mass_) rank_by_mass(weights.back());
+    }
     const std::size_t n = total / of_layer;
     const auto floor = static_cast<std::size_t>(
         std::ceil(floor_ * static_cast<double>(n) / static_cast<double>(span.n_layers)));
@@ -100,11 +126,12 @@ class GreedyLayersAllocator final : public Allocator {
   }
 
   double floor_ = 0.1;
+  bool equal_mass_ = false, means_ = false;
 };
 }  // namespace
 
 extern const StageEntry allocators_greedy_layers{.kind = StageKind::allocator,
                                                  .name = "greedy_layers",
-                                                 .source = "arXiv:2412.05896",
+                                                 .source = "arXiv:2412.05896, arXiv:2410.08584",
                                                  .make = make_stage<GreedyLayersAllocator>};
 }  // namespace satchel::kvcache

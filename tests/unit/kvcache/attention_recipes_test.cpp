@@ -159,5 +159,51 @@ TEST(AttentionRecipes, pyramidkv_leaves_every_layer_what_is_protected_and_a_tent
   EXPECT_THAT(totals_of(*allocator, one, 20), ElementsAre(200));
 }
 
+// Zc2 and Zc3: arXiv:2410.08584. Of F5's column sums four fifths of the attention take three tokens, of
+// equal ones four of five.
+TEST(AttentionRecipes, zipvl_keeps_the_same_share_of_attention_in_every_layer) {
+  const Lanes layers = {{2.7f, 0.7f, 1.0f, 0.3f, 0.3f}, {1, 1, 1, 1, 1}};
+  const auto allocator = make<Allocator>(StageKind::allocator, "greedy_layers",
+                                         "{\"floor\": 0, \"equal_mass\": true}");
+  EXPECT_THAT(budgets_of(*allocator, layers, 7, 2), ElementsAre(3, 4));
+  EXPECT_THAT(budgets_of(*allocator, layers, 4, 2), ElementsAre(1, 3));  // shares .54 and .6
+  EXPECT_THAT(budgets_of(*allocator, layers, 2, 2), ElementsAre(1, 1));
+  EXPECT_THAT(budgets_of(*allocator, layers, 10, 2), ElementsAre(5, 5));
+}
+
+// Zc2 again: chosen by means (0, 2 and 4), counted by the sums that they are means of.
+TEST(AttentionRecipes, zipvl_counts_attention_in_sums_and_chooses_by_means) {
+  const Lanes means = {{0.54f, 0.175f, 1.0f / 3, 0.15f, 0.30f}, {0.2f, 0.25f, 1.0f / 3, 0.5f, 1}};
+  const auto allocator = make<Allocator>(StageKind::allocator, "greedy_layers",
+                                         "{\"floor\": 0, \"equal_mass\": true, \"means\": true}");
+  const std::vector<std::size_t> budgets = budgets_of(*allocator, means, 7, 2);
+  EXPECT_THAT(budgets, ElementsAre(3, 4));
+  EXPECT_THAT(kept(means[0], budgets[0]), ElementsAre(0, 2, 4));
+}
+
+TEST(AttentionRecipes, zipvl_budgets_sum_to_the_total_within_what_lanes_protect_and_hold) {
+  const auto allocator = make<Allocator>(StageKind::allocator, "greedy_layers",
+                                         "{\"equal_mass\": true, \"means\": true}");
+  Rng rng(5);
+  for (std::size_t round = 0; round < 200; ++round) {
+    Lanes lanes(6, std::vector<float>(1 + rng.next() % 40));
+    std::size_t least = 0, most = 0;
+    for (std::vector<float>& lane : lanes)
+      for (float& score : lane) {
+        const std::uint64_t kind = rng.next() % 9;
+        score = kind == 0   ? kNeverEvict
+                : kind == 1 ? kNotThere
+                            : static_cast<float>(rng.next() % 50) / 64;
+        least += kind == 0 ? 1 : 0;
+        most += kind == 1 ? 0 : 1;
+      }
+    for (const std::size_t total : {std::size_t{0}, least, (least + most) / 2, most}) {
+      const auto budgets = budgets_of(*allocator, lanes, total, 3);
+      ASSERT_EQ(std::accumulate(budgets.begin(), budgets.end(), std::size_t{0}),
+                std::min(most, std::max(total, least)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
