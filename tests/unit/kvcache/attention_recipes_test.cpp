@@ -131,6 +131,30 @@ TEST(AttentionRecipes, scissorhands_counts_what_a_lane_holds_of_the_text_before)
   EXPECT_THAT(LaterText().scores(*scorer), ElementsAre(0.5f, 0.5f));  // .28 and .32 of a third
 }
 
+// Kf1 to Kf3: arXiv:2403.09054.
+TEST(AttentionRecipes, keyformer_at_temperature_1_is_h2o_and_when_hot_looks_at_all_alike) {
+  for (const std::size_t chunk : {2u, 5u}) {
+    EXPECT_THAT(f5_scores("tempered_sum", "{\"temperature\": 1}", chunk),
+                Pointwise(FloatNear(1e-5f), f5_scores("attention_sum", "{}", chunk)));
+    const float uniform[] = {1 + 1 / 2.0f + 1 / 3.0f + 1 / 4.0f + 1 / 5.0f,
+                             1 / 2.0f + 1 / 3.0f + 1 / 4.0f + 1 / 5.0f,
+                             1 / 3.0f + 1 / 4.0f + 1 / 5.0f, 1 / 4.0f + 1 / 5.0f, 1 / 5.0f};
+    EXPECT_THAT(f5_scores("tempered_sum", "{\"temperature\": 1e6}", chunk),
+                Pointwise(FloatNear(1e-4f), uniform));
+  }
+  EXPECT_EQ(f5_scores("tempered_sum", "{}", 2), f5_scores("tempered_sum", "{}", 2));
+}
+
+// At temperature 2 probabilities go as their roots.
+TEST(AttentionRecipes, keyformer_takes_roots_at_temperature_2_and_counts_what_a_lane_holds) {
+  const auto scorer = make<Scorer>(StageKind::scorer, "tempered_sum", "{\"temperature\": 2}");
+  const double first = std::sqrt(.2) + std::sqrt(.8);
+  const double second = std::sqrt(.4) + std::sqrt(.28) + std::sqrt(.32);
+  EXPECT_THAT(LaterText().scores(*scorer),
+              Pointwise(FloatNear(1e-5f), {float(std::sqrt(.8) / first + std::sqrt(.28) / second),
+                                           float(std::sqrt(.32) / second)}));
+}
+
 // P1 to P3: arXiv:2406.02069, four layers that choose 100 each beside a window of 8.
 TEST(AttentionRecipes,
      pyramidkv_budgets_are_exact_flatter_in_a_short_text_and_flat_at_steepness_1) {

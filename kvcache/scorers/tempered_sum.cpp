@@ -1,0 +1,62 @@
+// Scores a token by the attention it would have received from all queries at a higher temperature:
+// column sums as attention_sum's, of a flatter softmax, so that what is nearly looked at counts too.
+//   formula sum over queries i of softmax_j(logit_ij / temperature), over all that i sees
+//   params  temperature  1: attention_sum's scores (1.5: the middle of the paper's 1 to 2)
+//   needs   queries of every chunk
+//   cost    two more Q·Kᵀ: the softmax has a normaliser of its own (Backend::log_sum, score), for
+//           which it takes a chunk's LSE in the backend's memory
+//   source  arXiv:2403.09054 (Keyformer) sections 3.2 and 3.3
+//   differs no Gumbel noise is added to the logits, so that the same text is always cut alike; one
+//           temperature, where the paper's rises from 1 to 2 while it answers
+#include <limits>
+#include <vector>
+
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class TemperedSumScorer final : public Scorer {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(temperature_,
+                       params.number("temperature", {.fallback = 1.5, .min = 0.1, .max = 1e6}));
+    return {};
+  }
+  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+
+  Result<void> observe(kernels::Backend& backend, const Observation& seen,
+                       std::span<const ObservedLane> lanes) const override {
+    const std::vector<float> nothing(seen.batch.n_tokens * seen.layer.n_heads,
+                                     -std::numeric_limits<float>::infinity());
+    SATCHEL_TRY_ASSIGN(kernels::Buffer buffer, backend.allocate(nothing.size() * sizeof(float)));
+    SATCHEL_TRY(backend.upload(buffer.data(), std::as_bytes(std::span(nothing))));
+    LayerShape layer = seen.layer;  // cap(x) / t is a cap of x / t with a t-th of the bound
+    layer.attention_scale = static_cast<float>(double{layer.attention_scale} / temperature_);
+    layer.soft_cap = static_cast<float>(double{layer.soft_cap} / temperature_);
+    auto* lse = reinterpret_cast<float*>(buffer.data());
+    const Observation warm{.purpose = seen.purpose,
+                           .layer = layer,
+                           .batch = seen.batch,
+                           .positions = seen.positions,
+                           .q = seen.q,
+                           .lse = lse,
+                           .span_first = seen.span_first,
+                           .span_end = seen.span_end,
+                           .block_lse = lse};
+    SATCHEL_TRY(log_sum_lanes(backend, warm, lanes, kernels::Sees::past));
+    std::vector<ObservedLane> held(lanes.begin(), lanes.end());
+    for (ObservedLane& lane : held) lane.keys = lane.held;
+    SATCHEL_TRY(log_sum_lanes(backend, warm, held, kernels::Sees::past));
+    return score_lanes(backend, warm, lanes, {});
+  }
+
+ private:
+  double temperature_ = 1.5;
+};
+}  // namespace
+
+extern const StageEntry scorers_tempered_sum{.kind = StageKind::scorer,
+                                             .name = "tempered_sum",
+                                             .source = "arXiv:2403.09054",
+                                             .make = make_stage<TemperedSumScorer>};
+}  // namespace satchel::kvcache
