@@ -229,5 +229,36 @@ TEST(AttentionRecipes, zipvl_budgets_sum_to_the_total_within_what_lanes_protect_
   }
 }
 
+// Pi1: arXiv:2405.12532, shares 1, .98536, .95 and .91464 of the layer below.
+TEST(AttentionRecipes, pyramidinfer_leaves_less_and_less_of_the_layer_below) {
+  const auto allocator = make<Allocator>(StageKind::allocator, "cosine_layers");
+  const TokenSpan span{.n_layers = 4, .n_lanes = 4, .n_tokens = 100000, .keep = 0.5};
+  const std::vector<std::size_t> totals = totals_of(*allocator, span, 0);
+  for (const auto& [layer, share] : {std::pair(1, 0.98536), {2, 0.95}, {3, 0.91464}}) {
+    const auto at = static_cast<std::size_t>(layer);
+    EXPECT_NEAR(double(totals[at]) / double(totals[at - 1]), share, 3e-5);
+  }
+  EXPECT_EQ(std::accumulate(totals.begin(), totals.end(), std::size_t{0}), 200000u);
+}
+
+TEST(AttentionRecipes, pyramidinfer_gives_no_layer_more_than_there_is) {
+  const auto allocator = make<Allocator>(StageKind::allocator, "cosine_layers", "{\"delta\": 0.1}");
+  // Of the 2,800 that are chosen the first two, whose shares are 1 and .86820, would be more than all
+  // 900; the last two have 1,000 at .47751 to .11069.
+  const TokenSpan span{.n_layers = 4, .n_lanes = 4, .n_tokens = 1000, .keep = 0.8};
+  EXPECT_THAT(totals_of(*allocator, span, 100), ElementsAre(1000, 1000, 912, 288));
+}
+
+// Pi3: the last two of five queries, weights 1.0 and 1.2; scores are twice the paper's means. Pi2 is
+// the trigger's: a short text stays whole.
+TEST(AttentionRecipes, pyramidinfer_counts_later_queries_a_little_more) {
+  const std::string last_two = "{\"share\": 0.2, \"newest\": 1.2, \"layer_shared\": true}";
+  for (const std::size_t chunk : {1u, 2u, 5u}) {
+    const std::vector<float> scores = f5_scores("attention_window", last_two, chunk);
+    EXPECT_THAT(std::span(scores).first(3),
+                Pointwise(FloatNear(1e-5f), {2 * 0.38f, 2 * 0.055f, 2 * 0.325f}));
+  }
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
