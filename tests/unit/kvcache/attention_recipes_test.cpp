@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <numeric>
+#include <sstream>
 
 #include "kernels/base/rng.h"
 #include "unit/kvcache/stage_fixture.h"
@@ -181,6 +183,33 @@ TEST(AttentionRecipes, pyramidkv_leaves_every_layer_what_is_protected_and_a_tent
   EXPECT_THAT(totals_of(*allocator, span, 132), ElementsAre(132, 132, 132, 132));
   const TokenSpan one{.n_layers = 1, .n_lanes = 2, .n_tokens = 1000, .keep = 0.1};
   EXPECT_THAT(totals_of(*allocator, one, 20), ElementsAre(200));
+}
+
+// kvpress 0.5.5 (tests/oracle/make_attention_score_fixtures.py): the slope over the whole budget, each
+// layer rounded by itself, so that its sum may miss the total.
+TEST(AttentionRecipes, pyramidkv_budgets_are_kvpress_s_but_for_one_token_of_rounding) {
+  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/pyramidkv_budgets.txt");
+  std::size_t n_cases = 0;
+  for (std::string line; std::getline(file, line); ++n_cases) {
+    std::istringstream words(line);
+    std::size_t n_layers = 0, n_tokens = 0, n_kept = 0;
+    std::string beta, colon;
+    words >> n_layers >> n_tokens >> n_kept >> beta >> colon;
+    const TokenSpan span{.n_layers = n_layers,
+                         .n_lanes = n_layers,
+                         .n_tokens = n_tokens,
+                         .keep = double(n_kept) / double(n_tokens)};
+    const auto allocator =
+        make<Allocator>(StageKind::allocator, "pyramid_window", "{\"beta\": " + beta + "}");
+    const std::vector<std::size_t> totals = totals_of(*allocator, span, 0);
+    EXPECT_EQ(std::accumulate(totals.begin(), totals.end(), std::size_t{0}), n_kept * n_layers);
+    for (const std::size_t total : totals) {
+      double theirs = 0;
+      ASSERT_TRUE(words >> theirs);
+      EXPECT_NEAR(double(total), theirs, 1) << line;
+    }
+  }
+  EXPECT_EQ(n_cases, 4u);
 }
 
 // Zc2 and Zc3: arXiv:2410.08584. Of F5's column sums four fifths of the attention take three tokens, of
