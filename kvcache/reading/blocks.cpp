@@ -61,6 +61,8 @@ Result<void> PromptReading::State::observe_block(std::size_t first, std::size_t 
                                           .lse = lse,
                                           .span_first = plan.first_position,
                                           .span_end = plan.first_position + plan.n_tokens(),
+                                          .keep = cache.pipeline.keep(),
+                                          .state = state(),
                                           .block_q = q,
                                           .block_lse = lse,
                                           .work = lse + plan.n_block * shape.n_heads},

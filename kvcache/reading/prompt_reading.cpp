@@ -114,6 +114,10 @@ float* PromptReading::State::scores(std::size_t head) const {
   return reinterpret_cast<float*>(at(plan.scores_at + head * plan.scores_head_bytes));
 }
 
+float* PromptReading::State::state() const {
+  return plan.state_bytes > 0 ? reinterpret_cast<float*>(at(plan.state_at)) : nullptr;
+}
+
 kernels::Batch PromptReading::State::batch(std::size_t first, std::size_t n) const {
   const auto now = std::span(positions).subspan(first, n);
   return {.positions = reinterpret_cast<const std::int32_t*>(at(plan.positions_at)) + first,
@@ -145,7 +149,9 @@ Result<void> PromptReading::State::show_lanes() {
 
 Result<void> PromptReading::State::zero_scores() {
   const std::vector<std::byte> zeros(plan.scores_head_bytes * n_kv_heads());
-  return cache.backend.upload(at(plan.scores_at), zeros);
+  SATCHEL_TRY(cache.backend.upload(at(plan.scores_at), zeros));
+  if (plan.state_bytes == 0) return {};
+  return cache.backend.upload(at(plan.state_at), std::vector<std::byte>(plan.state_bytes));
 }
 
 Result<void> PromptReading::begin_layer(std::size_t layer) {
@@ -252,7 +258,9 @@ Result<void> PromptReading::State::observe_chunk(const Seen& seen) {
       .pre_rope_k = seen.pre_rope_k,
       .hidden = seen.hidden,
       .span_first = span_first,
-      .span_end = span_first + (is_probe ? job.n_tokens : plan.n_tokens())};
+      .span_end = span_first + (is_probe ? job.n_tokens : plan.n_tokens()),
+      .keep = cache.pipeline.keep(),
+      .state = state()};
   return cache.pipeline.scorer().observe(cache.backend, observation, observed_lanes());
 }
 

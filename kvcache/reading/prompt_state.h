@@ -38,6 +38,7 @@ struct PromptReading::State {
   ExactBlock fresh(std::size_t head) const;  // its new tokens
   ExactBlock kept(std::size_t head) const;
   float* scores(std::size_t head) const;
+  float* state() const;                                                 // null: the scorer has none
   kernels::Batch batch(std::size_t first, std::size_t n_tokens) const;  // of the span's tokens
   std::size_t head_room() const { return plan.line_tokens() - plan.n_tokens(); }
 

@@ -219,6 +219,12 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
     plan.scores_head_bytes = aligned_64(n_slots * sizeof(float));
     plan.scores_at = take(n_kv_heads * plan.scores_head_bytes);
   }
+  if (plan.scores_reading && plan.mode != ReadingMode::probe) {
+    for (const LayerShape& layer : cache.shape.layers)
+      plan.state_bytes =
+          std::max(plan.state_bytes, cache.pipeline.scorer().state_floats(layer) * sizeof(float));
+    plan.state_at = take(plan.state_bytes);
+  }
   if (plan.mode == ReadingMode::probe) {
     plan.lse_at = take(plan.n_tokens() * n_heads * sizeof(float));
     plan.unused_at = take(std::min(plan.n_tokens(), kLseRows) * q_width * sizeof(float));

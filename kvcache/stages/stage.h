@@ -107,6 +107,8 @@ struct Observation {
   const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
   const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
   std::size_t span_first = 0, span_end = 0;  // positions of the whole span that is read or probed
+  double keep = 1;                           // share of the span to keep, averaged over lanes
+  float* state = nullptr;  // [Scorer::state_floats()] of a reading, the scorer's to change
   // Of a block: q and lse again, the scorer's to change, and room for kBlockWork floats.
   float *block_q = nullptr, *block_lse = nullptr, *work = nullptr;
 };
@@ -156,6 +158,9 @@ class Scorer : public Stage {
   // known: what is known of the model's lanes, or null. Only `block_tokens` and `pre_rope` may depend
   // on it.
   virtual ScorerWants wants(const LaneShares* known) const = 0;
+  // What observe() carries from chunk to chunk of a layer that is read, zero before the first: numbers,
+  // for one layer at a time.
+  virtual std::size_t state_floats(const LayerShape&) const { return 0; }
   // After each chunk of a kind that is wanted, all lanes of the layer; adds to the scores, or
   // raises them.
   virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,

@@ -88,7 +88,7 @@ struct KnownMap {
 
   // Lets the scorer see queries first … first + count - 1 and the first n_keys keys.
   void observe(const Scorer& scorer, kernels::Backend& backend, Purpose purpose, std::size_t first,
-               std::size_t count, std::size_t n_keys, float* scores) const {
+               std::size_t count, std::size_t n_keys, float* scores, float* state = nullptr) const {
     const kernels::ExactRun run = keys(n_sinks, n_keys - n_sinks), sinks = keys(0, n_sinks);
     const ObservedLane lane{.keys = {.runs = {&run, 1}, .pages = {}},
                             .sinks = {&sinks, n_sinks > 0 ? 1u : 0u},
@@ -105,7 +105,14 @@ struct KnownMap {
                      .q = q.data() + first * layer.n_heads * kDim,
                      .lse = lse.data() + first * layer.n_heads,
                      .span_first = static_cast<std::size_t>(query_positions.front()),
-                     .span_end = static_cast<std::size_t>(query_positions.back()) + 1};
+                     .span_end = static_cast<std::size_t>(query_positions.back()) + 1,
+                     .keep = 0.5,
+                     .state = state};
+    std::vector<float> chunk_k;  // nothing is turned here: the same before RoPE
+    for (std::size_t i = (n_keys - std::min(n_keys, count)) * kDim; i < n_keys * kDim; ++i)
+      chunk_k.push_back(half_to_float(k[i]));
+    seen.pre_rope_q = seen.q;
+    seen.pre_rope_k = chunk_k.data();
     std::vector<float> block_q(seen.q, seen.q + count * layer.n_heads * kDim);
     std::vector<float> block_lse(seen.lse, seen.lse + count * layer.n_heads), work(kBlockWork);
     if (scorer.wants(nullptr).block_tokens > 0) {
@@ -132,13 +139,14 @@ struct KnownMap {
   std::vector<float> scores(const Scorer& scorer, kernels::Backend& backend, Purpose purpose,
                             std::size_t chunk) const {
     std::vector<float> scores(key_positions.size() - n_sinks);
+    std::vector<float> state(scorer.state_floats(layer));
     const std::size_t n = query_positions.size();
     if (scorer.wants(nullptr).block_tokens > 0) chunk = n;
     for (std::size_t first = 0; first < n; first += chunk) {
       const std::size_t count = std::min(chunk, n - first);
       const std::size_t n_keys =
           purpose == Purpose::reading ? n_sinks + first + count : key_positions.size();
-      observe(scorer, backend, purpose, first, count, n_keys, scores.data());
+      observe(scorer, backend, purpose, first, count, n_keys, scores.data(), state.data());
     }
     finish(scorer, backend, scores);
     return scores;

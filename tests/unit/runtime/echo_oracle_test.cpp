@@ -6,20 +6,14 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <numeric>
-#include <set>
 
 #include "runtime/reading/read_text.h"
 #include "runtime/reading/repeat_script.h"
 #include "runtime/tokenizer/tokenizer.h"
-#include "unit/runtime/session_fixture.h"
-#include "unit/runtime/tiny_model.h"
+#include "unit/runtime/waiting_scores.h"
 
 namespace satchel::runtime {
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-using Scores = std::vector<std::vector<float>>;  // [n_lanes][n_tokens]
 
 struct EchoFixture {
   Ids tokens;
@@ -42,31 +36,9 @@ EchoFixture read_fixture() {
   return fixture;
 }
 
-// Scores wait where a decision does: second_pass fires only when asked.
-std::string waiting_recipe(const std::string& scorer) {
-  return R"({ "recipe": 1, "name": "waits", "source": "a test",
-              "differs": "in nothing", "keep": 0.5, "short_tail": 16,
-              "trigger": { "use": "second_pass" }, "scorer": )" +
-         scorer + R"(,
-              "filter": [ { "use": "protect", "sinks": 4, "tail": 16 } ],
-              "allocator": { "use": "over_all" }, "assigner": { "use": "top_k" },
-              "merger": { "use": "none" }, "codec": { "k": "exact", "v": "exact" },
-              "reader": { "use": "all" } })";
-}
-
-struct Reader {
-  TestModel model;
+struct Reader : WaitingScores {
   std::unique_ptr<Tokenizer> tokenizer = value_of(Tokenizer::open(model.file));
-  std::unique_ptr<kvcache::Cache> cache = {};
 
-  void read(const std::string& scorer, const Ids& ids) {
-    constexpr std::size_t kArena = std::size_t{32} << 20;
-    auto arena = value_of(kvcache::Arena::open(model.backend, kArena));
-    cache = value_of(kvcache::Cache::open(
-        {.backend = model.backend, .arena = std::move(arena)}, model.config().cache_shape(),
-        value_of(kvcache::Recipe::parse(waiting_recipe(scorer)))));
-    model.read(*cache, ids);
-  }
   // The second pass in pieces of so many tokens.
   void repeat(const Ids& ids, std::size_t n_piece) {
     const RepeatScript script = value_of(raw_script(*tokenizer));
@@ -88,12 +60,6 @@ struct Reader {
                                    .stop = {}}));
     }
   }
-  Scores scores() const {
-    Scores scores;
-    for (std::size_t i = 0; i < model.config().cache_shape().n_lanes(); ++i)
-      scores.push_back(value_of(cache->waiting_scores(i)));
-    return scores;
-  }
 };
 
 // A score is the exp of a difference of logits.
@@ -103,14 +69,6 @@ double largest_log_difference(const Scores& a, const Scores& b) {
     for (std::size_t t = 0; t < a[lane].size(); ++t)
       largest = std::max(largest, std::abs(std::log(double{a[lane][t]} / double{b[lane][t]})));
   return largest;
-}
-
-std::set<std::size_t> best(const std::vector<float>& scores, std::size_t n) {
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  return {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n)};
 }
 
 // How many of the n best differ; none by more than `ties` (of logarithms) from the last of them.
@@ -160,8 +118,7 @@ class EchoOracle : public testing::TestWithParam<const char*> {
   }
 
   const EchoFixture fixture_ = read_fixture();
-  Reader reader_{.model =
-                     open_model(std::move(GgufFile::open(bundled_model())).value(), GetParam())};
+  Reader reader_{{open_model(std::move(GgufFile::open(bundled_model())).value(), GetParam())}};
 };
 
 TEST_P(EchoOracle, echo_scores_equal_pytorch_in_one_block_and_in_several) {
