@@ -41,5 +41,53 @@ TEST(KeyScorers, keydiff_of_equal_keys_keeps_the_first_and_a_key_of_length_0_is_
   EXPECT_THAT(nothing.scores("keydiff"), Each(1.0f));
 }
 
+// Read in one piece and token by token.
+void expect_scores(const ReadText& text, std::string_view scorer, const std::string& params,
+                   const std::vector<float>& expected, float tolerance = 1e-5f) {
+  for (const std::size_t chunk : {100u, 1u, 2u, 3u})
+    EXPECT_THAT(text.scores(scorer, params, chunk), Pointwise(FloatNear(tolerance), expected))
+        << scorer << " " << params << ", " << chunk << " at a time";
+}
+
+// N1: arXiv:2406.11430. Lengths 3, 1, 2, 1.
+TEST(KeyScorers, l2norm_keeps_short_keys_and_of_equal_ones_the_first) {
+  const ReadText text{.keys = {{3, 0}, {0, -1}, {0, 2}, {1, 0}}};
+  expect_scores(text, "l2norm", "{}", {1.0f / 4, 1.0f / 2, 1.0f / 3, 1.0f / 2});
+  EXPECT_THAT(kept(text.scores("l2norm"), 2), ElementsAre(1, 3));
+  EXPECT_THAT(kept(text.scores("l2norm"), 1), ElementsAre(1));
+}
+
+// N2, and text that was read long ago, whose keys come as they were before RoPE.
+TEST(KeyScorers, l2norm_is_the_same_before_and_after_rope) {
+  const ReadText text{
+      .keys = {{3, 4}, {0, 2}, {1, 1}}, .first_position = 77, .inverse_frequency = {0.7}};
+  const std::vector<float> expected = {1.0f / 6, 1.0f / 3, 0.4142136f};
+  expect_scores(text, "l2norm", "{}", expected, 1e-3f);
+  const std::vector<float> before = {3, 4, 0, 2, 1, 1};
+  std::vector<float> scores(3);
+  const auto scorer = make<Scorer>(StageKind::scorer, "l2norm");
+  EXPECT_TRUE(scorer->scores_held());
+  EXPECT_TRUE(scorer->score_held({.k = before, .head_dim = 2, .worth = {}}, scores));
+  EXPECT_THAT(scores, Pointwise(FloatNear(1e-6f), expected));
+}
+
+// Half of 300 for two layers of 100 is 75 each, the other 150 go to four; of 1,600, two layers can be
+// whole, and 1,400 go to thirty.
+TEST(KeyScorers, first_layers_keep_all_or_half_of_what_is_kept) {
+  const auto allocator = make<Allocator>(StageKind::allocator, "first_layers");
+  const auto totals = [&](std::size_t n_layers, double keep) {
+    std::vector<std::size_t> of_layers(n_layers);
+    allocator->totals({.n_layers = n_layers, .n_lanes = n_layers, .n_tokens = 100, .keep = keep}, 4,
+                      of_layers);
+    return of_layers;
+  };
+  EXPECT_THAT(totals(6, 0.5), ElementsAre(75, 75, 38, 38, 37, 37));
+  std::vector<std::size_t> expected(32, 46);
+  std::fill_n(expected.begin(), 22, 47);
+  expected[0] = expected[1] = 100;
+  EXPECT_EQ(totals(32, 0.5), expected);
+  EXPECT_THAT(totals(2, 0.3), ElementsAre(30, 30));
+}
+
 }  // namespace
 }  // namespace satchel::kvcache

@@ -1,0 +1,56 @@
+// Spares the first layers, whose keys say little of what will be looked at: they keep all, the others
+// share what is left alike.
+//   params  layers  how many (2)
+//   source  arXiv:2406.11430 section 3
+//   differs the spared layers have half of all that is kept at most, so that something is left for the
+//           others of a model with few layers or a small share
+#include <algorithm>
+#include <vector>
+
+#include "kvcache/stages/apportion.h"
+#include "kvcache/stages/stage.h"
+
+namespace satchel::kvcache {
+namespace {
+class FirstLayersAllocator final : public Allocator {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(layers_, params.count("layers", {.fallback = 2, .min = 0, .max = 1024}));
+    return {};
+  }
+
+  void totals(const TokenSpan& span, std::size_t n_protected,
+              std::span<std::size_t> totals) const override {
+    const std::size_t of_layer = span.n_lanes / span.n_layers;
+    const std::size_t n_spared = std::min(layers_, span.n_layers) * of_layer;
+    const auto total = static_cast<double>(keep_total(span));
+    const double alike = total / static_cast<double>(span.n_lanes);
+    double spared = alike, others = alike;
+    if (n_spared > 0 && n_spared < span.n_lanes) {
+      const double half = total / 2 / static_cast<double>(n_spared);
+      spared = std::min(static_cast<double>(span.n_tokens), std::max(alike, half));
+      others = (total - spared * static_cast<double>(n_spared)) /
+               static_cast<double>(span.n_lanes - n_spared);
+    }
+    std::vector<double> wishes(span.n_lanes, others);
+    std::fill_n(wishes.begin(), n_spared, spared);
+    std::vector<std::size_t> budgets(span.n_lanes);
+    apportion(
+        wishes,
+        {.total = keep_total(span), .n_protected = n_protected, .floor = 0, .cap = span.n_tokens},
+        budgets);
+    std::fill(totals.begin(), totals.end(), std::size_t{0});
+    for (std::size_t lane = 0; lane < budgets.size(); ++lane)
+      totals[std::min(lane / of_layer, span.n_layers - 1)] += budgets[lane];
+  }
+
+ private:
+  std::size_t layers_ = 2;
+};
+}  // namespace
+
+extern const StageEntry allocators_first_layers{.kind = StageKind::allocator,
+                                                .name = "first_layers",
+                                                .source = "arXiv:2406.11430",
+                                                .make = make_stage<FirstLayersAllocator>};
+}  // namespace satchel::kvcache
