@@ -89,5 +89,65 @@ TEST(KeyScorers, first_layers_keep_all_or_half_of_what_is_kept) {
   EXPECT_THAT(totals(2, 0.3), ElementsAre(30, 30));
 }
 
+constexpr float kLn2 = 0.6931472f, kRoot2 = 1.4142136f;
+
+// E1: arXiv:2510.00636. All queries are (1, 0): logits 0 and √2 ln 2 / √2, so 1 / 3 and 2 / 3; values of
+// length 3 and 1.
+TEST(KeyScorers, expected_attention_of_one_query_is_its_softmax_times_the_values_length) {
+  const ReadText text{.keys = {{0, 0}, {kRoot2 * kLn2, 0}},
+                      .values = {{3, 0}, {0, 1}},
+                      .queries = {{1, 0}, {1, 0}}};
+  expect_scores(text, "expected_attention", R"({ "sinks": 0 })", {1, 2.0f / 3}, 1e-3f);
+  expect_scores(text, "expected_attention", R"({ "sinks": 0, "values": false })",
+                {1.0f / 3, 2.0f / 3}, 1e-3f);
+  expect_scores(text, "expected_attention", R"({ "sinks": 0, "epsilon": 0.1 })", {1.3f, 0.7666667f},
+                1e-3f);
+}
+
+// E2: queries 1 ± 1.698644 in the first channel have the mean 1 and the variance 2 / ln 2, which adds
+// k² / 4 · variance = ln 2 to the second logit.
+TEST(KeyScorers, expected_attention_adds_half_the_variance_of_the_logit) {
+  const ReadText text{.keys = {{0, 0}, {kRoot2 * kLn2, 0}},
+                      .values = {{3, 0}, {0, 1}},
+                      .queries = {{2.698644f, 0}, {-0.698644f, 0}}};
+  expect_scores(text, "expected_attention", R"({ "sinks": 0 })", {0.6f, 0.8f}, 1e-3f);
+  expect_scores(text, "expected_attention", R"({ "sinks": 0, "covariance": false })", {1, 2.0f / 3},
+                1e-3f);
+}
+
+// Variance between channels counts: queries ±(1, 1) have the covariance 1 everywhere, so the key
+// (c, c) has the logit c² and (c, -c) none.
+TEST(KeyScorers, expected_attention_uses_the_whole_covariance) {
+  const float c = 0.8325546f;  // √ln 2
+  const ReadText text{.keys = {{c, -c}, {c, c}}, .queries = {{1, 1}, {-1, -1}}};
+  expect_scores(text, "expected_attention", R"({ "sinks": 0, "values": false })",
+                {1.0f / 3, 2.0f / 3}, 1e-3f);
+}
+
+// E3: RoPE turns by 45° a place; keys stand at (1, 0) and (0, 1) after it. Two tokens have been read, so
+// the next place is 2, where the query (√2 ln 2, 0) is (0, √2 ln 2). Places 2 and 3 on average: cosine
+// (0 - .707107) / 2, sine (1 + .707107) / 2, so the logits are ln 2 times these.
+TEST(KeyScorers, expected_attention_looks_from_the_places_to_come) {
+  constexpr float kHalf = 0.7071068f;
+  for (const auto pairs : {kernels::RopePairs::adjacent, kernels::RopePairs::halves}) {
+    const ReadText text{.keys = {{1, 0}, {kHalf, kHalf}},
+                        .queries = {{kRoot2 * kLn2, 0}, {kRoot2 * kLn2, 0}},
+                        .inverse_frequency = {0.7853981633974483},
+                        .pairs = pairs};
+    const std::string with = R"({ "sinks": 0, "values": false, "future": )";
+    expect_scores(text, "expected_attention", with + "1 }", {1.0f / 3, 2.0f / 3}, 1e-3f);
+    expect_scores(text, "expected_attention", with + "2 }", {0.302227f, 0.697773f}, 1e-3f);
+  }
+}
+
+// The first token is no part of the statistics nor of the softmax; head 1 has queries of length 0.
+TEST(KeyScorers, expected_attention_leaves_sinks_out_and_means_over_the_heads) {
+  const ReadText text{.keys = {{5, 5}, {0, 0}, {kRoot2 * kLn2, 0}},
+                      .queries = {{100, 9, 8, 7}, {1, 0, 0, 0}, {1, 0, 0, 0}},
+                      .n_group = 2};
+  expect_scores(text, "expected_attention", R"({ "sinks": 1, "values": false })",
+                {0.5833333f, 0.4166667f, 0.5833333f}, 1e-3f);
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
