@@ -149,5 +149,27 @@ TEST(KeyScorers, expected_attention_leaves_sinks_out_and_means_over_the_heads) {
                 {0.5833333f, 0.4166667f, 0.5833333f}, 1e-3f);
 }
 
+// arXiv:2504.04704, stretches of two behind one first token: 1 and 2 are measured by 3 and 4. Keys range
+// over (0 … 2, 0 … 4) there, so token 1 stands at (.5, .5), evenly, and token 2 at (1, 0), with
+// deviation √.5; softmax: .3302384 and .6697616. Values over (0 … 2, 0 … 2): (.5, 0) deviates by √.125,
+// (.5, .5) not: .5874789 and .4125211.
+TEST(KeyScorers, lagkv_measures_a_stretch_by_the_next) {
+  const ReadText text{.keys = {{9, 9}, {1, 2}, {2, 0}, {0, 0}, {2, 4}, {7, 8}},
+                      .values = {{9, 9}, {1, 0}, {1, 1}, {0, 2}, {2, 0}, {7, 8}}};
+  expect_scores(text, "lagkv", R"({ "lag": 2, "sinks": 1, "ranked": false })",
+                {1, 0.4588587f, 0.5411413f, 1, 1, 1});
+  expect_scores(text, "lagkv", R"({ "lag": 2, "sinks": 1 })", {1, 0, 0.5f, 1, 1, 1});
+}
+
+TEST(KeyScorers, lagkv_ranks_the_earlier_of_equals_higher_and_slides_over_short_texts) {
+  const ReadText equal{.keys = ReadText::Matrix(7, {1, 2})};
+  expect_scores(equal, "lagkv", R"({ "lag": 3, "sinks": 1 })", {1, 2.0f / 3, 1.0f / 3, 0, 1, 1, 1});
+  expect_scores(equal, "lagkv", R"({ "lag": 4, "sinks": 1 })",
+                {1, 0, 1.0f / 6, 2.0f / 6, 3.0f / 6, 4.0f / 6, 5.0f / 6});
+  ReadText later = equal;  // no first tokens of the conversation
+  later.first_position = 50;
+  expect_scores(later, "lagkv", R"({ "lag": 3, "sinks": 4 })", {2.0f / 3, 1.0f / 3, 0, 1, 1, 1, 1});
+}
+
 }  // namespace
 }  // namespace satchel::kvcache

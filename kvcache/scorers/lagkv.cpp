@@ -1,0 +1,129 @@
+// Scores a token by how unevenly its key and its value stand in the ranges of the stretch behind it:
+// the text is cut into stretches, each is measured by the next, and ranked in itself.
+//   formula x = (k_j - min) / (max - min), min and max of each channel over the next stretch;
+//           y_j = softmax over the stretch of the standard deviation of x over channels; the same of
+//           values; score = rank of (y of the key + y of the value) / 2 in its stretch, / lag
+//   params  lag    tokens of a stretch (128)
+//           sinks  first tokens of the conversation, before the first stretch (4)
+//           ranked false: (y + y) / 2 itself, so that stretches compete (true)
+//   needs   the exact keys and values of the text when all of it has been read
+//   cost    two reads of K and V
+//   source  arXiv:2504.04704 (LagKV)
+//   differs the first tokens, the last whole stretch and what is behind it have no next one and score 1;
+//           a text of less than two stretches is worth the more the later; a channel that does not change
+//           in the next stretch says nothing; of equal tokens the earlier ranks higher
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "kvcache/stages/span_rows.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Takes rows one by one; says how uneven each stretch is as soon as the next is whole.
+class LagMeter {
+ public:
+  LagMeter(std::size_t lag, std::size_t head_dim) : lag_(lag), d_(head_dim) {}
+
+  // `worth` [so many stretches · lag]: to add to.
+  void take(std::span<const float> row, std::span<double> worth) {
+    next_.insert(next_.end(), row.begin(), row.end());
+    if (next_.size() < lag_ * d_) return;
+    if (!measured_.empty()) add(worth.subspan(n_done_++ * lag_, lag_));
+    measured_.swap(next_);
+    next_.clear();
+  }
+
+ private:
+  void add(std::span<double> worth) const {
+    std::vector<double> least(d_, INFINITY), most(d_, -INFINITY), uneven(lag_);
+    for (std::size_t i = 0; i < next_.size(); ++i) {
+      const auto x = static_cast<double>(next_[i]);
+      least[i % d_] = std::min(least[i % d_], x);
+      most[i % d_] = std::max(most[i % d_], x);
+    }
+    for (std::size_t t = 0; t < lag_; ++t) uneven[t] = deviation(t, least, most);
+    const double top = *std::max_element(uneven.begin(), uneven.end());
+    double sum = 0;
+    for (double& x : uneven) sum += x = std::exp(x - top);
+    for (std::size_t t = 0; t < lag_; ++t) worth[t] += uneven[t] / sum / 2;
+  }
+  double deviation(std::size_t t, std::span<const double> least,
+                   std::span<const double> most) const {
+    std::vector<double> x;
+    for (std::size_t c = 0; c < d_; ++c)
+      if (most[c] > least[c])
+        x.push_back((static_cast<double>(measured_[t * d_ + c]) - least[c]) / (most[c] - least[c]));
+    if (x.size() < 2) return 0;
+    const auto n = static_cast<double>(x.size());
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+    double squares = 0;
+    for (const double each : x) squares += (each - mean) * (each - mean);
+    return std::sqrt(squares / (n - 1));
+  }
+
+  std::size_t lag_, d_, n_done_ = 0;
+  std::vector<float> measured_, next_;  // a stretch, and the one behind it so far
+};
+
+class LagkvScorer final : public Scorer {
+ public:
+  Result<void> read(Params& params) {
+    SATCHEL_TRY_ASSIGN(lag_, params.count("lag", {.fallback = 128, .min = 2, .max = 4096}));
+    SATCHEL_TRY_ASSIGN(sinks_, params.count("sinks", {.fallback = 4, .min = 0, .max = 1024}));
+    SATCHEL_TRY_ASSIGN(ranked_, params.flag("ranked", true));
+    return {};
+  }
+  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+
+  Result<void> observe(kernels::Backend& backend, const Observation& seen,
+                       std::span<const ObservedLane> lanes) const override {
+    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
+      return score_lane(backend, lane, scores);
+    });
+  }
+
+ private:
+  Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
+                          std::span<float> scores) const {
+    const std::size_t n = scores.size(), skip = lane.n_first(sinks_);
+    std::fill(scores.begin(), scores.end(), 1.0f);
+    if (n < skip + 2 * lag_) {
+      for (std::size_t t = skip; t < n; ++t)
+        scores[t] = static_cast<float>(t - skip) / static_cast<float>(n - skip);
+      return {};
+    }
+    const std::size_t n_measured = (n - skip) / lag_ - 1;
+    std::vector<double> worth(n_measured * lag_);
+    for (const Rows& rows : {lane.k, lane.v}) {
+      LagMeter meter(lag_, rows.head_dim);
+      SATCHEL_TRY(each_row(backend, rows, [&](std::size_t t, std::span<const float> row) {
+        if (t >= skip && t - skip < (n_measured + 1) * lag_) meter.take(row, worth);
+      }));
+    }
+    for (std::size_t at = 0; at < worth.size(); at += lag_)
+      place(std::span(worth).subspan(at, lag_), scores.subspan(skip + at, lag_));
+    return {};
+  }
+  void place(std::span<const double> worth, std::span<float> scores) const {
+    std::vector<std::size_t> order(worth.size());
+    std::iota(order.rbegin(), order.rend(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return worth[a] < worth[b]; });
+    for (std::size_t rank = 0; rank < order.size(); ++rank)
+      scores[order[rank]] = ranked_ ? static_cast<float>(rank) / static_cast<float>(order.size())
+                                    : static_cast<float>(worth[order[rank]]);
+  }
+
+  std::size_t lag_ = 128, sinks_ = 4;
+  bool ranked_ = true;
+};
+}  // namespace
+
+extern const StageEntry scorers_lagkv{.kind = StageKind::scorer,
+                                      .name = "lagkv",
+                                      .source = "arXiv:2504.04704",
+                                      .make = make_stage<LagkvScorer>};
+}  // namespace satchel::kvcache
