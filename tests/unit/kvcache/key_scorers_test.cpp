@@ -171,5 +171,34 @@ TEST(KeyScorers, lagkv_ranks_the_earlier_of_equals_higher_and_slides_over_short_
   expect_scores(later, "lagkv", R"({ "lag": 3, "sinks": 4 })", {2.0f / 3, 1.0f / 3, 0, 1, 1, 1, 1});
 }
 
+// C1: arXiv:2507.08143. Σ xᵀx = 2 · 1 and the jitter of .01: 1 / 2.01 each, wherever the mean lies.
+TEST(KeyScorers, leverage_of_a_cross_is_the_same_for_all_and_does_not_see_the_mean) {
+  for (const auto& [x, y] : {std::pair(0.0f, 0.0f), std::pair(3.0f, -5.0f)}) {
+    const ReadText text{.keys = {{x + 1, y}, {x - 1, y}, {x, y + 1}, {x, y - 1}}};
+    expect_scores(text, "leverage", R"({ "sketch": 0 })", std::vector<float>(4, 0.4975124f), 1e-4f);
+  }
+}
+
+// C2: the fifth key draws the mean to (2, 0): squares 82 and 2, so 1 / 82.01, 9 / 82.01,
+// 4 / 82.01 + 1 / 2.01 twice, and 64 / 82.01.
+TEST(KeyScorers, leverage_is_largest_for_an_outlier_and_is_of_keys_before_rope) {
+  const ReadText text{.keys = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {10, 0}}};
+  const std::vector<float> expected = {0.0121936f, 0.1097427f, 0.5462869f, 0.5462869f, 0.7803926f};
+  expect_scores(text, "leverage", R"({ "sketch": 0 })", expected, 1e-4f);
+  ReadText turned = text;
+  turned.first_position = 3;
+  turned.inverse_frequency = {0.9};
+  expect_scores(turned, "leverage", R"({ "sketch": 0 })", expected, 4e-3f);
+}
+
+// A sketch with more columns than a key has channels loses nothing: only the jitter counts otherwise.
+TEST(KeyScorers, leverage_by_a_wide_sketch_is_the_exact_one) {
+  const ReadText text{.keys = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {10, 0}}};
+  const std::vector<float> exact = text.scores("leverage", R"({ "sketch": 0 })");
+  const std::vector<float> sketched = text.scores("leverage", R"({ "sketch": 64 })");
+  EXPECT_THAT(sketched, Pointwise(FloatNear(5e-3f), exact));
+  EXPECT_NE(sketched, exact);
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
