@@ -200,5 +200,40 @@ TEST(KeyScorers, leverage_by_a_wide_sketch_is_the_exact_one) {
   EXPECT_NE(sketched, exact);
 }
 
+// arXiv:2507.08143, candidates 1 to 4 in blocks of two. Attention: queries of 1 and 4 see their own key
+// with logit ln 3, all else with 0, so columns have 1.25, .75, .75, 1.25; times the values' lengths
+// 1, 2, 2, 1 and as means of three: .916667, 1.416667, 1.416667, .916667; normalised ∓.866025.
+// Leverage: squares about the mean (.5, .75) are 1, 2.75 and -1.5 between channels; with the jitter
+// .247628, .703358, .247628, .731259, normalised -.865262, .813864, -.865262, .916664. Half of that is
+// added where half of the text goes; tokens that are no candidates get the largest.
+TEST(KeyScorers, compactor_adds_leverage_and_the_attention_of_blocks) {
+  const float a = kRoot2 * 1.0986123f;
+  const ReadText text{.keys = {{9, 9}, {1, 0}, {0, 1}, {1, 0}, {0, 2}, {9, 9}},
+                      .values = {{9, 9}, {1, 0}, {2, 0}, {0, 2}, {0, 1}, {9, 9}},
+                      .queries = {{9, 9}, {a, 0}, {0, 0}, {0, 0}, {0, a / 2}, {9, 9}}};
+  const std::string with = R"({ "block": 2, "first": 1, "last": 1, "sketch": 0 )";
+  expect_scores(text, "compactor", with + "}",
+                {1.272957f, -1.298656f, 1.272957f, 0.433394f, -0.407693f, 1.272957f}, 1e-4f);
+  expect_scores(text, "compactor", with + R"(, "blend": 0 })",
+                {0.866025f, -0.866025f, 0.866025f, 0.866025f, -0.866025f, 0.866025f}, 1e-4f);
+}
+
+// The last block has one token, which sees itself alone: 1, beside 1.25 and .75.
+TEST(KeyScorers, compactor_takes_a_last_block_that_is_short_as_it_is) {
+  const float a = kRoot2 * 1.0986123f;
+  const ReadText text{.keys = {{1, 0}, {0, 1}, {5, 5}},
+                      .values = {{1, 0}, {1, 0}, {1, 0}},
+                      .queries = {{a, 0}, {0, 0}, {1, 1}}};
+  // Means of three: 2 / 3, 1, .583333; less .75: -.083333, .25, -.166667, over .220479.
+  expect_scores(text, "compactor",
+                R"({ "block": 2, "first": 0, "last": 0, "sketch": 0, "blend": 0 })",
+                {-0.377964f, 1.133893f, -0.755929f}, 1e-4f);
+}
+
+TEST(KeyScorers, compactor_of_a_text_without_candidates_scores_nothing) {
+  const ReadText text{.keys = {{1, 0}, {0, 1}, {5, 5}}};
+  expect_scores(text, "compactor", "{}", {0, 0, 0});
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
