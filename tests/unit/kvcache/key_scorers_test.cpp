@@ -235,5 +235,25 @@ TEST(KeyScorers, compactor_of_a_text_without_candidates_scores_nothing) {
   expect_scores(text, "compactor", "{}", {0, 0, 0});
 }
 
+// arXiv:2509.15038, windows of two. Shares of squared lengths: keys 1, 4 | 1, 1 | 9, values
+// 4, 1 | 1, 4 | 9: products .16, .16, .1, .4, 1, sum 1.82.
+TEST(KeyScorers, cur_multiplies_the_shares_of_key_and_value_in_their_window) {
+  const ReadText text{.keys = {{1, 0}, {0, 2}, {0, 1}, {1, 0}, {3, 0}},
+                      .values = {{0, 2}, {1, 0}, {0, 1}, {2, 0}, {0, 3}}};
+  expect_scores(text, "cur", R"({ "window": 2, "sinks": 0 })",
+                {0.0879121f, 0.0879121f, 0.0549451f, 0.2197802f, 0.5494505f});
+  // 4, 4, 1, 4, 81 of 94.
+  expect_scores(text, "cur", R"({ "window": 0, "sinks": 1 })",
+                {1, 0.0425532f, 0.0106383f, 0.0425532f, 0.8617021f});
+}
+
+TEST(KeyScorers, cur_gives_nothing_to_a_window_of_zeros_and_knows_sinks_by_their_position) {
+  const ReadText zeros{.keys = {{0, 0}, {0, 0}, {1, 0}, {1, 0}}};
+  expect_scores(zeros, "cur", R"({ "window": 2, "sinks": 0 })", {0, 0, 0.5f, 0.5f});
+  ReadText later = zeros;
+  later.first_position = 3;
+  expect_scores(later, "cur", R"({ "window": 2, "sinks": 4 })", {1, 0, 0.5f, 0.5f});
+}
+
 }  // namespace
 }  // namespace satchel::kvcache
