@@ -198,13 +198,13 @@ TEST(Cli, what_a_chat_is_asked_by_a_command_it_says_when_quiet_too) {
   EXPECT_NE(said.err.find("/document FILE"), std::string::npos) << said.err;
 }
 
-TEST(Cli, a_wrong_memory_command_in_a_pipe_is_said_once_and_is_a_usage_error) {
+TEST(Cli, a_wrong_memory_command_in_a_pipe_is_said_once_and_ends_the_chat) {
   const Folder home;
   const struct {
     const char *line, *code;
     int exit_code;
   } kWrong[] = {{"/limit much", "[PARAM]", 2},
-                {"/limit 1kB now", "[LIMIT]", 2},
+                {"/limit 1kB now", "[LIMIT]", 5},
                 {"/preset none", "[RECIPE]", 3}};
   for (const auto& wrong : kWrong) {
     const Finished said =

@@ -94,7 +94,8 @@ struct Bench {
       SATCHEL_TRY(reading.add_chunk(row.data(), row.data(), 1));
       float lse = 0;
       SATCHEL_TRY(attend(reading.lanes(), static_cast<std::int32_t>(position), &lse));
-      SATCHEL_TRY(reading.observe({.q = q.data(), .lse = &lse, .pre_rope_q = q.data()}));
+      SATCHEL_TRY(reading.observe(
+          {.q = q.data(), .lse = &lse, .pre_rope_q = q.data(), .pre_rope_k = row.data()}));
     }
     SATCHEL_TRY(reading.end_layer());
     const auto done = reading.commit();
