@@ -78,11 +78,6 @@ Json to_json(const CodecRow& row) {
               {"needs", row.needs}, {"parameters", parameters}, {"bits_per_value", bits}};
 }
 
-std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(text.size() + 2, width), ' ');
-  return text;
-}
-
 std::string to_text(const CodecRow& row) {
   std::string text = "  " + padded(row.name, 18);
   if (!row.needs.empty()) return text + row.source + "\n      " + row.needs + "\n";

@@ -167,6 +167,11 @@ std::string format_seconds(double ms) {
   return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
 }
 
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size() + 2, width), ' ');
+  return text;
+}
+
 std::string format_percent(double share) {
   return format_fixed(share * 100, 1) + " %";
 }

@@ -109,11 +109,6 @@ Json to_json(const kvcache::Recipe& recipe, const std::vector<StageText>& stages
               {"recipe", Json::parse(recipe.json(), nullptr, false)}};
 }
 
-std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(text.size() + 2, width), ' ');
-  return text;
-}
-
 // At most 96 columns, broken at blanks.
 std::string wrapped(const std::string& text, std::size_t indent) {
   constexpr std::size_t kColumns = 96;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kvcache/stages/apportion.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/layer_totals.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -22,7 +22,7 @@ class FirstLayersAllocator final : public Allocator {
   void totals(const TokenSpan& span, std::size_t n_protected,
               std::span<std::size_t> totals) const override {
     const std::size_t of_layer = span.n_lanes / span.n_layers;
-    const std::size_t n_spared = std::min(layers_, span.n_layers) * of_layer;
+    const std::size_t n_layers = std::min(layers_, span.n_layers), n_spared = n_layers * of_layer;
     const auto total = static_cast<double>(keep_total(span));
     const double alike = total / static_cast<double>(span.n_lanes);
     double spared = alike, others = alike;
@@ -32,16 +32,9 @@ class FirstLayersAllocator final : public Allocator {
       others = (total - spared * static_cast<double>(n_spared)) /
                static_cast<double>(span.n_lanes - n_spared);
     }
-    std::vector<double> wishes(span.n_lanes, others);
-    std::fill_n(wishes.begin(), n_spared, spared);
-    std::vector<std::size_t> budgets(span.n_lanes);
-    apportion(
-        wishes,
-        {.total = keep_total(span), .n_protected = n_protected, .floor = 0, .cap = span.n_tokens},
-        budgets);
-    std::fill(totals.begin(), totals.end(), std::size_t{0});
-    for (std::size_t lane = 0; lane < budgets.size(); ++lane)
-      totals[std::min(lane / of_layer, span.n_layers - 1)] += budgets[lane];
+    std::vector<double> wishes(span.n_layers, others);
+    std::fill_n(wishes.begin(), n_layers, spared);
+    totals_of_layers(span, n_protected, wishes, totals, LaneFloor::none);
   }
 
  private:

@@ -34,13 +34,11 @@ class AttentionWindowScorer final : public Scorer {
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     const std::size_t n_window = window(seen.span_end - seen.span_first);
-    const std::size_t first = seen.span_end - std::min(seen.span_end, n_window);
-    const auto n_rows = static_cast<std::size_t>(std::count_if(
-        seen.positions.begin(), seen.positions.end(),
-        [first](std::int32_t position) { return static_cast<std::size_t>(position) >= first; }));
+    const std::size_t n_rows = n_in_window(seen, n_window);
     if (n_rows == 0) return {};
     const Observation rows = last_rows(seen, n_rows);
     if (newest_ <= 1 || n_window < 2) return score_lanes(backend, rows, lanes, {});
+    const std::size_t first = seen.span_end - std::min(seen.span_end, n_window);
     std::vector<float> weights;
     for (const std::int32_t position : rows.positions) {
       const auto place = static_cast<double>(static_cast<std::size_t>(position) - first);

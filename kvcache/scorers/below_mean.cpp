@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/row_weights.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -37,10 +37,7 @@ class BelowMeanScorer final : public Scorer {
   // Lane by lane: each has lost entries of its own.
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
-    const std::size_t first = seen.span_end - std::min(seen.span_end, window_);
-    const auto n_rows = static_cast<std::size_t>(std::count_if(
-        seen.positions.begin(), seen.positions.end(),
-        [first](std::int32_t position) { return static_cast<std::size_t>(position) >= first; }));
+    const std::size_t n_rows = n_in_window(seen, window_);
     if (n_rows == 0) return {};
     const Observation rows = last_rows(seen, n_rows);
     kernels::ScoreArgs args;

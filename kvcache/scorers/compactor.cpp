@@ -156,9 +156,7 @@ class CompactorScorer final : public Scorer {
     std::vector<double> looked(n), pooled(n), lever(n);
     SATCHEL_TRY(each_row(backend, lane.v, [&](std::size_t t, std::span<const float> value) {
       if (t < all.first || t >= all.end) return;
-      double squares = 0;
-      for (const float x : value) squares += static_cast<double>(x) * static_cast<double>(x);
-      looked[t - all.first] = static_cast<double>(scores[t]) * std::sqrt(squares);
+      looked[t - all.first] = static_cast<double>(scores[t]) * std::sqrt(squared_length(value));
     }));
     for (std::size_t i = 0; i < n; ++i)
       pooled[i] = ((i > 0 ? looked[i - 1] : 0) + looked[i] + (i + 1 < n ? looked[i + 1] : 0)) / 3;

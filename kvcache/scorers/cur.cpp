@@ -17,25 +17,17 @@
 namespace satchel::kvcache {
 namespace {
 
-class CurScorer final : public Scorer {
+class CurScorer final : public SpanScorer {
  public:
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(window_, params.count("window", {.fallback = 16, .min = 0, .max = 65536}));
     SATCHEL_TRY_ASSIGN(sinks_, params.count("sinks", {.fallback = 4, .min = 0, .max = 1024}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
-
-  Result<void> observe(kernels::Backend& backend, const Observation& seen,
-                       std::span<const ObservedLane> lanes) const override {
-    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
-      return score_lane(backend, lane, scores);
-    });
-  }
 
  private:
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
-                          std::span<float> scores) const {
+                          std::span<float> scores) const override {
     std::vector<double> products(scores.size(), 1);
     double sum = 0;
     for (const Rows& rows : {lane.k, lane.v}) {
@@ -51,7 +43,7 @@ class CurScorer final : public Scorer {
   Result<std::vector<double>> shares_of(kernels::Backend& backend, const Rows& rows) const {
     std::vector<double> squares(rows.n);
     SATCHEL_TRY(each_row(backend, rows, [&](std::size_t t, std::span<const float> row) {
-      for (const float x : row) squares[t] += static_cast<double>(x) * static_cast<double>(x);
+      squares[t] = squared_length(row);
     }));
     const std::size_t width = window_ > 0 ? window_ : rows.n;
     for (std::size_t at = 0; at < rows.n; at += width) {

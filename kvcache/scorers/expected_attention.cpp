@@ -112,10 +112,8 @@ class ExpectedAttentionScorer final : public Scorer {
                   scores.subspan(skip));
     if (values_)
       SATCHEL_TRY(each_row(backend, lane.v, [&](std::size_t t, std::span<const float> value) {
-        double squares = 0;
-        for (const float x : value) squares += static_cast<double>(x) * static_cast<double>(x);
-        scores[t] =
-            static_cast<float>((static_cast<double>(scores[t]) + epsilon_) * std::sqrt(squares));
+        scores[t] = static_cast<float>((static_cast<double>(scores[t]) + epsilon_) *
+                                       std::sqrt(squared_length(value)));
       }));
     if (skip < n)
       std::fill_n(

@@ -20,30 +20,14 @@ double dot(std::span<const float> a, std::span<const double> b) {
   for (std::size_t c = 0; c < a.size(); ++c) sum += static_cast<double>(a[c]) * b[c];
   return sum;
 }
-double length(std::span<const float> a) {
-  double sum = 0;
-  for (const float x : a) sum += static_cast<double>(x) * static_cast<double>(x);
-  return std::sqrt(sum);
-}
 
-class KeydiffScorer final : public Scorer {
- public:
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
-
-  Result<void> observe(kernels::Backend& backend, const Observation& seen,
-                       std::span<const ObservedLane> lanes) const override {
-    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
-      return score_lane(backend, lane, scores);
-    });
-  }
-
- private:
-  static Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
-                                 std::span<float> scores) {
+class KeydiffScorer final : public SpanScorer {
+  Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
+                          std::span<float> scores) const override {
     // The mean's length is no matter: a cosine follows.
     std::vector<double> mean(lane.k.head_dim);
     SATCHEL_TRY(each_row(backend, lane.k, [&](std::size_t, std::span<const float> key) {
-      const double of_key = length(key);
+      const double of_key = std::sqrt(squared_length(key));
       for (std::size_t c = 0; of_key > 0 && c < key.size(); ++c)
         mean[c] += static_cast<double>(key[c]) / of_key;
     }));
@@ -51,7 +35,7 @@ class KeydiffScorer final : public Scorer {
     for (const double x : mean) of_mean += x * x;
     of_mean = std::sqrt(of_mean);
     return each_row(backend, lane.k, [&](std::size_t t, std::span<const float> key) {
-      const double lengths = length(key) * of_mean;
+      const double lengths = std::sqrt(squared_length(key)) * of_mean;
       scores[t] = static_cast<float>(1 - (lengths > 0 ? dot(key, mean) / lengths : 0));
     });
   }

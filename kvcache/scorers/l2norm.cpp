@@ -13,27 +13,23 @@ namespace satchel::kvcache {
 namespace {
 
 float worth(std::span<const float> key) {
-  double squares = 0;
-  for (const float x : key) squares += static_cast<double>(x) * static_cast<double>(x);
-  return static_cast<float>(1 / (1 + std::sqrt(squares)));
+  return static_cast<float>(1 / (1 + std::sqrt(squared_length(key))));
 }
 
-class L2normScorer final : public Scorer {
+class L2normScorer final : public SpanScorer {
  public:
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
-
-  Result<void> observe(kernels::Backend& backend, const Observation& seen,
-                       std::span<const ObservedLane> lanes) const override {
-    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
-      return each_row(backend, lane.k,
-                      [&](std::size_t t, std::span<const float> key) { scores[t] = worth(key); });
-    });
-  }
   bool scores_held() const override { return true; }
   bool score_held(const HeldKeys& keys, std::span<float> scores) const override {
     for (std::size_t t = 0; t < scores.size(); ++t)
       scores[t] = worth(keys.k.subspan(t * keys.head_dim, keys.head_dim));
     return true;
+  }
+
+ private:
+  Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
+                          std::span<float> scores) const override {
+    return each_row(backend, lane.k,
+                    [&](std::size_t t, std::span<const float> key) { scores[t] = worth(key); });
   }
 };
 }  // namespace

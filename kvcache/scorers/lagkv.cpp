@@ -68,7 +68,7 @@ class LagMeter {
   std::vector<float> measured_, next_;  // a stretch, and the one behind it so far
 };
 
-class LagkvScorer final : public Scorer {
+class LagkvScorer final : public SpanScorer {
  public:
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(lag_, params.count("lag", {.fallback = 128, .min = 2, .max = 4096}));
@@ -76,18 +76,10 @@ class LagkvScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(ranked_, params.flag("ranked", true));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
-
-  Result<void> observe(kernels::Backend& backend, const Observation& seen,
-                       std::span<const ObservedLane> lanes) const override {
-    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
-      return score_lane(backend, lane, scores);
-    });
-  }
 
  private:
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
-                          std::span<float> scores) const {
+                          std::span<float> scores) const override {
     const std::size_t n = scores.size(), skip = lane.n_first(sinks_);
     std::fill(scores.begin(), scores.end(), 1.0f);
     if (n < skip + 2 * lag_) {

@@ -7,8 +7,9 @@
 
 namespace satchel::kvcache {
 
-void totals_of_layers(const TokenSpan& span, std::size_t n_protected, std::span<double> wishes,
-                      std::span<std::size_t> totals) {
+void totals_of_layers(const TokenSpan& span, std::size_t n_protected,
+                      std::span<const double> wishes, std::span<std::size_t> totals,
+                      LaneFloor floor) {
   SATCHEL_ASSERT(wishes.size() == span.n_layers && totals.size() == span.n_layers);
   const std::size_t total = keep_total(span), of_layer = span.n_lanes / span.n_layers;
   const auto layer_of = [&](std::size_t lane) {
@@ -20,7 +21,7 @@ void totals_of_layers(const TokenSpan& span, std::size_t n_protected, std::span<
   apportion(lanes,
             {.total = total,
              .n_protected = n_protected,
-             .floor = (total / span.n_lanes + 9) / 10,
+             .floor = floor == LaneFloor::none ? 0 : (total / span.n_lanes + 9) / 10,
              .cap = span.n_tokens},
             budgets);
   std::fill(totals.begin(), totals.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// The score kernel where queries do not count alike.
+// The score kernel where queries do not count alike, or only the last ones count.
 #pragma once
 
 #include <span>
@@ -11,5 +11,8 @@ namespace satchel::kvcache {
 // much of the backend's memory for the call: for readings, not for decode steps.
 Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
                             std::span<const ObservedLane> lanes, std::span<const float> weights);
+
+// How many of the observation's queries, its last ones, are among the last `window` of the span.
+std::size_t n_in_window(const Observation& seen, std::size_t window);
 
 }  // namespace satchel::kvcache

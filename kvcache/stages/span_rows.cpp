@@ -25,6 +25,12 @@ Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRo
   return {};
 }
 
+double squared_length(std::span<const float> row) {
+  double squares = 0;
+  for (const float x : row) squares += static_cast<double>(x) * static_cast<double>(x);
+  return squares;
+}
+
 void SpanLane::unturn(std::size_t t, std::span<float> key) const {
   turn_pairs(seen.layer, -static_cast<double>(seen.span_first + t), key);
 }

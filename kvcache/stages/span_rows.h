@@ -18,6 +18,7 @@ struct Rows {
   std::size_t n = 0, head_dim = 0;
 };
 Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRow& take);
+double squared_length(std::span<const float> row);
 
 // All that a scorer can say of one lane when its text has been read.
 struct SpanLane {
@@ -36,5 +37,22 @@ struct SpanLane {
 using ScoresSpan = std::function<Result<void>(const SpanLane& lane, std::span<float> scores)>;
 Result<void> score_spans(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const ScoresSpan& score);
+
+// A scorer that needs nothing else: each lane by itself, of the keys and values of a whole text.
+class SpanScorer : public Scorer {
+ public:
+  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  Result<void> observe(kernels::Backend& backend, const Observation& seen,
+                       std::span<const ObservedLane> lanes) const override {
+    return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
+      return score_lane(backend, lane, scores);
+    });
+  }
+
+ private:
+  // As ScoresSpan.
+  virtual Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
+                                  std::span<float> scores) const = 0;
+};
 
 }  // namespace satchel::kvcache

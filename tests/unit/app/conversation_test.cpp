@@ -14,19 +14,11 @@
 #include "runtime/governor/presets.h"
 #include "support/bundled_model.h"
 #include "support/failing_backend.h"
+#include "support/value_of.h"
 
 namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) {
-    ADD_FAILURE() << "[" << result.error().code << "] " << result.error().message;
-    std::abort();
-  }
-  return std::move(result).value();
-}
 
 class ConversationTest : public testing::Test {
  protected:

@@ -14,19 +14,11 @@
 #include "app/cli/eval/remaining.h"
 #include "app/cli/eval/rows.h"
 #include "support/bundled_model.h"
+#include "support/value_of.h"
 
 namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) {
-    ADD_FAILURE() << "[" << result.error().code << "] " << result.error().message;
-    std::abort();
-  }
-  return std::move(result).value();
-}
 
 // Three texts of two sets. What is right follows from the text's number and the recipe's share.
 class PlainTask final : public Task {

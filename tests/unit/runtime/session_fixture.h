@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "support/block_stores.h"
 #include "support/memory_journal.h"
+#include "support/value_of.h"
 
 namespace satchel::runtime {
 
@@ -23,15 +24,6 @@ std::vector<std::string> held_out_questions();
 Engine& shared_engine();
 std::size_t shared_budget();
 std::unique_ptr<Engine> open_engine(const std::filesystem::path& model);
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) {
-    ADD_FAILURE() << "[" << result.error().code << "] " << result.error().message;
-    std::abort();
-  }
-  return std::move(result).value();
-}
 
 class ChatTest : public testing::Test {
  protected:
