@@ -20,7 +20,9 @@ std::size_t stages_of(const TierLayouts& layouts, const Pipeline& pipeline) {
   return std::min(layouts.n_tiers(), kTierRecipe + pipeline.n_own_codecs() + 1);
 }
 
-constexpr Lane::Room kRoom = {.n_sinks = kSinkTokens, .n_tail = kTailTokens + kFlushTokens};
+Lane::Room room_of(const Pipeline& pipeline) {
+  return {.n_sinks = kSinkTokens, .n_tail = pipeline.tail() + kFlushTokens};
+}
 
 }  // namespace
 
@@ -68,8 +70,9 @@ std::size_t fixed_bytes(const CacheShape& shape, const TierLayouts& layouts,
   std::size_t bytes =
       Arena::rounded_up(CompactionScratch::bytes(shape, stages_of(layouts, pipeline))) +
       reserve_bytes(shape, layouts, pipeline);
+  const Lane::Room room = room_of(pipeline);
   for (const LayerShape& layer : shape.layers)
-    bytes += layer.n_kv_heads * Arena::rounded_up(Lane::exact_bytes(layer.head_dim, kRoom));
+    bytes += layer.n_kv_heads * Arena::rounded_up(Lane::exact_bytes(layer.head_dim, room));
   return bytes;
 }
 
@@ -83,8 +86,9 @@ Result<void> CacheState::take_fixed() {
   has_reserve = true;
   for (std::size_t i = 0; i < shape.n_lanes(); ++i) {
     const std::size_t head_dim = layer(i).head_dim;
-    SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(head_dim, kRoom)));
-    lanes.emplace_back(arena, head_dim, exact, kRoom, kTailTokens);
+    const Lane::Room room = room_of(pipeline);
+    SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(head_dim, room)));
+    lanes.emplace_back(arena, head_dim, exact, room, pipeline.tail());
   }
   SATCHEL_TRY_ASSIGN(table, backend.make_lane_table(shape.n_lanes()));
   for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
@@ -98,7 +102,7 @@ std::size_t CacheBook::n_tail(std::size_t lane) const {
 }
 
 std::size_t CacheBook::tail_kept(std::size_t lane) const {
-  if (lanes.empty()) return planned.empty() ? kTailTokens : planned[lane].tail_kept;
+  if (lanes.empty()) return planned.empty() ? pipeline.tail() : planned[lane].tail_kept;
   return lanes[lane].tail_kept();
 }
 

@@ -45,7 +45,7 @@ struct CacheBook {
   std::deque<Lane> lanes = {};               // [n_lanes], layer-major; a deque never moves them
   // In their place where a cache is only planned: what their tails would hold. Empty: nothing yet.
   struct PlannedLane {
-    std::size_t n_tail = 0, tail_kept = kTailTokens;
+    std::size_t n_tail = 0, tail_kept = 0;
   };
   std::vector<PlannedLane> planned = {};
   std::vector<TextSpan> spans = {};

@@ -111,7 +111,7 @@ Result<void> Compaction::load_scores(const TokenSpan& span, const ScoresOf& scor
     if (!cache_.takes_part(layer)) continue;
     const std::size_t begin = lanes.size();
     for (std::size_t i = cache_.first_lane[layer]; i < cache_.first_lane[layer + 1]; ++i) {
-      lanes.push_back({.lane = i, .scores = std::vector<float>(n)});
+      lanes.push_back({.lane = i, .layer = layer, .scores = std::vector<float>(n)});
       SATCHEL_TRY(scores_of(i, span, lanes.back().scores));
     }
     std::vector<ScoredLane> scored;
@@ -186,14 +186,14 @@ void Compaction::share_out(const TokenSpan& span, std::vector<LaneDecision>& lan
 void Compaction::choose_tails(const TokenSpan& span, std::vector<LaneDecision>& lanes) {
   const std::size_t short_tail = cache_.pipeline.short_tail();
   for (LaneDecision& lane : lanes) {
-    if (short_tail < kTailTokens)
-      tail_kept_[lane.lane] = lane.budget >= kLongTailBudget ? kTailTokens : short_tail;
+    if (short_tail < cache_.pipeline.tail())
+      tail_kept_[lane.lane] = lane.budget >= kLongTailBudget ? cache_.pipeline.tail() : short_tail;
     const std::size_t tail = std::min(tail_kept_[lane.lane], cache_.lanes[lane.lane].n_tail());
     const std::size_t first = cache_.n_tokens - tail;
     for (std::size_t i = 0; i < span.n_tokens; ++i)
       if (span.first_position + i >= first) lane.scores[i] = kNeverEvict;
-    assign(cache_.pipeline, lane);
   }
+  assign(cache_.pipeline, lanes);
 }
 
 Result<void> Compaction::decide_span(const TextSpan& text) {

@@ -4,7 +4,10 @@
 
 namespace satchel::kvcache {
 
-void assign(const Pipeline& pipeline, LaneDecision& lane) {
+namespace {
+
+// What can be met: no less than is marked to stay, no more than is there.
+AssignedLane assigned(LaneDecision& lane) {
   const auto count = [&lane](auto&& what) {
     return static_cast<std::size_t>(std::count_if(lane.scores.begin(), lane.scores.end(), what));
   };
@@ -12,11 +15,23 @@ void assign(const Pipeline& pipeline, LaneDecision& lane) {
   const std::size_t most = count([](float score) { return score != kNotThere; });
   lane.budget = std::clamp(lane.budget, least, std::max(least, most));
   lane.tiers.resize(lane.scores.size());
-  pipeline.assigner().assign(lane.scores, lane.budget, lane.tiers);
+  return {.scores = lane.scores, .budget = lane.budget, .tiers = lane.tiers};
+}
+
+}  // namespace
+
+void assign(const Pipeline& pipeline, std::span<LaneDecision> lanes) {
+  for (std::size_t begin = 0, end = 0; begin < lanes.size(); begin = end) {
+    std::vector<AssignedLane> of_layer;
+    for (; end < lanes.size() && lanes[end].layer == lanes[begin].layer; ++end)
+      of_layer.push_back(assigned(lanes[end]));
+    pipeline.assigner().assign_layer(of_layer);
+  }
   // A recipe may list fewer codecs than its assigner has tiers: its last one has all the rest.
   const auto last = static_cast<std::uint8_t>(pipeline.n_own_codecs() - 1);
-  for (std::uint8_t& tier : lane.tiers)
-    if (tier != kGone) tier = std::min(tier, last);
+  for (LaneDecision& lane : lanes)
+    for (std::uint8_t& tier : lane.tiers)
+      if (tier != kGone) tier = std::min(tier, last);
 }
 
 void decide(const Pipeline& pipeline, const TokenSpan& span, std::size_t total,
@@ -25,10 +40,8 @@ void decide(const Pipeline& pipeline, const TokenSpan& span, std::size_t total,
   for (const LaneDecision& lane : lanes) scores.push_back({lane.scores});
   std::vector<std::size_t> budgets(lanes.size());
   pipeline.allocator().lanes(span, scores, total, budgets);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    lanes[i].budget = budgets[i];
-    assign(pipeline, lanes[i]);
-  }
+  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].budget = budgets[i];
+  assign(pipeline, lanes);
 }
 
 }  // namespace satchel::kvcache

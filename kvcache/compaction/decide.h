@@ -11,7 +11,7 @@
 namespace satchel::kvcache {
 
 struct LaneDecision {
-  std::size_t lane = 0;
+  std::size_t lane = 0, layer = 0;
   std::vector<float> scores = {};        // [n_tokens] of the span, filtered, protected ones marked
   std::vector<std::uint8_t> tiers = {};  // out: [n_tokens] index into the codecs, or kGone
   std::size_t budget = 0;                // out: tokens that are not kGone
@@ -19,7 +19,8 @@ struct LaneDecision {
 // The recipe's allocator shares `total` out, its assigner fills each lane.
 void decide(const Pipeline& pipeline, const TokenSpan& span, std::size_t total,
             std::span<LaneDecision> lanes);
-// The assigner again, for one lane whose marks have changed.
-void assign(const Pipeline& pipeline, LaneDecision& lane);
+// The assigner alone, by budgets that are there: of lanes whose marks have changed. Lanes of a layer
+// stand side by side, all of them.
+void assign(const Pipeline& pipeline, std::span<LaneDecision> lanes);
 
 }  // namespace satchel::kvcache

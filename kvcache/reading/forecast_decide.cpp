@@ -33,7 +33,7 @@ const std::vector<std::size_t>& CacheForecast::State::body_by_tier(const TokenSp
     by_tier[0] = less(std::clamp(share.budget, least, n), share.n_first + share.n_last);
     return by_tier;
   }
-  assign(pipeline, lane);
+  assign(pipeline, {&lane, 1});
   for (std::size_t t = share.n_first; t < less(n, share.n_last); ++t)
     if (lane.tiers[t] != kGone) ++by_tier[lane.tiers[t]];
   return by_tier;
@@ -96,10 +96,9 @@ void CacheForecast::State::decide_text(const TextSpan& text) {
 
 // Pages, then what leaves the tail, in pages of its own; what is kept of both is taken to lie evenly.
 void CacheForecast::State::decide_lane(const TextSpan& text, std::size_t lane, std::size_t budget) {
-  const std::size_t short_tail = pipeline.short_tail();
-  const std::size_t to_keep = short_tail < kTailTokens && budget < kLongTailBudget
-                                  ? short_tail
-                                  : (short_tail < kTailTokens ? kTailTokens : tail_kept(lane));
+  const std::size_t tail = pipeline.tail(), short_tail = pipeline.short_tail();
+  const std::size_t affords = budget < kLongTailBudget ? short_tail : tail;
+  const std::size_t to_keep = short_tail < tail ? affords : tail_kept(lane);
   const std::size_t n_tail_after = std::min(n_tail(lane), to_keep);
   const std::size_t n_flush = n_tail(lane) - n_tail_after;
   const std::size_t n_sinks = less(kSinkTokens, text.first);

@@ -53,7 +53,7 @@ struct CacheForecast::State : CacheBook {
         memory(memory_in),
         runs(shape.n_lanes()),
         held_bytes(fixed_bytes(shape, layouts, pipeline)) {
-    planned.resize(shape.n_lanes());
+    planned.assign(shape.n_lanes(), {.tail_kept = pipeline.tail()});
   }
 
   std::size_t exact_bytes(std::size_t lane, std::size_t tail_kept) const {

@@ -74,6 +74,7 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
   std::vector<ScoredLane> scored;
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {
     lanes[head].lane = lane_index(head);
+    lanes[head].layer = layer;
     lanes[head].scores.resize(plan.n_tokens());
     if (plan.scores_reading)
       SATCHEL_TRY(cache.backend.download(std::as_writable_bytes(std::span(lanes[head].scores)),
@@ -82,7 +83,10 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
   }
   const LayerShape& shape = cache.shape.layers[layer];
   SATCHEL_TRY(cache.pipeline.scorer().finish(cache.backend, shape, span, scored));
+  const bool merges = cache.pipeline.merger().merges();
+  std::vector<std::vector<float>> unfiltered;
   for (LaneDecision& lane : lanes) {
+    if (merges) unfiltered.push_back(lane.scores);
     cache.pipeline.filter(span, lane.scores);
     const LanePlan& part = plan.lanes[lane.lane];
     const auto keep = [&](std::size_t first, std::size_t n) {
@@ -93,10 +97,8 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
     keep(0, part.n_new_sinks);
   }
   if (plan.budgets_known) {
-    for (LaneDecision& lane : lanes) {
-      lane.budget = plan.lanes[lane.lane].budget;
-      assign(cache.pipeline, lane);
-    }
+    for (LaneDecision& lane : lanes) lane.budget = plan.lanes[lane.lane].budget;
+    assign(cache.pipeline, lanes);
   } else {
     decide(cache.pipeline, span, plan.totals[n_taking_part], lanes);
   }
@@ -104,14 +106,18 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
   std::vector<std::vector<std::uint8_t>> tiers;
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {
     counts[head].assign(plan.n_tokens(), 1.0f);
-    if (cache.pipeline.merger().merges())
-      SATCHEL_TRY(cache.pipeline.merger().merge(cache.backend, {.k = fresh(head).k,
-                                                                .v = fresh(head).v,
-                                                                .n_tokens = plan.n_tokens(),
-                                                                .head_dim = head_dim(),
-                                                                .tiers = lanes[head].tiers,
-                                                                .scores = lanes[head].scores,
-                                                                .counts = counts[head]}));
+    if (merges)
+      SATCHEL_TRY(
+          cache.pipeline.merger().merge(cache.backend, {.k = fresh(head).k,
+                                                        .v = fresh(head).v,
+                                                        .n_tokens = plan.n_tokens(),
+                                                        .head_dim = head_dim(),
+                                                        .first_position = plan.first_position,
+                                                        .layer = &shape,
+                                                        .tiers = lanes[head].tiers,
+                                                        .scores = lanes[head].scores,
+                                                        .unfiltered = unfiltered[head],
+                                                        .counts = counts[head]}));
     n_evicted += static_cast<std::size_t>(
         std::count(lanes[head].tiers.begin(), lanes[head].tiers.end(), kGone));
     tiers.push_back(std::move(lanes[head].tiers));

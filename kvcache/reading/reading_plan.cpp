@@ -69,7 +69,7 @@ void plan_budgets(ReadingPlan& plan, const CacheBook& cache) {
     if (!cache.takes_part(cache.layer_of[i])) continue;
     LanePlan& lane = plan.lanes[i];
     lane.budget = budgets[known++];
-    lane.tail_kept = lane.budget >= kLongTailBudget ? kTailTokens : short_tail;
+    lane.tail_kept = lane.budget >= kLongTailBudget ? cache.pipeline.tail() : short_tail;
     const std::size_t n_least = std::max(n_protected, kSinkTokens + lane.tail_kept);
     lane.is_scored = lane.budget > n_least && lane.budget < plan.n_tokens();
   }
@@ -160,7 +160,7 @@ void plan_body(ReadingPlan& plan, const CacheBook& cache) {
 // one is free: lane by lane, each with less than the one before it gave back.
 std::size_t shortening_bytes(const ReadingPlan& plan, const CacheBook& cache) {
   const std::size_t short_tail = cache.pipeline.short_tail();
-  if (short_tail >= kTailTokens) return 0;
+  if (short_tail >= cache.pipeline.tail()) return 0;
   const Lane::Room room{.n_sinks = kSinkTokens, .n_tail = short_tail + kFlushTokens};
   std::size_t most = 0;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
@@ -222,7 +222,8 @@ void place_in_scratch(ReadingPlan& plan, const CacheBook& cache, std::size_t n_s
   if (plan.scores_reading && plan.mode != ReadingMode::probe) {
     for (const LayerShape& layer : cache.shape.layers)
       plan.state_bytes =
-          std::max(plan.state_bytes, cache.pipeline.scorer().state_floats(layer) * sizeof(float));
+          std::max(plan.state_bytes,
+                   cache.pipeline.scorer().state_floats(layer, plan.n_tokens()) * sizeof(float));
     plan.state_at = take(plan.state_bytes);
   }
   if (plan.mode == ReadingMode::probe) {
@@ -280,7 +281,8 @@ std::size_t decided_bytes(const CacheBook& cache, std::size_t first_position,
   std::vector<std::size_t> totals(span.n_layers);
   const Allocator& allocator = cache.pipeline.allocator();
   allocator.totals(span, cache.pipeline.n_protected(span), totals);
-  const std::size_t n_tail = cache.recipe_is_exact ? cache.pipeline.short_tail() : kTailTokens;
+  const std::size_t n_tail =
+      cache.recipe_is_exact ? cache.pipeline.short_tail() : cache.pipeline.tail();
   const std::size_t n_sinks = kSinkTokens - std::min(kSinkTokens, first_position);
   const std::size_t n_exact = std::min(n_tokens, n_sinks + n_tail);
   const auto body = [&](std::size_t total, std::size_t n_lanes) {

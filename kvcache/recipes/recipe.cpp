@@ -23,9 +23,9 @@ Result<std::string> read_text(const JsonNode& root, std::string_view key, std::s
 }
 
 Result<void> check_keys(const JsonNode& root, std::string_view called) {
-  static constexpr std::array<std::string_view, 15> kKnown = {
-      "recipe", "name",      "source",   "differs", "keep",  "short_tail", "trigger", "scorer",
-      "filter", "allocator", "assigner", "merger",  "codec", "reader",     "room"};
+  static constexpr std::array<std::string_view, 16> kKnown = {
+      "recipe", "name",   "source",    "differs",  "keep",   "tail",  "short_tail", "trigger",
+      "scorer", "filter", "allocator", "assigner", "merger", "codec", "reader",     "room"};
   for (const auto& [name, node] : root.members) {
     bool known = false;
     for (const std::string_view key : kKnown) known = known || key == name;

@@ -50,7 +50,7 @@ class CompactorScorer final : public Scorer {
     return {.reading = true, .pre_rope = true};
   }
   // Moments of keys, a block's queries, their normalisers.
-  std::size_t state_floats(const LayerShape& layer) const override {
+  std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return moments_floats(layer.n_kv_heads, layer.head_dim) +
            block_ * layer.n_heads * (layer.head_dim + 1);
   }

@@ -69,7 +69,7 @@ class ExpectedAttentionScorer final : public Scorer {
   ScorerWants wants(const LaneShares*) const override {
     return {.reading = true, .pre_rope = true};
   }
-  std::size_t state_floats(const LayerShape& layer) const override {
+  std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return moments_floats(layer.n_heads, layer.head_dim);
   }
 

@@ -20,7 +20,7 @@ class LeverageScorer final : public Scorer {
   ScorerWants wants(const LaneShares*) const override {
     return {.reading = true, .pre_rope = true};
   }
-  std::size_t state_floats(const LayerShape& layer) const override {
+  std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return moments_floats(layer.n_kv_heads, layer.head_dim);
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,

@@ -176,7 +176,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   }
   cache_.clear();
   for (std::size_t i = 0; i < lanes_.lanes.size(); ++i)
-    SATCHEL_TRY(lanes_.fit_exact(i, kTailTokens));
+    SATCHEL_TRY(lanes_.fit_exact(i, lanes_.pipeline.tail()));
   return report;
 }
 

@@ -70,7 +70,7 @@ Result<void> Restorer::prepare() {
 Result<void> Restorer::index_pages() {
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     const std::size_t tail_kept = manifest_.lanes[lane].tail_kept;
-    if (tail_kept != kTailTokens && tail_kept != cache_.pipeline.short_tail())
+    if (tail_kept != cache_.pipeline.tail() && tail_kept != cache_.pipeline.short_tail())
       return damaged("lane " + std::to_string(lane) + " has an impossible tail");
     for (const StoredPage& stored : manifest_.lanes[lane].pages)
       SATCHEL_TRY(index_page(lane, stored));

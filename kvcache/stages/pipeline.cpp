@@ -11,7 +11,7 @@
 namespace satchel::kvcache {
 namespace {
 
-constexpr std::size_t kShortTailMin = 16;  // chosen: a word or two before what is being said
+constexpr std::size_t kTailMin = 16;  // chosen: a word or two before what is being said
 
 // Makes one stage from `{ "use": "name", … }` or `"name"`.
 template <class T>
@@ -177,17 +177,19 @@ Result<double> read_keep(const JsonNode& recipe, const Trigger& trigger, std::st
   return node->number;
 }
 
-Result<std::size_t> read_short_tail(const JsonNode& recipe, std::string_view called) {
-  const JsonNode* node = recipe.find("short_tail");
-  if (node == nullptr) return kTailTokens;
-  const bool fits = node->kind == JsonNode::Kind::number && node->number >= kShortTailMin &&
-                    node->number <= kTailTokens &&
+// `longest` too where the recipe does not say.
+Result<std::size_t> read_tail(const JsonNode& recipe, std::string_view key, std::size_t longest,
+                              std::string_view called) {
+  const JsonNode* node = recipe.find(key);
+  if (node == nullptr) return longest;
+  const bool fits = node->kind == JsonNode::Kind::number && node->number >= kTailMin &&
+                    node->number <= static_cast<double>(longest) &&
                     node->number == static_cast<double>(static_cast<std::size_t>(node->number));
   if (!fits)
     return recipe_error(called, node->line,
-                        "\"short_tail\" must be a whole number from " +
-                            std::to_string(kShortTailMin) + " to " + std::to_string(kTailTokens) +
-                            ", is " + json_text(*node) + ".");
+                        "\"" + std::string(key) + "\" must be a whole number from " +
+                            std::to_string(kTailMin) + " to " + std::to_string(longest) + ", is " +
+                            json_text(*node) + ".");
   return static_cast<std::size_t>(node->number);
 }
 
@@ -220,7 +222,8 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   const Maker maker(recipe, called);
   SATCHEL_TRY(maker.one(StageKind::trigger, made.trigger_));
   SATCHEL_TRY_ASSIGN(made.keep_, read_keep(recipe, *made.trigger_, called));
-  SATCHEL_TRY_ASSIGN(made.short_tail_, read_short_tail(recipe, called));
+  SATCHEL_TRY_ASSIGN(made.tail_, read_tail(recipe, "tail", kTailTokens, called));
+  SATCHEL_TRY_ASSIGN(made.short_tail_, read_tail(recipe, "short_tail", made.tail_, called));
   SATCHEL_TRY(maker.codecs(made.codecs_));
   made.n_own_codecs_ = made.codecs_.size();
   SATCHEL_TRY(maker.room(made.codecs_, made.room_));
@@ -261,8 +264,7 @@ Result<void> Pipeline::check_room(const JsonNode& recipe, std::string_view calle
 // Sinks and tail are exact parts of every lane: a selection that drops them has no meaning here.
 Result<void> Pipeline::check_protection(std::string_view called, std::size_t line) const {
   // A span so short that no share of it stands in for the tail.
-  const TokenSpan span{
-      .n_layers = 1, .n_lanes = 1, .n_tokens = kSinkTokens + kTailTokens, .keep = keep_};
+  const TokenSpan span{.n_layers = 1, .n_lanes = 1, .n_tokens = kSinkTokens + tail_, .keep = keep_};
   const Filter::Protected kept = protects(span);
   if (kept.first >= kSinkTokens && kept.last >= short_tail_) return {};
   return recipe_error(called, line,

@@ -46,7 +46,8 @@ class Pipeline {
   // In the order in which they are taken. Empty: where memory is full the user is asked.
   std::span<const RoomStep> room() const { return room_; }
   bool wants_counts() const { return merger_ != nullptr && merger_->wants_counts(); }
-  // What a flush leaves exact in lanes that keep little; kTailTokens: in all lanes alike.
+  // What a flush leaves exact; in lanes that keep little only short_tail(), which is no longer.
+  std::size_t tail() const { return tail_; }
   std::size_t short_tail() const { return short_tail_; }
   const Reader& reader() const { return *reader_; }
 
@@ -76,7 +77,7 @@ class Pipeline {
   Filter::Protected protects(const TokenSpan& span) const;
 
   double keep_ = 1;
-  std::size_t short_tail_ = 0;
+  std::size_t tail_ = 0, short_tail_ = 0;
   std::unique_ptr<Trigger> trigger_;
   std::unique_ptr<Scorer> scorer_;
   std::vector<std::unique_ptr<Filter>> filters_;

@@ -159,8 +159,10 @@ class Scorer : public Stage {
   // on it.
   virtual ScorerWants wants(const LaneShares* known) const = 0;
   // What observe() carries from chunk to chunk of a layer that is read, zero before the first: numbers,
-  // for one layer at a time.
-  virtual std::size_t state_floats(const LayerShape&) const { return 0; }
+  // for one layer at a time, of a span of n_tokens; more for more of them.
+  virtual std::size_t state_floats(const LayerShape&, [[maybe_unused]] std::size_t n_tokens) const {
+    return 0;
+  }
   // After each chunk of a kind that is wanted, all lanes of the layer; adds to the scores, or
   // raises them.
   virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,
@@ -247,10 +249,19 @@ class Allocator : public Stage {
 // Which of one lane's tokens get which tier?
 //   out     tiers [n]: an index into the recipe's codecs, finest first, or kGone; exactly `budget`
 //           are not kGone
+struct AssignedLane {
+  std::span<const float> scores;
+  std::size_t budget = 0;
+  std::span<std::uint8_t> tiers;
+};
 class Assigner : public Stage {
  public:
   virtual void assign(std::span<const float> scores, std::size_t budget,
                       std::span<std::uint8_t> tiers) const = 0;
+  // All lanes of a layer, of the same tokens. The default: each by itself.
+  virtual void assign_layer(std::span<const AssignedLane> lanes) const {
+    for (const AssignedLane& lane : lanes) assign(lane.scores, lane.budget, lane.tiers);
+  }
 };
 
 // --- merger --------------------------------------------------------------------------------------
@@ -260,8 +271,11 @@ struct MergeLane {
   Half* k = nullptr;  // [n_tokens, head_dim], after RoPE
   Half* v = nullptr;
   std::size_t n_tokens = 0, head_dim = 0;
+  std::size_t first_position = 0;       // of its first token; the others follow one by one
+  const LayerShape* layer = nullptr;    // what turned its keys
   std::span<const std::uint8_t> tiers;  // as assigned
   std::span<const float> scores;        // kNeverEvict: may carry, never given away
+  std::span<const float> unfiltered;    // scores as the scorer left them, of protected ones too
   std::span<float> counts;  // how many tokens each stands for, 1 before; kept with the page where
                             // wants_counts()
 };

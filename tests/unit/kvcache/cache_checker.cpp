@@ -121,7 +121,7 @@ void CacheChecker::check_complete(CacheDriver& driver, const LaneChange& lane,
                                   const std::string& what) const {
   const Cache& cache = driver.cache();
   const std::size_t n = cache.n_tokens(), window = driver.shape().layers[lane.layer].window;
-  const std::size_t tail = std::min(kTailTokens, driver.recipe().pipeline().short_tail());
+  const std::size_t tail = driver.recipe().pipeline().short_tail();
   for (std::size_t at = 0; at < n; ++at) {
     const bool is_newest = at + tail >= n;
     const bool must_stay = is_newest || at < kSinkTokens || is_protected(cache, at);

@@ -52,13 +52,14 @@ TEST_P(NeedOfRecipe, never_falls_as_a_text_grows) {
 
 // What nobody can know beforehand: lanes that get a short tail, tokens that go to a coarser tier.
 std::size_t saved_bytes(CacheDriver& driver) {
-  const std::size_t n_short = driver.recipe().pipeline().short_tail();
+  const Pipeline& pipeline = driver.recipe().pipeline();
+  const std::size_t n_long = pipeline.tail(), n_short = pipeline.short_tail();
   std::size_t saved = 0;
   for (std::size_t layer = 0; layer < driver.shape().n_layers(); ++layer) {
     const std::size_t d = driver.shape().layers[layer].head_dim;
     for (std::size_t head = 0; head < driver.shape().layers[layer].n_kv_heads; ++head)
-      if (n_short < kTailTokens && driver.view(layer, head).runs.back().n_tokens == n_short)
-        saved += Lane::exact_bytes(d, {kSinkTokens, kTailTokens + kFlushTokens}) -
+      if (n_short < n_long && driver.view(layer, head).runs.back().n_tokens == n_short)
+        saved += Lane::exact_bytes(d, {kSinkTokens, n_long + kFlushTokens}) -
                  Lane::exact_bytes(d, {kSinkTokens, n_short + kFlushTokens});
   }
   const CacheStats stats = driver.cache().stats();

@@ -46,7 +46,7 @@ struct ReadText {
     std::vector<std::int32_t> positions;
     for (std::size_t t = 0; t < n(); ++t)
       positions.push_back(static_cast<std::int32_t>(first_position + t));
-    std::vector<float> state(scorer.state_floats(shape)), scores(n());
+    std::vector<float> state(scorer.state_floats(shape, n())), scores(n());
     for (std::size_t first = 0; first < n(); first += chunk) {
       const std::size_t count = std::min(chunk, n() - first), d = head_dim();
       const kernels::ExactRun run{

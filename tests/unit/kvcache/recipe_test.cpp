@@ -214,6 +214,20 @@ TEST(Recipe, a_short_tail_lets_the_filters_protect_less) {
               HasSubstr("must protect at least 4 sinks and a tail of 128"));
 }
 
+TEST(Recipe, a_tail_of_all_lanes_bounds_the_short_one) {
+  const std::string kvzip = Recipe::builtin("kvzip").value().json();
+  const auto with = [&](const std::string& keys) {
+    return replaced(kvzip, "\"short_tail\":16", keys);
+  };
+  const Recipe sixteen = Recipe::parse(with("\"tail\":16"), "").value();
+  EXPECT_EQ(sixteen.pipeline().tail(), 16u);
+  EXPECT_EQ(sixteen.pipeline().short_tail(), 16u);
+  EXPECT_THAT(message(with("\"tail\":129")),
+              HasSubstr("\"tail\" must be a whole number from 16 to 128, is 129."));
+  EXPECT_THAT(message(with("\"tail\":32,\"short_tail\":33")),
+              HasSubstr("\"short_tail\" must be a whole number from 16 to 32, is 33."));
+}
+
 TEST(Recipe, a_flag_is_true_or_false) {
   const std::string h2o = Recipe::builtin("h2o").value().json();
   EXPECT_THAT(message(replaced(h2o, "\"decoding\":true", "\"decoding\":1")),

@@ -139,7 +139,7 @@ struct KnownMap {
   std::vector<float> scores(const Scorer& scorer, kernels::Backend& backend, Purpose purpose,
                             std::size_t chunk) const {
     std::vector<float> scores(key_positions.size() - n_sinks);
-    std::vector<float> state(scorer.state_floats(layer));
+    std::vector<float> state(scorer.state_floats(layer, query_positions.size()));
     const std::size_t n = query_positions.size();
     if (scorer.wants(nullptr).block_tokens > 0) chunk = n;
     for (std::size_t first = 0; first < n; first += chunk) {

@@ -314,7 +314,7 @@ struct MergeFixture {
     scores.push_back(1);
     counts.push_back(1);
   }
-  void merge() {
+  void merge(std::string_view merger) {
     const auto backend = test::open_reference();
     const MergeLane lane{.k = k.data(),
                          .v = v.data(),
@@ -322,8 +322,9 @@ struct MergeFixture {
                          .head_dim = 16,
                          .tiers = tiers,
                          .scores = scores,
+                         .unfiltered = scores,
                          .counts = counts};
-    EXPECT_TRUE(make<Merger>(StageKind::merger, "nearest_kept")->merge(*backend, lane).ok());
+    EXPECT_TRUE(make<Merger>(StageKind::merger, merger)->merge(*backend, lane).ok());
   }
 };
 
@@ -335,7 +336,7 @@ TEST(StageGolden, d2o_merges_what_is_no_less_alike_than_the_mean) {
   lane.add(0.9f, 0.4359f, 20, kGone);
   lane.add(0.51f, 0.8602f, 30, kGone);
   lane.add(0.1f, 0.995f, 40, kGone);
-  lane.merge();
+  lane.merge("nearest_kept");
   const double e = std::exp(1.0), a = std::exp(0.9), b = std::exp(0.51);
   EXPECT_NEAR(half_to_float(lane.v[0]), (e * 10 + a * 20 + b * 30) / (e + a + b), 0.02);
   EXPECT_NEAR(half_to_float(lane.k[0]), (e + a * 0.9 + b * 0.51) / (e + a + b), 2e-3);
@@ -350,7 +351,7 @@ TEST(StageGolden, d2o_leaves_a_key_as_it_is_when_equal_ones_merge_into_it) {
   lane.add(1, 0, 10, kGone);
   lane.add(1, 0, 10, kGone);
   const auto k = lane.k, v = lane.v;
-  lane.merge();
+  lane.merge("nearest_kept");
   EXPECT_EQ(lane.k, k);
   EXPECT_EQ(lane.v, v);
   EXPECT_THAT(lane.counts, ElementsAre(3, 1, 1, 1));
