@@ -316,10 +316,12 @@ struct MergeFixture {
   }
   void merge(std::string_view merger) {
     const auto backend = test::open_reference();
+    const LayerShape layer{.n_heads = 1, .n_kv_heads = 1, .head_dim = 16, .attention_scale = 1};
     const MergeLane lane{.k = k.data(),
                          .v = v.data(),
                          .n_tokens = tiers.size(),
                          .head_dim = 16,
+                         .layer = &layer,
                          .tiers = tiers,
                          .scores = scores,
                          .unfiltered = scores,

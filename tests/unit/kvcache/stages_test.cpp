@@ -244,6 +244,11 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
   const auto merger = make<Merger>(*GetParam());
   const auto backend = test::open_reference();
   constexpr std::size_t kTokens = 40, kDim = 64;
+  const LayerShape layer{.n_heads = 1,
+                         .n_kv_heads = 1,
+                         .head_dim = kDim,
+                         .attention_scale = 1,
+                         .inverse_frequency = {1, 0.5}};
   Rng rng(9);
   std::vector<Half> k(kTokens * kDim), v(kTokens * kDim);
   for (auto* side : {&k, &v})
@@ -260,8 +265,10 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
                            .v = v.data(),
                            .n_tokens = kTokens,
                            .head_dim = kDim,
+                           .layer = &layer,
                            .tiers = tiers,
                            .scores = scores,
+                           .unfiltered = scores,
                            .counts = counts})
         .ok();
   };
