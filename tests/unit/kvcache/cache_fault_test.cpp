@@ -197,7 +197,8 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
     return script;
   };
   const auto forget = [](CacheDriver& d) { return d.cache().forget(200, 300); };
-  expect_whole_after_any_fault(edited(after({}, "forget", forget), 200), 20);
+  // Where few tokens are held there is little to move.
+  expect_whole_after_any_fault(edited(after({}, "forget", forget), 200), 10);
   const auto truncate = [](CacheDriver& d) { return d.truncate(300); };
   expect_whole_after_any_fault(edited(after({}, "truncate", truncate), 300), 2);
   Script move = edited(after({}, "move", [](CacheDriver& d) { return d.move_text(300, 5); }), 300);

@@ -248,15 +248,15 @@ TEST(Recipe, filters_see_the_protected_ends_and_do_not_spread_them) {
   const TokenSpan span{.n_layers = 1, .n_lanes = 1, .n_tokens = 300, .keep = 0.5};
   std::vector<float> scores(300, 1);
   scores[100] = 5;
-  scores[250] = 9;  // inside the tail
+  scores[280] = 9;  // inside the tail
   recipe.pipeline().filter(span, scores);
-  EXPECT_EQ(recipe.pipeline().n_protected(span), 132u);
+  EXPECT_EQ(recipe.pipeline().n_protected(span), 36u);
   EXPECT_EQ(scores[3], kNeverEvict);
   EXPECT_EQ(scores[4], 1);
   EXPECT_EQ(scores[97], 5);
   EXPECT_EQ(scores[104], 1);
-  EXPECT_EQ(scores[171], 1);
-  EXPECT_EQ(scores[172], kNeverEvict);
+  EXPECT_EQ(scores[267], 1);
+  EXPECT_EQ(scores[268], kNeverEvict);
 }
 
 TEST(Recipe, a_missing_part_is_named) {
