@@ -38,6 +38,9 @@ class AttentionSumScorer final : public Scorer {
   ScorerWants wants(const LaneShares*) const override {
     return {.reading = true, .decoding = decoding_};
   }
+  std::size_t state_floats(const LayerShape&, std::size_t) const override {
+    return half_life_ > 0 ? kWeightRows : 0;
+  }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     if (half_life_ <= 0) return score_lanes(backend, seen, lanes, {});

@@ -30,6 +30,9 @@ class AttentionWindowScorer final : public Scorer {
     return {};
   }
   ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  std::size_t state_floats(const LayerShape&, std::size_t) const override {
+    return newest_ > 1 ? kWeightRows : 0;
+  }
 
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {

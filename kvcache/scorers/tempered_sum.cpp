@@ -23,17 +23,33 @@ class TemperedSumScorer final : public Scorer {
     return {};
   }
   ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  // The normalisers of kRows queries.
+  std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
+    return kRows * layer.n_heads;
+  }
 
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
+    for (std::size_t first = 0; first < seen.batch.n_tokens; first += kRows) {
+      const std::size_t n = std::min(seen.batch.n_tokens - first, kRows);
+      SATCHEL_TRY(observe_rows(backend, rows_of(seen, first, n), lanes));
+    }
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kRows = 256;
+
+  Result<void> observe_rows(kernels::Backend& backend, const Observation& seen,
+                            std::span<const ObservedLane> lanes) const {
     const std::vector<float> nothing(seen.batch.n_tokens * seen.layer.n_heads,
                                      -std::numeric_limits<float>::infinity());
-    SATCHEL_TRY_ASSIGN(kernels::Buffer buffer, backend.allocate(nothing.size() * sizeof(float)));
-    SATCHEL_TRY(backend.upload(buffer.data(), std::as_bytes(std::span(nothing))));
+    SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(seen.state),
+                               std::as_bytes(std::span(nothing))));
     LayerShape layer = seen.layer;  // cap(x) / t is a cap of x / t with a t-th of the bound
     layer.attention_scale = static_cast<float>(double{layer.attention_scale} / temperature_);
     layer.soft_cap = static_cast<float>(double{layer.soft_cap} / temperature_);
-    auto* lse = reinterpret_cast<float*>(buffer.data());
+    float* lse = seen.state;
     const Observation warm{.purpose = seen.purpose,
                            .layer = layer,
                            .batch = seen.batch,
@@ -50,7 +66,6 @@ class TemperedSumScorer final : public Scorer {
     return score_lanes(backend, warm, lanes, {});
   }
 
- private:
   double temperature_ = 1.5;
 };
 }  // namespace

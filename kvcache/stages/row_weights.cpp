@@ -7,11 +7,15 @@ namespace satchel::kvcache {
 Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
                             std::span<const ObservedLane> lanes, std::span<const float> weights) {
   SATCHEL_ASSERT(weights.size() == seen.batch.n_tokens);
-  SATCHEL_TRY_ASSIGN(kernels::Buffer buffer, backend.allocate(weights.size_bytes()));
-  SATCHEL_TRY(backend.upload(buffer.data(), std::as_bytes(weights)));
   kernels::ScoreArgs args;
-  args.weights = reinterpret_cast<const float*>(buffer.data());
-  return score_lanes(backend, seen, lanes, args);
+  args.weights = seen.state;
+  for (std::size_t first = 0; first < weights.size(); first += kWeightRows) {
+    const std::size_t n = std::min(weights.size() - first, kWeightRows);
+    SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(seen.state),
+                               std::as_bytes(weights.subspan(first, n))));
+    SATCHEL_TRY(score_lanes(backend, rows_of(seen, first, n), lanes, args));
+  }
+  return {};
 }
 
 std::size_t n_in_window(const Observation& seen, std::size_t window) {

@@ -7,8 +7,9 @@
 
 namespace satchel::kvcache {
 
-// As score_lanes(), with a weight for each of the observation's tokens, in main memory. Takes that
-// much of the backend's memory for the call: for readings, not for decode steps.
+// As score_lanes(), of a reading, with a weight for each of the observation's tokens, in main memory.
+//   needs  Observation::state of kWeightRows floats: so many tokens at a time
+inline constexpr std::size_t kWeightRows = 256;
 Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
                             std::span<const ObservedLane> lanes, std::span<const float> weights);
 

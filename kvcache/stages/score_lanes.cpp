@@ -108,21 +108,28 @@ Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
   return backend.log_sum(items);
 }
 
-Observation last_rows(const Observation& seen, std::size_t n_rows) {
-  SATCHEL_ASSERT(n_rows > 0 && n_rows <= seen.batch.n_tokens);
-  const std::size_t skip = seen.batch.n_tokens - n_rows;
-  const std::size_t row = seen.layer.n_heads * seen.layer.head_dim;
-  Observation last = seen;
-  last.positions = seen.positions.subspan(skip);
-  last.batch = {.positions = seen.batch.positions + skip,
+Observation rows_of(const Observation& seen, std::size_t first, std::size_t n_rows) {
+  SATCHEL_ASSERT(n_rows > 0 && first + n_rows <= seen.batch.n_tokens);
+  const LayerShape& layer = seen.layer;
+  const std::size_t row = layer.n_heads * layer.head_dim;
+  Observation rows = seen;
+  rows.positions = seen.positions.subspan(first, n_rows);
+  rows.batch = {.positions = seen.batch.positions + first,
                 .n_tokens = n_rows,
-                .position_min = last.positions.front(),
-                .position_max = seen.batch.position_max};
-  last.q = seen.q + skip * row;
-  last.lse = seen.lse + skip * seen.layer.n_heads;
-  if (seen.pre_rope_q != nullptr) last.pre_rope_q = seen.pre_rope_q + skip * row;
-  last.hidden = nullptr;  // its width is not known here
-  return last;
+                .position_min = rows.positions.front(),
+                .position_max = rows.positions.back()};
+  rows.q = seen.q + first * row;
+  rows.lse = seen.lse + first * layer.n_heads;
+  if (seen.pre_rope_q != nullptr) rows.pre_rope_q = seen.pre_rope_q + first * row;
+  if (seen.pre_rope_k != nullptr)
+    rows.pre_rope_k = seen.pre_rope_k + first * layer.n_kv_heads * layer.head_dim;
+  rows.hidden = nullptr;  // its width is not known here
+  return rows;
+}
+
+Observation last_rows(const Observation& seen, std::size_t n_rows) {
+  SATCHEL_ASSERT(n_rows <= seen.batch.n_tokens);
+  return rows_of(seen, seen.batch.n_tokens - n_rows, n_rows);
 }
 
 }  // namespace satchel::kvcache

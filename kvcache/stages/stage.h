@@ -183,7 +183,8 @@ class Scorer : public Stage {
 // The score kernel for every lane of an observation, all parameters but `args`' taken from it.
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args);
-// The same for the observation's last n_rows tokens only.
+// The same for n_rows of the observation's tokens only, or for its last ones.
+Observation rows_of(const Observation& seen, std::size_t first, std::size_t n_rows);
 Observation last_rows(const Observation& seen, std::size_t n_rows);
 // Of a block, whose queries are the scorer's to change: raises scores to what the queries, turned as
 // if the block were said again, look at (scorers/echo.cpp has the formula).
