@@ -7,49 +7,12 @@
 //   differs the threshold is the mean of this decision, where the paper lets it drift over decode
 //           steps (a text is decided once here); the decision is a lane's own, where the authors'
 //           code averages over heads; weights after the paper, not the code
-#include <array>
 #include <cmath>
-#include <optional>
 
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/merge_rows.h"
 
 namespace satchel::kvcache {
 namespace {
-
-// A lane's K or V in main memory.
-struct Rows {
-  std::size_t head_dim = 0;
-  std::vector<float> x;
-  std::span<const float> row(std::size_t t) const {
-    return std::span(x).subspan(t * head_dim, head_dim);
-  }
-  std::span<float> row(std::size_t t) { return std::span(x).subspan(t * head_dim, head_dim); }
-};
-
-Result<Rows> download(kernels::Backend& backend, const Half* from, const MergeLane& lane) {
-  std::vector<Half> halves(lane.n_tokens * lane.head_dim);
-  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(halves)),
-                               reinterpret_cast<const std::byte*>(from)));
-  Rows rows{.head_dim = lane.head_dim, .x = std::vector<float>(halves.size())};
-  for (std::size_t i = 0; i < halves.size(); ++i) rows.x[i] = half_to_float(halves[i]);
-  return rows;
-}
-
-Result<void> upload(kernels::Backend& backend, const Rows& rows, Half* to) {
-  std::vector<Half> halves(rows.x.size());
-  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = float_to_half(rows.x[i]);
-  return backend.upload(reinterpret_cast<std::byte*>(to), std::as_bytes(std::span(halves)));
-}
-
-// In eight sums of a fixed order: quick, and the same everywhere. head_dim is a multiple of 16.
-float dot(std::span<const float> a, std::span<const float> b) {
-  std::array<float, 8> sums = {};
-  for (std::size_t i = 0; i < a.size(); i += 8)
-    for (std::size_t j = 0; j < 8; ++j) sums[j] += a[i + j] * b[i + j];
-  float sum = 0;
-  for (const float part : sums) sum += part;
-  return sum;
-}
 
 struct Match {
   std::size_t source = 0, carrier = 0;
@@ -57,15 +20,12 @@ struct Match {
 };
 
 // Each dropped token's nearest kept one, ties to the lower. `directions` are keys of length 1 or 0.
-std::vector<Match> nearest(const Rows& directions, const MergeLane& lane) {
-  std::vector<std::size_t> kept;
-  for (std::size_t t = 0; t < lane.n_tokens; ++t)
-    if (lane.tiers[t] != kGone) kept.push_back(t);
+std::vector<Match> nearest(const LaneRows& directions, const MergeLane& lane) {
+  const std::vector<std::size_t> kept = kept_tokens(lane);
   std::vector<Match> matches;
   if (kept.empty()) return matches;
   for (std::size_t t = 0; t < lane.n_tokens; ++t) {
-    const bool is_dropped = lane.tiers[t] == kGone && lane.scores[t] != kNotThere;
-    if (!is_dropped) continue;
+    if (!is_dropped(lane, t)) continue;
     Match match{.source = t, .carrier = kept.front(), .cosine = -2};
     for (const std::size_t c : kept)
       if (const float cosine = dot(directions.row(t), directions.row(c)); cosine > match.cosine)
@@ -75,17 +35,8 @@ std::vector<Match> nearest(const Rows& directions, const MergeLane& lane) {
   return matches;
 }
 
-Rows directions_of(const Rows& keys) {
-  Rows directions = keys;
-  for (std::size_t t = 0; t * keys.head_dim < keys.x.size(); ++t) {
-    const float length = std::sqrt(dot(keys.row(t), keys.row(t)));
-    for (float& x : directions.row(t)) x = length > 0 ? x / length : 0;
-  }
-  return directions;
-}
-
 // rows[carrier] += weight · rows[source] for all matches, then divided by the sum of weights.
-void blend(std::span<const Match> matches, std::span<const float> weight_sums, Rows& rows) {
+void blend(std::span<const Match> matches, std::span<const float> weight_sums, LaneRows& rows) {
   constexpr float kOwn = 2.718281828f;  // exp(1): what a token is to itself
   for (std::size_t t = 0; t < weight_sums.size(); ++t)
     if (weight_sums[t] > 0)
@@ -104,7 +55,7 @@ void blend(std::span<const Match> matches, std::span<const float> weight_sums, R
 class NearestKeptMerger final : public Merger {
  public:
   Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const override {
-    SATCHEL_TRY_ASSIGN(Rows keys, download(backend, lane.k, lane));
+    SATCHEL_TRY_ASSIGN(LaneRows keys, download_rows(backend, lane.k, lane));
     std::vector<Match> matches = nearest(directions_of(keys), lane);
     double sum = 0;
     for (const Match& match : matches) sum += static_cast<double>(match.cosine);
@@ -119,11 +70,11 @@ class NearestKeptMerger final : public Merger {
       weight_sums[match.carrier] += std::exp(match.cosine);
       if (!lane.counts.empty()) lane.counts[match.carrier] += lane.counts[match.source];
     }
-    SATCHEL_TRY_ASSIGN(Rows values, download(backend, lane.v, lane));
+    SATCHEL_TRY_ASSIGN(LaneRows values, download_rows(backend, lane.v, lane));
     blend(matches, weight_sums, keys);
     blend(matches, weight_sums, values);
-    SATCHEL_TRY(upload(backend, keys, lane.k));
-    return upload(backend, values, lane.v);
+    SATCHEL_TRY(upload_rows(backend, keys, lane.k));
+    return upload_rows(backend, values, lane.v);
   }
 };
 }  // namespace
