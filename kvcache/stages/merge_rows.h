@@ -25,6 +25,8 @@ Result<void> upload_rows(kernels::Backend& backend, const LaneRows& rows, Half* 
 
 // In eight sums of a fixed order: quick, and the same everywhere. Lengths are multiples of 8.
 float dot(std::span<const float> a, std::span<const float> b);
+// Of two keys; 0 where one of them has no direction. Equal keys: at most 1.
+float cosine(std::span<const float> a, std::span<const float> b);
 // Each row brought to length 1, so that dot() is a cosine; zeros stay.
 LaneRows directions_of(LaneRows rows);
 
@@ -33,5 +35,18 @@ inline bool is_dropped(const MergeLane& lane, std::size_t t) {
   return lane.tiers[t] == kGone && lane.scores[t] != kNotThere;
 }
 std::vector<std::size_t> kept_tokens(const MergeLane& lane);
+
+// A dropped token and the kept one that it merges into.
+struct MergedInto {
+  std::size_t source = 0, carrier = 0;
+  float weight = 0;
+};
+// Every carrier becomes the mean of itself and its sources, K and V with the same weights, none below
+// 0; where a carrier's sum to 0 all count alike. Counts are added up.
+//   own   [n_tokens], what a carrier itself weighs
+//   keys  as downloaded; changed
+Result<void> merge_into(kernels::Backend& backend, const MergeLane& lane,
+                        std::span<const MergedInto> merged, std::span<const float> own,
+                        LaneRows& keys);
 
 }  // namespace satchel::kvcache

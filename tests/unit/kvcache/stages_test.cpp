@@ -255,10 +255,12 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
     for (Half& x : *side) x = float_to_half(static_cast<float>(rng.next() % 2001) / 100 - 10);
   std::fill_n(k.begin() + 5 * kDim, kDim, float_to_half(0));  // a key without a direction
   std::fill_n(k.begin() + 6 * kDim, kDim, float_to_half(65504));
+  std::copy_n(k.begin() + 11 * kDim, kDim - 1, k.begin() + 10 * kDim);  // nearly a twin
   std::vector<float> scores = some_scores(kTokens, 1), counts(kTokens, 1);
   scores[8] = kNotThere;
   std::vector<std::uint8_t> tiers(kTokens, 0);
   const std::vector<Half> k_before = k, v_before = v;
+  const LayerShape layer{.n_heads = 1, .n_kv_heads = 1, .head_dim = kDim, .attention_scale = 1};
   const auto merge = [&] {
     return merger
         ->merge(*backend, {.k = k.data(),
