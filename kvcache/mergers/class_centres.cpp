@@ -11,6 +11,7 @@
 //           heads equal shapes; there is no public code to compare with
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kvcache/stages/merge_rows.h"

@@ -25,7 +25,7 @@ Result<void> upload_rows(kernels::Backend& backend, const LaneRows& rows, Half* 
 
 // In eight sums of a fixed order: quick, and the same everywhere. Lengths are multiples of 8.
 float dot(std::span<const float> a, std::span<const float> b);
-// Of two keys; 0 where one of them has no direction. Equal keys: at most 1.
+// Of two keys, at most 1; 0 where one of them has no direction.
 float cosine(std::span<const float> a, std::span<const float> b);
 // Each row brought to length 1, so that dot() is a cosine; zeros stay.
 LaneRows directions_of(LaneRows rows);
