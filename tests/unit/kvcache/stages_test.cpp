@@ -260,7 +260,6 @@ TEST_P(EveryMerger, changes_no_dropped_token_stays_finite_and_does_nothing_witho
   scores[8] = kNotThere;
   std::vector<std::uint8_t> tiers(kTokens, 0);
   const std::vector<Half> k_before = k, v_before = v;
-  const LayerShape layer{.n_heads = 1, .n_kv_heads = 1, .head_dim = kDim, .attention_scale = 1};
   const auto merge = [&] {
     return merger
         ->merge(*backend, {.k = k.data(),
