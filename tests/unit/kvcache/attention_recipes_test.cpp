@@ -109,7 +109,7 @@ struct LaterText {
 
   std::vector<float> scores(const Scorer& scorer) {
     const kernels::ExactRun before = map.keys(0, 1), own = map.keys(1, 2);
-    std::vector<float> scores(2);
+    std::vector<float> scores(2), state(scorer.state_floats(map.layer, scores.size()));
     const ObservedLane lane{.keys = {.runs = {&own, 1}, .pages = {}},
                             .held = {.runs = {&before, 1}, .pages = {}},
                             .scores = scores.data()};
@@ -122,7 +122,8 @@ struct LaterText {
                            .q = map.q.data(),
                            .lse = map.lse.data(),
                            .span_first = 3,
-                           .span_end = 5};
+                           .span_end = 5,
+                           .state = state.data()};
     EXPECT_TRUE(scorer.observe(*backend, seen, {&lane, 1}).ok());
     map.finish(scorer, *backend, scores);
     return scores;
