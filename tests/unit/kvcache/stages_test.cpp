@@ -213,7 +213,10 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryAllocator,
 
 class EveryAssigner : public testing::TestWithParam<const StageEntry*> {};
 TEST_P(EveryAssigner, keeps_exactly_the_budget_the_largest_first_ties_to_the_lower) {
-  const auto assigner = make<Assigner>(*GetParam());
+  // Representatives are not the largest, by design: their own test has them.
+  const bool stands_for_others = GetParam()->name == "representatives";
+  const auto assigner =
+      make<Assigner>(*GetParam(), stands_for_others ? R"({ "share": 0 })" : "{}");
   for (const std::size_t n : {0u, 1u, 33u})
     for (std::size_t budget = 0; budget <= n; ++budget) {
       std::vector<float> scores = some_scores(n, 3);
