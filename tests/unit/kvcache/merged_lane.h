@@ -72,6 +72,15 @@ struct MergedLane {
     scores.push_back(score);
     tiers.push_back(tier);
   }
+  struct Token {
+    std::vector<float> k = {}, v = {};
+    float score = 1;
+    bool kept = true, is_protected = false;
+  };
+  void add(const Token& token) {
+    add(token.k, token.v, token.is_protected ? kNeverEvict : token.score, token.kept ? 0 : kGone);
+    unfiltered.push_back(token.score);
+  }
   void merge(std::string_view merger, const std::string& params = "{}") {
     const auto backend = test::open_reference();
     unfiltered.resize(tiers.size(), 1);
@@ -91,6 +100,9 @@ struct MergedLane {
   }
   float key(std::size_t t, std::size_t c) const { return half_to_float(k[t * head_dim + c]); }
   float value(std::size_t t, std::size_t c = 0) const { return half_to_float(v[t * head_dim + c]); }
+  // The first two of a key's or a value's numbers.
+  std::vector<float> key_pair(std::size_t t) const { return {key(t, 0), key(t, 1)}; }
+  std::vector<float> value_pair(std::size_t t) const { return {value(t), value(t, 1)}; }
 };
 
 struct FixtureLane {
