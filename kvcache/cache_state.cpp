@@ -318,9 +318,13 @@ bool CacheBook::decides_in_layer() const {
 std::span<const float> CacheBook::worth_of(std::size_t lane) const {
   if (shape.lane_shares == nullptr || !shape.lane_shares->worth) return {};
   SATCHEL_ASSERT(takes_part(layer_of[lane]));
-  std::size_t before = 0;  // lanes that take part
-  for (std::size_t i = 0; i < lane; ++i) before += takes_part(layer_of[i]) ? 1u : 0u;
-  return shape.lane_shares->worth->lanes[before];
+  return shape.lane_shares->worth->lanes[n_deciding_before(lane)];
+}
+
+std::size_t CacheBook::n_deciding_before(std::size_t lane) const {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < lane; ++i) n += takes_part(layer_of[i]) ? 1u : 0u;
+  return n;
 }
 
 TokenSpan CacheBook::token_span(std::size_t first, std::size_t n) const {

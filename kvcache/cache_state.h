@@ -80,6 +80,7 @@ struct CacheBook {
   bool joins_what_waits(const ReadRequest& read) const;
   // What is known of the worth of the lane's keys; empty: nothing. Of a lane that takes part.
   std::span<const float> worth_of(std::size_t lane) const;
+  std::size_t n_deciding_before(std::size_t lane) const;  // lanes that take part
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
   // Adds tokens at the end of the text.

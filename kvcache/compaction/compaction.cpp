@@ -174,9 +174,11 @@ void Compaction::share_out(const TokenSpan& span, std::vector<LaneDecision>& lan
     decide(pipeline, span, total, lanes);
     return;
   }
+  TokenSpan of_layer = span;
   for (std::size_t begin = 0, layer = 0; begin < lanes.size(); ++layer) {
     const std::size_t n = cache_.layer(lanes[begin].lane).n_kv_heads;
-    decide(pipeline, span, totals[layer], std::span(lanes).subspan(begin, n));
+    of_layer.first_lane = begin;
+    decide(pipeline, of_layer, totals[layer], std::span(lanes).subspan(begin, n));
     begin += n;
   }
 }

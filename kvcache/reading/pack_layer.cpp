@@ -70,6 +70,7 @@ void PromptReading::State::runs_of_line(std::size_t head, std::vector<Run>& to_p
 Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
   TokenSpan span = cache.token_span(plan.first_position, plan.n_tokens());
   span.n_after = 0;
+  span.first_lane = cache.n_deciding_before(lane_index(0));
   std::vector<LaneDecision> lanes(n_kv_heads());
   std::vector<ScoredLane> scored;
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {

@@ -67,6 +67,7 @@ struct TokenSpan {
   double keep = 1;          // share of n_tokens to keep, averaged over lanes
   // What lanes of this model keep as a rule [n_lanes]; null: not measured yet.
   const LaneShares* lane_shares = nullptr;
+  std::size_t first_lane = 0;  // Allocator::lanes: the first of the n_lanes that it is asked about
 };
 
 // --- trigger -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "cache_driver.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -28,8 +29,7 @@ KeyWorth key_worth_of(const CacheShape& shape) {
   return worth;
 }
 
-// A table in which the first lane remembers most; without one that recipe lets all lanes compete, as
-// its sister "satchel-band" does here.
+// A table in which the first lane remembers most. "satchel-band" and "headkv" go without one here.
 std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool knows_worth) {
   auto table = std::make_shared<LaneShares>();
   table->rows = {{.keep = 0.25, .shares = {}}, {.keep = 0.5, .shares = {}}};
@@ -76,7 +76,8 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .attention_scale = 1.0f / std::sqrt(static_cast<float>(setup.head_dim)),
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
-  if (setup.recipe == "satchel" || setup.recipe == "kvzap")
+  const std::array with_table = {"satchel", "kvzap", "duoattention", "razorattention"};
+  if (std::ranges::find(with_table, setup.recipe) != with_table.end())
     shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
