@@ -31,6 +31,10 @@ Result<void> check_shape(const CacheShape& shape) {
         ErrorKind::invalid, "KEY_BASES",
         "The key bases are not those of this model: they are of another number of lanes, or "
         "of keys of another size."};
+  if (shape.selector != nullptr && !shape.suits(*shape.selector))
+    return Error{ErrorKind::invalid, "SELECTOR_WEIGHTS",
+                 "The selector's weights are not those of this model: they are of another number of "
+                 "layers, or of heads of another number or size."};
   return {};
 }
 
@@ -51,6 +55,7 @@ Result<void> check_bytes(const CacheHome& home, const CacheShape& shape, const R
 Result<std::unique_ptr<Cache>> Cache::open(const CacheHome& home, const CacheShape& shape,
                                            const Recipe& recipe) {
   SATCHEL_TRY(check_shape(shape));
+  SATCHEL_TRY(recipe.pipeline().check(shape));
   SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
   SATCHEL_TRY(check_bytes(home, shape, recipe));
   auto state = std::make_unique<State>(home, shape, recipe, std::move(layouts));

@@ -1,6 +1,6 @@
 // CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
 // weighs and masks; layers may differ in all of it. And, where it has been measured, which lanes do
-// the remembering, and in which coordinates a lane's keys are small.
+// the remembering, in which coordinates a lane's keys are small, and what a selector was taught.
 //   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
 //   window  belongs to a layer: a query at position p sees positions > p - window, and what no later
 //           query can see the layer's lanes need not hold. It does not shorten the context.
@@ -15,6 +15,7 @@
 #include "kernels/contract/backend.h"
 #include "kvcache/lanes/key_bases.h"
 #include "kvcache/lanes/lane_shares.h"
+#include "kvcache/lanes/selector_weights.h"
 
 namespace satchel::kvcache {
 
@@ -55,6 +56,8 @@ struct CacheShape {
   std::shared_ptr<const LaneShares> lane_shares = nullptr;
   // Of all lanes; page layouts point into it. Null: not measured yet.
   std::shared_ptr<const KeyBases> key_bases = nullptr;
+  // Of all layers. Null: nobody trained a selector for the model.
+  std::shared_ptr<const SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   std::size_t n_lanes() const { return first_lane(layers.size()); }
@@ -104,6 +107,18 @@ struct CacheShape {
         if (lane >= bases.lanes.size() || bases.lanes[lane].head_dim != layer.head_dim)
           return false;
     return lane == bases.lanes.size();
+  }
+  // Likewise, of all layers: input and output of each have the layer's sizes.
+  bool suits(const SelectorWeights& weights) const {
+    if (weights.layers.size() != layers.size()) return false;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const LayerShape& layer = layers[i];
+      const SelectorWeights::Layer& taught = weights.layers[i];
+      if (taught.n_in != (layer.n_heads + 2 * layer.n_kv_heads) * layer.head_dim ||
+          taught.n_out != layer.n_kv_heads)
+        return false;
+    }
+    return true;
   }
   // fp16 K and V of one token in every lane; a window does not make it less.
   std::size_t fp16_bytes_per_token() const {

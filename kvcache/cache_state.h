@@ -81,6 +81,10 @@ struct CacheBook {
   // What is known of the worth of the lane's keys; empty: nothing. Of a lane that takes part.
   std::span<const float> worth_of(std::size_t lane) const;
   std::size_t n_deciding_before(std::size_t lane) const;  // lanes that take part
+  // What a selector was taught of the layer; null: there is none.
+  const SelectorWeights::Layer* selector_of(std::size_t layer) const {
+    return shape.selector == nullptr ? nullptr : &shape.selector->layers[layer];
+  }
   const TextSpan* span_at(std::size_t position) const;
   TokenSpan token_span(std::size_t first, std::size_t n_tokens) const;
   // Adds tokens at the end of the text.

@@ -38,6 +38,7 @@ constexpr std::size_t kRoundingTokens = 8;  // chosen; one is what was seen
 // No figure may fall: where a longer text takes less (tails just flushed, a recipe that spares short
 // texts), what the shorter one takes counts.
 Result<CacheNeed> cache_need(const CacheShape& shape, const Recipe& recipe, std::size_t n_tokens) {
+  SATCHEL_TRY(recipe.pipeline().check(shape));
   SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
   const CacheBook book(shape, recipe, std::move(layouts));
   const auto fires = [&](std::size_t n) {

@@ -247,6 +247,8 @@ Result<void> PromptReading::State::observe_chunk(const Seen& seen) {
   if (is_probe) {
     SATCHEL_TRY_ASSIGN(lse, probed_lse(seen.q, first));
   }
+  std::vector<kernels::ExactRun> chunk;
+  if (!is_probe) chunk = chunk_runs(first);
   const Observation observation{
       .purpose = is_probe ? Purpose::probe : Purpose::reading,
       .layer = cache.shape.layers[layer],
@@ -257,11 +259,26 @@ Result<void> PromptReading::State::observe_chunk(const Seen& seen) {
       .pre_rope_q = seen.pre_rope_q,
       .pre_rope_k = seen.pre_rope_k,
       .hidden = seen.hidden,
+      .chunk = chunk,
       .span_first = span_first,
       .span_end = span_first + (is_probe ? job.n_tokens : plan.n_tokens()),
       .keep = cache.pipeline.keep(),
-      .state = state()};
+      .state = state(),
+      .selector = cache.selector_of(layer)};
   return cache.pipeline.scorer().observe(cache.backend, observation, observed_lanes());
+}
+
+std::vector<kernels::ExactRun> PromptReading::State::chunk_runs(std::size_t first) const {
+  std::vector<kernels::ExactRun> chunk;
+  for (std::size_t head = 0; head < n_kv_heads(); ++head) {
+    const ExactBlock all = fresh(head);
+    const std::size_t skip = first * head_dim();
+    chunk.push_back({.k = all.k + skip,
+                     .v = all.v + skip,
+                     .positions = all.positions + first,
+                     .n_tokens = n_chunk});
+  }
+  return chunk;
 }
 
 Result<void> PromptReading::end_layer() {

@@ -46,6 +46,8 @@ struct PromptReading::State {
   Result<void> show_lanes();
   Result<void> zero_scores();
   std::vector<ObservedLane> observed_lanes() const;
+  // Exact K and V of the chunk whose first token is the span's `first`, of every head.
+  std::vector<kernels::ExactRun> chunk_runs(std::size_t first) const;
   bool any_scored() const;  // of this layer's lanes
   Result<void> observe_chunk(const Seen& seen);
 

@@ -55,6 +55,10 @@ class Pipeline {
   ScorerWants wants(const LaneShares* known) const {
     return decides() ? scorer_->wants(known) : ScorerWants{};
   }
+  // Whether caches of this model can have the recipe: as Scorer::check.
+  Result<void> check(const CacheShape& shape) const {
+    return scorer_ == nullptr ? Result<void>() : scorer_->check(shape);
+  }
   // Only where decides().
   const Scorer& scorer() const { return *scorer_; }
   const Allocator& allocator() const { return *allocator_; }

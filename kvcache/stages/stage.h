@@ -107,11 +107,15 @@ struct Observation {
   const float* pre_rope_q = nullptr;        // as q; only where wanted
   const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
   const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
+  // Of a chunk of a reading: its exact K and V, [n_kv_heads] of the layer, scored or not.
+  std::span<const kernels::ExactRun> chunk = {};
   std::size_t span_first = 0, span_end = 0;  // positions of the whole span that is read or probed
   double keep = 1;                           // share of the span to keep, averaged over lanes
   float* state = nullptr;  // [Scorer::state_floats()] of a reading, the scorer's to change
   // Of a block: q and lse again, the scorer's to change, and room for kBlockWork floats.
   float *block_q = nullptr, *block_lse = nullptr, *work = nullptr;
+  // What a selector was taught of this layer; null: there is none for the model.
+  const SelectorWeights::Layer* selector = nullptr;
 };
 inline constexpr std::size_t kBlockWork = 1024;
 // What is scored of one lane: scores in the order of kernels::ScoreArgs, one for each slot.
@@ -159,6 +163,9 @@ class Scorer : public Stage {
   // known: what is known of the model's lanes, or null. Only `block_tokens` and `pre_rope` may depend
   // on it.
   virtual ScorerWants wants(const LaneShares* known) const = 0;
+  // Whether caches of this model can have it. If not, what it lacks and what to use instead: not_found
+  // where this model lacks it, unsupported where every model does, whose recipe is only listed then.
+  virtual Result<void> check(const CacheShape&) const { return {}; }
   // What observe() carries from chunk to chunk of a layer that is read, zero before the first: numbers,
   // for one layer at a time, of a span of n_tokens; more for more of them.
   virtual std::size_t state_floats(const LayerShape&, [[maybe_unused]] std::size_t n_tokens) const {

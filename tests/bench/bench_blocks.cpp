@@ -19,6 +19,7 @@
 #include "bench/rounds.h"
 #include "kvcache/recipes/recipe.h"
 #include "kvcache/snapshot/block.h"
+#include "kvcache/stages/pipeline.h"
 #include "runtime/engine.h"
 #include "storage/kv/zstd_coder.h"
 #include "support/block_stores.h"
@@ -80,6 +81,11 @@ Saved save(runtime::Session& session, test::MemoryBlockStore& store,
   return saved;
 }
 
+bool can_have(const runtime::Engine& engine, std::string_view recipe) {
+  const kvcache::CacheShape shape = engine.config().cache_shape();
+  return must(kvcache::Recipe::builtin(recipe)).pipeline().check(shape).ok();
+}
+
 void measure(runtime::Engine& engine, const std::string& name, const std::string& text) {
   test::MemoryBlockStore store;
   runtime::SessionOptions options(must(must(kvcache::Recipe::builtin(name)).with_keep(1)));
@@ -117,7 +123,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> names(argv + 3, argv + argc);
   if (names.empty())
     for (const kvcache::BuiltinRecipe& recipe : kvcache::builtin_recipes())
-      names.emplace_back(recipe.name);
+      if (can_have(*engine, recipe.name)) names.emplace_back(recipe.name);
   for (const std::string& name : names) measure(*engine, name, text);
   return 0;
 }

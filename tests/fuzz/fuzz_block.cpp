@@ -12,7 +12,9 @@
 #include "kvcache/snapshot/snapshot.h"
 #include "mutate.h"
 #include "support/block_stores.h"
+#include "support/selector.h"
 #include "support/toy_coder.h"
+#include "support/usable_recipes.h"
 #include "target.h"
 
 namespace satchel::fuzz {
@@ -45,6 +47,7 @@ struct Bench {
                             .head_dim = kHeadDim,
                             .attention_scale = 0.176f,
                             .inverse_frequency = {1, 0.1}});
+    shape.selector = test::selector_of(shape);
     cache = Cache::open(home, shape, Recipe::builtin(recipe).value()).value();
   }
   static std::vector<float> values(std::size_t position) {
@@ -115,15 +118,18 @@ struct Bench {
   }
 };
 
+const std::vector<std::string>& recipes() {
+  static const std::vector<std::string> kNames = test::usable_recipes();
+  return kNames;
+}
 std::size_t n_recipes() {
-  return kvcache::builtin_recipes().size();
+  return recipes().size();
 }
 
 Bench& bench(std::size_t which) {
   static const std::vector<std::unique_ptr<Bench>> kBenches = [] {
     std::vector<std::unique_ptr<Bench>> all;
-    for (const kvcache::BuiltinRecipe& recipe : kvcache::builtin_recipes())
-      all.push_back(std::make_unique<Bench>(recipe.name));
+    for (const std::string& recipe : recipes()) all.push_back(std::make_unique<Bench>(recipe));
     return all;
   }();
   return *kBenches[which];
@@ -203,7 +209,7 @@ std::vector<Input> seeds() {
   std::vector<Input> all;
   for (std::size_t which = 0; which < n_recipes(); ++which)
     for (const std::size_t n : {0u, 138u, 139u, 257u}) {
-      const Bench made(kvcache::builtin_recipes()[which].name);
+      const Bench made(recipes()[which]);
       if (!live(made, n, n == 257).ok()) continue;
       test::MemoryBlockStore store;
       store.stream_coder = n == 139 || n == 257 ? &kCoder : nullptr;  // tight blocks

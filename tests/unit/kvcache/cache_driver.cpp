@@ -13,6 +13,7 @@
 #include "kvcache/stages/pipeline.h"
 #include "support/graded.h"
 #include "support/lanes.h"
+#include "support/selector.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -81,6 +82,8 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
     shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
+  if (recipe_of(setup).json().find("\"locret\"") != std::string::npos)
+    shape.selector = setup.selector == nullptr ? test::selector_of(shape) : setup.selector;
   return shape;
 }
 

@@ -46,6 +46,8 @@ class CacheDriver {
     CacheHome home = {};    // empty: a backend and an arena of its own
     double basis_fall = 1;  // of key bases that recipes with tiers of the ladder get; 0: none
     KeyBasesForm basis_form = {};
+    // Of recipes with a trained selector; null: made up.
+    std::shared_ptr<const SelectorWeights> selector = nullptr;
   };
   explicit CacheDriver(const Setup& setup);
   CacheDriver(CacheDriver&&) = default;

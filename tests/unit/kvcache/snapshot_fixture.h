@@ -11,6 +11,7 @@
 #include "kvcache/snapshot/block.h"
 #include "kvcache/snapshot/snapshot.h"
 #include "support/block_stores.h"
+#include "support/usable_recipes.h"
 
 namespace satchel::kvcache {
 
@@ -23,9 +24,7 @@ inline std::vector<std::int32_t> token_ids(std::size_t n) {
 }
 
 inline std::vector<std::string> recipe_names() {
-  std::vector<std::string> names;
-  for (const BuiltinRecipe& recipe : builtin_recipes()) names.emplace_back(recipe.name);
-  return names;
+  return test::usable_recipes();
 }
 
 inline CacheDriver::Setup small(std::string recipe = "minikv") {

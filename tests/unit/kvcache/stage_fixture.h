@@ -13,6 +13,7 @@
 #include "kernels/base/half.h"
 #include "kvcache/stages/stage.h"
 #include "support/backends.h"
+#include "support/selector.h"
 
 namespace satchel::kvcache {
 
@@ -120,6 +121,10 @@ struct KnownMap {
       seen.lse = seen.block_lse = block_lse.data();
       seen.work = work.data();
     }
+    const kernels::ExactRun chunk = keys(n_keys - std::min(n_keys, count), count);
+    const SelectorWeights::Layer taught = test::selector_layer(layer, 4, 3);
+    seen.chunk = {&chunk, 1};
+    seen.selector = &taught;
     const Result<void> done = scorer.observe(backend, seen, {&lane, 1});
     EXPECT_TRUE(done.ok());
   }

@@ -81,6 +81,8 @@ TEST_P(EveryScorer, gives_the_same_finite_scores_for_any_chunking) {
   const KnownMap map = KnownMap::square(rows);
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(*GetParam());
+  if (const auto can = scorer->check({}); !can.ok() && can.error().kind == ErrorKind::unsupported)
+    GTEST_SKIP() << can.error().message;
   const ScorerWants wants = scorer->wants(nullptr);
   // One that wants nothing at all scores when all has been read.
   if (wants.exact_kv && !wants.reading && !wants.decoding && !wants.probe)
