@@ -7,6 +7,7 @@
 #include "runtime/profile/key_bases_files.h"
 #include "runtime/profile/lane_profiler.h"
 #include "runtime/profile/lane_tables.h"
+#include "runtime/profile/selector_files.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
@@ -55,6 +56,9 @@ void know_what_was_learnt(Engine::State& state) {
   const FoundBases keys = find_key_bases(state.lane_tables, state.fingerprint, config);
   if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
   state.model->set_key_bases(keys.value);
+  const FoundSelector selector = find_selector(state.lane_tables, state.fingerprint, config);
+  if (selector.damage) state.record(LogLevel::warning, "selector_weights_damaged");
+  state.model->set_selector(selector.value);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct EngineOptions {
   std::size_t n_threads = 0;          // 0: one per core
   std::string cpu_level;              // "": the best the machine has
   std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
-                                      // bases); "": only what ships
+                                      // bases, selectors' weights); "": only what ships
   std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;

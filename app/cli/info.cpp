@@ -6,6 +6,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/key_bases.h"
 #include "app/cli/lane_table.h"
+#include "app/cli/selector.h"
 #include "app/cli/workbench.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/reader.h"
@@ -27,7 +28,7 @@ std::string padded(std::string_view text, std::size_t width) {
 // What was learnt of the model; shown on its own, after what is at hand. Null of a file that is no model
 // we can run.
 struct Learnt {
-  Json lane_table = nullptr, key_bases = nullptr;
+  Json lane_table = nullptr, key_bases = nullptr, selector = nullptr;
 };
 Learnt show_learnt(const runtime::GgufFile& file, const std::string& fingerprint,
                    const Paths& paths, Console& console) {
@@ -35,9 +36,11 @@ Learnt show_learnt(const runtime::GgufFile& file, const std::string& fingerprint
   if (!config.ok()) return {};
   const LaneTableInUse lanes = lane_table_in_use(paths, fingerprint, *config, console);
   const KeyBasesInUse keys = key_bases_in_use(paths, fingerprint, *config, console);
+  const SelectorInUse selector = selector_in_use(paths, fingerprint, *config, console);
   if (!console.json())
-    console.data("Lane table: " + describe(lanes) + "\nKey bases: " + describe(keys) + "\n");
-  return {.lane_table = to_json(lanes), .key_bases = to_json(keys)};
+    console.data("Lane table: " + describe(lanes) + "\nKey bases: " + describe(keys) +
+                 "\nSelector: " + describe(selector) + "\n");
+  return {.lane_table = to_json(lanes), .key_bases = to_json(keys), .selector = to_json(selector)};
 }
 
 Result<void> model_file(const std::filesystem::path& path, const Paths& paths, Console& console) {
@@ -75,6 +78,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
                     {"fingerprint", fingerprint},
                     {"lane_table", learnt.lane_table},
                     {"key_bases", learnt.key_bases},
+                    {"selector", learnt.selector},
                     {"values", n_values},
                     {"metadata", metadata},
                     {"tensors", tensors}});

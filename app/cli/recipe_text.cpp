@@ -6,8 +6,7 @@
 
 #include "app/cli/exit_codes.h"
 #include "kvcache/recipes/json.h"
-#include "kvcache/recipes/recipe.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/pipeline.h"
 #include "runtime/governor/presets.h"
 
 namespace satchel::app {
@@ -105,6 +104,7 @@ Json to_json(const kvcache::Recipe& recipe, const std::vector<StageText>& stages
               {"source", recipe.source()},
               {"differs", recipe.differs()},
               {"keep", recipe.keep()},
+              {"needs", needs_of(recipe)},
               {"stages", rows},
               {"recipe", Json::parse(recipe.json(), nullptr, false)}};
 }
@@ -131,7 +131,10 @@ std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>&
   std::string text = recipe.name() + "\n  source     " + recipe.source() + "\n  keeps      " +
                      (recipe.keep() < 1 ? format_percent(recipe.keep()) + " of a text's tokens"
                                         : std::string("every token")) +
-                     "\n  differs\n" + wrapped(recipe.differs(), 4) + "  stages\n";
+                     "\n  differs\n" + wrapped(recipe.differs(), 4);
+  if (const std::string needs = needs_of(recipe); !needs.empty())
+    text += "  needs\n" + wrapped(needs, 4);
+  text += "  stages\n";
   for (const StageText& stage : stages) {
     text += "    " + padded(stage.place, 12) + padded(stage.name, 22) + stage.source + "\n";
     for (const Parameter& each : stage.parameters)
@@ -146,6 +149,11 @@ std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>&
 }
 
 }  // namespace
+
+std::string needs_of(const kvcache::Recipe& recipe) {
+  const Result<void> can = recipe.pipeline().check({});  // of a model of which nothing was learnt
+  return can.ok() ? "" : can.error().message;
+}
 
 int explain_recipe(Console& console, const std::string& name) {
   const Result<kvcache::Recipe> recipe = runtime::resolve_recipe(name);

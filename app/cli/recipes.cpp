@@ -12,10 +12,13 @@ namespace satchel::app {
 namespace {
 
 Json to_json(const kvcache::Recipe& recipe) {
-  return Json{
-      {"name", recipe.name()},       {"source", recipe.source()},
-      {"differs", recipe.differs()}, {"keep", recipe.keep()},
-      {"hash", recipe.hash()},       {"recipe", Json::parse(recipe.json(), nullptr, false)}};
+  return Json{{"name", recipe.name()},
+              {"source", recipe.source()},
+              {"differs", recipe.differs()},
+              {"keep", recipe.keep()},
+              {"needs", needs_of(recipe)},
+              {"hash", recipe.hash()},
+              {"recipe", Json::parse(recipe.json(), nullptr, false)}};
 }
 
 int check(Console& console, const std::string& path) {
@@ -43,7 +46,7 @@ int list(Console& console) {
     rows.push_back(to_json(*recipe));
     text += "  " + recipe->name() +
             std::string(12 - std::min<std::size_t>(11, recipe->name().size()), ' ') +
-            recipe->source() + "\n";
+            recipe->source() + (needs_of(*recipe).empty() ? "" : ", needs trained weights") + "\n";
   }
   if (!console.json()) {
     console.data(text);

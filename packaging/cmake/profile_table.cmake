@@ -35,6 +35,7 @@ function(satchel_profile_table out_table)
   satchel_profile_rows(texts texts/*.txt NAME_WE ProfileText)
   satchel_profile_rows(tables tables/*.json NAME ShippedFile)
   satchel_profile_blobs(blobs bases files tables/*.bases ShippedFile)
+  satchel_profile_blobs(selector_blobs selectors selector_files tables/*.safetensors ShippedFile)
   set(table ${CMAKE_CURRENT_BINARY_DIR}/profile_table.cpp)
   file(WRITE ${table}.new
 "// Written by packaging/cmake/profile_table.cmake from runtime/profile.
@@ -43,6 +44,7 @@ function(satchel_profile_table out_table)
 #include \"runtime/profile/key_bases_files.h\"
 #include \"runtime/profile/lane_profiler.h\"
 #include \"runtime/profile/lane_tables.h\"
+#include \"runtime/profile/selector_files.h\"
 
 #define SATCHEL_BLOB(name, path)                                                          \\
   __asm__(\".pushsection .rodata\\n.balign 16\\n\"                                          \\
@@ -50,7 +52,7 @@ function(satchel_profile_table out_table)
           \".global \" #name \"_begin\\n.global \" #name \"_end\\n\" #name \"_begin:\\n\"       \\
           \".incbin \\\"\" path \"\\\"\\n\" #name \"_end:\\n.popsection\\n\");                     \\
   extern \"C\" const char name##_begin[], name##_end[];
-${blobs}
+${blobs}${selector_blobs}
 namespace satchel::runtime {
 namespace {
 [[maybe_unused]] std::string_view blob(const char* begin, const char* end) {
@@ -72,9 +74,14 @@ std::span<const ShippedFile> shipped_key_bases() {
 ${bases}  };
   return kBases;
 }
+std::span<const ShippedFile> shipped_selectors() {
+  static const std::vector<ShippedFile> kSelectors = {
+${selectors}  };
+  return kSelectors;
+}
 }  // namespace satchel::runtime
 ")
   file(COPY_FILE ${table}.new ${table} ONLY_IF_DIFFERENT)
-  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${files}")
+  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${files};${selector_files}")
   set(${out_table} ${table} PARENT_SCOPE)
 endfunction()

@@ -20,6 +20,7 @@ kvcache::CacheShape ModelConfig::cache_shape() const {
   for (const LayerConfig& layer : layers) shape.layers.push_back(layer.attention);
   shape.lane_shares = lane_shares;
   shape.key_bases = key_bases;
+  shape.selector = selector;
   return shape;
 }
 

@@ -34,6 +34,8 @@ struct ModelConfig {
   std::shared_ptr<const kvcache::LaneShares> lane_shares = nullptr;
   // Coordinates of each lane's keys; null until they have been measured.
   std::shared_ptr<const kvcache::KeyBases> key_bases = nullptr;
+  // What a selector was taught; null: nobody taught one.
+  std::shared_ptr<const kvcache::SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }
   kvcache::CacheShape cache_shape() const;

@@ -97,6 +97,10 @@ class Model {
   void set_key_bases(std::shared_ptr<const kvcache::KeyBases> bases) {
     config_.key_bases = std::move(bases);
   }
+  // Likewise what a selector was taught.
+  void set_selector(std::shared_ptr<const kvcache::SelectorWeights> weights) {
+    config_.selector = std::move(weights);
+  }
   const Weights& weights() const { return weights_; }
   kernels::Backend& backend() { return backend_; }
 

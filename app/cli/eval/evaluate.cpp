@@ -7,6 +7,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/lane_table.h"
 #include "app/cli/workbench.h"
+#include "kvcache/stages/pipeline.h"
 
 namespace satchel::app {
 namespace {
@@ -91,6 +92,9 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
                                  resolve_model(standard_paths({}), options.common.model)));
   out.model = engine->config().name;
   out.device = engine->device();
+  // Before hours of measuring the others.
+  for (const Variant& variant : out.variants)
+    SATCHEL_TRY(variant.recipe.pipeline().check(engine->config().cache_shape()));
   for (const TaskPtr& task : tasks) SATCHEL_TRY(task->prepare(*engine));
   for (const Variant& variant : out.variants)
     SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));

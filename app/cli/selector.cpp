@@ -1,0 +1,19 @@
+#include "app/cli/selector.h"
+
+namespace satchel::app {
+
+SelectorInUse selector_in_use(const Paths& paths, const std::string& fingerprint,
+                              const runtime::ModelConfig& config, Console& console) {
+  const std::filesystem::path file = runtime::selector_file(paths.lane_tables, fingerprint);
+  SelectorInUse in_use = {
+      .found = runtime::find_selector(paths.lane_tables, fingerprint, config),
+      .file = file,
+      .shipped = "comes with Satchel",
+      .none = "none; training/locret makes one, to be put at \"" + file.string() + "\""};
+  if (in_use.found.damage)
+    console.warning("A file of a selector's weights is passed over: " +
+                    in_use.found.damage->message);
+  return in_use;
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,190 @@
+// A trained selector's weights: those that ship, those of the user's, and what is said where there are none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "kvcache/stages/pipeline.h"
+#include "runtime/governor/presets.h"
+#include "runtime/profile/selector_files.h"
+#include "unit/runtime/session_fixture.h"
+#include "unit/runtime/waiting_scores.h"
+
+namespace satchel::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using kvcache::SelectorWeights;
+using testing::HasSubstr;
+
+class SelectorOfAModel : public ChatTest {
+ protected:
+  SelectorOfAModel() {
+    std::string name = (fs::temp_directory_path() / "satchel-selector-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~SelectorOfAModel() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  static std::string shipped_bytes() {
+    for (const ShippedFile& each : shipped_selectors())
+      if (each.file == "notes-mini-q8_0.safetensors") return std::string(each.bytes);
+    ADD_FAILURE() << "the bundled model's weights do not ship";
+    return "";
+  }
+  fs::path file() const { return selector_file(folder_, shared_engine().fingerprint()); }
+  void write(const std::string& bytes) const {
+    std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
+  }
+  FoundSelector find() const {
+    return find_selector(folder_, shared_engine().fingerprint(), shared_engine().config());
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(SelectorOfAModel, comes_with_the_program_and_is_known_to_caches) {
+  const auto& config = shared_engine().config();
+  ASSERT_NE(config.selector, nullptr);
+  EXPECT_EQ(config.selector->model, shared_engine().fingerprint());
+  EXPECT_EQ(config.cache_shape().selector, config.selector);
+  EXPECT_EQ(find().from, KeptFrom::shipped);
+  EXPECT_EQ(find_selector({}, "of-another-model", config).from, KeptFrom::nowhere);
+  EXPECT_LT(shipped_bytes().size(), 300u << 10);
+}
+
+TEST_F(SelectorOfAModel, of_the_user_s_folder_goes_before_what_ships) {
+  std::string bytes = shipped_bytes();
+  const std::size_t at = bytes.find("\"source\": \"") + 11;
+  bytes.replace(at, 4, "mine");
+  write(bytes);
+  EngineOptions options;
+  options.model = bundled_model();
+  options.n_threads = 2;
+  options.lane_tables = folder_;
+  const auto engine = value_of(Engine::open(options));
+  EXPECT_THAT(engine->config().selector->source, testing::StartsWith("mine"));
+}
+
+TEST_F(SelectorOfAModel, that_is_damaged_or_of_another_is_passed_over_by_name) {
+  const auto damage = [&] {
+    const FoundSelector found = find();
+    EXPECT_EQ(found.from, KeptFrom::shipped) << "it stands in";
+    EXPECT_EQ(found.damage.value_or(Error{}).code, "SELECTOR_WEIGHTS");
+    const std::string message = found.damage.value_or(Error{}).message;
+    EXPECT_THAT(message, HasSubstr(file().string()));
+    EXPECT_THAT(message, HasSubstr("training/locret"));
+    return message;
+  };
+  write(shipped_bytes().substr(0, 10000));
+  EXPECT_THAT(damage(), HasSubstr("wrong tensor"));
+  write("torn");
+  EXPECT_THAT(damage(), HasSubstr("cut off"));
+  std::string other = shipped_bytes();
+  other.replace(other.find(shared_engine().fingerprint()), 4, "zzzz");
+  write(other);
+  EXPECT_THAT(damage(), HasSubstr("of another model"));
+}
+
+struct Golden {
+  Ids tokens;
+  Scores scores;
+};
+Golden read_golden() {
+  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/locret.txt");
+  Golden golden;
+  std::string word;
+  std::size_t n = 0;
+  file >> word >> n;
+  golden.tokens.resize(n);
+  for (auto& id : golden.tokens) file >> id;
+  file >> word >> n;
+  golden.scores.assign(n, std::vector<float>(golden.tokens.size()));
+  for (std::vector<float>& lane : golden.scores)
+    for (float& score : lane) file >> score;
+  return golden;
+}
+
+// Of what a lane's scores span. Measured on 2026-11-23: at most 0.00013 (cpu).
+constexpr double kTolerance = 1e-3;
+
+class LocretOracle : public testing::TestWithParam<const char*> {};
+TEST_P(LocretOracle, scores_are_those_of_pytorch_on_the_same_weights) {
+  const Golden golden = read_golden();
+  ASSERT_EQ(golden.tokens.size(), 160u);
+  ASSERT_EQ(golden.scores.size(), 12u);
+  WaitingScores reader{open_model(std::move(GgufFile::open(bundled_model())).value(), GetParam())};
+  reader.model.model->set_selector(shared_engine().config().selector);
+  reader.read(R"({ "use": "locret" })", golden.tokens);
+  const Scores got = reader.scores();
+  ASSERT_EQ(got.size(), golden.scores.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const auto [least, most] = std::ranges::minmax_element(golden.scores[i]);
+    for (std::size_t t = 0; t < golden.tokens.size(); ++t)
+      largest =
+          std::max(largest, std::abs(std::log(double{got[i][t]}) - double{golden.scores[i][t]}) /
+                                (double{*most} - double{*least}));
+    const std::size_t n = golden.tokens.size() / 4;
+    std::size_t n_same = 0;
+    for (const std::size_t t : best(got[i], n)) n_same += best(golden.scores[i], n).count(t);
+    EXPECT_GE(n_same + 1, n) << "lane " << i;
+  }
+  EXPECT_LE(largest, kTolerance);
+  std::printf("%s: scores differ by %.6f of their range at most\n", GetParam(), largest);
+}
+INSTANTIATE_TEST_SUITE_P(Backends, LocretOracle, testing::Values("reference", "cpu"),
+                         [](const auto& row) { return std::string(row.param); });
+
+class TrainedRecipesChat : public ChatTest {};
+
+TEST_F(TrainedRecipesChat, locret_reads_and_answers_with_the_weights_that_ship) {
+  const auto session = open("locret");
+  ASSERT_TRUE(session->add_document("notes", held_out_notes()).ok());
+  (void)ask(*session, held_out_questions().front());
+  EXPECT_GT(session->stats().n_evicted, 0u);
+}
+
+TEST_F(TrainedRecipesChat, without_weights_are_refused_before_anything_is_read) {
+  Engine& engine = shared_engine();
+  for (const char* name : {"attention-gate", "lococo"}) {
+    const kvcache::Recipe recipe = value_of(resolve_recipe(name));
+    const auto session = engine.new_session(SessionOptions(recipe));
+    const auto estimate = engine.estimate(recipe, {.n_tokens = 1000, .budget_bytes = 1});
+    ASSERT_FALSE(session.ok() || estimate.ok()) << name;
+    EXPECT_EQ(session.error().code, "SELECTOR_WEIGHTS");
+    EXPECT_EQ(estimate.error().code, "SELECTOR_WEIGHTS");
+    EXPECT_EQ(session.error().kind, ErrorKind::unsupported);
+  }
+  const TestModel tiny = tiny_model({}, "reference");
+  const auto estimate = runtime::estimate(tiny.config(), 0, value_of(resolve_recipe("locret")),
+                                          {.n_tokens = 1000, .budget_bytes = 1});
+  ASSERT_FALSE(estimate.ok());
+  EXPECT_EQ(estimate.error().code, "SELECTOR_WEIGHTS");
+  EXPECT_EQ(estimate.error().kind, ErrorKind::not_found);
+}
+
+TEST_F(TrainedRecipesChat, are_not_what_an_open_chat_becomes) {
+  const auto session = open("full");
+  ASSERT_TRUE(session->add_document("notes", held_out_notes()).ok());
+  (void)ask(*session, held_out_questions().front());
+  const std::size_t n = session->stats().n_tokens;
+  const auto change = session->preview_memory({.recipe = value_of(resolve_recipe("lococo"))}, {});
+  ASSERT_FALSE(change.ok());
+  EXPECT_EQ(change.error().code, "SELECTOR_WEIGHTS");
+  EXPECT_EQ(session->stats().n_tokens, n);
+}
+
+// What the window offers.
+TEST(TrainedRecipesPresets, need_nothing_that_was_trained) {
+  for (const Preset& preset : presets())
+    EXPECT_TRUE(value_of(resolve_recipe(preset.name)).pipeline().check({}).ok()) << preset.name;
+}
+
+}  // namespace
+}  // namespace satchel::runtime
