@@ -143,7 +143,7 @@ TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
             "mine.json line 9: \"murger\" is not known here.");
   EXPECT_EQ(
       message(replaced(good, "\"top_k\"", "\"top_q\"")),
-      "mine.json line 8: there is no assigner \"top_q\"; known: staircase, top_k, two_tiers.");
+      "mine.json line 8: there is no assigner \"top_q\"; known: representatives, staircase, top_k, two_tiers.");
   EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
             "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
   EXPECT_THAT(message(replaced(good, "\"recipe\": 1", "\"recipe\": 2")),
