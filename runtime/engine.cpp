@@ -107,7 +107,11 @@ const ChatTemplate& Engine::chat_template() const {
   return *state_->chat_template;
 }
 std::size_t Engine::weight_bytes() const {
-  return state_->model->weights().bytes;
+  std::size_t n_taught = 0;
+  if (const auto& selector = config().selector; selector != nullptr)
+    for (const kvcache::SelectorWeights::Layer& layer : selector->layers)
+      n_taught += layer.fc1.size() + layer.fc2.size();
+  return state_->model->weights().bytes + n_taught * sizeof(float);
 }
 std::string Engine::device() const {
   return state_->backend->device();
@@ -209,7 +213,7 @@ Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
   const Weights& weights = state_->model->weights();
   SATCHEL_TRY_ASSIGN(Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes,
                                                      recipe, request));
-  out.weight_bytes = weights.bytes;
+  out.weight_bytes = weight_bytes();
   out.outside_bytes = state_->model->outside_bytes();
   return out;
 }

@@ -27,7 +27,9 @@ int check(Console& console, const std::string& path) {
   if (console.json()) {
     console.document(to_json(*recipe));
   } else {
-    console.data(recipe->name() + " is a valid recipe.\n" + recipe->json() + "\n");
+    const std::string needs = needs_of(*recipe);
+    console.data(recipe->name() + " is a valid recipe.\n" +
+                 (needs.empty() ? "" : "What it needs: " + needs + "\n") + recipe->json() + "\n");
   }
   return kExitOk;
 }
@@ -39,13 +41,13 @@ int list(Console& console) {
     text += "  " + std::string(preset.name) + std::string(12 - preset.name.size(), ' ') +
             std::string(preset.recipe) + ", keeps " + format_percent(preset.keep) +
             " of a prompt's tokens\n";
-  text += "Recipes\n";
+  text += "Recipes, and how much of a text's tokens they keep (--explain NAME says how)\n";
   for (const kvcache::BuiltinRecipe& builtin : kvcache::builtin_recipes()) {
     Result<kvcache::Recipe> recipe = kvcache::Recipe::builtin(builtin.name);
     if (!recipe.ok()) return console.fail(recipe.error());
     rows.push_back(to_json(*recipe));
-    text += "  " + recipe->name() +
-            std::string(12 - std::min<std::size_t>(11, recipe->name().size()), ' ') +
+    text += "  " + padded(recipe->name(), 20) +
+            padded(recipe->keep() < 1 ? format_percent(recipe->keep()) : "all", 8) +
             recipe->source() + (needs_of(*recipe).empty() ? "" : ", needs trained weights") + "\n";
   }
   if (!console.json()) {

@@ -9,7 +9,7 @@
 //   params  share      of what a lane keeps beside protected tokens (0.25)
 //           alternate  the anchor; false: the mean of all tokens, where a bit is 1 if more than half
 //                      have it (below half of the tokens none has); true: 0, 1, 0, 1 … (false)
-//   cost    sorts each layer's tokens once
+//   cost    sorts a layer's tokens once, and chooses three times for each of its lanes
 //   source  arXiv:2503.00022 (KVCrush) sections III-A and III-B
 //   differs a bit for each lane, where the paper has one for each query head: scores are a lane's here;
 //           equal parts in order of distance, of each the middle one, where the paper puts tokens into

@@ -102,7 +102,8 @@ class Parser {
     values_ = bytes_.subspan(reader.at());
     Result<JsonNode> parsed = parse_json(
         {reinterpret_cast<const char*>(header.data()), header.size()}, called_, kSelectorHeaderMax);
-    if (!parsed.ok()) return wrong("has a header that is no JSON: " + parsed.error().message);
+    if (!parsed.ok())
+      return wrong("has a header that is no JSON: " + shown(parsed.error().message));
     if (parsed->kind != JsonNode::Kind::object) return wrong("has a header that is no JSON object");
     return parsed;
   }

@@ -107,7 +107,7 @@ Result<void> PromptReading::State::decide_layer(std::vector<Run>& to_pack) {
   std::vector<std::vector<std::uint8_t>> tiers;
   for (std::size_t head = 0; head < n_kv_heads(); ++head) {
     counts[head].assign(plan.n_tokens(), 1.0f);
-    if (merges)
+    if (merges && lanes[head].budget < plan.n_tokens())
       SATCHEL_TRY(
           cache.pipeline.merger().merge(cache.backend, {.k = fresh(head).k,
                                                         .v = fresh(head).v,

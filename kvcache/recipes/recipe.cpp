@@ -29,7 +29,11 @@ Result<void> check_keys(const JsonNode& root, std::string_view called) {
   for (const auto& [name, node] : root.members) {
     bool known = false;
     for (const std::string_view key : kKnown) known = known || key == name;
-    if (!known) return recipe_error(called, node.line, "\"" + name + "\" is not known here.");
+    if (known) continue;
+    std::string keys;
+    for (const std::string_view key : kKnown) keys += (keys.empty() ? "" : ", ") + std::string(key);
+    return recipe_error(called, node.line,
+                        "\"" + name + "\" is not known here; known: " + keys + ".");
   }
   const JsonNode* version = root.find("recipe");
   if (version == nullptr || version->kind != JsonNode::Kind::number ||

@@ -1,16 +1,16 @@
 // Scores a token by a small network that was trained, once for a model, to foretell how much the answers
 // to come look at it: Locret's retaining heads. A token's score depends on nothing but the token itself,
 // so it holds for any later question.
-//   formula exp(fc2 · silu(fc1 · [q k v])), all heads of the layer side by side, q and k before RoPE; one
-//           output a KV head
+//   formula s = fc2 · silu(fc1 · [q k v]), all heads of the layer side by side, q and k before RoPE; one
+//           output a KV head; score = 1 + s, or 1 / (1 - s) where s is less than 0
 //   needs   weights trained for the model (SelectorWeights): training/locret makes them, a small model's
 //           in minutes
 //   cost    hidden · (n_heads + 2 n_kv_heads) · head_dim multiply-adds a token and layer, on the host and
 //           on one thread: nothing much for the bundled model, but 6.3 million a token and layer for one
 //           of 8 B with the paper's hidden layer of 1,024
 //   source  arXiv:2410.01805 (Locret)
-//   differs the exp of the paper's score: the same order, and none below 0, where tokens stand that
-//           nothing was said of; values as the cache keeps them, in fp16. The paper evicts chunk by chunk
+//   differs the score is the paper's bent so that none is below 0, where tokens stand that nothing was
+//           said of, in the same order; values as the cache keeps them, in fp16. The paper evicts chunk by chunk
 //           while it reads, and spares the newest 2,500 entries ("stabilisers") until the last; here all
 //           of a text is there when it is decided, and none need sparing
 #include <algorithm>
@@ -130,9 +130,10 @@ class LocretScorer final : public Scorer {
                      std::span<const float> hidden) {
     const std::size_t head = lane.first_head / lane.n_group;
     const float s = dot(taught.fc2.data() + head * taught.n_hidden, hidden.data(), hidden.size());
-    constexpr double kMost = kernels::kKeyWorthMost;  // a logit, as there
-    return static_cast<float>(
-        std::exp(std::isnan(s) ? -kMost : std::clamp(double{s}, -kMost, kMost)));
+    if (std::isnan(s)) return 0;
+    constexpr float kMost = 1e30f;  // chosen: no network that is of use says more
+    const float held = std::clamp(s, -kMost, kMost);
+    return held >= 0 ? 1 + held : 1 / (1 - held);
   }
 };
 }  // namespace

@@ -83,7 +83,7 @@ class MergeSetsScorer final : public Scorer {
     }));
     for (std::size_t t = 0; t < scores.size(); ++t) scores[t] = 1 + sums[t];
     Runs runs(sums);
-    for (const std::size_t t : links(sums, cosines, lane.seen.keep)) {
+    for (const std::size_t t : links(sums, cosines, lane.lane.keep.value_or(lane.seen.keep))) {
       const bool fits = runs.length_with_next(t) <= set_;
       const std::size_t given_away = runs.join_next(t);  // also where it ends what may grow
       if (fits) scores[given_away] = (1 - cosines[t]) / 2;

@@ -4,7 +4,7 @@
 //   params  temperature  1: attention_sum's scores (1.5: the middle of the paper's 1 to 2)
 //   needs   queries of every chunk
 //   cost    two more Q·Kᵀ: the softmax has a normaliser of its own (Backend::log_sum, score), for
-//           which it takes a chunk's LSE in the backend's memory
+//           which 256 queries at a time have room in the plan
 //   source  arXiv:2403.09054 (Keyformer) sections 3.2 and 3.3
 //   differs no Gumbel noise is added to the logits, so that the same text is always cut alike; one
 //           temperature, where the paper's rises from 1 to 2 while it answers

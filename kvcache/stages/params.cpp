@@ -66,7 +66,12 @@ Result<void> Params::check_all_known() const {
     const std::string& key = name;
     const bool is_known = key == "use" || std::any_of(asked_.begin(), asked_.end(),
                                                       [&](const Asked& a) { return a.key == key; });
-    if (!is_known) return recipe_error(called_, node.line, "\"" + name + "\" is not known here.");
+    if (is_known) continue;
+    std::string known;
+    for (const Asked& asked : asked_) known += (known.empty() ? "; known: " : ", ") + asked.key;
+    return recipe_error(called_, node.line,
+                        "\"" + name + "\" is not known here" +
+                            (known.empty() ? ", where nothing can be chosen." : known + "."));
   }
   return {};
 }

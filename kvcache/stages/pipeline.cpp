@@ -241,7 +241,8 @@ Result<Pipeline> Pipeline::make(const JsonNode& recipe, std::string_view called)
   if (made.merger_->merges() && made.decides() && !made.decides_in_layer())
     return recipe_error(called, merger->line,
                         "a merger needs exact K and V, so a recipe that merges decides layer by "
-                        "layer when a text has been read.");
+                        "layer when a text has been read: its trigger must fire then, and its "
+                        "allocator may not compare the tokens of different layers.");
   SATCHEL_TRY_ASSIGN(const JsonNode* scorer, maker.node("scorer"));
   const ScorerWants wants = made.wants(nullptr);
   if (wants.exact_kv && (!made.decides_in_layer() || wants.decoding))

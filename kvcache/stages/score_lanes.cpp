@@ -124,6 +124,7 @@ Observation rows_of(const Observation& seen, std::size_t first, std::size_t n_ro
   if (seen.pre_rope_k != nullptr)
     rows.pre_rope_k = seen.pre_rope_k + first * layer.n_kv_heads * layer.head_dim;
   rows.hidden = nullptr;  // its width is not known here
+  rows.chunk = {};        // of whole chunks only
   return rows;
 }
 

@@ -75,4 +75,9 @@ struct SelectorFile {
   }
 };
 
+// What Locret's network said of a token that scores so.
+inline double unbent(float score) {
+  return score >= 1 ? double{score} - 1 : 1 - 1 / double{score};
+}
+
 }  // namespace satchel::test

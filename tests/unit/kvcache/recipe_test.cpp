@@ -138,12 +138,14 @@ TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
   EXPECT_EQ(message(replaced(good, "\"keep\": 0.5", "\"keep\": 0")),
             "mine.json line 3: \"keep\" must be above 0 and at most 1, is 0.");
   EXPECT_EQ(message(replaced(good, "\"delta\"", "\"dleta\"")),
-            "mine.json line 7: \"dleta\" is not known here.");
+            "mine.json line 7: \"dleta\" is not known here; known: delta, constant.");
   EXPECT_EQ(message(replaced(good, "\"merger\"", "\"murger\"")),
-            "mine.json line 9: \"murger\" is not known here.");
-  EXPECT_EQ(
-      message(replaced(good, "\"top_k\"", "\"top_q\"")),
-      "mine.json line 8: there is no assigner \"top_q\"; known: representatives, staircase, top_k, two_tiers.");
+            "mine.json line 9: \"murger\" is not known here; known: recipe, name, source, differs, "
+            "keep, tail, short_tail, trigger, scorer, filter, allocator, assigner, merger, codec, "
+            "reader, room.");
+  EXPECT_EQ(message(replaced(good, "\"top_k\"", "\"top_q\"")),
+            "mine.json line 8: there is no assigner \"top_q\"; known: representatives, staircase, "
+            "top_k, two_tiers.");
   EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
             "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
   EXPECT_THAT(message(replaced(good, "\"recipe\": 1", "\"recipe\": 2")),
