@@ -166,16 +166,16 @@ std::vector<std::pair<std::size_t, double>> sets_of(const std::vector<Row>& map)
   return sets;
 }
 
-// Whatever is kept, of two tokens anywhere the one that is missed clearly more goes last; and the sum is
-// the recipe's share.
-TEST(HeadPolicies, the_recipe_keeps_in_all_lanes_what_is_missed_most) {
+// Of two tokens of a layer, in whichever lanes, the one that is missed clearly more goes last; and each
+// layer keeps the recipe's share.
+TEST(HeadPolicies, the_recipe_keeps_in_a_layer_s_lanes_what_is_missed_most) {
   constexpr std::size_t kTokens = 300;
   CacheDriver driver({.recipe = "fastgen", .n_layers = 2, .n_heads = 4, .head_dim = 32});
   driver.check_attention = false;
   ASSERT_TRUE(driver.read(kTokens, {.chunk = 64}).ok());
-  double least_kept = 2, most_gone = 0;
-  std::size_t n_kept = 0;
-  for (std::size_t layer = 0; layer < 2; ++layer)
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    double least_kept = 2, most_gone = 0;
+    std::size_t n_kept = 0;
     for (std::size_t head = 0; head < 2; ++head) {
       const auto sets = sets_of(map_of(driver, layer, head, kTokens));
       const std::vector<std::int32_t> now = driver.kept(layer, head);
@@ -188,8 +188,10 @@ TEST(HeadPolicies, the_recipe_keeps_in_all_lanes_what_is_missed_most) {
         else
           most_gone = std::max(most_gone, sets[j].second);
     }
-  EXPECT_EQ(n_kept, kTokens / 2 * 4);
-  EXPECT_LE(most_gone, least_kept + double{kWithin});
+    EXPECT_EQ(n_kept, kTokens);  // half of both lanes
+    EXPECT_LE(most_gone, least_kept + double{kWithin});
+    EXPECT_GT(most_gone, 0.01);  // so that it says something
+  }
 }
 
 }  // namespace
