@@ -5,8 +5,7 @@
 //   recipes  a window of queries (snapkv), column sums of all (h2o), the last 400 counted
 //            (scissorhands), two softmaxes (keyformer), all and near ones (fastgen), keys alone (keydiff)
 //   columns  ms of attention and of observing; `with`: both by attention alone, so that 1.6 is 60 % more;
-//            `layer`: ms until what stays is decided and gathered, in no column before (fastgen decides
-//            behind its last layer)
+//            `layer`: ms until what stays is decided and packed, in no column before
 //   input    normal values
 //   figures  the shortest of rounds that all recipes take in turn, attention and observing of each round
 //            timed apart, in CPU time where there is one thread (the default): other programs share the
