@@ -17,6 +17,14 @@ struct KeptInUse {
   std::string shipped, none;   // "comes with Satchel", "none yet; …"
 };
 
+// Of a file that is damaged and passed over.
+//   noun  "A lane table"
+template <class T>
+void warn_if_damaged(const KeptInUse<T>& in_use, const std::string& noun, Console& console) {
+  if (in_use.found.damage)
+    console.warning(noun + " is passed over: " + in_use.found.damage->message);
+}
+
 template <class T>
 std::string describe(const KeptInUse<T>& in_use) {
   switch (in_use.found.from) {

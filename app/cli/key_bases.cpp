@@ -8,8 +8,7 @@ KeyBasesInUse key_bases_in_use(const Paths& paths, const std::string& fingerprin
                           .file = runtime::key_bases_file(paths.lane_tables, fingerprint),
                           .shipped = "come with Satchel",
                           .none = "none yet; \"satchel calibrate\" makes them"};
-  if (in_use.found.damage)
-    console.warning("A file of key bases is passed over: " + in_use.found.damage->message);
+  warn_if_damaged(in_use, "A file of key bases", console);
   return in_use;
 }
 

@@ -38,8 +38,7 @@ LaneTableInUse lane_table_in_use(const Paths& paths, const std::string& fingerpr
       .file = runtime::lane_table_file(paths.lane_tables, fingerprint),
       .shipped = "comes with Satchel",
       .none = "none yet; \"satchel profile\" makes one, and so does a chat while idle"};
-  if (in_use.found.damage)
-    console.warning("A lane table is passed over: " + in_use.found.damage->message);
+  warn_if_damaged(in_use, "A lane table", console);
   return in_use;
 }
 

@@ -10,9 +10,7 @@ SelectorInUse selector_in_use(const Paths& paths, const std::string& fingerprint
       .file = file,
       .shipped = "comes with Satchel",
       .none = "none; training/locret makes one, to be put at \"" + file.string() + "\""};
-  if (in_use.found.damage)
-    console.warning("A file of a selector's weights is passed over: " +
-                    in_use.found.damage->message);
+  warn_if_damaged(in_use, "A file of a selector's weights", console);
   return in_use;
 }
 

@@ -15,8 +15,7 @@ class AttentionGateScorer final : public OnlyListedScorer {
   std::string_view why() const override {
     return "The scorer \"attention_gate\" needs gates that were trained together with the model "
            "(arXiv:2410.12876). Satchel knows of none for any model, so its recipe is listed and "
-           "cannot "
-           "be used. The recipe \"compactor\" also chooses by the text alone, and needs no "
+           "cannot be used. The recipe \"compactor\" also chooses by the text alone, and needs no "
            "training.";
   }
 };

@@ -151,8 +151,7 @@ class CompactorScorer final : public Scorer {
     const Candidates all = candidates(lane.seen);
     const std::size_t n = all.end - all.first;
     if (n == 0) return {};
-    const auto bytes = std::as_writable_bytes(scores);
-    SATCHEL_TRY(backend.download(bytes, reinterpret_cast<const std::byte*>(lane.lane.scores)));
+    SATCHEL_TRY(load_scores(backend, lane.lane.scores, scores));
     std::vector<double> looked(n), pooled(n), lever(n);
     SATCHEL_TRY(each_row(backend, lane.v, [&](std::size_t t, std::span<const float> value) {
       if (t < all.first || t >= all.end) return;

@@ -41,7 +41,7 @@ class GlobalLocalScorer final : public Scorer {
     const std::size_t n_rows = n_in_window(seen, window_);
     if (n_rows == 0) return {};
     std::vector<ObservedLane> local(lanes.begin(), lanes.end());
-    for (ObservedLane& lane : local) lane.scores = local_scores(seen, lane);
+    for (ObservedLane& lane : local) lane.scores = state_row(seen, lane);
     SATCHEL_TRY(score_lanes(backend, last_rows(seen, n_rows), local, {}));
     return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
       return take_larger(backend, lane, scores);
@@ -49,17 +49,11 @@ class GlobalLocalScorer final : public Scorer {
   }
 
  private:
-  static float* local_scores(const Observation& seen, const ObservedLane& lane) {
-    return seen.state + lane.first_head / lane.n_group * (seen.span_end - seen.span_first);
-  }
   Result<void> take_larger(kernels::Backend& backend, const SpanLane& lane,
                            std::span<float> scores) const {
     std::vector<float> local(scores.size());
-    const auto download = [&](std::span<float> to, const float* from) {
-      return backend.download(std::as_writable_bytes(to), reinterpret_cast<const std::byte*>(from));
-    };
-    SATCHEL_TRY(download(scores, lane.lane.scores));
-    SATCHEL_TRY(download(local, local_scores(lane.seen, lane.lane)));
+    SATCHEL_TRY(load_scores(backend, lane.lane.scores, scores));
+    SATCHEL_TRY(load_scores(backend, state_row(lane.seen, lane.lane), local));
     const double global_sum = sum_of(scores);
     const double aligned = global_sum > 0 ? sum_of(local) / global_sum : 0;
     for (std::size_t t = 0; t < scores.size(); ++t)

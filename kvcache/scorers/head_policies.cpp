@@ -70,16 +70,13 @@ class HeadPoliciesScorer final : public Scorer {
   static std::size_t share_of(std::size_t n, double share) {
     return static_cast<std::size_t>(std::llround(share * static_cast<double>(n)));
   }
-  static float* near_sums(const Observation& seen, const ObservedLane& lane) {
-    return seen.state + lane.first_head / lane.n_group * (seen.span_end - seen.span_first);
-  }
 
   static Result<void> look_near(kernels::Backend& backend, const Observation& seen,
                                 std::span<const ObservedLane> lanes, std::size_t window) {
     LayerShape layer = seen.layer;
     layer.window = window;
     std::vector<ObservedLane> near(lanes.begin(), lanes.end());
-    for (ObservedLane& lane : near) lane.scores = near_sums(seen, lane);
+    for (ObservedLane& lane : near) lane.scores = state_row(seen, lane);
     const Observation within{.purpose = seen.purpose,
                              .layer = layer,
                              .batch = seen.batch,
@@ -110,11 +107,8 @@ class HeadPoliciesScorer final : public Scorer {
                           std::span<float> scores) const {
     const std::size_t n = scores.size();
     Sums sums{.far = std::vector<float>(n), .near = std::vector<float>(n)};
-    const auto load = [&](std::span<float> to, const float* from) {
-      return backend.download(std::as_writable_bytes(to), reinterpret_cast<const std::byte*>(from));
-    };
-    SATCHEL_TRY(load(sums.far, lane.lane.scores));
-    SATCHEL_TRY(load(sums.near, near_sums(lane.seen, lane.lane)));
+    SATCHEL_TRY(load_scores(backend, lane.lane.scores, sums.far));
+    SATCHEL_TRY(load_scores(backend, state_row(lane.seen, lane.lane), sums.near));
     const std::vector<Policy> cheapest = policies(sums, lane.n_first(special_));
     const std::array<double, kPolicies> missed = missed_before(sums, cheapest);
     double mean = 1e-30;  // so that it is above 0

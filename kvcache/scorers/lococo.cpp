@@ -16,8 +16,7 @@ class LococoScorer final : public OnlyListedScorer {
   std::string_view why() const override {
     return "The scorer \"lococo\" needs convolutions that were trained together with the model "
            "(arXiv:2406.05317). Satchel knows of none for any model, so its recipe is listed and "
-           "cannot "
-           "be used. The recipe \"h2o\" is what it is without them.";
+           "cannot be used. The recipe \"h2o\" is what it is without them.";
   }
 };
 }  // namespace

@@ -74,8 +74,7 @@ class MergeSetsScorer final : public Scorer {
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
                           std::span<float> scores) const {
     std::vector<float> sums(scores.size()), before(lane.k.head_dim);
-    SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(sums)),
-                                 reinterpret_cast<const std::byte*>(lane.lane.scores)));
+    SATCHEL_TRY(load_scores(backend, lane.lane.scores, sums));
     std::vector<float> cosines(scores.size());  // with the token behind
     SATCHEL_TRY(each_row(backend, lane.k, [&](std::size_t t, std::span<const float> key) {
       if (t > 0) cosines[t - 1] = cosine(before, key);

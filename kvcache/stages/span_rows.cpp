@@ -31,6 +31,14 @@ double squared_length(std::span<const float> row) {
   return squares;
 }
 
+Result<void> load_scores(kernels::Backend& backend, const float* from, std::span<float> to) {
+  return backend.download(std::as_writable_bytes(to), reinterpret_cast<const std::byte*>(from));
+}
+
+float* state_row(const Observation& seen, const ObservedLane& lane) {
+  return seen.state + lane.first_head / lane.n_group * (seen.span_end - seen.span_first);
+}
+
 void SpanLane::unturn(std::size_t t, std::span<float> key) const {
   turn_pairs(seen.layer, -static_cast<double>(seen.span_first + t), key);
 }

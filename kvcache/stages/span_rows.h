@@ -19,6 +19,10 @@ struct Rows {
 };
 Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRow& take);
 double squared_length(std::span<const float> row);
+// Scores that lie in the backend's memory.
+Result<void> load_scores(kernels::Backend& backend, const float* from, std::span<float> to);
+// Where Observation::state holds a row of the span's tokens for each KV head of the layer: the lane's.
+float* state_row(const Observation& seen, const ObservedLane& lane);
 
 // All that a scorer can say of one lane when its text has been read.
 struct SpanLane {

@@ -102,33 +102,6 @@ TEST(AttentionRecipes, scissorhands_counts_entries_that_a_lane_holds_not_positio
   EXPECT_THAT(misses, ElementsAre(0, 1, 3, 0, 0));
 }
 
-// A text behind another of which a lane still holds one entry: queries at 3 and 4 see two and three.
-struct LaterText {
-  std::unique_ptr<kernels::Backend> backend = test::open_reference();
-  KnownMap map = KnownMap({{{0.2, 0, 0, 0.8, 0}}, {{0.4, 0, 0, 0.28, 0.32}}}, {0, 3, 4}, 3);
-
-  std::vector<float> scores(const Scorer& scorer) {
-    const kernels::ExactRun before = map.keys(0, 1), own = map.keys(1, 2);
-    std::vector<float> scores(2), state(scorer.state_floats(map.layer, scores.size()));
-    const ObservedLane lane{.keys = {.runs = {&own, 1}, .pages = {}},
-                            .held = {.runs = {&before, 1}, .pages = {}},
-                            .scores = scores.data()};
-    const Observation seen{.layer = map.layer,
-                           .batch = {.positions = map.query_positions.data(),
-                                     .n_tokens = 2,
-                                     .position_min = 3,
-                                     .position_max = 4},
-                           .positions = map.query_positions,
-                           .q = map.q.data(),
-                           .lse = map.lse.data(),
-                           .span_first = 3,
-                           .span_end = 5,
-                           .state = state.data()};
-    EXPECT_TRUE(scorer.observe(*backend, seen, {&lane, 1}).ok());
-    map.finish(scorer, *backend, scores);
-    return scores;
-  }
-};
 TEST(AttentionRecipes, scissorhands_counts_what_a_lane_holds_of_the_text_before) {
   const auto scorer = make<Scorer>(StageKind::scorer, "below_mean");
   EXPECT_THAT(LaterText().scores(*scorer), ElementsAre(0.5f, 0.5f));  // .28 and .32 of a third

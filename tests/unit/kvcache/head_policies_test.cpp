@@ -94,29 +94,9 @@ TEST(HeadPolicies, lanes_whose_simple_sets_suffice_leave_their_share_to_others) 
 
 TEST(HeadPolicies,
      what_is_looked_at_of_earlier_text_is_not_missed_and_its_first_tokens_are_not_here) {
-  const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(StageKind::scorer, "head_policies",
                                    R"({ "special": 1, "frequent": 0.5, "local": 0 })");
-  // Of queries at 3 and 4, what they look at of tokens 3 and 4; the rest goes to token 0.
-  const KnownMap map({{{0.2, 0, 0, 0.8, 0}}, {{0.4, 0, 0, 0.28, 0.32}}}, {0, 3, 4}, 3);
-  const kernels::ExactRun before = map.keys(0, 1), own = map.keys(1, 2);
-  std::vector<float> scores(2), state(scorer->state_floats(map.layer, 2));
-  const ObservedLane lane{.keys = {.runs = {&own, 1}, .pages = {}},
-                          .held = {.runs = {&before, 1}, .pages = {}},
-                          .scores = scores.data()};
-  const Observation seen{.layer = map.layer,
-                         .batch = {.positions = map.query_positions.data(),
-                                   .n_tokens = 2,
-                                   .position_min = 3,
-                                   .position_max = 4},
-                         .positions = map.query_positions,
-                         .q = map.q.data(),
-                         .lse = map.lse.data(),
-                         .span_first = 3,
-                         .span_end = 5,
-                         .state = state.data()};
-  EXPECT_TRUE(scorer->observe(*backend, seen, {&lane, 1}).ok());
-  EXPECT_THAT(scores, Pointwise(FloatNear(kWithin), {1.4f / 2, 0.32f / 2}));
+  EXPECT_THAT(LaterText().scores(*scorer), Pointwise(FloatNear(kWithin), {1.4f / 2, 0.32f / 2}));
 }
 
 // --- the recipe ----------------------------------------------------------------------------------

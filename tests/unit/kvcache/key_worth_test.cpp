@@ -70,24 +70,14 @@ TEST(KeyWorthScorer, gives_each_key_the_exp_of_its_worth_whatever_the_chunks) {
 }
 
 TEST(KeyWorthScorer, keeps_the_keys_that_are_worth_most_beside_both_ends) {
-  constexpr std::size_t kTail = 16;
   const auto known = table();
   CacheDriver driver = driver_of(recipe(kDecides));
   driver.cache().set_lane_shares(known);
   ASSERT_TRUE(driver.read(kText).ok());
   const auto kept = driver.all_kept();
   for (std::size_t lane = 0; lane < kept.size(); ++lane) {
-    std::vector<std::size_t> order(kText - kSinkTokens - kTail);
-    std::iota(order.begin(), order.end(), kSinkTokens);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return worth_of(driver, *known, lane, a) > worth_of(driver, *known, lane, b);
-    });
-    std::set<std::int32_t> expected;
-    for (std::size_t i = 0; i < kText / 2 - kSinkTokens - kTail; ++i)
-      expected.insert(static_cast<std::int32_t>(order[i]));
-    for (std::size_t t = 0; t < kSinkTokens; ++t) expected.insert(static_cast<std::int32_t>(t));
-    for (std::size_t t = kText - kTail; t < kText; ++t)
-      expected.insert(static_cast<std::int32_t>(t));
+    const std::set<std::int32_t> expected = best_half_beside_ends(
+        kText, [&](std::size_t t) { return worth_of(driver, *known, lane, t); });
     EXPECT_EQ(std::set(kept[lane].begin(), kept[lane].end()), expected) << lane;
   }
 }

@@ -196,22 +196,12 @@ TEST(LocretScorer, gives_each_token_the_paper_s_score_and_the_same_for_any_chunk
 }
 
 TEST(LocretScorer, keeps_the_tokens_that_score_most_beside_both_ends) {
-  constexpr std::size_t kTail = 16;
   CacheDriver driver({.recipe = "locret", .n_layers = 1, .n_heads = 4, .head_dim = kDim});
   ASSERT_TRUE(driver.read(kText).ok());
   const auto kept = driver.all_kept();
   for (std::size_t lane = 0; lane < kept.size(); ++lane) {
-    std::vector<std::size_t> order(kText - kSinkTokens - kTail);
-    std::iota(order.begin(), order.end(), kSinkTokens);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return score_of(driver, 0, lane, a) > score_of(driver, 0, lane, b);
-    });
-    std::set<std::int32_t> expected;
-    for (std::size_t i = 0; i < kText / 2 - kSinkTokens - kTail; ++i)
-      expected.insert(static_cast<std::int32_t>(order[i]));
-    for (std::size_t t = 0; t < kSinkTokens; ++t) expected.insert(static_cast<std::int32_t>(t));
-    for (std::size_t t = kText - kTail; t < kText; ++t)
-      expected.insert(static_cast<std::int32_t>(t));
+    const std::set<std::int32_t> expected =
+        best_half_beside_ends(kText, [&](std::size_t t) { return score_of(driver, 0, lane, t); });
     EXPECT_EQ(std::set(kept[lane].begin(), kept[lane].end()), expected) << lane;
   }
 }
