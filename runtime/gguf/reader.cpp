@@ -8,12 +8,16 @@
 #include <limits>
 
 #include "runtime/gguf/number.h"
+#include "runtime/gguf/split.h"
 
 namespace satchel::runtime {
 namespace {
 
 Error metadata_error(std::string message) {
   return {ErrorKind::corrupt, "MODEL_METADATA", std::move(message)};
+}
+Error shard_error(std::string message) {
+  return {ErrorKind::corrupt, "MODEL_SHARD", std::move(message)};
 }
 Error lacks(std::string_view key) {
   return metadata_error("The model lacks " + quoted(key, 256) + ".");
@@ -52,6 +56,14 @@ Result<std::uint64_t> unsigned_at_most(std::string_view key, const GgufValue& fo
   return value;
 }
 
+XXH128_hash_t hash_of(std::span<const std::span<const std::byte>> parts) {
+  XXH3_state_t state;
+  (void)XXH3_128bits_reset(&state);  // fails for null only, as update does
+  for (const std::span<const std::byte> part : parts)
+    (void)XXH3_128bits_update(&state, part.data(), part.size());
+  return XXH3_128bits_digest(&state);
+}
+
 Result<const GgufValue*> array_of(const GgufFile& file, std::string_view key) {
   const GgufValue* found = file.find(key);
   if (found == nullptr) return lacks(key);
@@ -61,39 +73,89 @@ Result<const GgufValue*> array_of(const GgufFile& file, std::string_view key) {
 
 }  // namespace
 
-Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes) {
+Result<GgufFile> GgufFile::view(std::span<const std::byte> bytes) {
   GgufFile out;
-  out.bytes_ = bytes;
+  out.parts_ = {bytes};
   SATCHEL_TRY_ASSIGN(out.table_, parse_gguf(bytes));
-  SATCHEL_TRY(out.check_whole());
+  const SplitPlace place = split_place(out.table_);
+  if (place.count > 1)
+    return shard_error("These bytes are part " + std::to_string(place.number) + " of " +
+                       std::to_string(place.count) + "; a whole model is needed.");
   return out;
 }
 
-Result<GgufFile> GgufFile::view(std::span<const std::byte> bytes) {
-  return parse(bytes);
-}
-
-Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
+Result<GgufFile> GgufFile::open_one(const std::filesystem::path& path) {
   SATCHEL_TRY_ASSIGN(MappedFile file, MappedFile::open(path));
-  Result<GgufFile> out = parse(file.bytes());
-  if (!out.ok()) {
-    Error error = std::move(out).error();
+  GgufFile out;
+  Result<GgufTable> table = parse_gguf(file.bytes());
+  if (!table.ok()) {
+    Error error = std::move(table).error();
     error.message = quoted(path.filename().string(), 128) + ": " + error.message;
     return error;
   }
-  out->file_ = std::move(file);
+  out.table_ = std::move(table).value();
+  out.parts_ = {file.bytes()};
+  out.files_.push_back(std::move(file));
   return out;
 }
 
-Result<void> GgufFile::check_whole() const {
-  SATCHEL_TRY_ASSIGN(const std::uint32_t parts, get_u32("split.count", 1u));
-  if (parts <= 1) return {};
-  SATCHEL_TRY_ASSIGN(const std::uint64_t part, get_u64("split.no", 0u));
-  const std::string number = part < parts ? std::to_string(part + 1) : "?";
-  return Error{ErrorKind::unsupported, "MODEL_SHARD",
-               "Part " + number + " of " + std::to_string(parts) +
-                   "; Satchel reads a model from one file. Join the parts first (llama-gguf-split "
-                   "--merge)."};
+Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
+  SATCHEL_TRY_ASSIGN(GgufFile out, open_one(path));
+  const SplitPlace place = split_place(out.table_);
+  if (place.count <= 1) return out;
+  const std::string file = quoted(path.filename().string(), 128);
+  const std::optional<SplitName> name = split_name(path);
+  if (!name || name->number != place.number || name->count != place.count)
+    return shard_error(file + " is part " + std::to_string(place.number) + " of " +
+                       std::to_string(place.count) + ", but is not named so. Name the parts " +
+                       "NAME-00001-of-0000N.gguf and so on, as they were when you got them.");
+  if (place.number != 1) {
+    SATCHEL_TRY_ASSIGN(out, open_one(name->part(1)));
+    if (const SplitPlace first = split_place(out.table_);
+        first.number != 1 || first.count != place.count)
+      return shard_error("The first part beside " + file + " is not of the same model.");
+  }
+  SATCHEL_TRY(out.add_parts(name->part(1), place.count));
+  return out;
+}
+
+Result<void> GgufFile::add_parts(const std::filesystem::path& first, std::uint32_t count) {
+  const SplitName name = *split_name(first);
+  for (std::uint32_t number = 2; number <= count; ++number) {
+    const std::string file = quoted(name.part(number).filename().string(), 128);
+    Result<GgufFile> part = open_one(name.part(number));
+    if (!part.ok() && part.error().kind == ErrorKind::not_found)
+      return shard_error("The model has " + std::to_string(count) + " parts, and " + file +
+                         " is not beside the first. Put all parts into one folder.");
+    SATCHEL_TRY(part);
+    const SplitPlace place = split_place(part->table_);
+    if (place.number != number || place.count != count)
+      return shard_error(file + " says that it is part " + std::to_string(place.number) + " of " +
+                         std::to_string(place.count) + ". Get the parts again.");
+    SATCHEL_TRY(add_tensors_of(part->table_, table_));
+    parts_.push_back(part->parts_.front());
+    files_.push_back(std::move(part->files_.front()));
+  }
+  SATCHEL_TRY_ASSIGN(const std::uint64_t declared,
+                     get_u64("split.tensors.count", table_.tensors.size()));
+  if (declared == table_.tensors.size()) return {};
+  return shard_error("The parts hold " + std::to_string(table_.tensors.size()) + " of the " +
+                     std::to_string(declared) + " tensors. Get the parts again.");
+}
+
+std::size_t GgufFile::file_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::span<const std::byte> part : parts_) bytes += part.size();
+  return bytes;
+}
+
+Result<void> GgufFile::check_unchanged() const {
+  for (const MappedFile& file : files_) SATCHEL_TRY(file.check_unchanged());
+  return {};
+}
+
+void GgufFile::let_go(std::span<const std::byte> bytes) const {
+  for (const MappedFile& file : files_) file.let_go(bytes);  // which leaves others' bytes alone
 }
 
 Result<const GgufTensor*> GgufFile::require_tensor(std::string_view name) const {
@@ -200,7 +262,7 @@ Result<std::vector<std::int32_t>> GgufFile::get_i32_array(std::string_view key) 
 
 Result<std::string> GgufFile::model_fingerprint() const {
   SATCHEL_TRY(check_unchanged());
-  const XXH128_hash_t hash = XXH3_128bits(bytes_.data(), bytes_.size());
+  const XXH128_hash_t hash = hash_of(parts_);
   char text[33];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
                 static_cast<unsigned long long>(hash.low64));

@@ -1,7 +1,10 @@
 // GgufFile: a model file, opened and checked whole; everything it gives out is a view into the
 // mapped file.
-//   owns    the mapping (view() borrows instead); entries, tensors and strings die with the object
-//   errors  opening: those of parse.h and mapped_file.h, and MODEL_SHARD for a part of several;
+//   owns    the mappings (view() borrows instead); entries, tensors and strings die with the object
+//   parts   a model in several files (split.h) is opened by any of them: the others lie beside it.
+//           Metadata are the first one's, tensors and bytes those of all
+//   errors  opening: those of parse.h and mapped_file.h, and MODEL_SHARD where parts are missing or
+//           do not belong together;
 //           getters: MODEL_METADATA, naming the key and the type found;
 //           require_tensor: MODEL_METADATA, MODEL_QUANT
 //   threads const calls from any thread
@@ -25,11 +28,12 @@ namespace satchel::runtime {
 class GgufFile {
  public:
   static Result<GgufFile> open(const std::filesystem::path& path);
-  // Of bytes in memory that outlive the object.
+  // Of bytes in memory that outlive the object; a whole model.
   static Result<GgufFile> view(std::span<const std::byte> bytes);
 
   std::uint32_t version() const { return table_.version; }
-  std::size_t file_bytes() const { return bytes_.size(); }
+  std::size_t file_bytes() const;  // of all parts
+  std::size_t n_parts() const { return parts_.size(); }
   std::span<const GgufEntry> metadata() const { return table_.entries; }
   std::span<const GgufTensor> tensors() const { return table_.tensors; }
 
@@ -57,23 +61,24 @@ class GgufFile {
   Result<std::vector<std::int32_t>> get_i32_array(
       std::string_view key) const;  // any integer width, if all fit
 
-  // What a saved cache remembers its model by: xxh3-128 over the whole file, 32 hexadecimal digits.
+  // What a saved cache remembers its model by: xxh3-128 over the whole file, or over its parts one
+  // after the other, 32 hexadecimal digits.
   // Reads every byte (94 MB: about 10 ms from memory), so ask once. Finds other and damaged files,
   // not forged ones.
   Result<std::string> model_fingerprint() const;
 
   // Before a long read of weights: MODEL_CHANGED if someone wrote to the file since it was opened.
-  Result<void> check_unchanged() const { return file_.check_unchanged(); }
+  Result<void> check_unchanged() const;
   // A stretch of a tensor's bytes that nobody will read soon: its pages leave this process's
   // memory and come back from the file if they are touched again. Of view() nothing is let go.
-  void let_go(std::span<const std::byte> bytes) const { file_.let_go(bytes); }
+  void let_go(std::span<const std::byte> bytes) const;
 
  private:
-  static Result<GgufFile> parse(std::span<const std::byte> bytes);
-  Result<void> check_whole() const;
+  static Result<GgufFile> open_one(const std::filesystem::path& path);
+  Result<void> add_parts(const std::filesystem::path& first, std::uint32_t count);
 
-  MappedFile file_;
-  std::span<const std::byte> bytes_;
+  std::vector<MappedFile> files_;                  // empty: view()
+  std::vector<std::span<const std::byte>> parts_;  // never empty but of a default object
   GgufTable table_;
 };
 

@@ -229,12 +229,6 @@ TEST(GgufReader, what_cannot_be_opened_says_why) {
               HasSubstr("notes.bin\": This is not a GGUF model; it starts like a zip archive"));
 }
 
-TEST(GgufReader, one_part_of_several_is_refused) {
-  const Opened opened(GgufWriter().add_u16("split.no", 0).add_u16("split.count", 3));
-  EXPECT_THAT(message_of(opened.file), HasSubstr("[MODEL_SHARD] Part 1 of 3"));
-  EXPECT_TRUE(Opened(GgufWriter().add_u16("split.count", 1)).file.ok());
-}
-
 TEST(GgufReader, the_bundled_model_opens_with_the_tensors_of_a_llama) {
   const auto file = GgufFile::open(test::kBundledModel);
   ASSERT_TRUE(file.ok()) << file.error().message;
