@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/base/clock.h"
 #include "kernels/base/log_sink.h"
@@ -60,6 +62,12 @@ class Engine {
   // options.budget_bytes, and any later one that names another sets it anew.
   Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
+
+  // Answers of several chats of this engine, the next token of all of them in one step: the weights
+  // are read once for all. Prompts are read before that, chat by chat. Each chat gets the answer, or
+  // the error, it would have got alone; a chat that is done, or stopped, leaves the others to go on.
+  //   needs  each session once, all of this engine
+  std::vector<Result<GenerateReport>> generate(std::span<const TurnRequest> turns);
 
   struct State;  // for Session
   State& state();

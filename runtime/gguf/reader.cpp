@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -12,6 +13,8 @@
 
 namespace satchel::runtime {
 namespace {
+
+constexpr std::size_t kReadAtOnce = 16u << 20;  // chosen: little beside any model
 
 Error metadata_error(std::string message) {
   return {ErrorKind::corrupt, "MODEL_METADATA", std::move(message)};
@@ -54,14 +57,6 @@ Result<std::uint64_t> unsigned_at_most(std::string_view key, const GgufValue& fo
   }
   if (value > max) return wrong_value(key, found, "a smaller number");
   return value;
-}
-
-XXH128_hash_t hash_of(std::span<const std::span<const std::byte>> parts) {
-  XXH3_state_t state;
-  (void)XXH3_128bits_reset(&state);  // fails for null only, as update does
-  for (const std::span<const std::byte> part : parts)
-    (void)XXH3_128bits_update(&state, part.data(), part.size());
-  return XXH3_128bits_digest(&state);
 }
 
 Result<const GgufValue*> array_of(const GgufFile& file, std::string_view key) {
@@ -262,7 +257,15 @@ Result<std::vector<std::int32_t>> GgufFile::get_i32_array(std::string_view key) 
 
 Result<std::string> GgufFile::model_fingerprint() const {
   SATCHEL_TRY(check_unchanged());
-  const XXH128_hash_t hash = hash_of(parts_);
+  XXH3_state_t state;
+  (void)XXH3_128bits_reset(&state);  // fails for null only, as update does
+  for (const std::span<const std::byte> part : parts_)
+    for (std::size_t at = 0; at < part.size(); at += kReadAtOnce) {
+      const auto piece = part.subspan(at, std::min(kReadAtOnce, part.size() - at));
+      (void)XXH3_128bits_update(&state, piece.data(), piece.size());
+      let_go(piece);  // else the whole file would count beside what is made of it
+    }
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
   char text[33];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
                 static_cast<unsigned long long>(hash.low64));

@@ -28,66 +28,64 @@ Answer::Answer(Session::State& session, const Sampling& sampling, const PieceFn&
       progress_(progress),
       decoder_(*session.engine.tokenizer) {}
 
-Result<GenerateReport> Answer::run() {
-  const double began = session_.clock.steady_ms();
+void Answer::begin() {
+  began_ms_ = session_.clock.steady_ms();
+  went_ = read_head();
+}
+
+Result<void> Answer::read_head() {
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head, session_.transcript.answer_head());
   if (stop_.stop_requested()) {
     report_.finish = Finish::stopped;
-    return std::move(report_);
+    return {};
   }
   if (session_.n_context_left() < kLeastAnswerTokens) {
     report_.finish = Finish::context_full;
     report_.message = context_full_text();
-    return std::move(report_);
+    return {};
   }
   SATCHEL_TRY(session_.transcript.begin_answer(head));
+  is_open_ = true;
   report_.answer = session_.transcript.messages().back().id;
-  const Result<void> streamed = stream();
-  SATCHEL_TRY(finish(streamed.ok()));
-  SATCHEL_TRY(streamed);
-  report_.ms = session_.clock.steady_ms() - began;
-  return std::move(report_);
-}
-
-Result<void> Answer::stream() {
   const Result<ReadReport> read = session_.read_span({.end = session_.transcript.tokens().size(),
                                                       .kind = kvcache::SpanKind::answer,
                                                       .logits = session_.logits},
                                                      stop_, {});
   if (!read.ok()) return end_or_fail(read.error());
-  for (bool goes_on = true; goes_on;) {
-    SATCHEL_TRY_ASSIGN(goes_on, next());
-  }
+  goes_on_ = true;
   return {};
 }
 
-Result<bool> Answer::next() {
+std::optional<TokenId> Answer::choose() {
+  if (!goes_on_) return std::nullopt;
+  const Result<std::optional<TokenId>> drawn = draw();
+  if (!drawn.ok()) went_ = drawn.error();
+  goes_on_ = drawn.ok() && drawn->has_value();
+  return goes_on_ ? *drawn : std::nullopt;
+}
+
+Result<std::optional<TokenId>> Answer::draw() {
   const TokenId token = sampler_.choose(session_.logits, session_.transcript.tokens());
   const Tokenizer& tokenizer = *session_.engine.tokenizer;
   if (tokenizer.ends_turn(token)) {
     report_.finish = Finish::end_of_turn;
     // Another end token than the template's would leave the turn open for later ones.
     if (token == session_.engine.chat_template->end_token(tokenizer)) ended_by_ = token;
-    return false;
+    return std::optional<TokenId>();
   }
   loops_ = loop_watch_.loops_after(token) && sampling_.ends_loops;
   const std::string text = decoder_.push(token);
   SATCHEL_TRY(session_.transcript.extend_answer(text, {&token, 1}));
   ++report_.n_tokens;
   show(text);
-  if (const std::optional<Finish> limit = reached()) {
-    report_.finish = *limit;
-    if (*limit == Finish::context_full) report_.message = context_full_text();
-    if (*limit == Finish::repeats) report_.message = kRepeatsText;
-    return false;
-  }
-  const Result<void> decoded = decode(token);
-  if (decoded.ok()) return true;
-  SATCHEL_TRY(end_or_fail(decoded.error()));
-  return false;
+  const std::optional<Finish> limit = reached();
+  if (!limit) return std::optional<TokenId>(token);
+  report_.finish = *limit;
+  if (*limit == Finish::context_full) report_.message = context_full_text();
+  if (*limit == Finish::repeats) report_.message = kRepeatsText;
+  return std::optional<TokenId>();
 }
 
-// Where memory is full, what waits is packed first, then the token is tried once more.
 Result<void> Answer::decode(TokenId token) {
   const auto step = [&] {
     return session_.engine.model->decode_step(*session_.cache, token, session_.logits);
@@ -96,6 +94,19 @@ Result<void> Answer::decode(TokenId token) {
   if (decoded.ok() || decoded.error().kind != ErrorKind::out_of_memory) return decoded;
   SATCHEL_TRY_ASSIGN(const bool made, session_.make_room(stop_));
   return made ? step() : decoded;
+}
+
+void Answer::decoded(const Result<void>& result) {
+  if (result.ok()) return;
+  goes_on_ = false;
+  went_ = end_or_fail(result.error());
+}
+
+Result<GenerateReport> Answer::end() {
+  if (is_open_) SATCHEL_TRY(finish(went_.ok()));
+  SATCHEL_TRY(went_);
+  if (is_open_) report_.ms = session_.clock.steady_ms() - began_ms_;
+  return std::move(report_);
 }
 
 std::optional<Finish> Answer::reached() const {

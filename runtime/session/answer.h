@@ -1,6 +1,7 @@
 // Answer: one answer being made: its head is read, tokens are drawn until it ends, the journal has
 // each of them before it is shown, and at the end the cache has seen all of it.
-//   states  head -> streaming -> finished, once
+//   order   begin -> (choose -> the token is decoded -> decoded)* until choose gives none -> end,
+//           once. What fails on the way ends the answer, and end() says so
 #pragma once
 
 #include <optional>
@@ -17,14 +18,19 @@ class Answer {
  public:
   Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
          std::stop_token stop, const ProgressFn& progress);
-  Result<GenerateReport> run();
+
+  void begin();  // reads the head
+  // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
+  std::optional<TokenId> choose();
+  // Of this chat alone; where memory is full, what waits is packed first.
+  Result<void> decode(TokenId token);
+  // What came of decoding; the session's logits are those after the token.
+  void decoded(const Result<void>& result);
+  Result<GenerateReport> end();
 
  private:
-  // Reads the head, then tokens until report_.finish says what ended them.
-  Result<void> stream();
-  // Draws one token, commits and shows it, and takes it in; false after the last.
-  Result<bool> next();
-  Result<void> decode(TokenId token);
+  Result<void> read_head();
+  Result<std::optional<TokenId>> draw();
   std::optional<Finish> reached() const;  // what forbids another token
   // A full pool and Stop end the answer, all else the call.
   Result<void> end_or_fail(const Error& problem);
@@ -43,7 +49,11 @@ class Answer {
   StreamDecoder decoder_;
   GenerateReport report_;
   std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
-  bool wanted_ = true;               // false once piece_ said stop
+  double began_ms_ = 0;
+  Result<void> went_;     // what failed
+  bool is_open_ = false;  // the journal has the answer
+  bool goes_on_ = false;  // another token may be drawn
+  bool wanted_ = true;    // false once piece_ said stop
   bool loops_ = false;
 };
 

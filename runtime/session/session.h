@@ -133,6 +133,16 @@ struct ResumeReport {
   std::string message;  // for people, where something was read again
 };
 
+class Session;
+// One chat of those that answer together (Engine::generate): the arguments of Session::generate.
+struct TurnRequest {
+  Session* session = nullptr;
+  Sampling sampling = {};
+  PieceFn piece = {};
+  std::stop_token stop = {};
+  ProgressFn progress = {};
+};
+
 class Session {
  public:
   ~Session();

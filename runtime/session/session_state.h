@@ -1,5 +1,6 @@
 // The inside of a Session, shared by the files of this folder.
-//   session.cpp  messages and figures · turn.cpp  reading and answering · idle.cpp  what may wait ·
+//   session.cpp  messages and figures · turn.cpp  reading and answering · together.cpp  several
+//   chats at once · idle.cpp  what may wait ·
 //   edit.cpp  truncate, fork, pin, forget, recipe · memory.cpp  another limit or recipe ·
 //   lost.cpp  a cache that could not be had again · resume.cpp  save, resume ·
 //   metering.cpp  what was measured, and the ledger · recall.cpp  the

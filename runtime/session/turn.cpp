@@ -5,8 +5,8 @@
 
 #include "kernels/base/size_text.h"
 #include "runtime/model/scratch.h"
-#include "runtime/session/answer.h"
 #include "runtime/session/session_state.h"
+#include "runtime/session/turn.h"
 
 namespace satchel::runtime {
 namespace {
@@ -194,24 +194,42 @@ Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progres
   return report;
 }
 
+Result<void> Turn::read() {
+  SATCHEL_TRY(check(request_.sampling));
+  if (session_.transcript.empty())
+    return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
+  SATCHEL_TRY(session_.need_cache());
+  SATCHEL_TRY(session_.make_script());
+  SATCHEL_TRY_ASSIGN(read_report_, session_.read_unread(request_.stop, request_.progress));
+  session_.turn_began = session_.held();
+  answer_.emplace(session_, request_.sampling, request_.piece, request_.stop, request_.progress);
+  answer_->begin();
+  return {};
+}
+
+Result<GenerateReport> Turn::end() {
+  SATCHEL_TRY(went_);
+  Result<GenerateReport> answered = answer_->end();
+  session_.turn_began.reset();
+  SATCHEL_TRY_ASSIGN(GenerateReport report, std::move(answered));
+  report.read = read_report_;
+  // Only now, so that nobody waits for it.
+  if (session_.measures_now() && session_.measure(request_.stop, {}).ok())
+    report.read.fidelity = session_.meter.fidelity;
+  return report;
+}
+
 Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn& piece,
                                          std::stop_token stop, const ProgressFn& progress) {
-  SATCHEL_TRY(check(sampling));
-  if (state_->transcript.empty())
-    return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
-  SATCHEL_TRY(state_->need_cache());
-  SATCHEL_TRY(state_->make_script());
-  SATCHEL_TRY_ASSIGN(const ReadReport read, state_->read_unread(stop, progress));
-  Answer answer(*state_, sampling, piece, stop, progress);
-  state_->turn_began = state_->held();
-  Result<GenerateReport> answered = answer.run();
-  state_->turn_began.reset();
-  SATCHEL_TRY_ASSIGN(GenerateReport report, std::move(answered));
-  report.read = read;
-  // Only now, so that nobody waits for it.
-  if (state_->measures_now() && state_->measure(stop, {}).ok())
-    report.read.fidelity = state_->meter.fidelity;
-  return report;
+  const TurnRequest request{.session = this,
+                            .sampling = sampling,
+                            .piece = piece,
+                            .stop = std::move(stop),
+                            .progress = progress};
+  Turn turn(*state_, request);
+  turn.begin();
+  while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));
+  return turn.end();
 }
 
 }  // namespace satchel::runtime
