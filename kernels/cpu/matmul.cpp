@@ -16,6 +16,8 @@ constexpr std::size_t kActivationBytes = 512 * 1024;
 // Chosen: a share of weights worth handing to a thread (at 20 GB/s: some 1.5 µs).
 constexpr std::size_t kShareBytes = 32 * 1024;
 constexpr std::size_t kFloatRowsMax = 64;  // rows that stay in L2 while all tokens pass
+// Chosen: rows that a thread reads back to fp32 at a time, four times what the kernel takes.
+constexpr std::size_t kPlainRows = 16;
 
 std::size_t pair_words(std::size_t n_tokens, std::size_t n_blocks) {
   return n_tokens * n_blocks * kBlockPairs;
@@ -130,6 +132,36 @@ void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
       });
 }
 
+// Rows that are neither repacked nor floats are read back to fp32, some at a time.
+Result<void> plain_matmul(const Call& call, MatmulScratch& scratch, const float* x,
+                          std::size_t n_tokens) {
+  const CpuWeight& weight = call.first();
+  const std::size_t n_in = weight.n_in(), row = *row_bytes(weight.type(), n_in);
+  const std::size_t room_bytes = kPlainRows * n_in * sizeof(float);
+  SATCHEL_TRY_ASSIGN(std::byte * room,
+                     scratch.at_least(call.context.pool.n_threads() * room_bytes));
+  const auto few_rows = [&](std::size_t begin, std::size_t end, std::size_t thread) {
+    auto* values = reinterpret_cast<float*>(room + thread * room_bytes);
+    for (std::size_t r = begin; r < end; ++r)
+      dequantise_row(weight.type(), weight.source().bytes.data() + r * row, n_in,
+                     values + (r - begin) * n_in);
+    call.table.floats({.type = WeightType::f32,
+                       .rows = reinterpret_cast<const std::byte*>(values),
+                       .n_rows = end - begin,
+                       .n_in = n_in,
+                       .x = x,
+                       .n_tokens = n_tokens,
+                       .out = call.projections[0].out + begin,
+                       .out_stride = weight.n_out()});
+  };
+  call.context.pool.parallel_for(weight.n_out(), kPlainRows, few_rows);
+  return {};
+}
+
+bool is_float(WeightType type) {
+  return weight_type_traits(type).block_values == 1;
+}
+
 }  // namespace
 
 Result<std::byte*> MatmulScratch::at_least(std::size_t bytes) {
@@ -178,8 +210,10 @@ Result<void> project(const CpuContext& context, MatmulScratch& scratch, Projecti
     const Call call{context, context.kernels.matmul, projections.first(n)};
     if (packed)
       SATCHEL_TRY(packed_matmul(call, scratch, x, n_tokens));
-    else
+    else if (is_float(first.type()))
       float_matmul(call, x, n_tokens);
+    else
+      SATCHEL_TRY(plain_matmul(call, scratch, x, n_tokens));
     projections = projections.subspan(n);
   }
   return {};

@@ -5,7 +5,9 @@
 //              about 1e-2 of a product where 16 bits err by 1e-5, and a greedy answer must be that
 //              of an fp32 implementation, token by token.
 //   f32 f16 bf16  rows are read in the file's mapping and widened to fp32
-//   results    the same bytes for any number of threads and any grouping of tokens; for quantised
+//   plain      quantised types that packed_shape.h does not list (IQ1, IQ2, IQ3, TQ): rows are read
+//              back to fp32 as they are needed, by plain loops, and met like f32: exact, and slow
+//   results    the same bytes for any number of threads and any grouping of tokens; for repacked
 //              types also for every level
 #pragma once
 
@@ -26,7 +28,7 @@ class CpuWeight final : public Weight {
         packed_(std::move(packed)) {}
   std::size_t owned_bytes() const override { return packed_.bytes(); }
   const WeightSource& source() const { return source_; }
-  const PackedWeight& packed() const { return packed_; }  // empty for float types
+  const PackedWeight& packed() const { return packed_; }  // empty for types that are read in place
 
  private:
   WeightSource source_;

@@ -1,7 +1,7 @@
 // The product of one group of 16 repacked rows with tiles of 16-bit activations, written once over
 // the registers `V` of a level (simd_avx2.h, simd_avx512.h). Layouts: packed_weight.h,
 // matmul_table.h.
-//   sums     exact in int32 over a block (code <= 128, activation <= 32767, 32 values: < 2^28),
+//   sums     exact in int32 over a block (code <= 255, activation <= 32767, 32 values: < 2^28),
 //            then fp32 over blocks in rising order: the same bits for every tile and every level
 //   tile     a register of weights is unpacked once and meets all tokens of the tile
 #pragma once
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/matmul_table.h"
+#include "kernels/cpu/packed_scales_kernel.h"
 #include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
 
@@ -20,9 +21,9 @@ template <class V, WeightType kType>
 struct PackedKernel {
   static constexpr PackedShape kShape = packed_shape(kType);
   static constexpr std::size_t kVectorBytes = 64;  // 16 rows, two words each
-  static constexpr std::size_t kScaleStride = kGroupRows * (kShape.half_scales ? 2 : 4);
   static constexpr std::size_t kCodeBytes = kShape.code_bytes();
-  static constexpr std::size_t kBlockBytes = kShape.block_bytes();
+  static constexpr std::size_t kUnitBytes = kShape.unit_bytes();
+  static constexpr std::size_t kBlocks = kShape.blocks();  // of a unit
   using Int = typename V::Int;
   using Float = typename V::Float;
 
@@ -36,32 +37,48 @@ struct PackedKernel {
       });
       return;
     }
+    constexpr int kLow = static_cast<int>(kShape.low_bits()), kHigh = kShape.code_bits - kLow;
+    constexpr std::size_t kQuads = kLow == 2 ? 2 : 1;  // in a register of low bits
     const std::byte* at = block + first_row * 4;
-    const Int low = V::load(at + quad * kVectorBytes);
-    Int high = V::zero();  // the upper bits of pair i at bit kHighBits * i
-    constexpr int kHighBits = kShape.code_bits - 4;
-    if constexpr (kHighBits == 1)
-      high = V::shift_right_by(V::load(at + 4 * kVectorBytes), static_cast<int>(4 * quad));
-    if constexpr (kHighBits == 2)
-      high = V::shift_right_by(V::load(at + (4 + quad / 2) * kVectorBytes),
-                               static_cast<int>(quad % 2 * 8));
+    Int low = V::load(at + quad / kQuads * kVectorBytes);
+    if constexpr (kShape.table != nullptr) return table_words(low, words);
+    if constexpr (kQuads == 2) low = V::shift_right_by(low, static_cast<int>(quad % 2 * 8));
+    at += 4 / kQuads * kVectorBytes;
+    Int high = V::zero();  // the upper bits of pair i at bit kHigh * i
+    if constexpr (kHigh == 1) high = V::shift_right_by(V::load(at), static_cast<int>(4 * quad));
+    if constexpr (kHigh == 2)
+      high =
+          V::shift_right_by(V::load(at + quad / 2 * kVectorBytes), static_cast<int>(quad % 2 * 8));
     unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
       constexpr int kPair = static_cast<int>(decltype(i)::value);
-      words[i] = V::template shift_right<4 * kPair>(low);
-      if constexpr (kPair != 3) words[i] = V::and_(words[i], V::words(15));
-      if constexpr (kHighBits > 0) {
-        const Int placed = V::template shift_right<kHighBits * kPair - 4>(high);
-        words[i] = V::or_(words[i], V::and_(placed, V::words(kHighBits == 1 ? 16 : 48)));
+      words[i] = V::template shift_right<kLow * kPair>(low);
+      if constexpr (kLow * (kPair + 1) < 16)
+        words[i] = V::and_(words[i], V::words((1 << kLow) - 1));
+      if constexpr (kHigh > 0) {
+        const Int placed = V::template shift_right<kHigh * kPair - kLow>(high);
+        words[i] = V::or_(words[i], V::and_(placed, V::words(((1 << kHigh) - 1) << kLow)));
       }
     });
   }
 
-  SATCHEL_INLINE Float scale_at(const std::byte* scales, std::size_t which, std::size_t first_row) {
-    const std::byte* at = scales + which * kScaleStride;
-    if constexpr (kShape.half_scales)
-      return V::load_half(at + first_row * 2);
-    else
-      return V::load_float(at + first_row * 4);
+  struct UnsignedTable {
+    std::uint8_t bytes[16] = {};
+    constexpr UnsignedTable() {
+      for (std::size_t i = 0; i < 16 && kShape.table != nullptr; ++i)
+        bytes[i] = static_cast<std::uint8_t>((*kShape.table)[i] + kShape.offset);
+    }
+  };
+  // What four nibbles of each word stand for, made unsigned by the offset: bytes are looked up, the
+  // even nibbles of a word in one register, the odd ones in another.
+  SATCHEL_INLINE void table_words(Int nibbles, Int* words) {
+    static constexpr UnsignedTable kTable{};
+    const Int table = V::repeat(kTable.bytes), low = V::words(0x0f0f), byte = V::words(0xff);
+    const Int even = V::look_up(table, V::and_(nibbles, low));
+    const Int odd = V::look_up(table, V::and_(V::template shift_right<4>(nibbles), low));
+    words[0] = V::and_(even, byte);
+    words[1] = V::and_(odd, byte);
+    words[2] = V::template shift_right<8>(even);
+    words[3] = V::template shift_right<8>(odd);
   }
 
   // kVectors registers of rows against kTokens tokens.
@@ -69,16 +86,28 @@ struct PackedKernel {
   struct Tile {
     static constexpr std::size_t kChains = kVectors * kTokens < 4 ? 2 : 1;  // hide the latency
     static constexpr std::size_t kQuadsOfScale = kBlockPairs / 4 / kShape.scales;
+    using Scales = PackedScales<V, kType, kVectors>;
     Float total[kVectors][kTokens];
 
     [[gnu::always_inline]] inline void start() {
       unroll_both<kVectors, kTokens>([&](auto v, auto t)
                                          SATCHEL_INLINE_LAMBDA { total[v][t] = V::zero_float(); });
     }
+    [[gnu::always_inline]] inline void go_on(const float* out, std::size_t stride) {
+      unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+        total[v][t] = V::load_float(out + t * stride + v * V::kLanes);
+      });
+    }
+    [[gnu::always_inline]] inline void store(float* out, std::size_t stride) const {
+      unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
+        V::store(out + t * stride + v * V::kLanes, total[v][t]);
+      });
+    }
 
     // The values of one block that share the scale kScale.
     template <std::size_t kScale>
-    [[gnu::always_inline]] inline void add_products(const std::byte* codes, const std::byte* scales,
+    [[gnu::always_inline]] inline void add_products(const std::byte* codes, std::size_t first_row,
+                                                    const Scales& scales, std::size_t block,
                                                     const std::int32_t* pairs,
                                                     const std::int32_t* words) {
       Int sum[kChains][kVectors][kTokens];
@@ -89,8 +118,9 @@ struct PackedKernel {
       });
       for (std::size_t quad = kScale * kQuadsOfScale; quad < (kScale + 1) * kQuadsOfScale; ++quad) {
         Int code[kVectors][4];
-        unroll<0, kVectors>(
-            [&](auto v) SATCHEL_INLINE_LAMBDA { code_words(codes, v * V::kLanes, quad, code[v]); });
+        unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
+          code_words(codes, first_row + v * V::kLanes, quad, code[v]);
+        });
         const std::int32_t* x = pairs + quad * 4 * kTokens;
         unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
           unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
@@ -100,9 +130,8 @@ struct PackedKernel {
         });
       }
       Float scale[kVectors];
-      unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-        scale[v] = scale_at(scales, kScale, v * V::kLanes);
-      });
+      unroll<0, kVectors>([&](auto v)
+                              SATCHEL_INLINE_LAMBDA { scale[v] = scales.scale(block, kScale, v); });
       unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
         Int s = sum[0][v][t];
         if constexpr (kChains == 2) s = V::add(s, sum[1][v][t]);
@@ -111,42 +140,92 @@ struct PackedKernel {
       });
     }
 
-    [[gnu::always_inline]] inline void add_minima(const std::byte* scales,
+    // Minima times the sums of the values that share them.
+    template <std::size_t kIndex>
+    [[gnu::always_inline]] inline void add_minima(const Scales& scales, std::size_t block,
                                                   const std::int32_t* words) {
       Float minimum[kVectors];
-      unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-        minimum[v] = scale_at(scales, kShape.scales, v * V::kLanes);
-      });
-      unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-        const Float weighted = V::broadcast_float(words + 2 * kTokens + t);
+      unroll<0, kVectors>(
+          [&](auto v) SATCHEL_INLINE_LAMBDA { minimum[v] = scales.minimum(block, kIndex, v); });
+      unroll_both<kVectors, kTokens>([&](auto v, auto t) SATCHEL_INLINE_LAMBDA {
+        const Float weighted = V::broadcast_float(words + (1 + kIndex) * kTokens + t);
         total[v][t] = V::fma(minimum[v], weighted, total[v][t]);
       });
     }
+
+    // Block `index` of a unit.
+    [[gnu::always_inline]] inline void add_block(const std::byte* codes, std::size_t first_row,
+                                                 const Scales& scales, std::size_t index,
+                                                 const std::int32_t* pairs,
+                                                 const std::int32_t* words) {
+      unroll<0, kShape.scales>([&](auto s) SATCHEL_INLINE_LAMBDA {
+        add_products<decltype(s)::value>(codes, first_row, scales, index, pairs, words);
+      });
+      if constexpr (kShape.has_minimum)
+        unroll<0, kShape.scales>([&](auto s) SATCHEL_INLINE_LAMBDA {
+          add_minima<decltype(s)::value>(scales, index, words);
+        });
+    }
   };
 
-  // All blocks, for the rows from first_row on.
+  // The blocks of one unit, for the rows from first_row on; the activations move on by as many.
   template <std::size_t kVectors, std::size_t kTokens>
-  static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
-                   const std::int32_t* words, float* out, std::size_t out_stride) {
-    const std::byte* codes = job.group + first_row * (kShape.code_bits == 8 ? 2 : 4);
-    const std::byte* scales = job.group + kCodeBytes + first_row * (kShape.half_scales ? 2 : 4);
-    Tile<kVectors, kTokens> tile;
-    tile.start();
-    for (std::size_t b = 0; b < job.n_blocks; ++b) {
+  SATCHEL_INLINE void add_unit(Tile<kVectors, kTokens>& tile, const std::byte* unit,
+                               std::size_t first_row,
+                               const PackedScales<V, kType, kVectors>& scales,
+                               const std::int32_t*& pairs, const std::int32_t*& words) {
+    for (std::size_t b = 0; b < kBlocks; ++b) {
       if constexpr (kTokens == 1)
-        for (std::size_t line = 0; line < kBlockBytes; line += 64)
-          __builtin_prefetch(codes + kPrefetchBytes + line);
-      tile.template add_products<0>(codes, scales, pairs, words);
-      if constexpr (kShape.scales == 2) tile.template add_products<1>(codes, scales, pairs, words);
-      if constexpr (kShape.has_minimum) tile.add_minima(scales, words);
-      codes += kBlockBytes;
-      scales += kBlockBytes;
+        for (std::size_t line = 0; line < kUnitBytes / kBlocks; line += 64)
+          __builtin_prefetch(unit + b * (kUnitBytes / kBlocks) + kPrefetchBytes + line);
+      tile.add_block(unit + b * kCodeBytes, first_row, scales, b, pairs, words);
       pairs += kBlockPairs * kTokens;
       words += kBlockWords * kTokens;
     }
-    unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-      V::store(out + t * out_stride + v * V::kLanes, tile.total[v][t]);
-    });
+  }
+
+  // All units, for the rows from first_row on.
+  template <std::size_t kVectors, std::size_t kTokens>
+  static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
+                   const std::int32_t* words, float* out, std::size_t out_stride) {
+    const std::byte* unit = job.group;
+    Tile<kVectors, kTokens> tile;
+    tile.start();
+    PackedScales<V, kType, kVectors> scales;
+    for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
+      scales.read(unit + kBlocks * kCodeBytes, first_row);
+      add_unit(tile, unit, first_row, scales, pairs, words);
+    }
+    tile.store(out, out_stride);
+  }
+
+  // The same for many tiles of a full group, some units at a time: their scales are unpacked once
+  // for all tiles, and sums wait in `out` for the next units. Same sums, same order.
+  static void rows_of_tiles(const PackedJob& job, std::size_t first_row, std::size_t n_tiles) {
+    constexpr std::size_t kTokens = V::kTile, kVectors = V::template vectors<kTokens>();
+    constexpr std::size_t kUnits = 4;  // chosen: their codes and scales fill half of L1 at most
+    PackedScales<V, kType, kVectors> scales[kUnits];
+    const std::size_t n_units = job.n_blocks / kBlocks;
+    for (std::size_t first = 0; first < n_units; first += kUnits) {
+      const std::size_t n = n_units - first < kUnits ? n_units - first : kUnits;
+      const std::byte* units = job.group + first * kUnitBytes;
+      for (std::size_t u = 0; u < n; ++u)
+        scales[u].read(units + u * kUnitBytes + kBlocks * kCodeBytes, first_row);
+      for (std::size_t t = 0; t < n_tiles; ++t) {
+        const std::size_t block = (t * n_units + first) * kBlocks * kTokens;
+        const std::int32_t* pairs = job.x.pairs + block * kBlockPairs;
+        const std::int32_t* words = job.x.words + block * kBlockWords;
+        float* out = job.out + t * kTokens * job.out_stride + first_row;
+        Tile<kVectors, kTokens> tile;
+        if (first == 0)
+          tile.start();
+        else
+          tile.go_on(out, job.out_stride);
+        for (std::size_t u = 0; u < n; ++u)
+          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], pairs, words);
+        tile.store(out, job.out_stride);
+      }
+    }
   }
 
   // All 16 rows; a group that is not full goes through a buffer.
@@ -171,14 +250,22 @@ struct PackedKernel {
     const std::int32_t* words = job.x.words;
     float* out = job.out;
     std::size_t left = job.n_tokens;
+    const auto skip = [&](std::size_t n) {
+      pairs += job.n_blocks * kBlockPairs * n;
+      words += job.n_blocks * kBlockWords * n;
+      out += n * job.out_stride;
+      left -= n;
+    };
+    if constexpr (kShape.form == ScaleForm::codes)
+      if (job.n_rows == kGroupRows && left >= 2 * V::kTile) {
+        constexpr std::size_t kRows = V::kLanes * V::template vectors<V::kTile>();
+        for (std::size_t row = 0; row < kGroupRows; row += kRows)
+          rows_of_tiles(job, row, left / V::kTile);
+        skip(left / V::kTile * V::kTile);
+      }
     const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
-      for (; left >= kTokens; left -= kTokens) {
-        group<kTokens>(job, pairs, words, out);
-        pairs += job.n_blocks * kBlockPairs * kTokens;
-        words += job.n_blocks * kBlockWords * kTokens;
-        out += kTokens * job.out_stride;
-      }
+      for (; left >= kTokens; skip(kTokens)) group<kTokens>(job, pairs, words, out);
     };
     tiles_of(Index<V::kTile>{});
     if constexpr (V::kTile > 4) tiles_of(Index<4>{});
@@ -189,27 +276,14 @@ struct PackedKernel {
 
 template <class V>
 void matmul_packed(const PackedJob& job) {
-  switch (job.type) {
-    case WeightType::q4_0:
-      return PackedKernel<V, WeightType::q4_0>::run(job);
-    case WeightType::q4_1:
-      return PackedKernel<V, WeightType::q4_1>::run(job);
-    case WeightType::q5_0:
-      return PackedKernel<V, WeightType::q5_0>::run(job);
-    case WeightType::q5_1:
-      return PackedKernel<V, WeightType::q5_1>::run(job);
-    case WeightType::q8_0:
-      return PackedKernel<V, WeightType::q8_0>::run(job);
-    case WeightType::q4_k:
-      return PackedKernel<V, WeightType::q4_k>::run(job);
-    case WeightType::q6_k:
-      return PackedKernel<V, WeightType::q6_k>::run(job);
-    case WeightType::f32:
-    case WeightType::f16:
-    case WeightType::bf16:
-      break;
-  }
-  __builtin_trap();  // the driver sends no other type
+  bool known = false;
+  unroll<0, std::size(kPackedShapes)>([&](auto i) SATCHEL_INLINE_LAMBDA {
+    constexpr WeightType kType = kPackedShapes[decltype(i)::value].type;
+    if (job.type != kType) return;
+    PackedKernel<V, kType>::run(job);
+    known = true;
+  });
+  if (!known) __builtin_trap();  // the driver sends no other type
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace satchel::kernels::cpu {
 // Activations as 16-bit integers, one fp32 scale for 32 of them. Tokens lie in tiles of `tile`
 // tokens, then of the powers of two that make up the rest, so that a kernel reads one stream:
 //   pairs  of each tile [n_blocks, 16 pairs, tile] words of two codes
-//   words  of each tile [n_blocks, 3, tile]: the scale; then, as integers, the sum of the first 16
-//          and of the last 16 codes times -offset (type with one scale: all 32, and 0); a type with
-//          minima has scale times sum of all 32, as fp32, in the last place
+//   words  of each tile [n_blocks, 3, tile]: the scale; then for the first 16 and the last 16 codes
+//          (type with one scale a block: for all 32, and nothing) their sum: as an integer times
+//          -offset, for a type with minima as fp32 times the scale
 struct Activations {
   std::int32_t* pairs = nullptr;
   std::int32_t* words = nullptr;

@@ -1,10 +1,14 @@
 // How a quantised weight type lies in memory once it is repacked for the CPU (packed_weight.h), as
-// constants that both the repacker and the kernels of every level read.
+// constants that both the repacker and the kernels of every level read. A further type is a row of
+// kPackedShapes and a reader in packed_reader.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/contract/weight_type.h"
+#include "kernels/reference/weight_codes.h"
 
 namespace satchel::kernels::cpu {
 
@@ -12,44 +16,98 @@ inline constexpr std::size_t kGroupRows = 16;    // rows that lie interleaved
 inline constexpr std::size_t kBlockValues = 32;  // values of a row under one activation scale
 inline constexpr std::size_t kBlockPairs = kBlockValues / 2;
 
-// value = scale * (code - offset), or scale * code + minimum
-struct PackedShape {
-  int code_bits = 0;  // 4, 5, 6 unsigned; 8 signed; 0: this type is not repacked
-  int offset = 0;
-  bool has_minimum = false;
-  bool half_scales = true;  // fp16 as in the file, or fp32 where a scale is a product
-  std::size_t scales = 1;   // in a block
+enum class ScaleForm : std::uint8_t {
+  half,      // an fp16 for each block, and another for its minimum
+  exponent,  // a byte for each block: 2^(byte - 128)
+  codes,     // small integers times one fp16 (minima: another) for eight blocks
+};
 
+// value = scale * (code - offset), scale * (table[code]) or scale * code + minimum. A unit is what
+// has scales of its own: a block, or eight of them.
+struct PackedShape {
+  WeightType type = WeightType::f32;
+  int code_bits = 0;  // 2 to 6 unsigned; 8 signed; 0: this type is not repacked
+  int offset = 0;     // with a table: what makes its values unsigned
+  const std::array<std::int8_t, 16>* table = nullptr;
+  bool has_minimum = false;
+  ScaleForm form = ScaleForm::half;
+  std::size_t scales = 1;      // in a block, and as many minima
+  std::size_t scale_bits = 0;  // 4, 6 or 8 of a scale code
+  int scale_offset = 0;        // scale = fp16 * (scale code - scale_offset)
+
+  constexpr std::size_t blocks() const { return form == ScaleForm::codes ? 8 : 1; }  // of a unit
+  constexpr std::size_t low_bits() const {  // of a code, apart from those that lie in a plane above
+    return code_bits < 4 ? 2 : code_bits < 8 ? 4 : 8;
+  }
   constexpr std::size_t code_bytes() const {  // of one block of a group
     return kGroupRows * kBlockValues * static_cast<std::size_t>(code_bits) / 8;
   }
-  constexpr std::size_t block_bytes() const { return code_bytes() + scale_bytes(); }
-  constexpr std::size_t scale_bytes() const {  // of one block of a group, minima included
-    return kGroupRows * (half_scales ? 2u : 4u) * (scales + (has_minimum ? 1u : 0u));
+  constexpr std::size_t scale_codes() const {  // of one row of a unit: scales, then minima
+    return form == ScaleForm::codes ? blocks() * scales * (has_minimum ? 2 : 1) : 0;
   }
+  constexpr std::size_t scale_code_bytes() const { return scale_codes() * scale_bits / 8; }
+  constexpr std::size_t scale_bytes() const {  // of one unit of a group
+    const std::size_t factors = form == ScaleForm::exponent ? 1 : has_minimum ? 4 : 2;
+    return kGroupRows * (scale_code_bytes() + factors);
+  }
+  constexpr std::size_t unit_bytes() const { return blocks() * code_bytes() + scale_bytes(); }
 };
 
+inline constexpr PackedShape kPackedShapes[] = {
+    {.type = WeightType::q4_0, .code_bits = 4, .offset = 8},
+    {.type = WeightType::q4_1, .code_bits = 4, .has_minimum = true},
+    {.type = WeightType::q5_0, .code_bits = 5, .offset = 16},
+    {.type = WeightType::q5_1, .code_bits = 5, .has_minimum = true},
+    {.type = WeightType::q8_0, .code_bits = 8},
+    {.type = WeightType::q2_k,
+     .code_bits = 2,
+     .has_minimum = true,
+     .form = ScaleForm::codes,
+     .scales = 2,
+     .scale_bits = 4},
+    {.type = WeightType::q3_k,
+     .code_bits = 3,
+     .offset = 4,
+     .form = ScaleForm::codes,
+     .scales = 2,
+     .scale_bits = 6,
+     .scale_offset = 32},
+    {.type = WeightType::q4_k,
+     .code_bits = 4,
+     .has_minimum = true,
+     .form = ScaleForm::codes,
+     .scale_bits = 6},
+    {.type = WeightType::q5_k,
+     .code_bits = 5,
+     .has_minimum = true,
+     .form = ScaleForm::codes,
+     .scale_bits = 6},
+    {.type = WeightType::q6_k,
+     .code_bits = 6,
+     .offset = 32,
+     .form = ScaleForm::codes,
+     .scales = 2,
+     .scale_bits = 8,
+     .scale_offset = 128},
+    {.type = WeightType::iq4_nl, .code_bits = 4, .offset = 128, .table = &kIq4Values},
+    {.type = WeightType::iq4_xs,
+     .code_bits = 4,
+     .offset = 128,
+     .table = &kIq4Values,
+     .form = ScaleForm::codes,
+     .scale_bits = 6,
+     .scale_offset = 32},
+    {.type = WeightType::mxfp4,
+     .code_bits = 4,
+     .offset = 12,
+     .table = &kFp4Values,
+     .form = ScaleForm::exponent},
+};
+
+// With code_bits 0 for a type that is not repacked.
 constexpr PackedShape packed_shape(WeightType type) {
-  switch (type) {
-    case WeightType::q4_0:
-      return {.code_bits = 4, .offset = 8};
-    case WeightType::q4_1:
-      return {.code_bits = 4, .has_minimum = true};
-    case WeightType::q5_0:
-      return {.code_bits = 5, .offset = 16};
-    case WeightType::q5_1:
-      return {.code_bits = 5, .has_minimum = true};
-    case WeightType::q8_0:
-      return {.code_bits = 8};
-    case WeightType::q4_k:
-      return {.code_bits = 4, .has_minimum = true, .half_scales = false};
-    case WeightType::q6_k:
-      return {.code_bits = 6, .offset = 32, .half_scales = false, .scales = 2};
-    case WeightType::f32:
-    case WeightType::f16:
-    case WeightType::bf16:
-      break;
-  }
+  for (const PackedShape& shape : kPackedShapes)
+    if (shape.type == type) return shape;
   return {};
 }
 

@@ -1,15 +1,24 @@
 // PackedWeight: a quantised matrix laid out anew when it is loaded, so that one vector register
 // holds the same place of 16 rows and no sum runs across a register.
-//   group    16 rows: block by block its codes, then its scales; the rows past the last are 0. One
-//            token reads a matrix as a single rising stream
-//   codes    of a block of 32 values; a word is 16 bits, word 2r + e belongs to row r and to value
-//            2p + e of pair p = 0 … 15
-//              4 bits  4 vectors of 32 words; vector v holds pairs 4v … 4v + 3 from its low bits up
+//   group    16 rows: unit by unit (packed_shape.h) the codes of its blocks, then its scales; the
+//            rows past the last are 0. One token reads a matrix as a single rising stream
+//   codes    of a block of 32 values; a word is 16 bits, word 2r + e of a vector of 32 belongs to
+//            row r and to value 2p + e of pair p = 0 … 15
+//              2 bits  2 vectors; vector v holds pairs 8v … 8v + 7 from its low bits up
+//              3 bits  the same, then a vector whose bit p is the third bit of pair p
+//              4 bits  4 vectors; vector v holds pairs 4v … 4v + 3
 //              5 bits  the same, then a vector whose bit p is the fifth bit of pair p
 //              6 bits  the same, then two vectors; vector v holds bits 4 and 5 of pairs 8v … 8v + 7
 //              8 bits  16 half vectors of 32 signed bytes, one for each pair
-//   scales   of a block: scales[16], where a block has two (one for 16 values) both, minima[16]
-//   cost     as many bytes as the file's (Q4_K 1.33, Q6_K 1.22 times), made once by plain loops
+//   scales   fp16     scales[16], minima[16]
+//            exponent a byte for each of 16 rows
+//            codes    bytes [n][16], byte i of all rows together; then scales[16], minima[16]. Of a
+//                     row's codes c[0 … n), scales before minima, the bytes are, with h = n / 2
+//                       8 bits  c[i]
+//                       4 bits  c[i], c[h + i] above it
+//                       6 bits  i < h: c[i], bits 4 and 5 of c[h + i] above it; then, from i = 0 on,
+//                               bits 0 to 3 of c[h + i], those of c[h + h/2 + i] above them
+//   cost     as many bytes as the file's, made once by plain loops
 //   differs  kernels.md 8.2 interleaves 8-bit quadruples for vpdpbusd; activations are 16-bit here
 //            (matmul.h says why), so codes meet them in pairs
 #pragma once

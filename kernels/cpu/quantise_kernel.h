@@ -30,13 +30,13 @@ void quantise_block(const float* x, const PackedShape& shape, std::int32_t* pair
   for (std::size_t p = 0; p < kBlockPairs; ++p)
     __builtin_memcpy(pairs + p * n, codes + 2 * p, sizeof(std::int32_t));
   words[0] = __builtin_bit_cast(std::int32_t, scale);
-  words[n] = -shape.offset * sums[0];
-  words[2 * n] = -shape.offset * sums[1];
-  if (shape.scales == 1) {
-    words[n] = -shape.offset * (sums[0] + sums[1]);
-    words[2 * n] = __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sums[0] + sums[1]));
-  }
-  if (!finite) words[0] = words[2 * n] = static_cast<std::int32_t>(kNanBits);
+  if (shape.scales == 1) sums[0] += sums[1];
+  const auto weighted = [&](std::int32_t sum) {
+    return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));
+  };
+  words[n] = shape.has_minimum ? weighted(sums[0]) : -shape.offset * sums[0];
+  words[2 * n] = shape.has_minimum ? weighted(sums[1]) : -shape.offset * sums[1];
+  if (!finite) words[0] = words[n] = words[2 * n] = static_cast<std::int32_t>(kNanBits);
 }
 
 template <class V>

@@ -29,6 +29,16 @@ struct SimdAvx512 {
   SATCHEL_INLINE Int load_bytes(const void* at) {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
   }
+  // kLanes unsigned bytes, one for each 32-bit lane
+  SATCHEL_INLINE Int load_rows(const void* at) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(at)));
+  }
+  // 16 bytes, for look_up
+  SATCHEL_INLINE Int repeat(const void* at) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(static_cast<const __m128i*>(at)));
+  }
+  // table[byte] of every byte below 16
+  SATCHEL_INLINE Int look_up(Int table, Int bytes) { return _mm512_shuffle_epi8(table, bytes); }
   SATCHEL_INLINE Int broadcast(const std::int32_t* at) { return _mm512_set1_epi32(*at); }
   SATCHEL_INLINE Int words(int bits) { return _mm512_set1_epi16(static_cast<short>(bits)); }
   SATCHEL_INLINE Int zero() { return _mm512_setzero_si512(); }
@@ -137,6 +147,12 @@ struct SimdAvx512 {
   // 2^n for -127 < n < 128
   SATCHEL_INLINE Float power_of_two(Int n) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
+  }
+  // 2^(e - 128) for 0 <= e < 256, of which the first two are subnormal
+  SATCHEL_INLINE Float half_of_e8m0(Int e) {
+    const Int one = _mm512_set1_epi32(1);
+    return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_slli_epi32(_mm512_sub_epi32(e, one), 23),
+                                                _mm512_slli_epi32(_mm512_add_epi32(e, one), 21)));
   }
   SATCHEL_INLINE Float swap_neighbours(Float a) {
     return _mm512_permute_ps(a, 0xb1);

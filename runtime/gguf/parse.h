@@ -26,7 +26,7 @@ namespace satchel::runtime {
 struct GgufTensor {
   std::string_view name;
   std::uint32_t type_id = 0;
-  const char* type_name = "";               // "IQ4_XS"
+  const char* type_name = "";               // "Q8_K"
   std::optional<kernels::WeightType> type;  // nothing if no backend computes with it
   std::size_t n_dims = 0;
   std::array<std::size_t, 4> dims = {1, 1, 1,

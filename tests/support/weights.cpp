@@ -44,8 +44,44 @@ void set_scales(WeightType type, std::byte* block, Rng& rng) {
     case WeightType::q4_k:
       put(block, half(0.0002, 0.0004));
       return put(block + 2, half(0.0, 0.004));
+    case WeightType::q5_k:
+      put(block, half(0.0001, 0.0002));
+      return put(block + 2, half(0.0, 0.004));
     case WeightType::q6_k:
       return put(block + 208, half(0.00005, 0.0001));
+    case WeightType::q2_k:
+      put(block + 80, half(0.004, 0.008));
+      return put(block + 82, half(0.0, 0.01));
+    case WeightType::q3_k:
+      return put(block + 108, half(0.0015, 0.003));
+    case WeightType::iq1_s:
+      return put(block, half(0.01, 0.02));
+    case WeightType::iq1_m: {  // a nibble of each of four words
+      const unsigned d = half(0.01, 0.02);
+      for (unsigned i = 0; i < 4; ++i)
+        block[49 + 2 * i] =
+            (block[49 + 2 * i] & std::byte{15}) | static_cast<std::byte>((d >> (4 * i) & 15u) << 4);
+      return;
+    }
+    case WeightType::iq2_s:
+    case WeightType::iq2_xs:
+    case WeightType::iq2_xxs:
+      return put(block, half(0.001, 0.002));
+    case WeightType::iq3_xxs:
+      return put(block, half(0.0003, 0.0006));
+    case WeightType::iq3_s:
+      return put(block, half(0.0004, 0.0008));
+    case WeightType::iq4_nl:
+      return put(block, half(-0.0015, 0.0015));
+    case WeightType::iq4_xs:
+      return put(block, half(0.00003, 0.00006));
+    case WeightType::mxfp4:
+      block[0] = static_cast<std::byte>(119 + rng.uniform() * 4);
+      return;
+    case WeightType::tq1_0:
+      return put(block + 52, half(0.1, 0.2));
+    case WeightType::tq2_0:
+      return put(block + 64, half(0.1, 0.2));
   }
 }
 
