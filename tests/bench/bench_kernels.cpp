@@ -1,4 +1,4 @@
-// bench_kernels [level] [threads]: what the CPU backend's matrix products and row operations reach,
+// bench_kernels [level] [threads] [type …]: what the CPU backend's matrix products and row operations reach,
 // against the read bandwidth and the fp32 multiply-add rate measured in the same run.
 //   decode   one token; the matrix is another copy at each call, 256 MiB in all, so that it comes
 //            from memory as in a model; GB/s count the file's bytes, not the repacked ones
@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/machine_limits.h"
@@ -28,9 +30,11 @@ struct Shape {
   std::size_t n_out, n_in;
 };
 constexpr Shape kShapes[] = {{576, 576}, {1536, 576}, {576, 1536}, {49'152, 576}};  // SmolLM2-135M
-constexpr WeightType kTypes[] = {WeightType::q4_0, WeightType::q4_1, WeightType::q5_0,
-                                 WeightType::q8_0, WeightType::q4_k, WeightType::q6_k,
-                                 WeightType::f16,  WeightType::f32};
+constexpr WeightType kTypes[] = {
+    WeightType::q4_0,    WeightType::q4_1,   WeightType::q5_0,   WeightType::q8_0,
+    WeightType::q2_k,    WeightType::q3_k,   WeightType::q4_k,   WeightType::q5_k,
+    WeightType::q6_k,    WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4,
+    WeightType::iq3_xxs, WeightType::iq2_s,  WeightType::f16,    WeightType::f32};
 
 template <class Body>
 double best_seconds(int rounds, const Body& body) {
@@ -45,9 +49,8 @@ double best_seconds(int rounds, const Body& body) {
 }
 
 void bench_matmul(Backend& backend, WeightType type, Shape shape, const MachineLimits& limits) {
-  const std::size_t n_in = type == WeightType::q4_k || type == WeightType::q6_k
-                               ? (shape.n_in + 255) / 256 * 256
-                               : shape.n_in;
+  const std::size_t block = kernels::weight_type_traits(type).block_values;
+  const std::size_t n_in = (shape.n_in + block - 1) / block * block;
   const auto file = test::random_weight(type, shape.n_out, n_in, 1);
   const std::size_t bytes = file.source().bytes.size();
   // Weights that are read in place need their own file each; the others own a copy.
@@ -73,7 +76,7 @@ void bench_matmul(Backend& backend, WeightType type, Shape shape, const MachineL
                    }) /
       calls;
   const double rate = static_cast<double>(bytes) / decode;
-  std::printf("%-5s %6zu x %-5zu %9.1f us %7.1f GB/s %4.0f %%",
+  std::printf("%-7s %6zu x %-5zu %9.1f us %7.1f GB/s %4.0f %%",
               kernels::weight_type_traits(type).name, shape.n_out, n_in, decode * 1e6, rate / 1e9,
               100 * rate / limits.read_bytes_per_s);
   if (shape.n_out > 4096) return static_cast<void>(std::puts(""));
@@ -131,7 +134,7 @@ void bench_rows(Backend& backend) {
        best_seconds(101, [&] { (void)backend.top_k(logits.data(), 49'152, ranked); }));
 }
 
-int run(const kernels::BackendOptions& options) {
+int run(const kernels::BackendOptions& options, std::span<char*> only) {
   auto opened = kernels::open_backend("cpu", options);
   if (!opened.ok()) {
     std::fprintf(stderr, "%s\n", opened.error().message.c_str());
@@ -147,9 +150,14 @@ int run(const kernels::BackendOptions& options) {
               limits.read_bytes_per_s / 1e9, limits.fma_flops_per_s / 1e9);
   std::printf("%-20s %34s   %40s\n", "matmul", "one token, share of read",
               "256 tokens, share of fp32 peak");
+  const auto wanted = [&](WeightType type) {
+    const std::string_view name = kernels::weight_type_traits(type).name;
+    return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+  };
   for (const WeightType type : kTypes)
-    for (const Shape shape : kShapes) bench_matmul(backend, type, shape, limits);
-  bench_rows(backend);
+    for (const Shape shape : kShapes)
+      if (wanted(type)) bench_matmul(backend, type, shape, limits);
+  if (only.empty()) bench_rows(backend);
   return 0;
 }
 
@@ -157,7 +165,9 @@ int run(const kernels::BackendOptions& options) {
 }  // namespace satchel::bench
 
 int main(int argc, char** argv) {
+  const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
   return satchel::bench::run(
       {.n_threads = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0,
-       .cpu_level = argc > 1 ? argv[1] : ""});
+       .cpu_level = argc > 1 ? argv[1] : ""},
+      arguments.subspan(std::min<std::size_t>(3, arguments.size())));
 }
