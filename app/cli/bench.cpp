@@ -1,7 +1,10 @@
 // `satchel bench`: tokens per second of reading and answering, at given depths, per recipe.
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cli/commands.h"
@@ -20,7 +23,8 @@ struct BenchOptions {
   std::vector<std::size_t> depths = {512, 1024};
   std::vector<std::string> recipes = {"full", "compact"};
   std::vector<double> keeps;  // --keep; empty: each recipe's own
-  std::size_t n_decode = 64, rounds = 1;
+  std::size_t n_before = 0, n_decode = 64, rounds = 1;
+  bool paced = false;
 };
 
 double per_second(std::size_t n, double ms) {
@@ -38,24 +42,67 @@ struct Measured {
   kvcache::CacheStats stats;
 };
 
+// Waits for a line of standard input where another program takes turns with this one.
+Result<void> wait_for_turn(const BenchOptions& options) {
+  std::string line;
+  if (!options.paced || std::getline(std::cin, line)) return {};
+  return Error{ErrorKind::invalid, "PARAM",
+               "--paced wants a line on standard input for every round and recipe."};
+}
+
+// What a variant is measured with in all rounds: the conversation before the prompt is read once.
+Result<std::vector<runtime::SpeedMeter>> open_meters(runtime::Engine& engine,
+                                                     const BenchOptions& options,
+                                                     std::span<const Variant> variants,
+                                                     const runtime::SpeedRequest& request) {
+  std::vector<runtime::SpeedMeter> out;
+  for (const Variant& variant : variants) {
+    SATCHEL_TRY_ASSIGN(runtime::SpeedMeter meter,
+                       runtime::SpeedMeter::open(engine, variant.recipe, options.n_before, request,
+                                                 options.rounds, begin_interruptible()));
+    out.push_back(std::move(meter));
+  }
+  return out;
+}
+
+void note(const runtime::Speed& speed, double first_ms, Measured& out) {
+  out.read.push_back(per_second(speed.n_prompt, speed.prefill_ms));
+  out.decode.push_back(per_second(speed.n_decode, speed.decode_ms));
+  out.pack_ms.push_back(speed.pack_ms);
+  out.times_first.push_back((speed.prefill_ms + speed.pack_ms) / first_ms);
+  out.stats = speed.stats;
+}
+
 // Round by round, all variants in turn, so that they meet the same machine.
 Result<std::vector<Measured>> measure(runtime::Engine& engine, const BenchOptions& options,
-                                      std::span<const Variant> variants, std::size_t depth) {
+                                      std::span<const Variant> variants, std::size_t depth,
+                                      Console& console) {
+  const runtime::SpeedRequest request{.n_prompt = depth, .n_decode = options.n_decode};
+  std::vector<runtime::SpeedMeter> meters;
+  if (options.n_before != 0) {
+    SATCHEL_TRY_ASSIGN(meters, open_meters(engine, options, variants, request));
+  }
+  if (options.paced) console.data("ready\n");
   std::vector<Measured> out(variants.size());
   for (std::size_t round = 0; round < options.rounds; ++round) {
     double first_ms = 0;
     for (std::size_t i = 0; i < variants.size(); ++i) {
+      SATCHEL_TRY(wait_for_turn(options));
       SATCHEL_TRY_ASSIGN(const runtime::Speed speed,
-                         runtime::measure_speed(engine, variants[i].recipe,
-                                                {.n_prompt = depth, .n_decode = options.n_decode},
-                                                begin_interruptible()));
-      const double read_ms = speed.prefill_ms + speed.pack_ms;
-      if (i == 0) first_ms = read_ms;
-      out[i].read.push_back(per_second(speed.n_prompt, speed.prefill_ms));
-      out[i].decode.push_back(per_second(speed.n_decode, speed.decode_ms));
-      out[i].pack_ms.push_back(speed.pack_ms);
-      out[i].times_first.push_back(read_ms / first_ms);
-      out[i].stats = speed.stats;
+                         meters.empty() ? runtime::measure_speed(engine, variants[i].recipe,
+                                                                 request, begin_interruptible())
+                                        : meters[i].next(begin_interruptible()));
+      if (i == 0) first_ms = speed.prefill_ms + speed.pack_ms;
+      note(speed, first_ms, out[i]);
+      if (options.paced)
+        console.data(Json{{"recipe", variants[i].name},
+                          {"prefill_tokens_per_s", out[i].read.back()},
+                          {"decode_tokens_per_s", out[i].decode.back()},
+                          {"prefill_cpu_ms", speed.prefill_cpu_ms},
+                          {"decode_cpu_ms", speed.decode_cpu_ms},
+                          {"kv_bytes", speed.stats.bytes}}
+                         .dump() +
+                     "\n");
     }
   }
   return out;
@@ -66,6 +113,7 @@ Json row_of(const BenchOptions& options, const Variant& variant, std::size_t dep
   return Json{{"recipe", variant.name},
               {"keep", variant.recipe.keep()},
               {"depth", depth},
+              {"before", options.n_before},
               {"rounds", options.rounds},
               {"prefill_tokens_per_s", median(measured.read)},
               {"second_pass_ms", median(measured.pack_ms)},
@@ -106,7 +154,7 @@ Result<void> run(const BenchOptions& options, Console& console) {
   Json rows = Json::array();
   if (!console.json()) console.data(kHead);
   for (const std::size_t depth : options.depths) {
-    SATCHEL_TRY_ASSIGN(const auto measured, measure(*engine, options, variants, depth));
+    SATCHEL_TRY_ASSIGN(const auto measured, measure(*engine, options, variants, depth, console));
     for (std::size_t i = 0; i < variants.size(); ++i) {
       rows.push_back(row_of(options, variants[i], depth, measured[i]));
       if (!console.json()) console.data(line_of(rows.back()));
@@ -129,6 +177,15 @@ void add_bench(CLI::App& app, const Choose& choose) {
   command->add_option("--depths", options->depths, "Prompt lengths in tokens")
       ->delimiter(',')
       ->capture_default_str();
+  command
+      ->add_option("--before", options->n_before,
+                   "Tokens that the chat already holds when a prompt is read, not timed; rounds go "
+                   "on in one chat then")
+      ->check(CLI::Range(0, 10'000'000))
+      ->capture_default_str();
+  command->add_flag("--paced", options->paced,
+                    "Wait for a line on standard input before each measurement and print it at "
+                    "once as a line of JSON: for comparisons that take turns");
   command->add_option("--recipes", options->recipes, "Presets or recipes")
       ->delimiter(',')
       ->capture_default_str();
