@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "kernels/base/result.h"
+#include "kernels/base/zeroed_memory.h"
 
 namespace satchel {
 
@@ -16,14 +16,10 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   static Result<AlignedBuffer> make(std::size_t bytes) {
-    constexpr std::size_t kAlign = 64;
-    const std::size_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
-    void* memory =
-        rounded < bytes ? nullptr : std::aligned_alloc(kAlign, rounded == 0 ? kAlign : rounded);
+    void* memory = zeroed_memory(64, bytes);
     if (memory == nullptr)
       return Error{ErrorKind::out_of_memory, "MEMORY",
                    "The machine refused " + std::to_string(bytes) + " bytes of main memory."};
-    std::memset(memory, 0, rounded);
     AlignedBuffer out;
     out.memory_.reset(static_cast<std::byte*>(memory));
     out.bytes_ = bytes;

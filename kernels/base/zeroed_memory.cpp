@@ -1,0 +1,40 @@
+#include "kernels/base/zeroed_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace satchel {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Asked for before the first touch. Only whole pages inside the memory, which is aligned to them.
+void ask_for_huge_pages(void* memory, std::size_t bytes) {
+#ifdef __linux__
+  (void)madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // else it stays as it is
+#else
+  (void)memory, (void)bytes;
+#endif
+}
+
+}  // namespace
+
+void* zeroed_memory(std::size_t align, std::size_t bytes) {
+  const bool large = bytes >= kHugePage;
+  if (large) align = std::max(align, kHugePage);
+  const std::size_t least = std::max<std::size_t>(bytes, 1);
+  const std::size_t step = large ? std::size_t{4096} : align;
+  const std::size_t rounded = (least + step - 1) / step * step;
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(align, rounded);
+  if (memory == nullptr) return nullptr;
+  if (large) ask_for_huge_pages(memory, bytes);
+  std::memset(memory, 0, rounded);
+  return memory;
+}
+
+}  // namespace satchel
