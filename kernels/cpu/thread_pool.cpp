@@ -1,11 +1,10 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <system_error>
 
 #include "kernels/base/assert.h"
+#include "kernels/cpu/cores.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -14,13 +13,6 @@ constexpr std::uint32_t kOpen = 1, kInside = 2;
 constexpr std::size_t kThreadsMax = 256;  // chosen: beyond any desktop
 // A pause is 40 to 140 cycles: 25 to 70 µs, more than the gap between two loops of one token.
 constexpr int kSpins = 2000;
-
-std::size_t usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 // Returns the value once it differs from `old`: spins first, then sleeps.
 std::uint32_t wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {

@@ -22,7 +22,7 @@ namespace satchel::kernels::cpu {
 
 class ThreadPool {
  public:
-  // n_threads counts the calling thread; 0: one per core this process may run on.
+  // n_threads counts the calling thread; 0: one per physical core (cores.h).
   static Result<std::unique_ptr<ThreadPool>> make(std::size_t n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
