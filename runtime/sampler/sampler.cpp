@@ -61,19 +61,25 @@ std::int32_t Sampler::choose(std::span<float> logits, std::span<const std::int32
   return draw();
 }
 
-// candidates_: the top_k, likeliest first, ties to the lower id.
+// candidates_: the top_k, likeliest first, ties to the lower id. The least likely of those found so
+// far stands at the front of a heap, so that a large vocabulary is read once and hardly ever written.
 void Sampler::rank(std::span<const float> logits) {
-  candidates_.resize(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    candidates_[i] = {static_cast<std::int32_t>(i), logits[i]};
+  const auto likelier = [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
   const std::size_t keep =
       sampling_.top_k == 0 ? logits.size() : std::min(sampling_.top_k, logits.size());
-  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(keep);
-  std::partial_sort(candidates_.begin(), end, candidates_.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-                    });
-  candidates_.resize(keep);
+  candidates_.clear();
+  for (std::size_t i = 0; i < keep; ++i)
+    candidates_.push_back({static_cast<std::int32_t>(i), logits[i]});
+  std::make_heap(candidates_.begin(), candidates_.end(), likelier);
+  for (std::size_t i = keep; i < logits.size(); ++i) {
+    if (!(logits[i] > candidates_.front().logit)) continue;  // an equal one has the higher id
+    std::pop_heap(candidates_.begin(), candidates_.end(), likelier);
+    candidates_.back() = {static_cast<std::int32_t>(i), logits[i]};
+    std::push_heap(candidates_.begin(), candidates_.end(), likelier);
+  }
+  std::sort_heap(candidates_.begin(), candidates_.end(), likelier);
 }
 
 // Turns logits into weights relative to the likeliest token (weight 1), then drops what top-p and
