@@ -180,6 +180,26 @@ TEST(Speed, a_second_pass_takes_time_only_where_the_cache_wants_one) {
   }
 }
 
+TEST(Speed, a_meter_goes_on_in_the_same_chat_behind_what_it_held) {
+  const SpeedRequest request{.n_prompt = 40, .n_decode = 2};
+  for (const char* name : {"full", "balanced"}) {
+    SpeedMeter meter =
+        value_of(SpeedMeter::open(shared_engine(), recipe(name), 300, request, 2, {}));
+    EXPECT_EQ(value_of(meter.next({})).stats.n_tokens, 342u);
+    const Speed second = value_of(meter.next({}));
+    EXPECT_EQ(second.stats.n_tokens, 384u);
+    EXPECT_EQ(second.n_prompt, 40u);
+  }
+}
+
+TEST(Speed, a_chat_that_would_not_fit_the_context_is_refused) {
+  const std::size_t context = shared_engine().config().context;
+  const auto meter = SpeedMeter::open(shared_engine(), recipe("full"), context,
+                                      {.n_prompt = 1, .n_decode = 1}, 1, {});
+  ASSERT_FALSE(meter.ok());
+  EXPECT_EQ(meter.error().code, "CONTEXT_FULL");
+}
+
 TEST(PackedText, an_answer_ends_where_its_limits_say) {
   const Ids ids = text_ids(200), question = beginnings(held_out_notes(), 1)[0];
   PackedText text =
