@@ -49,8 +49,9 @@ void read_mxfp4(const std::byte* at, PackedUnit& out) {
 
 // The 2-bit codes of Q2_K and Q3_K.
 void read_pairs(const std::byte* at, std::uint8_t* codes) {
-  for (std::size_t v = 0; v < 256; ++v)
-    codes[v] = byte_of((byte_at(at, v / 128 * 32 + v % 32) >> (v / 32 % 4 * 2)) & 3);
+  for (std::size_t run = 0; run < 8; ++run, codes += 32)
+    for (std::size_t i = 0; i < 32; ++i)
+      codes[i] = byte_of(byte_at(at, run / 4 * 32 + i) >> (run % 4 * 2) & 3);
 }
 
 void read_q2_k(const std::byte* at, PackedUnit& out) {
@@ -91,11 +92,13 @@ void read_q4_k(const std::byte* at, PackedUnit& out) {
 }
 
 void read_q6_k(const std::byte* at, PackedUnit& out) {
-  for (std::size_t v = 0; v < 256; ++v) {
-    const std::size_t half = v / 128, run = v / 32 % 4, i = v % 32;
-    const int low = byte_at(at, half * 64 + run % 2 * 32 + i) >> (run / 2 * 4) & 15;
-    const int high = byte_at(at, 128 + half * 32 + i) >> (run * 2) & 3;
-    out.codes[v] = byte_of(low | high << 4);
+  std::uint8_t* codes = out.codes.data();
+  for (std::size_t run = 0; run < 8; ++run) {
+    const std::byte* low = at + run / 4 * 64 + run % 2 * 32;
+    const std::byte* high = at + 128 + run / 4 * 32;
+    const std::size_t nibble = run / 2 % 2 * 4, pair = run % 4 * 2;
+    for (std::size_t i = 0; i < 32; ++i)
+      *codes++ = byte_of((byte_at(low, i) >> nibble & 15) | (byte_at(high, i) >> pair & 3) << 4);
   }
   for (std::size_t i = 0; i < 16; ++i)
     out.scale_codes[i] = byte_of(load<std::int8_t>(at + 192 + i) + 128);

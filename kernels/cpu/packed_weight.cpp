@@ -6,26 +6,27 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/cpu/packed_reader.h"
+#include "kernels/cpu/simd_inline.h"
 
 namespace satchel::kernels::cpu {
 namespace {
 
 constexpr std::size_t kWords = 2 * kGroupRows;  // in a vector
 
-// Writes bits [shift, shift + bits) of the 32 codes of one row's block from vector `first` on, as
-// many pairs to a word as it holds.
-void write_plane(const std::uint8_t* codes, std::size_t shift, std::size_t bits, std::size_t row,
-                 std::byte* vectors) {
-  const std::size_t pairs = 16 / bits;
-  const unsigned mask = (1u << bits) - 1;
-  for (std::size_t vector = 0; vector < kBlockPairs / pairs; ++vector)
+// Writes bits [kShift, kShift + kBits) of the 32 codes of one row's block, as many pairs to a word as
+// it holds.
+template <std::size_t kShift, std::size_t kBits>
+void write_plane(const std::uint8_t* codes, std::size_t row, std::byte* vectors) {
+  constexpr std::size_t kPairs = 16 / kBits;
+  constexpr unsigned kMask = (1u << kBits) - 1;
+  for (std::size_t vector = 0; vector < kBlockPairs / kPairs; ++vector)
     for (std::size_t e = 0; e < 2; ++e) {
-      unsigned bits_of_word = 0;
-      for (std::size_t i = 0; i < pairs; ++i) {
-        const unsigned code = codes[2 * (vector * pairs + i) + e];
-        bits_of_word |= (code >> shift & mask) << (i * bits);
-      }
-      const auto word = static_cast<std::uint16_t>(bits_of_word);
+      const std::uint8_t* first = codes + 2 * vector * kPairs + e;
+      unsigned bits = 0;
+      unroll<0, kPairs>([&](auto i) SATCHEL_INLINE_LAMBDA {
+        bits |= (first[2 * i] >> kShift & kMask) << (i * kBits);
+      });
+      const auto word = static_cast<std::uint16_t>(bits);
       std::memcpy(vectors + (vector * kWords + 2 * row + e) * 2, &word, sizeof word);
     }
 }
@@ -39,8 +40,12 @@ void write_codes(const PackedShape& shape, const std::uint8_t* codes, std::size_
     return;
   }
   const std::size_t low = shape.low_bits(), high = static_cast<std::size_t>(shape.code_bits) - low;
-  write_plane(codes, 0, low, row, to);
-  if (high != 0) write_plane(codes, low, high, row, to + kGroupRows * kBlockValues * low / 8);
+  (low == 2 ? write_plane<0, 2> : write_plane<0, 4>)(codes, row, to);
+  if (high == 0) return;
+  const auto plane = low == 2    ? write_plane<2, 1>
+                     : high == 1 ? write_plane<4, 1>
+                                 : write_plane<4, 2>;
+  plane(codes, row, to + kGroupRows * kBlockValues * low / 8);
 }
 
 // Byte `index` of a row's scale codes: see packed_weight.h.
