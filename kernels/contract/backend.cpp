@@ -1,10 +1,35 @@
 #include "kernels/contract/backend.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "kernels/base/assert.h"
 
 namespace satchel::kernels {
+
+Result<void> Backend::add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) {
+  for (std::size_t r = 0; r < n_rows; ++r) SATCHEL_TRY(add(x + r * width, row, width));
+  return {};
+}
+
+Result<void> Backend::scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
+                                  std::size_t n_first) {
+  SATCHEL_ASSERT(n_first <= width);
+  for (std::size_t r = 0; r < n_rows; ++r) SATCHEL_TRY(scale(x + r * width, factor, n_first));
+  return {};
+}
+
+Result<void> Backend::project(const float* x, std::size_t n_tokens,
+                              std::span<const Projection> projections) {
+  for (const Projection& each : projections) {
+    SATCHEL_ASSERT(each.weight->n_in() == projections[0].weight->n_in());
+    SATCHEL_TRY(matmul(*each.weight, x, n_tokens, each.out));
+    if (each.bias != nullptr)
+      SATCHEL_TRY(add_row(each.out, each.bias, n_tokens, each.weight->n_out()));
+  }
+  return {};
+}
 
 Result<void> Backend::norm_project(const float* x, const float* gain, std::size_t n_tokens,
                                    float epsilon, float* normed,
@@ -12,11 +37,7 @@ Result<void> Backend::norm_project(const float* x, const float* gain, std::size_
   SATCHEL_ASSERT(!projections.empty());
   const std::size_t width = projections[0].weight->n_in();
   SATCHEL_TRY(rms_norm(x, gain, n_tokens, width, epsilon, normed));
-  for (const Projection& projection : projections) {
-    SATCHEL_ASSERT(projection.weight->n_in() == width);
-    SATCHEL_TRY(matmul(*projection.weight, normed, n_tokens, projection.out));
-  }
-  return {};
+  return project(normed, n_tokens, projections);
 }
 
 // What `normed` held is done with when the product of `down` takes its place.
@@ -29,6 +50,78 @@ Result<void> Backend::feed_forward(const FeedForward& args, float* x, std::size_
   SATCHEL_TRY(gated(args.activation, args.gate_out, args.up_out, n_tokens * args.gate->n_out()));
   SATCHEL_TRY(matmul(*args.down, args.gate_out, n_tokens, args.normed));
   return add(x, args.normed, n_tokens * width);
+}
+
+namespace {
+
+using Ranked = Backend::Ranked;
+
+void softmax(std::span<Ranked> largest_first) {
+  const float most = largest_first[0].value;
+  float sum = 0;
+  for (Ranked& each : largest_first) sum += each.value = std::exp(each.value - most);
+  for (Ranked& each : largest_first) each.value /= sum;
+}
+
+// The weight that `expert` has among a token's, or null.
+const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
+  for (const Ranked& each : chosen)
+    if (static_cast<std::size_t>(each.index) == expert) return &each.value;
+  return nullptr;
+}
+
+// The tokens that chose one expert, in order; calls see(i-th of them, token, weight).
+template <class See>
+Result<std::size_t> each_token_of(std::size_t expert, const Backend::Experts& args,
+                                  std::size_t n_tokens, const See& see) {
+  std::size_t n = 0;
+  for (std::size_t t = 0; t < n_tokens; ++t) {
+    const float* weight = weight_of(expert, args.chosen.subspan(t * args.n_used, args.n_used));
+    if (weight != nullptr) SATCHEL_TRY(see(n++, t, *weight));
+  }
+  return n;
+}
+
+// args.taken [n, width], what the expert makes of it in its place.
+Result<void> run_expert(Backend& backend, const Backend::Experts& args,
+                        const Backend::Expert& expert, std::size_t n) {
+  const std::array<Backend::Projection, 2> up = {
+      {{.weight = expert.gate, .out = args.gate_out}, {.weight = expert.up, .out = args.up_out}}};
+  SATCHEL_TRY(backend.project(args.taken, n, up));
+  SATCHEL_TRY(backend.gated(args.activation, args.gate_out, args.up_out, n * expert.gate->n_out()));
+  return backend.matmul(*expert.down, args.gate_out, n, args.taken);
+}
+
+}  // namespace
+
+// Expert by expert, the tokens that chose it side by side.
+Result<void> Backend::feed_experts(const Experts& args, float* x, std::size_t n_tokens) {
+  const std::size_t width = args.router->n_in(), n_experts = args.experts.size();
+  SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);
+  SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
+  const Projection router{.weight = args.router, .out = args.routed};
+  SATCHEL_TRY(norm_project(x, args.gain, n_tokens, args.epsilon, args.normed, {&router, 1}));
+  for (std::size_t t = 0; t < n_tokens; ++t) {
+    const std::span<Ranked> of_token = args.chosen.subspan(t * args.n_used, args.n_used);
+    SATCHEL_TRY(top_k(args.routed + t * n_experts, n_experts, of_token));
+    softmax(of_token);
+  }
+  for (std::size_t e = 0; e < n_experts; ++e) {
+    const auto take = [&](std::size_t i, std::size_t t, float) {
+      return copy(reinterpret_cast<std::byte*>(args.taken + i * width),
+                  reinterpret_cast<const std::byte*>(args.normed + t * width),
+                  width * sizeof(float));
+    };
+    SATCHEL_TRY_ASSIGN(const std::size_t n, each_token_of(e, args, n_tokens, take));
+    if (n == 0) continue;
+    SATCHEL_TRY(run_expert(*this, args, args.experts[e], n));
+    const auto give = [&](std::size_t i, std::size_t t, float weight) -> Result<void> {
+      SATCHEL_TRY(scale(args.taken + i * width, args.factor * weight, width));
+      return add(x + t * width, args.taken + i * width, width);
+    };
+    SATCHEL_TRY(each_token_of(e, args, n_tokens, give));
+  }
+  return {};
 }
 
 }  // namespace satchel::kernels

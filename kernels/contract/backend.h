@@ -285,13 +285,25 @@ class Backend {
   // x[i] *= factor
   virtual Result<void> scale(float* x, float factor, std::size_t n_values) = 0;
 
+  // x[i] = cap · tanh(x[i] / cap)
+  virtual Result<void> soft_cap(float* x, float cap, std::size_t n_values) = 0;
+  // x[r, i] += row[i], r < n_rows, i < width
+  virtual Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width);
+  // x[r, i] *= factor, i < n_first: the first values of every row
+  virtual Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
+                                   std::size_t n_first);
+
   // Fused operations: a backend that can do them in one pass overrides them, the default is what
   // they mean.
-  // normed = rms_norm(x); outs[i] = normed · weights[i]ᵀ
+  // outs[i] = x · weights[i]ᵀ + biases[i]
   struct Projection {
     const Weight* weight = nullptr;
     float* out = nullptr;
+    const float* bias = nullptr;  // [n_out]; null: none
   };
+  virtual Result<void> project(const float* x, std::size_t n_tokens,
+                               std::span<const Projection> projections);
+  // The same of normed = rms_norm(x).
   virtual Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens,
                                     float epsilon, float* normed,
                                     std::span<const Projection> projections);
@@ -306,6 +318,32 @@ class Backend {
     float *gate_out = nullptr, *up_out = nullptr;  // work [n_tokens, gate->n_out()]
   };
   virtual Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens);
+
+  struct Ranked {
+    std::int32_t index;
+    float value;
+  };
+  // x += factor · Σ over the token's experts e of weight_e · feed_forward_e(n), n = rms_norm(x). A
+  // token's experts are the n_used of the largest router · n (as top_k), their weights the softmax of
+  // these alone; they are added in the order of their numbers, so that a token's result does not
+  // depend on which tokens are beside it.
+  struct Expert {
+    const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
+  };
+  struct Experts {
+    const float* gain = nullptr;
+    const Weight* router = nullptr;  // [n_experts, width]
+    std::span<const Expert> experts;
+    std::size_t n_used = 0;
+    float factor = 1;
+    Activation activation = Activation::silu;
+    float epsilon = 0;
+    float *normed = nullptr, *taken = nullptr;     // work [n_tokens, width]
+    float *gate_out = nullptr, *up_out = nullptr;  // work [n_tokens, width of an expert]
+    float* routed = nullptr;                       // work [n_tokens, n_experts]
+    std::span<Ranked> chosen;                      // work [n_tokens · n_used], main memory
+  };
+  virtual Result<void> feed_experts(const Experts& args, float* x, std::size_t n_tokens);
 
   // Cache. The items of one call are independent; a call does all lanes of a layer.
   virtual Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) = 0;
@@ -322,10 +360,6 @@ class Backend {
   // Choice. Ties go to the lower index; a NaN among the logits is `internal`, "LOGITS_NAN".
   virtual Result<std::int32_t> argmax(const float* logits, std::size_t n) = 0;
   // The k largest, largest first, into main memory.
-  struct Ranked {
-    std::int32_t index;
-    float value;
-  };
   virtual Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) = 0;
 };
 

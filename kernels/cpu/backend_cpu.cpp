@@ -83,12 +83,20 @@ class CpuBackend final : public Backend {
     const Projection projection{.weight = &weight, .out = out};
     return cpu::project(context_, scratch_, {&projection, 1}, x, n_tokens);
   }
+  Result<void> project(const float* x, std::size_t n_tokens,
+                       std::span<const Projection> projections) override {
+    SATCHEL_TRY(cpu::project(context_, scratch_, projections, x, n_tokens));
+    for (const Projection& each : projections)
+      if (each.bias != nullptr)
+        cpu::add_row(context_, each.out, each.bias, n_tokens, each.weight->n_out());
+    return {};
+  }
   Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
                             float* normed, std::span<const Projection> projections) override {
     SATCHEL_ASSERT(!projections.empty());
     const std::size_t width = projections[0].weight->n_in();
     SATCHEL_TRY(rms_norm(x, gain, n_tokens, width, epsilon, normed));
-    return cpu::project(context_, scratch_, projections, normed, n_tokens);
+    return project(normed, n_tokens, projections);
   }
   Result<void> gated(Activation activation, float* gate, const float* up,
                      std::size_t n_values) override {
@@ -101,6 +109,19 @@ class CpuBackend final : public Backend {
   }
   Result<void> scale(float* x, float factor, std::size_t n_values) override {
     cpu::scale(context_, x, factor, n_values);
+    return {};
+  }
+  Result<void> soft_cap(float* x, float cap, std::size_t n_values) override {
+    cpu::soft_cap(context_, x, cap, n_values);
+    return {};
+  }
+  Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override {
+    cpu::add_row(context_, x, row, n_rows, width);
+    return {};
+  }
+  Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
+                           std::size_t n_first) override {
+    cpu::scale_first(context_, x, factor, n_rows, width, n_first);
     return {};
   }
 

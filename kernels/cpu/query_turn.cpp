@@ -13,7 +13,8 @@ constexpr std::size_t kPairsMax = 128;
 void turn_back(const AttendTable& table, std::int32_t shift, const RopeTable& rope, float* rows,
                std::size_t n_rows, std::size_t head_dim) {
   const std::size_t n_pairs = rope.inverse_frequency.size();
-  SATCHEL_ASSERT(n_pairs > 0 && 2 * n_pairs <= head_dim && n_pairs <= kPairsMax);
+  if (n_pairs == 0) return;  // a layer without RoPE
+  SATCHEL_ASSERT(2 * n_pairs <= head_dim && n_pairs <= kPairsMax);
   std::array<float, 2 * kPairsMax> turns;
   table.rotation(-shift, rope.inverse_frequency.data(), n_pairs, turns.data());
   rotate_pairs(rope.pairs, n_pairs, turns.data(), rows, n_rows, head_dim);

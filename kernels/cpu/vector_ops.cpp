@@ -88,6 +88,34 @@ void scale(const CpuContext& context, float* x, float factor, std::size_t n) {
                             });
 }
 
+void soft_cap(const CpuContext& context, float* x, float cap, std::size_t n) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
+  context.pool.parallel_for(n, kShareValues, [&](std::size_t begin, std::size_t end, std::size_t) {
+    table.soft_cap(x + begin, cap, end - begin);
+  });
+}
+
+void add_row(const CpuContext& context, float* x, const float* row, std::size_t n_rows,
+             std::size_t width) {
+  const VectorOpsTable& table = context.kernels.vector_ops;
+  context.pool.parallel_for(n_rows, rows_of_a_share(width),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              for (std::size_t r = begin; r < end; ++r)
+                                table.add(x + r * width, row, width);
+                            });
+}
+
+void scale_first(const CpuContext& context, float* x, float factor, std::size_t n_rows,
+                 std::size_t width, std::size_t n_first) {
+  SATCHEL_ASSERT(n_first <= width);
+  const VectorOpsTable& table = context.kernels.vector_ops;
+  context.pool.parallel_for(n_rows, rows_of_a_share(n_first),
+                            [&](std::size_t begin, std::size_t end, std::size_t) {
+                              for (std::size_t r = begin; r < end; ++r)
+                                table.scale(x + r * width, factor, n_first);
+                            });
+}
+
 // Each hit is a new record; among n values in random order there are about ln n.
 Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std::size_t n) {
   SATCHEL_ASSERT(n > 0);

@@ -28,6 +28,11 @@ void gated(const CpuContext& context, Activation activation, float* gate, const 
            std::size_t n);
 void add(const CpuContext& context, float* x, const float* y, std::size_t n);
 void scale(const CpuContext& context, float* x, float factor, std::size_t n);
+void soft_cap(const CpuContext& context, float* x, float cap, std::size_t n);
+void add_row(const CpuContext& context, float* x, const float* row, std::size_t n_rows,
+             std::size_t width);
+void scale_first(const CpuContext& context, float* x, float factor, std::size_t n_rows,
+                 std::size_t width, std::size_t n_first);
 Result<std::int32_t> argmax(const CpuContext& context, const float* logits, std::size_t n);
 Result<void> top_k(const CpuContext& context, const float* logits, std::size_t n,
                    std::span<Backend::Ranked> out);

@@ -10,6 +10,7 @@ const VectorOpsTable kVectorOpsAvx2 = {.rms_norm = VectorOps<SimdAvx2>::rms_norm
                                        .gated_gelu = VectorOps<SimdAvx2>::gated_gelu,
                                        .add = VectorOps<SimdAvx2>::add,
                                        .scale = VectorOps<SimdAvx2>::scale,
+                                       .soft_cap = VectorOps<SimdAvx2>::soft_cap,
                                        .quadratic = VectorOps<SimdAvx2>::quadratic,
                                        .rotation = RopeKernel<SimdAvx2>::rotation,
                                        .rope = RopeKernel<SimdAvx2>::run,

@@ -10,6 +10,7 @@ const VectorOpsTable kVectorOpsAvx512 = {.rms_norm = VectorOps<SimdAvx512>::rms_
                                          .gated_gelu = VectorOps<SimdAvx512>::gated_gelu,
                                          .add = VectorOps<SimdAvx512>::add,
                                          .scale = VectorOps<SimdAvx512>::scale,
+                                         .soft_cap = VectorOps<SimdAvx512>::soft_cap,
                                          .quadratic = VectorOps<SimdAvx512>::quadratic,
                                          .rotation = RopeKernel<SimdAvx512>::rotation,
                                          .rope = RopeKernel<SimdAvx512>::run,

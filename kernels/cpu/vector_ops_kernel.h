@@ -100,6 +100,12 @@ struct VectorOps {
     map(x, x, n, x, [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return V::mul(a, by); });
   }
 
+  static void soft_cap(float* x, float cap, std::size_t n) {
+    const Float most = V::broadcast_float(cap);
+    map(x, x, n, x,
+        [&](Float a, Float) SATCHEL_INLINE_LAMBDA { return V::mul(most, tanh(V::div(a, most))); });
+  }
+
   static void add(float* x, const float* y, std::size_t n) {
     map(x, y, n, x, [](Float a, Float b) SATCHEL_INLINE_LAMBDA { return V::add(a, b); });
   }

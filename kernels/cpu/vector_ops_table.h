@@ -21,6 +21,7 @@ struct VectorOpsTable {
   void (*gated_gelu)(float* gate, const float* up, std::size_t n);  // the tanh form
   void (*add)(float* x, const float* y, std::size_t n);
   void (*scale)(float* x, float factor, std::size_t n);
+  void (*soft_cap)(float* x, float cap, std::size_t n);
   // Σ x[i] · (linear[i] + square[i] · x[i])
   float (*quadratic)(const float* x, const float* linear, const float* square, std::size_t n);
   // cos and sin of one position times n_pairs frequencies: [n_pairs, 2]

@@ -63,7 +63,7 @@ std::vector<double> turned_back(const float* q, const AttendArgs& args, std::int
   std::vector<double> out(q, q + args.head_dim);
   if (shift == 0) return out;
   const std::span<const double> frequency = args.rope.inverse_frequency;
-  SATCHEL_ASSERT(!frequency.empty() && 2 * frequency.size() <= args.head_dim);
+  SATCHEL_ASSERT(2 * frequency.size() <= args.head_dim);  // none: a layer without RoPE
   const bool adjacent = args.rope.pairs == RopePairs::adjacent;
   for (std::size_t i = 0; i < frequency.size(); ++i) {
     double& first = out[adjacent ? 2 * i : i];

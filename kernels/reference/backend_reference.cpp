@@ -89,6 +89,10 @@ class ReferenceBackend final : public Backend {
     reference::scale(x, factor, n_values);
     return {};
   }
+  Result<void> soft_cap(float* x, float cap, std::size_t n_values) override {
+    reference::soft_cap(x, cap, n_values);
+    return {};
+  }
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
     return std::unique_ptr<LaneTable>(std::make_unique<HostLaneTable>(n_lanes));

@@ -25,6 +25,7 @@ void rope(const RopeArgs& args);
 void gated(Activation activation, float* gate, const float* up, std::size_t n_values);
 void add(float* x, const float* y, std::size_t n_values);
 void scale(float* x, float factor, std::size_t n_values);
+void soft_cap(float* x, float cap, std::size_t n_values);
 
 Result<std::int32_t> argmax(const float* logits, std::size_t n);
 Result<void> top_k(const float* logits, std::size_t n, std::span<Backend::Ranked> out);

@@ -45,4 +45,10 @@ void scale(float* x, float factor, std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i) x[i] *= factor;
 }
 
+void soft_cap(float* x, float cap, std::size_t n_values) {
+  const auto most = static_cast<double>(cap);
+  for (std::size_t i = 0; i < n_values; ++i)
+    x[i] = static_cast<float>(most * std::tanh(static_cast<double>(x[i]) / most));
+}
+
 }  // namespace satchel::kernels::reference

@@ -74,6 +74,9 @@ class FailingBackend final : public kernels::Backend {
   Result<void> scale(float* x, float factor, std::size_t n) override {
     return inner_->scale(x, factor, n);
   }
+  Result<void> soft_cap(float* x, float cap, std::size_t n) override {
+    return inner_->soft_cap(x, cap, n);
+  }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     SATCHEL_TRY(count());
     if (fails_tables_) return lost();

@@ -66,6 +66,7 @@ class MemoryOnly final : public kernels::Backend {
   }
   Result<void> add(float*, const float*, std::size_t) override { return unasked(); }
   Result<void> scale(float*, float, std::size_t) override { return unasked(); }
+  Result<void> soft_cap(float*, float, std::size_t) override { return unasked(); }
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t) override {
     return unasked();
   }
