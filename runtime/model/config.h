@@ -18,7 +18,12 @@ class GgufFile;
 
 struct LayerConfig {
   kvcache::LayerShape attention;
-  std::size_t ffn_width = 0;
+  std::size_t ffn_width = 0;                      // of each expert, where there are experts
+  std::size_t n_experts = 0, n_experts_used = 0;  // 0: none
+  // Of the products of queries and keys, what only the dimensions that RoPE turns are multiplied
+  // with (RoPE's scaling where it turns not all of a head; else attention_scale has it). Queries get
+  // it, before RoPE: cached keys are turned and nothing else.
+  float turned_scale = 1;
 
   std::size_t q_width() const { return attention.n_heads * attention.head_dim; }
   std::size_t kv_width() const { return attention.n_kv_heads * attention.head_dim; }
@@ -28,6 +33,9 @@ struct ModelConfig {
   std::string architecture, name;
   std::size_t width = 0, n_vocabulary = 0, context = 0;
   float norm_epsilon = 1e-5f;
+  // Factors of embeddings, of what half a layer adds to x, of logits; then the logits' soft cap.
+  float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  float logit_cap = 0;  // 0: none
   std::vector<LayerConfig> layers;
   kernels::CallSize call_size = {};  // Model::load() takes the backend's where this is unset
   // Which lanes do the remembering; null until it has been measured.

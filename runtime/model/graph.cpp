@@ -1,5 +1,7 @@
 #include "runtime/model/graph.h"
 
+#include "runtime/model/rope_scaling.h"
+
 namespace satchel::runtime {
 
 Result<void> LayerStep::go_on() const {
@@ -18,14 +20,18 @@ void Graph::wish_for_ends(std::vector<TensorWish>& wishes) {
                     .n_in = width,
                     .matrix = &output_,
                     .is_optional = true});
+  for (const char* name : kRopeTensors) wishes.push_back({.name = name, .is_optional = true});
 }
 
 Result<void> Graph::embed(std::span<const std::int32_t> ids, float* x) {
-  return backend_.embed(*embedding_, ids, x);
+  SATCHEL_TRY(backend_.embed(*embedding_, ids, x));
+  if (config_.embedding_scale == 1) return {};
+  return backend_.scale(x, config_.embedding_scale, ids.size() * config_.width);
 }
 
 Result<void> Graph::rotate(const LayerStep& step, Project what) {
   const kvcache::LayerShape& shape = layer(step).attention;
+  if (shape.n_rotated() == 0) return {};
   SATCHEL_TRY(step.go_on());
   kernels::RopeArgs rope{.x = step.work.q,
                          .n_tokens = step.batch.n_tokens,
@@ -58,7 +64,11 @@ Result<void> Graph::final_norm(const float* x, std::size_t n_tokens, float* out)
 }
 
 Result<void> Graph::logits(const float* normed, std::size_t n_tokens, float* out) {
-  return backend_.matmul(output_ == nullptr ? *embedding_ : *output_, normed, n_tokens, out);
+  const std::size_t n_values = n_tokens * config_.n_vocabulary;
+  SATCHEL_TRY(backend_.matmul(output_ == nullptr ? *embedding_ : *output_, normed, n_tokens, out));
+  if (config_.logit_scale != 1) SATCHEL_TRY(backend_.scale(out, config_.logit_scale, n_values));
+  return config_.logit_cap == 0 ? Result<void>{}
+                                : backend_.soft_cap(out, config_.logit_cap, n_values);
 }
 
 }  // namespace satchel::runtime

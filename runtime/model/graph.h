@@ -31,6 +31,11 @@ struct TensorWish {
   const kernels::Weight** matrix = nullptr;
   const float** vector = nullptr;  // fp32
   bool is_optional = false;
+  // A matrix that is a part of the tensor (fused projections, experts side by side): it begins at
+  // this row, of so many in all. The parts of a tensor together are the whole of it.
+  std::size_t first_row = 0, n_rows = 0;  // n_rows 0: it is the whole tensor
+
+  std::size_t n_rows_in_all() const { return n_rows == 0 ? n_out : n_rows; }
 };
 
 // One layer, one batch.
@@ -56,7 +61,7 @@ class Graph {
   // Every tensor of the file has a place here, or the file is refused.
   virtual std::vector<TensorWish> tensors() = 0;
 
-  virtual Result<void> embed(std::span<const std::int32_t> ids, float* x);
+  Result<void> embed(std::span<const std::int32_t> ids, float* x);
   // work.q (, work.k, work.v) of x, before RoPE.
   virtual Result<void> project(const LayerStep& step, Project what, const float* x) = 0;
   // work.q (, work.k) turned to the batch's positions.
@@ -71,7 +76,7 @@ class Graph {
   Result<void> logits(const float* normed, std::size_t n_tokens, float* out);
 
  protected:
-  // Embedding, last norm, output: the same everywhere.
+  // Embedding, last norm, output, RoPE's factors (which the config took): the same everywhere.
   void wish_for_ends(std::vector<TensorWish>& wishes);
   const LayerConfig& layer(const LayerStep& step) const { return config_.layers[step.layer]; }
 

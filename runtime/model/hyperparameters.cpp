@@ -8,8 +8,10 @@ namespace {
 constexpr std::size_t kLayersMax = 512, kHeadsMax = 1024, kVocabularyMax = 1'000'000;
 constexpr std::size_t kWidthMax = std::size_t{1} << 20;  // chosen: ten times the widest known model
 constexpr std::size_t kContextMax = std::size_t{1}
-                                    << 27;  // chosen: positions stay exact in float64
-constexpr std::size_t kHeadDimMax = 256;    // page_layout.h
+                                    << 27;   // chosen: positions stay exact in float64
+constexpr std::size_t kHeadDimMax = 256;     // page_layout.h
+constexpr std::size_t kExpertsMax = 1024;    // chosen: twice the most of known models
+constexpr std::uint32_t kSoftmaxGating = 1;  // GGUF's id; 0: not said
 
 }  // namespace
 
@@ -96,36 +98,37 @@ Result<std::size_t> Hyperparameters::n_vocabulary() const {
   return n_rows;
 }
 
-Result<double> Hyperparameters::linear_factor() const {
-  std::string type = "none";
-  if (has("rope.scaling.type")) {
-    SATCHEL_TRY_ASSIGN(const std::string_view given, file_.get_string(key("rope.scaling.type")));
-    type = given;
-  } else if (has("rope.scale_linear")) {
-    SATCHEL_TRY_ASSIGN(const float factor, number_above(0, "rope.scale_linear"));
-    return static_cast<double>(factor);
+Result<std::size_t> Hyperparameters::window(const ModelConfig& config) const {
+  SATCHEL_TRY_ASSIGN(const std::size_t n, count_or_none("attention.sliding_window", UINT32_MAX));
+  return n >= config.context ? 0 : n;
+}
+
+Result<void> Hyperparameters::read_experts(ModelConfig& config) const {
+  SATCHEL_TRY_ASSIGN(const std::size_t n_experts, count_or_none("expert_count", kExpertsMax));
+  if (n_experts == 0) return {};
+  SATCHEL_TRY_ASSIGN(const std::size_t n_used, count("expert_used_count", n_experts));
+  SATCHEL_TRY_ASSIGN(const std::size_t ffn_width,
+                     count("expert_feed_forward_length", kWidthMax, config.layers[0].ffn_width));
+  SATCHEL_TRY_ASSIGN(const bool is_normed, file_.get_bool(key("expert_weights_norm"), true));
+  SATCHEL_TRY_ASSIGN(const std::uint32_t gating, file_.get_u32(key("expert_gating_func"), 0));
+  SATCHEL_TRY_ASSIGN(const float factor, file_.get_f32(key("expert_weights_scale"), 0.0f));
+  if (!is_normed || gating > kSoftmaxGating || (factor != 0 && factor != 1))
+    return Error{
+        ErrorKind::unsupported, "MODEL_ARCH",
+        "This model weighs its experts otherwise than by a softmax over those that a token "
+        "uses, which is not supported."};
+  for (LayerConfig& layer : config.layers) {
+    layer.n_experts = n_experts;
+    layer.n_experts_used = n_used;
+    layer.ffn_width = ffn_width;
   }
-  if (type == "none") return 1.0;
-  if (type != "linear")
-    return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                 "RoPE scaling " + quoted(std::string_view(type)) +
-                     " is not supported. Supported: none, linear, and a tensor rope_freqs.weight."};
-  SATCHEL_TRY_ASSIGN(const float factor, number_above(0, "rope.scaling.factor"));
-  return static_cast<double>(factor);
+  return {};
 }
 
 Result<std::size_t> Hyperparameters::n_rotated(std::size_t head_dim) const {
   SATCHEL_TRY_ASSIGN(const std::size_t n, count("rope.dimension_count", head_dim, head_dim));
   if (n % 2 != 0) return unfit("rope.dimension_count", "is odd: " + std::to_string(n) + ".");
   return n;
-}
-
-std::vector<double> rope_frequencies(double base, std::size_t n_rotated, double slower) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < n_rotated / 2; ++i)
-    out.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(n_rotated)) /
-                  slower);
-  return out;
 }
 
 }  // namespace satchel::runtime

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
@@ -39,8 +38,10 @@ class Hyperparameters {
   // Width, vocabulary, context, norm_epsilon, and all layers alike: heads, head_dim, ffn_width, a
   // scale of 1 / sqrt(head_dim); no window, no RoPE.
   Result<ModelConfig> sizes() const;
-  // How much slower every pair turns: 1, or the factor of linear scaling.
-  Result<double> linear_factor() const;
+  // attention.sliding_window, 0 where there is none or where it is as long as the context.
+  Result<std::size_t> window(const ModelConfig& config) const;
+  // Where the file has experts: how many and how wide, of every layer.
+  Result<void> read_experts(ModelConfig& config) const;
   // The dimensions of a head that RoPE turns.
   Result<std::size_t> n_rotated(std::size_t head_dim) const;
 
@@ -51,8 +52,5 @@ class Hyperparameters {
   const GgufFile& file_;
   std::string architecture_;
 };
-
-// base^(-2i / n_rotated) / slower, for each pair i.
-std::vector<double> rope_frequencies(double base, std::size_t n_rotated, double slower);
 
 }  // namespace satchel::runtime

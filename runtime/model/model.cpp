@@ -90,6 +90,7 @@ Result<LayerStep> Model::step_of(Run& run, std::size_t layer, std::size_t at, st
                        .work = work,
                        .stop = run.stop};
   const kvcache::LayerShape& shape = config_.layers[layer].attention;
+  if (shape.n_rotated() == 0) return step;
   const bool stands =
       run.rotation.is_made && run.rotation.at == at &&
       config_.layers[run.rotation.layer].attention.inverse_frequency == shape.inverse_frequency;

@@ -21,7 +21,7 @@ std::size_t padded_floats(std::size_t n) {
 
 // The widest arrays of all layers.
 struct Widths {
-  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0;
+  std::size_t q = 0, kv = 0, heads = 0, ffn = 0, rotated = 0, experts = 0;
 };
 Widths widest(const ModelConfig& config) {
   Widths out;
@@ -31,6 +31,7 @@ Widths widest(const ModelConfig& config) {
     out.heads = std::max(out.heads, layer.attention.n_heads);
     out.ffn = std::max(out.ffn, layer.ffn_width);
     out.rotated = std::max(out.rotated, layer.attention.n_rotated());
+    out.experts = std::max(out.experts, layer.n_experts);
   }
   return out;
 }
@@ -62,6 +63,10 @@ std::size_t lay_out(const ModelConfig& config, const PassSize& size, std::byte* 
   at = shared;
   work.gate = place(n * widths.ffn);
   work.up = place(n * widths.ffn);
+  if (widths.experts != 0) {
+    work.taken = place(n * config.width);
+    work.routed = place(n * widths.experts);
+  }
   end = std::max(end, at);
   at = shared;
   work.logits = place(size.n_logits * config.n_vocabulary);
@@ -80,7 +85,8 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
   for (const LayerConfig& layer : config.layers) {
     const std::size_t window = layer.attention.window;
     const std::size_t seen = window == 0 ? n_visible : std::min(window, n_visible);
-    largest = std::max({largest, 3 * config.width * layer.ffn_width,
+    const std::size_t ffn_width = layer.ffn_width * std::max<std::size_t>(1, layer.n_experts_used);
+    largest = std::max({largest, config.width * (3 * ffn_width + layer.n_experts),
                         config.width * (layer.q_width() + 2 * layer.kv_width()),
                         2 * seen * layer.q_width()});
   }

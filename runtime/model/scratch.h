@@ -23,8 +23,11 @@ struct Workspace {
   float* attended = nullptr;             // [chunk, n_heads * head_dim]
   float* lse = nullptr;                  // [chunk, n_heads]
   float *gate = nullptr, *up = nullptr;  // [chunk, ffn_width], over q … lse
-  float* logits = nullptr;               // [n_logits, n_vocabulary], over q … up
-  float* rotation = nullptr;             // [chunk, n_rotated / 2, 2] of the layer in work
+  // Where a layer has experts, behind `up`: what one of them is given, and the router's logits.
+  float* taken = nullptr;     // [chunk, width]
+  float* routed = nullptr;    // [chunk, n_experts]
+  float* logits = nullptr;    // [n_logits, n_vocabulary], over q … routed
+  float* rotation = nullptr;  // [chunk, n_rotated / 2, 2] of the layer in work
   // q and k before RoPE, where the cache wants them.
   float *pre_rope_q = nullptr, *pre_rope_k = nullptr;
 };

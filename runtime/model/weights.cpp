@@ -16,6 +16,17 @@ std::size_t vector_bytes(const TensorWish& wish) {
   return wish.vector == nullptr ? 0 : wish.n_in * sizeof(float);
 }
 
+// Vectors are flat; what is cut into parts may stack them along a third dimension (experts).
+std::size_t dims_most(const TensorWish& wish) {
+  if (wish.vector != nullptr) return 1;
+  return wish.n_rows == 0 ? 2 : 3;
+}
+
+std::span<const std::byte> wished_bytes(const TensorWish& wish, const GgufTensor& tensor) {
+  const std::size_t row = tensor.bytes.size() / tensor.n_rows();  // rows are whole blocks
+  return tensor.bytes.subspan(wish.first_row * row, wish.n_out * row);
+}
+
 class Loader {
  public:
   Loader(kernels::Backend& backend, const GgufFile& file, std::span<const TensorWish> wishes,
@@ -41,30 +52,31 @@ class Loader {
   Result<void> one(const TensorWish& wish) {
     const GgufTensor* found = file_.find_tensor(wish.name);
     if (found == nullptr && wish.is_optional) return {};
-    if (found != nullptr) ++n_known_;
+    if (found != nullptr && wish.first_row == 0) ++n_known_;
     if (wish.matrix == nullptr && wish.vector == nullptr) return {};
     SATCHEL_TRY_ASSIGN(found, file_.require_tensor(wish.name));
-    const bool flat = found->n_dims <= (wish.vector != nullptr ? 1u : 2u);
-    if (!flat || found->row_length() != wish.n_in || found->n_rows() != wish.n_out)
-      return Error{ErrorKind::corrupt, "MODEL_METADATA",
-                   "Tensor \"" + wish.name + "\" is " +
-                       shape_text(found->n_rows(), found->row_length()) +
-                       ", but the metadata ask for " + shape_text(wish.n_out, wish.n_in) + "."};
+    if (found->n_dims > dims_most(wish) || found->row_length() != wish.n_in ||
+        found->n_rows() != wish.n_rows_in_all())
+      return Error{
+          ErrorKind::corrupt, "MODEL_METADATA",
+          "Tensor \"" + wish.name + "\" is " + shape_text(found->n_rows(), found->row_length()) +
+              ", but the metadata ask for " + shape_text(wish.n_rows_in_all(), wish.n_in) + "."};
     SATCHEL_TRY(wish.matrix != nullptr ? matrix(wish, *found) : vector(wish, *found));
-    bytes_done_ += found->bytes.size();
+    bytes_done_ += wished_bytes(wish, *found).size();
     if (progress_) progress_({Phase::load_model, bytes_done_, bytes_total_});
     return {};
   }
 
   Result<void> matrix(const TensorWish& wish, const GgufTensor& tensor) {
+    const std::span<const std::byte> bytes = wished_bytes(wish, tensor);
     SATCHEL_TRY_ASSIGN(
         std::unique_ptr<kernels::Weight> weight,
         backend_.load_weight(
-            {.type = *tensor.type, .n_out = wish.n_out, .n_in = wish.n_in, .bytes = tensor.bytes}));
+            {.type = *tensor.type, .n_out = wish.n_out, .n_in = wish.n_in, .bytes = bytes}));
     const std::size_t owned = weight->owned_bytes();
     out_.owned_bytes += owned;
-    out_.bytes += owned != 0 ? owned : tensor.bytes.size();
-    if (owned != 0) file_.let_go(tensor.bytes);
+    out_.bytes += owned != 0 ? owned : bytes.size();
+    if (owned != 0) file_.let_go(bytes);
     *wish.matrix = weight.get();
     out_.matrices.push_back(std::move(weight));
     return {};
@@ -91,8 +103,8 @@ class Loader {
       if (!std::binary_search(known.begin(), known.end(), std::string_view(stranger.name)))
         return Error{ErrorKind::unsupported, "MODEL_ARCH",
                      "The model has a tensor " + quoted(stranger.name) +
-                         ", which Satchel's graph of this architecture does not compute with "
-                         "(biases and extra norms are not supported)."};
+                         ", which Satchel's graph of this architecture does not compute "
+                         "with."};
     return {};
   }
 

@@ -106,10 +106,15 @@ TEST(ModelConfig, a_sliding_window_belongs_to_the_layers_and_leaves_the_context_
 TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   GgufWriter mamba;
   mamba.add_string("general.architecture", "mamba");
-  EXPECT_EQ(refusal(mamba), "\"mamba\" is not supported. Supported: gemma3, llama. [MODEL_ARCH]");
-  EXPECT_THAT(refusal(metadata().add_u32("llama.expert_count", 8)), HasSubstr("8 experts"));
-  EXPECT_THAT(refusal(metadata().add_string("llama.rope.scaling.type", "yarn")),
-              HasSubstr("\"yarn\" is not supported"));
+  EXPECT_EQ(
+      refusal(mamba),
+      "\"mamba\" is not supported. Supported: gemma, gemma2, gemma3, granite, granitemoe, llama, "
+      "mistral3, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3. [MODEL_ARCH]");
+  EXPECT_THAT(refusal(metadata()
+                          .add_u32("llama.expert_count", 8)
+                          .add_u32("llama.expert_used_count", 2)
+                          .add_u32("llama.expert_gating_func", 2)),
+              HasSubstr("weighs its experts otherwise"));
   EXPECT_THAT(refusal(metadata().add_u32("llama.attention.value_length", 32)),
               HasSubstr("Keys of 64 and values of 32"));
 }
@@ -123,6 +128,7 @@ TEST(ModelConfig, impossible_numbers_are_refused_with_the_key) {
   EXPECT_THAT(with("llama.attention.key_length", 100'000), HasSubstr("key_length"));
   EXPECT_THAT(with("llama.rope.dimension_count", 128), HasSubstr("dimension_count"));
   EXPECT_THAT(with("llama.rope.dimension_count", 33), HasSubstr("is odd"));
+  EXPECT_THAT(with("llama.expert_count", 8), HasSubstr("llama.expert_used_count"));
   EXPECT_THAT(with("llama.vocab_size", 9), HasSubstr("token_embd.weight has 8 rows"));
   EXPECT_THAT(refusal(metadata().add_f32("llama.rope.freq_base", 0)), HasSubstr("freq_base"));
   EXPECT_THAT(refusal(metadata().add_tensor("rope_freqs.weight", {3}, std::vector<float>(3, 1))),
@@ -153,11 +159,20 @@ TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
                         "[1, 256]. [MODEL_METADATA]"));
 }
 
-TEST(Weights, a_bias_or_any_tensor_without_a_place_in_the_graph_is_refused) {
+TEST(Weights, a_tensor_without_a_place_in_the_graph_is_refused) {
+  GgufWriter normed = tiny_gguf({});
+  normed.add_tensor("blk.1.attn_q_norm.weight", {64}, std::vector<float>(64));
+  EXPECT_THAT(load_refusal(normed), HasSubstr("\"blk.1.attn_q_norm.weight\""));
+  EXPECT_THAT(load_refusal(normed), HasSubstr("[MODEL_ARCH]"));
+}
+
+TEST(Weights, a_bias_of_attention_is_optional_and_must_fit) {
   GgufWriter biased = tiny_gguf({});
   biased.add_tensor("blk.1.attn_q.bias", {256}, std::vector<float>(256));
-  EXPECT_THAT(load_refusal(biased), HasSubstr("\"blk.1.attn_q.bias\""));
-  EXPECT_THAT(load_refusal(biased), HasSubstr("[MODEL_ARCH]"));
+  EXPECT_EQ(load_refusal(biased), "accepted");
+  GgufWriter wrong = tiny_gguf({});
+  wrong.add_tensor("blk.1.attn_k.bias", {64}, std::vector<float>(64));
+  EXPECT_THAT(load_refusal(wrong), HasSubstr("ask for [1, 128]"));
 }
 
 }  // namespace

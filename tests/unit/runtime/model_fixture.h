@@ -17,7 +17,8 @@ struct LogitRow {
 struct ModelFixture {
   std::vector<std::int32_t> tokens, greedy;
   std::vector<LogitRow> rows;
-  std::vector<std::pair<std::size_t, std::vector<float>>> full;  // position, all logits
+  std::vector<std::pair<std::size_t, std::vector<float>>> full;   // position, all logits
+  std::vector<std::pair<std::size_t, std::vector<float>>> other;  // of a second implementation
 };
 
 // Every section "tokens" begins a new fixture. Empty if the file is not there.
@@ -42,7 +43,8 @@ inline std::vector<ModelFixture> read_model_fixtures(const std::string& name) {
       }
     } else {
       for (std::size_t i = 0; i < n; ++i) {
-        auto& [position, logits] = fixture.full.emplace_back(0, std::vector<float>(width));
+        auto& rows = section == "other" ? fixture.other : fixture.full;
+        auto& [position, logits] = rows.emplace_back(0, std::vector<float>(width));
         file >> position;
         for (float& logit : logits) file >> logit;
       }

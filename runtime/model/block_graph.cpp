@@ -1,0 +1,33 @@
+#include "runtime/model/block_graph.h"
+
+namespace satchel::runtime {
+
+BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
+                       const BlockStyle& style)
+    : Graph(backend, config), style_(style) {
+  layers_.reserve(config.n_layers());
+  for (std::size_t i = 0; i < config.n_layers(); ++i)
+    layers_.push_back({.attention = AttentionPart(backend_, config_, style_, i),
+                       .feed_forward = FeedForwardPart(backend_, config_, style_, i)});
+}
+
+std::vector<TensorWish> BlockGraph::tensors() {
+  std::vector<TensorWish> wishes;
+  wish_for_ends(wishes);
+  for (Layer& layer : layers_) {
+    layer.attention.wish(wishes);
+    layer.feed_forward.wish(wishes);
+  }
+  return wishes;
+}
+
+Result<void> BlockGraph::project(const LayerStep& step, Project what, const float* x) {
+  return layers_[step.layer].attention.make_queries(step, what, x);
+}
+
+Result<void> BlockGraph::finish(const LayerStep& step, float* x) {
+  SATCHEL_TRY(layers_[step.layer].attention.add_attended(step, x));
+  return layers_[step.layer].feed_forward.add(step, x, chosen_);
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,82 @@
+#include "runtime/model/parts/attention_part.h"
+
+#include <array>
+
+namespace satchel::runtime {
+namespace {
+
+using QkNorm = BlockStyle::QkNorm;
+using Projection = kernels::Backend::Projection;
+
+struct Names {
+  const char *weight, *bias, *gain;
+};
+constexpr Names kNames[] = {{"attn_q.weight", "attn_q.bias", "attn_q_norm.weight"},
+                            {"attn_k.weight", "attn_k.bias", "attn_k_norm.weight"},
+                            {"attn_v.weight", "attn_v.bias", nullptr}};
+
+}  // namespace
+
+// One tensor for all three has their rows in this order.
+void AttentionPart::wish_for_operand(std::size_t which, std::vector<TensorWish>& wishes) {
+  const std::size_t q_width = sizes().q_width(), kv_width = sizes().kv_width();
+  const std::size_t first_rows[] = {0, q_width, q_width + kv_width};
+  Operand& to = *std::array{&q_, &k_, &v_}[which];
+  const std::size_t n_out = which == 0 ? q_width : kv_width;
+  if (style_.is_fused) {
+    wishes.push_back(matrix("attn_qkv.weight", n_out, config_.width, to.weight));
+    wishes.back().first_row = first_rows[which];
+    wishes.back().n_rows = q_width + 2 * kv_width;
+  } else {
+    wishes.push_back(matrix(kNames[which].weight, n_out, config_.width, to.weight));
+    wishes.push_back(vector(kNames[which].bias, n_out, to.bias));
+    wishes.back().is_optional = true;
+  }
+  if (kNames[which].gain == nullptr || style_.qk_norm == QkNorm::none) return;
+  const bool of_heads = style_.qk_norm == QkNorm::of_heads;
+  wishes.push_back(
+      vector(kNames[which].gain, of_heads ? sizes().attention.head_dim : n_out, to.gain));
+}
+
+void AttentionPart::wish(std::vector<TensorWish>& wishes) {
+  wish_for_norms("attn_norm.weight", "post_attention_norm.weight", wishes);
+  for (std::size_t which = 0; which < std::size(kNames); ++which) wish_for_operand(which, wishes);
+  wishes.push_back(matrix("attn_output.weight", config_.width, sizes().q_width(), out_));
+  wishes.push_back(vector("attn_output.bias", config_.width, out_bias_));
+  wishes.back().is_optional = true;
+}
+
+Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project what,
+                                         const float* x) const {
+  const kvcache::LayerShape& shape = sizes().attention;
+  const Workspace& work = step.work;
+  const bool only_queries = what == Graph::Project::queries;
+  const Projection all[] = {q_.into(work.q), k_.into(work.k), v_.into(work.v)};
+  SATCHEL_TRY(step.go_on());
+  SATCHEL_TRY(project(step, x, std::span(all).first(only_queries ? 1 : 3)));
+  if (style_.qk_norm != QkNorm::none) {
+    SATCHEL_TRY(step.go_on());
+    SATCHEL_TRY(norm(step, q_, shape.n_heads, work.q));
+    if (!only_queries) SATCHEL_TRY(norm(step, k_, shape.n_kv_heads, work.k));
+  }
+  if (sizes().turned_scale == 1) return {};
+  return backend_.scale_first(work.q, sizes().turned_scale, step.batch.n_tokens * shape.n_heads,
+                              shape.head_dim, shape.n_rotated());
+}
+
+Result<void> AttentionPart::norm(const LayerStep& step, const Operand& operand, std::size_t n_heads,
+                                 float* rows) const {
+  const std::size_t head_dim = sizes().attention.head_dim, n = step.batch.n_tokens;
+  const bool of_heads = style_.qk_norm == QkNorm::of_heads;
+  return backend_.rms_norm(rows, operand.gain, of_heads ? n * n_heads : n,
+                           of_heads ? head_dim : n_heads * head_dim, config_.norm_epsilon, rows);
+}
+
+Result<void> AttentionPart::add_attended(const LayerStep& step, float* x) const {
+  const Projection out{out_, step.work.normed, out_bias_};
+  SATCHEL_TRY(step.go_on());
+  SATCHEL_TRY(backend_.project(step.work.attended, step.batch.n_tokens, {&out, 1}));
+  return add_to(step, x);
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,94 @@
+#include "runtime/model/parts/feed_forward_part.h"
+
+#include "kernels/base/assert.h"
+
+namespace satchel::runtime {
+
+using Projection = kernels::Backend::Projection;
+
+void FeedForwardPart::wish(std::vector<TensorWish>& wishes) {
+  wish_for_norms("ffn_norm.weight", "post_ffw_norm.weight", wishes);
+  return sizes().n_experts == 0 ? wish_for_gated(wishes) : wish_for_experts(wishes);
+}
+
+void FeedForwardPart::wish_for_gated(std::vector<TensorWish>& wishes) {
+  const std::size_t width = config_.width, ffn = sizes().ffn_width;
+  const char* gate = style_.is_fused ? "ffn_up.weight" : "ffn_gate.weight";
+  wishes.push_back(matrix(gate, ffn, width, gated_.gate));
+  wishes.push_back(matrix("ffn_up.weight", ffn, width, gated_.up));
+  if (style_.is_fused) {
+    wishes.back().first_row = ffn;
+    wishes.back().n_rows = wishes[wishes.size() - 2].n_rows = 2 * ffn;
+  }
+  wishes.push_back(matrix("ffn_down.weight", width, ffn, gated_.down));
+}
+
+void FeedForwardPart::wish_for_experts(std::vector<TensorWish>& wishes) {
+  const std::size_t width = config_.width, ffn = sizes().ffn_width, n = sizes().n_experts;
+  experts_.resize(n);
+  wishes.push_back(matrix("ffn_gate_inp.weight", n, width, router_));
+  const auto one = [&](std::size_t i, const char* name, std::size_t n_out, std::size_t n_in,
+                       const kernels::Weight*& to) {
+    wishes.push_back(matrix(name, n_out, n_in, to));
+    wishes.back().first_row = i * n_out;
+    wishes.back().n_rows = n * n_out;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    one(i, "ffn_gate_exps.weight", ffn, width, experts_[i].gate);
+    one(i, "ffn_up_exps.weight", ffn, width, experts_[i].up);
+    one(i, "ffn_down_exps.weight", width, ffn, experts_[i].down);
+  }
+}
+
+Result<void> FeedForwardPart::add(const LayerStep& step, float* x,
+                                  std::vector<kernels::Backend::Ranked>& chosen) const {
+  SATCHEL_TRY(step.go_on());
+  return experts_.empty() ? add_gated(step, x) : add_experts(step, x, chosen);
+}
+
+// The usual layer is one operation of the backend.
+Result<void> FeedForwardPart::add_gated(const LayerStep& step, float* x) const {
+  const Workspace& work = step.work;
+  const std::size_t n = step.batch.n_tokens;
+  if (gain_before_ != nullptr && gain_behind_ == nullptr && config_.residual_scale == 1)
+    return backend_.feed_forward({.gain = gain_before_,
+                                  .gate = gated_.gate,
+                                  .up = gated_.up,
+                                  .down = gated_.down,
+                                  .activation = style_.activation,
+                                  .epsilon = config_.norm_epsilon,
+                                  .normed = work.normed,
+                                  .gate_out = work.gate,
+                                  .up_out = work.up},
+                                 x, n);
+  const Projection up[] = {{gated_.gate, work.gate}, {gated_.up, work.up}};
+  SATCHEL_TRY(project(step, x, up));
+  SATCHEL_TRY(step.go_on());
+  SATCHEL_TRY(backend_.gated(style_.activation, work.gate, work.up, n * sizes().ffn_width));
+  SATCHEL_TRY(backend_.matmul(*gated_.down, work.gate, n, work.normed));
+  return add_to(step, x);
+}
+
+Result<void> FeedForwardPart::add_experts(const LayerStep& step, float* x,
+                                          std::vector<kernels::Backend::Ranked>& chosen) const {
+  SATCHEL_ASSERT(gain_before_ != nullptr && gain_behind_ == nullptr);
+  const Workspace& work = step.work;
+  const std::size_t n_chosen = step.batch.n_tokens * sizes().n_experts_used;
+  if (chosen.size() < n_chosen) chosen.resize(n_chosen);
+  return backend_.feed_experts({.gain = gain_before_,
+                                .router = router_,
+                                .experts = experts_,
+                                .n_used = sizes().n_experts_used,
+                                .factor = config_.residual_scale,
+                                .activation = style_.activation,
+                                .epsilon = config_.norm_epsilon,
+                                .normed = work.normed,
+                                .taken = work.taken,
+                                .gate_out = work.gate,
+                                .up_out = work.up,
+                                .routed = work.routed,
+                                .chosen = chosen},
+                               x, step.batch.n_tokens);
+}
+
+}  // namespace satchel::runtime

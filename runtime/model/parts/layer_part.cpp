@@ -1,0 +1,45 @@
+#include "runtime/model/parts/layer_part.h"
+
+namespace satchel::runtime {
+namespace {
+
+std::string full_name(std::size_t layer, const char* name) {
+  return "blk." + std::to_string(layer) + "." + name;
+}
+
+}  // namespace
+
+TensorWish LayerPart::matrix(const char* name, std::size_t n_out, std::size_t n_in,
+                             const kernels::Weight*& to) const {
+  return {.name = full_name(layer_, name), .n_out = n_out, .n_in = n_in, .matrix = &to};
+}
+
+TensorWish LayerPart::vector(const char* name, std::size_t n, const float*& to) const {
+  return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
+}
+
+void LayerPart::wish_for_norms(const char* before, const char* behind,
+                               std::vector<TensorWish>& wishes) {
+  if (style_.has_norms_before) wishes.push_back(vector(before, config_.width, gain_before_));
+  if (style_.has_norms_behind) wishes.push_back(vector(behind, config_.width, gain_behind_));
+}
+
+Result<void> LayerPart::project(const LayerStep& step, const float* x,
+                                std::span<const kernels::Backend::Projection> projections) const {
+  const std::size_t n = step.batch.n_tokens;
+  if (gain_before_ == nullptr) return backend_.project(x, n, projections);
+  return backend_.norm_project(x, gain_before_, n, config_.norm_epsilon, step.work.normed,
+                               projections);
+}
+
+Result<void> LayerPart::add_to(const LayerStep& step, float* x) const {
+  const std::size_t n = step.batch.n_tokens, width = config_.width;
+  float* given = step.work.normed;
+  if (gain_behind_ != nullptr)
+    SATCHEL_TRY(backend_.rms_norm(given, gain_behind_, n, width, config_.norm_epsilon, given));
+  if (config_.residual_scale != 1)
+    SATCHEL_TRY(backend_.scale(given, config_.residual_scale, n * width));
+  return backend_.add(x, given, n * width);
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,54 @@
+// LayerPart: what the two halves of a layer (attention, feed-forward) share: names of tensors, an
+// optional norm of what comes in, an optional norm of what goes out, and the sum.
+//   owns  nothing: the addresses are Weights'
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/model/graph.h"
+
+namespace satchel::runtime {
+
+// How the layers of an architecture are built. Biases of attention are there where the file has them.
+struct BlockStyle {
+  enum class QkNorm {
+    none,
+    of_heads,  // each head of queries and keys, with gains [head_dim]
+    of_rows,   // all heads together, with gains [q_width] and [kv_width]
+  };
+  bool has_norms_before = true;   // attn_norm, ffn_norm
+  bool has_norms_behind = false;  // post_attention_norm, post_ffw_norm
+  QkNorm qk_norm = QkNorm::none;
+  bool is_fused = false;  // attn_qkv holds queries, keys and values, ffn_up holds gate and up
+  kernels::Activation activation = kernels::Activation::silu;
+};
+
+class LayerPart {
+ public:
+  LayerPart(kernels::Backend& backend, const ModelConfig& config, const BlockStyle& style,
+            std::size_t layer)
+      : backend_(backend), config_(config), style_(style), layer_(layer) {}
+
+ protected:
+  const LayerConfig& sizes() const { return config_.layers[layer_]; }
+  // The tensor "blk.<layer>.<name>".
+  TensorWish matrix(const char* name, std::size_t n_out, std::size_t n_in,
+                    const kernels::Weight*& to) const;
+  TensorWish vector(const char* name, std::size_t n, const float*& to) const;
+  void wish_for_norms(const char* before, const char* behind, std::vector<TensorWish>& wishes);
+
+  // outs = projections of x, normed before if there is a norm for that.
+  Result<void> project(const LayerStep& step, const float* x,
+                       std::span<const kernels::Backend::Projection> projections) const;
+  // x += factor · work.normed, normed before if there is a norm for that.
+  Result<void> add_to(const LayerStep& step, float* x) const;
+
+  kernels::Backend& backend_;
+  const ModelConfig& config_;
+  const BlockStyle& style_;
+  std::size_t layer_;
+  const float *gain_before_ = nullptr, *gain_behind_ = nullptr;  // [width]; null: none
+};
+
+}  // namespace satchel::runtime

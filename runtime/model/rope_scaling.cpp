@@ -1,0 +1,179 @@
+#include "runtime/model/rope_scaling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/reference/dequant.h"
+
+namespace satchel::runtime {
+namespace {
+
+constexpr float kBase = 10000.0f;  // where a file names none
+
+Error unfit_factors(const char* name, const std::string& what) {
+  return Error{ErrorKind::corrupt, "MODEL_METADATA", "\"" + std::string(name) + "\" " + what};
+}
+
+// One divisor per pair, where the file has the tensor.
+Result<void> divide_by_factors(const GgufFile& file, const char* name,
+                               std::vector<double>& frequencies) {
+  if (file.find_tensor(name) == nullptr) return {};
+  SATCHEL_TRY_ASSIGN(const GgufTensor* tensor, file.require_tensor(name));
+  if (tensor->n_values != frequencies.size() || tensor->type != kernels::WeightType::f32)
+    return unfit_factors(name, "has " + std::to_string(tensor->n_values) + " " + tensor->type_name +
+                                   " values, " + std::to_string(frequencies.size()) +
+                                   " F32 expected.");
+  std::vector<float> factors(frequencies.size());
+  kernels::dequantise_row(kernels::WeightType::f32, tensor->bytes.data(), factors.size(),
+                          factors.data());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (!(factors[i] > 0) || !std::isfinite(factors[i]))
+      return unfit_factors(name, "holds a factor that is not above 0.");
+    frequencies[i] /= static_cast<double>(factors[i]);
+  }
+  return {};
+}
+
+Result<std::string> type_of(const Hyperparameters& of) {
+  if (!of.has("rope.scaling.type"))
+    return std::string(of.has("rope.scale_linear") ? "linear" : "none");
+  SATCHEL_TRY_ASSIGN(const std::string_view type,
+                     of.file().get_string(of.key("rope.scaling.type")));
+  return std::string(type);
+}
+
+Result<double> factor_of(const Hyperparameters& of) {
+  const char* key = of.has("rope.scaling.factor") || !of.has("rope.scale_linear")
+                        ? "rope.scaling.factor"
+                        : "rope.scale_linear";
+  SATCHEL_TRY_ASSIGN(const float factor, of.number_above(0, key));
+  return static_cast<double>(factor);
+}
+
+// Positions that the model was first trained on.
+Result<std::size_t> original_context(const Hyperparameters& of, const ModelConfig& config) {
+  return of.count("rope.scaling.original_context_length", UINT32_MAX, config.context);
+}
+
+struct Yarn {
+  double factor = 1, ext_factor = 1, beta_fast = 32, beta_slow = 1, original = 1;
+
+  // The pair that turns `turns` times within the original context, as a fraction.
+  double pair_of(double turns, double base, std::size_t n_rotated) const {
+    return static_cast<double>(n_rotated) * std::log(original / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(base));
+  }
+  void slow_down(std::vector<double>& frequencies, double base) const {
+    const std::size_t n_rotated = 2 * frequencies.size();
+    const double last = static_cast<double>(n_rotated) - 1;
+    const double low = std::max(0.0, std::floor(pair_of(beta_fast, base, n_rotated)));
+    const double high = std::min(last, std::ceil(pair_of(beta_slow, base, n_rotated)));
+    for (std::size_t i = 0; i < frequencies.size(); ++i) {
+      const double ramp = (static_cast<double>(i) - low) / std::max(0.001, high - low);
+      const double as_trained = (1 - std::clamp(ramp, 0.0, 1.0)) * ext_factor;
+      frequencies[i] *= as_trained + (1 - as_trained) / factor;
+    }
+  }
+};
+
+double yarn_amplitude(double factor, double weight) {
+  return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+}
+
+Result<void> apply_yarn(const Hyperparameters& of, const ModelConfig& config, double base,
+                        ScaledRope& rope) {
+  Yarn yarn;
+  SATCHEL_TRY_ASSIGN(yarn.factor, factor_of(of));
+  SATCHEL_TRY_ASSIGN(const std::size_t original, original_context(of, config));
+  yarn.original = static_cast<double>(original);
+  const auto read = [&](const char* part, double absent) -> Result<double> {
+    SATCHEL_TRY_ASSIGN(const float value,
+                       of.file().get_f32(of.key(part), static_cast<float>(absent)));
+    return static_cast<double>(value);
+  };
+  SATCHEL_TRY_ASSIGN(yarn.ext_factor, read("rope.scaling.yarn_ext_factor", 1));
+  if (yarn.ext_factor < 0) yarn.ext_factor = 1;  // how some files write "not set"
+  SATCHEL_TRY_ASSIGN(yarn.beta_fast, read("rope.scaling.yarn_beta_fast", 32));
+  SATCHEL_TRY_ASSIGN(yarn.beta_slow, read("rope.scaling.yarn_beta_slow", 1));
+  if (!(yarn.beta_slow > 0) || !(yarn.beta_fast >= yarn.beta_slow))
+    return of.unfit("rope.scaling.yarn_beta_fast", "must be at least yarn_beta_slow, above 0.");
+  yarn.slow_down(rope.inverse_frequency, base);
+  SATCHEL_TRY_ASSIGN(const double all_dims, read("rope.scaling.yarn_log_multiplier", 0));
+  rope.amplitude = yarn_amplitude(yarn.factor, 1) / yarn_amplitude(yarn.factor, all_dims);
+  if (of.has("rope.scaling.yarn_attn_factor")) {
+    SATCHEL_TRY_ASSIGN(const float given, of.number_above(0, "rope.scaling.yarn_attn_factor"));
+    rope.amplitude = static_cast<double>(given);
+  }
+  return {};
+}
+
+// Long and short factors come together, or not at all.
+Result<void> apply_longrope(const Hyperparameters& of, const ModelConfig& config,
+                            ScaledRope& rope) {
+  SATCHEL_TRY_ASSIGN(const std::size_t original, original_context(of, config));
+  const bool is_long = config.context > original;
+  const char* name = is_long ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  SATCHEL_TRY(of.file().require_tensor(name));
+  SATCHEL_TRY(divide_by_factors(of.file(), name, rope.inverse_frequency));
+  if (!is_long || of.has("rope.scaling.attn_factor")) return {};
+  const double reach = static_cast<double>(config.context) / static_cast<double>(original);
+  rope.amplitude = std::sqrt(1 + std::log(reach) / std::log(static_cast<double>(original)));
+  return {};
+}
+
+}  // namespace
+
+std::vector<double> rope_frequencies(double base, std::size_t n_rotated) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < n_rotated / 2; ++i)
+    out.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(n_rotated)));
+  return out;
+}
+
+Result<ScaledRope> scaled_rope(const Hyperparameters& of, const ModelConfig& config, double base,
+                               std::size_t n_rotated) {
+  ScaledRope rope{.inverse_frequency = rope_frequencies(base, n_rotated)};
+  const bool has_long = of.file().find_tensor("rope_factors_long.weight") != nullptr;
+  SATCHEL_TRY_ASSIGN(const std::string type, type_of(of));
+  if (type == "linear") {
+    SATCHEL_TRY_ASSIGN(const double factor, factor_of(of));
+    for (double& frequency : rope.inverse_frequency) frequency /= factor;
+  } else if (type == "yarn" && !has_long) {
+    SATCHEL_TRY(apply_yarn(of, config, base, rope));
+  } else if (type == "longrope" || has_long) {
+    SATCHEL_TRY(apply_longrope(of, config, rope));
+  } else if (type != "none") {
+    return Error{ErrorKind::unsupported, "MODEL_ARCH",
+                 "RoPE scaling " + quoted(std::string_view(type)) +
+                     " is not supported. Supported: none, linear, yarn, longrope, and a tensor "
+                     "rope_freqs.weight."};
+  }
+  SATCHEL_TRY(divide_by_factors(of.file(), "rope_freqs.weight", rope.inverse_frequency));
+  SATCHEL_TRY_ASSIGN(const float more, of.number_above(0, "rope.scaling.attn_factor", 1.0f));
+  rope.amplitude *= static_cast<double>(more);
+  return rope;
+}
+
+void give_rope(LayerConfig& layer, const ScaledRope& rope, kernels::RopePairs pairs) {
+  kvcache::LayerShape& shape = layer.attention;
+  shape.rope_pairs = pairs;
+  shape.inverse_frequency = rope.inverse_frequency;
+  const auto longer = static_cast<float>(rope.amplitude * rope.amplitude);
+  if (shape.n_rotated() == shape.head_dim)
+    shape.attention_scale *= longer;
+  else
+    layer.turned_scale = longer;
+}
+
+Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs) {
+  SATCHEL_TRY_ASSIGN(const std::size_t n_rotated,
+                     of.n_rotated(config.layers[0].attention.head_dim));
+  SATCHEL_TRY_ASSIGN(const float base, of.number_above(1, "rope.freq_base", kBase));
+  SATCHEL_TRY_ASSIGN(const ScaledRope rope,
+                     scaled_rope(of, config, static_cast<double>(base), n_rotated));
+  for (LayerConfig& layer : config.layers) give_rope(layer, rope, pairs);
+  return {};
+}
+
+}  // namespace satchel::runtime

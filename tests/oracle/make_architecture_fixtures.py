@@ -1,0 +1,311 @@
+"""Writes tests/golden/model/arch_NAME.gguf and arch_NAME.txt: for each architecture a model of random weights, small enough to lie
+here, and its logits as transformers and llama.cpp (by llama-cpp-python) compute them.
+
+transformers gets the weights as the GGUF holds them (Q8_0 and F16, dequantised by the package gguf) and computes in float32; keys and
+values are rounded to fp16, as an exact cache keeps them. llama.cpp gets a copy with the same values in F32, since it would round
+activations to 8 bits for Q8_0; it keeps keys and values in fp16 by itself. What a converter does on the way to a GGUF (names, pairs
+of rotated rows side by side, gains plus 1, experts stacked) stands in the table and in tensors_of().
+
+arch_NAME.txt: "tokens N id …", "full F V" and F times: position, V logits of transformers; then "other F V" and the same of llama.cpp.
+The prompt is longer than windows and, where RoPE is scaled, than the original context. Where llama.cpp passes over a sliding window,
+only its positions within the window are stored.
+
+    python3 tests/oracle/make_architecture_fixtures.py [NAME …]   # needs: pip install gguf numpy torch transformers llama-cpp-python
+"""
+import ctypes
+import dataclasses
+import importlib
+import pathlib
+import sys
+import tempfile
+from typing import Callable
+
+import gguf
+import llama_cpp
+import numpy as np
+import torch
+import transformers
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/model"
+WIDTH, FFN, VOCABULARY, CONTEXT, WINDOW, ORIGINAL, EPSILON = 64, 64, 160, 128, 16, 32, 1e-5
+N_TOKENS, POSITIONS = 48, (0, 1, 15, 16, 17, 33, 46, 47)
+Q8_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "F16", "F32"))
+
+
+@dataclasses.dataclass
+class Row:
+    model: str  # transformers' class, less ForCausalLM
+    arch: str  # "general.architecture"
+    config: dict = dataclasses.field(default_factory=dict)
+    layers: int = 2
+    heads: tuple = (4, 2)  # of queries, of keys and values; 32 values each
+    ffn: int = FFN
+    base: float = 10_000.0  # of RoPE, in layers that see everything
+    permuted: bool = False  # rows of q and k: pairs (i, i + 16) of transformers side by side
+    gain: float = 0  # what the file adds to gains
+    extra: Callable = lambda out: None  # metadata of its own
+    other_until: int = N_TOKENS  # positions that llama.cpp computes alike
+
+
+def rope(kind: str, base: float = 10_000.0, **more) -> dict:
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": base, **more}}
+
+
+def experts(out: gguf.GGUFWriter, n: int, used: int, width: int) -> None:
+    out.add_expert_count(n)
+    out.add_expert_used_count(used)
+    out.add_expert_feed_forward_length(width)
+
+
+def yarn(out: gguf.GGUFWriter) -> None:
+    out.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    out.add_rope_scaling_factor(4.0)
+    out.add_rope_scaling_orig_ctx_len(ORIGINAL)
+
+
+def gemma2(out: gguf.GGUFWriter) -> None:
+    out.add_attn_logit_softcapping(2.0)
+    out.add_final_logit_softcapping(3.0)
+    out.add_sliding_window(WINDOW)
+
+
+def gemma3(out: gguf.GGUFWriter) -> None:
+    out.add_sliding_window(WINDOW)
+    out.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+    out.add_rope_scaling_factor(8.0)
+
+
+def granite(out: gguf.GGUFWriter) -> None:
+    out.add_attention_scale(0.3)
+    out.add_embedding_scale(3.0)
+    out.add_residual_scale(0.4)
+    out.add_logit_scale(0.5)
+
+
+def granite_moe(out: gguf.GGUFWriter) -> None:
+    granite(out)
+    experts(out, 4, 2, 32)
+
+
+def phi3(out: gguf.GGUFWriter) -> None:
+    out.add_rope_dimension_count(24)
+    out.add_rope_scaling_orig_ctx_len(ORIGINAL)
+    out.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(CONTEXT / ORIGINAL) / np.log(ORIGINAL))))
+    out.add_sliding_window(WINDOW)
+
+
+def mistral3(out: gguf.GGUFWriter) -> None:
+    out.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    out.add_rope_scaling_factor(2.0)
+    out.add_rope_scaling_orig_ctx_len(64)
+    out.add_rope_scaling_yarn_log_mul(1.0)
+    out.add_attn_temperature_scale(0.1)
+
+
+GRANITE = dict(attention_multiplier=0.3, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=0.5)
+YARN = rope("yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
+PHI3_FACTORS = {"long_factor": [1.0 + 0.5 * i for i in range(12)], "short_factor": [1.0 + 0.01 * i for i in range(12)]}
+LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=ORIGINAL)
+TABLE = {
+    "llama": Row("Llama", "llama", LLAMA3 | {"attention_bias": True}, permuted=True),
+    "mistral": Row("Mistral", "llama", {"sliding_window": WINDOW}, permuted=True, other_until=WINDOW,
+                   extra=lambda out: out.add_sliding_window(WINDOW)),
+    "mixtral": Row("Mixtral", "llama", {"num_local_experts": 4, "num_experts_per_tok": 2}, ffn=32,
+                   permuted=True, extra=lambda out: experts(out, 4, 2, 32)),
+    "mistral3": Row("Ministral3", "mistral3", rope(
+        "yarn", factor=2.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1,
+        beta_fast=32.0, beta_slow=1.0), permuted=True, extra=mistral3),
+    "smollm3": Row("SmolLM3", "smollm3", {"no_rope_layer_interval": 4, "pad_token_id": None}, layers=5, heads=(2, 1), ffn=32, permuted=True),
+    "qwen2": Row("Qwen2", "qwen2", YARN, heads=(2, 1), extra=yarn),
+    "qwen3": Row("Qwen3", "qwen3", rope("default", 1_000_000.0), base=1_000_000.0),
+    "qwen3moe": Row("Qwen3Moe", "qwen3moe", {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 32,
+                                             "norm_topk_prob": True}, heads=(2, 1), extra=lambda out: experts(out, 6, 3, 32)),
+    "gemma": Row("Gemma", "gemma", {"hidden_activation": "gelu_pytorch_tanh"}, gain=1),
+    "gemma2": Row("Gemma2", "gemma2", {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "sliding_window": WINDOW,
+                                       "query_pre_attn_scalar": 32}, gain=1, extra=gemma2),
+    "gemma3": Row("Gemma3", "gemma3", {"sliding_window": WINDOW, "query_pre_attn_scalar": 32, "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0},
+        "full_attention": {"rope_type": "linear", "rope_theta": 1_000_000.0, "factor": 8.0}}},
+        layers=6, heads=(2, 1), ffn=32, base=1_000_000.0, gain=1, extra=gemma3),
+    "phi3": Row("Phi3", "phi3", {"sliding_window": WINDOW, "pad_token_id": None, "original_max_position_embeddings": ORIGINAL} | rope(
+        "longrope", partial_rotary_factor=0.75, original_max_position_embeddings=ORIGINAL, **PHI3_FACTORS),
+        heads=(2, 1), extra=phi3, other_until=WINDOW),
+    "granite": Row("Granite", "granite", GRANITE, heads=(2, 1), permuted=True, extra=granite),
+    "granitemoe": Row("GraniteMoe", "granitemoe", GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
+                      heads=(2, 1), ffn=32, permuted=True, extra=granite_moe),
+    "olmo2": Row("Olmo2", "olmo2", {"pad_token_id": None}, heads=(2, 1)),
+    "olmo3": Row("Olmo3", "olmo2", {"pad_token_id": None, "sliding_window": WINDOW, "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0}, "full_attention": YARN["rope_parameters"]}}, layers=4, heads=(2, 1), ffn=32,
+                 extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
+}
+NAMES = {  # of a layer: transformers -> GGUF
+    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "self_attn.o_proj": "attn_output",
+    "self_attn.qkv_proj": "attn_qkv", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up", "mlp.gate": "ffn_gate_inp",
+    "block_sparse_moe.router": "ffn_gate_inp", "mlp.experts.down_proj": "ffn_down_exps",
+    "block_sparse_moe.experts.down_proj": "ffn_down_exps", "post_feedforward_layernorm": "post_ffw_norm",
+    "pre_feedforward_layernorm": "ffn_norm"}
+ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
+
+
+def tiny(row: Row):
+    config = getattr(transformers, row.model + ("TextConfig" if row.model == "Gemma3" else "Config"))
+    given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
+                 num_attention_heads=row.heads[0], num_key_value_heads=row.heads[1], head_dim=32, max_position_embeddings=CONTEXT,
+                 rms_norm_eps=EPSILON, tie_word_embeddings=row.gain == 1 or row.arch == "smollm3") | rope("default") | row.config
+    if row.model in ("Phi3", "Granite", "GraniteMoe"):
+        del given["head_dim"]
+    made = config(**given)
+    made._attn_implementation = "eager"
+    return getattr(transformers, row.model + "ForCausalLM")(made).float().eval()
+
+
+def kept(values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
+    """The type that the file keeps a tensor in."""
+    if values.ndim == 1 or "ffn_gate_inp" in name:
+        return F32
+    return F16 if "attn_output" in name else Q8_0
+
+
+def as_stored(values: np.ndarray, kind: gguf.GGMLQuantizationType) -> np.ndarray:
+    return gguf.quants.dequantize(gguf.quants.quantize(values, kind), kind).astype(np.float32)
+
+
+def permute(values: np.ndarray, n_heads: int) -> np.ndarray:
+    halves = values.reshape(n_heads, 2, values.shape[0] // n_heads // 2, *values.shape[1:])
+    return halves.swapaxes(1, 2).reshape(values.shape)
+
+
+def tensors_of(row: Row, name: str, values: np.ndarray):
+    """The tensors of the file that one parameter of transformers becomes."""
+    if name in ENDS:
+        return [(ENDS[name], values)]
+    _, _, layer, rest = name.split(".", 3)
+    rest, kind = (rest.rsplit(".", 1) if rest.endswith((".weight", ".bias")) else (rest, "weight"))
+    at = f"blk.{layer}."
+    if rest.endswith("experts.gate_up_proj"):
+        gate, up = np.split(values, 2, axis=1)
+        return [(at + "ffn_gate_exps.weight", gate), (at + "ffn_up_exps.weight", up)]
+    if rest == "post_attention_layernorm" and row.arch in ("gemma2", "gemma3", "olmo2"):
+        return [(at + "post_attention_norm.weight", values)]
+    if row.permuted and rest in ("self_attn.q_proj", "self_attn.k_proj"):
+        values = permute(values, row.heads[rest == "self_attn.k_proj"])
+    return [(f"{at}{NAMES[rest]}.{kind}", values)]
+
+
+def fill(model, row: Row) -> list:
+    """Random weights, as the file will give them back; returns the file's tensors."""
+    rng, out = np.random.default_rng(20261123), []
+    for name, weight in model.named_parameters():
+        if "norm" in name:
+            values = (1 + 0.3 * rng.standard_normal(weight.shape)).astype(np.float32)
+            weight.data = torch.from_numpy(values - row.gain if row.gain else values.copy())
+        else:
+            size = 0.3 if weight.ndim == 1 else weight.shape[-1] ** -0.5
+            values = (rng.standard_normal(weight.shape) * size).astype(np.float32)
+            values = as_stored(values, kept(values, tensors_of(row, name, values)[0][0]))
+            weight.data = torch.from_numpy(values.copy())
+        out += tensors_of(row, name, values)
+    return out
+
+
+def rope_tensors(model, row: Row) -> list:
+    """Factors by which RoPE is slowed, as converters write them."""
+    if row.arch == "phi3":
+        return [(f"rope_factors_{kind}.weight", np.array(PHI3_FACTORS[f"{kind}_factor"], np.float32)) for kind in ("long", "short")]
+    if row.config.get("rope_parameters", {}).get("rope_type") == "llama3":
+        plain = 10_000.0 ** (-np.arange(0, 32, 2) / 32)
+        return [("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))]
+    return []
+
+
+def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
+    out = gguf.GGUFWriter(path, row.arch)
+    out.add_name(f"{row.arch}, random weights")
+    out.add_block_count(row.layers)
+    out.add_embedding_length(WIDTH)
+    out.add_feed_forward_length(row.ffn)
+    out.add_context_length(CONTEXT)
+    out.add_vocab_size(VOCABULARY)
+    out.add_head_count(row.heads[0])
+    out.add_head_count_kv(row.heads[1])
+    out.add_key_length(32)
+    out.add_value_length(32)
+    out.add_layer_norm_rms_eps(EPSILON)
+    out.add_rope_freq_base(row.base)
+    out.add_tokenizer_model("none")
+    row.extra(out)
+    for name, values in tensors:
+        kind = F32 if exact else kept(values, name)
+        out.add_tensor(name, gguf.quants.quantize(np.ascontiguousarray(values), kind), raw_dtype=kind)
+    out.write_header_to_file()
+    out.write_kv_data_to_file()
+    out.write_tensors_to_file()
+    out.close()
+
+
+def round_keys_and_values(model) -> None:
+    module = importlib.import_module(type(model).__module__)
+    plain = module.eager_attention_forward
+
+    def rounded(layer, query, key, value, *rest, **named):
+        return plain(layer, query, key.half().float(), value.half().float(), *rest, **named)
+
+    if not getattr(plain, "rounds", False):
+        rounded.rounds = True
+        module.eager_attention_forward = rounded
+
+
+def llama_cpp_logits(path: pathlib.Path, ids: list) -> np.ndarray:
+    params = llama_cpp.llama_model_default_params()
+    params.n_gpu_layers = 0
+    model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+    of = llama_cpp.llama_context_default_params()
+    of.n_ctx, of.n_batch, of.n_ubatch, of.n_threads, of.n_threads_batch = CONTEXT, CONTEXT, CONTEXT, 1, 1
+    of.flash_attn_type = 0  # off: it would round more than keys and values to fp16
+    context = llama_cpp.llama_init_from_model(model, of)
+    batch = llama_cpp.llama_batch_init(len(ids), 0, 1)
+    batch.n_tokens = len(ids)
+    for i, token in enumerate(ids):
+        batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = token, i, 1, 0, 1
+    assert llama_cpp.llama_decode(context, batch) == 0
+    rows = [np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (VOCABULARY,)).copy() for i in range(len(ids))]
+    llama_cpp.llama_free(context)
+    llama_cpp.llama_model_free(model)
+    return np.array(rows)
+
+
+def section(name: str, logits: np.ndarray, positions: list) -> list:
+    lines = [f"{name} {len(positions)} {VOCABULARY}"]
+    return lines + [f"{at} " + " ".join(f"{v:.4f}" for v in logits[at].tolist()) for at in positions]
+
+
+@torch.no_grad()
+def make(name: str, row: Row) -> None:
+    model = tiny(row)
+    round_keys_and_values(model)
+    tensors = fill(model, row)
+    tensors += rope_tensors(model, row)
+    path = OUT / f"arch_{name}.gguf"
+    write(path, row, tensors, exact=False)
+    ids = np.random.default_rng(7).integers(0, VOCABULARY, N_TOKENS).tolist()
+    logits = model(torch.tensor([ids])).logits[0].numpy()
+    with tempfile.TemporaryDirectory() as folder:
+        exact = pathlib.Path(folder) / "exact.gguf"
+        write(exact, row, tensors, exact=True)
+        other = llama_cpp_logits(exact, ids)
+    positions = [at for at in POSITIONS if at < row.other_until]
+    apart = [float(np.abs(logits[at] - other[at]).max()) for at in range(N_TOKENS)]
+    lines = [f"tokens {len(ids)}", " ".join(map(str, ids))]
+    lines += section("full", logits, list(POSITIONS)) + section("other", other, positions)
+    (OUT / f"arch_{name}.txt").write_text("\n".join(lines) + "\n")
+    print(f"{name}: {path.stat().st_size} bytes; largest |logit| {np.abs(logits).max():.2f}, spread {logits.std():.2f}; "
+          f"implementations apart by {max(apart[:row.other_until]):.5f}, all positions {max(apart):.5f}", flush=True)
+
+
+if __name__ == "__main__":
+    llama_cpp.llama_log_set(ctypes.cast(None, llama_cpp.llama_log_callback), None) if "-v" in sys.argv else None
+    for wanted, of_table in TABLE.items():
+        if not sys.argv[1:] or wanted in sys.argv[1:]:
+            make(wanted, of_table)

@@ -1,0 +1,160 @@
+// Every architecture: a tiny model of random weights against transformers and llama.cpp, read as a
+// prompt and token by token; prompts are longer than windows and than contexts before RoPE's scaling.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/model/scratch.h"
+#include "support/count_allocations.h"
+#include "unit/runtime/model_fixture.h"
+#include "unit/runtime/tiny_model.h"
+
+namespace satchel::runtime {
+namespace {
+
+using Ids = std::span<const std::int32_t>;
+
+// Logits reach 4 to 9. All three implementations round keys and values to fp16, from values that
+// differ in their last bits of fp32; llama.cpp rounds more. Seen on 2026-11-23: up to 0.0014 and 0.005.
+constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
+
+constexpr const char* kNames[] = {
+    "llama", "mistral", "mixtral", "mistral3", "smollm3", "qwen2",      "qwen3", "qwen3moe",
+    "gemma", "gemma2",  "gemma3",  "phi3",     "granite", "granitemoe", "olmo2", "olmo3"};
+
+TestModel open_tiny(const std::string& name, const char* backend, std::size_t chunk = 0) {
+  const std::string path =
+      std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/model/arch_" + name + ".gguf";
+  auto file = GgufFile::open(path);
+  EXPECT_TRUE(file.ok()) << file.error().message;
+  return open_model(std::move(file).value(), backend, chunk);
+}
+
+ModelFixture fixture(const std::string& name) {
+  return read_model_fixtures("arch_" + name + ".txt").at(0);
+}
+
+// Where `rows` have the position, the largest difference of their logits to these; else 0.
+double distance(const std::vector<std::pair<std::size_t, std::vector<float>>>& rows,
+                std::size_t position, std::span<const float> logits) {
+  for (const auto& [at, expected] : rows)
+    if (at == position) return largest_difference(logits, expected);
+  return 0;
+}
+
+void expect_golden(const ModelFixture& golden, std::size_t position,
+                   std::span<const float> logits) {
+  EXPECT_LE(distance(golden.full, position, logits), kTransformers) << "position " << position;
+  EXPECT_LE(distance(golden.other, position, logits), kLlamaCpp) << "position " << position;
+}
+
+class EveryArchitecture : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  std::string name() const { return std::get<0>(GetParam()); }
+  const char* backend() const { return std::get<1>(GetParam()); }
+};
+
+TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementations) {
+  const ModelFixture golden = fixture(name());
+  ASSERT_EQ(golden.full.size(), 8u);
+  ASSERT_GE(golden.other.size(), 3u);
+  std::vector<std::vector<float>> by_chunk;
+  for (const std::size_t chunk : {256u, 16u}) {
+    TestModel model = open_tiny(name(), backend(), chunk);
+    for (const std::size_t position : {15u, 47u}) {
+      const auto cache = model.cache("full", golden.tokens.size());
+      by_chunk.push_back(model.read(*cache, Ids(golden.tokens).first(position + 1)));
+      expect_golden(golden, position, by_chunk.back());
+    }
+  }
+  EXPECT_EQ(by_chunk[1], by_chunk[3]) << "chunks of 256 and of 16";
+}
+
+TEST_P(EveryArchitecture, decoding_step_by_step_gives_the_same_logits) {
+  const ModelFixture golden = fixture(name());
+  TestModel model = open_tiny(name(), backend());
+  const auto cache = model.cache("full", golden.tokens.size());
+  for (std::size_t i = 0; i < golden.tokens.size(); ++i)
+    expect_golden(golden, i, model.decode(*cache, golden.tokens[i]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, EveryArchitecture,
+                         testing::Combine(testing::ValuesIn(kNames),
+                                          testing::Values("reference", "cpu")),
+                         [](const auto& row) {
+                           return std::string(std::get<0>(row.param)) + "_" +
+                                  std::get<1>(row.param);
+                         });
+
+// Pages of moved text carry a shift, also in layers where there is nothing to turn.
+TEST(LayersWithoutRope, see_moved_text_alike_on_both_backends) {
+  const std::vector<std::int32_t> ids = random_ids(300, 160, 3);
+  for (const auto& [recipe, limit] : {std::pair{"full", 0.005}, {"kivi-4", 0.3}}) {
+    std::vector<std::vector<float>> logits;
+    for (const char* backend : {"reference", "cpu"}) {
+      TestModel model = open_tiny("smollm3", backend);
+      ASSERT_EQ(model.config().layers[3].attention.n_rotated(), 0u);
+      const auto cache = model.cache(recipe, 400);
+      model.read(*cache, ids);
+      const auto moved = cache->move_text(64, 50);
+      ASSERT_TRUE(moved.ok()) << moved.error().message;
+      for (std::size_t i = 0; i < 3; ++i) logits.push_back(model.decode(*cache, ids[i]));
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_LE(largest_difference(logits[i], logits[i + 3]), limit) << recipe;
+  }
+}
+
+TEST(LayersWithoutRope, are_scored_by_what_looks_behind_rope) {
+  const std::vector<std::int32_t> ids = random_ids(300, 160, 3);
+  for (const char* backend : {"reference", "cpu"})
+    for (const char* recipe : {"expected-attention", "satchel", "keydiff"}) {
+      TestModel model = open_tiny("smollm3", backend);
+      const auto cache = model.cache(recipe, 400);
+      for (const float logit : model.read(*cache, ids)) ASSERT_LT(std::abs(logit), 100) << recipe;
+      for (std::size_t i = 0; i < 20; ++i)
+        for (const float logit : model.decode(*cache, ids[i])) ASSERT_LT(std::abs(logit), 100);
+    }
+}
+
+// Room for what experts work with is part of a pass, and of its estimate.
+TEST(Experts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_of_one) {
+  TestModel model = open_tiny("qwen3moe", "cpu");
+  const std::vector<std::int32_t> ids = random_ids(64, 160, 5);
+  std::vector<std::unique_ptr<kvcache::Cache>> caches;
+  std::vector<std::vector<float>> alone, together(3, std::vector<float>(160));
+  for (std::size_t i = 0; i < 3; ++i) {
+    caches.push_back(model.cache("full", 64));
+    model.read(*caches.back(), Ids(ids).first(20 + i));
+    auto twin = model.cache("full", 64);
+    model.read(*twin, Ids(ids).first(20 + i));
+    alone.push_back(model.decode(*twin, ids[30 + i]));
+  }
+  std::vector<DecodeItem> items;
+  for (std::size_t i = 0; i < 3; ++i)
+    items.push_back({.cache = caches[i].get(), .id = ids[30 + i], .logits = together[i]});
+  ASSERT_TRUE(model.model->decode(items).ok());
+  EXPECT_EQ(together, alone);
+  std::vector<float> logits(160);
+  const std::size_t before = test::allocations_so_far();
+  for (std::size_t i = 0; i < 10; ++i)
+    ASSERT_TRUE(model.model->decode_step(*caches[0], ids[i], logits).ok());
+  EXPECT_EQ(test::allocations_so_far() - before, 0u);
+}
+
+TEST(Experts, make_chunks_shorter_and_scratch_larger) {
+  TestModel model = open_tiny("mixtral", "reference");
+  ModelConfig config = model.config();
+  config.call_size = {.n_tokens = 1024, .multiply_adds = std::size_t{64} * 64 * 3 * 1024};
+  for (LayerConfig& layer : config.layers) layer.ffn_width = 512;
+  const PassSize size{.n_tokens = 16, .n_chunk = 16};
+  const std::size_t with_experts = PassScratch::bytes(config, size);
+  EXPECT_EQ(chunk_tokens(config, 0), 32u);  // two experts a token, and the router
+  for (LayerConfig& layer : config.layers) layer.n_experts = layer.n_experts_used = 0;
+  EXPECT_EQ(chunk_tokens(config, 0), 128u);
+  EXPECT_EQ(with_experts - PassScratch::bytes(config, size), 16 * (64 + 4) * sizeof(float));
+}
+
+}  // namespace
+}  // namespace satchel::runtime

@@ -1,0 +1,145 @@
+// Scaled RoPE: frequencies and amplitude against transformers (tests/golden/model/rope_scaling.txt),
+// from the metadata and tensors that GGUF files have for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "runtime/gguf/reader.h"
+#include "runtime/model/config.h"
+#include "support/gguf_writer.h"
+
+namespace satchel::runtime {
+namespace {
+
+using testing::HasSubstr;
+using tests::GgufWriter;
+
+struct Golden {
+  double amplitude = 0;
+  std::vector<double> frequencies;
+};
+
+std::map<std::string, Golden> read_golden() {
+  std::ifstream file(std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/model/rope_scaling.txt");
+  std::map<std::string, Golden> out;
+  std::string name;
+  std::size_t n = 0;
+  for (Golden golden; file >> name >> golden.amplitude >> n;) {
+    golden.frequencies.resize(n);
+    for (double& frequency : golden.frequencies) file >> frequency;
+    out[name] = golden;
+  }
+  return out;
+}
+
+// A model of two heads, no weights but a table of 8 tokens.
+GgufWriter metadata(std::uint32_t head_dim, std::uint32_t context, float base) {
+  GgufWriter out;
+  out.add_string("general.architecture", "llama")
+      .add_u32("llama.block_count", 1)
+      .add_u32("llama.embedding_length", 2 * head_dim)
+      .add_u32("llama.feed_forward_length", 64)
+      .add_u32("llama.context_length", context)
+      .add_u32("llama.attention.head_count", 2)
+      .add_f32("llama.attention.layer_norm_rms_epsilon", 1e-6f)
+      .add_f32("llama.rope.freq_base", base);
+  out.add_tensor("token_embd.weight", {2 * head_dim, 8},
+                 std::vector<float>(std::size_t{16} * head_dim));
+  return out;
+}
+
+Result<ModelConfig> config_of(const GgufWriter& writer) {
+  const auto bytes = writer.bytes();
+  const auto file = GgufFile::view(bytes);
+  if (!file.ok()) return file.error();
+  return ModelConfig::from(*file);
+}
+
+GgufWriter yarn(GgufWriter of, float factor, std::uint32_t original) {
+  of.add_string("llama.rope.scaling.type", "yarn")
+      .add_f32("llama.rope.scaling.factor", factor)
+      .add_u32("llama.rope.scaling.original_context_length", original);
+  return of;
+}
+
+GgufWriter longrope(std::uint32_t context) {
+  GgufWriter out = metadata(96, context, 10'000);
+  out.add_u32("llama.rope.scaling.original_context_length", 4096);
+  std::vector<float> slow(48), fast(48);
+  for (std::size_t i = 0; i < 48; ++i) {
+    slow[i] = 1 + 0.25f * static_cast<float>(i);
+    fast[i] = 1 + 0.125f * static_cast<float>(i);
+  }
+  out.add_tensor("rope_factors_long.weight", {48}, slow);
+  out.add_tensor("rope_factors_short.weight", {48}, fast);
+  return out;
+}
+
+GgufWriter file_of(const std::string& name) {
+  if (name == "linear")
+    return metadata(64, 16384, 10'000)
+        .add_string("llama.rope.scaling.type", "linear")
+        .add_f32("llama.rope.scaling.factor", 4);
+  if (name == "yarn") return yarn(metadata(128, 131072, 1'000'000), 4, 32768);
+  if (name == "yarn_options")
+    return yarn(metadata(128, 131072, 500'000), 8, 8192)
+        .add_f32("llama.rope.scaling.yarn_beta_fast", 16)
+        .add_f32("llama.rope.scaling.yarn_beta_slow", 2)
+        .add_f32("llama.rope.scaling.yarn_attn_factor", 1.5f);
+  if (name == "yarn_mscale")
+    return yarn(metadata(64, 65536, 10'000), 16, 4096)
+        .add_f32("llama.rope.scaling.yarn_log_multiplier", 0.5f);
+  return longrope(name == "longrope_long" ? 131072 : 4096);
+}
+
+TEST(RopeScaling, frequencies_and_amplitudes_are_those_of_transformers) {
+  const auto all = read_golden();
+  ASSERT_EQ(all.size(), 6u);
+  for (const auto& [name, golden] : all) {
+    const auto config = config_of(file_of(name));
+    ASSERT_TRUE(config.ok()) << name << ": " << config.error().message;
+    const kvcache::LayerShape& shape = config->layers[0].attention;
+    ASSERT_EQ(shape.inverse_frequency.size(), golden.frequencies.size()) << name;
+    for (std::size_t i = 0; i < golden.frequencies.size(); ++i)
+      EXPECT_NEAR(shape.inverse_frequency[i] / golden.frequencies[i], 1, 2e-6) << name << ", " << i;
+    const double squared =
+        static_cast<double>(shape.attention_scale) * std::sqrt(static_cast<double>(shape.head_dim));
+    EXPECT_NEAR(std::sqrt(squared), golden.amplitude, 1e-6) << name;
+    EXPECT_EQ(config->layers[0].turned_scale, 1) << name;
+  }
+}
+
+TEST(RopeScaling, where_a_part_of_a_head_turns_the_amplitude_belongs_to_that_part) {
+  const auto config = config_of(
+      yarn(metadata(128, 131072, 1'000'000), 4, 32768).add_u32("llama.rope.dimension_count", 64));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const double amplitude = 0.1 * std::log(4.0) + 1;
+  EXPECT_NEAR(config->layers[0].turned_scale, amplitude * amplitude, 1e-6);
+  EXPECT_FLOAT_EQ(config->layers[0].attention.attention_scale, 1 / std::sqrt(128.0f));
+}
+
+TEST(RopeScaling, what_is_not_known_or_cannot_be_is_refused) {
+  const auto refusal = [](GgufWriter writer) {
+    const auto config = config_of(writer);
+    return config.ok() ? std::string("accepted") : config.error().message;
+  };
+  EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "dynamic")),
+              HasSubstr("\"dynamic\" is not supported"));
+  EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "yarn")),
+              HasSubstr("llama.rope.scaling.factor"));
+  EXPECT_THAT(refusal(yarn(metadata(64, 512, 10'000), 4, 128)
+                          .add_f32("llama.rope.scaling.yarn_beta_fast", 0.5f)),
+              HasSubstr("yarn_beta_fast"));
+  EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "longrope")),
+              HasSubstr("rope_factors_short.weight"));
+  GgufWriter zero = metadata(64, 512, 10'000);
+  zero.add_tensor("rope_freqs.weight", {32}, std::vector<float>(32));
+  EXPECT_THAT(refusal(zero), HasSubstr("not above 0"));
+}
+
+}  // namespace
+}  // namespace satchel::runtime
