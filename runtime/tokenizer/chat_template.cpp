@@ -61,14 +61,22 @@ std::string_view without_trailing_space(std::string_view text) {
 // Literals and texts in order, encoded as one.
 class TurnWriter {
  public:
-  TurnWriter(const TurnFormat& format, const Tokenizer& tokenizer)
+  // in_text: the turn begins right behind text.
+  TurnWriter(const TurnFormat& format, const Tokenizer& tokenizer, bool in_text = false)
       : tokenizer_(tokenizer),
+        in_text_(in_text && format.begins_in_text && tokenizer.adds_space_prefix()),
         after_marker_(tokenizer.kind() == VocabularyKind::sentencepiece ? format.after_marker
                                                                         : AfterMarker::kept) {}
 
   TurnWriter& literal(std::string_view text) {
+    constexpr std::string_view kEos = "{eos}";
     if (after_marker_ != AfterMarker::kept) text = without_trailing_space(text);
-    parts_.push_back({text, SpecialText::parse});
+    const std::size_t at = text.find(kEos);
+    parts_.push_back({text.substr(0, at), SpecialText::parse});
+    if (at == std::string_view::npos) return *this;
+    if (const auto eos = tokenizer_.eos())
+      parts_.push_back({tokenizer_.spelling(*eos), SpecialText::parse});
+    parts_.push_back({text.substr(at + kEos.size()), SpecialText::parse});
     return *this;
   }
   TurnWriter& text(std::string_view text) {
@@ -82,13 +90,24 @@ class TurnWriter {
   }
   // Tokens given before, then the parts.
   Result<std::vector<TokenId>> ids() {
+    std::size_t n_stand_in = 0;
+    if (in_text_) {
+      // A newline stands for the text before; pieces do not reach across one.
+      SATCHEL_TRY_ASSIGN(const std::vector<TokenId> stand_in,
+                         tokenizer_.encode("\n", SpecialText::as_text));
+      parts_.insert(parts_.begin(), {"\n", SpecialText::as_text});
+      n_stand_in = stand_in.size();
+    }
     SATCHEL_TRY_ASSIGN(const std::vector<TokenId> rest, tokenizer_.encode(parts_));
-    before_.insert(before_.end(), rest.begin(), rest.end());
+    before_.insert(before_.end(),
+                   rest.begin() + static_cast<std::ptrdiff_t>(std::min(n_stand_in, rest.size())),
+                   rest.end());
     return before_;
   }
 
  private:
   const Tokenizer& tokenizer_;
+  bool in_text_;
   AfterMarker after_marker_;
   std::vector<TokenId> before_;
   std::vector<TextPart> parts_;
@@ -107,8 +126,11 @@ Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
   made.writes_bos_ = jinja.find("bos_token") != std::string_view::npos ||
                      jinja.find("<|begin_of_text|>") != std::string_view::npos;
   made.trims_ = trims_content(jinja);
+  made.opens_thinking_ = !format->head_think.empty() && runtime::opens_thinking(jinja);
   made.preamble_ = system_preamble(jinja);
-  made.default_system_ = default_system_text(jinja, *format);
+  DefaultSystem system = default_system_text(jinja, *format);
+  made.default_system_ = std::move(system.text);
+  made.default_system_no_think_ = std::move(system.text_no_think);
   return made;
 }
 
@@ -121,6 +143,7 @@ Result<ChatTemplate> ChatTemplate::named(std::string_view name) {
   ChatTemplate made(*found);
   made.writes_bos_ = found->writes_bos;
   made.trims_ = found->trims;
+  made.opens_thinking_ = found->opens_thinking;
   return made;
 }
 
@@ -144,17 +167,40 @@ std::optional<TokenId> ChatTemplate::bos_of(const Tokenizer& tokenizer) const {
   return writes_bos_ || tokenizer.adds_bos() ? tokenizer.bos() : std::nullopt;
 }
 
+bool ChatTemplate::has_thinking_switch() const {
+  return !format_->head_no_think.empty();
+}
+
+std::string_view ChatTemplate::think_begin() const {
+  return format_->think_begin;
+}
+
+std::string_view ChatTemplate::think_end() const {
+  return format_->think_end;
+}
+
+bool ChatTemplate::opens_thinking(Thinking thinking) const {
+  return opens_thinking_ && thinking != Thinking::off;
+}
+
+std::string_view ChatTemplate::preamble(Thinking thinking) const {
+  if (!preamble_.empty()) return preamble_;
+  return thinking == Thinking::off ? format_->preamble_no_think : format_->preamble;
+}
+
 Result<std::vector<TokenId>> ChatTemplate::open_chat(const Tokenizer& tokenizer,
-                                                     std::optional<std::string_view> system) const {
+                                                     std::optional<std::string_view> system,
+                                                     Thinking thinking) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   TurnWriter writer(*format_, tokenizer);
   if (!format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
-  const std::string_view text = trimmed(system.value_or(default_system_));
-  if (!format_->system_in_first_turn && !(text.empty() && preamble_.empty()))
-    writer.literal(format_->system_before)
-        .text(preamble_)
-        .text(text)
-        .literal(format_->system_after);
+  std::string_view text = trimmed(system.value_or(default_system(thinking)));
+  // SmolLM3 puts its own text in the place of an empty one.
+  if (text.empty() && !format_->preamble.empty()) text = default_system(thinking);
+  if (format_->trims_system_end) text = without_trailing_space(text);
+  const std::string_view before = preamble(thinking);
+  if (!format_->system_in_first_turn && !(text.empty() && before.empty()))
+    writer.literal(format_->system_before).text(before).text(text).literal(format_->system_after);
   return writer.ids();
 }
 
@@ -162,7 +208,8 @@ Result<std::vector<TokenId>> ChatTemplate::user_turn(const Tokenizer& tokenizer,
                                                      std::string_view text,
                                                      std::optional<std::string_view> system) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
-  TurnWriter writer(*format_, tokenizer);
+  const bool opens_chat = system && system->empty();  // nothing but bos is before it
+  TurnWriter writer(*format_, tokenizer, !opens_chat);
   if (format_->bos_with_each_user_turn) writer.token(bos_of(tokenizer));
   writer.literal(format_->user_before);
   const bool has_system = format_->system_in_first_turn && system && !system->empty();
@@ -183,9 +230,14 @@ Result<std::vector<TokenId>> ChatTemplate::system_part(
   return turn;
 }
 
-Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& tokenizer) const {
+Result<std::vector<TokenId>> ChatTemplate::assistant_head(const Tokenizer& tokenizer,
+                                                          Thinking thinking) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
-  return TurnWriter(*format_, tokenizer).literal(format_->head).ids();
+  TurnWriter writer(*format_, tokenizer, true);
+  writer.literal(format_->head);
+  if (thinking == Thinking::off) return writer.literal(format_->head_no_think).ids();
+  if (opens_thinking_) writer.literal(format_->head_think);
+  return writer.ids();
 }
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& tokenizer,
@@ -197,13 +249,14 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& token
 }
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& tokenizer,
-                                                          std::string_view text) const {
+                                                          std::string_view text,
+                                                          Thinking thinking) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
-  TurnWriter writer(*format_, tokenizer);
-  writer.literal(format_->head)
-      .literal(format_->answer_before)
-      .text(trimmed(text))
-      .literal(format_->answer_after);
+  TurnWriter writer(*format_, tokenizer, true);
+  writer.literal(format_->head);
+  if (thinking == Thinking::off && format_->answers_have_no_think)
+    writer.literal(format_->head_no_think);
+  writer.literal(format_->answer_before).text(trimmed(text)).literal(format_->answer_after);
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.ids());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail, assistant_tail(tokenizer, {}));
   ids.insert(ids.end(), tail.begin(), tail.end());

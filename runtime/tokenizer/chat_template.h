@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/base/result.h"
+#include "runtime/tokenizer/thinking.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 namespace satchel::runtime {
@@ -36,16 +37,27 @@ class ChatTemplate {
 
   std::string_view name() const;
   // What the template says when the chat brings no system text; "" if nothing.
-  const std::string& default_system() const { return default_system_; }
+  const std::string& default_system(Thinking thinking = Thinking::automatic) const {
+    return thinking == Thinking::off ? default_system_no_think_ : default_system_;
+  }
   // The system text stands inside the first user turn: give it to user_turn as well.
   bool system_in_first_turn() const;
+
+  // Thoughts can be turned on and off.
+  bool has_thinking_switch() const;
+  // What stands around the thoughts at the beginning of an answer.
+  std::string_view think_begin() const;
+  std::string_view think_end() const;
+  // assistant_head() begins the thoughts: an answer starts inside of them.
+  bool opens_thinking(Thinking thinking) const;
 
   // What comes before the first turn: bos where the model wants it, and the system turn. May be
   // empty. `system` none: the default text; "": no system turn.
   Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
-                                         std::optional<std::string_view> system) const;
-  // A whole user turn. `system`: with the first turn of a chat what open_chat was given, later
-  // none; read only where system_in_first_turn().
+                                         std::optional<std::string_view> system,
+                                         Thinking thinking = Thinking::automatic) const;
+  // A whole user turn. `system`: with the first turn of a chat its system text, "" if there is
+  // none; later none. It is written where system_in_first_turn().
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,
                                          std::optional<std::string_view> system = {}) const;
   // What the first user turn begins with, whatever the user says: its head and the system text, as
@@ -53,14 +65,15 @@ class ChatTemplate {
   Result<std::vector<TokenId>> system_part(const Tokenizer& tokenizer,
                                            std::optional<std::string_view> system) const;
   // What makes the model answer (may be empty).
-  Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer) const;
+  Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer,
+                                              Thinking thinking = Thinking::automatic) const;
   // What closes an answer whose last token is `last`: the end-of-turn token unless that is `last`,
   // and what follows it.
   Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
                                               std::optional<TokenId> last) const;
-  // Head, a given answer, tail.
-  Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer,
-                                              std::string_view text) const;
+  // Head, a given answer without thoughts, tail.
+  Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer, std::string_view text,
+                                              Thinking thinking = Thinking::automatic) const;
   // The token that ends a turn in this template; none if the vocabulary lacks it.
   std::optional<TokenId> end_token(const Tokenizer& tokenizer) const;
 
@@ -69,11 +82,14 @@ class ChatTemplate {
   std::string_view trimmed(std::string_view text) const;  // if the template trims
   std::optional<TokenId> bos_of(const Tokenizer& tokenizer) const;
 
-  const TurnFormat* format_;    // one of a constant table
-  bool writes_bos_ = false;     // the template prints bos itself
-  bool trims_ = false;          // white space around what people wrote goes
-  std::string preamble_;        // stands before any system text (Llama 3.1: dates)
-  std::string default_system_;  // "" if none
+  std::string_view preamble(Thinking thinking) const;
+
+  const TurnFormat* format_;     // one of a constant table
+  bool writes_bos_ = false;      // the template prints bos itself
+  bool trims_ = false;           // white space around what people wrote goes
+  bool opens_thinking_ = false;  // the template writes head_think
+  std::string preamble_;         // stands before any system text (Llama 3.1: dates)
+  std::string default_system_, default_system_no_think_;  // "" if none
 };
 
 }  // namespace satchel::runtime

@@ -19,32 +19,97 @@ namespace {
 constexpr std::string_view kDigit = R"(\p{N})";
 constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" SPACE
                                    R"(\p{L}\p{N}]+|[)" SPACE R"(]+(?![^)" SPACE R"(]))";
-constexpr std::string_view kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^)" SPACE
-    R"(\p{L}\p{N}]+[\r\n]*|[)" SPACE R"(]*[\r\n]+|[)" SPACE R"(]+(?![^)" SPACE R"(])|[)" SPACE "]+";
-constexpr std::string_view kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^)" SPACE
-    R"(\p{L}\p{N}]+[\r\n]*|[)" SPACE R"(]*[\r\n]+|[)" SPACE R"(]+(?![^)" SPACE R"(])|[)" SPACE "]+";
+// What the patterns of GPT-4's kind share: contractions, words, and what stands behind the digits.
+#define CONTRACTION R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
+#define WORD R"([^\r\n\p{L}\p{N}]?\p{L}+)"
+#define SPACES R"([)" SPACE R"(]*[\r\n]+|[)" SPACE R"(]+(?![^)" SPACE R"(])|[)" SPACE "]+"
+#define REST R"(| ?[^)" SPACE R"(\p{L}\p{N}]+[\r\n]*|)" SPACES
+constexpr std::string_view kLlama3 = CONTRACTION "|" WORD R"(|\p{N}{1,3})" REST;
+constexpr std::string_view kQwen2 = CONTRACTION "|" WORD R"(|\p{N})" REST;
+constexpr std::string_view kSeedCoder =
+    CONTRACTION "|" WORD R"(|\p{N}| ?[^)" SPACE R"(\p{L}\p{N}\r\n]+|)" SPACES;
+// Words that begin anew with a capital letter.
+#define UPPER R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
+#define LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
+#define BEFORE_WORD R"([^\r\n\p{L}\p{N}]?)"
+#define REST_WITH_SLASH R"(| ?[^)" SPACE R"(\p{L}\p{N}]+[\r\n/]*|)" SPACES
+constexpr std::string_view kTekken =
+    BEFORE_WORD UPPER "*" LOWER "+|" BEFORE_WORD UPPER "+" LOWER R"(*|\p{N})" REST_WITH_SLASH;
+constexpr std::string_view kGpt4o =
+    BEFORE_WORD UPPER "*" LOWER "+" CONTRACTION "?|" BEFORE_WORD UPPER "+" LOWER "*" CONTRACTION
+                      R"(?|\p{N}{1,3})" REST_WITH_SLASH;
 constexpr std::string_view kLineEnd = R"([\r\n])";
 constexpr std::string_view kSpacedLetters = "[" SPACE R"(]?\p{L}+)";
 constexpr std::string_view kSpacedMarks = "[" SPACE R"(]?\p{P}+)";
 constexpr std::string_view kEastAsian = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+// DeepSeek LLM lists its letters one by one.
+constexpr std::string_view kLettersOfDeepseek =
+    "[" SPACE
+    R"(]?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕ)"
+    R"(ἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\x{1F7D}ᾀ-ᾴᾶ-ᾼ\x{1FBE}ῂ-ῄῆ-ῌῐ-\x{1FD3}ῖ-\x{1FDB}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\x{2126}ℨ\x{212A}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭ)"
+    R"(Ꚁ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
+constexpr std::string_view kMarksOfDeepseek = "[" SPACE R"(]?[!-/:-~！-／：-～‘-‟　-。]+)";
+constexpr std::string_view kSpaceAtEnd = "[" SPACE R"(]+\z)";
+constexpr std::string_view kThreeDigits = R"(\p{N}{1,3})";
+constexpr std::string_view kHanAndKana =
+    R"([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
+constexpr std::string_view kDeepseek3 =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+    R"(| ?[\p{P}\p{S}]+[\r\n]*|)" SPACES;
 #undef SPACE
+#undef CONTRACTION
+#undef WORD
+#undef SPACES
+#undef REST
+#undef UPPER
+#undef LOWER
+#undef BEFORE_WORD
+#undef REST_WITH_SLASH
 
 struct Known {
   std::string_view name;
-  std::array<std::string_view, 5> patterns;  // "": none
+  std::array<std::string_view, 6> patterns;  // "": none
   bool ignores_merges = false;
+  bool adds_bos = false;
 };
+// Files name the model rather than the pattern: many names, few patterns.
 constexpr Known kKnown[] = {
     {"gpt-2", {kGpt2}},
+    {"phi-2", {kGpt2}},
+    {"mpt", {kGpt2}},
+    {"olmo", {kGpt2}},
     {"smollm", {kDigit, kGpt2}},
     {"starcoder", {kDigit, kGpt2}},
     {"refact", {kDigit, kGpt2}},
-    {"llama-bpe", {kLlama3}, true},
+    {"command-r", {kDigit, kGpt2}},
+    {"llama-bpe", {kLlama3}, true, true},
+    {"llama3", {kLlama3}, true, true},
+    {"llama-v3", {kLlama3}, true, true},
+    {"falcon3", {kLlama3}, true, true},
+    {"pixtral", {kLlama3}, true, true},
+    {"dbrx", {kLlama3}},
+    {"smaug-bpe", {kLlama3}},
+    {"chatglm-bpe", {kLlama3}},
+    {"glm4", {kLlama3}},
     {"qwen2", {kQwen2}},
+    {"deepseek-r1-qwen", {kQwen2}},
+    {"stablelm2", {kQwen2}},
+    {"megrez", {kQwen2}},
+    {"seed-coder", {kSeedCoder}},
+    {"tekken", {kTekken}, true, true},
+    {"gpt-4o", {kGpt4o}},
+    {"llama4", {kGpt4o}},
     {"deepseek-coder", {kLineEnd, kSpacedLetters, kSpacedMarks, kEastAsian, kDigit}},
+    {"deepseek-llm",
+     {kLineEnd, kLettersOfDeepseek, kMarksOfDeepseek, kSpaceAtEnd, kEastAsian, kDigit}},
+    {"deepseek-v3", {kThreeDigits, kHanAndKana, kDeepseek3}},
 };
+
+const Known* known_named(std::string_view name) {
+  const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                   [&](const Known& k) { return k.name == name; });
+  return known == std::end(kKnown) ? nullptr : known;
+}
 
 Error broken(std::string_view name, int code) {
   std::array<PCRE2_UCHAR, 128> text{};
@@ -117,16 +182,16 @@ std::vector<std::string_view> Pretokenizer::names() {
 }
 
 Result<Pretokenizer> Pretokenizer::named(std::string_view name) {
-  const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                   [&](const Known& k) { return k.name == name; });
-  if (known == std::end(kKnown)) {
+  const Known* known = known_named(name);
+  if (known == nullptr) {
     std::string list;
     for (const std::string_view each : names())
       list += (list.empty() ? "" : ", ") + std::string(each);
+    const std::string said =
+        name.empty() ? "The file does not say how the model cuts words"
+                     : "The model cuts words by \"" + std::string(name.substr(0, 64)) + "\"";
     return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
-                 "The model cuts words by \"" + std::string(name.substr(0, 64)) +
-                     "\" (tokenizer.ggml.pre), which is not one of those we know: " + list +
-                     ". Nothing was loaded."};
+                 said + " (tokenizer.ggml.pre); known are: " + list + ". Nothing was loaded."};
   }
   Pretokenizer made;
   made.ignores_merges_ = known->ignores_merges;
@@ -136,6 +201,11 @@ Result<Pretokenizer> Pretokenizer::named(std::string_view name) {
     made.patterns_.push_back(std::move(pattern));
   }
   return made;
+}
+
+bool Pretokenizer::adds_bos_by_default(std::string_view name) {
+  const Known* known = known_named(name);
+  return known != nullptr && known->adds_bos;
 }
 
 Result<void> Pretokenizer::split(std::string_view text, const WordFn& word) const {

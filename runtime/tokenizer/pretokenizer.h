@@ -24,6 +24,8 @@ class Pretokenizer {
   // that are.
   static Result<Pretokenizer> named(std::string_view name);
   static std::vector<std::string_view> names();
+  // Models of that name begin a text with bos, where their file does not say.
+  static bool adds_bos_by_default(std::string_view name);
 
   Pretokenizer(Pretokenizer&&) noexcept;
   Pretokenizer& operator=(Pretokenizer&&) noexcept;

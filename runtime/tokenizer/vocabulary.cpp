@@ -5,8 +5,10 @@
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/gguf/reader.h"
+#include "runtime/tokenizer/pretokenizer.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::runtime {
@@ -23,6 +25,20 @@ std::string piece_text(const Vocabulary& vocabulary, std::size_t i) {
   return "piece " + std::to_string(i) + " " + quoted(vocabulary.pieces[i], 32);
 }
 
+// Kinds that are known by name only: what people call them.
+std::string_view called(std::string_view model) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"bert", ", WordPiece (BERT)"},
+      {"t5", ", Unigram (T5)"},
+      {"rwkv", ", RWKV"},
+      {"plamo2", ", PLaMo"},
+      {"gemma4", ", BPE of Gemma 4"},
+      {"no_vocab", ", none at all"}};
+  for (const auto& [name, people_say] : kNames)
+    if (name == model) return people_say;
+  return {};
+}
+
 Result<VocabularyKind> kind_of(const GgufFile& file) {
   if (!file.has(kModel) || !file.has(kTokens))
     return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
@@ -33,7 +49,7 @@ Result<VocabularyKind> kind_of(const GgufFile& file) {
   if (model == "llama") return VocabularyKind::sentencepiece;
   if (model == "gpt2") return VocabularyKind::byte_bpe;
   return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
-               "The tokenizer is of the kind " + quoted(model) +
+               "The tokenizer is of the kind " + quoted(model) + std::string(called(model)) +
                    "; known are \"llama\" (SentencePiece) and \"gpt2\" (byte-level BPE). Nothing "
                    "was loaded."};
 }
@@ -76,8 +92,8 @@ bool spells_byte(std::string_view piece) {
 
 // Files list these as user-defined or normal now and then; then text from people would become them.
 bool is_marker(std::string_view piece) {
-  constexpr std::array<std::string_view, 8> kMarkers = {
-      "<start_of_turn>", "<end_of_turn>", "<EOT>", "<s>", "</s>", "<bos>", "<eos>", "<pad>"};
+  constexpr std::array<std::string_view, 6> kMarkers = {
+      "<start_of_turn>", "<end_of_turn>", "<EOT>", "<bos>", "<eos>", "<pad>"};
   return (piece.starts_with("<|") && piece.ends_with("|>") && piece.size() > 4) ||
          (piece.starts_with("<｜") && piece.ends_with("｜>")) ||
          std::find(kMarkers.begin(), kMarkers.end(), piece) != kMarkers.end();
@@ -138,14 +154,30 @@ Result<void> check_ids(const Vocabulary& v) {
 }
 
 void mend_control(Vocabulary& v) {
+  // Where texts begin with another token these two are tags of HTML (Gemma).
+  const bool are_tags = v.bos && v.pieces[static_cast<std::size_t>(*v.bos)] != "<s>";
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
     PieceType& type = v.types[i];
+    const std::string& piece = v.pieces[i];
     const auto id = static_cast<TokenId>(i);
     const bool is_text = type == PieceType::normal || type == PieceType::user_defined;
-    if (is_text && (id == v.bos || id == v.eos || id == v.eot || is_marker(v.pieces[i])))
-      type = PieceType::control;
+    const bool is_named = id == v.bos || id == v.eos || id == v.eot;
+    const bool is_bare = !are_tags && (piece == "<s>" || piece == "</s>");
+    if (is_text && (is_named || is_bare || is_marker(piece))) type = PieceType::control;
     if (v.kind == VocabularyKind::byte_bpe && type == PieceType::unknown) type = PieceType::control;
     if (v.kind == VocabularyKind::byte_bpe && type == PieceType::byte) type = PieceType::normal;
+  }
+}
+
+// Converters spell user-defined runs of spaces as people do; the library looks for U+2581.
+void mend_spaces(Vocabulary& v) {
+  const std::unordered_set<std::string> listed(v.pieces.begin(), v.pieces.end());
+  for (std::size_t i = 0; i < v.pieces.size(); ++i) {
+    if (v.types[i] != PieceType::user_defined || v.pieces[i].find(' ') == std::string::npos)
+      continue;
+    std::string mended;
+    for (const char c : v.pieces[i]) mended += c == ' ' ? "\u2581" : std::string(1, c);
+    if (!listed.contains(mended)) v.pieces[i] = std::move(mended);
   }
 }
 
@@ -206,7 +238,8 @@ Result<Vocabulary> Vocabulary::from(const GgufFile& file) {
     }
   }
   // Files from before the key was written mean what their kind's first models did.
-  const bool adds_bos_if_absent = v.kind == VocabularyKind::sentencepiece || v.pre == "llama-bpe";
+  const bool adds_bos_if_absent =
+      v.kind == VocabularyKind::sentencepiece || Pretokenizer::adds_bos_by_default(v.pre);
   SATCHEL_TRY_ASSIGN(v.adds_bos, file.get_bool("tokenizer.ggml.add_bos_token", adds_bos_if_absent));
   SATCHEL_TRY(v.check_and_mend());
   return v;
@@ -218,6 +251,7 @@ Result<void> Vocabulary::check_and_mend() {
   SATCHEL_TRY(check_ids(*this));
   mend_control(*this);
   if (kind == VocabularyKind::byte_bpe) return {};
+  mend_spaces(*this);
   SATCHEL_TRY(mend_unknown(*this));
   return mend_bytes(*this);
 }

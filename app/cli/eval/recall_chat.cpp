@@ -101,7 +101,11 @@ class ChatIds {
 
   Result<void> open() { return add(chat_template_.open_chat(tokenizer_, std::nullopt)); }
   Result<void> user(const std::string& text) {
-    return add(chat_template_.user_turn(tokenizer_, text, std::nullopt));
+    const std::optional<std::string_view> system =
+        std::exchange(is_first_turn_, false)
+            ? std::optional<std::string_view>(chat_template_.default_system())
+            : std::nullopt;
+    return add(chat_template_.user_turn(tokenizer_, text, system));
   }
   Result<void> answered(const std::string& text) {
     return add(chat_template_.assistant_turn(tokenizer_, text));
@@ -123,6 +127,7 @@ class ChatIds {
   const runtime::Tokenizer& tokenizer_;
   const runtime::ChatTemplate& chat_template_;
   Ids ids_;
+  bool is_first_turn_ = true;
 };
 
 Result<Spoken> answer_known(runtime::Engine& engine, const RecallRequest& request, const Ids& ids,

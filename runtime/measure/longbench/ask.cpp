@@ -26,12 +26,12 @@ Result<Ids> framed(const Engine& engine, const Dataset& dataset, std::string_vie
   const Tokenizer& tokenizer = engine.tokenizer();
   if (!dataset.as_chat) return raw_ids(tokenizer, text);
   const ChatTemplate& chat = engine.chat_template();
-  std::optional<std::string_view> system;
-  if (chat.system_in_first_turn()) system = chat.default_system();
   SATCHEL_TRY_ASSIGN(Ids ids, chat.open_chat(tokenizer, std::nullopt));
-  SATCHEL_TRY_ASSIGN(const Ids turn, chat.user_turn(tokenizer, text, system));
+  SATCHEL_TRY_ASSIGN(const Ids turn, chat.user_turn(tokenizer, text, chat.default_system()));
   append(turn, ids);
-  SATCHEL_TRY_ASSIGN(const Ids head, chat.assistant_head(tokenizer));
+  SATCHEL_TRY_ASSIGN(const Ids head, chat.assistant_head(tokenizer, chat.has_thinking_switch()
+                                                                        ? Thinking::off
+                                                                        : Thinking::automatic));
   append(head, ids);
   return ids;
 }

@@ -17,6 +17,7 @@ struct Turn {
 };
 struct Chat {
   std::vector<Turn> turns;
+  Thinking thinking = Thinking::automatic;
   std::string rendered;
 };
 struct Published {
@@ -39,6 +40,8 @@ std::vector<Published> published() {
       all.back().default_system = text;
     else if (key == "chat")
       all.back().chats.emplace_back();
+    else if (key == "thinking")
+      all.back().chats.back().thinking = Thinking::off;
     else if (key == "rendered")
       all.back().chats.back().rendered = text;
     else
@@ -49,10 +52,29 @@ std::vector<Published> published() {
 
 // <s> and </s> as the fixtures have them, and every template's tokens.
 Vocabulary chat_vocabulary() {
-  Vocabulary v = byte_vocabulary({"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|im_sep|>",
-                                  "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
-                                  "<start_of_turn>", "<end_of_turn>", "<|system|>", "<|user|>",
-                                  "<|assistant|>", "<|end|>", "[INST]", "[/INST]"});
+  Vocabulary v = byte_vocabulary({"<s>",
+                                  "</s>",
+                                  "<|im_start|>",
+                                  "<|im_end|>",
+                                  "<|im_sep|>",
+                                  "<|start_header_id|>",
+                                  "<|end_header_id|>",
+                                  "<|eot_id|>",
+                                  "<start_of_turn>",
+                                  "<end_of_turn>",
+                                  "<|system|>",
+                                  "<|user|>",
+                                  "<|assistant|>",
+                                  "<|end|>",
+                                  "[INST]",
+                                  "[/INST]",
+                                  "[SYSTEM_PROMPT]",
+                                  "[/SYSTEM_PROMPT]",
+                                  "<｜User｜>",
+                                  "<｜Assistant｜>",
+                                  "<|start_of_role|>",
+                                  "<|end_of_role|>",
+                                  "<|end_of_text|>"});
   v.bos = 256;
   v.eos = 257;
   return v;
@@ -66,21 +88,20 @@ void append(Ids& all, const Result<Ids>& more) {
 // The chat by turns, up to where the model would answer.
 Ids rendered(const ChatTemplate& chat_template, const Tokenizer& tokenizer, const Chat& chat) {
   Ids all;
-  std::optional<std::string_view> system;
-  std::size_t first = 0;
-  if (chat.turns[0].role == "system") {
-    system = chat.turns[0].text;
-    first = 1;
-  }
-  append(all, chat_template.open_chat(tokenizer, system));
+  const bool has_system = chat.turns[0].role == "system";
+  const std::string_view system =
+      has_system ? chat.turns[0].text : chat_template.default_system(chat.thinking);
+  const std::size_t first = has_system ? 1 : 0;
+  append(all, chat_template.open_chat(tokenizer, has_system ? std::optional(system) : std::nullopt,
+                                      chat.thinking));
   for (std::size_t i = first; i < chat.turns.size(); ++i) {
     if (chat.turns[i].role == "user")
       append(all, chat_template.user_turn(tokenizer, chat.turns[i].text,
-                                          i == first ? system : std::nullopt));
+                                          i == first ? std::optional(system) : std::nullopt));
     else
-      append(all, chat_template.assistant_turn(tokenizer, chat.turns[i].text));
+      append(all, chat_template.assistant_turn(tokenizer, chat.turns[i].text, chat.thinking));
   }
-  append(all, chat_template.assistant_head(tokenizer));
+  append(all, chat_template.assistant_head(tokenizer, chat.thinking));
   return all;
 }
 
@@ -97,7 +118,7 @@ TEST(ChatTemplate, turns_side_by_side_are_what_transformers_renders) {
   const auto tokenizer = make_tokenizer(chat_vocabulary());
   ASSERT_TRUE(tokenizer);
   const auto all = published();
-  ASSERT_GE(all.size(), 13u);
+  ASSERT_GE(all.size(), 27u);
   for (const Published& each : all) {
     const auto recognised = ChatTemplate::recognise(each.jinja);
     ASSERT_TRUE(recognised.ok()) << each.name << recognised.error().message;
@@ -126,6 +147,41 @@ TEST(ChatTemplate, turns_have_the_ids_of_the_whole_text_in_a_real_vocabulary) {
         EXPECT_EQ(rendered(*recognised, *tokenizer, chat), expected) << name;
       }
     }
+  }
+}
+
+// Where the roles are text, a turn begins inside of text: SentencePiece must see it so.
+TEST(ChatTemplate, turns_that_begin_in_text_have_the_ids_of_the_whole_in_llamas_own_vocabulary) {
+  const auto path = vocabulary_file("llama-spm");
+  if (path.empty()) GTEST_SKIP() << "the vocabulary of llama-spm is not on this machine";
+  const auto tokenizer = open_tokenizer(path);
+  ASSERT_TRUE(tokenizer);
+  int n_chats = 0;
+  for (const Published& each : published()) {
+    if (each.name != "zephyr") continue;
+    const auto recognised = ChatTemplate::recognise(each.jinja);
+    ASSERT_TRUE(recognised.ok());
+    for (const Chat& chat : each.chats) {
+      Ids expected = ids(*tokenizer, chat.rendered, SpecialText::parse);
+      expected.insert(expected.begin(), *tokenizer->bos());
+      EXPECT_EQ(rendered(*recognised, *tokenizer, chat), expected) << chat.rendered;
+      ++n_chats;
+    }
+  }
+  EXPECT_GE(n_chats, 5);
+}
+
+TEST(ChatTemplate, only_a_template_with_a_switch_turns_thinking_off) {
+  for (const std::string_view name : ChatTemplate::names())
+    EXPECT_EQ(ChatTemplate::named(name)->has_thinking_switch(),
+              name == "qwen3" || name == "smollm3")
+        << name;
+  for (const Published& each : published()) {
+    const auto recognised = ChatTemplate::recognise(each.jinja);
+    const std::string& asked = each.chats[0].rendered;
+    EXPECT_EQ(recognised->opens_thinking(Thinking::automatic), asked.ends_with("<think>\n"))
+        << each.name;
+    EXPECT_FALSE(recognised->opens_thinking(Thinking::off));
   }
 }
 
@@ -238,7 +294,7 @@ TEST(ChatTemplate, what_is_not_known_is_refused_with_the_list) {
   const std::string strange[] = {"",
                                  "{{ messages }}",
                                  "<|user|>\n{{ content }}{{ eos_token }}\n<|assistant|>",
-                                 "[SYSTEM_PROMPT]{{ x }}[/SYSTEM_PROMPT][INST]{{ y }}[/INST]",
+                                 "<|user|>\n{{ x }}<|assistant|>\n{{ y }}",
                                  "<|start_header_id|>user",
                                  "### Instruction:\n",
                                  std::string(300u << 10, 'x')};

@@ -71,14 +71,15 @@ inline std::vector<Case> cases(const std::string& name) {
 inline std::filesystem::path vocabulary_file(const std::string& name) {
   std::filesystem::path path = kVectors / ("ggml-vocab-" + name + ".gguf");
   if (name == "notes-mini") path = test::kBundledModel;
-  if (name == "smollm2") {
+  if (name == "smollm2" || name == "gemma-3") {
     const char* data = std::getenv("XDG_DATA_HOME");
     const char* home = std::getenv("HOME");
     const std::filesystem::path folder =
         (data != nullptr && *data != '\0')
             ? std::filesystem::path(data)
             : std::filesystem::path(home == nullptr ? "" : home) / ".local/share";
-    path = folder / "satchel/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+    path = folder / "satchel/models" /
+           (name == "smollm2" ? "SmolLM2-135M-Instruct.Q4_1.gguf" : "gemma-3-270m-q4_k_m.gguf");
   }
   return std::filesystem::exists(path) ? path : std::filesystem::path();
 }

@@ -21,7 +21,7 @@ TEST_P(ModelsOwnIds, are_given_for_scripts_code_emoji_and_odd_white_space) {
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, ModelsOwnIds,
                          testing::Values("notes-mini", "smollm2", "gpt-2", "starcoder", "refact",
-                                         "deepseek-coder", "llama-spm", "phi-3"),
+                                         "deepseek-coder", "llama-spm", "phi-3", "gemma-3"),
                          test_name);
 
 class Words : public testing::TestWithParam<std::string> {};
@@ -42,24 +42,45 @@ TEST_P(Words, are_cut_as_the_published_patterns_cut_them) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, Words,
-                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2", "deepseek-coder"),
+                         testing::Values("gpt-2", "smollm", "llama-bpe", "qwen2", "seed-coder",
+                                         "tekken", "gpt-4o", "deepseek-coder", "deepseek-llm",
+                                         "deepseek-v3"),
                          test_name);
 
-TEST(Words, starcoder_and_refact_cut_as_smollm_does) {
-  for (const std::string name : {"starcoder", "refact"}) {
-    const auto pretokenizer = Pretokenizer::named(name);
-    ASSERT_TRUE(pretokenizer.ok());
-    for (const Case& each : cases("smollm.words")) {
-      std::vector<TokenId> bytes;
-      ASSERT_TRUE(pretokenizer
-                      ->split(each.text,
-                              [&](std::string_view word) {
-                                bytes.push_back(static_cast<TokenId>(word.size()));
-                              })
-                      .ok());
-      EXPECT_EQ(bytes, each.numbers) << each.text;
+// Files name models; which of them cut alike is the published patterns' word.
+TEST(Words, are_cut_alike_under_the_names_of_models_that_share_a_pattern) {
+  const std::pair<std::string, std::vector<std::string>> shared[] = {
+      {"gpt-2", {"phi-2", "mpt", "olmo"}},
+      {"smollm", {"starcoder", "refact", "command-r"}},
+      {"llama-bpe",
+       {"llama3", "llama-v3", "falcon3", "pixtral", "dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}},
+      {"qwen2", {"deepseek-r1-qwen", "stablelm2", "megrez"}},
+      {"gpt-4o", {"llama4"}}};
+  for (const auto& [golden, names] : shared)
+    for (const std::string& name : names) {
+      const auto pretokenizer = Pretokenizer::named(name);
+      ASSERT_TRUE(pretokenizer.ok()) << name;
+      for (const Case& each : cases(golden + ".words")) {
+        std::vector<TokenId> bytes;
+        ASSERT_TRUE(pretokenizer
+                        ->split(each.text,
+                                [&](std::string_view word) {
+                                  bytes.push_back(static_cast<TokenId>(word.size()));
+                                })
+                        .ok());
+        EXPECT_EQ(bytes, each.numbers) << name << ": " << each.text;
+      }
     }
+}
+
+TEST(Words, of_llama_3_and_tekken_ignore_merges_and_their_texts_begin_with_bos) {
+  for (const std::string_view name : Pretokenizer::names()) {
+    const bool is_one = name == "llama-bpe" || name == "llama3" || name == "llama-v3" ||
+                        name == "falcon3" || name == "pixtral" || name == "tekken";
+    EXPECT_EQ(Pretokenizer::named(name)->ignores_merges(), is_one) << name;
+    EXPECT_EQ(Pretokenizer::adds_bos_by_default(name), is_one) << name;
   }
+  EXPECT_FALSE(Pretokenizer::adds_bos_by_default("unheard-of"));
 }
 
 }  // namespace

@@ -175,8 +175,37 @@ TEST(Vocabulary, an_unknown_pre_tokeniser_is_refused_with_the_list) {
   for (const std::string pre : {"", "default", "falcon"}) {
     Vocabulary v = bpe();
     v.pre = pre;
-    EXPECT_THAT(refusal(v), HasSubstr("gpt-2, smollm, starcoder, refact, llama-bpe, qwen2"));
+    EXPECT_THAT(refusal(v), HasSubstr("smollm, starcoder, refact, command-r, llama-bpe"));
   }
+}
+
+// As converters write Gemma's.
+TEST(Vocabulary, runs_of_spaces_that_a_file_defines_are_found_in_a_text) {
+  Vocabulary v = spm();
+  v.adds_space_prefix = false;
+  v.pieces.push_back("  ");
+  v.types.push_back(PieceType::user_defined);
+  v.scores.push_back(0);
+  const auto tokenizer = make_tokenizer(v);
+  ASSERT_TRUE(tokenizer);
+  EXPECT_EQ(ids(*tokenizer, "a  b"), (std::vector<TokenId>{260, 263, 261}));
+  EXPECT_EQ(tokenizer->text(std::vector<TokenId>{260, 263, 261}), "a  b");
+}
+
+// Gemma's vocabulary has the tags of HTML, and other tokens to begin and end a text.
+TEST(Vocabulary, s_in_angle_brackets_is_a_tag_where_a_text_ends_otherwise) {
+  Vocabulary v = bpe();
+  v.pieces.insert(v.pieces.end(), {"<bos>", "<eos>", "<s>", "</s>"});
+  v.types.insert(v.types.end(), {PieceType::control, PieceType::control, PieceType::user_defined,
+                                 PieceType::user_defined});
+  EXPECT_TRUE(make_tokenizer(v)->control("</s>"));
+  v.bos = 260;
+  v.eos = 259;
+  EXPECT_TRUE(make_tokenizer(v)->control("</s>")) << "Phi-3 begins with one and ends otherwise";
+  v.bos = 258;
+  const auto tokenizer = make_tokenizer(v);
+  EXPECT_FALSE(tokenizer->control("</s>"));
+  EXPECT_EQ(ids(*tokenizer, "<s></s>"), (std::vector<TokenId>{260, 261}));
 }
 
 TEST(Vocabulary, turn_markers_are_control_tokens_whatever_the_file_says) {
