@@ -196,6 +196,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
     SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config()));
   }
   SATCHEL_TRY(check_budget(config(), options, budget_bytes));
+  SATCHEL_TRY(check_thinking(*state_->chat_template, options.thinking));
   state_->can_profile = true;
   if (state_->arena == nullptr ||
       state_->arena->bytes() != kvcache::Arena::rounded_down(budget_bytes))

@@ -18,15 +18,14 @@ constexpr const char* kRepeatsText =
 
 }  // namespace
 
-Answer::Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
-               std::stop_token stop, const ProgressFn& progress)
+Answer::Answer(Session::State& session, const Sampling& sampling, const Listeners& listeners,
+               std::stop_token stop)
     : session_(session),
       sampling_(sampling),
       sampler_(sampling),
-      piece_(piece),
+      listeners_(listeners),
       stop_(std::move(stop)),
-      progress_(progress),
-      decoder_(*session.engine.tokenizer) {}
+      reader_(session.answer_reader()) {}
 
 void Answer::begin() {
   began_ms_ = session_.clock.steady_ms();
@@ -74,10 +73,9 @@ Result<std::optional<TokenId>> Answer::draw() {
     return std::optional<TokenId>();
   }
   loops_ = loop_watch_.loops_after(token) && sampling_.ends_loops;
-  const std::string text = decoder_.push(token);
-  SATCHEL_TRY(session_.transcript.extend_answer(text, {&token, 1}));
-  ++report_.n_tokens;
-  show(text);
+  const AnswerReader::Said said = reader_.push(token);
+  SATCHEL_TRY(session_.transcript.extend_answer(said.answer, {&token, 1}));
+  show(said);
   const std::optional<Finish> limit = reached();
   if (!limit) return std::optional<TokenId>(token);
   report_.finish = *limit;
@@ -112,7 +110,8 @@ Result<GenerateReport> Answer::end() {
 std::optional<Finish> Answer::reached() const {
   if (!wanted_ || stop_.stop_requested()) return Finish::stopped;
   if (loops_) return Finish::repeats;
-  if (report_.n_tokens == sampling_.n_tokens_max) return Finish::n_tokens_max;
+  const std::size_t n_max = sampling_.n_tokens_max;
+  if (n_max != 0 && report_.n_tokens >= n_max) return Finish::n_tokens_max;
   if (session_.n_context_left() < kTailTokensMax) return Finish::context_full;
   return std::nullopt;
 }
@@ -130,7 +129,7 @@ Result<void> Answer::end_or_fail(const Error& problem) {
 
 Result<void> Answer::finish(bool went_well) {
   const bool whole = went_well && is_whole(report_.finish);
-  const std::string rest = decoder_.finish();
+  const AnswerReader::Said rest = reader_.finish();
   std::vector<TokenId> closing;
   if (whole) {
     if (ended_by_) closing.push_back(*ended_by_);
@@ -141,19 +140,29 @@ Result<void> Answer::finish(bool went_well) {
     closing.insert(closing.end(), tail.begin(), tail.end());
   }
   SATCHEL_TRY(session_.transcript.finish_answer(
-      whole ? MessageState::complete : MessageState::interrupted, rest, closing));
+      whole ? MessageState::complete : MessageState::interrupted, rest.answer, closing));
   show(rest);
   if (!went_well) return {};
   return session_.read_rest();
 }
 
-void Answer::show(const std::string& text) {
-  report_.text += text;
-  if (!text.empty() && piece_ && !piece_(text)) wanted_ = false;
+void Answer::show(const AnswerReader::Said& said) {
+  report_.n_tokens = reader_.n_answer_tokens();
+  Thoughts& thoughts = report_.thoughts;
+  if (reader_.n_thought_tokens() > thoughts.n_tokens)
+    thoughts.ms = session_.clock.steady_ms() - began_ms_;
+  thoughts.n_tokens = reader_.n_thought_tokens();
+  thoughts.text += said.thought;
+  report_.text += said.answer;
+  const auto tell = [this](const PieceFn& listener, const std::string& text) {
+    if (!text.empty() && listener && !listener(text)) wanted_ = false;
+  };
+  tell(listeners_.thought, said.thought);
+  tell(listeners_.piece, said.answer);
   const std::size_t n_max = sampling_.n_tokens_max;
-  if (progress_)
-    progress_({Phase::generate, report_.n_tokens,
-               n_max != 0 ? n_max : report_.n_tokens + session_.n_context_left()});
+  if (listeners_.progress)
+    listeners_.progress({Phase::generate, report_.n_tokens,
+                         n_max != 0 ? n_max : report_.n_tokens + session_.n_context_left()});
 }
 
 std::string Answer::context_full_text() const {

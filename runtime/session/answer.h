@@ -11,13 +11,19 @@
 #include "runtime/sampler/loop_watch.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/session_state.h"
+#include "runtime/tokenizer/answer_reader.h"
 
 namespace satchel::runtime {
 
 class Answer {
  public:
-  Answer(Session::State& session, const Sampling& sampling, const PieceFn& piece,
-         std::stop_token stop, const ProgressFn& progress);
+  // piece: gets the answer · thought: what is thought before it
+  struct Listeners {
+    const PieceFn &piece, &thought;
+    const ProgressFn& progress;
+  };
+  Answer(Session::State& session, const Sampling& sampling, const Listeners& listeners,
+         std::stop_token stop);
 
   void begin();  // reads the head
   // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
@@ -36,24 +42,23 @@ class Answer {
   Result<void> end_or_fail(const Error& problem);
   // Closes a whole answer, leaves a cut one open for the next message to close.
   Result<void> finish(bool went_well);
-  void show(const std::string& text);
+  void show(const AnswerReader::Said& said);
   std::string context_full_text() const;
 
   Session::State& session_;
   Sampling sampling_;
   Sampler sampler_;
   LoopWatch loop_watch_;
-  const PieceFn& piece_;
+  Listeners listeners_;
   std::stop_token stop_;
-  const ProgressFn& progress_;
-  StreamDecoder decoder_;
+  AnswerReader reader_;
   GenerateReport report_;
-  std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
   double began_ms_ = 0;
+  std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
   Result<void> went_;     // what failed
   bool is_open_ = false;  // the journal has the answer
   bool goes_on_ = false;  // another token may be drawn
-  bool wanted_ = true;    // false once piece_ said stop
+  bool wanted_ = true;    // false once a listener said stop
   bool loops_ = false;
 };
 

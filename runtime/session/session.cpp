@@ -29,6 +29,7 @@ Session::State::State(Engine::State& engine_in, const SessionOptions& options_in
                   .n_vocabulary = engine_in.model->config().n_vocabulary,
                   .model_fingerprint = engine_in.fingerprint,
                   .system = options_in.system,
+                  .thinking = options_in.thinking,
                   .journal = options_in.journal,
                   .chat = options_in.chat}),
       logits(engine_in.model->config().n_vocabulary) {
@@ -96,6 +97,15 @@ kvcache::CacheStats Session::stats() const {
   kvcache::CacheStats stats;
   stats.pool_bytes = arena != nullptr ? arena->bytes() : state_->lost_limit;
   return stats;
+}
+Result<void> Session::set_thinking(Thinking thinking) {
+  SATCHEL_TRY(check_thinking(*state_->engine.chat_template, thinking));
+  state_->options.thinking = thinking;
+  state_->transcript.set_thinking(thinking);
+  return {};
+}
+Thinking Session::thinking() const {
+  return state_->options.thinking;
 }
 const Fidelity& Session::fidelity() const {
   return state_->meter.fidelity;

@@ -13,6 +13,10 @@
 //                5 where memory given back for another limit or recipe cannot be had again, nothing
 //                  is read: every call that needs the cache tries to have it again, restores what
 //                  was saved, and else fails with CACHE_LOST
+//   thoughts     a model may think before it answers: its thoughts are ids of the answer's message
+//                and stay in the cache with it (templates that drop those of earlier turns would
+//                have the chat read again), but no part of its text: n_tokens, n_tokens_max and the
+//                journal's text are the answer's alone
 //   threads      one call at a time; Stop by std::stop_token from any thread
 //   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
 //                n_context_left() tells before), storage's codes, cancelled/STOPPED
@@ -39,6 +43,7 @@
 #include "runtime/progress.h"
 #include "runtime/sampler/sampler.h"
 #include "runtime/session/message.h"
+#include "runtime/tokenizer/thinking.h"
 
 namespace satchel::runtime {
 
@@ -50,11 +55,12 @@ struct SessionOptions {
   // Of all caches of the engine, scratch included; 0: as it is, or default_budget().
   std::size_t budget_bytes = 0;
   std::optional<std::string>
-      system;            // system prompt; none: the template's own default text, if it has one
-  kvcache::ChatId chat;  // for journal and blocks
-  kvcache::Journal* journal = nullptr;    // not owned; nullptr: nothing is kept
-  kvcache::BlockStore* blocks = nullptr;  // not owned; nullptr: the cache is not saved
-  const Clock* clock = nullptr;           // not owned; nullptr: the system's
+      system;  // system prompt; none: the template's own default text, if it has one
+  Thinking thinking = Thinking::automatic;  // of the answers to come; see set_thinking()
+  kvcache::ChatId chat;                     // for journal and blocks
+  kvcache::Journal* journal = nullptr;      // not owned; nullptr: nothing is kept
+  kvcache::BlockStore* blocks = nullptr;    // not owned; nullptr: the cache is not saved
+  const Clock* clock = nullptr;             // not owned; nullptr: the system's
 };
 
 inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast one reads
@@ -79,15 +85,22 @@ constexpr bool is_whole(Finish finish) {
   return finish == Finish::end_of_turn || finish == Finish::n_tokens_max ||
          finish == Finish::repeats;
 }
+// What a model thought before an answer. Its marks are no part of the text.
+struct Thoughts {
+  std::string text;
+  std::size_t n_tokens = 0;
+  double ms = 0;  // until the answer began; 0: not known
+};
 struct GenerateReport {
   kvcache::MessageId answer;  // 0: none was begun
   std::string text;
-  std::size_t n_tokens = 0;  // generated
+  std::size_t n_tokens = 0;  // generated, of the answer
+  Thoughts thoughts;         // before it
   Finish finish = Finish::end_of_turn;
   std::string
       message;      // for people, where finish is repeats, context_full or cache_full: what to do
   ReadReport read;  // the prompt read first
-  double ms = 0;    // generating, without reading
+  double ms = 0;    // generating, thoughts included, without reading
 };
 // What a chat's memory shall be.
 struct MemoryWish {
@@ -141,6 +154,7 @@ struct TurnRequest {
   PieceFn piece = {};
   std::stop_token stop = {};
   ProgressFn progress = {};
+  PieceFn thought = {};
 };
 
 class Session {
@@ -155,8 +169,17 @@ class Session {
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
   // Reads what is unread, then answers; then measures what reading cost, unless the pool is full.
+  // `thought` gets what is thought before the answer, `piece` the answer.
   Result<GenerateReport> generate(const Sampling& sampling, const PieceFn& piece,
-                                  std::stop_token stop, const ProgressFn& progress);
+                                  std::stop_token stop, const ProgressFn& progress,
+                                  const PieceFn& thought = {});
+  // Whether the answers to come are thought about. A chat's system text may say it as well: that is
+  // as it was when the chat began.
+  //   errors  unsupported, THINKING: the template has no switch
+  Result<void> set_thinking(Thinking thinking);
+  Thinking thinking() const;
+  // What was thought before an answer of messages(), from its ids; empty where nothing was.
+  Result<Thoughts> thoughts(kvcache::MessageId answer) const;
 
   // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
   // the measurement of what that cost, the recall probe where text that was read has become smaller

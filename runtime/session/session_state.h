@@ -4,7 +4,7 @@
 //   edit.cpp  truncate, fork, pin, forget, recipe · memory.cpp  another limit or recipe ·
 //   lost.cpp  a cache that could not be had again · resume.cpp  save, resume ·
 //   metering.cpp  what was measured, and the ledger · recall.cpp  the
-//   recall probe
+//   recall probe · thoughts.cpp  what is thought before an answer
 #pragma once
 
 #include <array>
@@ -16,12 +16,16 @@
 #include "runtime/reading/read_text.h"
 #include "runtime/session/session.h"
 #include "runtime/session/transcript.h"
+#include "runtime/tokenizer/answer_reader.h"
 
 namespace satchel::runtime {
 
 // Behind a message there must be room for the head of an answer, a word and the tail, or it could
 // not be answered. Chosen: the heads and tails of all templates are shorter than this.
 inline constexpr std::size_t kLeastAnswerTokens = 16;
+
+// unsupported, THINKING where the template cannot be told so
+Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking);
 
 struct Session::State {
   State(Engine::State& engine_in, const SessionOptions& options_in,
@@ -50,6 +54,7 @@ struct Session::State {
   Result<void> read_rest();
   // Packs what waits, whatever it costs in time; whether that made room.
   Result<bool> make_room(std::stop_token stop);
+  AnswerReader answer_reader() const;  // for the answer that comes next
   Result<void> make_script();
   void open_snapshot();
   TextPass text_pass(std::stop_token stop, const ProgressFn& progress) const;

@@ -22,7 +22,8 @@ std::size_t Draft::n_tokens() const {
 Result<std::vector<TokenId>> Transcript::system_tokens(
     std::optional<std::string_view> system) const {
   const ChatTemplate& chat_template = options_.chat_template;
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, chat_template.open_chat(options_.tokenizer, system));
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids,
+                     chat_template.open_chat(options_.tokenizer, system, options_.thinking));
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> part,
                      chat_template.system_part(options_.tokenizer, system));
   ids.insert(ids.end(), part.begin(), part.end());
@@ -47,10 +48,10 @@ Result<Draft> Transcript::draft(const UserText& user,
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   std::optional<std::string_view> system;
   if (empty()) {
-    if (options_.system) system = *options_.system;
-    const std::string said(system.value_or(chat_template.default_system()));
-    SATCHEL_TRY_ASSIGN(tokens, said.empty() ? chat_template.open_chat(options_.tokenizer, system)
-                                            : system_tokens(system));
+    const std::string& said =
+        options_.system ? *options_.system : chat_template.default_system(options_.thinking);
+    system = said;
+    SATCHEL_TRY_ASSIGN(tokens, system_tokens(system));
     if (!said.empty()) {
       out.messages.push_back({.role = Role::system, .text = said, .tokens = std::move(tokens)});
       tokens.clear();
@@ -64,8 +65,9 @@ Result<Draft> Transcript::draft(const UserText& user,
                           .kind = user.document_title ? MessageKind::document : MessageKind::text,
                           .title = std::string(user.document_title.value_or(std::string_view()))});
   if (answer) {
-    SATCHEL_TRY_ASSIGN(std::vector<TokenId> given,
-                       chat_template.assistant_turn(options_.tokenizer, *answer));
+    SATCHEL_TRY_ASSIGN(
+        std::vector<TokenId> given,
+        chat_template.assistant_turn(options_.tokenizer, *answer, options_.thinking));
     out.messages.push_back(
         {.role = Role::assistant, .text = std::string(*answer), .tokens = std::move(given)});
   }
@@ -101,7 +103,7 @@ Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
 Result<std::vector<TokenId>> Transcript::answer_head() const {
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
-                     options_.chat_template.assistant_head(options_.tokenizer));
+                     options_.chat_template.assistant_head(options_.tokenizer, options_.thinking));
   tokens.insert(tokens.end(), head.begin(), head.end());
   return tokens;
 }

@@ -30,6 +30,7 @@ struct TranscriptOptions {
   std::size_t n_vocabulary = 0;   // of the model
   std::string model_fingerprint;  // messages of its time without a tokenizer hash are ours
   std::optional<std::string> system;
+  Thinking thinking = Thinking::automatic;
   kvcache::Journal* journal = nullptr;
   kvcache::ChatId chat;
 };
@@ -72,6 +73,10 @@ class Transcript {
   // Commits what an answer still owes the journal after an error. Until then the journal is behind
   // tokens().
   Result<void> settle();
+
+  // Of the answers to come, and of what begins a chat.
+  void set_thinking(Thinking thinking) { options_.thinking = thinking; }
+  Thinking thinking() const { return options_.thinking; }
 
   // Forgets messages behind token `end`, where one ends. The journal is the caller's business.
   void truncate(std::size_t end);

@@ -202,7 +202,11 @@ Result<void> Turn::read() {
   SATCHEL_TRY(session_.make_script());
   SATCHEL_TRY_ASSIGN(read_report_, session_.read_unread(request_.stop, request_.progress));
   session_.turn_began = session_.held();
-  answer_.emplace(session_, request_.sampling, request_.piece, request_.stop, request_.progress);
+  answer_.emplace(session_, request_.sampling,
+                  Answer::Listeners{.piece = request_.piece,
+                                    .thought = request_.thought,
+                                    .progress = request_.progress},
+                  request_.stop);
   answer_->begin();
   return {};
 }
@@ -220,12 +224,14 @@ Result<GenerateReport> Turn::end() {
 }
 
 Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn& piece,
-                                         std::stop_token stop, const ProgressFn& progress) {
+                                         std::stop_token stop, const ProgressFn& progress,
+                                         const PieceFn& thought) {
   const TurnRequest request{.session = this,
                             .sampling = sampling,
                             .piece = piece,
                             .stop = std::move(stop),
-                            .progress = progress};
+                            .progress = progress,
+                            .thought = thought};
   Turn turn(*state_, request);
   turn.begin();
   while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));

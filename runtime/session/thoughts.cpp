@@ -1,0 +1,51 @@
+// What a model thinks before an answer: told whether to, and found again in the ids of a chat.
+#include <algorithm>
+#include <array>
+
+#include "runtime/session/session_state.h"
+
+namespace satchel::runtime {
+
+Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking) {
+  if (thinking == Thinking::automatic || chat_template.has_thinking_switch()) return {};
+  return Error{ErrorKind::unsupported, "THINKING",
+               "The model's chat template \"" + std::string(chat_template.name()) +
+                   "\" has no switch for thinking; the model decides. Nothing was changed."};
+}
+
+AnswerReader Session::State::answer_reader() const {
+  const ChatTemplate& chat_template = *engine.chat_template;
+  return {*engine.tokenizer, chat_template, chat_template.opens_thinking(transcript.thinking())};
+}
+
+Result<Thoughts> Session::thoughts(kvcache::MessageId answer) const {
+  const State& s = *state_;
+  const Tokenizer& tokenizer = *s.engine.tokenizer;
+  const ChatTemplate& chat_template = *s.engine.chat_template;
+  const auto messages = s.transcript.messages();
+  const auto found = std::ranges::find(messages, answer, &SessionMessage::id);
+  if (found == messages.end())
+    return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
+                 "This chat has no message " + std::to_string(answer.value) + "."};
+  if (found->role != kvcache::Role::assistant) return Thoughts{};
+  const auto ids = s.transcript.tokens().subspan(found->begin, found->end - found->begin);
+  // The head says whether they were opened, or turned off. The longer one first: it may begin with
+  // the other.
+  for (const Thinking thinking : {Thinking::off, Thinking::automatic}) {
+    if (thinking == Thinking::off && !chat_template.has_thinking_switch()) continue;
+    SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
+                       chat_template.assistant_head(tokenizer, thinking));
+    const auto at = std::ranges::search(ids, head);
+    if (at.empty() && !head.empty()) continue;
+    if (thinking == Thinking::off) return Thoughts{};
+    AnswerReader reader(tokenizer, chat_template, chat_template.opens_thinking(thinking));
+    Thoughts thoughts;
+    for (auto id = at.end(); id != ids.end(); ++id) thoughts.text += reader.push(*id).thought;
+    thoughts.text += reader.finish().thought;
+    thoughts.n_tokens = reader.n_thought_tokens();
+    return thoughts;
+  }
+  return Thoughts{};
+}
+
+}  // namespace satchel::runtime
