@@ -14,6 +14,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
@@ -23,7 +24,8 @@ struct ChatOptions {
   Options common;
   std::string name, prompt, document;
   std::optional<std::string> system;
-  bool packs = false;
+  runtime::Thinking thinking = runtime::Thinking::automatic;
+  bool packs = false, shows_thoughts = false;
 };
 
 constexpr const char* kHelp =
@@ -36,6 +38,8 @@ constexpr const char* kHelp =
     "back\n"
     "  /limit, /preset  what they are now\n"
     "  /ledger          every step that made the chat smaller, and its cost\n"
+    "  /think off       answers without thinking first, where the model has the switch; on, auto\n"
+    "  /thoughts        what was thought before the last answer\n"
     "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
@@ -102,7 +106,8 @@ class Talk {
                        Conversation::open(options_.common,
                                           {.name = options_.name,
                                            .keep = !one_shot || !options_.name.empty(),
-                                           .system = options_.system},
+                                           .system = options_.system,
+                                           .thinking = options_.thinking},
                                           console_));
     if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
     if (!options_.document.empty()) SATCHEL_TRY(read_document(options_.document));
@@ -160,6 +165,10 @@ class Talk {
       console_.reply(ledger.empty() ? app::describe(ledger) : table_of(ledger));
     } else if (line == "/pack") {
       return pack();
+    } else if (line == "/thoughts") {
+      return show_thoughts();
+    } else if (const auto thinking = thinking_command(line)) {
+      return conversation_->set_thinking(*thinking);
     } else if (line == "/new") {
       conversation_->save(console_);
       return conversation_->start_over();
@@ -183,6 +192,17 @@ class Talk {
                    (is_old ? " Compressed further since; /ledger has what that cost." : ""));
     console_.reply(app::describe(session.recall(), now_ms));
     console_.reply(app::describe(session.ledger()));
+  }
+
+  Result<void> show_thoughts() {
+    runtime::Thoughts thoughts;
+    for (const runtime::SessionMessage& message : conversation_->session().messages())
+      if (message.role == kvcache::Role::assistant) {
+        SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(message.id));
+      }
+    console_.reply(thoughts.text.empty() ? "Nothing was thought before the last answer."
+                                         : thoughts.text);
+    return {};
   }
 
   Result<void> pack() {
@@ -212,17 +232,23 @@ class Talk {
   Result<void> answer(const std::string& question) {
     SATCHEL_TRY_ASSIGN(const kvcache::MessageId asked, conversation_->session().add_user(question));
     const bool stream = !console_.json();
+    ThoughtLine thoughts(console_, stream && options_.shows_thoughts);
     const auto piece = [&](std::string_view text) {
+      thoughts.end();
       console_.end_progress();
       if (stream) console_.data(text);
       return true;
     };
     SATCHEL_TRY_ASSIGN(
         const runtime::GenerateReport report,
-        conversation_->session().generate(options_.common.sampling, piece, begin_interruptible(),
-                                          console_.progress()));
+        conversation_->session().generate(
+            options_.common.sampling, piece, begin_interruptible(), console_.progress(),
+            [&](std::string_view text) { return thoughts.add(text); }));
+    thoughts.end();
     console_.end_progress();
     if (stream) console_.data("\n");
+    if (stream && !report.thoughts.text.empty())
+      console_.note(app::describe(report.thoughts, options_.shows_thoughts));
     // A short question moves no figure worth a line.
     if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
       console_.note(describe(report.read));
@@ -237,8 +263,10 @@ class Talk {
                    {"answer_id", report.answer.value},
                    {"document_ids", ids_of(documents_)},
                    {"answer", report.text},
+                   {"thoughts", report.thoughts.text},
                    {"finish", name(report.finish)},
                    {"tokens", report.n_tokens},
+                   {"thought_tokens", report.thoughts.n_tokens},
                    {"read_tokens", report.read.n_tokens},
                    {"read_ms", report.read.ms},
                    {"generate_ms", report.ms},
@@ -302,6 +330,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
   command->add_option("--document", options->document, "Read a text file first")->type_name("FILE");
   command->add_option("--system", options->system, "System prompt of a new chat")
       ->type_name("TEXT");
+  add_thinking_options(*command, options->thinking, options->shows_thoughts);
   command->add_flag("--pack", options->packs,
                     "Pack the document before the first question, not while nobody types");
   add_output_options(*command, options->common);

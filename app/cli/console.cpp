@@ -70,6 +70,12 @@ void Console::warning(std::string_view line) {
   write(stderr, std::string(line) + "\n");
 }
 
+void Console::aside(std::string_view text) {
+  end_progress();
+  const bool dims = stderr_terminal_;
+  write(stderr, (dims ? "\x1b[2m" : "") + std::string(text) + (dims ? "\x1b[0m" : ""));
+}
+
 void Console::document(const Json& json) {
   end_progress();
   write(stdout, json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -26,6 +26,7 @@ class Console {
   void note(std::string_view line);     // stderr, unless --quiet
   void reply(std::string_view line);    // stderr, always: what somebody asked for
   void warning(std::string_view line);  // stderr, always
+  void aside(std::string_view text);    // stderr, as it is, dim on a terminal
   void document(const Json& json);      // one line on stdout
   // Says what went wrong on stderr (and as JSON on stdout under --json); returns the exit code.
   int fail(const Error& error);

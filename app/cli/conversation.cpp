@@ -66,6 +66,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(setup_.budget_bytes, chosen_budget(options));
   setup_.system = request.system;
+  thinking_ = request.thinking;
   setup_.model_path = std::filesystem::absolute(resolve_model(paths, options.model)).string();
   std::optional<storage::Chat> saved;
   if (request.keep) {
@@ -111,6 +112,7 @@ Result<void> Conversation::open_session() {
   runtime::SessionOptions session(*recipe_);
   session.budget_bytes = setup_.budget_bytes;
   session.system = setup_.system;
+  session.thinking = thinking_;
   session.chat = chat_;
   if (store_) {
     session.journal = &store_->library();
@@ -118,6 +120,12 @@ Result<void> Conversation::open_session() {
   }
   session_.reset();
   SATCHEL_TRY_ASSIGN(session_, engine_->new_session(session));
+  return {};
+}
+
+Result<void> Conversation::set_thinking(runtime::Thinking thinking) {
+  SATCHEL_TRY(session_->set_thinking(thinking));
+  thinking_ = thinking;
   return {};
 }
 

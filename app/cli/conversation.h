@@ -17,6 +17,7 @@ struct ConversationRequest {
   bool keep = true;                   // false: nothing goes to disk
   bool must_exist = false;            // CHAT_NOT_FOUND instead of a new chat
   std::optional<std::string> system;  // system prompt of a new chat
+  runtime::Thinking thinking = runtime::Thinking::automatic;
 };
 
 class Conversation {
@@ -40,6 +41,8 @@ class Conversation {
   void save(Console& console);
   // Another limit or recipe, which the chat is opened with from now on.
   Result<runtime::MemoryChange> change_memory(const runtime::MemoryWish& wish, Console& console);
+  // Of the answers to come, here and after start_over().
+  Result<void> set_thinking(runtime::Thinking thinking);
   // A new, empty chat with the same settings.
   Result<void> start_over();
 
@@ -56,6 +59,7 @@ class Conversation {
   storage::ChatSetup setup_;
   std::string name_;
   kvcache::ChatId chat_;
+  runtime::Thinking thinking_ = runtime::Thinking::automatic;
   bool is_new_ = false;
   std::optional<runtime::ResumeReport> resumed_;
 };

@@ -58,7 +58,9 @@ void add_sampling_options(CLI::App& command, Options& options) {
   command.add_option("--repetition-penalty", sampling.repetition_penalty, "1 is off")
       ->capture_default_str();
   command.add_option("--seed", sampling.seed, "Same seed, same text")->capture_default_str();
-  command.add_option("-n,--max-tokens", sampling.n_tokens_max, "0: until the answer ends")
+  command
+      .add_option("-n,--max-tokens", sampling.n_tokens_max,
+                  "Of the answer, thoughts not counted; 0: until it ends")
       ->capture_default_str();
   command.add_flag("!--allow-loops", sampling.ends_loops,
                    "Do not end an answer that says the same again and again");

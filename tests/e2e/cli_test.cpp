@@ -24,7 +24,18 @@ TEST(Cli, no_command_and_unknown_options_are_usage_errors) {
   EXPECT_EQ(run(home, {}).exit_code, 2);
   EXPECT_EQ(run(home, {"chat", "--no-such-option"}).exit_code, 2);
   EXPECT_EQ(run(home, {"chat", "--prompt", "Hi", "--temperature", "9"}).exit_code, 2);
+  EXPECT_EQ(run(home, {"chat", "--prompt", "Hi", "--think", "maybe"}).exit_code, 2);
   EXPECT_EQ(run(home, {"--help"}).exit_code, 0);
+}
+
+TEST(Cli, a_model_without_the_switch_is_not_told_to_think) {
+  const Folder home;
+  const Finished said = run(home, {"chat", "--prompt", "Hi", "--think", "off"});
+  EXPECT_EQ(said.exit_code, 4);
+  EXPECT_NE(said.err.find("[THINKING]"), std::string::npos);
+  const auto json = run(home, {"chat", "--prompt", "Hi", "--think", "auto", "--json"}).json();
+  EXPECT_EQ(json["thoughts"], "");
+  EXPECT_EQ(json["thought_tokens"], 0);
 }
 
 TEST(Cli, info_prints_metadata_and_tensors) {
