@@ -81,6 +81,43 @@ void showStreaming(Scene& scene) {
   scene.engine.play(6);
 }
 
+// One answer's thoughts are open, those of the last one folded.
+void showThoughts(Scene& scene) {
+  scene.engine.script.model.hasThinkingSwitch = true;
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.thoughts = {
+      u"The user asks about the archive room. The notes of week 14 say that the code was changed "
+      u"on "
+      "Tuesday, and that it is 4417 now.\n\nThere is no other mention of the room, so that is the "
+      "newest I know. I should say when it was changed as well."_s};
+  scene.engine.script.answer.thoughts.n_tokens = 61;
+  scene.engine.script.answer.thoughts.ms = 1480;
+  scene.engine.script.answer.ms = 2010;
+  scene.engine.script.pieces = {u"Yes, "_s, u"on **Tuesday**. "_s, u"It is `4417` now."_s};
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.playAll();
+  ConversationModel* conversation = scene.state.conversation();
+  conversation->setThoughtsOpen(conversation->rowCount() - 1, true);
+  scene.engine.script.thoughts = {u"The spare key again: blue tin, behind the stove."_s};
+  scene.engine.script.answer.thoughts.n_tokens = 14;
+  scene.engine.script.answer.thoughts.ms = 360;
+  scene.engine.script.answer.ms = 800;
+  scene.engine.script.pieces = {u"In the "_s, u"blue tin "_s, u"behind the stove."_s};
+  scene.state.send(u"And the key?"_s);
+  scene.engine.playAll();
+}
+
+// In the middle of it.
+void showThinking(Scene& scene) {
+  scene.engine.script.model.hasThinkingSwitch = true;
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.thoughts = {u"The user asks about the archive room. "_s, u"The notes "_s};
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.play(4);
+}
+
 void showExtreme(Scene& scene) {
   openSample(scene, u"extreme"_s);
   scene.state.dismissResume();
@@ -198,6 +235,8 @@ const State kStates[] = {
     {"15-applying", showApplying},
     {"16-room-made", showRoomMade},
     {"17-ledger", showLedger},
+    {"18-thoughts", showThoughts},
+    {"19-thinking", showThinking},
 };
 
 }  // namespace

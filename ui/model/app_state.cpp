@@ -12,14 +12,19 @@ constexpr std::chrono::milliseconds kTypingRest{2000};  // chosen, not measured
 QString footnoteOf(const runtime::GenerateReport& report) {
   if (report.n_tokens == 0) return {};
   QString text = AppState::tr("%1 tokens").arg(formatCount(qint64(report.n_tokens)));
-  if (report.ms > 0)
-    text +=
-        AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / report.ms, 0, 'f', 1);
+  const double ms = report.ms - report.thoughts.ms;
+  if (ms > 0)
+    text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · ended at its longest; write \"go on\" for more");
   if (report.finish == runtime::Finish::repeats)
     text += AppState::tr(" · ended because it repeated itself");
   return text;
+}
+
+QString noteOf(const runtime::Thoughts& thoughts) {
+  return AppState::tr("Thought for %1 · %2 tokens")
+      .arg(formatSeconds(thoughts.ms / 1000), formatCount(qint64(thoughts.n_tokens)));
 }
 
 // Saving, renaming, previews … are done beside: their failure ends no answer and refuses no text.
@@ -89,6 +94,13 @@ void AppState::connectEngine() {
   connect(m_engine, &EngineClient::pieceArrived, this, [this](const QString& piece) {
     if (m_conversation.isStreaming()) m_conversation.appendPiece(piece);
   });
+  connect(m_engine, &EngineClient::thoughtArrived, this, [this](const QString& piece) {
+    if (m_conversation.isStreaming()) m_conversation.appendThought(piece);
+  });
+  connect(m_engine, &EngineClient::thoughtsFound, this,
+          [this](const QList<MessageThoughts>& found) {
+            for (const MessageThoughts& each : found) m_conversation.setThoughts(each);
+          });
   connect(m_engine, &EngineClient::answerFinished, this, &AppState::onAnswerFinished);
   connect(m_engine, &EngineClient::documentRead, this, &AppState::onDocumentRead);
   connect(m_engine, &EngineClient::cacheChanged, &m_memory, &MemoryPanelState::setCache);
@@ -219,6 +231,10 @@ void AppState::stop() {
   if (canStop()) m_engine->stop();
 }
 
+void AppState::setThinking(bool thinks) {
+  m_engine->setThinking(thinks);
+}
+
 void AppState::noteTyping() {
   m_engine->pauseIdle();
   m_typingRest.start();
@@ -274,7 +290,7 @@ void AppState::onProgressed(const ReadingProgress& progress) {
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   const auto state = runtime::is_whole(report.finish) ? kvcache::MessageState::complete
                                                       : kvcache::MessageState::interrupted;
-  m_conversation.finishAnswer(state, footnoteOf(report));
+  m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
   finishWork();
   if (report.finish == runtime::Finish::context_full)
     showError(QStringLiteral("CONTEXT_FULL"), withRoom(QString::fromStdString(report.message)));

@@ -58,6 +58,8 @@ class AppState : public QObject {
   void attachDocument(const QString& title, const QString& text);
   void attachFile(const QString& path);
   void stop();
+  // The answers to come are thought about, where the model has the switch. It begins on.
+  void setThinking(bool thinks);
   // The user writes: packing makes way at once, and goes on when nothing was written for a while.
   void noteTyping();
   void setTypingRest(std::chrono::milliseconds rest) { m_typingRest.setInterval(rest); }

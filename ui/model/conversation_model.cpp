@@ -1,5 +1,9 @@
 #include "ui/model/conversation_model.h"
 
+#include <algorithm>
+
+#include "ui/model/format.h"
+
 namespace satchel::ui {
 
 int ConversationModel::rowCount(const QModelIndex& parent) const {
@@ -26,6 +30,12 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
       return row.message.documentTitle;
     case FootnoteRole:
       return row.message.footnote;
+    case ThoughtsRole:
+      return row.message.thoughts;
+    case ThoughtNoteRole:
+      return row.message.thoughtNote;
+    case ThoughtsOpenRole:
+      return row.thoughtsOpen;
     case KeyRole:
       return row.key;
     case ExpandedRole:
@@ -36,14 +46,20 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
 }
 
 QHash<int, QByteArray> ConversationModel::roleNames() const {
-  return {{TextRole, "text"},         {AuthorRole, "author"},
-          {StateRole, "state"},       {DocumentTitleRole, "documentTitle"},
-          {FootnoteRole, "footnote"}, {KeyRole, "key"},
-          {ExpandedRole, "expanded"}};
+  return {{TextRole, "text"},
+          {AuthorRole, "author"},
+          {StateRole, "state"},
+          {DocumentTitleRole, "documentTitle"},
+          {FootnoteRole, "footnote"},
+          {KeyRole, "key"},
+          {ExpandedRole, "expanded"},
+          {ThoughtsRole, "thoughts"},
+          {ThoughtNoteRole, "thoughtNote"},
+          {ThoughtsOpenRole, "thoughtsOpen"}};
 }
 
 ConversationModel::Row ConversationModel::makeRow(const Message& message) {
-  return {message, ++m_keysGiven, false};
+  return {message, ++m_keysGiven, false, false};
 }
 
 void ConversationModel::load(const QList<Message>& messages) {
@@ -71,17 +87,49 @@ void ConversationModel::beginAnswer(const Message& answer) {
 
 void ConversationModel::appendPiece(const QString& piece) {
   Q_ASSERT(isStreaming());
-  m_rows.back().message.text += piece;
+  Message& message = m_rows.back().message;
+  if (message.text.isEmpty() && !message.thoughts.isEmpty()) message.thoughtNote = tr("Thought");
+  message.text += piece;
   const QModelIndex last = index(rowCount() - 1);
-  Q_EMIT dataChanged(last, last, {TextRole});
+  Q_EMIT dataChanged(last, last, {TextRole, ThoughtNoteRole});
 }
 
-void ConversationModel::finishAnswer(kvcache::MessageState state, const QString& footnote) {
-  if (!isStreaming()) return;
-  m_rows.back().message.state = state;
-  m_rows.back().message.footnote = footnote;
+void ConversationModel::appendThought(const QString& piece) {
+  Q_ASSERT(isStreaming());
+  Message& message = m_rows.back().message;
+  message.thoughts += piece;
+  message.thoughtNote = tr("Thinking …");
   const QModelIndex last = index(rowCount() - 1);
-  Q_EMIT dataChanged(last, last, {StateRole, FootnoteRole});
+  Q_EMIT dataChanged(last, last, {ThoughtsRole, ThoughtNoteRole});
+}
+
+void ConversationModel::finishAnswer(kvcache::MessageState state, const QString& footnote,
+                                     const QString& thoughtNote) {
+  if (!isStreaming()) return;
+  Message& message = m_rows.back().message;
+  message.state = state;
+  message.footnote = footnote;
+  if (!message.thoughts.isEmpty())
+    message.thoughtNote = thoughtNote.isEmpty() ? tr("Thought") : thoughtNote;
+  const QModelIndex last = index(rowCount() - 1);
+  Q_EMIT dataChanged(last, last, {StateRole, FootnoteRole, ThoughtNoteRole});
+}
+
+void ConversationModel::setThoughts(const MessageThoughts& thoughts) {
+  const auto row = std::find_if(m_rows.begin(), m_rows.end(),
+                                [&](const Row& each) { return each.message.id == thoughts.id; });
+  if (row == m_rows.end()) return;
+  row->message.thoughts = thoughts.text;
+  row->message.thoughtNote = tr("Thought · %1 tokens").arg(formatCount(thoughts.tokens));
+  const QModelIndex changed = index(int(row - m_rows.begin()));
+  Q_EMIT dataChanged(changed, changed, {ThoughtsRole, ThoughtNoteRole});
+}
+
+void ConversationModel::setThoughtsOpen(int row, bool open) {
+  if (row < 0 || row >= rowCount() || m_rows[row].thoughtsOpen == open) return;
+  m_rows[row].thoughtsOpen = open;
+  const QModelIndex changed = index(row);
+  Q_EMIT dataChanged(changed, changed, {ThoughtsOpenRole});
 }
 
 void ConversationModel::setExpanded(int row, bool expanded) {

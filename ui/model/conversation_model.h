@@ -20,8 +20,11 @@ class ConversationModel : public QAbstractListModel {
     StateRole,          // int of kvcache::MessageState
     DocumentTitleRole,  // empty: not a document
     FootnoteRole,
-    KeyRole,       // qint64, of this row and no other while the model lives
-    ExpandedRole,  // bool: a long message is shown whole
+    ThoughtsRole,      // what was thought before an answer; empty: nothing
+    ThoughtNoteRole,   // over them, for people
+    ThoughtsOpenRole,  // bool: they are shown, not only the note
+    KeyRole,           // qint64, of this row and no other while the model lives
+    ExpandedRole,      // bool: a long message is shown whole
   };
 
   using QAbstractListModel::QAbstractListModel;
@@ -36,8 +39,13 @@ class ConversationModel : public QAbstractListModel {
   void beginAnswer(const Message& answer);
   // needs   the last row streams
   void appendPiece(const QString& piece);
-  // Ends the streaming row; without one, does nothing.
-  void finishAnswer(kvcache::MessageState state, const QString& footnote);
+  void appendThought(const QString& piece);
+  // Ends the streaming row; without one, does nothing. thoughtNote: where something was thought.
+  void finishAnswer(kvcache::MessageState state, const QString& footnote,
+                    const QString& thoughtNote = {});
+  // Of a message that is there.
+  void setThoughts(const MessageThoughts& thoughts);
+  void setThoughtsOpen(int row, bool open);
   void setExpanded(int row, bool expanded);
 
   bool isStreaming() const;
@@ -48,6 +56,7 @@ class ConversationModel : public QAbstractListModel {
     Message message;
     qint64 key = 0;
     bool expanded = false;
+    bool thoughtsOpen = false;
   };
   Row makeRow(const Message& message);
 

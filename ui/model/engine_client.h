@@ -35,6 +35,8 @@ class EngineClient : public QObject {
   virtual void send(const QString& text) = 0;
   // Commits the document with its answer "Noted." and reads it.
   virtual void attachDocument(const QString& title, const QString& text) = 0;
+  // Whether the answers to come are thought about, where the model has the switch.
+  virtual void setThinking(bool thinks) = 0;
   // Ends reading or answering; what was made is kept.
   virtual void stop() = 0;
   virtual void preview(quint64 budgetBytes) = 0;
@@ -61,9 +63,12 @@ class EngineClient : public QObject {
   void chatChanged(const satchel::ui::ChatEntry& chat);
   void chatDeleted(const satchel::ui::ChatEntry& chat);
   void resumed(const satchel::runtime::ResumeReport& report);
+  // Of the open chat, after resumed(); nothing where nothing was thought.
+  void thoughtsFound(const QList<satchel::ui::MessageThoughts>& thoughts);
   void messageAdded(const satchel::ui::Message& message);
   void progressed(const satchel::ui::ReadingProgress& progress);
   void answerStarted(const satchel::ui::Message& answer);
+  void thoughtArrived(const QString& piece);  // before the first piece
   void pieceArrived(const QString& piece);
   void answerFinished(const satchel::runtime::GenerateReport& report);
   void documentRead(const satchel::runtime::ReadReport& report);

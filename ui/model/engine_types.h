@@ -40,6 +40,7 @@ struct ModelInfo {
   int layerCount = 0;
   int laneCount = 0;  // of all layers
   int contextTokens = 0;
+  bool hasThinkingSwitch = false;  // its chat template can turn thinking off
 };
 
 // What a chat begins with, and may be changed to.
@@ -63,6 +64,15 @@ struct Message {
   QString text;
   QString documentTitle;  // empty: not a document
   QString footnote;       // measured, for people: "142 tokens · 31 tokens/s"
+  QString thoughts;       // of an answer: what was thought before it
+  QString thoughtNote;    // over them, for people: "Thought for 4.2 s · 123 tokens"
+};
+
+// What was thought before an answer of a saved chat.
+struct MessageThoughts {
+  qint64 id = 0;  // of the answer
+  QString text;
+  qint64 tokens = 0;
 };
 
 struct OpenedChat {

@@ -98,9 +98,22 @@ Result<void> EngineWorker::resumeOpen(std::stop_token stop) {
     report.reread_ms_estimate =
         m_measured.readMsPerToken(m_engine->fingerprint()) * double(report.n_reused);
   Q_EMIT resumed(report);
+  tellThoughts();
   tellCache();
   if (report.n_reread > 0) save();
   return {};
+}
+
+// Of the answers of a saved chat; what cannot be found is not shown.
+void EngineWorker::tellThoughts() {
+  QList<MessageThoughts> found;
+  for (const runtime::SessionMessage& message : m_open->session()->messages()) {
+    const Result<runtime::Thoughts> thoughts = m_open->session()->thoughts(message.id);
+    if (thoughts.ok() && !thoughts->text.empty())
+      found.append(
+          {message.id.value, QString::fromStdString(thoughts->text), qint64(thoughts->n_tokens)});
+  }
+  if (!found.isEmpty()) Q_EMIT thoughtsFound(found);
 }
 
 // A chat goes on with the model it was held with: its tokens mean nothing to another.
@@ -174,9 +187,13 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
   message.text = text;
   SATCHEL_TRY_ASSIGN(
       const kvcache::MessageId id,
-      commit<kvcache::MessageId>(titleFrom(text), stop, [&](runtime::Session& session) {
-        return session.add_user(text.toStdString());
-      }));
+      commit<kvcache::MessageId>(
+          titleFrom(text), stop, [&](runtime::Session& session) -> Result<kvcache::MessageId> {
+            if (m_engine->chat_template().has_thinking_switch())
+              SATCHEL_TRY(session.set_thinking(m_thinks ? runtime::Thinking::automatic
+                                                        : runtime::Thinking::off));
+            return session.add_user(text.toStdString());
+          }));
   message.id = id.value;
   Q_EMIT messageAdded(message);
 
@@ -193,17 +210,21 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
     if (last.role == kvcache::Role::assistant) begun.id = last.id.value;
     Q_EMIT answerStarted(begun);
   };
-  const auto onPiece = [&](std::string_view piece) {
+  const auto tellPiece = [&](std::string_view piece,
+                             void (EngineWorker::*signal)(const QString& piece)) {
     start();
-    Q_EMIT pieceArrived(QString::fromUtf8(piece.data(), qsizetype(piece.size())));
+    Q_EMIT(this->*signal)(QString::fromUtf8(piece.data(), qsizetype(piece.size())));
     if (const double now = clock.steady_ms(); now - told > kCacheEveryMs) {
       told = now;
       tellCache();
     }
     return true;
   };
-  const Result<runtime::GenerateReport> report =
-      m_open->session()->generate(runtime::Sampling{}, onPiece, stop, progressFn(start));
+  const Result<runtime::GenerateReport> report = m_open->session()->generate(
+      runtime::Sampling{},
+      [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::pieceArrived); }, stop,
+      progressFn(start),
+      [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::thoughtArrived); });
   if (report.ok()) start();
   tellCache();
   if (report.ok()) {

@@ -38,6 +38,7 @@ class EngineWorker : public QObject {
   void renameChat(ChatKey chat, const QString& title);
   void deleteChat(ChatKey chat);
   void restoreChat(ChatKey chat);
+  void setThinking(bool thinks) { m_thinks = thinks; }
   void send(const QString& text, std::stop_token stop);
   void attachDocument(const QString& title, const QString& text, std::stop_token stop);
   void preview(quint64 budgetBytes);
@@ -57,9 +58,11 @@ class EngineWorker : public QObject {
   void chatChanged(const satchel::ui::ChatEntry& chat);
   void chatDeleted(const satchel::ui::ChatEntry& chat);
   void resumed(const satchel::runtime::ResumeReport& report);
+  void thoughtsFound(const QList<satchel::ui::MessageThoughts>& thoughts);
   void messageAdded(const satchel::ui::Message& message);
   void progressed(const satchel::ui::ReadingProgress& progress);
   void answerStarted(const satchel::ui::Message& answer);
+  void thoughtArrived(const QString& piece);
   void pieceArrived(const QString& piece);
   void answerFinished(const satchel::runtime::GenerateReport& report);
   void documentRead(const satchel::runtime::ReadReport& report);
@@ -90,6 +93,7 @@ class EngineWorker : public QObject {
   runtime::ProgressFn progressFn(std::function<void()> onGenerate = {});
   void save();
   void keepMeasured(const runtime::ReadReport& report);
+  void tellThoughts();
   void tellStore();
   void tellCache();  // and what made it smaller
   // The value by its signal, the error by failed().
@@ -105,6 +109,7 @@ class EngineWorker : public QObject {
   std::unique_ptr<runtime::Engine> m_engine;
   std::string m_modelPath;
   bool m_isFirstModel = true;
+  bool m_thinks = true;
   std::unique_ptr<OpenChat> m_open;
 };
 

@@ -36,6 +36,8 @@ void InProcessEngine::relaySignals() {
   connect(m_worker, &EngineWorker::messageAdded, this, &EngineClient::messageAdded);
   connect(m_worker, &EngineWorker::progressed, this, &EngineClient::progressed);
   connect(m_worker, &EngineWorker::answerStarted, this, &EngineClient::answerStarted);
+  connect(m_worker, &EngineWorker::thoughtsFound, this, &EngineClient::thoughtsFound);
+  connect(m_worker, &EngineWorker::thoughtArrived, this, &EngineClient::thoughtArrived);
   connect(m_worker, &EngineWorker::pieceArrived, this, &EngineClient::pieceArrived);
   connect(m_worker, &EngineWorker::answerFinished, this, &EngineClient::answerFinished);
   connect(m_worker, &EngineWorker::documentRead, this, &EngineClient::documentRead);
@@ -125,6 +127,12 @@ void InProcessEngine::attachDocument(const QString& title, const QString& text) 
   post(Request::AttachDocument, [title, text](EngineWorker& worker, const std::stop_token& token) {
     worker.attachDocument(title, text, token);
   });
+}
+
+// Not a request of its own: it ends no idle work.
+void InProcessEngine::setThinking(bool thinks) {
+  QMetaObject::invokeMethod(
+      m_worker, [worker = m_worker, thinks] { worker->setThinking(thinks); }, Qt::QueuedConnection);
 }
 
 void InProcessEngine::stop() {

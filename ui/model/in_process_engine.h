@@ -32,6 +32,7 @@ class InProcessEngine final : public EngineClient {
   void restoreChat(ChatKey chat) override;
   void send(const QString& text) override;
   void attachDocument(const QString& title, const QString& text) override;
+  void setThinking(bool thinks) override;
   void stop() override;
   void preview(quint64 budgetBytes) override;
   void previewChat(const ChatSettings& settings) override;

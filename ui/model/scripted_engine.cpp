@@ -99,9 +99,15 @@ void ScriptedEngine::send(const QString& text) {
   then([this] {
     m_isAnswering = true;
     m_answer.clear();
+    m_thought.clear();
     m_pieceCount = 0;
     Q_EMIT answerStarted(Message{});
   });
+  for (const QString& piece : script.thoughts)
+    then([this, piece] {
+      m_thought += piece;
+      Q_EMIT thoughtArrived(piece);
+    });
   for (const QString& piece : script.pieces)
     then([this, piece] {
       m_answer += piece;
@@ -240,6 +246,7 @@ void ScriptedEngine::finishAnswer(runtime::Finish finish) {
   runtime::GenerateReport report = script.answer;
   report.finish = finish;
   report.text = m_answer.toStdString();
+  report.thoughts.text = m_thought.toStdString();
   report.n_tokens = std::size_t(m_pieceCount);
   Q_EMIT ledgerChanged(script.ledger);
   Q_EMIT answerFinished(report);

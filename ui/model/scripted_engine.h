@@ -21,7 +21,8 @@ class ScriptedEngine final : public EngineClient {
  public:
   struct Script {
     ModelInfo model;
-    Previews previews;  // answered with the budget that was asked
+    Previews previews;     // answered with the budget that was asked
+    QStringList thoughts;  // before the pieces
     QStringList pieces = {QStringLiteral("Noted.")};
     runtime::GenerateReport answer;  // text and n_tokens are filled in
     runtime::ReadReport document;
@@ -49,6 +50,7 @@ class ScriptedEngine final : public EngineClient {
   void restoreChat(ChatKey chat) override;
   void send(const QString& text) override;
   void attachDocument(const QString& title, const QString& text) override;
+  void setThinking(bool thinks) override { m_thinks = thinks; }
   void stop() override;
   void preview(quint64 budgetBytes) override;
   void previewChat(const ChatSettings& settings) override;
@@ -67,6 +69,7 @@ class ScriptedEngine final : public EngineClient {
   int stopsAsked() const { return m_stopsAsked; }
   const QList<ChatSettings>& previewsAsked() const { return m_previewsAsked; }  // of the open chat
   bool isIdlePaused() const { return m_isIdlePaused; }
+  bool thinks() const { return m_thinks; }
 
  private:
   // Ends packing; false: the script has this request fail.
@@ -83,10 +86,11 @@ class ScriptedEngine final : public EngineClient {
   std::map<ChatKey, OpenedChat> m_library;
   std::map<ChatKey, OpenedChat> m_deleted;
   OpenedChat m_open;
-  QString m_answer;
+  QString m_answer, m_thought;
   qint64 m_pieceCount = 0;
   bool m_isAnswering = false;
   bool m_isIdlePaused = false;
+  bool m_thinks = true;
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
   QList<ChatSettings> m_previewsAsked;

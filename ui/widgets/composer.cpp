@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTextDocument>
 #include <QVBoxLayout>
@@ -25,6 +26,7 @@ Composer::Composer(QWidget* parent)
       m_edit(new QPlainTextEdit(this)),
       m_attach(new IconButton(Icon::Attach, tr("Attach a text or Markdown file"), IconButton::Flat,
                               this)),
+      m_think(new QPushButton(tr("Think first"), this)),
       m_send(new IconButton(Icon::Send, tr("Send (Enter)"), IconButton::Filled, this)),
       m_hint(new QLabel(tr("Enter sends · Shift+Enter for a new line"), this)) {
   m_edit->setPlaceholderText(tr("Write a message"));
@@ -37,12 +39,20 @@ Composer::Composer(QWidget* parent)
   m_edit->viewport()->setAutoFillBackground(false);
   m_edit->setAcceptDrops(false);  // files belong to the window
   m_edit->installEventFilter(this);
+  m_think->setObjectName(QStringLiteral("toggle"));
+  m_think->setCheckable(true);
+  m_think->setChecked(true);
+  m_think->setCursor(Qt::PointingHandCursor);
+  m_think->setFont(scaledFont(font(), 0.86));
+  m_think->setToolTip(tr("Whether the model thinks before it answers: slower, often better"));
+  m_think->setVisible(false);
   m_hint->setObjectName(QStringLiteral("muted"));
   m_hint->setFont(scaledFont(font(), 0.86));
 
   auto* buttons = new QHBoxLayout;
   buttons->setSpacing(kGap);
   buttons->addWidget(m_attach);
+  buttons->addWidget(m_think);
   buttons->addStretch();
   buttons->addWidget(m_hint);
   buttons->addWidget(m_send);
@@ -66,6 +76,7 @@ Composer::Composer(QWidget* parent)
       trySend();
     }
   });
+  connect(m_think, &QAbstractButton::toggled, this, &Composer::thinkingSwitched);
   connect(m_attach, &QAbstractButton::clicked, this, &Composer::attachAsked);
   setFocusProxy(m_edit);
   fitHeight();
@@ -87,6 +98,10 @@ void Composer::setState(bool canSend, bool canStop) {
   m_send->setIconKind(canStop ? Icon::Stop : Icon::Send,
                       canStop ? tr("Stop (Esc)") : tr("Send (Enter)"));
   refresh();
+}
+
+void Composer::setThinkingSwitch(bool isThere) {
+  m_think->setVisible(isThere);
 }
 
 void Composer::refresh() {

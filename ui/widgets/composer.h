@@ -7,6 +7,7 @@
 #include "ui/widgets/card.h"
 
 class QLabel;
+class QPushButton;
 
 namespace satchel::ui {
 
@@ -23,12 +24,15 @@ class Composer : public Card {
   void clear();
   // busy: the button stops instead of sending. canSend: a chat is open and waits.
   void setState(bool canSend, bool canStop);
+  // Whether the switch for thinking is there at all.
+  void setThinkingSwitch(bool isThere);
 
  Q_SIGNALS:
   void sent(const QString& text);
   void edited();  // the text changed
   void stopAsked();
   void attachAsked();
+  void thinkingSwitched(bool on);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -40,6 +44,7 @@ class Composer : public Card {
 
   QPlainTextEdit* m_edit;
   IconButton* m_attach;
+  QPushButton* m_think;
   IconButton* m_send;
   QLabel* m_hint;
   bool m_canSend = false;

@@ -149,6 +149,7 @@ QWidget* MainWindow::makeCentre() {
   connect(m_composer, &Composer::sent, m_state, &AppState::send);
   connect(m_composer, &Composer::edited, m_state, &AppState::noteTyping);
   connect(m_composer, &Composer::stopAsked, m_state, &AppState::stop);
+  connect(m_composer, &Composer::thinkingSwitched, m_state, &AppState::setThinking);
   connect(m_conversation, &ConversationView::linkOpened, this,
           [](const QUrl& address) { QDesktopServices::openUrl(address); });
   return centre;
@@ -184,6 +185,7 @@ void MainWindow::addShortcuts() {
     m_state->newChat();
     m_composer->setFocus();
   });
+  add(QKeySequence(Qt::CTRL | Qt::Key_T), [this] { m_conversation->toggleLastThoughts(); });
   add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] {
     m_chats->show();
     m_chats->focusFilter();
@@ -272,6 +274,7 @@ void MainWindow::refreshPhase() {
   using Phase = AppState::Phase;
   const Phase phase = m_state->phase();
   m_composer->setState(m_state->canSend(), m_state->canStop());
+  m_composer->setThinkingSwitch(m_state->model().hasThinkingSwitch);
   const bool shows = phase == Phase::Reading || phase == Phase::Opening ||
                      phase == Phase::Applying || phase == Phase::Loading;
   m_progress->setVisible(shows);

@@ -10,7 +10,7 @@ namespace satchel::ui {
 
 ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("Keys"));
-  const std::array<std::pair<QString, QString>, 11> keys = {{
+  const std::array<std::pair<QString, QString>, 12> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop reading or answering")},
@@ -20,6 +20,7 @@ ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
       {tr("Ctrl+B"), tr("Show or hide the chats")},
       {tr("Ctrl+M"), tr("Show or hide the memory panel")},
       {tr("Ctrl+L"), tr("What has been compressed in this chat, and what it cost")},
+      {tr("Ctrl+T"), tr("Show or hide what was thought before the last answer")},
       {tr("F2"), tr("Rename the chat that has the focus in the list")},
       {tr("F1"), tr("This list")},
   }};

@@ -202,9 +202,9 @@ void ConversationView::mouseMoveEvent(QMouseEvent* event) {
     viewport()->update();
     return;
   }
-  const bool isButton = found.hit.kind == MessageHit::Link ||
-                        found.hit.kind == MessageHit::CopyCode ||
-                        found.hit.kind == MessageHit::Expand;
+  const bool isButton =
+      found.hit.kind == MessageHit::Link || found.hit.kind == MessageHit::CopyCode ||
+      found.hit.kind == MessageHit::Expand || found.hit.kind == MessageHit::Thoughts;
   viewport()->setCursor(isButton                             ? Qt::PointingHandCursor
                         : found.hit.kind == MessageHit::Text ? Qt::IBeamCursor
                                                              : Qt::ArrowCursor);
@@ -244,10 +244,28 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
       m_model->setExpanded(found.row.row(),
                            !found.row.data(ConversationModel::ExpandedRole).toBool());
       break;
+    case MessageHit::Thoughts:
+      toggleThoughts(found.row.row());
+      break;
     case MessageHit::Text:
     case MessageHit::Nothing:
       break;
   }
+}
+
+void ConversationView::toggleThoughts(int row) {
+  m_followsEnd = false;
+  const QModelIndex index = m_model->index(row);
+  m_model->setThoughtsOpen(row, !index.data(ConversationModel::ThoughtsOpenRole).toBool());
+}
+
+// Of the last answer before which something was thought.
+void ConversationView::toggleLastThoughts() {
+  for (int row = m_model->rowCount() - 1; row >= 0; --row)
+    if (!m_model->index(row).data(ConversationModel::ThoughtsRole).toString().isEmpty()) {
+      toggleThoughts(row);
+      return;
+    }
 }
 
 void ConversationView::askToOpen(const QString& address, const QPoint& global) {
@@ -276,6 +294,10 @@ void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
     const QString text = found.row.data(ConversationModel::TextRole).toString();
     menu.addAction(tr("Copy message"), this,
                    [text] { QGuiApplication::clipboard()->setText(text); });
+    const QString thoughts = found.row.data(ConversationModel::ThoughtsRole).toString();
+    if (!thoughts.isEmpty())
+      menu.addAction(tr("Copy thoughts"), this,
+                     [thoughts] { QGuiApplication::clipboard()->setText(thoughts); });
     const QString code = m_layouts.layout(found.row).codeOf(found.hit.place.part);
     if (found.hit.kind == MessageHit::CopyCode)
       menu.addAction(tr("Copy code"), this,

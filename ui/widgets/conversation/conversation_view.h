@@ -23,6 +23,7 @@ class ConversationView : public QListView {
   QString selectedText() const;
   void clearSelection();
   void copySelection();
+  void toggleLastThoughts();
   LayoutCache& layouts() { return m_layouts; }
 
  Q_SIGNALS:
@@ -60,6 +61,7 @@ class ConversationView : public QListView {
   bool isAtEnd() const;
   void askToOpen(const QString& address, const QPoint& global);
   void activate(const Found& found, const QPoint& global);
+  void toggleThoughts(int row);
 
   LayoutCache m_layouts;
   MessageDelegate* m_delegate;

@@ -14,6 +14,9 @@ MessageContent contentOf(const QModelIndex& index) {
   content.footnote = index.data(ConversationModel::FootnoteRole).toString();
   content.role = kvcache::Role(index.data(ConversationModel::AuthorRole).toInt());
   content.state = kvcache::MessageState(index.data(ConversationModel::StateRole).toInt());
+  content.thoughts = index.data(ConversationModel::ThoughtsRole).toString();
+  content.thoughtNote = index.data(ConversationModel::ThoughtNoteRole).toString();
+  content.showsThoughts = index.data(ConversationModel::ThoughtsOpenRole).toBool();
   content.isExpanded = index.data(ConversationModel::ExpandedRole).toBool();
   return content;
 }

@@ -65,7 +65,7 @@ QString footnoteText(const MessageContent& content) {
 }  // namespace
 
 MessageLayout::MessageLayout(int width, const QFont& font, const Theme& theme)
-    : m_width(width), m_font(font), m_theme(theme) {}
+    : m_width(width), m_font(font), m_theme(theme), m_thoughts(font) {}
 
 MessageLayout::~MessageLayout() = default;
 
@@ -86,6 +86,7 @@ void MessageLayout::setContent(const MessageContent& content) {
   } else {
     m_isShortened = false;
     setParts(markdownParts(content.text));
+    m_thoughts.setContent(content.thoughts, content.thoughtNote, content.showsThoughts);
   }
   place();
 }
@@ -167,7 +168,7 @@ void MessageLayout::placeUser() {
 
 void MessageLayout::placeAnswer() {
   const double column = columnWidth(m_width), left = columnLeft(m_width);
-  double y = kTopGap;
+  double y = m_thoughts.place(left, kTopGap, column);
   for (Part& part : m_parts) {
     if (&part != &m_parts.front()) y += kPartGap;
     const bool isCode = part.source.kind == MessagePart::Code;
@@ -184,7 +185,7 @@ void MessageLayout::placeAnswer() {
     }
   }
   const QFontMetricsF small(scaledFont(m_font, 0.86));
-  if (m_parts.empty()) y += small.height() + 6;  // three dots until the first piece
+  if (showsDots()) y += small.height() + 6;
   if (!footnoteText(m_content).isEmpty()) {
     m_footnote = QPointF(left, y + 8 + small.ascent());
     y += 8 + small.height();
@@ -225,8 +226,9 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
     painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
   }
   if (isUser()) return;
+  m_thoughts.draw(painter, visible, m_theme);
   painter.setPen(m_theme.muted);
-  if (m_parts.empty()) {
+  if (showsDots()) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(m_theme.muted);
     for (int dot = 0; dot < 3; ++dot)
@@ -283,6 +285,7 @@ QRectF MessageLayout::copyRect(const Part& part) const {
 
 MessageHit MessageLayout::hit(const QPointF& point) const {
   if (!m_expand.isNull() && m_expand.contains(point)) return {MessageHit::Expand, {}, {}};
+  if (m_thoughts.hits(point)) return {MessageHit::Thoughts, {}, {}};
   for (int i = 0; i < int(m_parts.size()); ++i) {
     const Part& part = m_parts[std::size_t(i)];
     const bool isLast = i + 1 == int(m_parts.size());
@@ -342,7 +345,8 @@ int MessageLayout::estimate(const MessageContent& content, int width, const QFon
                                  : content.text.size());
   const double lines =
       std::ceil(length / perLine) + 0.6 * double(content.text.left(4000).count(u'\n'));
-  return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) + kTopGap + kBottomGap);
+  return int(std::max(lines, 1.0) * line + (user ? 2 * kPadY : 0) +
+             (content.thoughtNote.isEmpty() ? 0 : 2 * line) + kTopGap + kBottomGap);
 }
 
 }  // namespace satchel::ui

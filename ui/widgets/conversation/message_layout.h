@@ -13,6 +13,7 @@
 
 #include "kvcache/snapshot/journal.h"
 #include "ui/model/markdown_parts.h"
+#include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
 
 class QPainter;
@@ -22,10 +23,11 @@ namespace satchel::ui {
 
 // What of a row is drawn.
 struct MessageContent {
-  QString text, documentTitle, footnote;
+  QString text, documentTitle, footnote, thoughts, thoughtNote;
   kvcache::Role role = kvcache::Role::user;
   kvcache::MessageState state = kvcache::MessageState::complete;
   bool isExpanded = false;
+  bool showsThoughts = false;
   friend bool operator==(const MessageContent&, const MessageContent&) = default;
 };
 
@@ -36,7 +38,7 @@ struct TextPlace {
 };
 
 struct MessageHit {
-  enum Kind { Nothing, Text, Link, CopyCode, Expand };
+  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts };
   Kind kind = Nothing;
   TextPlace place;
   QString address;  // of a link
@@ -76,6 +78,8 @@ class MessageLayout {
   };
 
   bool isUser() const { return m_content.role == kvcache::Role::user; }
+  // Until the first piece of an answer, or of what is thought before it.
+  bool showsDots() const { return m_parts.empty() && m_thoughts.isEmpty(); }
   void setParts(const QList<MessagePart>& parts);
   bool grow(Part& part, const MessagePart& source);
   Part makePart(const MessagePart& source);
@@ -91,6 +95,7 @@ class MessageLayout {
   Theme m_theme;
   MessageContent m_content;
   bool m_isShortened = false;
+  ThoughtBlock m_thoughts;
   std::vector<Part> m_parts;
   QRectF m_bubble, m_expand;
   QPointF m_footnote;
