@@ -67,6 +67,9 @@ struct WeightSource {
   WeightType type = WeightType::f32;
   std::size_t n_out = 0, n_in = 0;
   std::span<const std::byte> bytes = {};
+  // Told, inside load_weight() and from any of its threads, which bytes have been repacked and are
+  // hardly read again, so that a mapped file need not count beside what is made of it. May be empty.
+  std::function<void(std::span<const std::byte>)> done_with = {};
 };
 
 // The tokens that go through the layers together: made once per step or chunk, read by every layer.

@@ -87,9 +87,10 @@ Result<PackedWeight> PackedWeight::make(ThreadPool& pool, const WeightSource& so
   SATCHEL_TRY_ASSIGN(out.memory_, AlignedBuffer::make(out.n_groups_ * out.group_bytes_));
 
   const std::size_t unit_size = weight_type_traits(source.type).block_bytes;
+  const std::size_t row_size = n_units * unit_size;
   const auto pack_row = [&](std::size_t row) {
     std::byte* at = out.memory_.data() + row / kGroupRows * out.group_bytes_;
-    const std::byte* from = source.bytes.data() + row * n_units * unit_size;
+    const std::byte* from = source.bytes.data() + row * row_size;
     PackedUnit unit{};
     for (std::size_t u = 0; u < n_units; ++u, from += unit_size, at += shape.unit_bytes()) {
       read(from, unit);
@@ -102,6 +103,9 @@ Result<PackedWeight> PackedWeight::make(ThreadPool& pool, const WeightSource& so
   pool.parallel_for(out.n_groups_, 4, [&](std::size_t begin, std::size_t end, std::size_t) {
     const std::size_t last = std::min(end * kGroupRows, source.n_out);
     for (std::size_t row = begin * kGroupRows; row < last; ++row) pack_row(row);
+    const std::size_t first_byte = begin * kGroupRows * row_size;
+    if (source.done_with)
+      source.done_with(source.bytes.subspan(first_byte, last * row_size - first_byte));
   });
   return out;
 }

@@ -72,11 +72,15 @@ class Loader {
     SATCHEL_TRY_ASSIGN(
         std::unique_ptr<kernels::Weight> weight,
         backend_.load_weight(
-            {.type = *tensor.type, .n_out = wish.n_out, .n_in = wish.n_in, .bytes = bytes}));
+            {.type = *tensor.type,
+             .n_out = wish.n_out,
+             .n_in = wish.n_in,
+             .bytes = bytes,
+             .done_with = [this](std::span<const std::byte> part) { file_.let_go(part); }}));
     const std::size_t owned = weight->owned_bytes();
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();
-    if (owned != 0) file_.let_go(bytes);
+    if (owned != 0) file_.let_go(bytes);  // what lay across the parts' borders too
     *wish.matrix = weight.get();
     out_.matrices.push_back(std::move(weight));
     return {};
