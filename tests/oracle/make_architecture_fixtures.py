@@ -1,18 +1,19 @@
-"""Writes tests/golden/model/arch_NAME.gguf and arch_NAME.txt: for each architecture a model of random weights, small enough to lie
-here, and its logits as transformers and llama.cpp (by llama-cpp-python) compute them.
+"""Writes tests/golden/model/arch_NAME.gguf and arch_NAME.txt: for each architecture a model of random weights,
+small enough to lie here, and its logits as transformers and llama.cpp (by llama-cpp-python) compute them.
 
-transformers gets the weights as the GGUF holds them (Q8_0 and F16, dequantised by the package gguf) and computes in float32; keys and
-values are rounded to fp16, as an exact cache keeps them. llama.cpp gets a copy with the same values in F32, since it would round
-activations to 8 bits for Q8_0; it keeps keys and values in fp16 by itself. What a converter does on the way to a GGUF (names, pairs
-of rotated rows side by side, gains plus 1, experts stacked) stands in the table and in tensors_of().
+transformers gets the weights as the GGUF holds them (Q8_0 and F16, dequantised by the package gguf) and computes
+in float32; keys and values are rounded to fp16, as an exact cache keeps them. llama.cpp gets a copy with the same
+values in F32, since it would round activations to 8 bits for Q8_0; it keeps keys and values in fp16 by itself.
+What a converter does on the way to a GGUF (names, pairs of rotated rows side by side, gains plus 1, experts
+stacked) stands in the table and in tensors_of().
 
-arch_NAME.txt: "tokens N id …", "full F V" and F times: position, V logits of transformers; then "other F V" and the same of llama.cpp.
-The prompt is longer than windows and, where RoPE is scaled, than the original context. Where llama.cpp passes over a sliding window,
-only its positions within the window are stored.
+arch_NAME.txt: "tokens N id …", then "full F V" and F times: position, V logits of transformers; then "other F V"
+and the same of llama.cpp. The prompt is longer than windows and, where RoPE is scaled, than the original context.
+Where llama.cpp passes over a sliding window, only its positions within the window are stored.
 
-    python3 tests/oracle/make_architecture_fixtures.py [NAME …]   # needs: pip install gguf numpy torch transformers llama-cpp-python
+    python3 tests/oracle/make_architecture_fixtures.py [NAME …]
+needs: pip install gguf numpy torch transformers llama-cpp-python
 """
-import ctypes
 import dataclasses
 import importlib
 import pathlib
@@ -28,7 +29,7 @@ import transformers
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/model"
 WIDTH, FFN, VOCABULARY, CONTEXT, WINDOW, ORIGINAL, EPSILON = 64, 64, 160, 128, 16, 32, 1e-5
-N_TOKENS, POSITIONS = 48, (0, 1, 15, 16, 17, 33, 46, 47)
+N_TOKENS, POSITIONS = 48, (0, 15, 16, 17, 33, 47)
 Q8_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "F16", "F32"))
 
 
@@ -102,58 +103,69 @@ def mistral3(out: gguf.GGUFWriter) -> None:
     out.add_attn_temperature_scale(0.1)
 
 
+ONE_LANE = dict(heads=(2, 1))
 GRANITE = dict(attention_multiplier=0.3, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=0.5)
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=ORIGINAL)
-PHI3_FACTORS = {"long_factor": [1.0 + 0.5 * i for i in range(12)], "short_factor": [1.0 + 0.01 * i for i in range(12)]}
-LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=ORIGINAL)
+MINISTRAL = rope("yarn", factor=2.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0,
+                 llama_4_scaling_beta=0.1, beta_fast=32.0, beta_slow=1.0)
+LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=ORIGINAL)
+PHI3_FACTORS = {"long_factor": [1.0 + 0.5 * i for i in range(12)],
+                "short_factor": [1.0 + 0.01 * i for i in range(12)]}
+LONGROPE = rope("longrope", partial_rotary_factor=0.75, original_max_position_embeddings=ORIGINAL, **PHI3_FACTORS)
+LOCAL = {"rope_type": "default", "rope_theta": 10_000.0}
+GEMMA3_ROPE = {"sliding_attention": LOCAL,
+               "full_attention": {"rope_type": "linear", "rope_theta": 1_000_000.0, "factor": 8.0}}
+OLMO3_ROPE = {"sliding_attention": LOCAL, "full_attention": YARN["rope_parameters"]}
+UNPADDED = {"pad_token_id": None}
+SLIDING = {"sliding_window": WINDOW}
 TABLE = {
     "llama": Row("Llama", "llama", LLAMA3 | {"attention_bias": True}, permuted=True),
-    "mistral": Row("Mistral", "llama", {"sliding_window": WINDOW}, permuted=True, other_until=WINDOW,
+    "mistral": Row("Mistral", "llama", SLIDING, permuted=True, other_until=WINDOW,
                    extra=lambda out: out.add_sliding_window(WINDOW)),
-    "mixtral": Row("Mixtral", "llama", {"num_local_experts": 4, "num_experts_per_tok": 2}, ffn=32,
-                   permuted=True, extra=lambda out: experts(out, 4, 2, 32)),
-    "mistral3": Row("Ministral3", "mistral3", rope(
-        "yarn", factor=2.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1,
-        beta_fast=32.0, beta_slow=1.0), permuted=True, extra=mistral3),
-    "smollm3": Row("SmolLM3", "smollm3", {"no_rope_layer_interval": 4, "pad_token_id": None}, layers=5, heads=(2, 1), ffn=32, permuted=True),
-    "qwen2": Row("Qwen2", "qwen2", YARN, heads=(2, 1), extra=yarn),
-    "qwen3": Row("Qwen3", "qwen3", rope("default", 1_000_000.0), base=1_000_000.0),
-    "qwen3moe": Row("Qwen3Moe", "qwen3moe", {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 32,
-                                             "norm_topk_prob": True}, heads=(2, 1), extra=lambda out: experts(out, 6, 3, 32)),
-    "gemma": Row("Gemma", "gemma", {"hidden_activation": "gelu_pytorch_tanh"}, gain=1),
-    "gemma2": Row("Gemma2", "gemma2", {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "sliding_window": WINDOW,
-                                       "query_pre_attn_scalar": 32}, gain=1, extra=gemma2),
-    "gemma3": Row("Gemma3", "gemma3", {"sliding_window": WINDOW, "query_pre_attn_scalar": 32, "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0},
-        "full_attention": {"rope_type": "linear", "rope_theta": 1_000_000.0, "factor": 8.0}}},
-        layers=6, heads=(2, 1), ffn=32, base=1_000_000.0, gain=1, extra=gemma3),
-    "phi3": Row("Phi3", "phi3", {"sliding_window": WINDOW, "pad_token_id": None, "original_max_position_embeddings": ORIGINAL} | rope(
-        "longrope", partial_rotary_factor=0.75, original_max_position_embeddings=ORIGINAL, **PHI3_FACTORS),
-        heads=(2, 1), extra=phi3, other_until=WINDOW),
-    "granite": Row("Granite", "granite", GRANITE, heads=(2, 1), permuted=True, extra=granite),
+    "mixtral": Row("Mixtral", "llama", {"num_local_experts": 4, "num_experts_per_tok": 2}, **ONE_LANE,
+                   ffn=32, permuted=True, extra=lambda out: experts(out, 4, 2, 32)),
+    "mistral3": Row("Ministral3", "mistral3", MINISTRAL, **ONE_LANE, permuted=True, extra=mistral3),
+    "smollm3": Row("SmolLM3", "smollm3", UNPADDED | {"no_rope_layer_interval": 4}, **ONE_LANE, layers=5, ffn=32,
+                   permuted=True),
+    "qwen2": Row("Qwen2", "qwen2", YARN, **ONE_LANE, extra=yarn),
+    "qwen3": Row("Qwen3", "qwen3", rope("default", 1_000_000.0), **ONE_LANE, base=1_000_000.0),
+    "qwen3moe": Row("Qwen3Moe", "qwen3moe", {"num_experts": 6, "num_experts_per_tok": 3, "norm_topk_prob": True,
+                                             "moe_intermediate_size": 32},
+                    **ONE_LANE, extra=lambda out: experts(out, 6, 3, 32)),
+    "gemma": Row("Gemma", "gemma", {"hidden_activation": "gelu_pytorch_tanh"}, **ONE_LANE, gain=1),
+    "gemma2": Row("Gemma2", "gemma2", SLIDING | {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0,
+                                                 "query_pre_attn_scalar": 32},
+                  **ONE_LANE, gain=1, extra=gemma2),
+    "gemma3": Row("Gemma3", "gemma3", SLIDING | {"query_pre_attn_scalar": 32, "rope_parameters": GEMMA3_ROPE},
+                  **ONE_LANE, layers=6, ffn=32, base=1_000_000.0, gain=1, extra=gemma3),
+    "phi3": Row("Phi3", "phi3", SLIDING | UNPADDED | LONGROPE | {"original_max_position_embeddings": ORIGINAL},
+                **ONE_LANE, extra=phi3, other_until=WINDOW),
+    "granite": Row("Granite", "granite", GRANITE, **ONE_LANE, permuted=True, extra=granite),
     "granitemoe": Row("GraniteMoe", "granitemoe", GRANITE | {"num_local_experts": 4, "num_experts_per_tok": 2},
-                      heads=(2, 1), ffn=32, permuted=True, extra=granite_moe),
-    "olmo2": Row("Olmo2", "olmo2", {"pad_token_id": None}, heads=(2, 1)),
-    "olmo3": Row("Olmo3", "olmo2", {"pad_token_id": None, "sliding_window": WINDOW, "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0}, "full_attention": YARN["rope_parameters"]}}, layers=4, heads=(2, 1), ffn=32,
-                 extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
+                      **ONE_LANE, ffn=32, permuted=True, extra=granite_moe),
+    "olmo2": Row("Olmo2", "olmo2", UNPADDED, **ONE_LANE),
+    "olmo3": Row("Olmo3", "olmo2", UNPADDED | SLIDING | {"rope_parameters": OLMO3_ROPE}, **ONE_LANE, layers=4,
+                 ffn=32, extra=lambda out: (yarn(out), out.add_sliding_window(WINDOW))),
 }
 NAMES = {  # of a layer: transformers -> GGUF
-    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "self_attn.o_proj": "attn_output",
-    "self_attn.qkv_proj": "attn_qkv", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up", "mlp.gate": "ffn_gate_inp",
-    "block_sparse_moe.router": "ffn_gate_inp", "mlp.experts.down_proj": "ffn_down_exps",
+    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv", "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+    "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp", "mlp.experts.down_proj": "ffn_down_exps",
     "block_sparse_moe.experts.down_proj": "ffn_down_exps", "post_feedforward_layernorm": "post_ffw_norm",
     "pre_feedforward_layernorm": "ffn_norm"}
-ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
+ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
+        "lm_head.weight": "output.weight"}
 
 
 def tiny(row: Row):
     config = getattr(transformers, row.model + ("TextConfig" if row.model == "Gemma3" else "Config"))
     given = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=row.ffn, num_hidden_layers=row.layers,
-                 num_attention_heads=row.heads[0], num_key_value_heads=row.heads[1], head_dim=32, max_position_embeddings=CONTEXT,
-                 rms_norm_eps=EPSILON, tie_word_embeddings=row.gain == 1 or row.arch == "smollm3") | rope("default") | row.config
+                 num_attention_heads=row.heads[0], num_key_value_heads=row.heads[1], head_dim=32,
+                 max_position_embeddings=CONTEXT, rms_norm_eps=EPSILON,
+                 tie_word_embeddings=row.gain == 1 or row.arch == "smollm3") | rope("default") | row.config
     if row.model in ("Phi3", "Granite", "GraniteMoe"):
         del given["head_dim"]
     made = config(**given)
@@ -161,11 +173,11 @@ def tiny(row: Row):
     return getattr(transformers, row.model + "ForCausalLM")(made).float().eval()
 
 
-def kept(values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
+def kept(row: Row, values: np.ndarray, name: str) -> gguf.GGMLQuantizationType:
     """The type that the file keeps a tensor in."""
     if values.ndim == 1 or "ffn_gate_inp" in name:
         return F32
-    return F16 if "attn_output" in name else Q8_0
+    return F16 if "attn_output" in name and row.layers == 2 else Q8_0
 
 
 def as_stored(values: np.ndarray, kind: gguf.GGMLQuantizationType) -> np.ndarray:
@@ -204,7 +216,7 @@ def fill(model, row: Row) -> list:
         else:
             size = 0.3 if weight.ndim == 1 else weight.shape[-1] ** -0.5
             values = (rng.standard_normal(weight.shape) * size).astype(np.float32)
-            values = as_stored(values, kept(values, tensors_of(row, name, values)[0][0]))
+            values = as_stored(values, kept(row, values, tensors_of(row, name, values)[0][0]))
             weight.data = torch.from_numpy(values.copy())
         out += tensors_of(row, name, values)
     return out
@@ -213,7 +225,8 @@ def fill(model, row: Row) -> list:
 def rope_tensors(model, row: Row) -> list:
     """Factors by which RoPE is slowed, as converters write them."""
     if row.arch == "phi3":
-        return [(f"rope_factors_{kind}.weight", np.array(PHI3_FACTORS[f"{kind}_factor"], np.float32)) for kind in ("long", "short")]
+        return [(f"rope_factors_{kind}.weight", np.array(PHI3_FACTORS[f"{kind}_factor"], np.float32))
+                for kind in ("long", "short")]
     if row.config.get("rope_parameters", {}).get("rope_type") == "llama3":
         plain = 10_000.0 ** (-np.arange(0, 32, 2) / 32)
         return [("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))]
@@ -237,7 +250,7 @@ def write(path: pathlib.Path, row: Row, tensors: list, exact: bool) -> None:
     out.add_tokenizer_model("none")
     row.extra(out)
     for name, values in tensors:
-        kind = F32 if exact else kept(values, name)
+        kind = F32 if exact else kept(row, values, name)
         out.add_tensor(name, gguf.quants.quantize(np.ascontiguousarray(values), kind), raw_dtype=kind)
     out.write_header_to_file()
     out.write_kv_data_to_file()
@@ -270,7 +283,8 @@ def llama_cpp_logits(path: pathlib.Path, ids: list) -> np.ndarray:
     for i, token in enumerate(ids):
         batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = token, i, 1, 0, 1
     assert llama_cpp.llama_decode(context, batch) == 0
-    rows = [np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (VOCABULARY,)).copy() for i in range(len(ids))]
+    rows = [np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (VOCABULARY,)).copy()
+            for i in range(len(ids))]
     llama_cpp.llama_free(context)
     llama_cpp.llama_model_free(model)
     return np.array(rows)
@@ -300,12 +314,11 @@ def make(name: str, row: Row) -> None:
     lines = [f"tokens {len(ids)}", " ".join(map(str, ids))]
     lines += section("full", logits, list(POSITIONS)) + section("other", other, positions)
     (OUT / f"arch_{name}.txt").write_text("\n".join(lines) + "\n")
-    print(f"{name}: {path.stat().st_size} bytes; largest |logit| {np.abs(logits).max():.2f}, spread {logits.std():.2f}; "
+    print(f"{name}: {path.stat().st_size} bytes; largest |logit| {np.abs(logits).max():.2f}; "
           f"implementations apart by {max(apart[:row.other_until]):.5f}, all positions {max(apart):.5f}", flush=True)
 
 
 if __name__ == "__main__":
-    llama_cpp.llama_log_set(ctypes.cast(None, llama_cpp.llama_log_callback), None) if "-v" in sys.argv else None
     for wanted, of_table in TABLE.items():
         if not sys.argv[1:] or wanted in sys.argv[1:]:
             make(wanted, of_table)

@@ -166,6 +166,23 @@ TEST(Weights, a_tensor_without_a_place_in_the_graph_is_refused) {
   EXPECT_THAT(load_refusal(normed), HasSubstr("[MODEL_ARCH]"));
 }
 
+TEST(Weights, a_fused_tensor_has_the_rows_of_all_its_parts) {
+  GgufWriter fused;
+  fused.add_string("general.architecture", "phi3")
+      .add_u32("phi3.block_count", 1)
+      .add_u32("phi3.embedding_length", 64)
+      .add_u32("phi3.feed_forward_length", 64)
+      .add_u32("phi3.context_length", 512)
+      .add_u32("phi3.attention.head_count", 2)
+      .add_u32("phi3.attention.head_count_kv", 1)
+      .add_f32("phi3.attention.layer_norm_rms_epsilon", 1e-6f);
+  fused.add_tensor("token_embd.weight", {64, 8}, std::vector<float>(64 * 8));
+  fused.add_tensor("output_norm.weight", {64}, std::vector<float>(64));
+  fused.add_tensor("blk.0.attn_norm.weight", {64}, std::vector<float>(64));
+  fused.add_tensor("blk.0.attn_qkv.weight", {64, 100}, std::vector<float>(64 * 100));
+  EXPECT_THAT(load_refusal(fused), HasSubstr("is [100, 64], but the metadata ask for [128, 64]"));
+}
+
 TEST(Weights, a_bias_of_attention_is_optional_and_must_fit) {
   GgufWriter biased = tiny_gguf({});
   biased.add_tensor("blk.1.attn_q.bias", {256}, std::vector<float>(256));
