@@ -9,7 +9,7 @@ namespace satchel::runtime {
 namespace {
 
 constexpr std::size_t kPattern = 4;  // each fourth layer is global
-constexpr float kBase = 10'000.0f;  // where a file names none; all do
+constexpr float kBase = 10'000.0f;   // where a file names none; all do
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
