@@ -45,6 +45,8 @@ std::string without_escapes(std::string_view literal) {
 
 // Text inside one string literal, or outside of all: no quotation mark ends it, nothing is put in.
 bool is_literal(std::string_view text) {
+  for (const std::string_view mark : {"{{", "}}", "{%", "%}", "{#", "#}"})
+    if (has(text, mark)) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\') {
       ++i;
@@ -54,7 +56,7 @@ bool is_literal(std::string_view text) {
     const bool letter_after =
         i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0;
     if (text[i] == '\'' && letter_before && letter_after) continue;  // an apostrophe
-    if (text[i] == '\'' || text[i] == '"' || text[i] == '{' || text[i] == '}') return false;
+    if (text[i] == '\'' || text[i] == '"') return false;
   }
   return true;
 }

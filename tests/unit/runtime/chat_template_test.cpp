@@ -259,6 +259,18 @@ TEST(ChatTemplate, the_default_system_text_is_kept_replaced_or_left_out_as_asked
   EXPECT_EQ(*smollm2->open_chat(*tokenizer, ""), Ids{});
 }
 
+// Phi-4-reasoning's text has braces of its own.
+TEST(ChatTemplate, a_default_system_text_is_taken_whole_or_not_at_all) {
+  const std::string head = "{{ '<|im_start|>system<|im_sep|>";
+  const auto text_of = [&](const std::string& rest) {
+    return ChatTemplate::recognise(head + rest)->default_system();
+  };
+  EXPECT_EQ(text_of("Write <think> {Thought} <\\/think> {Solution}.<|im_end|>' }}"),
+            "Write <think> {Thought} </think> {Solution}.");
+  EXPECT_EQ(text_of("Today is {{ today }}.<|im_end|>' }}"), "");
+  EXPECT_EQ(text_of("Today is ' + today + '.<|im_end|>' }}"), "");
+}
+
 TEST(ChatTemplate, bos_comes_first_where_the_vocabulary_asks_for_it) {
   Vocabulary v = chat_vocabulary();
   v.adds_bos = true;
