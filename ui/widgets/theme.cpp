@@ -119,7 +119,8 @@ QString styleSheetOf(const Theme& theme) {
     QPushButton#primary { background: @accent; color: @onAccent; border: 1px solid @accent; font-weight: 600; }
     QPushButton#primary:hover { background: @accentHover; }
     QPushButton#primary:disabled { background: @surface; color: @muted; border-color: @border; }
-    QPushButton#toggle { background: transparent; color: @muted; border: 1px solid @border; border-radius: 10px; padding: 4px 12px; }
+    QPushButton#toggle { background: transparent; color: @muted; border: 1px solid @border;
+                         border-radius: 10px; padding: 4px 12px; }
     QPushButton#toggle:checked { background: @accentSoft; color: @accent; border-color: @accentSoft; }
     QPushButton#toggle:hover { border-color: @accent; }
     QPushButton#toggle:focus { border-color: @accent; }
