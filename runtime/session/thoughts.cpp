@@ -1,6 +1,5 @@
 // What a model thinks before an answer: told whether to, and found again in the ids of a chat.
 #include <algorithm>
-#include <array>
 
 #include "runtime/session/session_state.h"
 
@@ -23,7 +22,8 @@ Result<Thoughts> Session::thoughts(kvcache::MessageId answer) const {
   const Tokenizer& tokenizer = *s.engine.tokenizer;
   const ChatTemplate& chat_template = *s.engine.chat_template;
   const auto messages = s.transcript.messages();
-  const auto found = std::ranges::find(messages, answer, &SessionMessage::id);
+  const auto found = std::find_if(messages.begin(), messages.end(),
+                                  [answer](const SessionMessage& m) { return m.id == answer; });
   if (found == messages.end())
     return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
                  "This chat has no message " + std::to_string(answer.value) + "."};
@@ -35,12 +35,13 @@ Result<Thoughts> Session::thoughts(kvcache::MessageId answer) const {
     if (thinking == Thinking::off && !chat_template.has_thinking_switch()) continue;
     SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
                        chat_template.assistant_head(tokenizer, thinking));
-    const auto at = std::ranges::search(ids, head);
-    if (at.empty() && !head.empty()) continue;
+    const auto at = std::search(ids.begin(), ids.end(), head.begin(), head.end());
+    if (at == ids.end()) continue;
     if (thinking == Thinking::off) return Thoughts{};
     AnswerReader reader(tokenizer, chat_template, chat_template.opens_thinking(thinking));
     Thoughts thoughts;
-    for (auto id = at.end(); id != ids.end(); ++id) thoughts.text += reader.push(*id).thought;
+    for (auto id = at + static_cast<std::ptrdiff_t>(head.size()); id != ids.end(); ++id)
+      thoughts.text += reader.push(*id).thought;
     thoughts.text += reader.finish().thought;
     thoughts.n_tokens = reader.n_thought_tokens();
     return thoughts;

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using tokenizer_tests::byte_vocabulary;
 
-constexpr TokenId kStart = 256, kEnd = 257, kThink = 258, kThought = 259, kTwoLines = 260;
+constexpr TokenId kEnd = 257, kThink = 258, kThought = 259, kTwoLines = 260;
 constexpr std::size_t kPieces = 320, kWidth = 320;
 
 Vocabulary vocabulary() {
