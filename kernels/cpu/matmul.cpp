@@ -5,6 +5,7 @@
 #include "kernels/base/assert.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/matmul_table.h"
+#include "kernels/cpu/plain_rows.h"
 #include "kernels/reference/dequant.h"
 #include "kernels/reference/model_ops.h"
 
@@ -143,7 +144,7 @@ Result<void> plain_matmul(const Call& call, MatmulScratch& scratch, const float*
   const auto few_rows = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     auto* values = reinterpret_cast<float*>(room + thread * room_bytes);
     for (std::size_t r = begin; r < end; ++r)
-      dequantise_row(weight.type(), weight.source().bytes.data() + r * row, n_in,
+      read_plain_row(weight.type(), weight.source().bytes.data() + r * row, n_in,
                      values + (r - begin) * n_in);
     call.table.floats({.type = WeightType::f32,
                        .rows = reinterpret_cast<const std::byte*>(values),

@@ -6,7 +6,8 @@
 //              of an fp32 implementation, token by token.
 //   f32 f16 bf16  rows are read in the file's mapping and widened to fp32
 //   plain      quantised types that packed_shape.h does not list (IQ1, IQ2, IQ3, TQ): rows are read
-//              back to fp32 as they are needed, by plain loops, and met like f32: exact, and slow
+//              back to fp32 as they are needed (plain_rows.h) and met like f32: exact, several
+//              times slower than a repacked type
 //   results    the same bytes for any number of threads and any grouping of tokens; for repacked
 //              types also for every level
 #pragma once

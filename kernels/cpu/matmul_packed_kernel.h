@@ -265,7 +265,10 @@ struct PackedKernel {
       }
     const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
-      for (; left >= kTokens; skip(kTokens)) group<kTokens>(job, pairs, words, out);
+      while (left >= kTokens) {
+        group<kTokens>(job, pairs, words, out);
+        skip(kTokens);
+      }
     };
     tiles_of(Index<V::kTile>{});
     if constexpr (V::kTile > 4) tiles_of(Index<4>{});

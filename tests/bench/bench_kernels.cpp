@@ -36,6 +36,8 @@ constexpr WeightType kTypes[] = {
     WeightType::q6_k,    WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4,
     WeightType::iq3_xxs, WeightType::iq2_s,  WeightType::f16,    WeightType::f32};
 
+constexpr double kRoundSeconds = 5e-3;
+
 template <class Body>
 double best_seconds(int rounds, const Body& body) {
   std::vector<double> times;
@@ -67,14 +69,17 @@ void bench_matmul(Backend& backend, WeightType type, Shape shape, const MachineL
   const auto x = test::random_values(256 * n_in, 2);
   std::vector<float> out(256 * shape.n_out);
   std::size_t next = 0;
-  const int calls = static_cast<int>(std::clamp<std::size_t>((64 << 20) / bytes, 1, 200));
-  const double decode =
-      best_seconds(11,
-                   [&] {
-                     for (int i = 0; i < calls; ++i)
-                       (void)backend.matmul(*weights[next++ % copies], x.data(), 1, out.data());
-                   }) /
-      calls;
+  const auto one_token = [&] {
+    (void)backend.matmul(*weights[next++ % copies], x.data(), 1, out.data());
+  };
+  // A round is short, so that some fall between what else the machine does.
+  const double fit = kRoundSeconds / best_seconds(2, one_token);
+  const int calls = static_cast<int>(std::clamp(fit, 1.0, 200.0));
+  const double decode = best_seconds(11,
+                                     [&] {
+                                       for (int i = 0; i < calls; ++i) one_token();
+                                     }) /
+                        calls;
   const double rate = static_cast<double>(bytes) / decode;
   std::printf("%-7s %6zu x %-5zu %9.1f us %7.1f GB/s %4.0f %%",
               kernels::weight_type_traits(type).name, shape.n_out, n_in, decode * 1e6, rate / 1e9,

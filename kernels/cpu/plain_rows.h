@@ -1,0 +1,18 @@
+// Rows of the quantised types that are not repacked, read back to fp32 on the fly: the IQ types of
+// 1 to 3 bits by AVX2 (which every level has), the rest as the reference does.
+//   row, out  as in dequantise_row(), with the same bits
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/contract/weight_type.h"
+
+namespace satchel::kernels::cpu {
+
+void read_plain_row(WeightType type, const std::byte* row, std::size_t n_values, float* out);
+
+// Reads a block, for the types that plain_rows_avx2.cpp knows; else null.
+using PlainBlock = void (*)(const std::byte* block, float* out);
+PlainBlock plain_block_avx2(WeightType type);
+
+}  // namespace satchel::kernels::cpu
