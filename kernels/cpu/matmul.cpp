@@ -53,21 +53,25 @@ struct Call {
   }
 };
 
-// Group g of all weights, one after the other; `at` is the chunk's first token.
-void packed_group(const Call& call, std::size_t g, const Activations& x, std::size_t at,
-                  std::size_t n_tokens) {
+// Group g of all weights, one after the other, and the next one of the same weight where `two` are
+// wanted and both are full; `at` is the chunk's first token. Returns how many were done.
+std::size_t packed_groups(const Call& call, std::size_t g, bool two, const Activations& x,
+                          std::size_t at, std::size_t n_tokens) {
   const Backend::Projection* projection = call.projections.data();
   for (; g >= ours(*projection).packed().n_groups(); ++projection)
     g -= ours(*projection).packed().n_groups();
   const CpuWeight& weight = ours(*projection);
+  two = two && (g + 2) * kGroupRows <= weight.n_out();
   call.table.packed({.type = weight.type(),
                      .group = weight.packed().group(g),
                      .n_blocks = weight.packed().n_blocks(),
                      .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
+                     .next_group = two ? weight.packed().group_bytes() : 0,
                      .x = x,
                      .n_tokens = n_tokens,
                      .out = projection->out + at * weight.n_out() + g * kGroupRows,
                      .out_stride = weight.n_out()});
+  return two ? 2 : 1;
 }
 
 // x [n_tokens, n_in] are those of the chunk, which begins at token `at`.
@@ -84,12 +88,14 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
                                                         .out = from_token(room, begin, n_blocks)});
                                  });
   const std::size_t work = weight.packed().group_bytes() * std::min(n_tokens, tile);
-  const std::size_t grain = std::max<std::size_t>(1, kShareBytes / std::max<std::size_t>(1, work));
-  call.context.pool.parallel_for(call.n_groups(), grain,
-                                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                                   for (std::size_t g = begin; g < end; ++g)
-                                     packed_group(call, g, room, at, n_tokens);
-                                 });
+  const bool two = n_tokens >= tile;
+  const std::size_t share = kShareBytes / std::max<std::size_t>(1, work);
+  const std::size_t grain = std::max<std::size_t>(two ? 2 : 1, share);
+  call.context.pool.parallel_for(
+      call.n_groups(), grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t g = begin; g < end;)
+          g += packed_groups(call, g, two && g + 1 < end, room, at, n_tokens);
+      });
 }
 
 Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float* x,

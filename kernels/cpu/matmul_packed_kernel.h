@@ -119,7 +119,8 @@ struct PackedKernel {
       for (std::size_t quad = kScale * kQuadsOfScale; quad < (kScale + 1) * kQuadsOfScale; ++quad) {
         Int code[kVectors][4];
         unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-          code_words(codes, first_row + v * V::kLanes, quad, code[v]);
+          code_words(codes + v * scales.next_group, first_row + v * Scales::kRowStep, quad,
+                     code[v]);
         });
         const std::int32_t* x = pairs + quad * 4 * kTokens;
         unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
@@ -192,6 +193,7 @@ struct PackedKernel {
     Tile<kVectors, kTokens> tile;
     tile.start();
     PackedScales<V, kType, kVectors> scales;
+    if constexpr (scales.kOfGroups) scales.next_group = job.next_group;
     for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
       scales.read(unit + kBlocks * kCodeBytes, first_row);
       add_unit(tile, unit, first_row, scales, pairs, words);
@@ -201,10 +203,13 @@ struct PackedKernel {
 
   // The same for many tiles of a full group, some units at a time: their scales are unpacked once
   // for all tiles, and sums wait in `out` for the next units. Same sums, same order.
+  template <std::size_t kVectors>
   static void rows_of_tiles(const PackedJob& job, std::size_t first_row, std::size_t n_tiles) {
-    constexpr std::size_t kTokens = V::kTile, kVectors = V::template vectors<kTokens>();
+    constexpr std::size_t kTokens = V::kTile;
     constexpr std::size_t kUnits = 4;  // chosen: their codes and scales fill half of L1 at most
     PackedScales<V, kType, kVectors> scales[kUnits];
+    if constexpr (scales->kOfGroups)
+      for (auto& of_unit : scales) of_unit.next_group = job.next_group;
     const std::size_t n_units = job.n_blocks / kBlocks;
     for (std::size_t first = 0; first < n_units; first += kUnits) {
       const std::size_t n = n_units - first < kUnits ? n_units - first : kUnits;
@@ -245,35 +250,65 @@ struct PackedKernel {
                        job.n_rows * sizeof(float));
   }
 
-  static void run(const PackedJob& job) {
-    const std::int32_t* pairs = job.x.pairs;
-    const std::int32_t* words = job.x.words;
-    float* out = job.out;
-    std::size_t left = job.n_tokens;
-    const auto skip = [&](std::size_t n) {
-      pairs += job.n_blocks * kBlockPairs * n;
-      words += job.n_blocks * kBlockWords * n;
-      out += n * job.out_stride;
-      left -= n;
-    };
-    if constexpr (kShape.form == ScaleForm::codes)
-      if (job.n_rows == kGroupRows && left >= 2 * V::kTile) {
-        constexpr std::size_t kRows = V::kLanes * V::template vectors<V::kTile>();
-        for (std::size_t row = 0; row < kGroupRows; row += kRows)
-          rows_of_tiles(job, row, left / V::kTile);
-        skip(left / V::kTile * V::kTile);
+  // Where a register holds a whole group, two of them share what is read of the tokens.
+  static constexpr std::size_t kPair = V::kLanes == kGroupRows ? 2 : 0;
+
+  // n_tiles whole tiles, one at least, of a full group or of two.
+  static void tiles(const PackedJob& job, std::size_t n_tiles) {
+    constexpr std::size_t kTokens = V::kTile, kVectors = V::template vectors<kTokens>();
+    const auto all = [&](auto vectors, std::size_t first_row) SATCHEL_INLINE_LAMBDA {
+      constexpr std::size_t kOf = decltype(vectors)::value;
+      if (kShape.form == ScaleForm::codes && n_tiles > 1)
+        return rows_of_tiles<kOf>(job, first_row, n_tiles);
+      for (std::size_t t = 0; t < n_tiles; ++t) {
+        const std::size_t block = t * job.n_blocks * kTokens;
+        rows<kOf, kTokens>(job, first_row, job.x.pairs + block * kBlockPairs,
+                           job.x.words + block * kBlockWords,
+                           job.out + t * kTokens * job.out_stride + first_row, job.out_stride);
       }
+    };
+    if constexpr (kPair != 0)
+      if (job.next_group != 0) return all(Index<kPair>{}, 0);
+    for (std::size_t row = 0; row < kGroupRows; row += V::kLanes * kVectors)
+      all(Index<kVectors>{}, row);
+  }
+
+  // The tokens behind the first n_done.
+  static void rest(const PackedJob& job, std::size_t n_done) {
+    const std::int32_t* pairs = job.x.pairs + job.n_blocks * kBlockPairs * n_done;
+    const std::int32_t* words = job.x.words + job.n_blocks * kBlockWords * n_done;
+    float* out = job.out + n_done * job.out_stride;
+    std::size_t left = job.n_tokens - n_done;
     const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
-      while (left >= kTokens) {
+      for (; left >= kTokens; left -= kTokens) {
         group<kTokens>(job, pairs, words, out);
-        skip(kTokens);
+        pairs += job.n_blocks * kBlockPairs * kTokens;
+        words += job.n_blocks * kBlockWords * kTokens;
+        out += kTokens * job.out_stride;
       }
     };
     tiles_of(Index<V::kTile>{});
     if constexpr (V::kTile > 4) tiles_of(Index<4>{});
     tiles_of(Index<2>{});
     tiles_of(Index<1>{});
+  }
+
+  static void run(PackedJob job) {
+    std::size_t n_tiles = job.n_rows == kGroupRows ? job.n_tokens / V::kTile : 0;
+    if (kPair == 0 && job.next_group != 0) {  // one after the other
+      PackedJob second = job;
+      second.group += job.next_group;
+      second.out += kGroupRows;
+      job.next_group = second.next_group = 0;
+      run(second);
+    }
+    if (n_tiles != 0) tiles(job, n_tiles);
+    rest(job, n_tiles * V::kTile);
+    if (job.next_group == 0) return;
+    job.group += job.next_group;
+    job.out += kGroupRows;
+    rest(job, n_tiles * V::kTile);
   }
 };
 

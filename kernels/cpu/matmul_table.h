@@ -29,11 +29,14 @@ struct QuantiseJob {
   Activations out;
 };
 
-// One group of 16 rows (packed_weight.h) against all tokens.
+// One group of 16 rows (packed_weight.h), or two, against all tokens.
 struct PackedJob {
   WeightType type = WeightType::q8_0;
   const std::byte* group = nullptr;
   std::size_t n_blocks = 0, n_rows = 0;  // n_rows <= 16 are wanted
+  // Bytes from `group` to a second one that is wanted as well, its outputs behind the first one's;
+  // both are full then. 0: none.
+  std::size_t next_group = 0;
   Activations x;
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]

@@ -13,7 +13,8 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// Of kVectors registers of rows.
+// Of kVectors registers of rows; where they are more than a group has, each holds the first rows of a
+// group of its own.
 template <class V, WeightType kType, std::size_t kVectors>
 struct PackedScales {
   static constexpr PackedShape kShape = packed_shape(kType);
@@ -23,8 +24,12 @@ struct PackedScales {
   using Int = typename V::Int;
   using Float = typename V::Float;
 
+  static constexpr bool kOfGroups = kVectors * V::kLanes > kGroupRows;
+  static constexpr std::size_t kRowStep = kOfGroups ? 0 : V::kLanes;  // from register to register
+
   alignas(64) float product[kUnpacked ? kCodes : 1][kVectors * V::kLanes];
-  const std::byte* at;  // the rows' place in the unit's first run of 16
+  const std::byte* at;         // the rows' place in the unit's first run of 16
+  std::size_t next_group = 0;  // bytes from group to group, of kOfGroups
 
   // `scales` begins the unit's scales, for the rows from first_row on.
   [[gnu::always_inline]] inline void read(const std::byte* scales, std::size_t first_row) {
@@ -32,7 +37,9 @@ struct PackedScales {
     at = scales + first_row * kBytes;
     if constexpr (kUnpacked)
       unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-        unpack(v, at + v * V::kLanes, scales + kFactorsAt + (first_row + v * V::kLanes) * 2);
+        const std::size_t group = v * next_group;
+        unpack(v, at + group + v * kRowStep,
+               scales + group + kFactorsAt + (first_row + v * kRowStep) * 2);
       });
   }
 
@@ -42,16 +49,16 @@ struct PackedScales {
     if constexpr (kUnpacked)
       return V::load_float(product[block * kShape.scales + index] + v * V::kLanes);
     else if constexpr (kShape.form == ScaleForm::exponent)
-      return V::half_of_e8m0(V::load_rows(at + v * V::kLanes));
+      return V::half_of_e8m0(V::load_rows(at + v * next_group + v * kRowStep));
     else
-      return V::load_half(at + v * V::kLanes * 2);
+      return V::load_half(at + v * next_group + v * kRowStep * 2);
   }
   [[gnu::always_inline]] inline Float minimum(std::size_t block, std::size_t index,
                                               std::size_t v) const {
     if constexpr (kUnpacked)
       return V::load_float(product[kHalf + block * kShape.scales + index] + v * V::kLanes);
     else
-      return V::load_half(at + (kGroupRows + v * V::kLanes) * 2);
+      return V::load_half(at + v * next_group + (kGroupRows + v * kRowStep) * 2);
   }
 
  private:

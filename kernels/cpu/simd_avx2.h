@@ -16,7 +16,7 @@ struct SimdAvx2 {
   using Int = __m256i;
   using Float = __m256;
   static constexpr std::size_t kLanes = 8;
-  static constexpr std::size_t kTile = 4;  // tokens that meet one register of repacked weights
+  static constexpr std::size_t kTile = 8;  // tokens that meet one register of repacked weights
   static constexpr std::size_t kFloatTile =
       3;                          // tokens times 4 rows of fp32 sums: 12 of 16 registers
   template <std::size_t kTokens>  // registers of rows at a time: a lone token takes both halves of

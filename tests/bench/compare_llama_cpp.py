@@ -47,7 +47,7 @@ class Llama:
         self.memory = lib.llama_get_memory(self.context)
         self.n_vocabulary = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
         self.batch = lib.llama_batch_init(512, 0, 1)
-        self.fill(options, kind)
+        self.fill(options, kind + ("" if flash else ".transposed"))  # V lies otherwise without flash attention
 
     def fill(self, options, kind):
         if self.depth == 0:
