@@ -93,6 +93,11 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   }
   SATCHEL_TRY_ASSIGN(engine_, open_engine(options, console, setup_.model_path));
   console.end_progress();
+  if (options.chat_template.empty() && engine_->chat_template().name() == "plain")
+    console.note(
+        "The model file has no chat template: it goes on with what you write, as a base model "
+        "does. "
+        "If it was made for chats, say how: --template NAME.");
   setup_.model_fingerprint = engine_->fingerprint();
   setup_.recipe_json = recipe_->json();
   name_ = request.name;

@@ -116,7 +116,7 @@ class TurnWriter {
 }  // namespace
 
 Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
-  if (jinja.empty()) return unknown("The model file has no chat template.");
+  if (jinja.empty()) return named("plain");
   if (jinja.size() > kTemplateBytesMax)
     return unknown("Its chat template has " + std::to_string(jinja.size()) + " bytes, more than " +
                    std::to_string(kTemplateBytesMax) + ".");

@@ -29,7 +29,8 @@ class ChatTemplate {
  public:
   static constexpr std::size_t kTemplateBytesMax = 256u << 10;  // reliability.md section 7
 
-  // By the text of tokenizer.chat_template.
+  // By the text of tokenizer.chat_template; "": the file has none, which gives "plain", no markers
+  // at all (base models).
   static Result<ChatTemplate> recognise(std::string_view jinja);
   // By what --template takes. It has no default system text.
   static Result<ChatTemplate> named(std::string_view name);

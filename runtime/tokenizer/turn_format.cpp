@@ -193,6 +193,8 @@ constexpr TurnFormat kFormats[] = {
      .after_end = "\n",
      .writes_bos = true,
      .begins_in_text = true},
+    // No template: a base model goes on with what was written.
+    {.name = "plain"},
 };
 
 }  // namespace

@@ -303,8 +303,7 @@ TEST(ChatTemplate, phi_3_markers_swallow_white_space_in_its_own_vocabulary) {
 }
 
 TEST(ChatTemplate, what_is_not_known_is_refused_with_the_list) {
-  const std::string strange[] = {"",
-                                 "{{ messages }}",
+  const std::string strange[] = {"{{ messages }}",
                                  "<|user|>\n{{ content }}{{ eos_token }}\n<|assistant|>",
                                  "<|user|>\n{{ x }}<|assistant|>\n{{ y }}",
                                  "<|start_header_id|>user",
@@ -317,6 +316,16 @@ TEST(ChatTemplate, what_is_not_known_is_refused_with_the_list) {
     EXPECT_THAT(recognised.error().message, HasSubstr("--template chatml, llama-2, llama-3"));
   }
   EXPECT_THAT(ChatTemplate::named("ChatML").error().message, HasSubstr("--template chatml"));
+}
+
+TEST(ChatTemplate, a_file_without_one_goes_on_with_the_text) {
+  const auto plain = ChatTemplate::recognise("");
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->name(), "plain");
+  const auto tokenizer = make_tokenizer(byte_vocabulary({"</s>"}));
+  EXPECT_EQ(*plain->user_turn(*tokenizer, "Once"),
+            *tokenizer->encode("Once", SpecialText::as_text));
+  EXPECT_TRUE(plain->assistant_head(*tokenizer)->empty());
 }
 
 TEST(ChatTemplate, a_token_the_vocabulary_lacks_is_named) {
