@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 namespace satchel::runtime {
@@ -42,6 +43,8 @@ struct Model::Run {
   std::size_t first_position = 0;
   ReadingWatch* watch = nullptr;
   AttentionSamples samples = {};
+  // Of the last tokens, those whose state behind all layers is asked for.
+  std::size_t n_wanted = SIZE_MAX;
   // What work.rotation holds: the rotation of this layer's RoPE for the chunk at this place.
   struct {
     std::size_t layer, at;
@@ -52,6 +55,12 @@ struct Model::Run {
   // Of the run's tokens the first that this step takes.
   std::size_t first_of(const LayerStep& step) const {
     return static_cast<std::size_t>(step.batch.positions - scratch.positions());
+  }
+  // Whether anybody asks for the state of these tokens behind this layer: behind the last one, where
+  // one of them is wanted.
+  bool goes_on_behind(const LayerStep& step, std::size_t n_layers) const {
+    const std::size_t n_behind = ids.size() - first_of(step) - step.batch.n_tokens;
+    return step.layer + 1 < n_layers || n_behind < n_wanted;
   }
   bool samples_in(const LayerStep& step) const {
     return samples.n() > 0 && samples.token(samples.n() - 1) >= first_of(step) &&
@@ -132,13 +141,15 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   kvcache::ReadRequest request = pass.request;
   request.n_tokens = n;
   SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, pass.cache.begin_reading(request));
-  Run run{.ids = pass.ids,
-          .scratch = scratch,
-          .stop = pass.stop,
-          .progress = pass.progress,
-          .first_position = n_before,
-          .watch = pass.watch,
-          .samples = pass.samples};
+  Run run{
+      .ids = pass.ids,
+      .scratch = scratch,
+      .stop = pass.stop,
+      .progress = pass.progress,
+      .first_position = n_before,
+      .watch = pass.watch,
+      .samples = pass.samples,
+      .n_wanted = pass.last_rows != nullptr ? fidelity_rows(n) : (pass.logits.empty() ? 0u : 1u)};
   fill_positions(positions_, n, n_before);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
@@ -168,7 +179,8 @@ Result<void> Model::probe(const ProbePass& pass) {
           .scratch = scratch,
           .stop = pass.stop,
           .progress = silent,
-          .first_position = pass.first_position};
+          .first_position = pass.first_position,
+          .n_wanted = 0};
   fill_positions(positions_, n, pass.first_position);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
@@ -200,13 +212,15 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
   SATCHEL_TRY(reading.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
   const kernels::Sequence lanes = reading.lanes();
   const bool is_seen = wants_queries(wants), is_sampled = run.samples_in(step);
+  const bool goes_on = run.goes_on_behind(step, config_.n_layers());
+  if (!goes_on && !is_seen && !is_watched && !is_sampled) return {};
   SATCHEL_TRY(graph_->attend(step, {&lanes, 1},
                              is_seen || is_watched || is_sampled ? Lse::wanted : Lse::unwanted));
   SATCHEL_TRY(step.go_on());
   if (is_sampled) SATCHEL_TRY(sample(run, step));
   if (is_watched) SATCHEL_TRY(run.watch->see(step));
   if (is_seen) SATCHEL_TRY(reading.observe(seen_of(step, x)));
-  return graph_->finish(step, x);
+  return goes_on ? graph_->finish(step, x) : Result<void>{};
 }
 
 Result<void> Model::sample(const Run& run, const LayerStep& step) {
