@@ -31,13 +31,6 @@ class CpuBackend final : public Backend {
            (n == 1 ? " thread" : " threads");
   }
 
-  // Measured on 2026-11-23, one thread of a Xeon (Sapphire Rapids): 2^33 multiply-adds of matrix
-  // work take some 90 ms with AVX-512 VNNI and 150 ms with AVX2. A model of 1.2 billion weights
-  // goes 128 tokens at a time then, one of 8 billion 32: with fewer, many threads would wait for
-  // weights.
-  CallSize call_size() const override {
-    return {.n_tokens = 256, .multiply_adds = std::size_t{8} << 30};
-  }
   std::size_t scratch_bytes() const override { return scratch_.bytes() + attend_scratch_.bytes(); }
 
   Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
