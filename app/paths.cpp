@@ -34,6 +34,18 @@ std::string lower(std::string text) {
   });
   return text;
 }
+
+// What cannot be read counts as 0.
+std::uintmax_t bytes_of(const fs::path& path, const std::optional<runtime::SplitName>& part) {
+  std::uintmax_t bytes = 0;
+  for (std::uint32_t number = 1; number <= (part ? part->count : 1u); ++number) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(part ? part->part(number) : path, error);
+    if (error) break;
+    bytes += size;
+  }
+  return bytes;
+}
 }  // namespace
 
 Paths standard_paths(const fs::path& store) {
@@ -57,12 +69,14 @@ std::vector<ModelFile> find_models(const Paths& paths) {
       continue;
     const std::optional<runtime::SplitName> part = runtime::split_name(path);
     if (part && part->number != 1) continue;  // opened with the first
-    own.push_back({path, (part ? part->before.filename() : path.stem()).string(), false});
+    own.push_back({path, (part ? part->before.filename() : path.stem()).string(), false,
+                   bytes_of(path, part)});
   }
   std::sort(own.begin(), own.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.name < b.name; });
   if (fs::exists(paths.bundled_model, error))
-    own.insert(own.begin(), {paths.bundled_model, "notes-mini (bundled)", true});
+    own.insert(own.begin(), {paths.bundled_model, "notes-mini (bundled)", true,
+                             bytes_of(paths.bundled_model, {})});
   return own;
 }
 

@@ -26,6 +26,7 @@ struct ModelFile {
   std::string name;  // for a picker: the file's name without .gguf; "notes-mini (bundled)" for the
                      // bundled one
   bool bundled = false;
+  std::uintmax_t bytes = 0;  // of all parts
 };
 // The bundled model first, then those of models_dir by name.
 std::vector<ModelFile> find_models(const Paths& paths);

@@ -67,12 +67,8 @@ ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearan
   ui::WindowOptions options;
   options.models = [paths] {
     QList<ui::ModelChoice> choices;
-    for (const app::ModelFile& model : app::find_models(paths)) {
-      std::error_code error;
-      const auto bytes = fs::file_size(model.path, error);
-      choices.append(
-          {textOf(model.path.string()), textOf(model.name), error ? 0 : bytes, model.bundled});
-    }
+    for (const app::ModelFile& model : app::find_models(paths))
+      choices.append({textOf(model.path.string()), textOf(model.name), model.bytes, model.bundled});
     return choices;
   };
   options.modelFolder = textOf(paths.models_dir.string());

@@ -22,6 +22,13 @@ Error metadata_error(std::string message) {
 Error shard_error(std::string message) {
   return {ErrorKind::corrupt, "MODEL_SHARD", std::move(message)};
 }
+// Why a part could not be opened: one that is not there, in terms of the whole model.
+Error of_part(const Error& error, const SplitName& name, std::uint32_t number) {
+  if (error.kind != ErrorKind::not_found) return error;
+  return shard_error("The model has " + std::to_string(name.count) + " parts, and " +
+                     quoted(name.part(number).filename().string(), 128) +
+                     " is not beside the others. Put all parts into one folder.");
+}
 Error lacks(std::string_view key) {
   return metadata_error("The model lacks " + quoted(key, 256) + ".");
 }
@@ -105,7 +112,9 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
                        std::to_string(place.count) + ", but is not named so. Name the parts " +
                        "NAME-00001-of-0000N.gguf and so on, as they were when you got them.");
   if (place.number != 1) {
-    SATCHEL_TRY_ASSIGN(out, open_one(name->part(1)));
+    Result<GgufFile> opened = open_one(name->part(1));
+    if (!opened.ok()) return of_part(opened.error(), *name, 1);
+    out = std::move(opened).value();
     if (const SplitPlace first = split_place(out.table_);
         first.number != 1 || first.count != place.count)
       return shard_error("The first part beside " + file + " is not of the same model.");
@@ -117,15 +126,12 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
 Result<void> GgufFile::add_parts(const std::filesystem::path& first, std::uint32_t count) {
   const SplitName name = *split_name(first);
   for (std::uint32_t number = 2; number <= count; ++number) {
-    const std::string file = quoted(name.part(number).filename().string(), 128);
     Result<GgufFile> part = open_one(name.part(number));
-    if (!part.ok() && part.error().kind == ErrorKind::not_found)
-      return shard_error("The model has " + std::to_string(count) + " parts, and " + file +
-                         " is not beside the first. Put all parts into one folder.");
-    SATCHEL_TRY(part);
+    if (!part.ok()) return of_part(part.error(), name, number);
     const SplitPlace place = split_place(part->table_);
     if (place.number != number || place.count != count)
-      return shard_error(file + " says that it is part " + std::to_string(place.number) + " of " +
+      return shard_error(quoted(name.part(number).filename().string(), 128) +
+                         " says that it is part " + std::to_string(place.number) + " of " +
                          std::to_string(place.count) + ". Get the parts again.");
     SATCHEL_TRY(add_tensors_of(part->table_, table_));
     parts_.push_back(part->parts_.front());

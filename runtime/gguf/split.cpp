@@ -21,6 +21,10 @@ std::optional<std::uint32_t> number_of(std::string_view digits) {
   return value;
 }
 
+bool same_letter(char a, char lower) {
+  return a == lower || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == lower);
+}
+
 std::uint32_t number_at(const GgufTable& table, std::string_view key, std::uint32_t absent) {
   const GgufValue* found = table.find_value(key);
   if (found == nullptr) return absent;
@@ -31,9 +35,9 @@ std::uint32_t number_at(const GgufTable& table, std::string_view key, std::uint3
 }  // namespace
 
 std::filesystem::path SplitName::part(std::uint32_t other) const {
-  char ending[32];
-  std::snprintf(ending, sizeof ending, "-%05u-of-%05u.gguf", other, count);
-  return before.string() + ending;
+  char place[32];
+  std::snprintf(place, sizeof place, "-%05u-of-%05u", other, count);
+  return before.string() + place + ending;
 }
 
 std::optional<SplitName> split_name(const std::filesystem::path& path) {
@@ -42,12 +46,14 @@ std::optional<SplitName> split_name(const std::filesystem::path& path) {
   const std::string text = path.string();
   if (text.size() <= kLength) return std::nullopt;
   const std::string_view end = std::string_view(text).substr(text.size() - kLength);
-  if (end[0] != '-' || end.substr(1 + kDigits, kOf.size()) != kOf || !end.ends_with(kEnding))
+  const std::string_view ending = end.substr(kLength - kEnding.size());
+  if (end[0] != '-' || end.substr(1 + kDigits, kOf.size()) != kOf ||
+      !std::equal(ending.begin(), ending.end(), kEnding.begin(), same_letter))
     return std::nullopt;
   const auto number = number_of(end.substr(1, kDigits));
   const auto count = number_of(end.substr(1 + kDigits + kOf.size(), kDigits));
   if (!number || !count || *number == 0 || *number > *count) return std::nullopt;
-  return SplitName{text.substr(0, text.size() - kLength), *number, *count};
+  return SplitName{text.substr(0, text.size() - kLength), *number, *count, std::string(ending)};
 }
 
 SplitPlace split_place(const GgufTable& table) {

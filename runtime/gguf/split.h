@@ -17,6 +17,7 @@ namespace satchel::runtime {
 struct SplitName {
   std::filesystem::path before;  // folder and NAME
   std::uint32_t number = 0, count = 0;
+  std::string ending = ".gguf";  // in the case the file has it
 
   // The name of another part of the same model, 1 … count.
   std::filesystem::path part(std::uint32_t other) const;

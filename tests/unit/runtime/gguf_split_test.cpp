@@ -87,7 +87,8 @@ TEST_F(GgufSplit, a_missing_part_is_named) {
   EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model has 3 parts, and "
                                               "\"tiny-00002-of-00003.gguf\" is not beside"));
   fs::remove(named(1, 3));
-  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("tiny-00001-of-00003.gguf"));
+  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model has 3 parts, and "
+                                              "\"tiny-00001-of-00003.gguf\" is not beside"));
 }
 
 TEST_F(GgufSplit, what_does_not_belong_together_is_refused) {
@@ -114,6 +115,12 @@ TEST_F(GgufSplit, a_part_under_another_name_says_how_parts_are_named) {
 TEST_F(GgufSplit, a_whole_model_may_be_named_like_a_part) {
   ASSERT_TRUE(GgufWriter().add_u16("split.count", 1).write(named(2, 3)));
   EXPECT_EQ(why_not(named(2, 3)), "opened");
+}
+
+TEST(SplitName, keeps_the_case_of_its_ending) {
+  const auto name = split_name("x-00002-of-00003.GGUF");
+  ASSERT_TRUE(name.has_value());
+  EXPECT_EQ(name->part(1), "x-00001-of-00003.GGUF");
 }
 
 TEST(SplitName, is_read_from_the_end_of_a_file_name) {
