@@ -26,7 +26,7 @@ namespace satchel::runtime {
 struct EngineOptions {
   std::filesystem::path model;
   std::string backend = "cpu";
-  std::size_t n_threads = 0;          // 0: one per core
+  std::size_t n_threads = 0;          // 0: one per physical core
   std::string cpu_level;              // "": the best the machine has
   std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
                                       // bases, selectors' weights); "": only what ships

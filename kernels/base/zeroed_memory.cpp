@@ -27,13 +27,10 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) {
 void* zeroed_memory(std::size_t align, std::size_t bytes) {
   const bool large = bytes >= kHugePage;
   if (large) align = std::max(align, kHugePage);
-  const std::size_t least = std::max<std::size_t>(bytes, 1);
-  const std::size_t step = large ? std::size_t{4096} : align;
-  const std::size_t rounded = (least + step - 1) / step * step;
-  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(align, rounded);
-  if (memory == nullptr) return nullptr;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, align, std::max<std::size_t>(bytes, 1)) != 0) return nullptr;
   if (large) ask_for_huge_pages(memory, bytes);
-  std::memset(memory, 0, rounded);
+  std::memset(memory, 0, bytes);
   return memory;
 }
 

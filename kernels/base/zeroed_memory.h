@@ -1,5 +1,5 @@
-// zeroed_memory: aligned main memory from std::aligned_alloc, to be freed by std::free; zeroed. Null
-// where there is none.
+// zeroed_memory: main memory aligned to `align` (a power of two, of a pointer's size at least), to be
+// freed by std::free; zeroed. Null where there is none.
 //   huge pages  memory of a few MiB and more asks for pages of 2 MiB, where the system gives them to
 //               who asks (Linux: transparent_hugepage "madvise", the default of Debian and Ubuntu).
 //               Weights are read from end to end for every token: one thread of a virtual Xeon

@@ -10,7 +10,7 @@
 namespace satchel::kernels {
 
 struct BackendOptions {
-  std::size_t n_threads = 0;        // 0: one per core this process may use
+  std::size_t n_threads = 0;        // 0: one per physical core
   std::string_view cpu_level = {};  // "", or a name of cpu_level_names(): forces it; higher than
                                     // the machine has is an error
 };

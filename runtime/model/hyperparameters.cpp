@@ -58,7 +58,7 @@ Result<ModelConfig> Hyperparameters::sizes() const {
   SATCHEL_TRY_ASSIGN(config.norm_epsilon, number_above(0, "attention.layer_norm_rms_epsilon"));
   if (config.norm_epsilon > 1)
     return unfit("attention.layer_norm_rms_epsilon", "must lie between 0 and 1.");
-  SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary());
+  SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary(config.width));
   config.layers.assign(n_layers, layer);
   return config;
 }
@@ -84,9 +84,13 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
 }
 
 // The vocabulary is what the embedding has rows for.
-Result<std::size_t> Hyperparameters::n_vocabulary() const {
+Result<std::size_t> Hyperparameters::n_vocabulary(std::size_t width) const {
   SATCHEL_TRY_ASSIGN(const GgufTensor* table, file_.require_tensor("token_embd.weight"));
   const std::size_t n_rows = table->n_rows();
+  if (table->row_length() != width)
+    return unfit("embedding_length", "is " + std::to_string(width) +
+                                         ", but rows of token_embd.weight have " +
+                                         std::to_string(table->row_length()) + " numbers.");
   if (n_rows == 0 || n_rows > kVocabularyMax)
     return Error{ErrorKind::corrupt, "MODEL_METADATA",
                  "\"token_embd.weight\" has " + std::to_string(n_rows) +

@@ -47,7 +47,7 @@ class Hyperparameters {
 
  private:
   Result<void> read_heads(LayerConfig& layer, std::size_t width) const;
-  Result<std::size_t> n_vocabulary() const;
+  Result<std::size_t> n_vocabulary(std::size_t width) const;
 
   const GgufFile& file_;
   std::string architecture_;

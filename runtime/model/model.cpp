@@ -266,9 +266,9 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, 0, n));
     SATCHEL_TRY(decode_layer(step, scratch.hidden(), items));
   }
-  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->end_step());
   SATCHEL_TRY(make_logits(scratch.hidden(), n, scratch.work()));
   for (std::size_t i = 0; i < n; ++i) SATCHEL_TRY(fetch_logits(scratch.work(), i, items[i].logits));
+  for (const DecodeItem& item : items) SATCHEL_TRY(item.cache->end_step());
   return {};
 }
 

@@ -109,8 +109,8 @@ class Model {
   Result<void> probe(const ProbePass& pass);
   Result<void> decode_step(kvcache::Cache& cache, std::int32_t id, std::span<float> logits);
   // A step of several conversations, with the same logits as one by one. Scratch is leased from the
-  // first one's arena. Where it fails, each cache is as it was or one token further; the caller
-  // sees which by n_tokens().
+  // first one's arena. Where it fails, each cache is as it was, or one token further with its logits
+  // made; the caller sees which by n_tokens().
   Result<void> decode(std::span<const DecodeItem> items);
   // Queries of tokens the cache has seen, over what it holds now, masked by position; nothing is
   // appended. Hidden states differ from the first reading's only by what compression cost.

@@ -38,7 +38,10 @@ class Loader {
   Result<Weights> run() {
     SATCHEL_TRY(file_.check_unchanged());
     std::size_t vectors = 0;
-    for (const TensorWish& wish : wishes_) vectors += vector_bytes(wish);
+    for (const TensorWish& wish : wishes_) {
+      SATCHEL_TRY_ASSIGN(const GgufTensor* found, wished(wish));
+      if (found != nullptr) vectors += vector_bytes(wish);
+    }
     SATCHEL_TRY_ASSIGN(out_.vectors, backend_.allocate(vectors));
     for (const TensorWish& wish : wishes_) SATCHEL_TRY(one(wish));
     SATCHEL_TRY(refuse_the_rest());
@@ -49,18 +52,26 @@ class Loader {
   }
 
  private:
-  Result<void> one(const TensorWish& wish) {
+  // The tensor to be loaded, of the shape that is asked for; null where there is nothing to load.
+  Result<const GgufTensor*> wished(const TensorWish& wish) const {
     const GgufTensor* found = file_.find_tensor(wish.name);
-    if (found == nullptr && wish.is_optional) return {};
-    if (found != nullptr && wish.first_row == 0) ++n_known_;
-    if (wish.matrix == nullptr && wish.vector == nullptr) return {};
+    const bool is_loaded = wish.matrix != nullptr || wish.vector != nullptr;
+    if (!is_loaded || (found == nullptr && wish.is_optional))
+      return static_cast<const GgufTensor*>(nullptr);
     SATCHEL_TRY_ASSIGN(found, file_.require_tensor(wish.name));
-    if (found->n_dims > dims_most(wish) || found->row_length() != wish.n_in ||
-        found->n_rows() != wish.n_rows_in_all())
-      return Error{
-          ErrorKind::corrupt, "MODEL_METADATA",
-          "Tensor \"" + wish.name + "\" is " + shape_text(found->n_rows(), found->row_length()) +
-              ", but the metadata ask for " + shape_text(wish.n_rows_in_all(), wish.n_in) + "."};
+    if (found->n_dims <= dims_most(wish) && found->row_length() == wish.n_in &&
+        found->n_rows() == wish.n_rows_in_all())
+      return found;
+    return Error{
+        ErrorKind::corrupt, "MODEL_METADATA",
+        "Tensor \"" + wish.name + "\" is " + shape_text(found->n_rows(), found->row_length()) +
+            ", but the metadata ask for " + shape_text(wish.n_rows_in_all(), wish.n_in) + "."};
+  }
+
+  Result<void> one(const TensorWish& wish) {
+    if (wish.first_row == 0 && file_.find_tensor(wish.name) != nullptr) ++n_known_;
+    SATCHEL_TRY_ASSIGN(const GgufTensor* found, wished(wish));
+    if (found == nullptr) return {};
     SATCHEL_TRY(wish.matrix != nullptr ? matrix(wish, *found) : vector(wish, *found));
     bytes_done_ += wished_bytes(wish, *found).size();
     if (progress_) progress_({Phase::load_model, bytes_done_, bytes_total_});
@@ -69,14 +80,14 @@ class Loader {
 
   Result<void> matrix(const TensorWish& wish, const GgufTensor& tensor) {
     const std::span<const std::byte> bytes = wished_bytes(wish, tensor);
-    SATCHEL_TRY_ASSIGN(
-        std::unique_ptr<kernels::Weight> weight,
-        backend_.load_weight(
-            {.type = *tensor.type,
-             .n_out = wish.n_out,
-             .n_in = wish.n_in,
-             .bytes = bytes,
-             .done_with = [this](std::span<const std::byte> part) { file_.let_go(part); }}));
+    SATCHEL_TRY_ASSIGN(std::unique_ptr<kernels::Weight> weight,
+                       backend_.load_weight({.type = *tensor.type,
+                                             .n_out = wish.n_out,
+                                             .n_in = wish.n_in,
+                                             .bytes = bytes,
+                                             .done_with = [this](std::span<const std::byte> part) {
+                                               file_.let_go(part);
+                                             }}));
     const std::size_t owned = weight->owned_bytes();
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();

@@ -12,24 +12,20 @@ namespace {
 struct Waiting {
   Turn* turn = nullptr;
   TokenId token = 0;
+  std::size_t n_before = 0;  // tokens in its cache
 };
 
-// One token of each. Where the step fails for want of memory, those it left as they were take it
-// alone, which makes room; what it took further without logits has failed with it.
+// One token of each. Where the step fails, whom it left as it was takes the token alone, so that
+// only those fail that would have failed alone; that also makes room where memory is full.
 void decode_all(Model& model, std::span<const Waiting> waiting, std::vector<DecodeItem>& items) {
   items.clear();
-  std::vector<std::size_t> n_before;
-  for (const Waiting& each : waiting) {
+  for (const Waiting& each : waiting)
     items.push_back(
         {.cache = &each.turn->cache(), .id = each.token, .logits = each.turn->logits()});
-    n_before.push_back(each.turn->cache().n_tokens());
-  }
-  const Result<void> step = model.decode(items);
-  for (std::size_t i = 0; i < waiting.size(); ++i) {
-    Turn& turn = *waiting[i].turn;
-    const bool alone = !step.ok() && step.error().kind == ErrorKind::out_of_memory &&
-                       turn.cache().n_tokens() == n_before[i];
-    turn.decoded(alone ? turn.decode(waiting[i].token) : step);
+  const bool went_well = waiting.size() > 1 && model.decode(items).ok();
+  for (const auto& [turn, token, n_before] : waiting) {
+    const bool is_done = went_well || turn->cache().n_tokens() > n_before;
+    turn->decoded(is_done ? Result<void>() : turn->decode(token));
   }
 }
 
@@ -51,17 +47,14 @@ std::vector<Result<GenerateReport>> Engine::generate(std::span<const TurnRequest
       if (reports[i]) continue;
       const std::optional<TokenId> token = turns[i].choose();
       if (token)
-        waiting.push_back({&turns[i], *token});
+        waiting.push_back({&turns[i], *token, turns[i].cache().n_tokens()});
       else
-        reports[i] = turns[i].end();
+        reports[i] = turns[i].close();
     }
-    if (waiting.size() == 1)
-      waiting[0].turn->decoded(waiting[0].turn->decode(waiting[0].token));
-    else if (!waiting.empty())
-      decode_all(*state_->model, waiting, items);
+    decode_all(*state_->model, waiting, items);
   } while (!waiting.empty());
   std::vector<Result<GenerateReport>> out;
-  for (std::optional<Result<GenerateReport>>& report : reports) out.push_back(*std::move(report));
+  for (std::size_t i = 0; i < turns.size(); ++i) out.push_back(turns[i].measure(*reports[i]));
   return out;
 }
 

@@ -202,25 +202,29 @@ Result<void> Turn::read() {
   SATCHEL_TRY(session_.make_script());
   SATCHEL_TRY_ASSIGN(read_report_, session_.read_unread(request_.stop, request_.progress));
   session_.turn_began = session_.held();
-  answer_.emplace(session_, request_.sampling,
-                  Answer::Listeners{.piece = request_.piece,
-                                    .thought = request_.thought,
-                                    .progress = request_.progress},
-                  request_.stop);
+  answer_.emplace(
+      session_, request_.sampling,
+      Answer::Listeners{
+          .piece = request_.piece, .thought = request_.thought, .progress = request_.progress},
+      request_.stop);
   answer_->begin();
   return {};
 }
 
-Result<GenerateReport> Turn::end() {
+Result<GenerateReport> Turn::close() {
   SATCHEL_TRY(went_);
   Result<GenerateReport> answered = answer_->end();
   session_.turn_began.reset();
   SATCHEL_TRY_ASSIGN(GenerateReport report, std::move(answered));
   report.read = read_report_;
-  // Only now, so that nobody waits for it.
-  if (session_.measures_now() && session_.measure(request_.stop, {}).ok())
-    report.read.fidelity = session_.meter.fidelity;
   return report;
+}
+
+// Only now, so that nobody waits for it.
+Result<GenerateReport> Turn::measure(Result<GenerateReport> closed) {
+  if (closed.ok() && session_.measures_now() && session_.measure(request_.stop, {}).ok())
+    closed->read.fidelity = session_.meter.fidelity;
+  return closed;
 }
 
 Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn& piece,
@@ -235,7 +239,7 @@ Result<GenerateReport> Session::generate(const Sampling& sampling, const PieceFn
   Turn turn(*state_, request);
   turn.begin();
   while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));
-  return turn.end();
+  return turn.measure(turn.close());
 }
 
 }  // namespace satchel::runtime

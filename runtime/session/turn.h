@@ -1,8 +1,8 @@
 // Turn: what Session::generate() does, in steps, so that several chats can decode together: what is
 // unread is read, the answer is begun; tokens are chosen and decoded until there is none; at the
 // end the answer is closed and what reading cost is measured.
-//   order  begin -> (choose -> decode or Engine's step -> decoded)* -> end, once; what fails ends
-//          the turn, and end() says so
+//   order  begin -> (choose -> decode or Engine's step -> decoded)* -> close -> measure, once; what
+//          fails ends the turn, and close() says so
 #pragma once
 
 #include <optional>
@@ -23,7 +23,9 @@ class Turn {
   std::optional<TokenId> choose() { return answer_ ? answer_->choose() : std::nullopt; }
   Result<void> decode(TokenId token) { return answer_->decode(token); }
   void decoded(const Result<void>& result) { answer_->decoded(result); }
-  Result<GenerateReport> end();
+  Result<GenerateReport> close();
+  // The report of close(), with what reading cost if that can be measured now: takes a while.
+  Result<GenerateReport> measure(Result<GenerateReport> closed);
 
   kvcache::Cache& cache() { return *session_.cache; }
   std::span<float> logits() { return session_.logits; }
