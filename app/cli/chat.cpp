@@ -1,4 +1,5 @@
 // `satchel chat`: one conversation in the terminal, interactive, piped, or one shot.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -195,11 +196,14 @@ class Talk {
   }
 
   Result<void> show_thoughts() {
+    const auto messages = conversation_->session().messages();
     runtime::Thoughts thoughts;
-    for (const runtime::SessionMessage& message : conversation_->session().messages())
-      if (message.role == kvcache::Role::assistant) {
-        SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(message.id));
-      }
+    const auto last = std::find_if(messages.rbegin(), messages.rend(), [](const auto& message) {
+      return message.role == kvcache::Role::assistant;
+    });
+    if (last != messages.rend()) {
+      SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(last->id));
+    }
     console_.reply(thoughts.text.empty() ? "Nothing was thought before the last answer."
                                          : thoughts.text);
     return {};

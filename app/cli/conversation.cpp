@@ -93,7 +93,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   }
   SATCHEL_TRY_ASSIGN(engine_, open_engine(options, console, setup_.model_path));
   console.end_progress();
-  if (options.chat_template.empty() && engine_->chat_template().name() == "plain")
+  if (options.chat_template.empty() && engine_->chat_template().is_plain())
     console.note(
         "The model file has no chat template: it goes on with what you write, as a base model "
         "does. "

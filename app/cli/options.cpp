@@ -29,7 +29,7 @@ void add_model_options(CLI::App& command, Options& options) {
   command
       .add_option("--cpu-level", options.cpu_level, "Force an instruction level: avx2, avx512 …")
       ->type_name("NAME");
-  command.add_option("-t,--threads", options.threads, "Threads; default: one per core")
+  command.add_option("-t,--threads", options.threads, "Threads; default: one per physical core")
       ->type_name("N");
 }
 

@@ -42,7 +42,7 @@ int parse(int argc, char** argv, Arguments& arguments) {
   parser.add_option("--store", arguments.store,
                     "folder for chats and saved caches; default: the user's data and cache "
                     "folders");
-  parser.add_option("--threads", arguments.threads, "0: one per core");
+  parser.add_option("--threads", arguments.threads, "0: one per physical core");
   parser.add_option("files", arguments.files, "text or Markdown documents to attach");
   try {
     parser.parse(argc, argv);

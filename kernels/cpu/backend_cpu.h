@@ -10,7 +10,7 @@
 
 namespace satchel::kernels::cpu {
 
-// n_threads 0: one per core this process may run on. `level` must be present.
+// n_threads 0: one per physical core this process may run on. `level` must be present.
 Result<std::unique_ptr<Backend>> make_backend(std::size_t n_threads, CpuLevel level);
 
 }  // namespace satchel::kernels::cpu

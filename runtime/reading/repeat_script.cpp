@@ -14,10 +14,8 @@ constexpr std::string_view kRepeatFrom =
 
 Result<RepeatScript> chat_script(const Tokenizer& tokenizer, const ChatTemplate& chat_template) {
   RepeatScript script;
-  SATCHEL_TRY_ASSIGN(
-      const std::vector<TokenId> head,
-      chat_template.assistant_head(
-          tokenizer, chat_template.has_thinking_switch() ? Thinking::off : Thinking::automatic));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
+                     chat_template.assistant_head(tokenizer, chat_template.least_thinking()));
   SATCHEL_TRY_ASSIGN(script.first, chat_template.user_turn(tokenizer, kRepeat, std::nullopt));
   script.first.insert(script.first.end(), head.begin(), head.end());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn,

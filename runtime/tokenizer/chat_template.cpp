@@ -9,6 +9,8 @@
 namespace satchel::runtime {
 namespace {
 
+constexpr std::string_view kPlain = "plain";
+
 std::vector<std::string_view> format_names() {
   std::vector<std::string_view> names;
   for (const TurnFormat& format : turn_formats()) names.push_back(format.name);
@@ -116,7 +118,7 @@ class TurnWriter {
 }  // namespace
 
 Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
-  if (jinja.empty()) return named("plain");
+  if (jinja.empty()) return named(kPlain);
   if (jinja.size() > kTemplateBytesMax)
     return unknown("Its chat template has " + std::to_string(jinja.size()) + " bytes, more than " +
                    std::to_string(kTemplateBytesMax) + ".");
@@ -155,6 +157,10 @@ std::string_view ChatTemplate::name() const {
   return format_->name;
 }
 
+bool ChatTemplate::is_plain() const {
+  return format_ == &turn_format(kPlain);
+}
+
 bool ChatTemplate::system_in_first_turn() const {
   return format_->system_in_first_turn;
 }
@@ -169,6 +175,10 @@ std::optional<TokenId> ChatTemplate::bos_of(const Tokenizer& tokenizer) const {
 
 bool ChatTemplate::has_thinking_switch() const {
   return !format_->head_no_think.empty();
+}
+
+Thinking ChatTemplate::least_thinking() const {
+  return has_thinking_switch() ? Thinking::off : Thinking::automatic;
 }
 
 std::string_view ChatTemplate::think_begin() const {

@@ -1,8 +1,9 @@
 // ChatTemplate: how a chat becomes the token ids that a model was trained on, turn by turn.
 //   why turns  the ids of a chat are the truth and only grow: what stands in the cache is never
-//              rendered again. Every turn begins with a control token, so turns put side by side
+//              rendered again. Most turns begin with a control token, so turns put side by side
 //              are the ids of the whole. Llama-2 and Mistral have no token between question
-//              and answer: pieces never reach across that border here
+//              and answer, zephyr and olmo-2 begin turns with text, plain has no marker at all:
+//              pieces never reach across those borders here
 //   safe       user and system text is never parsed for control tokens
 //   known      by its text, not by running it: a file's template is a program of a stranger
 //   order      open_chat -> (user_turn -> assistant_head -> generated ids -> assistant_tail)* ;
@@ -37,6 +38,8 @@ class ChatTemplate {
   static std::vector<std::string_view> names();
 
   std::string_view name() const;
+  // No markers at all: the model goes on with what was written.
+  bool is_plain() const;
   // What the template says when the chat brings no system text; "" if nothing.
   const std::string& default_system(Thinking thinking = Thinking::automatic) const {
     return thinking == Thinking::off ? default_system_no_think_ : default_system_;
@@ -46,6 +49,8 @@ class ChatTemplate {
 
   // Thoughts can be turned on and off.
   bool has_thinking_switch() const;
+  // Off where there is a switch, else automatic: for evaluations and scripts, which judge answers.
+  Thinking least_thinking() const;
   // What stands around the thoughts at the beginning of an answer.
   std::string_view think_begin() const;
   std::string_view think_end() const;

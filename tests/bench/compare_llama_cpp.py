@@ -15,10 +15,11 @@ the faster of its settings with that cache. It computes logits of the last promp
 the ratios are those of processor time, which other programs on the machine hardly touch; with more, of wall time.
 
 llama.cpp built for another processor level: --llama-path names the folder given to `pip install --target`. Caches at a depth
-are kept in --states, so that llama.cpp fills them once per file and type.
+are kept in --states, so that llama.cpp fills them once per file, type and build of llama.cpp.
 """
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import statistics
@@ -52,7 +53,11 @@ class Llama:
     def fill(self, options, kind):
         if self.depth == 0:
             return
-        state = os.path.join(options.states, f"{os.path.basename(options.model_now)}.{self.depth}.{kind}")
+        file = os.stat(options.model_now)
+        of = f"{file.st_size} {file.st_mtime_ns} {self.lib.__file__} {self.lib.__version__}"
+        made_by = hashlib.sha256(of.encode()).hexdigest()[:12]
+        name = f"{os.path.basename(options.model_now)}.{made_by}.{self.depth}.{kind}"
+        state = os.path.join(options.states, name)
         if not os.path.exists(state):
             self.lib.llama_set_n_threads(self.context, os.cpu_count(), os.cpu_count())
             self.eval(self.depth)

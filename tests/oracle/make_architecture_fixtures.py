@@ -128,6 +128,8 @@ TABLE = {
     "mistral3": Row("Ministral3", "mistral3", MINISTRAL, **ONE_LANE, permuted=True, extra=mistral3),
     "smollm3": Row("SmolLM3", "smollm3", UNPADDED | {"no_rope_layer_interval": 4}, **ONE_LANE, layers=5, ffn=32,
                    permuted=True),
+    "smollm3_yarn": Row("SmolLM3", "smollm3", UNPADDED | YARN | {"no_rope_layer_interval": 4}, **ONE_LANE, layers=5,
+                        ffn=32, permuted=True, extra=yarn),
     "qwen2": Row("Qwen2", "qwen2", YARN, **ONE_LANE, extra=yarn),
     "qwen3": Row("Qwen3", "qwen3", rope("default", 1_000_000.0), **ONE_LANE, base=1_000_000.0),
     "qwen3moe": Row("Qwen3Moe", "qwen3moe", {"num_experts": 6, "num_experts_per_tok": 3, "norm_topk_prob": True,

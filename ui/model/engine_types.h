@@ -19,7 +19,7 @@ namespace satchel::ui {
 
 // What the engine's machine offers it.
 struct EngineHost {
-  std::size_t threadCount = 0;       // 0: one per core
+  std::size_t threadCount = 0;       // 0: one per physical core
   std::filesystem::path laneTables;  // folder of tables made here; empty: none is kept
 };
 

@@ -135,6 +135,11 @@ Result<Ids> EngineWorker::commit(const QString& title, std::stop_token stop, con
   if (m_open->isSaved() && m_open->session() == nullptr) SATCHEL_TRY(resumeOpen(stop));
   const bool isFirst = m_open->session() == nullptr;
   SATCHEL_TRY(m_open->enter(m_chats, *m_engine, m_modelPath, title));
+  // Before a document, too: how the chat begins and the answer given to it depend on this. Where
+  // there is a switch it is never refused, so nothing has to be taken back.
+  if (m_engine->chat_template().has_thinking_switch())
+    SATCHEL_TRY(m_open->session()->set_thinking(m_thinks ? runtime::Thinking::automatic
+                                                         : runtime::Thinking::off));
   Result<Ids> added = add(*m_open->session());
   if (!added.ok()) {
     if (isFirst) check(Request::DeleteChat, m_open->leave(m_chats));
@@ -187,13 +192,9 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
   message.text = text;
   SATCHEL_TRY_ASSIGN(
       const kvcache::MessageId id,
-      commit<kvcache::MessageId>(
-          titleFrom(text), stop, [&](runtime::Session& session) -> Result<kvcache::MessageId> {
-            if (m_engine->chat_template().has_thinking_switch())
-              SATCHEL_TRY(session.set_thinking(m_thinks ? runtime::Thinking::automatic
-                                                        : runtime::Thinking::off));
-            return session.add_user(text.toStdString());
-          }));
+      commit<kvcache::MessageId>(titleFrom(text), stop, [&](runtime::Session& session) {
+        return session.add_user(text.toStdString());
+      }));
   message.id = id.value;
   Q_EMIT messageAdded(message);
 

@@ -69,8 +69,9 @@ Result<bool> read_notes(runtime::Session& session, const std::string& notes,
 
 Result<Measured> hold_chat(runtime::Engine& engine, const RecallRequest& request,
                            const std::stop_token& stop) {
-  SATCHEL_TRY_ASSIGN(const auto session,
-                     engine.new_session(runtime::SessionOptions(request.recipe)));
+  runtime::SessionOptions options(request.recipe);
+  options.thinking = engine.chat_template().least_thinking();
+  SATCHEL_TRY_ASSIGN(const auto session, engine.new_session(options));
   Measured out;
   Spoken spoken;
   if (!request.without_notes) {
@@ -97,24 +98,26 @@ Result<Measured> hold_chat(runtime::Engine& engine, const RecallRequest& request
 class ChatIds {
  public:
   explicit ChatIds(const runtime::Engine& engine)
-      : tokenizer_(engine.tokenizer()), chat_template_(engine.chat_template()) {}
+      : tokenizer_(engine.tokenizer()),
+        chat_template_(engine.chat_template()),
+        thinking_(chat_template_.least_thinking()) {}
 
-  Result<void> open() { return add(chat_template_.open_chat(tokenizer_, std::nullopt)); }
+  Result<void> open() { return add(chat_template_.open_chat(tokenizer_, std::nullopt, thinking_)); }
   Result<void> user(const std::string& text) {
     const std::optional<std::string_view> system =
         std::exchange(is_first_turn_, false)
-            ? std::optional<std::string_view>(chat_template_.default_system())
+            ? std::optional<std::string_view>(chat_template_.default_system(thinking_))
             : std::nullopt;
     return add(chat_template_.user_turn(tokenizer_, text, system));
   }
   Result<void> answered(const std::string& text) {
-    return add(chat_template_.assistant_turn(tokenizer_, text));
+    return add(chat_template_.assistant_turn(tokenizer_, text, thinking_));
   }
   // The question, and what makes the model answer it.
   Result<Ids> asked(const std::string& text) const {
     ChatIds copy = *this;
     SATCHEL_TRY(copy.user(text));
-    SATCHEL_TRY(copy.add(chat_template_.assistant_head(tokenizer_)));
+    SATCHEL_TRY(copy.add(chat_template_.assistant_head(tokenizer_, thinking_)));
     return std::move(copy.ids_);
   }
 
@@ -126,6 +129,7 @@ class ChatIds {
   }
   const runtime::Tokenizer& tokenizer_;
   const runtime::ChatTemplate& chat_template_;
+  runtime::Thinking thinking_;
   Ids ids_;
   bool is_first_turn_ = true;
 };

@@ -26,12 +26,12 @@ Result<Ids> framed(const Engine& engine, const Dataset& dataset, std::string_vie
   const Tokenizer& tokenizer = engine.tokenizer();
   if (!dataset.as_chat) return raw_ids(tokenizer, text);
   const ChatTemplate& chat = engine.chat_template();
-  SATCHEL_TRY_ASSIGN(Ids ids, chat.open_chat(tokenizer, std::nullopt));
-  SATCHEL_TRY_ASSIGN(const Ids turn, chat.user_turn(tokenizer, text, chat.default_system()));
+  const Thinking thinking = chat.least_thinking();
+  SATCHEL_TRY_ASSIGN(Ids ids, chat.open_chat(tokenizer, std::nullopt, thinking));
+  SATCHEL_TRY_ASSIGN(const Ids turn,
+                     chat.user_turn(tokenizer, text, chat.default_system(thinking)));
   append(turn, ids);
-  SATCHEL_TRY_ASSIGN(const Ids head, chat.assistant_head(tokenizer, chat.has_thinking_switch()
-                                                                        ? Thinking::off
-                                                                        : Thinking::automatic));
+  SATCHEL_TRY_ASSIGN(const Ids head, chat.assistant_head(tokenizer, thinking));
   append(head, ids);
   return ids;
 }

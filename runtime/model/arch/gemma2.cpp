@@ -5,6 +5,7 @@
 //   source  arXiv:2408.00118 section 2
 #include <cmath>
 
+#include "runtime/model/arch/gemma_scale.h"
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"
@@ -14,17 +15,7 @@ namespace {
 
 constexpr float kAttentionCap = 50, kFinalCap = 30;  // of all published models
 constexpr std::size_t kWindow = 4096;
-// The 27B model alone scales by 1 / sqrt(width / n_heads); files do not say so, the depth does.
 constexpr std::size_t kLayersOf27B = 46;
-
-Result<float> attention_scale(const Hyperparameters& of, const ModelConfig& config) {
-  const kvcache::LayerShape& shape = config.layers[0].attention;
-  float usual = shape.attention_scale;
-  if (config.n_layers() == kLayersOf27B)
-    usual = static_cast<float>(
-        std::sqrt(static_cast<double>(shape.n_heads) / static_cast<double>(config.width)));
-  return of.number_above(0, "attention.scale", usual);
-}
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
@@ -33,7 +24,7 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(const float cap, of.number_above(0, "attn_logit_softcapping", kAttentionCap));
   SATCHEL_TRY_ASSIGN(const std::size_t window,
                      of.count("attention.sliding_window", UINT32_MAX, kWindow));
-  SATCHEL_TRY_ASSIGN(const float scale, attention_scale(of, config));
+  SATCHEL_TRY_ASSIGN(const float scale, gemma_attention_scale(of, config, kLayersOf27B));
   for (std::size_t i = 0; i < config.n_layers(); ++i) {
     kvcache::LayerShape& shape = config.layers[i].attention;
     shape.soft_cap = cap;

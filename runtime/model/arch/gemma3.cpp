@@ -5,6 +5,7 @@
 //   source  arXiv:2503.19786 section 2; arXiv:2408.00118 (Gemma 2: norms, windows)
 #include <cmath>
 
+#include "runtime/model/arch/gemma_scale.h"
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::size_t kPattern = 6;  // each sixth layer is global
 constexpr float kGlobalBase = 1'000'000.0f, kLocalBase = 10'000.0f;
-// The 27B model alone scales by 1 / sqrt(width / n_heads); files do not say so, the depth does.
 constexpr std::size_t kLayersOf27B = 62;
 
 Result<void> refuse_caps(const Hyperparameters& of) {
@@ -25,15 +25,6 @@ Result<void> refuse_caps(const Hyperparameters& of) {
                    "\"" + of.key(part) + "\" is set, as in Gemma 2; Gemma 3 has no such cap."};
   }
   return {};
-}
-
-Result<float> attention_scale(const Hyperparameters& of, const ModelConfig& config) {
-  const kvcache::LayerShape& shape = config.layers[0].attention;
-  float usual = shape.attention_scale;
-  if (config.n_layers() == kLayersOf27B)
-    usual = static_cast<float>(
-        std::sqrt(static_cast<double>(shape.n_heads) / static_cast<double>(config.width)));
-  return of.number_above(0, "attention.scale", usual);
 }
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
@@ -47,7 +38,7 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(const float local_base, of.number_above(1, "rope.freq_base_swa", kLocalBase));
   SATCHEL_TRY_ASSIGN(const ScaledRope global, scaled_rope(of, config, double{base}, n_rotated));
   const ScaledRope local{rope_frequencies(double{local_base}, n_rotated)};
-  SATCHEL_TRY_ASSIGN(const float scale, attention_scale(of, config));
+  SATCHEL_TRY_ASSIGN(const float scale, gemma_attention_scale(of, config, kLayersOf27B));
   for (std::size_t i = 0; i < config.n_layers(); ++i) {
     const bool is_global = (i + 1) % kPattern == 0;
     kvcache::LayerShape& shape = config.layers[i].attention;

@@ -1,16 +1,16 @@
-// Qwen 3: Llama's layers with norms of each head of queries and keys.
+// Qwen 3: as qwen2, with norms of each head of queries and keys.
 //   source  arXiv:2505.09388 section 2
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
-#include "runtime/model/rope_scaling.h"
 
 namespace satchel::runtime {
+
+extern const Architecture arch_qwen2;
+
 namespace {
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
-  SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
-  SATCHEL_TRY(read_rope(of, config, kernels::RopePairs::halves));
-  return config;
+  return arch_qwen2.config(of);
 }
 
 constexpr BlockStyle kStyle{.qk_norm = BlockStyle::QkNorm::of_heads};

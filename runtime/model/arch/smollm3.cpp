@@ -11,9 +11,11 @@ constexpr std::size_t kPattern = 4;  // files do not say so
 
 Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
+  const std::vector<LayerConfig> without_rope = config.layers;
   SATCHEL_TRY(read_rope(of, config, kernels::RopePairs::adjacent));
+  // Where nothing turns, neither does RoPE's scaling lengthen queries and keys.
   for (std::size_t i = kPattern - 1; i < config.n_layers(); i += kPattern)
-    config.layers[i].attention.inverse_frequency.clear();
+    config.layers[i] = without_rope[i];
   return config;
 }
 

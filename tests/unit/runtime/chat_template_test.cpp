@@ -172,10 +172,14 @@ TEST(ChatTemplate, turns_that_begin_in_text_have_the_ids_of_the_whole_in_llamas_
 }
 
 TEST(ChatTemplate, only_a_template_with_a_switch_turns_thinking_off) {
-  for (const std::string_view name : ChatTemplate::names())
-    EXPECT_EQ(ChatTemplate::named(name)->has_thinking_switch(),
-              name == "qwen3" || name == "smollm3")
+  for (const std::string_view name : ChatTemplate::names()) {
+    const auto chat_template = ChatTemplate::named(name);
+    const bool has_switch = name == "qwen3" || name == "smollm3";
+    EXPECT_EQ(chat_template->has_thinking_switch(), has_switch) << name;
+    EXPECT_EQ(chat_template->least_thinking(), has_switch ? Thinking::off : Thinking::automatic)
         << name;
+    EXPECT_EQ(chat_template->is_plain(), name == "plain") << name;
+  }
   for (const Published& each : published()) {
     const auto recognised = ChatTemplate::recognise(each.jinja);
     const std::string& asked = each.chats[0].rendered;

@@ -19,9 +19,13 @@ using Ids = std::span<const std::int32_t>;
 // differ in their last bits of fp32; llama.cpp rounds more. Seen on 2026-11-23: 0.0020 and 0.0037.
 constexpr double kTransformers = 0.004, kLlamaCpp = 0.01;
 
-constexpr const char* kNames[] = {
-    "llama", "mistral", "mixtral", "mistral3", "smollm3", "qwen2",      "qwen3", "qwen3moe",
-    "gemma", "gemma2",  "gemma3",  "phi3",     "granite", "granitemoe", "olmo2", "olmo3"};
+constexpr const char* kNames[] = {"llama",        "mistral", "mixtral", "mistral3", "smollm3",
+                                  "smollm3_yarn", "qwen2",   "qwen3",   "qwen3moe", "gemma",
+                                  "gemma2",       "gemma3",  "phi3",    "granite",  "granitemoe",
+                                  "olmo2",        "olmo3"};
+
+// POSITIONS of tests/oracle/make_architecture_fixtures.py.
+constexpr std::size_t kPositions[] = {0, 15, 16, 17, 33, 47};
 
 TestModel open_tiny(const std::string& name, const char* backend, std::size_t chunk = 0) {
   const std::string path =
@@ -35,18 +39,26 @@ ModelFixture fixture(const std::string& name) {
   return read_model_fixtures("arch_" + name + ".txt").at(0);
 }
 
-// Where `rows` have the position, the largest difference of their logits to these; else 0.
-double distance(const std::vector<std::pair<std::size_t, std::vector<float>>>& rows,
-                std::size_t position, std::span<const float> logits) {
-  for (const auto& [at, expected] : rows)
-    if (at == position) return largest_difference(logits, expected);
-  return 0;
+using Rows = std::vector<std::pair<std::size_t, std::vector<float>>>;
+
+// nullptr: the fixture lacks the position.
+const std::vector<float>* logits_at(const Rows& rows, std::size_t position) {
+  const auto row = std::ranges::find(rows, position, &Rows::value_type::first);
+  return row == rows.end() ? nullptr : &row->second;
 }
 
-void expect_golden(const ModelFixture& golden, std::size_t position,
+// Whether llama.cpp had a say: where it passes over a window, the fixture has not all positions.
+bool expect_golden(const ModelFixture& golden, std::size_t position,
                    std::span<const float> logits) {
-  EXPECT_LE(distance(golden.full, position, logits), kTransformers) << "position " << position;
-  EXPECT_LE(distance(golden.other, position, logits), kLlamaCpp) << "position " << position;
+  const std::vector<float>* full = logits_at(golden.full, position);
+  const std::vector<float>* other = logits_at(golden.other, position);
+  if (full == nullptr)
+    ADD_FAILURE() << "the fixture lacks position " << position;
+  else
+    EXPECT_LE(largest_difference(logits, *full), kTransformers) << "position " << position;
+  if (other == nullptr) return false;
+  EXPECT_LE(largest_difference(logits, *other), kLlamaCpp) << "position " << position;
+  return true;
 }
 
 class EveryArchitecture : public testing::TestWithParam<std::tuple<const char*, const char*>> {
@@ -57,27 +69,32 @@ class EveryArchitecture : public testing::TestWithParam<std::tuple<const char*, 
 
 TEST_P(EveryArchitecture, reading_a_prompt_gives_the_logits_of_two_implementations) {
   const ModelFixture golden = fixture(name());
-  ASSERT_EQ(golden.full.size(), 6u);
-  ASSERT_GE(golden.other.size(), 2u);
+  std::size_t n_of_llama_cpp = 0;
   std::vector<std::vector<float>> by_chunk;
   for (const std::size_t chunk : {256u, 16u}) {
     TestModel model = open_tiny(name(), backend(), chunk);
     for (const std::size_t position : {15u, 47u}) {
       const auto cache = model.cache("full", golden.tokens.size());
       by_chunk.push_back(model.read(*cache, Ids(golden.tokens).first(position + 1)));
-      expect_golden(golden, position, by_chunk.back());
+      if (expect_golden(golden, position, by_chunk.back())) ++n_of_llama_cpp;
     }
   }
+  EXPECT_GE(n_of_llama_cpp, 1u);
   EXPECT_EQ(by_chunk[1], by_chunk[3]) << "chunks of 256 and of 16";
 }
 
 TEST_P(EveryArchitecture, decoding_step_by_step_gives_the_same_logits) {
   const ModelFixture golden = fixture(name());
-  ASSERT_EQ(golden.full.size(), 6u);
+  ASSERT_EQ(golden.full.size(), std::size(kPositions));
   TestModel model = open_tiny(name(), backend());
   const auto cache = model.cache("full", golden.tokens.size());
-  for (std::size_t i = 0; i < golden.tokens.size(); ++i)
-    expect_golden(golden, i, model.decode(*cache, golden.tokens[i]));
+  std::size_t n_of_llama_cpp = 0;
+  for (std::size_t i = 0; i < golden.tokens.size(); ++i) {
+    const std::vector<float> logits = model.decode(*cache, golden.tokens[i]);
+    if (std::ranges::find(kPositions, i) == std::end(kPositions)) continue;
+    if (expect_golden(golden, i, logits)) ++n_of_llama_cpp;
+  }
+  EXPECT_GE(n_of_llama_cpp, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, EveryArchitecture,
