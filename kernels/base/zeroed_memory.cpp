@@ -1,6 +1,7 @@
 #include "kernels/base/zeroed_memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,6 +26,7 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) {
 }  // namespace
 
 void* zeroed_memory(std::size_t align, std::size_t bytes) {
+  if (bytes > PTRDIFF_MAX) return nullptr;
   const bool large = bytes >= kHugePage;
   if (large) align = std::max(align, kHugePage);
   void* memory = nullptr;

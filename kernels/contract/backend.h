@@ -67,8 +67,8 @@ struct WeightSource {
   WeightType type = WeightType::f32;
   std::size_t n_out = 0, n_in = 0;
   std::span<const std::byte> bytes = {};
-  // Told, inside load_weight() and from any of its threads, which bytes have been repacked and are
-  // hardly read again, so that a mapped file need not count beside what is made of it. May be empty.
+  // Told, inside load_weight() and embed() and from any of their threads, which bytes of a repacked
+  // weight are hardly read again: a mapped file need not count beside it. May be empty; kept with it.
   std::function<void(std::span<const std::byte>)> done_with = {};
 };
 

@@ -25,10 +25,7 @@ class CpuWeight final : public Weight {
  public:
   CpuWeight(const WeightSource& source, PackedWeight packed)
       : Weight(source.type, source.n_out, source.n_in),
-        source_{.type = source.type,
-                .n_out = source.n_out,
-                .n_in = source.n_in,
-                .bytes = source.bytes},
+        source_(source),
         packed_(std::move(packed)) {}
   std::size_t owned_bytes() const override { return packed_.bytes(); }
   const WeightSource& source() const { return source_; }

@@ -83,7 +83,7 @@ struct DecodeItem {
 
 class Model {
  public:
-  // backend and file outlive the Model.
+  // backend and file stay where they are and outlive the Model.
   static Result<std::unique_ptr<Model>> load(kernels::Backend& backend, const GgufFile& file,
                                              ModelConfig config, const ProgressFn& progress);
   Model(const Model&) = delete;

@@ -80,14 +80,15 @@ class Loader {
 
   Result<void> matrix(const TensorWish& wish, const GgufTensor& tensor) {
     const std::span<const std::byte> bytes = wished_bytes(wish, tensor);
-    SATCHEL_TRY_ASSIGN(std::unique_ptr<kernels::Weight> weight,
-                       backend_.load_weight({.type = *tensor.type,
-                                             .n_out = wish.n_out,
-                                             .n_in = wish.n_in,
-                                             .bytes = bytes,
-                                             .done_with = [this](std::span<const std::byte> part) {
-                                               file_.let_go(part);
-                                             }}));
+    SATCHEL_TRY_ASSIGN(
+        std::unique_ptr<kernels::Weight> weight,
+        backend_.load_weight({.type = *tensor.type,
+                              .n_out = wish.n_out,
+                              .n_in = wish.n_in,
+                              .bytes = bytes,
+                              .done_with = [&file = file_](std::span<const std::byte> part) {
+                                file.let_go(part);
+                              }}));
     const std::size_t owned = weight->owned_bytes();
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();

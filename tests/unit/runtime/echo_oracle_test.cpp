@@ -37,7 +37,7 @@ EchoFixture read_fixture() {
 }
 
 struct Reader : WaitingScores {
-  std::unique_ptr<Tokenizer> tokenizer = value_of(Tokenizer::open(model.file));
+  std::unique_ptr<Tokenizer> tokenizer = value_of(Tokenizer::open(*model.file));
 
   // The second pass in pieces of so many tokens.
   void repeat(const Ids& ids, std::size_t n_piece) {

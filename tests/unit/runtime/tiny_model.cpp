@@ -82,12 +82,12 @@ std::filesystem::path bundled_model() {
 
 TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max) {
   TestModel out;
-  out.file = std::move(file);
+  out.file = std::make_unique<GgufFile>(std::move(file));
   out.backend = must(kernels::open_backend(backend, {.n_threads = 2}));
-  ModelConfig config = must(ModelConfig::from(out.file));
+  ModelConfig config = must(ModelConfig::from(*out.file));
   config.call_size = out.backend->call_size();
   if (chunk_tokens_max != 0) config.call_size.n_tokens = chunk_tokens_max;
-  out.model = must(Model::load(*out.backend, out.file, std::move(config), {}));
+  out.model = must(Model::load(*out.backend, *out.file, std::move(config), {}));
   return out;
 }
 
