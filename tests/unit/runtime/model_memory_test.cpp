@@ -38,11 +38,18 @@ TEST(Weights, what_the_backend_repacked_is_not_resident_a_second_time_in_the_map
   const TestModel model = open_model(std::move(file), "cpu");
   ASSERT_GE(model.model->weights().owned_bytes, file_bytes / 2) << "nothing was repacked";
   EXPECT_LE(resident_file_bytes(), before + file_bytes / 4);
-  TestModel used = open_model(std::move(GgufFile::open(bundled_model())).value(), "cpu");
-  const std::size_t unused = resident_file_bytes();
-  const auto cache = used.cache("full", 1500);  // of 2,048 pieces: most pages of the embedding
-  used.read(*cache, random_ids(1500, used.config().n_vocabulary, 1));
-  EXPECT_LE(resident_file_bytes(), unused + file_bytes / 8) << "embedding rows are let go too";
+}
+
+TEST(Weights, embedding_rows_that_were_read_are_not_resident) {
+  TestModel model = open_model(std::move(GgufFile::open(bundled_model())).value(), "cpu");
+  const std::size_t file_bytes = model.file->file_bytes();
+  const auto cache = model.cache("full", 1400);
+  // The same with one token, so that the pages of the program itself are there and do not count.
+  model.read(*cache, std::vector<std::int32_t>(700, 5));
+  const std::size_t before = resident_file_bytes();
+  if (before == 0) GTEST_SKIP() << "this kernel does not tell RssFile";
+  model.read(*cache, random_ids(700, model.config().n_vocabulary, 1));  // most of its pages
+  EXPECT_LE(resident_file_bytes(), before + file_bytes / 16);
 }
 
 TEST(Weights, what_was_let_go_can_be_read_again) {
