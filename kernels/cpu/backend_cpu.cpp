@@ -22,7 +22,9 @@ const CpuWeight& ours(const Weight& weight) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(std::unique_ptr<ThreadPool> pool, CpuLevel level)
-      : pool_(std::move(pool)), context_{*pool_, kernels_of(level)}, level_(level) {}
+      : pool_(std::move(pool)),
+        context_{*pool_, kernels_of(level), weights_asked_ahead()},
+        level_(level) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string device() const override {

@@ -9,6 +9,7 @@ namespace satchel::kernels::cpu {
 struct CpuContext {
   ThreadPool& pool;
   const KernelTable& kernels;
+  std::size_t ahead_bytes;  // weights_asked_ahead() of this machine
 };
 
 }  // namespace satchel::kernels::cpu

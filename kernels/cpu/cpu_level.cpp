@@ -46,6 +46,17 @@ std::optional<CpuLevel> cpu_level_of(std::string_view name) {
   return {};
 }
 
+// Chosen by vendor, as measured, one thread, weights from memory (kernels/cpu/README.md).
+//   Intel   its look-ahead follows the requests, and too many of them in the air stop the loads:
+//           Sapphire Rapids reads Q4_0 at 15.6 GB/s with 2048 and at 10.2 with 8192
+//   others  Zen 5's look-ahead ends with a page of 4 KiB: 11 GB/s without, 33 with 4096, 45 (all
+//           there is) with 8192
+std::size_t weights_asked_ahead() {
+  std::uint32_t highest = 0, b = 0, c = 0, d = 0;
+  const bool known = __get_cpuid(0, &highest, &b, &c, &d) != 0;
+  return known && b == signature_INTEL_ebx ? 2048 : 8192;
+}
+
 std::string_view display_name(CpuLevel level) {
   switch (level) {
     case CpuLevel::avx2:

@@ -19,6 +19,8 @@ inline constexpr std::array<std::string_view, 3> kCpuLevelNames = {"avx2", "avx5
 // The highest level this machine and its operating system have, or nothing below the floor.
 std::optional<CpuLevel> highest_cpu_level();
 std::optional<CpuLevel> cpu_level_of(std::string_view name);
+// How many bytes ahead of itself a lone token should ask for weights on this processor.
+std::size_t weights_asked_ahead();
 // As people write it: "AVX-512 VNNI".
 std::string_view display_name(CpuLevel level);
 

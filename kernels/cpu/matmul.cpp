@@ -72,7 +72,8 @@ std::size_t packed_groups(const Call& call, std::size_t g, bool two, const Activ
                      .x = x,
                      .n_tokens = n_tokens,
                      .out = projection->out + at * weight.n_out() + g * kGroupRows,
-                     .out_stride = weight.n_out()});
+                     .out_stride = weight.n_out(),
+                     .ahead_bytes = call.context.ahead_bytes});
   return two ? 2 : 1;
 }
 
@@ -137,7 +138,8 @@ void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
                            .x = x,
                            .n_tokens = n_tokens,
                            .out = out + begin,
-                           .out_stride = weight.n_out()});
+                           .out_stride = weight.n_out(),
+                           .ahead_bytes = call.context.ahead_bytes});
       });
 }
 
@@ -153,7 +155,7 @@ Result<void> plain_matmul(const Call& call, MatmulScratch& scratch, const float*
     auto* values = reinterpret_cast<float*>(room + thread * room_bytes);
     for (std::size_t r = begin; r < end; ++r)
       read_plain_row(weight.type(), weight.source().bytes.data() + r * row, n_in,
-                     values + (r - begin) * n_in);
+                     call.context.ahead_bytes, values + (r - begin) * n_in);
     call.table.floats({.type = WeightType::f32,
                        .rows = reinterpret_cast<const std::byte*>(values),
                        .n_rows = end - begin,

@@ -113,8 +113,8 @@ struct FloatKernel {
   }
 
   // Whole tiles of rows, so that the place asked for is read at the same place of a later tile.
-  SATCHEL_INLINE std::size_t bytes_ahead(std::size_t tile_bytes) {
-    return tile_bytes == 0 ? 0 : (kPrefetchBytes + tile_bytes - 1) / tile_bytes * tile_bytes;
+  SATCHEL_INLINE std::size_t whole_tiles(std::size_t bytes, std::size_t tile_bytes) {
+    return tile_bytes == 0 ? 0 : (bytes + tile_bytes - 1) / tile_bytes * tile_bytes;
   }
 
   // Part by part, tokens outside, rows inside: a tile of tokens stays in L1 while the rows pass.
@@ -130,7 +130,7 @@ struct FloatKernel {
     for (std::size_t token = n_tiled; token < job.n_tokens; ++token) {
       FloatJob few = job;
       few.n_rows = kRowTile;
-      few.ahead_bytes = bytes_ahead(kRowTile * job.n_in * kValueBytes);
+      few.ahead_bytes = whole_tiles(job.ahead_bytes, kRowTile * job.n_in * kValueBytes);
       for (std::size_t row = 0; row < job.n_rows; row += kRowTile) {
         few.rows = job.rows + row * job.n_in * kValueBytes;
         few.out = job.out + row;

@@ -169,16 +169,21 @@ struct PackedKernel {
     }
   };
 
-  // The blocks of one unit, for the rows from first_row on; the activations move on by as many.
+  // The blocks of one unit, for the rows from first_row on; the activations move on by as many. A
+  // lone token asks for what lies `ahead` bytes behind.
   template <std::size_t kVectors, std::size_t kTokens>
   SATCHEL_INLINE void add_unit(Tile<kVectors, kTokens>& tile, const std::byte* unit,
                                std::size_t first_row,
-                               const PackedScales<V, kType, kVectors>& scales,
+                               const PackedScales<V, kType, kVectors>& scales, std::size_t ahead,
                                const std::int32_t*& pairs, const std::int32_t*& words) {
+    constexpr std::size_t kScalesAt = kBlocks * kCodeBytes;
+    if constexpr (kTokens == 1 && kBlocks > 1)  // read first, though they lie behind the codes
+      for (std::size_t line = kScalesAt; line < kUnitBytes + 63; line += 64)
+        __builtin_prefetch(unit + kUnitBytes + line);
     for (std::size_t b = 0; b < kBlocks; ++b) {
       if constexpr (kTokens == 1)
         for (std::size_t line = 0; line < kUnitBytes / kBlocks; line += 64)
-          __builtin_prefetch(unit + b * (kUnitBytes / kBlocks) + kPrefetchBytes + line);
+          __builtin_prefetch(unit + b * (kUnitBytes / kBlocks) + ahead + line);
       tile.add_block(unit + b * kCodeBytes, first_row, scales, b, pairs, words);
       pairs += kBlockPairs * kTokens;
       words += kBlockWords * kTokens;
@@ -196,7 +201,7 @@ struct PackedKernel {
     if constexpr (scales.kOfGroups) scales.next_group = job.next_group;
     for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
       scales.read(unit + kBlocks * kCodeBytes, first_row);
-      add_unit(tile, unit, first_row, scales, pairs, words);
+      add_unit(tile, unit, first_row, scales, job.ahead_bytes, pairs, words);
     }
     tile.store(out, out_stride);
   }
@@ -227,7 +232,7 @@ struct PackedKernel {
         else
           tile.go_on(out, job.out_stride);
         for (std::size_t u = 0; u < n; ++u)
-          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], pairs, words);
+          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], 0, pairs, words);
         tile.store(out, job.out_stride);
       }
     }

@@ -41,6 +41,7 @@ struct PackedJob {
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]
   std::size_t out_stride = 0;
+  std::size_t ahead_bytes = 0;  // how far ahead of itself a lone token asks for weights
 };
 
 // Rows of f32, f16 or bf16 as they lie in the file, at any alignment.
@@ -52,7 +53,7 @@ struct FloatJob {
   std::size_t n_tokens = 0;
   float* out = nullptr;  // out[t * out_stride + row]
   std::size_t out_stride = 0;
-  std::size_t ahead_bytes = 0;  // set by the kernel
+  std::size_t ahead_bytes = 0;  // as of a PackedJob
 };
 
 struct MatmulTable {

@@ -9,7 +9,9 @@
 
 namespace satchel::kernels::cpu {
 
-void read_plain_row(WeightType type, const std::byte* row, std::size_t n_values, float* out);
+// ahead_bytes: as of a PackedJob (matmul_table.h).
+void read_plain_row(WeightType type, const std::byte* row, std::size_t n_values,
+                    std::size_t ahead_bytes, float* out);
 
 // Reads a block, for the types that plain_rows_avx2.cpp knows; else null.
 using PlainBlock = void (*)(const std::byte* block, float* out);

@@ -12,10 +12,6 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// How far ahead of itself a lone token asks for weights. The hardware's own look-ahead ends with a
-// page of 4 KiB: Zen 5 reads 11 GB/s without, 33 at 4096, 45 (all there is) at 8192 (2026-11-21).
-inline constexpr std::size_t kPrefetchBytes = 8192;
-
 // A number known to the compiler, usable as an index.
 template <std::size_t kValue>
 struct Index {
