@@ -48,16 +48,12 @@ Result<std::vector<TokenId>> Transcript::made_anew(
     add(turn);
     return out;
   }
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> head,
-                     chat_template.assistant_head(options_.tokenizer));
-  add(head);
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> text,
-                     options_.tokenizer.encode(message.text, SpecialText::as_text));
-  add(text);
-  if (message.state != MessageState::complete) return out;
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail,
-                     chat_template.assistant_tail(options_.tokenizer, std::nullopt));
-  add(tail);
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> answer,
+                     chat_template.assistant_turn(
+                         options_.tokenizer, message.text, options_.thinking,
+                         message.state == MessageState::complete ? ChatTemplate::Given::whole
+                                                                 : ChatTemplate::Given::cut_off));
+  add(answer);
   return out;
 }
 
@@ -66,7 +62,8 @@ Result<Transcript::Loaded> Transcript::load() {
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored,
                      options_.journal->messages(options_.chat));
   std::optional<std::string_view> system;
-  if (!stored.empty()) system = stored[0].role == Role::system ? stored[0].text : "";
+  if (!stored.empty()) system = "";
+  if (!stored.empty() && stored[0].role == Role::system) system = stored[0].text;
   Loaded loaded;
   for (const StoredMessage& message : stored) {
     MessageState state = message.state;

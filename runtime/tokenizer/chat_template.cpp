@@ -259,14 +259,16 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& token
 }
 
 Result<std::vector<TokenId>> ChatTemplate::assistant_turn(const Tokenizer& tokenizer,
-                                                          std::string_view text,
-                                                          Thinking thinking) const {
+                                                          std::string_view text, Thinking thinking,
+                                                          Given given) const {
   SATCHEL_TRY(check_needs(*format_, tokenizer));
   TurnWriter writer(*format_, tokenizer, true);
   writer.literal(format_->head);
   if (thinking == Thinking::off && format_->answers_have_no_think)
     writer.literal(format_->head_no_think);
-  writer.literal(format_->answer_before).text(trimmed(text)).literal(format_->answer_after);
+  writer.literal(format_->answer_before);
+  if (given == Given::cut_off) return writer.text(text).ids();
+  writer.text(trimmed(text)).literal(format_->answer_after);
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, writer.ids());
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> tail, assistant_tail(tokenizer, {}));
   ids.insert(ids.end(), tail.begin(), tail.end());

@@ -77,9 +77,11 @@ class ChatTemplate {
   // and what follows it.
   Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
                                               std::optional<TokenId> last) const;
-  // Head, a given answer without thoughts, tail.
+  // Head, a given answer without thoughts, tail; of an answer that was cut off, no tail.
+  enum class Given { whole, cut_off };
   Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer, std::string_view text,
-                                              Thinking thinking = Thinking::automatic) const;
+                                              Thinking thinking = Thinking::automatic,
+                                              Given given = Given::whole) const;
   // The token that ends a turn in this template; none if the vocabulary lacks it.
   std::optional<TokenId> end_token(const Tokenizer& tokenizer) const;
 

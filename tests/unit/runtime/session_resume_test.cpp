@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "unit/runtime/session_fixture.h"
@@ -162,6 +163,24 @@ TEST_F(Resume, messages_of_another_tokenizer_are_made_into_tokens_anew) {
   value_of(session->save());
   const auto again = open("full");  // old messages anew, new ones as they are: the same ids
   EXPECT_EQ(resume(*again).n_reread, 0u);
+}
+
+TEST_F(Resume, a_system_message_of_another_tokenizer_keeps_its_words) {
+  const std::string said =
+      "You answer in one sentence, whatever you are asked, and you say no more.";
+  for (const auto& [role, text] :
+       {std::pair{kvcache::Role::system, said}, {kvcache::Role::user, "Where is the bell?"}})
+    value_of(journal_.append(chat_, {.role = role,
+                                     .state = MessageState::complete,
+                                     .text = text,
+                                     .tokens = {},
+                                     .tokenizer = kForeignTokenizer}));
+  const auto session = open("full");
+  value_of(session->resume({}, {}));
+  const auto opened =
+      value_of(shared_engine().chat_template().open_chat(shared_engine().tokenizer(), said));
+  EXPECT_TRUE(std::ranges::equal(session->tokens().first(opened.size()), opened))
+      << spelled(*session);
 }
 
 TEST_F(Resume, a_short_document_is_known_to_be_of_this_tokenizer) {

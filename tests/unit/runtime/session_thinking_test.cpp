@@ -4,79 +4,16 @@
 #include <map>
 
 #include "runtime/governor/presets.h"
-#include "support/gguf_writer.h"
+#include "unit/runtime/chain_model.h"
 #include "unit/runtime/session_fixture.h"
-#include "unit/runtime/tokenizer_cases.h"
 
 namespace satchel::runtime {
 namespace {
 
 using testing::HasSubstr;
-using tokenizer_tests::byte_vocabulary;
 
-constexpr TokenId kEnd = 257, kThink = 258, kThought = 259, kTwoLines = 260;
-constexpr std::size_t kPieces = 320, kWidth = 320;
-
-Vocabulary vocabulary() {
-  Vocabulary v = byte_vocabulary({"<|im_start|>", "<|im_end|>"});
-  for (const char* mark : {"<think>", "</think>"}) {
-    v.pieces.emplace_back(mark);
-    v.types.push_back(PieceType::user_defined);
-  }
-  v.pieces.emplace_back("ĊĊ");
-  v.types.push_back(PieceType::normal);
-  v.merges = {"Ċ Ċ"};
-  for (std::size_t i = v.pieces.size(); i < kPieces; ++i) {
-    v.pieces.push_back("<|filler_" + std::to_string(i) + "|>");
-    v.types.push_back(PieceType::control);
-  }
-  return v;
-}
-
-// The layer adds nothing, so that the last token alone says which comes next.
-tests::GgufWriter model_of(const std::map<TokenId, TokenId>& next, const std::string& jinja) {
-  tests::GgufWriter out;
-  out.add_string("general.architecture", "llama").add_string("general.name", "thinker");
-  for (const auto& [key, value] : {std::pair{"block_count", 1u},
-                                   {"embedding_length", 320u},
-                                   {"feed_forward_length", 64u},
-                                   {"context_length", 512u},
-                                   {"attention.head_count", 1u},
-                                   {"attention.head_count_kv", 1u},
-                                   {"attention.key_length", 64u},
-                                   {"attention.value_length", 64u}})
-    out.add_u32(std::string("llama.") + key, value);
-  out.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  const Vocabulary v = vocabulary();
-  std::vector<std::int32_t> types;
-  for (const PieceType type : v.types) types.push_back(static_cast<std::int32_t>(type));
-  out.add_string("tokenizer.ggml.model", "gpt2").add_string("tokenizer.ggml.pre", "gpt-2");
-  out.add_string_array("tokenizer.ggml.tokens", v.pieces);
-  out.add_i32_array("tokenizer.ggml.token_type", types);
-  out.add_string_array("tokenizer.ggml.merges", v.merges);
-  out.add_u32("tokenizer.ggml.eos_token_id", kEnd);
-  out.add_string("tokenizer.chat_template", jinja);
-  const auto zeros = [&](const std::string& name, std::size_t n_out, std::size_t n_in) {
-    out.add_tensor(name, {n_in, n_out}, std::vector<float>(n_in * n_out));
-  };
-  std::vector<float> embedding(kPieces * kWidth), output(kPieces * kWidth);
-  for (std::size_t token = 0; token < kPieces; ++token) embedding[token * kWidth + token] = 1;
-  for (const auto& [from, to] : next)
-    output[static_cast<std::size_t>(to) * kWidth + static_cast<std::size_t>(from)] = 1;
-  out.add_tensor("token_embd.weight", {kWidth, kPieces}, embedding);
-  for (const char* name : {"attn_norm", "ffn_norm"})
-    out.add_tensor("blk.0." + std::string(name) + ".weight", {kWidth},
-                   std::vector<float>(kWidth, 1.0f));
-  for (const char* name : {"attn_q", "attn_k", "attn_v"})
-    zeros("blk.0." + std::string(name) + ".weight", 64, kWidth);
-  zeros("blk.0.attn_output.weight", kWidth, 64);
-  for (const char* name : {"ffn_gate", "ffn_up"})
-    zeros("blk.0." + std::string(name) + ".weight", 64, kWidth);
-  zeros("blk.0.ffn_down.weight", kWidth, 64);
-  out.add_tensor("output_norm.weight", {kWidth}, std::vector<float>(kWidth, 1.0f));
-  out.add_tensor("output.weight", {kWidth, kPieces}, output);
-  return out;
-}
+constexpr TokenId kEnd = ChainToken::end, kThink = ChainToken::think,
+                  kThought = ChainToken::thought, kTwoLines = ChainToken::two_lines;
 
 constexpr const char* kSwitched =
     "{{ '<|im_start|>' }}{% if enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}";
@@ -84,15 +21,9 @@ constexpr const char* kOpening = "{{- '<|im_start|>assistant\\n<think>\\n' }}";
 
 class Thoughtful : public testing::Test {
  protected:
-  std::unique_ptr<Engine> engine_of(const std::map<TokenId, TokenId>& next,
-                                    const std::string& jinja) {
-    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    const auto path =
-        std::filesystem::temp_directory_path() / ("satchel-thinker-" + name + ".gguf");
-    EXPECT_TRUE(model_of(next, jinja).write(path));
-    auto engine = open_engine(path);
-    std::filesystem::remove(path);  // it stays mapped
-    return engine;
+  static std::unique_ptr<Engine> engine_of(const std::map<TokenId, TokenId>& next,
+                                           const std::string& jinja) {
+    return open_chain({.next = next, .jinja = jinja});
   }
   std::unique_ptr<Session> open(Engine& engine) {
     SessionOptions options(value_of(resolve_recipe("full")));
@@ -217,6 +148,65 @@ TEST_F(Thoughtful, models_that_think_in_circles_are_ended_and_a_stop_keeps_what_
   EXPECT_EQ(stopped.thoughts.text, "HmH");
   EXPECT_EQ(value_of(journal_.messages({7})).back().state, kvcache::MessageState::interrupted);
   EXPECT_EQ(value_of(session->thoughts(stopped.answer)).text, "HmH");
+}
+
+constexpr const char* kNotesRead =
+    "<|im_start|>user\nNotes.<|im_end|>\n<|im_start|>assistant\nNoted.<|im_end|>\n"
+    "<|im_start|>user\nWell?<|im_end|>\n<|im_start|>assistant\n";
+
+TEST_F(Thoughtful, a_document_read_first_is_noted_without_thoughts_and_leaves_the_switch) {
+  const auto engine = engine_of(kThinks, kSwitched);
+  for (const Thinking thinking : {Thinking::automatic, Thinking::on, Thinking::off}) {
+    journal_ = {};
+    const auto session = open(*engine);
+    value_of(session->set_thinking(thinking));
+    const DocumentIds ids = value_of(session->add_document("notes", "Notes."));
+    value_of(session->read({}, {}));
+    const bool thinks = thinking != Thinking::off;
+    const GenerateReport report = ask(*session);
+    EXPECT_EQ(report.text, "Yes");
+    EXPECT_EQ(report.thoughts.text, thinks ? "Hm" : "");
+    EXPECT_EQ(value_of(session->thoughts(report.answer)).text, thinks ? "Hm" : "");
+    EXPECT_EQ(value_of(session->thoughts(ids.answer)).text, "");
+    EXPECT_EQ(written(*engine, *session),
+              kNotesRead +
+                  std::string(thinks ? "<think>Hm</think>\n\n" : "<think>\n\n</think>\n\n") +
+                  "Yes<|im_end|>\n");
+    EXPECT_EQ(session->n_read(), session->tokens().size());
+  }
+}
+
+TEST_F(Thoughtful, a_document_read_first_does_not_open_the_thoughts_of_its_answer) {
+  std::map<TokenId, TokenId> next = kThinks;
+  next['\n'] = 'H';
+  const auto engine = engine_of(next, kOpening);
+  const auto session = open(*engine);
+  const DocumentIds ids = value_of(session->add_document("notes", "Notes."));
+  const GenerateReport report = ask(*session);
+  EXPECT_EQ(report.thoughts.text, "Hm");
+  EXPECT_EQ(value_of(session->thoughts(ids.answer)).text, "");
+  EXPECT_EQ(written(*engine, *session),
+            kNotesRead + std::string("<think>\nHm</think>\n\nYes<|im_end|>\n"));
+}
+
+TEST_F(Thoughtful, answers_of_another_model_are_no_thoughts_of_this_one) {
+  using enum kvcache::MessageState;
+  const auto add = [this](kvcache::Role role, kvcache::MessageState state, const char* text) {
+    return value_of(journal_.append(
+        {7}, {.role = role, .state = state, .text = text, .tokens = {}, .tokenizer = 1}));
+  };
+  add(kvcache::Role::user, complete, "One?");
+  const auto whole = add(kvcache::Role::assistant, complete, "Two.");
+  add(kvcache::Role::user, complete, "Three?");
+  const auto cut = add(kvcache::Role::assistant, interrupted, "Fo");
+  const auto engine = engine_of(kThinks, kOpening);
+  const auto session = open(*engine);
+  value_of(session->resume({}, {}));
+  EXPECT_EQ(written(*engine, *session),
+            "<|im_start|>user\nOne?<|im_end|>\n<|im_start|>assistant\nTwo.<|im_end|>\n"
+            "<|im_start|>user\nThree?<|im_end|>\n<|im_start|>assistant\nFo");
+  EXPECT_EQ(value_of(session->thoughts(whole)).text, "");
+  EXPECT_EQ(value_of(session->thoughts(cut)).text, "");
 }
 
 }  // namespace
