@@ -158,10 +158,7 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
     const std::size_t n_rows = fidelity_rows(n);
     SATCHEL_TRY(graph_->final_norm(run.x(n - n_rows, config_.width), n_rows, pass.last_rows));
   }
-  if (!pass.logits.empty()) {
-    SATCHEL_TRY(make_logits(run.x(n - 1, config_.width), 1, scratch.work()));
-    SATCHEL_TRY(fetch_logits(scratch.work(), 0, pass.logits));
-  }
+  SATCHEL_TRY(last_logits(run, pass.logits));
   return reading.commit();
 }
 
@@ -331,7 +328,8 @@ Result<void> Model::replay(const ReplayPass& pass) {
       SATCHEL_TRY(settle());
     }
   }
-  return graph_->final_norm(scratch.hidden(), n, pass.rows);
+  SATCHEL_TRY(last_logits(run, pass.logits));
+  return pass.rows == nullptr ? Result<void>() : graph_->final_norm(scratch.hidden(), n, pass.rows);
 }
 
 Result<void> Model::each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
@@ -437,6 +435,13 @@ Result<Fidelity> Model::compare(kvcache::Arena& arena,
   sum.agreement /= static_cast<double>(n_tokens);
   sum.kl /= static_cast<double>(n_tokens);
   return sum;
+}
+
+Result<void> Model::last_logits(const Run& run, std::span<float> logits) {
+  if (logits.empty()) return {};
+  const Workspace& work = run.scratch.work();
+  SATCHEL_TRY(make_logits(run.x(run.ids.size() - 1, config_.width), 1, work));
+  return fetch_logits(work, 0, logits);
 }
 
 Result<void> Model::make_logits(const float* x, std::size_t n, const Workspace& work) {

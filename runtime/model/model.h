@@ -61,8 +61,9 @@ struct ReplayPass {
   std::span<const std::int32_t> ids;  // of the cache's tokens, those from position `first` on
   std::size_t first = 0;
   std::stop_token stop;
-  float* rows = nullptr;          // [n, width], backend's memory
+  float* rows = nullptr;          // [n, width], backend's memory; null: not wanted
   AttentionSamples samples = {};  // of n tokens: filled; n() 0: not wanted
+  std::span<float> logits = {};   // as PromptPass
 };
 
 struct AttentionPass {
@@ -159,6 +160,8 @@ class Model {
                        const float* x);
   // The barrier: queued work is done, so that progress and stops mean what they say.
   Result<void> settle();
+  // Logits after the last of the run's tokens, where they are wanted.
+  Result<void> last_logits(const Run& run, std::span<float> logits);
   // Logits after n hidden states, through work.normed into work.logits; then row i to main memory.
   Result<void> make_logits(const float* x, std::size_t n, const Workspace& work);
   Result<void> fetch_logits(const Workspace& work, std::size_t row, std::span<float> logits);

@@ -46,12 +46,18 @@ Result<void> Answer::read_head() {
   SATCHEL_TRY(session_.transcript.begin_answer(head));
   is_open_ = true;
   report_.answer = session_.transcript.messages().back().id;
-  const Result<ReadReport> read = session_.read_span({.end = session_.transcript.tokens().size(),
-                                                      .kind = kvcache::SpanKind::answer,
-                                                      .logits = session_.logits},
-                                                     stop_, {});
-  if (!read.ok()) return end_or_fail(read.error());
+  const Result<void> seen = see_head();
+  if (!seen.ok()) return end_or_fail(seen.error());
   goes_on_ = true;
+  return {};
+}
+
+// The session's logits are those after it, or where it has no tokens, after what is before it.
+Result<void> Answer::see_head() {
+  const std::size_t end = session_.transcript.tokens().size();
+  if (session_.n_read() == end) return session_.look_again(stop_);
+  SATCHEL_TRY(session_.read_span(
+      {.end = end, .kind = kvcache::SpanKind::answer, .logits = session_.logits}, stop_, {}));
   return {};
 }
 

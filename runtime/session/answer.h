@@ -36,6 +36,7 @@ class Answer {
 
  private:
   Result<void> read_head();
+  Result<void> see_head();
   Result<std::optional<TokenId>> draw();
   std::optional<Finish> reached() const;  // what forbids another token
   // A full pool and Stop end the answer, all else the call.
@@ -55,10 +56,10 @@ class Answer {
   GenerateReport report_;
   double began_ms_ = 0;
   std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
-  Result<void> went_;     // what failed
-  bool is_open_ = false;  // the journal has the answer
-  bool goes_on_ = false;  // another token may be drawn
-  bool wanted_ = true;    // false once a listener said stop
+  Result<void> went_;                // what failed
+  bool is_open_ = false;             // the journal has the answer
+  bool goes_on_ = false;             // another token may be drawn
+  bool wanted_ = true;               // false once a listener said stop
   bool loops_ = false;
 };
 

@@ -47,6 +47,9 @@ struct Session::State {
   //   errors  CONTEXT_FULL: the chat is longer than the context; those of reading, CACHE_FULL explained
   Result<ReadReport> read_unread(std::stop_token stop, const ProgressFn& progress);
   static kvcache::SpanKind kind_of(const SessionMessage& message);
+  // The logits after the last token read, from what the cache holds: what an answer begins with where
+  // its head has no tokens of its own.
+  Result<void> look_again(const std::stop_token& stop);
   // The turn is over: what was held back for it may be compressed.
   Result<kvcache::CompactionReport> end_turn();
   // Reads what an answer left unread, so that a resumed chat finds nothing to read, and ends the

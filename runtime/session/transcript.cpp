@@ -65,9 +65,11 @@ Result<Draft> Transcript::draft(const UserText& user,
                           .kind = user.document_title ? MessageKind::document : MessageKind::text,
                           .title = std::string(user.document_title.value_or(std::string_view()))});
   if (answer) {
+    // A base model would go on behind the word.
+    const std::string_view written = chat_template.is_plain() ? "\n\n" : *answer;
     SATCHEL_TRY_ASSIGN(
         std::vector<TokenId> given,
-        chat_template.assistant_turn(options_.tokenizer, *answer, options_.thinking));
+        chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
     out.messages.push_back(
         {.role = Role::assistant, .text = std::string(*answer), .tokens = std::move(given)});
   }

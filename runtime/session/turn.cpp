@@ -132,6 +132,23 @@ Result<ReadReport> Session::State::read_unread(std::stop_token stop, const Progr
   return all;
 }
 
+Result<void> Session::State::look_again(const std::stop_token& stop) {
+  if (n_read() == 0)
+    return Error{ErrorKind::invalid, "PARAM", "There is no text to go on with yet."};
+  const std::size_t last = n_read() - 1;
+  const auto look = [&] {
+    return engine.model->replay({.cache = *cache,
+                                 .ids = transcript.tokens().subspan(last, 1),
+                                 .first = last,
+                                 .stop = stop,
+                                 .logits = logits});
+  };
+  Result<void> seen = look();
+  if (seen.ok() || !is_full(seen.error())) return seen;
+  SATCHEL_TRY_ASSIGN(const bool made, make_room(stop));
+  return made ? look() : seen;
+}
+
 Result<kvcache::CompactionReport> Session::State::end_turn() {
   if (turn_began) note_since(LedgerCause::turn, *turn_began);
   turn_began.reset();

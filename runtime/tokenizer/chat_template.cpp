@@ -254,7 +254,7 @@ Result<std::vector<TokenId>> ChatTemplate::assistant_tail(const Tokenizer& token
                                                           std::optional<TokenId> last) const {
   const std::optional<TokenId> end = end_token(tokenizer);
   TurnWriter writer(*format_, tokenizer);
-  if (!last || last != end) writer.token(end);
+  if (format_->closes_answers && (!last || last != end)) writer.token(end);
   return writer.literal(format_->after_end).ids();
 }
 

@@ -74,7 +74,7 @@ class ChatTemplate {
   Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer,
                                               Thinking thinking = Thinking::automatic) const;
   // What closes an answer whose last token is `last`: the end-of-turn token unless that is `last`,
-  // and what follows it.
+  // and what follows it. Nothing where is_plain(): the text goes on.
   Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
                                               std::optional<TokenId> last) const;
   // Head, a given answer without thoughts, tail; of an answer that was cut off, no tail.

@@ -194,7 +194,7 @@ constexpr TurnFormat kFormats[] = {
      .writes_bos = true,
      .begins_in_text = true},
     // No template: a base model goes on with what was written.
-    {.name = "plain"},
+    {.name = "plain", .closes_answers = false},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct TurnFormat {
   std::string_view answer_before = {}, answer_after = {};  // around a given answer
   std::string_view end = {};                               // closes an answer; "": eos
   std::string_view after_end = {};
+  bool closes_answers = true;  // else the text goes on behind an answer that the model did not end
   // Named literals that must be control tokens; "": no more.
   std::array<std::string_view, 4> needs = {};
   bool system_in_first_turn = false;  // between user_before and the first user text
