@@ -1,5 +1,5 @@
 // FailingBackend: passes calls on to another backend, but the n-th of those that a cache, or who
-// feeds it, makes fails once, and does nothing.
+// feeds it, makes fails, and does nothing: once, or with all that follow.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,12 @@ class FailingBackend final : public kernels::Backend {
   void fail_at(std::optional<std::size_t> n) {
     n_calls_ = 0;
     fail_at_ = n;
+    stays_lost_ = false;
+  }
+  // The n-th and all that follow, until fail_at().
+  void fail_from(std::size_t n) {
+    fail_at(n);
+    stays_lost_ = true;
   }
   // From now on no table of lanes is to be had, or no memory.
   void fail_tables(bool fail) { fails_tables_ = fail; }
@@ -127,7 +133,9 @@ class FailingBackend final : public kernels::Backend {
 
  private:
   Result<void> count() {
-    if (fail_at_ && n_calls_++ == *fail_at_) return lost();
+    if (!fail_at_) return {};
+    const std::size_t n = n_calls_++;
+    if (n == *fail_at_ || (stays_lost_ && n > *fail_at_)) return lost();
     return {};
   }
   static Error lost() {
@@ -137,7 +145,7 @@ class FailingBackend final : public kernels::Backend {
   std::unique_ptr<kernels::Backend> inner_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
-  bool fails_tables_ = false, fails_allocations_ = false;
+  bool stays_lost_ = false, fails_tables_ = false, fails_allocations_ = false;
 };
 
 }  // namespace satchel::test

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/governor/presets.h"
+#include "support/failing_journal.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -407,58 +408,11 @@ class DeadJournal final : public kvcache::Journal {
   bool dead_ = false;
 };
 
-// Fails at call number n, once.
-class FailingJournal final : public kvcache::Journal {
- public:
-  FailingJournal(kvcache::Journal& inner, std::size_t fail_at) : inner_(inner), left_(fail_at) {}
-  Result<std::vector<kvcache::MessageId>> append_all(
-      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
-    if (fails()) return full();
-    return inner_.append_all(chat, messages);
-  }
-  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
-    if (fails()) return full();
-    return inner_.truncate(chat, last);
-  }
-  Result<void> extend(kvcache::MessageId id, std::string_view text,
-                      std::span<const std::int32_t> tokens) override {
-    if (fails()) return full();
-    return inner_.extend(id, text, tokens);
-  }
-  Result<void> finish(kvcache::MessageId id, MessageState state, std::string_view text,
-                      std::span<const std::int32_t> tokens) override {
-    if (fails()) return full();
-    return inner_.finish(id, state, text, tokens);
-  }
-  Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
-    return inner_.messages(chat);
-  }
-  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
-                        std::string_view text) override {
-    return inner_.set_note(chat, name, text);
-  }
-  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
-    return inner_.note(chat, name);
-  }
-  bool failed() const { return failed_; }
-
- private:
-  bool fails() {
-    if (failed_ || left_-- != 0) return false;
-    failed_ = true;
-    return true;
-  }
-  static Error full() { return {ErrorKind::storage, "DISK_FULL", "Not saved: the disk is full."}; }
-  kvcache::Journal& inner_;
-  std::size_t left_;
-  bool failed_ = false;
-};
-
 TEST_F(SessionTest, a_document_and_its_answer_are_stored_together_or_not_at_all) {
   for (std::size_t n = 0;; ++n) {
     ASSERT_LT(n, 10u);
     journal_ = {};
-    FailingJournal failing(journal_, n);
+    test::FailingJournal failing(journal_, n);
     SessionOptions options(value_of(resolve_recipe("full")));
     options.journal = &failing;
     options.chat = chat_;
@@ -537,7 +491,7 @@ TEST_F(SessionTest, any_failed_write_is_reported_and_the_next_turn_makes_the_jou
   for (std::size_t n = 0;; ++n) {
     ASSERT_LT(n, 100u);
     journal_ = {};
-    FailingJournal failing(journal_, n);
+    test::FailingJournal failing(journal_, n);
     SessionOptions options(value_of(resolve_recipe("full")));
     options.journal = &failing;
     options.chat = chat_;
