@@ -23,22 +23,22 @@ void read_nibbles(const std::byte* at, std::uint8_t* codes) {
 // fp16 scale, fp16 minimum, fifth bits, nibbles: what a type has of them.
 template <bool kMinimum, bool kFifth>
 void read_block(const std::byte* at, PackedUnit& out) {
-  out.scale = load<Half>(at);
+  out.scale = load_number<Half>(at);
   at += sizeof(Half);
   if constexpr (kMinimum) {
-    out.minimum = load<Half>(at);
+    out.minimum = load_number<Half>(at);
     at += sizeof(Half);
   }
   read_nibbles(kFifth ? at + 4 : at, out.codes.data());
   if constexpr (kFifth) {
-    const auto fifth = load<std::uint32_t>(at);
+    const auto fifth = load_number<std::uint32_t>(at);
     for (std::size_t i = 0; i < kBlockValues; ++i)
       out.codes[i] = static_cast<std::uint8_t>(out.codes[i] | ((fifth >> i) & 1u) << 4);
   }
 }
 
 void read_q8_0(const std::byte* at, PackedUnit& out) {
-  out.scale = load<Half>(at);
+  out.scale = load_number<Half>(at);
   std::memcpy(out.codes.data(), at + sizeof(Half), kBlockValues);
 }
 
@@ -60,8 +60,8 @@ void read_q2_k(const std::byte* at, PackedUnit& out) {
     out.scale_codes[16 + i] = byte_of(byte_at(at, i) >> 4);
   }
   read_pairs(at + 16, out.codes.data());
-  out.scale = load<Half>(at + 80);
-  out.minimum = load<Half>(at + 82);
+  out.scale = load_number<Half>(at + 80);
+  out.minimum = load_number<Half>(at + 82);
 }
 
 void read_q3_k(const std::byte* at, PackedUnit& out) {
@@ -69,14 +69,14 @@ void read_q3_k(const std::byte* at, PackedUnit& out) {
   for (std::size_t v = 0; v < 256; ++v)
     out.codes[v] = byte_of(out.codes[v] | ((byte_at(at, v % 32) >> (v / 32)) & 1) << 2);
   for (std::size_t i = 0; i < 16; ++i) out.scale_codes[i] = byte_of(scale_of_q3_k(at + 96, i) + 32);
-  out.scale = load<Half>(at + 108);
+  out.scale = load_number<Half>(at + 108);
 }
 
 // Q4_K, and Q5_K, which has 32 bytes of fifth bits before the nibbles.
 template <bool kFifth>
 void read_q4_k(const std::byte* at, PackedUnit& out) {
-  out.scale = load<Half>(at);
-  out.minimum = load<Half>(at + 2);
+  out.scale = load_number<Half>(at);
+  out.minimum = load_number<Half>(at + 2);
   for (std::size_t group = 0; group < 8; ++group) {
     const ScaleMin both = scale_min(at + 4, group);
     out.scale_codes[group] = byte_of(both.scale);
@@ -101,12 +101,12 @@ void read_q6_k(const std::byte* at, PackedUnit& out) {
       *codes++ = byte_of((byte_at(low, i) >> nibble & 15) | (byte_at(high, i) >> pair & 3) << 4);
   }
   for (std::size_t i = 0; i < 16; ++i)
-    out.scale_codes[i] = byte_of(load<std::int8_t>(at + 192 + i) + 128);
-  out.scale = load<Half>(at + 208);
+    out.scale_codes[i] = byte_of(load_number<std::int8_t>(at + 192 + i) + 128);
+  out.scale = load_number<Half>(at + 208);
 }
 
 void read_iq4_xs(const std::byte* at, PackedUnit& out) {
-  out.scale = load<Half>(at);
+  out.scale = load_number<Half>(at);
   for (std::size_t group = 0; group < 8; ++group) {
     out.scale_codes[group] = byte_of(scale_of_iq4_xs(at, group) + 32);
     read_nibbles(at + 8 + group * 16, &out.codes[group * kBlockValues]);

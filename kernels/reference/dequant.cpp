@@ -38,7 +38,7 @@ void block_q4_1(const std::byte* block, float* out) {
 // fp16 d, uint32 of fifth bits, 16 bytes of nibbles:  d * (code - 16)
 void block_q5_0(const std::byte* block, float* out) {
   const float d = load_half(block);
-  const auto fifth = load<std::uint32_t>(block + 2);
+  const auto fifth = load_number<std::uint32_t>(block + 2);
   for (std::size_t i = 0; i < 32; ++i)
     out[i] = d * static_cast<float>(five_bits(block + 6, fifth, i) - 16);
 }
@@ -47,7 +47,7 @@ void block_q5_0(const std::byte* block, float* out) {
 void block_q5_1(const std::byte* block, float* out) {
   const float d = load_half(block);
   const float m = load_half(block + 2);
-  const auto fifth = load<std::uint32_t>(block + 4);
+  const auto fifth = load_number<std::uint32_t>(block + 4);
   for (std::size_t i = 0; i < 32; ++i)
     out[i] = d * static_cast<float>(five_bits(block + 8, fifth, i)) + m;
 }
@@ -56,7 +56,7 @@ void block_q5_1(const std::byte* block, float* out) {
 void block_q8_0(const std::byte* block, float* out) {
   const float d = load_half(block);
   for (std::size_t i = 0; i < 32; ++i)
-    out[i] = d * static_cast<float>(load<std::int8_t>(block + 2 + i));
+    out[i] = d * static_cast<float>(load_number<std::int8_t>(block + 2 + i));
 }
 
 // fp16 d, 16 bytes of nibbles:  d * value of the code
@@ -74,13 +74,13 @@ void block_mxfp4(const std::byte* block, float* out) {
 }
 
 void one_f32(const std::byte* at, float* out) {
-  *out = load<float>(at);
+  *out = load_number<float>(at);
 }
 void one_f16(const std::byte* at, float* out) {
   *out = load_half(at);
 }
 void one_bf16(const std::byte* at, float* out) {
-  *out = bfloat_to_float(load<std::uint16_t>(at));
+  *out = bfloat_to_float(load_number<std::uint16_t>(at));
 }
 
 using BlockReader = void (*)(const std::byte* block, float* out);

@@ -4,20 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/base/half.h"
+#include "kernels/base/load_number.h"
 
 namespace satchel::kernels {
 
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 inline float load_half(const std::byte* at) {
-  return half_to_float(load<Half>(at));
+  return half_to_float(load_number<Half>(at));
 }
 inline int byte_at(const std::byte* at, std::size_t i) {
   return std::to_integer<int>(at[i]);

@@ -55,7 +55,7 @@ int scale_of_q3_k(const std::byte* packed, std::size_t group) {
 
 // fp16 d, uint16 of upper pairs, four bytes of low nibbles: eight scales, 32 too large.
 int scale_of_iq4_xs(const std::byte* block, std::size_t group) {
-  const int high = (load<std::uint16_t>(block + 2) >> (2 * group)) & 3;
+  const int high = (load_number<std::uint16_t>(block + 2) >> (2 * group)) & 3;
   return (nibble_at(block + 4, group) | high << 4) - 32;
 }
 
@@ -108,7 +108,7 @@ void block_q6_k(const std::byte* block, float* out) {
       const std::size_t i = v % 32;
       const int nib = (byte_at(low, run % 2 * 32 + i) >> (run / 2 * 4)) & 15;
       const int code = nib | ((byte_at(high, i) >> (run * 2)) & 3) << 4;
-      const float scale = d * static_cast<float>(load<std::int8_t>(scales + v / 16));
+      const float scale = d * static_cast<float>(load_number<std::int8_t>(scales + v / 16));
       out[half * 128 + v] = scale * static_cast<float>(code - 32);
     }
   }

@@ -6,14 +6,13 @@
 #include <cstring>
 
 #include "kernels/base/half.h"
+#include "kernels/base/load_number.h"
 #include "kernels/contract/page_layout.h"
 
 namespace satchel::kvcache {
 
 inline Half half_at(const std::byte* page, const kernels::Plane& plane, std::size_t i) {
-  Half h = 0;
-  std::memcpy(&h, page + plane.at + i * sizeof h, sizeof h);
-  return h;
+  return load_number<Half>(page + plane.at + i * sizeof(Half));
 }
 inline float float_at(const std::byte* page, const kernels::Plane& plane, std::size_t i) {
   return half_to_float(half_at(page, plane, i));

@@ -17,15 +17,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/base/load_number.h"
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
 namespace {
 
 float half_at(const std::byte* halves, std::size_t i) {
-  Half h = 0;
-  std::memcpy(&h, halves + i * sizeof h, sizeof h);
-  return half_to_float(h);
+  return half_to_float(load_number<Half>(halves + i * sizeof(Half)));
 }
 
 double bound(std::span<const float> q, const std::byte* box) {

@@ -1,26 +1,14 @@
-// Little-endian numbers at any alignment, as they lie in a GGUF file. The caller has checked that
-// the bytes are there.
+// Numbers of any GGUF type. The caller has checked that the bytes are there.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
+#include "kernels/base/load_number.h"
 #include "runtime/gguf/value.h"
 
-static_assert(std::endian::native == std::endian::little,
-              "GGUF numbers are read as they lie in the file");
-
 namespace satchel::runtime {
-
-template <class T>
-T load_number(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 // An integer of any width, or nothing if the type is none or a u64 is beyond int64.
 inline std::optional<std::int64_t> load_integer(GgufType type, const std::byte* at) {
