@@ -43,6 +43,13 @@ void showEmpty(Scene& scene) {
   scene.openModel();
 }
 
+// A base model: it has no chat template.
+void showBase(Scene& scene) {
+  scene.engine.script.model.title = u"gemma-3-270m-q4_k_m"_s;
+  scene.engine.script.model.hasChatTemplate = false;
+  showEmpty(scene);
+}
+
 void showReading(Scene& scene) {
   addChats(scene);
   scene.openModel();
@@ -237,6 +244,7 @@ const State kStates[] = {
     {"17-ledger", showLedger},
     {"18-thoughts", showThoughts},
     {"19-thinking", showThinking},
+    {"20-base-model", showBase},
 };
 
 }  // namespace

@@ -133,6 +133,12 @@ bool AppState::canStop() const {
          m_phase == Phase::Applying;
 }
 
+QString AppState::modelNote() const {
+  if (m_model.hasChatTemplate) return {};
+  return tr(
+      "This model has no chat template: it goes on with what you write, as a base model does.");
+}
+
 void AppState::setPhase(Phase phase) {
   if (m_phase == phase) return;
   m_phase = phase;

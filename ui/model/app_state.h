@@ -40,6 +40,8 @@ class AppState : public QObject {
   bool canSend() const { return m_phase == Phase::Ready; }
   bool canStop() const;
   const ModelInfo& model() const { return m_model; }
+  // What who writes must know of the open model, in a sentence; mostly nothing.
+  QString modelNote() const;
   const ChatEntry& chat() const { return m_chat; }
   const ReadingClock& reading() const { return m_reading; }
   const ResumeState& resume() const { return m_resume; }

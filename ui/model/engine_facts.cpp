@@ -24,6 +24,7 @@ ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
   for (const runtime::LayerConfig& layer : engine.config().layers)
     info.laneCount += int(layer.attention.n_kv_heads);
   info.contextTokens = int(engine.config().context);
+  info.hasChatTemplate = !engine.chat_template().is_plain();
   info.hasThinkingSwitch = engine.chat_template().has_thinking_switch();
   return info;
 }

@@ -40,6 +40,7 @@ struct ModelInfo {
   int layerCount = 0;
   int laneCount = 0;  // of all layers
   int contextTokens = 0;
+  bool hasChatTemplate = true;     // else it goes on with what is written, as base models do
   bool hasThinkingSwitch = false;  // its chat template can turn thinking off
 };
 

@@ -104,6 +104,12 @@ void Composer::setThinkingSwitch(bool isThere) {
   m_think->setVisible(isThere);
 }
 
+void Composer::setAnswers(bool answers) {
+  if (m_answers == answers) return;  // a hint that someone else put there stays
+  m_answers = answers;
+  m_edit->setPlaceholderText(answers ? tr("Write a message") : tr("Write how a text begins"));
+}
+
 void Composer::refresh() {
   const bool hasText = !m_edit->toPlainText().trimmed().isEmpty();
   m_send->setEnabled(m_canStop || (m_canSend && hasText));

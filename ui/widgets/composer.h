@@ -26,6 +26,8 @@ class Composer : public Card {
   void setState(bool canSend, bool canStop);
   // Whether the switch for thinking is there at all.
   void setThinkingSwitch(bool isThere);
+  // Whether the model answers, or only goes on with what is written.
+  void setAnswers(bool answers);
 
  Q_SIGNALS:
   void sent(const QString& text);
@@ -49,6 +51,7 @@ class Composer : public Card {
   QLabel* m_hint;
   bool m_canSend = false;
   bool m_canStop = false;
+  bool m_answers = true;
 };
 
 }  // namespace satchel::ui

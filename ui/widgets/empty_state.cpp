@@ -14,6 +14,7 @@ EmptyState::EmptyState(QWidget* parent)
     : QWidget(parent),
       m_title(new QLabel(this)),
       m_text(new QLabel(this)),
+      m_note(new QLabel(this)),
       m_sample(new QPushButton(tr("Try it with sample notes"), this)),
       m_attach(new QPushButton(tr("Attach a document…"), this)),
       m_model(new QPushButton(tr("Open a model…"), this)) {
@@ -22,10 +23,12 @@ EmptyState::EmptyState(QWidget* parent)
   mark->setAlignment(Qt::AlignHCenter);
   m_title->setFont(scaledFont(font(), 1.6, QFont::DemiBold));
   m_title->setAlignment(Qt::AlignHCenter);
-  m_text->setAlignment(Qt::AlignHCenter);
-  m_text->setWordWrap(true);
-  m_text->setObjectName(QStringLiteral("muted"));
-  m_text->setFixedWidth(460);
+  for (QLabel* text : {m_text, m_note}) {
+    text->setAlignment(Qt::AlignHCenter);
+    text->setWordWrap(true);
+    text->setObjectName(QStringLiteral("muted"));
+    text->setFixedWidth(460);
+  }
   m_sample->setObjectName(QStringLiteral("primary"));
 
   auto* buttons = new QHBoxLayout;
@@ -41,11 +44,13 @@ EmptyState::EmptyState(QWidget* parent)
   column->addStretch(3);
   column->addWidget(mark);
   column->addWidget(m_title);
-  auto* middle = new QHBoxLayout;
-  middle->addStretch(1);
-  middle->addWidget(m_text);
-  middle->addStretch(1);
-  column->addLayout(middle);
+  for (QLabel* text : {m_text, m_note}) {
+    auto* middle = new QHBoxLayout;
+    middle->addStretch(1);
+    middle->addWidget(text);
+    middle->addStretch(1);
+    column->addLayout(middle);
+  }
   column->addSpacing(kGap);
   column->addLayout(buttons);
   column->addStretch(4);
@@ -53,6 +58,12 @@ EmptyState::EmptyState(QWidget* parent)
   connect(m_attach, &QPushButton::clicked, this, &EmptyState::attachAsked);
   connect(m_model, &QPushButton::clicked, this, &EmptyState::modelAsked);
   setModel({}, false, false);
+  setNote({});
+}
+
+void EmptyState::setNote(const QString& note) {
+  m_note->setText(note);
+  m_note->setVisible(!note.isEmpty());
 }
 
 void EmptyState::setModel(const QString& model, bool isLoading, bool hasSample) {

@@ -16,6 +16,8 @@ class EmptyState : public QWidget {
 
   // model: its title; empty: none is open. hasSample: the sample notes were found.
   void setModel(const QString& model, bool isLoading, bool hasSample);
+  // Of the open model; empty: nothing.
+  void setNote(const QString& note);
 
  Q_SIGNALS:
   void sampleAsked();
@@ -25,6 +27,7 @@ class EmptyState : public QWidget {
  private:
   QLabel* m_title;
   QLabel* m_text;
+  QLabel* m_note;
   QPushButton* m_sample;
   QPushButton* m_attach;
   QPushButton* m_model;

@@ -275,6 +275,7 @@ void MainWindow::refreshPhase() {
   const Phase phase = m_state->phase();
   m_composer->setState(m_state->canSend(), m_state->canStop());
   m_composer->setThinkingSwitch(m_state->model().hasThinkingSwitch);
+  m_composer->setAnswers(m_state->model().hasChatTemplate);
   const bool shows = phase == Phase::Reading || phase == Phase::Opening ||
                      phase == Phase::Applying || phase == Phase::Loading;
   m_progress->setVisible(shows);
@@ -285,7 +286,9 @@ void MainWindow::refreshPhase() {
   m_progress->setProgress(-1, text);
   const QString model = m_state->model().title;
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
+  m_model->setToolTip(m_state->modelNote());
   m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
+  m_empty->setNote(phase == Phase::Loading ? QString() : m_state->modelNote());
 }
 
 void MainWindow::refreshChat() {
