@@ -65,7 +65,9 @@ std::vector<ModelFile> find_models(const Paths& paths) {
   for (fs::directory_iterator it(paths.models_dir, error), end; !error && it != end;
        it.increment(error)) {
     const fs::path& path = it->path();
-    if (lower(path.extension().string()) != ".gguf" || path.filename().string().front() == '.')
+    std::error_code unreadable;
+    if (lower(path.extension().string()) != ".gguf" || path.filename().string().front() == '.' ||
+        !it->is_regular_file(unreadable))
       continue;
     const std::optional<runtime::SplitName> part = runtime::split_name(path);
     if (part && part->number != 1) continue;  // opened with the first
@@ -83,7 +85,8 @@ std::vector<ModelFile> find_models(const Paths& paths) {
 fs::path resolve_model(const Paths& paths, const std::string& given) {
   if (given.empty()) return paths.bundled_model;
   std::error_code error;
-  if (given.find('/') != std::string::npos || fs::exists(given, error)) return given;
+  // A folder of that name does not hide the model.
+  if (given.find('/') != std::string::npos || fs::is_regular_file(given, error)) return given;
   std::vector<fs::path> matches;
   for (const ModelFile& model : find_models(paths))
     if (lower(model.name).rfind(lower(given), 0) == 0) matches.push_back(model.path);

@@ -25,6 +25,10 @@ std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(width > text.size() ? width - text.size() : 1, ' ');
 }
 
+std::string of_parts(const runtime::GgufFile& file) {
+  return file.n_parts() == 1 ? "" : " in " + with_thousands(file.n_parts()) + " parts";
+}
+
 // What was learnt of the model; shown on its own, after what is at hand. Null of a file that is no model
 // we can run.
 struct Learnt {
@@ -47,7 +51,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   SATCHEL_TRY_ASSIGN(const runtime::GgufFile file, runtime::GgufFile::open(path));
   Json metadata = Json::object(), tensors = Json::array();
   std::string text = path.string() + ": GGUF version " + std::to_string(file.version()) + ", " +
-                     format_bytes(file.file_bytes()) + "\n\nMetadata\n";
+                     format_bytes(file.file_bytes()) + of_parts(file) + "\n\nMetadata\n";
   for (const runtime::GgufEntry& entry : file.metadata()) {
     metadata[std::string(entry.key)] = describe(entry.value);
     text += "  " + padded(entry.key, 42) + describe(entry.value) + "\n";
@@ -75,6 +79,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
                     {"path", path.string()},
                     {"version", file.version()},
                     {"bytes", file.file_bytes()},
+                    {"parts", file.n_parts()},
                     {"fingerprint", fingerprint},
                     {"lane_table", learnt.lane_table},
                     {"key_bases", learnt.key_bases},

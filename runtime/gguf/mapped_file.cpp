@@ -47,7 +47,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   }
   struct stat status {};
   if (fstat(file.descriptor_, &status) != 0) return read_error(name, reason_of(errno));
-  if (S_ISDIR(status.st_mode)) return read_error(name, "it is a folder");
+  if (S_ISDIR(status.st_mode)) return read_error(name, "it is a folder; name a GGUF file in it");
   if (!S_ISREG(status.st_mode)) return read_error(name, "it is a device or pipe, not a file");
   SATCHEL_TRY_ASSIGN(file.stamp_, stamp_of(file.descriptor_));
   if (file.stamp_.size > std::numeric_limits<std::size_t>::max() / 2)

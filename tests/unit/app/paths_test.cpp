@@ -1,0 +1,60 @@
+// What --model names: a path, a file here, or the beginning of a name in the model folder.
+#include "app/paths.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace satchel::app {
+namespace {
+namespace fs = std::filesystem;
+
+// A working directory of the test's own, and a model folder beside it.
+class PathsTest : public testing::Test {
+ protected:
+  PathsTest() {
+    std::string pattern = (fs::temp_directory_path() / "satchel-paths-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    folder_ = pattern;
+    paths_.models_dir = folder_ / "models";
+    fs::create_directories(paths_.models_dir);
+    fs::create_directories(folder_ / "here");
+    fs::current_path(folder_ / "here");
+    write(paths_.models_dir / "SmolLM2-135M.gguf");
+  }
+  ~PathsTest() override {
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+  static void write(const fs::path& path) { std::ofstream(path) << "model"; }
+
+  const fs::path before_ = fs::current_path();
+  fs::path folder_;
+  Paths paths_;
+};
+
+TEST_F(PathsTest, a_folder_of_the_name_does_not_hide_the_model) {
+  fs::create_directory("smollm2");
+  EXPECT_EQ(resolve_model(paths_, "smollm2"), paths_.models_dir / "SmolLM2-135M.gguf");
+  fs::remove("smollm2");
+  write("smollm2");
+  EXPECT_EQ(resolve_model(paths_, "smollm2"), "smollm2") << "a file here comes first";
+  EXPECT_EQ(resolve_model(paths_, "./smol"), "./smol") << "a path is taken as it is";
+  EXPECT_EQ(resolve_model(paths_, "qwen"), "qwen");
+}
+
+TEST_F(PathsTest, only_files_are_offered_as_models) {
+  fs::create_directory(paths_.models_dir / "Phi.gguf");
+  fs::create_symlink(folder_ / "here" / "elsewhere", paths_.models_dir / "Linked.gguf");
+  write("elsewhere");
+  const auto models = find_models(paths_);
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "Linked");
+  EXPECT_EQ(models[0].bytes, 5u);
+  EXPECT_EQ(models[1].name, "SmolLM2-135M");
+}
+
+}  // namespace
+}  // namespace satchel::app
