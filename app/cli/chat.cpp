@@ -1,8 +1,6 @@
 // `satchel chat`: one conversation in the terminal, interactive, piped, or one shot.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "app/cli/conversation.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/idle.h"
+#include "app/cli/input.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
@@ -23,7 +22,8 @@ namespace {
 
 struct ChatOptions {
   Options common;
-  std::string name, prompt, document;
+  std::string name, prompt;
+  std::vector<std::string> documents;
   std::optional<std::string> system;
   runtime::Thinking thinking = runtime::Thinking::automatic;
   bool packs = false, shows_thoughts = false;
@@ -44,23 +44,31 @@ constexpr const char* kHelp =
     "  /pack            pack at once what else is packed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
+    "  \"\"\"              begins a message of several lines; another one ends it\n"
     "  Ctrl-C stops an answer; what it said so far is kept.";
 
-enum class Line { text, interrupted, end };
-Line read_line(std::string& line) {
-  char* buffer = nullptr;
-  std::size_t capacity = 0;
-  errno = 0;
-  const ssize_t n = ::getline(&buffer, &capacity, stdin);
-  const int failure = errno;
-  line.assign(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
-  std::free(buffer);
-  if (n < 0) {
-    std::clearerr(stdin);
-    return failure == EINTR ? Line::interrupted : Line::end;
-  }
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-  return Line::text;
+constexpr const char* kWasCut =
+    "The line is longer than a terminal hands on, and only its beginning came: nothing was sent. "
+    "Break it, or put the text into a file: /document FILE.";
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\n") == std::string_view::npos;
+}
+
+// What follows the command in the line, if it is that command's.
+std::optional<std::string> rest_of(std::string_view line, std::string_view command) {
+  if (!line.starts_with(command)) return std::nullopt;
+  line.remove_prefix(command.size());
+  if (line.empty()) return std::string();
+  if (line.front() != ' ') return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  return std::string(line);
+}
+
+// As a shell reads a path that begins with "~/".
+std::string path_from(const std::string& typed) {
+  const char* home = std::getenv("HOME");
+  return typed.starts_with("~/") && home != nullptr ? home + typed.substr(1) : typed;
 }
 
 std::string describe(const runtime::ReadReport& read) {
@@ -111,7 +119,7 @@ class Talk {
                                            .thinking = options_.thinking},
                                           console_));
     if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
-    if (!options_.document.empty()) SATCHEL_TRY(read_document(options_.document));
+    for (const std::string& document : options_.documents) SATCHEL_TRY(read_document(document));
     if (one_shot) {
       SATCHEL_TRY(answer(options_.prompt));
     } else {
@@ -131,7 +139,7 @@ class Talk {
     if (console_.interactive())
       console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
                     "\". /help lists commands.");
-    for (std::string line; !end_asked();) {
+    while (!end_asked()) {
       if (console_.interactive()) {
         console_.data("\n> ");
         const Result<runtime::IdleReport> packed = pack_until_input(conversation_->session());
@@ -141,10 +149,11 @@ class Talk {
                             packed->recall.n_asked > 0);
         if (is_news) conversation_->save(console_);
       }
-      const Line got = read_line(line);
+      const auto [got, line, was_cut] = read_input(console_.reads_terminal());
       if (got == Line::interrupted) interrupted_ = true;
       if (got != Line::text || line == "/quit") break;
-      if (line.empty()) continue;
+      if (was_cut) console_.warning(kWasCut);
+      if (was_cut || is_blank(line)) continue;
       const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
       if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
         return done.error();
@@ -168,13 +177,15 @@ class Talk {
       return pack();
     } else if (line == "/thoughts") {
       return show_thoughts();
-    } else if (const auto thinking = thinking_command(line)) {
-      return conversation_->set_thinking(*thinking);
+    } else if (const auto thinks = rest_of(line, "/think")) {
+      SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(*thinks));
+      return conversation_->set_thinking(thinking);
     } else if (line == "/new") {
       conversation_->save(console_);
       return conversation_->start_over();
-    } else if (line.rfind("/document ", 0) == 0) {
-      return read_document(line.substr(10));
+    } else if (const auto path = rest_of(line, "/document")) {
+      if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
+      return read_document(path_from(*path));
     } else {
       console_.warning("There is no command " + line + ".\n" + kHelp);
     }
@@ -330,13 +341,22 @@ void add_chat(CLI::App& app, const Choose& choose) {
   command
       ->add_option("-p,--prompt", options->prompt,
                    "One question, one answer; saved only with --chat")
-      ->type_name("TEXT");
-  command->add_option("--document", options->document, "Read a text file first")->type_name("FILE");
+      ->type_name("TEXT")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return is_blank(text) ? std::string("there is no text") : std::string();
+          },
+          ""));
+  command
+      ->add_option("--document", options->documents,
+                   "Read a text file first; may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   command->add_option("--system", options->system, "System prompt of a new chat")
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);
   command->add_flag("--pack", options->packs,
-                    "Pack the document before the first question, not while nobody types");
+                    "Pack documents before the first question, not while nobody types");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_model_options(*command, options->common);

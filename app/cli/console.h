@@ -21,6 +21,7 @@ class Console {
 
   bool json() const { return json_; }
   bool interactive() const { return stdin_terminal_ && stdout_terminal_; }
+  bool reads_terminal() const { return stdin_terminal_; }
 
   void data(std::string_view text);     // stdout, as it is, flushed
   void note(std::string_view line);     // stderr, unless --quiet

@@ -29,11 +29,9 @@ void add_thinking_options(CLI::App& command, Thinking& thinking, bool& shows) {
   command.add_flag("--show-thoughts", shows, "Print on stderr what is thought before the answer");
 }
 
-std::optional<Thinking> thinking_command(std::string_view line) {
-  constexpr std::string_view kCommand = "/think ";
-  if (!line.starts_with(kCommand)) return std::nullopt;
-  const auto found = names().find(std::string(line.substr(kCommand.size())));
-  return found == names().end() ? std::nullopt : std::optional(found->second);
+Result<Thinking> thinking_named(const std::string& name) {
+  if (const auto found = names().find(name); found != names().end()) return found->second;
+  return Error{ErrorKind::invalid, "PARAM", "Write /think on, /think off or /think auto."};
 }
 
 std::string describe(const runtime::Thoughts& thoughts, bool shown) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@ namespace satchel::app {
 
 // --think --show-thoughts; both values outlive the parse.
 void add_thinking_options(CLI::App& command, runtime::Thinking& thinking, bool& shows);
-// "/think on", "/think off", "/think auto"; none: another line.
-std::optional<runtime::Thinking> thinking_command(std::string_view line);
+// "on", "off", "auto"; PARAM: another word.
+Result<runtime::Thinking> thinking_named(const std::string& name);
 // "Thought 123 tokens in 4.2 s before the answer; --show-thoughts prints them."
 std::string describe(const runtime::Thoughts& thoughts, bool shown);
 

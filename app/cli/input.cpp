@@ -1,0 +1,48 @@
+#include "app/cli/input.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace satchel::app {
+
+Line read_line(std::string& line) {
+  char* buffer = nullptr;
+  std::size_t capacity = 0;
+  errno = 0;
+  const ssize_t n = ::getline(&buffer, &capacity, stdin);
+  const int failure = errno;
+  line.assign(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+  std::free(buffer);
+  if (n < 0) {
+    std::clearerr(stdin);
+    return failure == EINTR ? Line::interrupted : Line::end;
+  }
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
+  return Line::text;
+}
+
+Input read_input(bool from_terminal, const std::function<Line(std::string& line)>& next_line) {
+  constexpr std::string_view kQuotes = "\"\"\"";
+  Input input;
+  const auto next = [&](std::string& line) {
+    const Line got = next_line(line);
+    input.was_cut |= from_terminal && line.size() >= kTerminalLineMax;
+    return got;
+  };
+  input.line = next(input.text);
+  if (input.line != Line::text || !input.text.starts_with(kQuotes)) return input;
+  input.text.erase(0, kQuotes.size());
+  for (std::string line; !input.text.ends_with(kQuotes); input.text += '\n' + line) {
+    const Line got = next(line);
+    if (got == Line::interrupted) return {.line = got};
+    if (got == Line::end) return input;
+  }
+  input.text.resize(input.text.size() - kQuotes.size());
+  if (input.text.starts_with('\n')) input.text.erase(0, 1);
+  if (input.text.ends_with('\n')) input.text.pop_back();
+  return input;
+}
+
+}  // namespace satchel::app

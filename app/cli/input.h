@@ -1,0 +1,26 @@
+// What a person types or a script pipes in: lines, and messages of one or several of them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace satchel::app {
+
+enum class Line { text, interrupted, end };
+
+// Without its end. interrupted: by a signal.
+Line read_line(std::string& line);
+
+// A message: a line, or those between """ and """. The end of the input closes it too.
+//   was_cut  the terminal gave only the beginning of a line: longer ones than kTerminalLineMax bytes
+//            do not get through it
+struct Input {
+  Line line = Line::end;
+  std::string text = {};
+  bool was_cut = false;
+};
+inline constexpr std::size_t kTerminalLineMax = 4095;  // N_TTY_BUF_SIZE of Linux, less one
+Input read_input(bool from_terminal,
+                 const std::function<Line(std::string& line)>& next_line = read_line);
+
+}  // namespace satchel::app

@@ -1,0 +1,39 @@
+// What `satchel chat` takes as a message, a document, a command.
+#include <gtest/gtest.h>
+
+#include "process.h"
+
+namespace satchel::test {
+namespace {
+
+TEST(ChatInput, a_message_may_have_several_lines_and_blank_ones_are_none) {
+  const Folder home;
+  const Finished said =
+      run(home, {"chat", "--chat", "c", "-n", "2"}, "   \n\"\"\"\nOne bell.\nTwo bells.\n\"\"\"\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  const auto rows = run(home, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["text"], "One bell.\nTwo bells.");
+  EXPECT_EQ(run(home, {"chat", "--prompt", " "}).exit_code, 2);
+}
+
+TEST(ChatInput, several_documents_are_read_in_turn) {
+  const Folder home;
+  const auto one = home.write("one.txt", "Buy milk."), two = home.write("two.txt", "Buy bread.");
+  const auto said = run(home, {"chat", "--document", one.string(), "--document", two.string(),
+                               "--prompt", "What?", "-n", "2", "--json"})
+                        .json();
+  EXPECT_EQ(said["document_ids"].size(), 2u);
+}
+
+TEST(ChatInput, commands_that_lack_something_say_what) {
+  const auto why = [](const char* line) { return run(Folder(), {"chat"}, line).err; };
+  EXPECT_NE(why("/document\n").find("Name a file: /document FILE."), std::string::npos);
+  EXPECT_NE(why("/think maybe\n").find("Write /think on, /think off"), std::string::npos);
+  const std::string none = why("/document ~/none.txt\n");
+  EXPECT_NE(none.find("/none.txt\". [DOC_NOT_FOUND]"), std::string::npos) << none;
+  EXPECT_EQ(none.find('~'), std::string::npos) << none;
+}
+
+}  // namespace
+}  // namespace satchel::test

@@ -1,0 +1,44 @@
+// Messages of one line and of several, as they are typed or piped.
+#include "app/cli/input.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace satchel::app {
+namespace {
+
+// Reads from these lines; `end` is what comes behind them.
+Input read_from(std::vector<std::string> lines, bool from_terminal = false, Line end = Line::end) {
+  return read_input(from_terminal, [&, at = std::size_t{0}](std::string& line) mutable {
+    line = at < lines.size() ? lines[at] : "";
+    return at++ < lines.size() ? Line::text : end;
+  });
+}
+
+TEST(Input, a_line_is_a_message) {
+  EXPECT_EQ(read_from({"One.", "Two."}).text, "One.");
+  EXPECT_EQ(read_from({"She said \"\"\"no\"\"\"."}).text, "She said \"\"\"no\"\"\".");
+  EXPECT_EQ(read_from({}).line, Line::end);
+}
+
+TEST(Input, lines_between_quotes_are_one_message) {
+  EXPECT_EQ(read_from({"\"\"\"", "One.", "", "Two.", "\"\"\"", "Three."}).text, "One.\n\nTwo.");
+  EXPECT_EQ(read_from({"\"\"\"One.", "Two.\"\"\""}).text, "One.\nTwo.");
+  EXPECT_EQ(read_from({"\"\"\"One.\"\"\""}).text, "One.");
+  EXPECT_EQ(read_from({"\"\"\"", "\"\"\""}).text, "");
+  const Input open = read_from({"\"\"\"One.", "Two."});
+  EXPECT_EQ(open.line, Line::text);
+  EXPECT_EQ(open.text, "One.\nTwo.") << "the end closes it";
+  EXPECT_EQ(read_from({"\"\"\"One."}, true, Line::interrupted).line, Line::interrupted);
+}
+
+TEST(Input, a_line_that_the_terminal_cut_is_told) {
+  EXPECT_FALSE(read_from({std::string(4094, 'x')}, true).was_cut);
+  EXPECT_TRUE(read_from({std::string(4095, 'x')}, true).was_cut);
+  EXPECT_TRUE(read_from({"\"\"\"", std::string(4095, 'x'), "\"\"\""}, true).was_cut);
+  EXPECT_FALSE(read_from({std::string(9000, 'x')}, false).was_cut) << "a pipe gives all";
+}
+
+}  // namespace
+}  // namespace satchel::app
