@@ -91,14 +91,13 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
                                                         .out = from_token(room, begin, n_blocks)});
                                  });
   const std::size_t work = weight.packed().group_bytes() * std::min(n_tokens, tile);
-  const bool two = n_tokens >= tile;
   const std::size_t share = kShareBytes / std::max<std::size_t>(1, work);
-  const std::size_t grain = std::max<std::size_t>(two ? 2 : 1, share);
-  call.context.pool.parallel_for(
-      call.n_groups(), grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t g = begin; g < end;)
-          g += packed_groups(call, g, two && g + 1 < end, room, at, n_tokens);
-      });
+  const std::size_t grain = std::max<std::size_t>(2, (share + 1) / 2 * 2);
+  call.context.pool.parallel_for(call.n_groups(), grain,
+                                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                                   for (std::size_t g = begin; g < end;)
+                                     g += packed_groups(call, g, g + 1 < end, room, at, n_tokens);
+                                 });
 }
 
 Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float* x,

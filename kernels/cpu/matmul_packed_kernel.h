@@ -169,21 +169,40 @@ struct PackedKernel {
     }
   };
 
-  // The blocks of one unit, for the rows from first_row on; the activations move on by as many. A
-  // lone token asks for what lies `ahead` bytes behind.
+  // What a lone token asks for while it is at a unit, in bytes from there: codes, and the next unit,
+  // whose scales are read first though they lie behind its codes.
+  struct Ahead {
+    std::size_t codes = 0, next_unit = 0;
+  };
+  // With `left` bytes of the group to go. Behind a group lies the one that is read beside it.
+  SATCHEL_INLINE Ahead ahead_of(const PackedJob& job, std::size_t left, std::size_t beside) {
+    return {job.ahead_bytes + (left <= job.ahead_bytes ? beside : 0),
+            kUnitBytes + (left <= kUnitBytes ? beside : 0)};
+  }
+  SATCHEL_INLINE void ask_for(const std::byte* from, std::size_t bytes) {
+    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line);
+  }
+
+  // The blocks of one unit, for the rows from first_row on; the activations move on by as many.
   template <std::size_t kVectors, std::size_t kTokens>
   SATCHEL_INLINE void add_unit(Tile<kVectors, kTokens>& tile, const std::byte* unit,
                                std::size_t first_row,
-                               const PackedScales<V, kType, kVectors>& scales, std::size_t ahead,
+                               const PackedScales<V, kType, kVectors>& scales, Ahead ahead,
                                const std::int32_t*& pairs, const std::int32_t*& words) {
-    constexpr std::size_t kScalesAt = kBlocks * kCodeBytes;
-    if constexpr (kTokens == 1 && kBlocks > 1)  // read first, though they lie behind the codes
-      for (std::size_t line = kScalesAt; line < kUnitBytes + 63; line += 64)
-        __builtin_prefetch(unit + kUnitBytes + line);
-    for (std::size_t b = 0; b < kBlocks; ++b) {
+    constexpr std::size_t kScalesAt = kBlocks * kCodeBytes, kBlockBytes = kUnitBytes / kBlocks;
+    const auto streams = [&](auto&& body) SATCHEL_INLINE_LAMBDA {
       if constexpr (kTokens == 1)
-        for (std::size_t line = 0; line < kUnitBytes / kBlocks; line += 64)
-          __builtin_prefetch(unit + b * (kUnitBytes / kBlocks) + ahead + line);
+        unroll<0, scales.kOfGroups ? kVectors : 1>(
+            [&](auto v) SATCHEL_INLINE_LAMBDA { body(unit + v * scales.next_group); });
+    };
+    if constexpr (kBlocks > 1)
+      streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
+        ask_for(at + ahead.next_unit + kScalesAt, kUnitBytes - kScalesAt + 63);
+      });
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
+        ask_for(at + ahead.codes + b * kBlockBytes, kBlockBytes);
+      });
       tile.add_block(unit + b * kCodeBytes, first_row, scales, b, pairs, words);
       pairs += kBlockPairs * kTokens;
       words += kBlockWords * kTokens;
@@ -201,7 +220,8 @@ struct PackedKernel {
     if constexpr (scales.kOfGroups) scales.next_group = job.next_group;
     for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
       scales.read(unit + kBlocks * kCodeBytes, first_row);
-      add_unit(tile, unit, first_row, scales, job.ahead_bytes, pairs, words);
+      const std::size_t left = (job.n_blocks - done) / kBlocks * kUnitBytes;
+      add_unit(tile, unit, first_row, scales, ahead_of(job, left, scales.next_group), pairs, words);
     }
     tile.store(out, out_stride);
   }
@@ -232,17 +252,24 @@ struct PackedKernel {
         else
           tile.go_on(out, job.out_stride);
         for (std::size_t u = 0; u < n; ++u)
-          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], 0, pairs, words);
+          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], {}, pairs, words);
         tile.store(out, job.out_stride);
       }
     }
   }
 
-  // All 16 rows; a group that is not full goes through a buffer.
+  // Where a register holds a whole group, two of them share what is read of the tokens; a lone token
+  // reads two streams of weights faster than one.
+  static constexpr std::size_t kPair = V::kLanes == kGroupRows ? 2 : 0;
+
+  // All 16 rows, or those of two groups; a group that is not full goes through a buffer.
   template <std::size_t kTokens>
   static void group(const PackedJob& job, const std::int32_t* pairs, const std::int32_t* words,
                     float* out) {
     constexpr std::size_t kVectors = V::template vectors<kTokens>();
+    if constexpr (kPair != 0)
+      if (job.next_group != 0)
+        return rows<kPair, kTokens>(job, 0, pairs, words, out, job.out_stride);
     float whole[kTokens * kGroupRows];
     const bool full = job.n_rows == kGroupRows;
     float* to = full ? out : whole;
@@ -254,9 +281,6 @@ struct PackedKernel {
       __builtin_memcpy(out + t * job.out_stride, whole + t * kGroupRows,
                        job.n_rows * sizeof(float));
   }
-
-  // Where a register holds a whole group, two of them share what is read of the tokens.
-  static constexpr std::size_t kPair = V::kLanes == kGroupRows ? 2 : 0;
 
   // n_tiles whole tiles, one at least, of a full group or of two.
   static void tiles(const PackedJob& job, std::size_t n_tiles) {
@@ -309,10 +333,6 @@ struct PackedKernel {
       run(second);
     }
     if (n_tiles != 0) tiles(job, n_tiles);
-    rest(job, n_tiles * V::kTile);
-    if (job.next_group == 0) return;
-    job.group += job.next_group;
-    job.out += kGroupRows;
     rest(job, n_tiles * V::kTile);
   }
 };
