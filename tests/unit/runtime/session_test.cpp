@@ -6,6 +6,7 @@
 
 #include "runtime/governor/presets.h"
 #include "support/failing_journal.h"
+#include "support/passing_journal.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -371,40 +372,18 @@ TEST_F(SessionTest, the_system_prompt_is_a_message_of_its_own_and_the_first) {
 }
 
 // Takes new messages, but ends no answer from die() to revive(): the disk filled up.
-class DeadJournal final : public kvcache::Journal {
+class DeadJournal final : public test::PassingJournal {
  public:
-  explicit DeadJournal(kvcache::Journal& inner) : inner_(inner) {}
+  using PassingJournal::PassingJournal;
   void die() { dead_ = true; }
   void revive() { dead_ = false; }
-  Result<std::vector<kvcache::MessageId>> append_all(
-      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
-    return inner_.append_all(chat, messages);
-  }
-  Result<void> extend(kvcache::MessageId id, std::string_view text,
-                      std::span<const std::int32_t> tokens) override {
-    return inner_.extend(id, text, tokens);
-  }
   Result<void> finish(kvcache::MessageId id, MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
-    if (dead_) return Error{ErrorKind::storage, "DISK_FULL", "Not saved: the disk is full."};
-    return inner_.finish(id, state, text, tokens);
-  }
-  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
-    return inner_.truncate(chat, last);
-  }
-  Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
-    return inner_.messages(chat);
-  }
-  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
-                        std::string_view text) override {
-    return inner_.set_note(chat, name, text);
-  }
-  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
-    return inner_.note(chat, name);
+    if (dead_) return full();
+    return PassingJournal::finish(id, state, text, tokens);
   }
 
  private:
-  kvcache::Journal& inner_;
   bool dead_ = false;
 };
 
