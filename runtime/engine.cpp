@@ -79,9 +79,11 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY_ASSIGN(ChatTemplate chat_template,
                      choose_template(state->file, options.chat_template));
   state->chat_template = std::make_unique<ChatTemplate>(std::move(chat_template));
-  SATCHEL_TRY_ASSIGN(state->backend,
-                     kernels::open_backend(options.backend, {.n_threads = options.n_threads,
-                                                             .cpu_level = options.cpu_level}));
+  SATCHEL_TRY_ASSIGN(
+      state->backend,
+      kernels::open_backend(options.backend, {.n_threads = options.n_threads,
+                                              .cpu_level = options.cpu_level,
+                                              .activation_bits = options.activation_bits}));
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
   SATCHEL_TRY_ASSIGN(
       state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));

@@ -2,7 +2,7 @@
 //   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
 //            threads)
-//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, MEMORY: docs/reliability.md (codes)
+//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY: docs/reliability.md (codes)
 #pragma once
 
 #include <filesystem>
@@ -28,6 +28,7 @@ struct EngineOptions {
   std::string backend = "cpu";
   std::size_t n_threads = 0;          // 0: one per physical core
   std::string cpu_level;              // "": the best the machine has
+  int activation_bits = 16;           // or 8: kernels/contract/registry.h
   std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
                                       // bases, selectors' weights); "": only what ships
   std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()

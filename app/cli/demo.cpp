@@ -145,6 +145,8 @@ Result<Json> run_second_process(const Options& options, const fs::path& store, C
                                         options.backend};
   if (!options.cpu_level.empty())
     arguments.insert(arguments.end(), {"--cpu-level", options.cpu_level});
+  if (options.activations != Options{}.activations)
+    arguments.insert(arguments.end(), {"--activations", std::to_string(options.activations)});
   if (options.threads > 0)
     arguments.insert(arguments.end(), {"--threads", std::to_string(options.threads)});
   if (!options.chat_template.empty())

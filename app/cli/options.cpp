@@ -29,6 +29,12 @@ void add_model_options(CLI::App& command, Options& options) {
   command
       .add_option("--cpu-level", options.cpu_level, "Force an instruction level: avx2, avx512 …")
       ->type_name("NAME");
+  command
+      .add_option("--activations", options.activations,
+                  "Bits of what meets quantised weights: 16, or 8, which reads faster and is less "
+                  "exact")
+      ->capture_default_str()
+      ->type_name("BITS");
   command.add_option("-t,--threads", options.threads, "Threads; default: one per physical core")
       ->type_name("N");
 }

@@ -18,6 +18,7 @@ struct Options {
   std::string store;   // --store
   std::string backend = "cpu";
   std::string cpu_level;
+  int activations = 16;  // --activations, bits
   std::string chat_template;
   std::size_t threads = 0;
   bool json = false, quiet = false;

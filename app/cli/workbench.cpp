@@ -36,6 +36,7 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   engine.backend = options.backend;
   engine.n_threads = options.threads;
   engine.cpu_level = options.cpu_level;
+  engine.activation_bits = options.activations;
   engine.chat_template = options.chat_template;
   engine.lane_tables = standard_paths(options.store).lane_tables;
   engine.progress = console.progress();

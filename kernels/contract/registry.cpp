@@ -34,7 +34,8 @@ Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
     return cpu_feature(
         "This processor lacks AVX2, FMA or F16C, which the cpu backend needs. The backend "
         "\"reference\" runs everywhere, slowly.");
-  if (options.cpu_level.empty()) return cpu::make_backend(options.n_threads, *highest);
+  if (options.cpu_level.empty())
+    return cpu::make_backend(options.n_threads, *highest, options.activation_bits);
   const std::optional<cpu::CpuLevel> forced = cpu::cpu_level_of(options.cpu_level);
   const std::string asked = "\"" + std::string(options.cpu_level) + "\"";
   if (!forced.has_value()) {
@@ -47,21 +48,28 @@ Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
     return cpu_feature("This processor does not have the CPU level " + asked + "; it has \"" +
                        std::string(cpu::kCpuLevelNames[static_cast<std::size_t>(*highest)]) +
                        "\".");
-  return cpu::make_backend(options.n_threads, *forced);
+  return cpu::make_backend(options.n_threads, *forced, options.activation_bits);
 }
 #else
 constexpr std::array<std::string_view, 1> kBackendNames = {"reference"};
 #endif
 
+Result<void> check_activations(std::string_view name, int bits) {
+  if (bits == 16 || (bits == 8 && name != "reference")) return {};
+  const std::string asked = "Activations of " + std::to_string(bits) + " bits";
+  return Error{ErrorKind::invalid, "ACTIVATIONS",
+               bits == 8 ? asked + " are the cpu backend's; \"reference\" computes in fp32."
+                         : asked + " are not offered. There are: 16, 8."};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name,
                                               const BackendOptions& options) {
+  SATCHEL_TRY(check_activations(name, options.activation_bits));
   if (name == "reference") return reference::make_backend();
 #ifdef SATCHEL_CPU_BACKEND
   if (name == "cpu") return open_cpu(options);
-#else
-  static_cast<void>(options);
 #endif
   return no_such_backend(name);
 }

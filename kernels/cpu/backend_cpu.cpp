@@ -21,16 +21,17 @@ const CpuWeight& ours(const Weight& weight) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(std::unique_ptr<ThreadPool> pool, CpuLevel level)
+  CpuBackend(std::unique_ptr<ThreadPool> pool, CpuLevel level, int activation_bits)
       : pool_(std::move(pool)),
-        context_{*pool_, kernels_of(level), weights_asked_ahead()},
+        context_{*pool_, kernels_of(level), weights_asked_ahead(), activation_bits},
         level_(level) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string device() const override {
     const std::size_t n = pool_->n_threads();
     return std::string(display_name(level_)) + ", " + std::to_string(n) +
-           (n == 1 ? " thread" : " threads");
+           (n == 1 ? " thread" : " threads") +
+           (context_.activation_bits == 8 ? ", activations of 8 bits" : "");
   }
 
   std::size_t scratch_bytes() const override { return scratch_.bytes() + attend_scratch_.bytes(); }
@@ -176,9 +177,11 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_backend(std::size_t n_threads, CpuLevel level) {
+Result<std::unique_ptr<Backend>> make_backend(std::size_t n_threads, CpuLevel level,
+                                              int activation_bits) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::make(n_threads));
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(std::move(pool), level));
+  return std::unique_ptr<Backend>(
+      std::make_unique<CpuBackend>(std::move(pool), level, activation_bits));
 }
 
 }  // namespace satchel::kernels::cpu

@@ -10,7 +10,9 @@
 
 namespace satchel::kernels::cpu {
 
-// n_threads 0: one per physical core this process may run on. `level` must be present.
-Result<std::unique_ptr<Backend>> make_backend(std::size_t n_threads, CpuLevel level);
+// n_threads 0: one per physical core this process may run on. `level` must be present;
+// activation_bits: 16 or 8.
+Result<std::unique_ptr<Backend>> make_backend(std::size_t n_threads, CpuLevel level,
+                                              int activation_bits);
 
 }  // namespace satchel::kernels::cpu

@@ -1,4 +1,5 @@
-// What every operation of the CPU backend is given: its threads, and the kernels it may use.
+// What every operation of the CPU backend is given: its threads, the kernels it may use, and what
+// activations become where they meet quantised weights.
 #pragma once
 
 #include "kernels/cpu/kernel_table.h"
@@ -9,7 +10,8 @@ namespace satchel::kernels::cpu {
 struct CpuContext {
   ThreadPool& pool;
   const KernelTable& kernels;
-  std::size_t ahead_bytes;  // weights_asked_ahead() of this machine
+  std::size_t ahead_bytes;   // weights_asked_ahead() of this machine
+  int activation_bits = 16;  // or 8
 };
 
 }  // namespace satchel::kernels::cpu

@@ -6,18 +6,21 @@ namespace satchel::kernels::cpu {
 namespace {
 
 constexpr KernelTable kAvx2 = {.matmul = kMatmulAvx2,
+                               .byte_matmul = kByteMatmulAvx2,
                                .vector_ops = kVectorOpsAvx2,
                                .encode = kEncodeAvx2,
                                .attend = kAttendAvx2,
                                .score = kScoreAvx2,
                                .log_sum = kLogSumAvx2};
 constexpr KernelTable kAvx512 = {.matmul = kMatmulAvx512,
+                                 .byte_matmul = kByteMatmulAvx512,
                                  .vector_ops = kVectorOpsAvx512,
                                  .encode = kEncodeAvx512,
                                  .attend = kAttendAvx512,
                                  .score = kScoreAvx512,
                                  .log_sum = kLogSumAvx512};
 constexpr KernelTable kAvx512Vnni = {.matmul = kMatmulAvx512Vnni,
+                                     .byte_matmul = kByteMatmulAvx512Vnni,
                                      .vector_ops = kVectorOpsAvx512,
                                      .encode = kEncodeAvx512,
                                      .attend = kAttendAvx512Vnni,

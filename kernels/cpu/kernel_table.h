@@ -15,6 +15,7 @@ namespace satchel::kernels::cpu {
 
 struct KernelTable {
   const MatmulTable& matmul;
+  const ByteMatmulTable& byte_matmul;
   const VectorOpsTable& vector_ops;
   const EncodeTable& encode;
   const AttendTable& attend;

@@ -22,19 +22,6 @@ constexpr std::size_t kFloatRowsMax = 64;  // rows that stay in L2 while all tok
 // Chosen: rows that a thread reads back to fp32 at a time, four times what the kernel takes.
 constexpr std::size_t kPlainRows = 16;
 
-std::size_t pair_words(std::size_t n_tokens, std::size_t n_blocks) {
-  return n_tokens * n_blocks * kBlockPairs;
-}
-std::size_t block_words(std::size_t n_tokens, std::size_t n_blocks) {
-  return n_tokens * n_blocks * kBlockWords;
-}
-
-// Activations from token `first` on, where `first` is a multiple of the level's tile.
-Activations from_token(const Activations& all, std::size_t first, std::size_t n_blocks) {
-  return {.pairs = all.pairs + pair_words(first, n_blocks),
-          .words = all.words + block_words(first, n_blocks)};
-}
-
 using Projections = std::span<const Backend::Projection>;
 
 const CpuWeight& ours(const Backend::Projection& projection) {
@@ -48,6 +35,23 @@ struct Call {
   Projections projections;
 
   const CpuWeight& first() const { return ours(projections[0]); }
+  bool in_8_bits() const { return context.activation_bits == 8; }
+  // Where a level's bytes cannot meet a type, codes of 8 bits lie in words as those of 16 do: the
+  // same sums, at the speed of 16 bits.
+  bool as_bytes() const {
+    return in_8_bits() && (context.kernels.byte_matmul.every_type ||
+                           packed_shape(first().type()).pairs_in_16_bits() != 0);
+  }
+  std::size_t code_words(std::size_t n_tokens) const {
+    return n_tokens * first().packed().n_blocks() * (as_bytes() ? kBlockPairs / 2 : kBlockPairs);
+  }
+  std::size_t block_words(std::size_t n_tokens) const {
+    return n_tokens * first().packed().n_blocks() * kBlockWords;
+  }
+  // Activations from token `at` on, where `at` is a multiple of the level's tile.
+  Activations from_token(const Activations& all, std::size_t at) const {
+    return {.codes = all.codes + code_words(at), .words = all.words + block_words(at)};
+  }
   std::size_t n_groups() const {
     std::size_t n = 0;
     for (const Backend::Projection& each : projections) n += ours(each).packed().n_groups();
@@ -64,16 +68,18 @@ std::size_t packed_groups(const Call& call, std::size_t g, bool two, const Activ
     g -= ours(*projection).packed().n_groups();
   const CpuWeight& weight = ours(*projection);
   two = two && (g + 2) * kGroupRows <= weight.n_out();
-  call.table.packed({.type = weight.type(),
-                     .group = weight.packed().group(g),
-                     .n_blocks = weight.packed().n_blocks(),
-                     .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
-                     .next_group = two ? weight.packed().group_bytes() : 0,
-                     .x = x,
-                     .n_tokens = n_tokens,
-                     .out = projection->out + at * weight.n_out() + g * kGroupRows,
-                     .out_stride = weight.n_out(),
-                     .ahead_bytes = call.context.ahead_bytes});
+  const auto product =
+      call.as_bytes() ? call.context.kernels.byte_matmul.packed : call.table.packed;
+  product({.type = weight.type(),
+           .group = weight.packed().group(g),
+           .n_blocks = weight.packed().n_blocks(),
+           .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
+           .next_group = two ? weight.packed().group_bytes() : 0,
+           .x = x,
+           .n_tokens = n_tokens,
+           .out = projection->out + at * weight.n_out() + g * kGroupRows,
+           .out_stride = weight.n_out(),
+           .ahead_bytes = call.context.ahead_bytes});
   return two ? 2 : 1;
 }
 
@@ -85,10 +91,12 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
   call.context.pool.parallel_for(n_tokens, tile,
                                  [&](std::size_t begin, std::size_t end, std::size_t) {
                                    call.table.quantise({.shape = packed_shape(weight.type()),
+                                                        .most = call.in_8_bits() ? 127 : 32767,
+                                                        .as_bytes = call.as_bytes(),
                                                         .x = x + begin * weight.n_in(),
                                                         .n_tokens = end - begin,
                                                         .n_blocks = n_blocks,
-                                                        .out = from_token(room, begin, n_blocks)});
+                                                        .out = call.from_token(room, begin)});
                                  });
   const std::size_t work = weight.packed().group_bytes() * std::min(n_tokens, tile);
   const std::size_t share = kShareBytes / std::max<std::size_t>(1, work);
@@ -102,9 +110,7 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
 
 Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float* x,
                            std::size_t n_tokens) {
-  const std::size_t n_blocks = call.first().packed().n_blocks();
-  const std::size_t token_bytes =
-      (pair_words(1, n_blocks) + block_words(1, n_blocks)) * sizeof(std::int32_t);
+  const std::size_t token_bytes = (call.code_words(1) + call.block_words(1)) * sizeof(std::int32_t);
   const std::size_t fit =
       std::max<std::size_t>(kActivationBytes / std::max<std::size_t>(1, token_bytes), 32);
   const std::size_t n_chunks = (n_tokens + fit - 1) / fit;
@@ -115,7 +121,7 @@ Result<void> packed_matmul(const Call& call, MatmulScratch& scratch, const float
   for (std::size_t done = 0; done < n_tokens; done += chunk) {
     const std::size_t n = std::min(chunk, n_tokens - done);
     auto* words = reinterpret_cast<std::int32_t*>(room);
-    packed_chunk(call, {.pairs = words, .words = words + pair_words(n, n_blocks)},
+    packed_chunk(call, {.codes = words, .words = words + call.code_words(n)},
                  x + done * call.first().n_in(), done, n);
   }
   return {};

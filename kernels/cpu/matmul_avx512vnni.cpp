@@ -3,12 +3,13 @@
 #include "kernels/cpu/matmul_table.h"
 #include "kernels/cpu/quantise_kernel.h"
 #include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/word_dot_kernel.h"
 
 namespace satchel::kernels::cpu {
 
 const MatmulTable kMatmulAvx512Vnni = {.tile = SimdAvx512::kTile,
                                        .quantise = quantise<SimdAvx512>,
-                                       .packed = matmul_packed<SimdAvx512>,
+                                       .packed = matmul_packed<WordDot, SimdAvx512>,
                                        .floats = matmul_floats<SimdAvx512>};
 
 }  // namespace satchel::kernels::cpu

@@ -1,6 +1,6 @@
-// The product of one group of 16 repacked rows with tiles of 16-bit activations, written once over
-// the registers `V` of a level (simd_avx2.h, simd_avx512.h). Layouts: packed_weight.h,
-// matmul_table.h.
+// The product of one group of 16 repacked rows with tiles of activations, written once over the
+// registers `V` of a level (simd_avx2.h, simd_avx512.h) and over what activations are
+// (word_dot_kernel.h, byte_dot_kernel.h). Layouts: packed_weight.h, matmul_table.h.
 //   sums     exact in int32 over a block (code <= 255, activation <= 32767, 32 values: < 2^28),
 //            then fp32 over blocks in rising order: the same bits for every tile and every level
 //   tile     a register of weights is unpacked once and meets all tokens of the tile
@@ -17,75 +17,21 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-template <class V, WeightType kType>
+// Dot: WordDot or ByteDot, of a level and a type.
+template <class Dot>
 struct PackedKernel {
-  static constexpr PackedShape kShape = packed_shape(kType);
-  static constexpr std::size_t kVectorBytes = 64;  // 16 rows, two words each
+  using V = typename Dot::V;
+  using Int = typename V::Int;
+  using Float = typename V::Float;
+  static constexpr WeightType kType = Dot::kType;
+  static constexpr PackedShape kShape = Dot::kShape;
   static constexpr std::size_t kCodeBytes = kShape.code_bytes();
   static constexpr std::size_t kUnitBytes = kShape.unit_bytes();
   static constexpr std::size_t kBlocks = kShape.blocks();  // of a unit
-  using Int = typename V::Int;
-  using Float = typename V::Float;
-
-  // The pairs 4 · quad … 4 · quad + 3, as words, of the rows from first_row on.
-  SATCHEL_INLINE void code_words(const std::byte* block, std::size_t first_row, std::size_t quad,
-                                 Int* words) {
-    if constexpr (kShape.code_bits == 8) {
-      const std::byte* at = block + quad * 2 * kVectorBytes + first_row * 2;
-      unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
-        words[i] = V::load_bytes(at + i * kVectorBytes / 2);
-      });
-      return;
-    }
-    constexpr int kLow = static_cast<int>(kShape.low_bits()), kHigh = kShape.code_bits - kLow;
-    constexpr std::size_t kQuads = kLow == 2 ? 2 : 1;  // in a register of low bits
-    const std::byte* at = block + first_row * 4;
-    Int low = V::load(at + quad / kQuads * kVectorBytes);
-    if constexpr (kShape.table != nullptr) return table_words(low, words);
-    if constexpr (kQuads == 2) low = V::shift_right_by(low, static_cast<int>(quad % 2 * 8));
-    at += 4 / kQuads * kVectorBytes;
-    Int high = V::zero();  // the upper bits of pair i at bit kHigh * i
-    if constexpr (kHigh == 1) high = V::shift_right_by(V::load(at), static_cast<int>(4 * quad));
-    if constexpr (kHigh == 2)
-      high =
-          V::shift_right_by(V::load(at + quad / 2 * kVectorBytes), static_cast<int>(quad % 2 * 8));
-    unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
-      constexpr int kPair = static_cast<int>(decltype(i)::value);
-      words[i] = V::template shift_right<kLow * kPair>(low);
-      if constexpr (kLow * (kPair + 1) < 16)
-        words[i] = V::and_(words[i], V::words((1 << kLow) - 1));
-      if constexpr (kHigh > 0) {
-        const Int placed = V::template shift_right<kHigh * kPair - kLow>(high);
-        words[i] = V::or_(words[i], V::and_(placed, V::words(((1 << kHigh) - 1) << kLow)));
-      }
-    });
-  }
-
-  struct UnsignedTable {
-    std::uint8_t bytes[16] = {};
-    constexpr UnsignedTable() {
-      for (std::size_t i = 0; i < 16 && kShape.table != nullptr; ++i)
-        bytes[i] = static_cast<std::uint8_t>((*kShape.table)[i] + kShape.offset);
-    }
-  };
-  // What four nibbles of each word stand for, made unsigned by the offset: bytes are looked up, the
-  // even nibbles of a word in one register, the odd ones in another.
-  SATCHEL_INLINE void table_words(Int nibbles, Int* words) {
-    static constexpr UnsignedTable kTable{};
-    const Int table = V::repeat(kTable.bytes), low = V::words(0x0f0f), byte = V::words(0xff);
-    const Int even = V::look_up(table, V::and_(nibbles, low));
-    const Int odd = V::look_up(table, V::and_(V::template shift_right<4>(nibbles), low));
-    words[0] = V::and_(even, byte);
-    words[1] = V::and_(odd, byte);
-    words[2] = V::template shift_right<8>(even);
-    words[3] = V::template shift_right<8>(odd);
-  }
 
   // kVectors registers of rows against kTokens tokens.
   template <std::size_t kVectors, std::size_t kTokens>
   struct Tile {
-    static constexpr std::size_t kChains = kVectors * kTokens < 4 ? 2 : 1;  // hide the latency
-    static constexpr std::size_t kQuadsOfScale = kBlockPairs / 4 / kShape.scales;
     using Scales = PackedScales<V, kType, kVectors>;
     Float total[kVectors][kTokens];
 
@@ -108,36 +54,17 @@ struct PackedKernel {
     template <std::size_t kScale>
     [[gnu::always_inline]] inline void add_products(const std::byte* codes, std::size_t first_row,
                                                     const Scales& scales, std::size_t block,
-                                                    const std::int32_t* pairs,
+                                                    const std::int32_t* x,
                                                     const std::int32_t* words) {
-      Int sum[kChains][kVectors][kTokens];
-      unroll_both<kVectors, kTokens>([&](auto v, auto t) SATCHEL_INLINE_LAMBDA {
-        sum[0][v][t] =
-            kShape.offset == 0 ? V::zero() : V::broadcast(words + (1 + kScale) * kTokens + t);
-        if constexpr (kChains == 2) sum[1][v][t] = V::zero();
-      });
-      for (std::size_t quad = kScale * kQuadsOfScale; quad < (kScale + 1) * kQuadsOfScale; ++quad) {
-        Int code[kVectors][4];
-        unroll<0, kVectors>([&](auto v) SATCHEL_INLINE_LAMBDA {
-          code_words(codes + v * scales.next_group, first_row + v * Scales::kRowStep, quad,
-                     code[v]);
-        });
-        const std::int32_t* x = pairs + quad * 4 * kTokens;
-        unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
-          unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-            Int& s = sum[i % kChains][v][t];
-            s = V::dot(s, code[v][i], V::broadcast(x + i * kTokens + t));
-          });
-        });
-      }
+      Int sum[kVectors][kTokens];
+      Dot::template sums<kScale, Scales::kRowStep>(codes, first_row, scales.next_group, x,
+                                                   words + (1 + kScale) * kTokens, sum);
       Float scale[kVectors];
       unroll<0, kVectors>([&](auto v)
                               SATCHEL_INLINE_LAMBDA { scale[v] = scales.scale(block, kScale, v); });
       unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-        Int s = sum[0][v][t];
-        if constexpr (kChains == 2) s = V::add(s, sum[1][v][t]);
         const Float factor = V::mul(scale[v], V::broadcast_float(words + t));
-        total[v][t] = V::fma(V::to_float(s), factor, total[v][t]);
+        total[v][t] = V::fma(V::to_float(sum[v][t]), factor, total[v][t]);
       });
     }
 
@@ -157,10 +84,9 @@ struct PackedKernel {
     // Block `index` of a unit.
     [[gnu::always_inline]] inline void add_block(const std::byte* codes, std::size_t first_row,
                                                  const Scales& scales, std::size_t index,
-                                                 const std::int32_t* pairs,
-                                                 const std::int32_t* words) {
+                                                 const std::int32_t* x, const std::int32_t* words) {
       unroll<0, kShape.scales>([&](auto s) SATCHEL_INLINE_LAMBDA {
-        add_products<decltype(s)::value>(codes, first_row, scales, index, pairs, words);
+        add_products<decltype(s)::value>(codes, first_row, scales, index, x, words);
       });
       if constexpr (kShape.has_minimum)
         unroll<0, kShape.scales>([&](auto s) SATCHEL_INLINE_LAMBDA {
@@ -188,7 +114,7 @@ struct PackedKernel {
   SATCHEL_INLINE void add_unit(Tile<kVectors, kTokens>& tile, const std::byte* unit,
                                std::size_t first_row,
                                const PackedScales<V, kType, kVectors>& scales, Ahead ahead,
-                               const std::int32_t*& pairs, const std::int32_t*& words) {
+                               const std::int32_t*& x, const std::int32_t*& words) {
     constexpr std::size_t kScalesAt = kBlocks * kCodeBytes, kBlockBytes = kUnitBytes / kBlocks;
     const auto streams = [&](auto&& body) SATCHEL_INLINE_LAMBDA {
       if constexpr (kTokens == 1)
@@ -203,15 +129,15 @@ struct PackedKernel {
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
         ask_for(at + ahead.codes + b * kBlockBytes, kBlockBytes);
       });
-      tile.add_block(unit + b * kCodeBytes, first_row, scales, b, pairs, words);
-      pairs += kBlockPairs * kTokens;
+      tile.add_block(unit + b * kCodeBytes, first_row, scales, b, x, words);
+      x += Dot::kWords * kTokens;
       words += kBlockWords * kTokens;
     }
   }
 
   // All units, for the rows from first_row on.
   template <std::size_t kVectors, std::size_t kTokens>
-  static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* pairs,
+  static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* x,
                    const std::int32_t* words, float* out, std::size_t out_stride) {
     const std::byte* unit = job.group;
     Tile<kVectors, kTokens> tile;
@@ -221,7 +147,7 @@ struct PackedKernel {
     for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
       scales.read(unit + kBlocks * kCodeBytes, first_row);
       const std::size_t left = (job.n_blocks - done) / kBlocks * kUnitBytes;
-      add_unit(tile, unit, first_row, scales, ahead_of(job, left, scales.next_group), pairs, words);
+      add_unit(tile, unit, first_row, scales, ahead_of(job, left, scales.next_group), x, words);
     }
     tile.store(out, out_stride);
   }
@@ -243,7 +169,7 @@ struct PackedKernel {
         scales[u].read(units + u * kUnitBytes + kBlocks * kCodeBytes, first_row);
       for (std::size_t t = 0; t < n_tiles; ++t) {
         const std::size_t block = (t * n_units + first) * kBlocks * kTokens;
-        const std::int32_t* pairs = job.x.pairs + block * kBlockPairs;
+        const std::int32_t* x = job.x.codes + block * Dot::kWords;
         const std::int32_t* words = job.x.words + block * kBlockWords;
         float* out = job.out + t * kTokens * job.out_stride + first_row;
         Tile<kVectors, kTokens> tile;
@@ -252,7 +178,7 @@ struct PackedKernel {
         else
           tile.go_on(out, job.out_stride);
         for (std::size_t u = 0; u < n; ++u)
-          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], {}, pairs, words);
+          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], {}, x, words);
         tile.store(out, job.out_stride);
       }
     }
@@ -264,18 +190,17 @@ struct PackedKernel {
 
   // All 16 rows, or those of two groups; a group that is not full goes through a buffer.
   template <std::size_t kTokens>
-  static void group(const PackedJob& job, const std::int32_t* pairs, const std::int32_t* words,
+  static void group(const PackedJob& job, const std::int32_t* x, const std::int32_t* words,
                     float* out) {
     constexpr std::size_t kVectors = V::template vectors<kTokens>();
     if constexpr (kPair != 0)
-      if (job.next_group != 0)
-        return rows<kPair, kTokens>(job, 0, pairs, words, out, job.out_stride);
+      if (job.next_group != 0) return rows<kPair, kTokens>(job, 0, x, words, out, job.out_stride);
     float whole[kTokens * kGroupRows];
     const bool full = job.n_rows == kGroupRows;
     float* to = full ? out : whole;
     const std::size_t stride = full ? job.out_stride : kGroupRows;
     for (std::size_t row = 0; row < kGroupRows; row += V::kLanes * kVectors)
-      rows<kVectors, kTokens>(job, row, pairs, words, to + row, stride);
+      rows<kVectors, kTokens>(job, row, x, words, to + row, stride);
     if (full) return;
     for (std::size_t t = 0; t < kTokens; ++t)
       __builtin_memcpy(out + t * job.out_stride, whole + t * kGroupRows,
@@ -291,7 +216,7 @@ struct PackedKernel {
         return rows_of_tiles<kOf>(job, first_row, n_tiles);
       for (std::size_t t = 0; t < n_tiles; ++t) {
         const std::size_t block = t * job.n_blocks * kTokens;
-        rows<kOf, kTokens>(job, first_row, job.x.pairs + block * kBlockPairs,
+        rows<kOf, kTokens>(job, first_row, job.x.codes + block * Dot::kWords,
                            job.x.words + block * kBlockWords,
                            job.out + t * kTokens * job.out_stride + first_row, job.out_stride);
       }
@@ -304,15 +229,15 @@ struct PackedKernel {
 
   // The tokens behind the first n_done.
   static void rest(const PackedJob& job, std::size_t n_done) {
-    const std::int32_t* pairs = job.x.pairs + job.n_blocks * kBlockPairs * n_done;
+    const std::int32_t* x = job.x.codes + job.n_blocks * Dot::kWords * n_done;
     const std::int32_t* words = job.x.words + job.n_blocks * kBlockWords * n_done;
     float* out = job.out + n_done * job.out_stride;
     std::size_t left = job.n_tokens - n_done;
     const auto tiles_of = [&](auto tokens) SATCHEL_INLINE_LAMBDA {
       constexpr std::size_t kTokens = decltype(tokens)::value;
       for (; left >= kTokens; left -= kTokens) {
-        group<kTokens>(job, pairs, words, out);
-        pairs += job.n_blocks * kBlockPairs * kTokens;
+        group<kTokens>(job, x, words, out);
+        x += job.n_blocks * Dot::kWords * kTokens;
         words += job.n_blocks * kBlockWords * kTokens;
         out += kTokens * job.out_stride;
       }
@@ -337,14 +262,16 @@ struct PackedKernel {
   }
 };
 
-template <class V>
+template <template <class, WeightType> class Dot, class V>
 void matmul_packed(const PackedJob& job) {
   bool known = false;
   unroll<0, std::size(kPackedShapes)>([&](auto i) SATCHEL_INLINE_LAMBDA {
-    constexpr WeightType kType = kPackedShapes[decltype(i)::value].type;
-    if (job.type != kType) return;
-    PackedKernel<V, kType>::run(job);
-    known = true;
+    using DotOfType = Dot<V, kPackedShapes[decltype(i)::value].type>;
+    if constexpr (DotOfType::kMeets) {
+      if (job.type != DotOfType::kType) return;
+      PackedKernel<DotOfType>::run(job);
+      known = true;
+    }
   });
   if (!known) __builtin_trap();  // the driver sends no other type
 }

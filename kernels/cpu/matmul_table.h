@@ -10,20 +10,23 @@
 
 namespace satchel::kernels::cpu {
 
-// Activations as 16-bit integers, one fp32 scale for 32 of them. Tokens lie in tiles of `tile`
-// tokens, then of the powers of two that make up the rest, so that a kernel reads one stream:
-//   pairs  of each tile [n_blocks, 16 pairs, tile] words of two codes
+// Activations as integers of 16 or 8 bits, one fp32 scale for 32 of them. Tokens lie in tiles of
+// `tile` tokens, then of the powers of two that make up the rest, so that a kernel reads one stream:
+//   codes  of each tile [n_blocks, 16, tile] words of two codes each, in order; or, for a kernel that
+//          meets bytes, [n_blocks, 8, tile] words of four: of each eight codes 0 4 1 5, then 2 6 3 7
 //   words  of each tile [n_blocks, 3, tile]: the scale; then for the first 16 and the last 16 codes
 //          (type with one scale a block: for all 32, and nothing) their sum: as an integer times
 //          -offset, for a type with minima as fp32 times the scale
 struct Activations {
-  std::int32_t* pairs = nullptr;
+  std::int32_t* codes = nullptr;
   std::int32_t* words = nullptr;
 };
 inline constexpr std::size_t kBlockWords = 3;
 
 struct QuantiseJob {
-  PackedShape shape;         // of the weight to be met
+  PackedShape shape;  // of the weight to be met
+  int most = 0;       // what the largest magnitude of a block becomes: 32767 or 127
+  bool as_bytes = false;
   const float* x = nullptr;  // [n_tokens, 32 * n_blocks]
   std::size_t n_tokens = 0, n_blocks = 0;
   Activations out;
@@ -59,10 +62,17 @@ struct FloatJob {
 struct MatmulTable {
   std::size_t tile;  // tokens
   void (*quantise)(const QuantiseJob& job);
-  void (*packed)(const PackedJob& job);
+  void (*packed)(const PackedJob& job);  // activations in words of two codes
   void (*floats)(const FloatJob& job);
 };
 
+// Products with activations as bytes.
+struct ByteMatmulTable {
+  bool every_type;  // else those whose pairs_in_16_bits() is not 0
+  void (*packed)(const PackedJob& job);
+};
+
 extern const MatmulTable kMatmulAvx2, kMatmulAvx512, kMatmulAvx512Vnni;
+extern const ByteMatmulTable kByteMatmulAvx2, kByteMatmulAvx512, kByteMatmulAvx512Vnni;
 
 }  // namespace satchel::kernels::cpu

@@ -16,6 +16,8 @@ inline constexpr std::size_t kGroupRows = 16;    // rows that lie interleaved
 inline constexpr std::size_t kBlockValues = 32;  // values of a row under one activation scale
 inline constexpr std::size_t kBlockPairs = kBlockValues / 2;
 
+inline constexpr int kByteOffset = 128;  // makes codes of 8 bits unsigned where bytes meet bytes
+
 enum class ScaleForm : std::uint8_t {
   half,      // an fp16 for each block, and another for its minimum
   exponent,  // a byte for each block: 2^(byte - 128)
@@ -39,6 +41,14 @@ struct PackedShape {
   constexpr std::size_t low_bits() const {  // of a code, apart from those that lie in a plane above
     return code_bits < 4 ? 2 : code_bits < 8 ? 4 : 8;
   }
+  constexpr int most_code() const {  // unsigned
+    if (table == nullptr) return (1 << code_bits) - 1;
+    int most = 0;
+    for (const std::int8_t value : *table) most = value > most ? value : most;
+    return most + offset;
+  }
+  // Sums of two products with 8-bit activations that can be added and never leave 16 bits.
+  constexpr int pairs_in_16_bits() const { return 32767 / (2 * 127 * most_code()); }
   constexpr std::size_t code_bytes() const {  // of one block of a group
     return kGroupRows * kBlockValues * static_cast<std::size_t>(code_bits) / 8;
   }
@@ -103,6 +113,17 @@ inline constexpr PackedShape kPackedShapes[] = {
      .table = &kFp4Values,
      .form = ScaleForm::exponent},
 };
+
+// What the codes of a table type stand for, made unsigned.
+struct UnsignedTable {
+  std::uint8_t bytes[16] = {};
+};
+constexpr UnsignedTable unsigned_table(const PackedShape& shape) {
+  UnsignedTable out;
+  for (std::size_t i = 0; i < 16 && shape.table != nullptr; ++i)
+    out.bytes[i] = static_cast<std::uint8_t>((*shape.table)[i] + shape.offset);
+  return out;
+}
 
 // With code_bits 0 for a type that is not repacked.
 constexpr PackedShape packed_shape(WeightType type) {

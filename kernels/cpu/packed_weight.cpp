@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kWords = 2 * kGroupRows;  // in a vector
 
 // Writes bits [kShift, kShift + kBits) of the 32 codes of one row's block, as many pairs to a word as
-// it holds.
+// it holds: of each four pairs two to the lower byte and two to the upper.
 template <std::size_t kShift, std::size_t kBits>
 void write_plane(const std::uint8_t* codes, std::size_t row, std::byte* vectors) {
   constexpr std::size_t kPairs = 16 / kBits;
@@ -24,7 +24,9 @@ void write_plane(const std::uint8_t* codes, std::size_t row, std::byte* vectors)
       const std::uint8_t* first = codes + 2 * vector * kPairs + e;
       unsigned bits = 0;
       unroll<0, kPairs>([&](auto i) SATCHEL_INLINE_LAMBDA {
-        bits |= (first[2 * i] >> kShift & kMask) << (i * kBits);
+        constexpr std::size_t kPair = decltype(i)::value;
+        constexpr std::size_t kBit = kPair / 2 % 2 * 8 + (kPair / 4 * 2 + kPair % 2) * kBits;
+        bits |= (first[2 * i] >> kShift & kMask) << kBit;
       });
       const auto word = static_cast<std::uint16_t>(bits);
       std::memcpy(vectors + (vector * kWords + 2 * row + e) * 2, &word, sizeof word);
@@ -35,8 +37,10 @@ void write_plane(const std::uint8_t* codes, std::size_t row, std::byte* vectors)
 void write_codes(const PackedShape& shape, const std::uint8_t* codes, std::size_t row,
                  std::byte* to) {
   if (shape.code_bits == 8) {
-    for (std::size_t p = 0; p < kBlockPairs; ++p)
-      std::memcpy(to + p * kWords + 2 * row, codes + 2 * p, 2);
+    for (std::size_t p = 0; p < kBlockPairs; ++p) {
+      const std::size_t half_vector = p / 4 * 4 + p % 2 * 2 + p / 2 % 2;
+      std::memcpy(to + half_vector * kWords + 2 * row, codes + 2 * p, 2);
+    }
     return;
   }
   const std::size_t low = shape.low_bits(), high = static_cast<std::size_t>(shape.code_bits) - low;

@@ -3,13 +3,16 @@
 //   group    16 rows: unit by unit (packed_shape.h) the codes of its blocks, then its scales; the
 //            rows past the last are 0. One token reads a matrix as a single rising stream
 //   codes    of a block of 32 values; a word is 16 bits, word 2r + e of a vector of 32 belongs to
-//            row r and to value 2p + e of pair p = 0 … 15
-//              2 bits  2 vectors; vector v holds pairs 8v … 8v + 7 from its low bits up
-//              3 bits  the same, then a vector whose bit p is the third bit of pair p
+//            row r and to value 2p + e of pair p = 0 … 15. Of each four pairs a word holds the first
+//            two in its lower byte, the last two in its upper, from the low bits up: so both bytes,
+//            masked alike, are the same values of all rows, in quadruples for 8-bit activations
+//              2 bits  2 vectors; vector v holds pairs 8v … 8v + 7
+//              3 bits  the same, then a vector that holds the third bits of all pairs
 //              4 bits  4 vectors; vector v holds pairs 4v … 4v + 3
-//              5 bits  the same, then a vector whose bit p is the fifth bit of pair p
+//              5 bits  the same, then a vector that holds the fifth bits of all pairs
 //              6 bits  the same, then two vectors; vector v holds bits 4 and 5 of pairs 8v … 8v + 7
-//              8 bits  16 half vectors of 32 signed bytes, one for each pair
+//              8 bits  16 half vectors of 32 signed bytes, one for each pair, of each four pairs
+//                      the first and third, then the second and fourth
 //   scales   fp16     scales[16], minima[16]
 //            exponent a byte for each of 16 rows
 //            codes    bytes [n][16], byte i of all rows together; then scales[16], minima[16]. Of a
@@ -19,8 +22,8 @@
 //                       6 bits  i < h: c[i], bits 4 and 5 of c[h + i] above it; then, from i = 0 on,
 //                               bits 0 to 3 of c[h + i], those of c[h + h/2 + i] above them
 //   cost     as many bytes as the file's, made once by plain loops
-//   differs  kernels.md 8.2 interleaves 8-bit quadruples for vpdpbusd; activations are 16-bit here
-//            (matmul.h says why), so codes meet them in pairs
+//   differs  kernels.md 8.2 interleaves 8-bit quadruples for vpdpbusd; here one order serves them
+//            and the pairs that 16-bit activations meet (matmul.h says why there are both)
 #pragma once
 
 #include <cstddef>

@@ -66,6 +66,12 @@ struct SimdAvx2 {
     return sum;
   }
 
+  // Has no instruction that adds four products of bytes.
+  static constexpr bool kDotsBytes = false;
+  // In each 16-bit word a[2i]·b[2i] + a[2i + 1]·b[2i + 1] of unsigned bytes a and signed ones b.
+  SATCHEL_INLINE Int pairs_of_bytes(Int a, Int b) { return _mm256_maddubs_epi16(a, b); }
+  SATCHEL_INLINE Int add_words(Int a, Int b) { return _mm256_add_epi16(a, b); }
+
   SATCHEL_INLINE Int add(Int a, Int b) { return _mm256_add_epi32(a, b); }
 
   SATCHEL_INLINE Float to_float(Int a) { return _mm256_cvtepi32_ps(a); }

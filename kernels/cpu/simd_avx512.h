@@ -67,6 +67,33 @@ struct SimdAvx512 {
 #endif
   }
 
+#ifdef __AVX512VNNI__
+  static constexpr bool kDotsBytes = true;
+  // sum + the four products of each lane's unsigned bytes a and signed ones b
+  SATCHEL_INLINE Int dot_bytes(Int sum, Int a, Int b) {
+    return _mm512_dpbusd_epi32(sum, a, b);
+  }
+#else
+  static constexpr bool kDotsBytes = false;
+#endif
+  // In each 16-bit word a[2i]·b[2i] + a[2i + 1]·b[2i + 1] of unsigned bytes a and signed ones b.
+  SATCHEL_INLINE Int pairs_of_bytes(Int a, Int b) {
+    return _mm512_maddubs_epi16(a, b);
+  }
+  SATCHEL_INLINE Int add_words(Int a, Int b) {
+    return _mm512_add_epi16(a, b);
+  }
+  SATCHEL_INLINE Int xor_(Int a, Int b) {
+    return _mm512_xor_si512(a, b);
+  }
+  // Of the 32 bytes at `at` and the 32 behind them one of each in turn.
+  SATCHEL_INLINE Int zip_bytes(const void* at) {
+    const Int places = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    const Int in_turn =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+    return _mm512_shuffle_epi8(_mm512_permutexvar_epi64(places, load(at)), in_turn);
+  }
+
   SATCHEL_INLINE Int add(Int a, Int b) {
     return _mm512_add_epi32(a, b);
   }

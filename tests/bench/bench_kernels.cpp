@@ -1,5 +1,6 @@
-// bench_kernels [level] [threads] [type …]: what the CPU backend's matrix products and row operations reach,
+// bench_kernels [level[:8]] [threads] [type …]: what the CPU backend's matrix products and row operations reach,
 // against the read bandwidth and the fp32 multiply-add rate measured in the same run.
+//   :8       with activations of 8 bits
 //   decode   one token; the matrix is another copy at each call, 256 MiB in all, so that it comes
 //            from memory as in a model; GB/s count the file's bytes, not the repacked ones
 //   prefill  256 tokens; not for the output matrix, which meets only the last one
@@ -171,8 +172,12 @@ int run(const kernels::BackendOptions& options, std::span<char*> only) {
 
 int main(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+  std::string_view level = argc > 1 ? argv[1] : "";
+  const bool in_8_bits = level.ends_with(":8");
+  if (in_8_bits) level.remove_suffix(2);
   return satchel::bench::run(
       {.n_threads = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0,
-       .cpu_level = argc > 1 ? argv[1] : ""},
+       .cpu_level = level,
+       .activation_bits = in_8_bits ? 8 : 16},
       arguments.subspan(std::min<std::size_t>(3, arguments.size())));
 }

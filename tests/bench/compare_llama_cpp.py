@@ -4,7 +4,7 @@
     pip install llama-cpp-python
     python3 tests/bench/make_model.py llama-3.2-1b q4_0 1b.gguf --layers 2
     python3 tests/bench/compare_llama_cpp.py SATCHEL 1b.gguf [MORE.gguf …] [--depths 0,4096,16384] [--threads 1,2]
-        [--llama-path FOLDER] [--cpu-level avx2] [--json OUT.json]
+        [--llama-path FOLDER] [--cpu-level avx2] [--activations 8] [--json OUT.json]
 
 A chat holds DEPTH tokens, which were read untimed; then the reading of the next 512 tokens is timed, then 32 tokens of
 answer. Rounds go on in the same chats (at depth 0 each begins a new one); in a round each program has one turn, and the other
@@ -117,6 +117,8 @@ class Satchel:
                    "--threads", str(options.threads_now), "--recipes", ",".join(recipes)]
         if options.cpu_level:
             command += ["--cpu-level", options.cpu_level]
+        if options.activations != 16:
+            command += ["--activations", str(options.activations)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             raise SystemExit("satchel bench did not get ready")
@@ -199,6 +201,7 @@ def parse():
     parser.add_argument("--packed-from", type=int, default=16384, help="the least depth they are measured at")
     parser.add_argument("--fast", action="store_true", help="llama.cpp with flash attention only")
     parser.add_argument("--cpu-level", default="", help="of Satchel: avx2 …")
+    parser.add_argument("--activations", type=int, default=16, help="of Satchel, in bits: 16 or 8; llama.cpp's are of 8")
     parser.add_argument("--llama-path", default="", help="folder of another llama-cpp-python")
     parser.add_argument("--states", default="/tmp", help="folder for llama.cpp's filled caches")
     parser.add_argument("--json", default="")
@@ -232,7 +235,7 @@ def main():
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump({"schema": 1, "llama_cpp": lib.__version__, "system": lib.llama_print_system_info().decode(),
-                       "cpu_level": options.cpu_level, "rows": rows}, out, indent=1)
+                       "cpu_level": options.cpu_level, "activations": options.activations, "rows": rows}, out, indent=1)
 
 
 main()

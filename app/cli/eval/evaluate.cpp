@@ -81,6 +81,16 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
   add_model_options(command, options.common);
 }
 
+// Of the run, that change what is measured.
+Json run_settings(const Options& options, const runtime::Engine& engine) {
+  const auto& lanes = engine.config().lane_shares;
+  Json out = {{"backend", options.backend},
+              {"template", options.chat_template},
+              {"lanes", lanes == nullptr ? "" : lanes->json()}};
+  if (options.activations != Options{}.activations) out["activations"] = options.activations;
+  return out;
+}
+
 Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const TaskPtr> tasks,
                                 Console& console) {
   Evaluated out;
@@ -100,14 +110,11 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
     SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));
   if (std::ranges::any_of(out.variants, wants_lane_table, &Variant::recipe))
     out.lane_table = tell_lane_table(options, *engine, console);
-  const auto& lanes = engine->config().lane_shares;
   SATCHEL_TRY_ASSIGN(const std::vector<Record> records,
                      measure_units({.engine = *engine,
                                     .tasks = tasks,
                                     .variants = out.variants,
-                                    .settings = {{"backend", options.common.backend},
-                                                 {"template", options.common.chat_template},
-                                                 {"lanes", lanes == nullptr ? "" : lanes->json()}},
+                                    .settings = run_settings(options.common, *engine),
                                     .log = log.get(),
                                     .console = console}));
   out.rows = rows_of(tasks, out.variants, records);
