@@ -94,6 +94,16 @@ void bench_matmul(Backend& backend, WeightType type, Shape shape, const MachineL
   std::fflush(stdout);
 }
 
+kernels::BackendOptions options_of(std::span<char*> arguments) {
+  kernels::BackendOptions out;
+  if (arguments.size() > 1) out.cpu_level = arguments[1];
+  if (arguments.size() > 2) out.n_threads = static_cast<std::size_t>(std::atoi(arguments[2]));
+  if (!out.cpu_level.ends_with(":8")) return out;
+  out.cpu_level.remove_suffix(2);
+  out.activation_bits = 8;
+  return out;
+}
+
 void line(const char* what, double seconds) {
   std::printf("%-44s %9.2f us\n", what, seconds * 1e6);
 }
@@ -172,12 +182,6 @@ int run(const kernels::BackendOptions& options, std::span<char*> only) {
 
 int main(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
-  std::string_view level = argc > 1 ? argv[1] : "";
-  const bool in_8_bits = level.ends_with(":8");
-  if (in_8_bits) level.remove_suffix(2);
-  return satchel::bench::run(
-      {.n_threads = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0,
-       .cpu_level = level,
-       .activation_bits = in_8_bits ? 8 : 16},
-      arguments.subspan(std::min<std::size_t>(3, arguments.size())));
+  return satchel::bench::run(satchel::bench::options_of(arguments),
+                             arguments.subspan(std::min<std::size_t>(3, arguments.size())));
 }
