@@ -55,16 +55,6 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\n") == std::string_view::npos;
 }
 
-// What follows the command in the line, if it is that command's.
-std::optional<std::string> rest_of(std::string_view line, std::string_view command) {
-  if (!line.starts_with(command)) return std::nullopt;
-  line.remove_prefix(command.size());
-  if (line.empty()) return std::string();
-  if (line.front() != ' ') return std::nullopt;
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  return std::string(line);
-}
-
 // As a shell reads a path that begins with "~/".
 std::string path_from(const std::string& typed) {
   const char* home = std::getenv("HOME");
@@ -178,14 +168,14 @@ class Talk {
     } else if (line == "/thoughts") {
       return show_thoughts();
     } else if (const auto thinks = rest_of(line, "/think")) {
-      SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(*thinks));
+      SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(std::string(*thinks)));
       return conversation_->set_thinking(thinking);
     } else if (line == "/new") {
       conversation_->save(console_);
       return conversation_->start_over();
     } else if (const auto path = rest_of(line, "/document")) {
       if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
-      return read_document(path_from(*path));
+      return read_document(path_from(std::string(*path)));
     } else {
       console_.warning("There is no command " + line + ".\n" + kHelp);
     }

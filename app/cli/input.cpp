@@ -1,9 +1,9 @@
 #include "app/cli/input.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 namespace satchel::app {
 
@@ -43,6 +43,15 @@ Input read_input(bool from_terminal, const std::function<Line(std::string& line)
   if (input.text.starts_with('\n')) input.text.erase(0, 1);
   if (input.text.ends_with('\n')) input.text.pop_back();
   return input;
+}
+
+std::optional<std::string_view> rest_of(std::string_view line, std::string_view word) {
+  constexpr std::string_view kBlanks = " \t";
+  if (!line.starts_with(word)) return std::nullopt;
+  std::string_view rest = line.substr(word.size());
+  if (!rest.empty() && kBlanks.find(rest.front()) == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  return rest.substr(0, rest.find_last_not_of(kBlanks) + 1);
 }
 
 }  // namespace satchel::app

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace satchel::app {
 
@@ -22,5 +24,8 @@ struct Input {
 inline constexpr std::size_t kTerminalLineMax = 4095;  // N_TTY_BUF_SIZE of Linux, less one
 Input read_input(bool from_terminal,
                  const std::function<Line(std::string& line)>& next_line = read_line);
+
+// What follows `word` in the line, blanks around it cut off; nothing: the line begins otherwise.
+std::optional<std::string_view> rest_of(std::string_view line, std::string_view word);
 
 }  // namespace satchel::app

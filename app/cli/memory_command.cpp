@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/cli/input.h"
 #include "app/cli/interrupt.h"
 #include "runtime/governor/coarser.h"
 #include "runtime/governor/presets.h"
@@ -11,15 +12,6 @@ namespace {
 
 constexpr std::string_view kLimit = "/limit", kPreset = "/preset", kNow = "now", kSame = "same";
 constexpr std::string_view kBlanks = " \t";
-
-// What follows `word`, blanks around it cut off; nothing: the line begins otherwise.
-std::optional<std::string_view> rest_of(std::string_view line, std::string_view word) {
-  if (!line.starts_with(word)) return std::nullopt;
-  std::string_view rest = line.substr(word.size());
-  if (!rest.empty() && kBlanks.find(rest.front()) == std::string_view::npos) return std::nullopt;
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-  return rest.substr(0, rest.find_last_not_of(kBlanks) + 1);
-}
 
 // Whether the last of several words is `word`; then it is cut off, and the blanks before it. A file's
 // name may have blanks in it, which stay.
