@@ -38,6 +38,23 @@ TEST(Cli, a_model_without_the_switch_is_not_told_to_think) {
   EXPECT_EQ(json["thought_tokens"], 0);
 }
 
+TEST(Cli, activations_of_8_bits_answer_and_other_bits_are_refused) {
+  const Folder home;
+  const auto with = [&](const std::string& bits, const std::string& backend) {
+    return run(home, {"bench", "--recipes", "full", "--depths", "16", "--decode", "2", "--backend",
+                      backend, "--activations", bits, "--json"});
+  };
+  const Finished eight = with("8", "cpu");
+  EXPECT_EQ(eight.exit_code, 0) << eight.err;
+  EXPECT_NE(eight.out.find("activations of 8 bits"), std::string::npos) << eight.out;
+  EXPECT_EQ(with("16", "cpu").out.find("activations of"), std::string::npos);
+  for (const auto& [bits, backend] : {std::pair("7", "cpu"), std::pair("8", "reference")}) {
+    const Finished refused = with(bits, backend);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_EQ(refused.json()["error"]["code"], "ACTIVATIONS");
+  }
+}
+
 TEST(Cli, info_prints_metadata_and_tensors) {
   const Folder home;
   const Finished text = run(home, {"info", kBundledModel});
