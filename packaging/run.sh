@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds Satchel and starts it: the window where there is a display, the chat in the terminal where
-# there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (94 MB;
+# there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (98 MB;
 # --no-model leaves that out); the demo, and whoever has no network, with the bundled notes-mini.
 #   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program started]
 #   packaging/run.sh --demo --json     one JSON object as the last line
@@ -31,7 +31,7 @@ choose_model() {
   local models=${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models failed=$root/build/no-real-model
   if [ -z "$(find "$models" -maxdepth 1 -iname 'SmolLM2-135M-Instruct*.gguf' -print -quit 2>/dev/null)" ]; then
     if [ "$fetch" = 0 ] || [ -e "$failed" ]; then return 0; fi
-    say "getting the model SmolLM2-135M-Instruct, once (94 MB; --no-model leaves that out)"
+    say "getting the model SmolLM2-135M-Instruct, once (98 MB; --no-model leaves that out)"
     if ! { (install_missing $model_packages) && "$root/packaging/get-model.sh"; }; then
       mkdir -p "$root/build" && : >"$failed"  # not again at each start
       say "going on with the bundled notes-mini; packaging/get-model.sh tries again"
