@@ -16,16 +16,21 @@ struct Waiting {
 };
 
 // One token of each. Where the step fails, whom it left as it was takes the token alone, so that
-// only those fail that would have failed alone; that also makes room where memory is full.
+// only those fail that would have failed alone; that also makes room where memory is full. Whose
+// cache lost what it held on the way gets the step's error: it was about that cache.
 void decode_all(Model& model, std::span<const Waiting> waiting, std::vector<DecodeItem>& items) {
   items.clear();
   for (const Waiting& each : waiting)
     items.push_back(
         {.cache = &each.turn->cache(), .id = each.token, .logits = each.turn->logits()});
-  const bool went_well = waiting.size() > 1 && model.decode(items).ok();
+  Result<void> together;
+  if (waiting.size() > 1) together = model.decode(items);
   for (const auto& [turn, token, n_before] : waiting) {
-    const bool is_done = went_well || turn->cache().n_tokens() > n_before;
-    turn->decoded(is_done ? Result<void>() : turn->decode(token));
+    const std::size_t n = turn->cache().n_tokens();
+    if (n == n_before)
+      turn->decoded(turn->decode(token));
+    else
+      turn->decoded(n > n_before ? Result<void>() : together);
   }
 }
 

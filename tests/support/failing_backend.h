@@ -17,12 +17,17 @@ class FailingBackend final : public kernels::Backend {
   void fail_at(std::optional<std::size_t> n) {
     n_calls_ = 0;
     fail_at_ = n;
-    stays_lost_ = false;
+    stays_lost_ = counts_copies_ = false;
   }
   // The n-th and all that follow, until fail_at().
   void fail_from(std::size_t n) {
     fail_at(n);
     stays_lost_ = true;
+  }
+  // The n-th copy() from now on; no other call fails.
+  void fail_at_copy(std::size_t n) {
+    fail_at(n);
+    counts_copies_ = true;
   }
   // From now on no table of lanes is to be had, or no memory.
   void fail_tables(bool fail) { fails_tables_ = fail; }
@@ -45,7 +50,7 @@ class FailingBackend final : public kernels::Backend {
     return inner_->download(to, from);
   }
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    SATCHEL_TRY(count());
+    SATCHEL_TRY(count_call());
     return inner_->copy(to, from, bytes);
   }
   Result<std::unique_ptr<kernels::Weight>> load_weight(
@@ -132,7 +137,8 @@ class FailingBackend final : public kernels::Backend {
   }
 
  private:
-  Result<void> count() {
+  Result<void> count() { return counts_copies_ ? Result<void>() : count_call(); }
+  Result<void> count_call() {
     if (!fail_at_) return {};
     const std::size_t n = n_calls_++;
     if (n == *fail_at_ || (stays_lost_ && n > *fail_at_)) return lost();
@@ -145,7 +151,8 @@ class FailingBackend final : public kernels::Backend {
   std::unique_ptr<kernels::Backend> inner_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
-  bool stays_lost_ = false, fails_tables_ = false, fails_allocations_ = false;
+  bool stays_lost_ = false, counts_copies_ = false;
+  bool fails_tables_ = false, fails_allocations_ = false;
 };
 
 }  // namespace satchel::test
