@@ -15,8 +15,7 @@ using testing::HasSubstr;
 constexpr TokenId kEnd = ChainToken::end, kThink = ChainToken::think,
                   kThought = ChainToken::thought, kTwoLines = ChainToken::two_lines;
 
-constexpr const char* kSwitched =
-    "{{ '<|im_start|>' }}{% if enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}";
+const std::string kSwitched = test::thoughtful_chain().jinja;
 constexpr const char* kOpening = "{{- '<|im_start|>assistant\\n<think>\\n' }}";
 
 class Thoughtful : public testing::Test {
@@ -51,9 +50,7 @@ class Thoughtful : public testing::Test {
 };
 
 // Behind the head: <think> H m </think> and two lines, Y e s. Behind the empty block: Y e s.
-const std::map<TokenId, TokenId> kThinks = {
-    {'\n', kThink},   {kThink, 'H'}, {'H', 'm'}, {'m', kThought}, {kThought, kTwoLines},
-    {kTwoLines, 'Y'}, {'Y', 'e'},    {'e', 's'}, {'s', kEnd}};
+const std::map<TokenId, TokenId> kThinks = test::thoughtful_chain().next;
 
 TEST_F(Thoughtful, answers_say_and_count_the_answer_and_keep_the_thoughts_apart) {
   const auto engine = engine_of(kThinks, kSwitched);

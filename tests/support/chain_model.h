@@ -1,0 +1,31 @@
+// A model whose every token leads to one other, so that what it says is known. As a file, for
+// programs; tests/unit/runtime/chain_model.h opens it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace satchel::test {
+
+// Its tokens beside the 256 bytes.
+struct ChainToken {
+  static constexpr std::int32_t end = 257, think = 258, thought = 259, two_lines = 260;
+};
+
+struct ChainModel {
+  std::map<std::int32_t, std::int32_t> next;
+  std::string jinja;  // the chat template
+  // What has been read is no number from this token on.
+  std::optional<std::int32_t> poison = {};
+};
+// Qwen 3's template, with the switch: thinks "Hm" (5 tokens, marks and two lines among them) and
+// says "Yes" (3); told not to think, says "Yes" at once.
+ChainModel thoughtful_chain();
+
+// False if that failed.
+bool write_chain(const ChainModel& model, const std::filesystem::path& path);
+
+}  // namespace satchel::test
