@@ -1,5 +1,7 @@
 #include "runtime/session/answer.h"
 
+#include <algorithm>
+
 #include "kernels/base/size_text.h"
 
 namespace satchel::runtime {
@@ -11,6 +13,10 @@ namespace {
 // Kept free for the end of an answer. Chosen: the end-of-turn token and what follows it are two
 // tokens in every template known.
 constexpr std::size_t kTailTokensMax = 4;
+
+// Of an answer that may yet begin with thoughts, where its limit is lower. Chosen: a mark of a token
+// a byte and some white space before it; a model that never says more is ended all the same.
+constexpr std::size_t kUndecidedTokensMax = 16;
 
 constexpr const char* kRepeatsText =
     "The answer began to repeat itself and was ended. Ask in other words, raise the repetition "
@@ -117,7 +123,9 @@ std::optional<Finish> Answer::reached() const {
   if (!wanted_ || stop_.stop_requested()) return Finish::stopped;
   if (loops_) return Finish::repeats;
   const std::size_t n_max = sampling_.n_tokens_max;
-  if (n_max != 0 && report_.n_tokens >= n_max) return Finish::n_tokens_max;
+  const std::size_t n_undecided_max = std::max(n_max, kUndecidedTokensMax);
+  if (n_max != 0 && (report_.n_tokens >= n_max || reader_.n_undecided_tokens() >= n_undecided_max))
+    return Finish::n_tokens_max;
   if (session_.n_context_left() < kTailTokensMax) return Finish::context_full;
   return std::nullopt;
 }

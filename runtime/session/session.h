@@ -16,7 +16,9 @@
 //   thoughts     a model may think before it answers: its thoughts are ids of the answer's message
 //                and stay in the cache with it (templates that drop those of earlier turns would
 //                have the chat read again), but no part of its text: n_tokens, n_tokens_max and the
-//                journal's text are the answer's alone
+//                journal's text are the answer's alone. What may yet be the beginning of thoughts
+//                counts when that is known: an answer that begins with white space or with "<" may
+//                be a few tokens longer than a limit below 16
 //   threads      one call at a time; Stop by std::stop_token from any thread
 //   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
 //                n_context_left() tells before), storage's codes, cancelled/STOPPED

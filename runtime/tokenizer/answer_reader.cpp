@@ -34,15 +34,11 @@ AnswerReader::Said AnswerReader::push(TokenId token) {
     text += spelling;
   }
   const bool was_thinking = is_thinking();
-  const bool was_beginning = state_ == State::beginning;
   Said said = read(text);
-  if (was_thinking || state_ == State::thinking || state_ == State::after_thoughts) {
-    ++n_thought_;
-    // What was held as the beginning of an answer was a mark.
-    if (was_beginning) n_thought_ += std::exchange(n_answer_, 0);
-  } else {
-    ++n_answer_;
-  }
+  ++n_undecided_;
+  if (state_ == State::beginning) return said;
+  const bool thought = was_thinking || state_ != State::answering;
+  (thought ? n_thought_ : n_answer_) += std::exchange(n_undecided_, 0);
   return said;
 }
 
@@ -54,6 +50,7 @@ AnswerReader::Said AnswerReader::finish() {
     said.answer += held_;
   }
   held_.clear();
+  n_answer_ += std::exchange(n_undecided_, 0);
   return said;
 }
 

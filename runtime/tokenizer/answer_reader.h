@@ -3,7 +3,8 @@
 //           inside of them where the head has opened them; what follows is the answer. The marks
 //           and the white space beside them are neither. A mark may be one token or several
 //   text    what it gives out, put together: whole characters, as StreamDecoder gives them
-//   counts  a mark's tokens count with the thoughts
+//   counts  a mark's tokens count with the thoughts; those of a beginning that may yet be one apart,
+//           until that is known
 //   needs   tokenizer and template outlive it
 //   threads one
 #pragma once
@@ -32,6 +33,7 @@ class AnswerReader {
   bool is_thinking() const { return state_ == State::thinking; }
   std::size_t n_thought_tokens() const { return n_thought_; }
   std::size_t n_answer_tokens() const { return n_answer_; }
+  std::size_t n_undecided_tokens() const { return n_undecided_; }
 
  private:
   enum class State { beginning, thinking, after_thoughts, answering };
@@ -47,7 +49,7 @@ class AnswerReader {
   State state_;
   std::string held_;         // what the next token may make part of a mark, or of its white space
   bool at_thoughts_ = true;  // nothing was thought yet
-  std::size_t n_thought_ = 0, n_answer_ = 0;
+  std::size_t n_thought_ = 0, n_answer_ = 0, n_undecided_ = 0;
 };
 
 }  // namespace satchel::runtime

@@ -1,6 +1,7 @@
 // Chats with a model that thinks: every token leads to one other, so that what it says is known.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "runtime/governor/presets.h"
@@ -79,6 +80,35 @@ TEST_F(Thoughtful, answers_are_as_long_as_asked_however_long_was_thought) {
   EXPECT_EQ(report.finish, Finish::n_tokens_max);
   EXPECT_EQ(report.text, "Ye");
   EXPECT_EQ(report.thoughts.text, "Hm");
+}
+
+// A token a byte: "<" alone does not say yet that thoughts begin.
+TEST_F(Thoughtful, the_beginning_of_a_mark_is_no_token_of_the_answer) {
+  std::map<TokenId, TokenId> next = kThinks;
+  next['\n'] = '<';
+  for (const char* at = "<think>H"; at[1] != '\0'; ++at) next[at[0]] = at[1];
+  const auto engine = engine_of(next, kSwitched);
+  const auto session = open(*engine);
+  const GenerateReport report = ask(*session, 1);
+  EXPECT_EQ(report.finish, Finish::n_tokens_max);
+  EXPECT_EQ(report.text, "Y");
+  EXPECT_EQ(report.n_tokens, 1u);
+  EXPECT_EQ(report.thoughts.text, "Hm");
+  EXPECT_EQ(report.thoughts.n_tokens, 11u);
+}
+
+TEST_F(Thoughtful, white_space_without_end_is_an_answer_that_the_limit_ends) {
+  const auto engine = engine_of({{'\n', '\n'}}, kSwitched);
+  for (const std::size_t n_max : {3u, 40u}) {
+    journal_ = {};
+    const auto session = open(*engine);
+    value_of(session->add_user("Well?"));
+    const GenerateReport report =
+        value_of(session->generate({.n_tokens_max = n_max, .ends_loops = false}, {}, {}, {}));
+    EXPECT_EQ(report.finish, Finish::n_tokens_max);
+    EXPECT_EQ(report.n_tokens, std::max<std::size_t>(n_max, 16));
+    EXPECT_EQ(report.text, std::string(report.n_tokens, '\n'));
+  }
 }
 
 TEST_F(Thoughtful, models_that_are_told_not_to_think_answer_at_once) {
