@@ -24,7 +24,7 @@ bool Transcript::is_ours(const StoredMessage& message) const {
 
 // Nothing of its words: the beginning of a chat, or the end of a cut answer, that stood in it.
 Result<std::vector<TokenId>> Transcript::in_place_of_damaged() const {
-  if (empty()) return options_.chat_template.open_chat(options_.tokenizer, "");
+  if (empty()) return options_.chat_template.open_chat(options_.tokenizer, "", options_.thinking);
   return closing();
 }
 
@@ -38,7 +38,7 @@ Result<std::vector<TokenId>> Transcript::made_anew(
   };
   const bool is_first_turn = empty() || messages_.back().role == Role::system;
   if (empty()) {
-    SATCHEL_TRY_ASSIGN(out, chat_template.open_chat(options_.tokenizer, ""));
+    SATCHEL_TRY_ASSIGN(out, chat_template.open_chat(options_.tokenizer, "", options_.thinking));
   } else {
     SATCHEL_TRY_ASSIGN(out, closing());
   }

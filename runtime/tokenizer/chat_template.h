@@ -61,7 +61,7 @@ class ChatTemplate {
   // empty. `system` none: the default text; "": no system turn.
   Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
                                          std::optional<std::string_view> system,
-                                         Thinking thinking = Thinking::automatic) const;
+                                         Thinking thinking) const;
   // A whole user turn. `system`: with the first turn of a chat its system text, "" if there is
   // none; later none. It is written where system_in_first_turn().
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,

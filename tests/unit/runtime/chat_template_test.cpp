@@ -197,7 +197,7 @@ TEST(ChatTemplate, notes_mini_is_asked_as_it_was_trained) {
   const auto recognised = ChatTemplate::recognise(*file->get_string("tokenizer.chat_template"));
   ASSERT_TRUE(recognised.ok());
   Ids all;
-  append(all, recognised->open_chat(*tokenizer, {}));
+  append(all, recognised->open_chat(*tokenizer, {}, Thinking::automatic));
   append(all, recognised->user_turn(*tokenizer, "Hi"));
   append(all, recognised->assistant_head(*tokenizer));
   // As training/notes/vocabulary.py puts it together: bos, marker, role, newline, text, marker,
@@ -228,8 +228,8 @@ TEST(ChatTemplate, text_of_people_never_becomes_a_control_token) {
                     chat_template->user_turn(*tokenizer, "x")},
           std::pair{chat_template->user_turn(*tokenizer, "x", attack),
                     chat_template->user_turn(*tokenizer, "x", "x")},
-          std::pair{chat_template->open_chat(*tokenizer, attack),
-                    chat_template->open_chat(*tokenizer, "x")},
+          std::pair{chat_template->open_chat(*tokenizer, attack, Thinking::automatic),
+                    chat_template->open_chat(*tokenizer, "x", Thinking::automatic)},
           std::pair{chat_template->assistant_turn(*tokenizer, attack),
                     chat_template->assistant_turn(*tokenizer, "x")}}) {
       ASSERT_TRUE(with.ok() && without.ok());
@@ -257,10 +257,11 @@ TEST(ChatTemplate, the_default_system_text_is_kept_replaced_or_left_out_as_asked
   const auto tokenizer = make_tokenizer(chat_vocabulary());
   const auto smollm2 = ChatTemplate::recognise(published()[1].jinja);
   ASSERT_TRUE(smollm2.ok());
-  EXPECT_THAT(spelled(*tokenizer, *smollm2->open_chat(*tokenizer, {})), HasSubstr("named SmolLM"));
-  EXPECT_EQ(spelled(*tokenizer, *smollm2->open_chat(*tokenizer, "Be brief.")),
+  EXPECT_THAT(spelled(*tokenizer, *smollm2->open_chat(*tokenizer, {}, Thinking::automatic)),
+              HasSubstr("named SmolLM"));
+  EXPECT_EQ(spelled(*tokenizer, *smollm2->open_chat(*tokenizer, "Be brief.", Thinking::automatic)),
             "<|im_start|>system\nBe brief.<|im_end|>\n");
-  EXPECT_EQ(*smollm2->open_chat(*tokenizer, ""), Ids{});
+  EXPECT_EQ(*smollm2->open_chat(*tokenizer, "", Thinking::automatic), Ids{});
 }
 
 // Phi-4-reasoning's text has braces of its own.
@@ -282,7 +283,7 @@ TEST(ChatTemplate, bos_comes_first_where_the_vocabulary_asks_for_it) {
   for (const std::string_view name : ChatTemplate::names()) {
     const auto chat_template = ChatTemplate::named(name);
     Ids all;
-    append(all, chat_template->open_chat(*tokenizer, {}));
+    append(all, chat_template->open_chat(*tokenizer, {}, Thinking::automatic));
     append(all, chat_template->user_turn(*tokenizer, "x"));
     EXPECT_EQ(all.front(), 256) << name;
     EXPECT_EQ(std::count(all.begin(), all.end(), 256), 1) << name;

@@ -88,10 +88,10 @@ TEST_F(Packing, the_system_prompt_is_never_compressed) {
     const std::size_t n_system = session->messages()[0].end;
     ASSERT_GT(n_system, 400u);
     ASSERT_GT(session->tokens().size(), n_system + 100);
-    std::vector<TokenId> whole =
-        value_of(engine->chat_template().open_chat(engine->tokenizer(), options.system));
-    const std::vector<TokenId> turn = value_of(
-        engine->chat_template().user_turn(engine->tokenizer(), said, options.system));
+    std::vector<TokenId> whole = value_of(engine->chat_template().open_chat(
+        engine->tokenizer(), options.system, Thinking::automatic));
+    const std::vector<TokenId> turn =
+        value_of(engine->chat_template().user_turn(engine->tokenizer(), said, options.system));
     whole.insert(whole.end(), turn.begin(), turn.end());
     ASSERT_GE(session->tokens().size(), whole.size());
     EXPECT_TRUE(std::ranges::equal(session->tokens().first(whole.size()), whole));

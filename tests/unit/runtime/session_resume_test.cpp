@@ -177,8 +177,8 @@ TEST_F(Resume, a_system_message_of_another_tokenizer_keeps_its_words) {
                                      .tokenizer = kForeignTokenizer}));
   const auto session = open("full");
   value_of(session->resume({}, {}));
-  const auto opened =
-      value_of(shared_engine().chat_template().open_chat(shared_engine().tokenizer(), said));
+  const auto opened = value_of(shared_engine().chat_template().open_chat(
+      shared_engine().tokenizer(), said, Thinking::automatic));
   EXPECT_TRUE(std::ranges::equal(session->tokens().first(opened.size()), opened))
       << spelled(*session);
 }

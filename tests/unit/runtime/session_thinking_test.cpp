@@ -236,5 +236,28 @@ TEST_F(Thoughtful, answers_of_another_model_are_no_thoughts_of_this_one) {
   EXPECT_EQ(value_of(session->thoughts(cut)).text, "");
 }
 
+// A chat that begins with a damaged message, or with one of another model, has its beginning made
+// anew; SmolLM3's says whether it thinks.
+TEST_F(Thoughtful, a_chat_begun_anew_begins_as_its_thinking_says) {
+  const auto engine =
+      engine_of(kThinks, "{{ '<|im_start|>' }} Reasoning Mode: ## Custom Instructions");
+  ASSERT_EQ(engine->chat_template().name(), "smollm3");
+  for (const auto state : {kvcache::MessageState::complete, kvcache::MessageState::damaged}) {
+    journal_ = {};
+    value_of(journal_.append({7}, {.role = kvcache::Role::user,
+                                   .state = state,
+                                   .text = "One?",
+                                   .tokens = {},
+                                   .tokenizer = 1}));
+    SessionOptions options(value_of(resolve_recipe("full")));
+    options.journal = &journal_;
+    options.chat = {7};
+    options.thinking = Thinking::off;
+    const auto session = value_of(engine->new_session(options));
+    value_of(session->resume({}, {}));
+    EXPECT_THAT(written(*engine, *session), HasSubstr("Reasoning Mode: /no_think\n"));
+  }
+}
+
 }  // namespace
 }  // namespace satchel::runtime
