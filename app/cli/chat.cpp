@@ -139,12 +139,13 @@ class Talk {
                             packed->recall.n_asked > 0);
         if (is_news) conversation_->save(console_);
       }
-      const auto [got, line, was_cut] = read_input(console_.reads_terminal());
+      const auto [got, line, was_cut, is_quoted] = read_input(console_.reads_terminal());
       if (got == Line::interrupted) interrupted_ = true;
-      if (got != Line::text || line == "/quit") break;
+      if (got != Line::text || (!is_quoted && line == "/quit")) break;
       if (was_cut) console_.warning(kWasCut);
       if (was_cut || is_blank(line)) continue;
-      const Result<void> done = line.front() == '/' ? obey(line) : answer(line);
+      const bool is_command = !is_quoted && line.front() == '/';
+      const Result<void> done = is_command ? obey(line) : answer(line);
       if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
         return done.error();
       if (take_interrupt() && !asks()) interrupted_ = true;

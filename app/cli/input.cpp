@@ -33,6 +33,7 @@ Input read_input(bool from_terminal, const std::function<Line(std::string& line)
   };
   input.line = next(input.text);
   if (input.line != Line::text || !input.text.starts_with(kQuotes)) return input;
+  input.is_quoted = true;
   input.text.erase(0, kQuotes.size());
   for (std::string line; !input.text.ends_with(kQuotes); input.text += '\n' + line) {
     const Line got = next(line);

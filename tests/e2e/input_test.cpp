@@ -17,6 +17,17 @@ TEST(ChatInput, a_message_may_have_several_lines_and_blank_ones_are_none) {
   EXPECT_EQ(run(home, {"chat", "--prompt", " "}).exit_code, 2);
 }
 
+TEST(ChatInput, a_quoted_message_is_no_command_whatever_it_begins_with) {
+  const Folder home;
+  const Finished said = run(home, {"chat", "--chat", "c", "-n", "2"},
+                            "\"\"\"\n/quit\n\"\"\"\n\"\"\"/think maybe\nNo.\"\"\"\n/quit\nMore.\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  const auto rows = run(home, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["text"], "/quit");
+  EXPECT_EQ(rows[2]["text"], "/think maybe\nNo.");
+}
+
 TEST(ChatInput, several_documents_are_read_in_turn) {
   const Folder home;
   const auto one = home.write("one.txt", "Buy milk."), two = home.write("two.txt", "Buy bread.");

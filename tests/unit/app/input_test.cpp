@@ -33,6 +33,14 @@ TEST(Input, lines_between_quotes_are_one_message) {
   EXPECT_EQ(read_from({"\"\"\"One."}, true, Line::interrupted).line, Line::interrupted);
 }
 
+TEST(Input, what_is_quoted_is_told_from_a_command) {
+  EXPECT_FALSE(read_from({"/quit"}).is_quoted);
+  const Input quoted = read_from({"\"\"\"", "/quit", "\"\"\""});
+  EXPECT_TRUE(quoted.is_quoted);
+  EXPECT_EQ(quoted.text, "/quit");
+  EXPECT_TRUE(read_from({"\"\"\"/help"}).is_quoted) << "the end closes it";
+}
+
 TEST(Input, a_line_that_the_terminal_cut_is_told) {
   EXPECT_FALSE(read_from({std::string(4094, 'x')}, true).was_cut);
   EXPECT_TRUE(read_from({std::string(4095, 'x')}, true).was_cut);
