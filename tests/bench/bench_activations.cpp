@@ -40,20 +40,23 @@ Result<void> print_agreement(Engine& exact, Engine& other, const Ids& ids, std::
   SATCHEL_TRY_ASSIGN(const Agreement found, measure_agreement(other, full, text, logits, {}));
   double kl = 0, same = 0, nll[2] = {}, squares = 0;
   const auto n = static_cast<double>(found.tokens.size());
-  std::vector<double> blocks;
+  struct Block {
+    double kl = 0, n = 0;  // the last may be shorter
+  };
+  std::vector<Block> blocks;
   for (std::size_t i = 0; i < found.tokens.size(); ++i) {
     const Compared& token = found.tokens[i];
-    if (i % kBlock == 0) blocks.push_back(0);
-    blocks.back() += token.kl;
+    if (i % kBlock == 0) blocks.emplace_back();
+    blocks.back().kl += token.kl;
+    ++blocks.back().n;
     kl += token.kl / n;
     same += (token.same ? 1 : 0) / n;
     nll[0] += token.exact_nll / n;
     nll[1] += token.packed_nll / n;
   }
-  for (const double sum : blocks) squares += std::pow(sum / kBlock - kl, 2);
-  const auto n_blocks = static_cast<double>(blocks.size());
+  for (const Block& block : blocks) squares += std::pow(block.kl - block.n * kl, 2);
   std::printf("%zu led behind %zu: KL %.6f ± %.6f, same %.2f %%, nll %.5f (16 bits), %.5f\n",
-              found.tokens.size(), n_prompt, kl, std::sqrt(squares) / n_blocks, 100 * same, nll[0],
+              found.tokens.size(), n_prompt, kl, std::sqrt(squares) / n, 100 * same, nll[0],
               nll[1]);
   return {};
 }
@@ -88,11 +91,17 @@ Result<void> print_greedy(Engine& exact, Engine& other, const Ids& ids) {
   return {};
 }
 
+Result<std::string> text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!text.empty()) return text;
+  return Error{ErrorKind::not_found, "PARAM", "\"" + path + "\" cannot be read, or is empty."};
+}
+
 Result<void> run(int argc, char** argv) {
+  SATCHEL_TRY_ASSIGN(const std::string text, text_of(argv[2]));
   SATCHEL_TRY_ASSIGN(const auto exact, open(argv[1], 16));
   SATCHEL_TRY_ASSIGN(const auto other, open(argv[1], 8));
-  std::ifstream file(argv[2]);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
   SATCHEL_TRY_ASSIGN(Ids ids, raw_ids(exact->tokenizer(), text));
   const std::size_t n_prompt = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1500;
   const std::size_t n_led = argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 500;
