@@ -275,6 +275,7 @@ class Talk {
                    {"thought_tokens", report.thoughts.n_tokens},
                    {"read_tokens", report.read.n_tokens},
                    {"read_ms", report.read.ms},
+                   {"thought_ms", report.thoughts.ms},
                    {"generate_ms", report.ms},
                    {"cache", to_json(conversation_->session().stats())},
                    {"fidelity", to_json(conversation_->session().fidelity())},

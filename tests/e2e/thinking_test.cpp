@@ -43,9 +43,12 @@ TEST_F(Thinking, has_fields_of_its_own_in_json) {
   EXPECT_EQ(json["tokens"], 3);
   EXPECT_EQ(json["thoughts"], "Hm");
   EXPECT_EQ(json["thought_tokens"], 5);
+  EXPECT_GT(json["thought_ms"].get<double>(), 0);
+  EXPECT_LE(json["thought_ms"].get<double>(), json["generate_ms"].get<double>());
   const auto off = chat({"--prompt", "Well?", "--think", "off", "--json"}).json();
   EXPECT_EQ(off["answer"], "Yes");
   EXPECT_EQ(off["thoughts"], "");
+  EXPECT_EQ(off["thought_ms"], 0);
 }
 
 TEST_F(Thinking, is_asked_for_and_turned_off_by_commands) {
