@@ -1,0 +1,54 @@
+// `satchel bench` as programs drive it that take turns with it: tests/bench/compare_llama_cpp.py.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "process.h"
+
+namespace satchel::test {
+namespace {
+
+using nlohmann::json;
+
+Finished bench(const Folder& home, const std::string& input) {
+  return run(home,
+             {"bench", "--recipes", "full", "--depths", "16", "--before", "24", "--decode", "2",
+              "--rounds", "2", "--paced", "--json"},
+             input);
+}
+
+TEST(Bench, that_is_paced_measures_once_for_each_line) {
+  const Folder home;
+  const Finished done = bench(home, "\n\n");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  std::istringstream lines(done.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "ready");
+  for (int round = 0; round < 2; ++round) {
+    std::getline(lines, line);
+    const json row = json::parse(line, nullptr, false);
+    ASSERT_TRUE(row.is_object()) << line;
+    EXPECT_EQ(row["recipe"], "full");
+    for (const char* speed : {"prefill_tokens_per_s", "decode_tokens_per_s", "prefill_cpu_ms",
+                              "decode_cpu_ms", "kv_bytes"})
+      EXPECT_GT(row[speed].get<double>(), 0) << speed;
+  }
+  const json all = done.json()["rows"];
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["depth"], 16);
+  EXPECT_EQ(all[0]["before"], 24);
+  EXPECT_EQ(all[0]["rounds"], 2);
+  EXPECT_EQ(all[0]["cache"]["tokens"], 24 + 2 * (16 + 2)) << "rounds go on in one chat";
+}
+
+TEST(Bench, that_is_paced_says_when_lines_are_missing) {
+  const Folder home;
+  const Finished done = bench(home, "\n");
+  EXPECT_EQ(done.exit_code, 2);
+  EXPECT_EQ(done.json()["error"]["code"], "PARAM");
+  EXPECT_NE(done.err.find("--paced wants a line"), std::string::npos) << done.err;
+}
+
+}  // namespace
+}  // namespace satchel::test
