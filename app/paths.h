@@ -32,8 +32,8 @@ struct ModelFile {
 std::vector<ModelFile> find_models(const Paths& paths);
 
 // What --model takes: a path, the name of a file here, or the name (or an unambiguous beginning) of
-// one of find_models(); "" is the bundled one. Returns what was given, unchanged, where nothing matches: opening it then
-// says what is wrong.
+// one of find_models(); "" is the bundled one. Returns what was given, unchanged, where nothing
+// matches: opening it then says what is wrong.
 std::filesystem::path resolve_model(const Paths& paths, const std::string& given);
 
 }  // namespace satchel::app
