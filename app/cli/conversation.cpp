@@ -96,8 +96,7 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   if (options.chat_template.empty() && engine_->chat_template().is_plain())
     console.note(
         "The model file has no chat template: it goes on with what you write, as a base model "
-        "does. "
-        "If it was made for chats, say how: --template NAME.");
+        "does. If it was made for chats, say how: --template NAME.");
   setup_.model_fingerprint = engine_->fingerprint();
   setup_.recipe_json = recipe_->json();
   name_ = request.name;
