@@ -35,7 +35,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-// What cannot be read counts as 0.
+// Of parts, up to the first that cannot be read: without it the model does not open, and how many
+// there should be is only what a file's name says.
 std::uintmax_t bytes_of(const fs::path& path, const std::optional<runtime::SplitName>& part) {
   std::uintmax_t bytes = 0;
   for (std::uint32_t number = 1; number <= (part ? part->count : 1u); ++number) {
