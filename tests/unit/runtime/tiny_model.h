@@ -29,7 +29,7 @@ std::filesystem::path bundled_model();
 
 // A model on a backend of its own. Members go in reverse order.
 struct TestModel {
-  std::vector<std::byte> bytes;  // of a file in memory
+  std::vector<std::byte> bytes;    // of a file in memory
   std::unique_ptr<GgufFile> file;  // the model may look at it where it is
   std::shared_ptr<kernels::Backend> backend;
   std::unique_ptr<Model> model;
