@@ -2,7 +2,8 @@
 //   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
 //            threads)
-//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY: docs/reliability.md (codes)
+//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY, THINKING (of a session's
+//            options): docs/reliability.md (codes)
 #pragma once
 
 #include <filesystem>

@@ -151,7 +151,9 @@ TEST_F(Thoughtful, templates_that_open_the_thoughts_need_no_mark_from_the_model)
   EXPECT_EQ(report.thoughts.text, "Hm");
   EXPECT_EQ(report.text, "Yes");
   EXPECT_EQ(value_of(session->thoughts(report.answer)).text, "Hm");
-  EXPECT_EQ(session->set_thinking(Thinking::off).error().code, "THINKING");
+  const Error refused = session->set_thinking(Thinking::off).error();
+  EXPECT_EQ(refused.code, "THINKING");
+  EXPECT_THAT(refused.message, HasSubstr("Choose auto, or leave out --think"));
   EXPECT_TRUE(session->set_thinking(Thinking::automatic).ok());
   SessionOptions options(value_of(resolve_recipe("full")));
   options.thinking = Thinking::on;
