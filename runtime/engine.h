@@ -67,8 +67,11 @@ class Engine {
 
   // Answers of several chats of this engine, the next token of all of them in one step: the weights
   // are read once for all. Prompts are read before that, chat by chat. Each chat gets the answer, or
-  // the error, it would have got alone; a chat that is done, or stopped, leaves the others to go on.
-  //   needs  each session once, all of this engine
+  // the error, it would have got alone, as far as the memory reaches that all of them share; a chat
+  // that is done, stopped or failed leaves the others to go on.
+  //   needs    each session once, all of this engine
+  //   errors   each chat's own, in its place: those of Session::generate
+  //   threads  the caller's, which also calls the listeners; Stop of each chat from any thread
   std::vector<Result<GenerateReport>> generate(std::span<const TurnRequest> turns);
 
   struct State;  // for Session
