@@ -7,78 +7,13 @@
 #include <QTest>
 #include <functional>
 
-#include "support/bundled_model.h"
-#include "ui/model/app_state.h"
+#include "life.h"
 #include "ui/model/format.h"
-#include "ui/model/in_process_engine.h"
 
 namespace satchel::ui {
 namespace {
 
-using namespace Qt::StringLiterals;
 using Phase = AppState::Phase;
-
-constexpr int kWaitMs = 60'000;  // a hang, not slowness
-
-// A program's life: store, engine, state. Ends as closing the window ends it.
-struct Life {
-  explicit Life(const QString& folder)
-      : engine(openStore(folder), {.threadCount = 1, .laneTables = {}}),
-        state(&engine, &clock),
-        errors(&state, &AppState::errorShown),
-        resumed(&engine, &EngineClient::resumed),
-        saved(&engine, &EngineClient::saved),
-        caches(&engine, &EngineClient::cacheChanged) {}
-
-  static std::unique_ptr<storage::Store> openStore(const QString& folder) {
-    storage::StoreOptions options;
-    options.data_dir = options.cache_dir = folder.toStdString();
-    auto store = storage::Store::open(std::move(options));
-    EXPECT_TRUE(store.ok()) << store.error().message;
-    return std::move(store).value();
-  }
-  bool wait(const std::function<bool()>& done) {
-    return QTest::qWaitFor([&] { return done() || !errors.isEmpty(); }, kWaitMs) &&
-           errors.isEmpty();
-  }
-  std::string error() const {
-    return errors.isEmpty() ? "no error" : errors[0][1].toString().toStdString();
-  }
-  bool waitReady() {
-    return wait([this] { return state.phase() == Phase::Ready; });
-  }
-  bool openModel() {
-    state.openModel(QString::fromUtf8(test::kBundledModel));
-    return waitReady() && wait([this] { return state.memory()->hasPreviews(); });
-  }
-  bool send(const QString& text) {
-    state.send(text);
-    const auto before = saved.count();
-    return waitReady() && wait([&] { return saved.count() > before; });
-  }
-
-  SystemClock clock;
-  InProcessEngine engine;
-  AppState state;
-  CacheState cache() const {
-    return caches.isEmpty() ? CacheState() : caches.last()[0].value<CacheState>();
-  }
-  // Some of the text has been scored and some not.
-  bool waitHalfPacked() {
-    return wait([this] {
-      const kvcache::CacheStats stats = cache().stats;
-      return stats.n_pending_probed > 0 && stats.n_pending_probed < stats.n_pending;
-    });
-  }
-  bool waitPacked() {
-    return wait([this] {
-      const kvcache::CacheStats stats = cache().stats;
-      return stats.n_pending == 0 && stats.n_evicted > 0 && !cache().isPacking;
-    });
-  }
-
-  QSignalSpy errors, resumed, saved, caches;
-};
 
 constexpr auto kNotes =
     u"Read these notes. The code for the crimson chapel is 1171. Ada Halvorsen comes on Friday at "

@@ -1,0 +1,83 @@
+// A life of the window's program on the real runtime: store, engine, state.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+#include <QTest>
+#include <functional>
+#include <memory>
+
+#include "support/bundled_model.h"
+#include "ui/model/app_state.h"
+#include "ui/model/in_process_engine.h"
+
+namespace satchel::ui {
+
+using namespace Qt::StringLiterals;
+
+inline constexpr int kWaitMs = 60'000;  // a hang, not slowness
+
+// Ends as closing the window ends it.
+struct Life {
+  using Phase = AppState::Phase;
+
+  explicit Life(const QString& folder)
+      : engine(openStore(folder), {.threadCount = 1, .laneTables = {}}),
+        state(&engine, &clock),
+        errors(&state, &AppState::errorShown),
+        resumed(&engine, &EngineClient::resumed),
+        saved(&engine, &EngineClient::saved),
+        caches(&engine, &EngineClient::cacheChanged) {}
+
+  static std::unique_ptr<storage::Store> openStore(const QString& folder) {
+    storage::StoreOptions options;
+    options.data_dir = options.cache_dir = folder.toStdString();
+    auto store = storage::Store::open(std::move(options));
+    EXPECT_TRUE(store.ok()) << store.error().message;
+    return std::move(store).value();
+  }
+  bool wait(const std::function<bool()>& done) {
+    return QTest::qWaitFor([&] { return done() || !errors.isEmpty(); }, kWaitMs) &&
+           errors.isEmpty();
+  }
+  std::string error() const {
+    return errors.isEmpty() ? "no error" : errors[0][1].toString().toStdString();
+  }
+  bool waitReady() {
+    return wait([this] { return state.phase() == Phase::Ready; });
+  }
+  bool openModel(const QString& path = QString::fromUtf8(test::kBundledModel)) {
+    state.openModel(path);
+    return waitReady() && wait([this] { return state.memory()->hasPreviews(); });
+  }
+  bool send(const QString& text) {
+    state.send(text);
+    const auto before = saved.count();
+    return waitReady() && wait([&] { return saved.count() > before; });
+  }
+
+  SystemClock clock;
+  InProcessEngine engine;
+  AppState state;
+  CacheState cache() const {
+    return caches.isEmpty() ? CacheState() : caches.last()[0].value<CacheState>();
+  }
+  // Some of the text has been scored and some not.
+  bool waitHalfPacked() {
+    return wait([this] {
+      const kvcache::CacheStats stats = cache().stats;
+      return stats.n_pending_probed > 0 && stats.n_pending_probed < stats.n_pending;
+    });
+  }
+  bool waitPacked() {
+    return wait([this] {
+      const kvcache::CacheStats stats = cache().stats;
+      return stats.n_pending == 0 && stats.n_evicted > 0 && !cache().isPacking;
+    });
+  }
+
+  QSignalSpy errors, resumed, saved, caches;
+};
+
+}  // namespace satchel::ui
