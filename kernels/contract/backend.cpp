@@ -70,6 +70,19 @@ const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
   return nullptr;
 }
 
+// The experts that a router likes best, and what each weighs.
+Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts,
+                    std::span<Ranked> chosen) {
+  const Result<void> ranked = backend.top_k(routed, n_experts, chosen);
+  if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // which speaks of tokens
+    return Error{ErrorKind::internal, "LOGITS_NAN",
+                 "The router of a layer gave no number for one of its experts. The conversation is "
+                 "kept; its file or its cache may be damaged."};
+  SATCHEL_TRY(ranked);
+  softmax(chosen);
+  return {};
+}
+
 // The tokens that chose one expert, in order; calls see(i-th of them, token, weight).
 template <class See>
 Result<std::size_t> each_token_of(std::size_t expert, const Backend::Experts& args,
@@ -101,11 +114,9 @@ Result<void> Backend::feed_experts(const Experts& args, float* x, std::size_t n_
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);
   const Projection router{.weight = args.router, .out = args.routed};
   SATCHEL_TRY(norm_project(x, args.gain, n_tokens, args.epsilon, args.normed, {&router, 1}));
-  for (std::size_t t = 0; t < n_tokens; ++t) {
-    const std::span<Ranked> of_token = args.chosen.subspan(t * args.n_used, args.n_used);
-    SATCHEL_TRY(top_k(args.routed + t * n_experts, n_experts, of_token));
-    softmax(of_token);
-  }
+  for (std::size_t t = 0; t < n_tokens; ++t)
+    SATCHEL_TRY(choose(*this, args.routed + t * n_experts, n_experts,
+                       args.chosen.subspan(t * args.n_used, args.n_used)));
   for (std::size_t e = 0; e < n_experts; ++e) {
     const auto take = [&](std::size_t i, std::size_t t, float) {
       return copy(reinterpret_cast<std::byte*>(args.taken + i * width),

@@ -329,7 +329,7 @@ class Backend {
   // x += factor · Σ over the token's experts e of weight_e · feed_forward_e(n), n = rms_norm(x). A
   // token's experts are the n_used of the largest router · n (as top_k), their weights the softmax of
   // these alone; they are added in the order of their numbers, so that a token's result does not
-  // depend on which tokens are beside it.
+  // depend on which tokens are beside it. A NaN among router · n is `internal`, "LOGITS_NAN".
   struct Expert {
     const Weight *gate = nullptr, *up = nullptr, *down = nullptr;
   };

@@ -1,5 +1,5 @@
-// Biases, soft caps, parts of rows, and experts: every backend against plain loops and against itself,
-// however tokens are grouped.
+// Biases, soft caps, parts of rows, and experts: every backend against plain loops and against
+// itself, however tokens are grouped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,12 +67,15 @@ class EveryMixture : public test::OnEveryBackend {
                           .down = weight(WeightType::q4_0, kWidth, kInner)});
   }
   std::vector<float> fed(std::vector<float> x, std::size_t n) {
+    EXPECT_TRUE(feed(x, n).ok());
+    return x;
+  }
+  Result<void> feed(std::vector<float>& x, std::size_t n) {
     const std::size_t room = std::max<std::size_t>(n, 1);
     std::vector<float> normed(room * kWidth), taken(room * kWidth), gate(room * kInner),
         up(room * kInner), routed(room * kExperts);
     std::vector<Backend::Ranked> chosen(room * kUsed);
-    EXPECT_TRUE(backend()
-                    .feed_experts({.gain = gain_.data(),
+    return backend().feed_experts({.gain = gain_.data(),
                                    .router = router_,
                                    .experts = experts_,
                                    .n_used = kUsed,
@@ -84,9 +87,7 @@ class EveryMixture : public test::OnEveryBackend {
                                    .up_out = up.data(),
                                    .routed = routed.data(),
                                    .chosen = chosen},
-                                  x.data(), n)
-                    .ok());
-    return x;
+                                  x.data(), n);
   }
   // x + 0.5 · Σ weight · down(silu(gate n) · (up n)) of one token, by single operations.
   std::vector<float> plainly(const float* x) {
@@ -144,6 +145,17 @@ TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
   }
   EXPECT_EQ(together, apart);
   EXPECT_TRUE(fed({}, 0).empty());
+}
+
+TEST_P(EveryMixture, a_router_that_gives_no_number_is_an_error_of_its_own) {
+  make_experts();
+  auto x = random_values(3 * kWidth, 11);
+  x[kWidth + 5] = std::nanf("");
+  const auto outcome = feed(x, 3);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().kind, ErrorKind::internal);
+  EXPECT_EQ(outcome.error().code, "LOGITS_NAN");
+  EXPECT_TRUE(outcome.error().message.starts_with("The router of a layer gave no number"));
 }
 
 TEST_P(EveryMixture, a_bias_is_added_to_the_product) {
