@@ -9,7 +9,11 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr float kBase = 10000.0f;  // where a file names none
+constexpr float kBase = 10000.0f;       // where a file names none
+constexpr double kAmplitudeMost = 100;  // chosen: YaRN's for a thousandfold reach is 1.7
+constexpr const char* kTypes[] = {"none", "linear", "yarn", "longrope"};
+constexpr const char *kLongFactors = "rope_factors_long.weight",
+                     *kShortFactors = "rope_factors_short.weight";
 
 Error unfit_factors(const char* name, const std::string& what) {
   return Error{ErrorKind::corrupt, "MODEL_METADATA", "\"" + std::string(name) + "\" " + what};
@@ -35,12 +39,17 @@ Result<void> divide_by_factors(const GgufFile& file, const char* name,
   return {};
 }
 
-Result<std::string> type_of(const Hyperparameters& of) {
+Result<std::string_view> type_of(const Hyperparameters& of) {
   if (!of.has("rope.scaling.type"))
-    return std::string(of.has("rope.scale_linear") ? "linear" : "none");
+    return std::string_view(of.has("rope.scale_linear") ? "linear" : "none");
   SATCHEL_TRY_ASSIGN(const std::string_view type,
                      of.file().get_string(of.key("rope.scaling.type")));
-  return std::string(type);
+  if (std::find(std::begin(kTypes), std::end(kTypes), type) == std::end(kTypes))
+    return Error{ErrorKind::unsupported, "MODEL_ARCH",
+                 "RoPE scaling " + quoted(type) +
+                     " is not supported. Supported: none, linear, yarn, longrope, and a tensor "
+                     "rope_freqs.weight."};
+  return type;
 }
 
 Result<double> factor_of(const Hyperparameters& of) {
@@ -94,6 +103,8 @@ Result<void> apply_yarn(const Hyperparameters& of, const ModelConfig& config, do
   };
   SATCHEL_TRY_ASSIGN(yarn.ext_factor, read("rope.scaling.yarn_ext_factor", 1));
   if (yarn.ext_factor < 0) yarn.ext_factor = 1;  // how some files write "not set"
+  if (!(yarn.ext_factor <= 1))
+    return of.unfit("rope.scaling.yarn_ext_factor", "must be at most 1.");
   SATCHEL_TRY_ASSIGN(yarn.beta_fast, read("rope.scaling.yarn_beta_fast", 32));
   SATCHEL_TRY_ASSIGN(yarn.beta_slow, read("rope.scaling.yarn_beta_slow", 1));
   if (!(yarn.beta_slow > 0) || !(yarn.beta_fast >= yarn.beta_slow))
@@ -108,17 +119,52 @@ Result<void> apply_yarn(const Hyperparameters& of, const ModelConfig& config, do
   return {};
 }
 
-// Long and short factors come together, or not at all.
+// Only those that the model's context asks for need be there.
 Result<void> apply_longrope(const Hyperparameters& of, const ModelConfig& config,
-                            ScaledRope& rope) {
+                            std::string_view type, ScaledRope& rope) {
   SATCHEL_TRY_ASSIGN(const std::size_t original, original_context(of, config));
   const bool is_long = config.context > original;
-  const char* name = is_long ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  const char* name = is_long ? kLongFactors : kShortFactors;
   SATCHEL_TRY(of.file().require_tensor(name));
   SATCHEL_TRY(divide_by_factors(of.file(), name, rope.inverse_frequency));
   if (!is_long || of.has("rope.scaling.attn_factor")) return {};
   const double reach = static_cast<double>(config.context) / static_cast<double>(original);
-  rope.amplitude = std::sqrt(1 + std::log(reach) / std::log(static_cast<double>(original)));
+  const double border = std::log(static_cast<double>(original));
+  rope.amplitude =
+      type == "yarn" ? yarn_amplitude(reach, 1) : std::sqrt(1 + std::log(reach) / border);
+  return {};
+}
+
+Result<void> apply_linear(const Hyperparameters& of, ScaledRope& rope) {
+  SATCHEL_TRY_ASSIGN(const double factor, factor_of(of));
+  for (double& frequency : rope.inverse_frequency) frequency /= factor;
+  return {};
+}
+
+// LongRoPE where the file says so or has its tensors: Phi 3's do not name it, and the "yarn" of its
+// first configurations is a scaling by the same factors that differs in the amplitude.
+bool is_longrope(const GgufFile& file, std::string_view type) {
+  const bool has_long = file.find_tensor(kLongFactors) != nullptr;
+  return type == "longrope" || (has_long && (type == "none" || type == "yarn"));
+}
+
+// A tensor that is passed over would make every answer subtly wrong.
+Result<void> refuse_longrope_factors(const GgufFile& file, std::string_view type) {
+  for (const char* name : {kLongFactors, kShortFactors})
+    if (file.find_tensor(name) != nullptr)
+      return Error{ErrorKind::unsupported, "MODEL_ARCH",
+                   "The model has a tensor " + quoted(name) + ", which RoPE scaling " +
+                       quoted(type) + " does not use."};
+  return {};
+}
+
+Result<void> apply_scaling(const Hyperparameters& of, const ModelConfig& config, double base,
+                           ScaledRope& rope) {
+  SATCHEL_TRY_ASSIGN(const std::string_view type, type_of(of));
+  if (is_longrope(of.file(), type)) return apply_longrope(of, config, type, rope);
+  SATCHEL_TRY(refuse_longrope_factors(of.file(), type));
+  if (type == "linear") return apply_linear(of, rope);
+  if (type == "yarn") return apply_yarn(of, config, base, rope);
   return {};
 }
 
@@ -134,24 +180,13 @@ std::vector<double> rope_frequencies(double base, std::size_t n_rotated) {
 Result<ScaledRope> scaled_rope(const Hyperparameters& of, const ModelConfig& config, double base,
                                std::size_t n_rotated) {
   ScaledRope rope{.inverse_frequency = rope_frequencies(base, n_rotated)};
-  const bool has_long = of.file().find_tensor("rope_factors_long.weight") != nullptr;
-  SATCHEL_TRY_ASSIGN(const std::string type, type_of(of));
-  if (type == "linear") {
-    SATCHEL_TRY_ASSIGN(const double factor, factor_of(of));
-    for (double& frequency : rope.inverse_frequency) frequency /= factor;
-  } else if (type == "yarn" && !has_long) {
-    SATCHEL_TRY(apply_yarn(of, config, base, rope));
-  } else if (type == "longrope" || has_long) {
-    SATCHEL_TRY(apply_longrope(of, config, rope));
-  } else if (type != "none") {
-    return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                 "RoPE scaling " + quoted(std::string_view(type)) +
-                     " is not supported. Supported: none, linear, yarn, longrope, and a tensor "
-                     "rope_freqs.weight."};
-  }
+  SATCHEL_TRY(apply_scaling(of, config, base, rope));
   SATCHEL_TRY(divide_by_factors(of.file(), "rope_freqs.weight", rope.inverse_frequency));
   SATCHEL_TRY_ASSIGN(const float more, of.number_above(0, "rope.scaling.attn_factor", 1.0f));
   rope.amplitude *= static_cast<double>(more);
+  if (!(rope.amplitude > 0 && rope.amplitude <= kAmplitudeMost))
+    return of.unfit("rope.scaling", "makes queries and keys " + std::to_string(rope.amplitude) +
+                                        " times as long, which cannot be.");
   return rope;
 }
 

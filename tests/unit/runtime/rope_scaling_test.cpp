@@ -1,5 +1,5 @@
-// Scaled RoPE: frequencies and amplitude against transformers (tests/golden/model/rope_scaling.txt),
-// from the metadata and tensors that GGUF files have for them.
+// Scaled RoPE: frequencies and amplitude against transformers
+// (tests/golden/model/rope_scaling.txt), from the metadata and tensors that GGUF files have for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +15,7 @@
 namespace satchel::runtime {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using tests::GgufWriter;
 
@@ -122,11 +123,78 @@ TEST(RopeScaling, where_a_part_of_a_head_turns_the_amplitude_belongs_to_that_par
   EXPECT_FLOAT_EQ(config->layers[0].attention.attention_scale, 1 / std::sqrt(128.0f));
 }
 
-TEST(RopeScaling, what_is_not_known_or_cannot_be_is_refused) {
-  const auto refusal = [](GgufWriter writer) {
-    const auto config = config_of(writer);
-    return config.ok() ? std::string("accepted") : config.error().message;
+const kvcache::LayerShape& shape_of(const Result<ModelConfig>& config) {
+  return config->layers.at(0).attention;
+}
+
+TEST(RopeScaling, an_old_linear_factor_is_one_of_type_linear) {
+  const auto old = config_of(metadata(64, 16384, 10'000).add_f32("llama.rope.scale_linear", 4));
+  const auto linear = config_of(file_of("linear"));
+  ASSERT_TRUE(old.ok() && linear.ok());
+  EXPECT_EQ(shape_of(old).inverse_frequency, shape_of(linear).inverse_frequency);
+}
+
+TEST(RopeScaling, yarn_slows_every_pair_where_none_stays_as_trained) {
+  const auto with = [](float ext_factor) {
+    return config_of(file_of("yarn").add_f32("llama.rope.scaling.yarn_ext_factor", ext_factor));
   };
+  const auto plain = config_of(metadata(128, 131072, 1'000'000));
+  const auto yarn = config_of(file_of("yarn")), all = with(0), not_set = with(-1);
+  ASSERT_TRUE(plain.ok() && yarn.ok() && all.ok() && not_set.ok());
+  for (std::size_t i = 0; i < 64; ++i)
+    EXPECT_DOUBLE_EQ(shape_of(all).inverse_frequency[i], shape_of(plain).inverse_frequency[i] / 4);
+  EXPECT_EQ(shape_of(not_set).inverse_frequency, shape_of(yarn).inverse_frequency);
+}
+
+TEST(RopeScaling, yarn_by_long_and_short_factors_is_longrope_with_its_own_amplitude) {
+  const auto named = config_of(longrope(131072).add_string("llama.rope.scaling.type", "yarn"));
+  const auto plain = config_of(longrope(131072));
+  ASSERT_TRUE(named.ok() && plain.ok());
+  EXPECT_EQ(shape_of(named).inverse_frequency, shape_of(plain).inverse_frequency);
+  const double amplitude = 0.1 * std::log(32.0) + 1;
+  EXPECT_NEAR(shape_of(named).attention_scale, amplitude * amplitude / std::sqrt(96.0), 1e-6);
+}
+
+std::string refusal(const GgufWriter& writer) {
+  const auto config = config_of(writer);
+  return config.ok() ? "accepted" : config.error().message + " [" + config.error().code + "]";
+}
+
+TEST(RopeScaling, an_amplitude_that_cannot_be_is_refused) {
+  const auto impossible = AllOf(HasSubstr("llama.rope.scaling\""), HasSubstr("times as long"),
+                                HasSubstr("[MODEL_METADATA]"));
+  GgufWriter from_one = metadata(64, 512, 10'000);
+  from_one.add_u32("llama.rope.scaling.original_context_length", 1)
+      .add_tensor("rope_factors_long.weight", {32}, std::vector<float>(32, 1));
+  EXPECT_THAT(refusal(from_one), impossible);
+  const auto weighed = [](float weight) {
+    return refusal(file_of("yarn").add_f32("llama.rope.scaling.yarn_log_multiplier", weight));
+  };
+  EXPECT_EQ(weighed(1), "accepted");
+  EXPECT_THAT(weighed(-10), impossible);  // the square would hide the sign
+  EXPECT_THAT(weighed(-1 / (0.1f * std::log(4.0f))), impossible);
+  for (const float factor : {101.0f, 3e38f})
+    EXPECT_THAT(
+        refusal(metadata(64, 512, 10'000).add_f32("llama.rope.scaling.attn_factor", factor)),
+        impossible);
+}
+
+TEST(RopeScaling, factors_that_the_scaling_does_not_use_are_refused) {
+  const std::vector<float> ones(48, 1);
+  GgufWriter only_short = metadata(96, 512, 10'000);
+  only_short.add_tensor("rope_factors_short.weight", {48}, ones);
+  EXPECT_EQ(refusal(only_short),
+            "The model has a tensor \"rope_factors_short.weight\", which RoPE scaling \"none\" "
+            "does not use. [MODEL_ARCH]");
+  EXPECT_THAT(refusal(longrope(131072)
+                          .add_string("llama.rope.scaling.type", "linear")
+                          .add_f32("llama.rope.scaling.factor", 4)),
+              HasSubstr("\"rope_factors_long.weight\", which RoPE scaling \"linear\""));
+  EXPECT_THAT(refusal(longrope(4096).add_string("llama.rope.scaling.type", "dynamic")),
+              HasSubstr("\"dynamic\" is not supported"));
+}
+
+TEST(RopeScaling, what_is_not_known_or_cannot_be_is_refused) {
   EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "dynamic")),
               HasSubstr("\"dynamic\" is not supported"));
   EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "yarn")),
@@ -134,6 +202,8 @@ TEST(RopeScaling, what_is_not_known_or_cannot_be_is_refused) {
   EXPECT_THAT(refusal(yarn(metadata(64, 512, 10'000), 4, 128)
                           .add_f32("llama.rope.scaling.yarn_beta_fast", 0.5f)),
               HasSubstr("yarn_beta_fast"));
+  EXPECT_THAT(refusal(file_of("yarn").add_f32("llama.rope.scaling.yarn_ext_factor", 1.5f)),
+              HasSubstr("yarn_ext_factor"));
   EXPECT_THAT(refusal(metadata(64, 512, 10'000).add_string("llama.rope.scaling.type", "longrope")),
               HasSubstr("rope_factors_short.weight"));
   GgufWriter zero = metadata(64, 512, 10'000);
