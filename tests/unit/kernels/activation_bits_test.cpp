@@ -20,7 +20,8 @@ namespace {
 using test::random_weight;
 using test::WeightFile;
 
-// Where the codes of a block lie, and a byte that makes all of them the farthest from 0.
+// Where the codes of a block lie, and a byte that makes all of them the largest once unsigned: their
+// sums are those that might leave 16 bits.
 struct PackedType {
   WeightType type;
   std::size_t codes_at, n_bytes;
@@ -40,7 +41,8 @@ std::string name_of(WeightType type) {
   return std::string(weight_type_traits(type).name);
 }
 
-// Without the outliers that random_values has, which a scale for 32 values of 8 bits is not made for.
+// Without the outliers that random_values has, which a scale for 32 values of 8 bits is not made
+// for.
 std::vector<float> tame_values(std::size_t n, std::uint64_t seed) {
   auto out = test::random_values(n, seed);
   for (float& value : out) value = std::clamp(value, -3.0f, 3.0f);
@@ -101,7 +103,8 @@ double error_of(const WeightFile& file, const std::vector<float>& x,
 class EveryCpuLevel : public testing::TestWithParam<test::BackendRow> {
  protected:
   void SetUp() override {
-    if (GetParam().backend != "cpu" || !GetParam().missing.empty()) GTEST_SKIP();
+    if (GetParam().backend != "cpu") GTEST_SKIP() << "activations of 8 bits are the cpu backend's";
+    if (!GetParam().missing.empty()) GTEST_SKIP() << GetParam().missing;
   }
   std::string_view level() const { return GetParam().cpu_level; }
 };

@@ -2,9 +2,11 @@
 #include "kernels/cpu/cores.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace satchel::kernels::cpu {
@@ -45,8 +47,20 @@ TEST_F(Cores, a_processor_that_nothing_is_known_of_is_a_core) {
   EXPECT_EQ(count_cores(std::vector<int>{}, root_), 0u);
 }
 
-TEST(UsableCores, there_is_at_least_one) {
-  EXPECT_GE(usable_cores(), 1u);
+TEST(UsableCores, are_those_that_the_thread_may_run_on) {
+  EXPECT_LE(usable_cores(), std::thread::hardware_concurrency());
+  std::size_t on_one_processor = 0;
+  std::thread([&] {
+    cpu_set_t allowed, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    std::size_t cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    on_one_processor = usable_cores();
+  }).join();
+  EXPECT_EQ(on_one_processor, 1u);
 }
 
 }  // namespace

@@ -55,7 +55,10 @@ TEST(Registry, a_forced_level_is_the_one_that_runs) {
 class EveryBackendsMemory : public test::OnEveryBackend {};
 
 TEST_P(EveryBackendsMemory, is_zeroed_and_aligned_and_gives_back_what_it_was_given) {
-  for (const std::size_t bytes : {0u, 1u, 255u, 256u, 257u, 100000u}) {
+  constexpr std::size_t kHugePage = 2u << 20;  // from here on memory is asked for otherwise
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257},
+        std::size_t{100'000}, kHugePage - 1, kHugePage, kHugePage + 1, std::size_t{5'000'001}}) {
     auto buffer = backend().allocate(bytes);
     ASSERT_TRUE(buffer.ok());
     EXPECT_EQ(buffer->size(), bytes);

@@ -115,6 +115,13 @@ TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
                           .add_u32("llama.expert_used_count", 2)
                           .add_u32("llama.expert_gating_func", 2)),
               HasSubstr("weighs its experts otherwise"));
+  const auto experts = [] {
+    return metadata().add_u32("llama.expert_count", 8).add_u32("llama.expert_used_count", 2);
+  };
+  EXPECT_EQ(refusal(experts().add_f32("llama.expert_weights_scale", 1)), "accepted");
+  for (const GgufWriter& otherwise : {experts().add_bool("llama.expert_weights_norm", false),
+                                      experts().add_f32("llama.expert_weights_scale", 2.5f)})
+    EXPECT_THAT(refusal(otherwise), HasSubstr("weighs its experts otherwise"));
   EXPECT_THAT(refusal(metadata().add_u32("llama.attention.value_length", 32)),
               HasSubstr("Keys of 64 and values of 32"));
 }

@@ -1,4 +1,5 @@
-// Gemma 3: what is read from its metadata. (Its logits: model_architectures_test.cpp.)
+// Gemma 3, and what it shares with Gemma 2: what is read from their metadata. (Their logits:
+// model_architectures_test.cpp.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +53,31 @@ TEST(Gemma3Config, caps_and_a_missing_window_are_refused) {
   EXPECT_EQ(refusal(true, 0), "accepted");
   EXPECT_THAT(refusal(false, 0), testing::HasSubstr("gemma3.attention.sliding_window"));
   EXPECT_THAT(refusal(true, 30), testing::HasSubstr("final_logit_softcapping\" is set"));
+}
+
+TEST(GemmaConfig, only_the_27b_models_scale_attention_by_the_width_of_a_head) {
+  const auto scale = [](const std::string& arch, std::uint32_t n_layers) {
+    tests::GgufWriter out;
+    out.add_string("general.architecture", arch)
+        .add_u32(arch + ".block_count", n_layers)
+        .add_u32(arch + ".embedding_length", 64)
+        .add_u32(arch + ".feed_forward_length", 64)
+        .add_u32(arch + ".context_length", 512)
+        .add_u32(arch + ".attention.head_count", 4)
+        .add_u32(arch + ".attention.key_length", 32)
+        .add_u32(arch + ".attention.value_length", 32)
+        .add_u32(arch + ".attention.sliding_window", 16)
+        .add_f32(arch + ".attention.layer_norm_rms_epsilon", 1e-6f);
+    out.add_tensor("token_embd.weight", {64, 8}, std::vector<float>(8 * 64));
+    const auto bytes = out.bytes();
+    const auto file = GgufFile::view(bytes);
+    const auto config = ModelConfig::from(*file);
+    return config.ok() ? config->layers.back().attention.attention_scale : 0.0f;
+  };
+  EXPECT_FLOAT_EQ(scale("gemma2", 46), 1 / std::sqrt(64.0f / 4));
+  EXPECT_FLOAT_EQ(scale("gemma3", 62), 1 / std::sqrt(64.0f / 4));
+  EXPECT_FLOAT_EQ(scale("gemma2", 62), 1 / std::sqrt(32.0f));
+  EXPECT_FLOAT_EQ(scale("gemma3", 46), 1 / std::sqrt(32.0f));
 }
 
 }  // namespace
