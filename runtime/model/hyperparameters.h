@@ -21,7 +21,6 @@ class Hyperparameters {
       : file_(file), architecture_(architecture) {}
 
   const GgufFile& file() const { return file_; }
-  std::string_view architecture() const { return architecture_; }
   std::string key(std::string_view part) const { return architecture_ + "." + std::string(part); }
   bool has(std::string_view part) const { return file_.has(key(part)); }
 

@@ -120,8 +120,8 @@ class Model {
   // taken, which may move it.
   Result<Fidelity> compare(kvcache::Arena& arena, const std::function<const float*()>& exact_rows,
                            const float* packed, std::size_t n_tokens);
-  // Shows the logits [n_vocabulary] after each row, [n, width] as read_prompt keeps them; main memory,
-  // lent to the call.
+  // Shows the logits [n_vocabulary] after each row, [n, width] as read_prompt keeps them; main
+  // memory, lent to the call.
   using SeeLogits = std::function<void(std::size_t row, std::span<const float> logits)>;
   Result<void> each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
                            const SeeLogits& see);

@@ -108,8 +108,8 @@ class Loader {
     return {};
   }
 
-  // A tensor that has no place in the graph (a bias, a norm of queries) would make every answer
-  // subtly wrong if it were passed over.
+  // A tensor that has no place in the graph (norms of queries in a model without, a bias of the
+  // feed-forward) would make every answer subtly wrong if it were passed over.
   Result<void> refuse_the_rest() {
     if (n_known_ == file_.tensors().size()) return {};
     std::vector<std::string_view> known;

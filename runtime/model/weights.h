@@ -4,8 +4,8 @@
 //           them. Parts of the mapping that were repacked or copied are let go of: a weight is not
 //           resident twice
 //   errors  MODEL_METADATA (missing tensor, wrong shape: both named), MODEL_QUANT (a weight type
-//           nobody computes with), MODEL_ARCH (a tensor the graph has no place for, biases among
-//           them)
+//           nobody computes with), MODEL_ARCH (a tensor the graph has no place for: to pass over
+//           it would make every answer subtly wrong)
 #pragma once
 
 #include <cstddef>

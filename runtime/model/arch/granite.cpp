@@ -1,7 +1,8 @@
 // Granite 3 and 4 (dense): Llama's layers with factors: of embeddings, of attention (in place of
 // 1 / sqrt(head_dim)), of what each half of a layer adds; and a divisor of logits. With experts:
 // granitemoe.
-//   source  huggingface.co/ibm-granite, model cards; arXiv:2203.03466 (muP, where the factors come from)
+//   source  huggingface.co/ibm-granite, model cards; arXiv:2203.03466 (muP, where the factors
+//           come from)
 #include "runtime/model/block_graph.h"
 #include "runtime/model/hyperparameters.h"
 #include "runtime/model/rope_scaling.h"

@@ -24,9 +24,8 @@ void AttentionPart::wish_for_operand(std::size_t which, std::vector<TensorWish>&
   Operand& to = *std::array{&q_, &k_, &v_}[which];
   const std::size_t n_out = which == 0 ? q_width : kv_width;
   if (style_.is_fused) {
-    wishes.push_back(matrix("attn_qkv.weight", n_out, config_.width, to.weight));
-    wishes.back().first_row = first_rows[which];
-    wishes.back().n_rows = q_width + 2 * kv_width;
+    wishes.push_back(part_of(matrix("attn_qkv.weight", n_out, config_.width, to.weight),
+                             first_rows[which], q_width + 2 * kv_width));
   } else {
     wishes.push_back(matrix(kNames[which].weight, n_out, config_.width, to.weight));
     wishes.push_back(vector(kNames[which].bias, n_out, to.bias));

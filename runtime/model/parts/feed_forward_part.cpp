@@ -13,12 +13,13 @@ void FeedForwardPart::wish(std::vector<TensorWish>& wishes) {
 
 void FeedForwardPart::wish_for_gated(std::vector<TensorWish>& wishes) {
   const std::size_t width = config_.width, ffn = sizes().ffn_width;
-  const char* gate = style_.is_fused ? "ffn_up.weight" : "ffn_gate.weight";
-  wishes.push_back(matrix(gate, ffn, width, gated_.gate));
-  wishes.push_back(matrix("ffn_up.weight", ffn, width, gated_.up));
+  const TensorWish up = matrix("ffn_up.weight", ffn, width, gated_.up);
   if (style_.is_fused) {
-    wishes.back().first_row = ffn;
-    wishes.back().n_rows = wishes[wishes.size() - 2].n_rows = 2 * ffn;
+    wishes.push_back(part_of(matrix("ffn_up.weight", ffn, width, gated_.gate), 0, 2 * ffn));
+    wishes.push_back(part_of(up, ffn, 2 * ffn));
+  } else {
+    wishes.push_back(matrix("ffn_gate.weight", ffn, width, gated_.gate));
+    wishes.push_back(up);
   }
   wishes.push_back(matrix("ffn_down.weight", width, ffn, gated_.down));
 }
@@ -29,9 +30,7 @@ void FeedForwardPart::wish_for_experts(std::vector<TensorWish>& wishes) {
   wishes.push_back(matrix("ffn_gate_inp.weight", n, width, router_));
   const auto one = [&](std::size_t i, const char* name, std::size_t n_out, std::size_t n_in,
                        const kernels::Weight*& to) {
-    wishes.push_back(matrix(name, n_out, n_in, to));
-    wishes.back().first_row = i * n_out;
-    wishes.back().n_rows = n * n_out;
+    wishes.push_back(part_of(matrix(name, n_out, n_in, to), i * n_out, n * n_out));
   };
   for (std::size_t i = 0; i < n; ++i) {
     one(i, "ffn_gate_exps.weight", ffn, width, experts_[i].gate);

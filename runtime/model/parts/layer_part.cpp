@@ -18,6 +18,12 @@ TensorWish LayerPart::vector(const char* name, std::size_t n, const float*& to) 
   return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
 }
 
+TensorWish LayerPart::part_of(TensorWish wish, std::size_t first_row, std::size_t n_rows) {
+  wish.first_row = first_row;
+  wish.n_rows = n_rows;
+  return wish;
+}
+
 void LayerPart::wish_for_norms(const char* before, const char* behind,
                                std::vector<TensorWish>& wishes) {
   if (style_.has_norms_before) wishes.push_back(vector(before, config_.width, gain_before_));

@@ -36,6 +36,8 @@ class LayerPart {
   TensorWish matrix(const char* name, std::size_t n_out, std::size_t n_in,
                     const kernels::Weight*& to) const;
   TensorWish vector(const char* name, std::size_t n, const float*& to) const;
+  // The rows from first_row on of a tensor that has n_rows.
+  static TensorWish part_of(TensorWish wish, std::size_t first_row, std::size_t n_rows);
   void wish_for_norms(const char* before, const char* behind, std::vector<TensorWish>& wishes);
 
   // outs = projections of x, normed before if there is a norm for that.
