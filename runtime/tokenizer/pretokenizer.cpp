@@ -10,62 +10,71 @@
 namespace satchel::runtime {
 namespace {
 
+// Parts of patterns: literals, which end in a 0, and what join() made of others.
+template <std::size_t kSize>
+struct Text {
+  char chars[kSize + 1] = {};
+  constexpr operator std::string_view() const { return {chars, kSize}; }
+};
+template <class... Parts>
+consteval auto join(const Parts&... parts) {
+  Text<(sizeof(Parts) + ...) - sizeof...(Parts)> out;
+  char* to = out.chars;
+  const auto put = [&](std::string_view part) { to = std::copy(part.begin(), part.end(), to); };
+  (put(parts), ...);
+  return out;
+}
+
 // White space as Unicode defines it. PCRE2's \s also takes U+180E, which has not been white space
 // since Unicode 6.3. For use inside brackets.
-#define SPACE R"(\t-\r\x{85}\p{Z})"
+constexpr char kSpace[] = R"(\t-\r\x{85}\p{Z})";
 
 // The patterns of the models' own tokenizer.json files. `|[space]+` at the end of the originals is
 // left out where what no pattern matches is a word of its own anyway.
 constexpr std::string_view kDigit = R"(\p{N})";
-constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" SPACE
-                                   R"(\p{L}\p{N}]+|[)" SPACE R"(]+(?![^)" SPACE R"(]))";
+constexpr auto kGpt2 = join(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)", kSpace,
+                            R"(\p{L}\p{N}]+|[)", kSpace, R"(]+(?![^)", kSpace, "])");
 // What the patterns of GPT-4's kind share: contractions, words, and what stands behind the digits.
-#define CONTRACTION R"((?i:'s|'t|'re|'ve|'m|'ll|'d))"
-#define WORD R"([^\r\n\p{L}\p{N}]?\p{L}+)"
-#define SPACES R"([)" SPACE R"(]*[\r\n]+|[)" SPACE R"(]+(?![^)" SPACE R"(])|[)" SPACE "]+"
-#define REST R"(| ?[^)" SPACE R"(\p{L}\p{N}]+[\r\n]*|)" SPACES
-constexpr std::string_view kLlama3 = CONTRACTION "|" WORD R"(|\p{N}{1,3})" REST;
-constexpr std::string_view kQwen2 = CONTRACTION "|" WORD R"(|\p{N})" REST;
-constexpr std::string_view kSeedCoder =
-    CONTRACTION "|" WORD R"(|\p{N}| ?[^)" SPACE R"(\p{L}\p{N}\r\n]+|)" SPACES;
+constexpr char kContraction[] = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
+constexpr char kWord[] = R"([^\r\n\p{L}\p{N}]?\p{L}+)";
+constexpr auto kSpaces =
+    join("[", kSpace, R"(]*[\r\n]+|[)", kSpace, R"(]+(?![^)", kSpace, "])|[", kSpace, "]+");
+constexpr auto kMarks = join("| ?[^", kSpace, R"(\p{L}\p{N}]+)");
+constexpr auto kRest = join(kMarks, R"([\r\n]*|)", kSpaces);
+constexpr auto kLlama3 = join(kContraction, "|", kWord, R"(|\p{N}{1,3})", kRest);
+constexpr auto kQwen2 = join(kContraction, "|", kWord, R"(|\p{N})", kRest);
+constexpr auto kSeedCoder =
+    join(kContraction, "|", kWord, R"(|\p{N}| ?[^)", kSpace, R"(\p{L}\p{N}\r\n]+|)", kSpaces);
 // Words that begin anew with a capital letter.
-#define UPPER R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
-#define LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
-#define BEFORE_WORD R"([^\r\n\p{L}\p{N}]?)"
-#define REST_WITH_SLASH R"(| ?[^)" SPACE R"(\p{L}\p{N}]+[\r\n/]*|)" SPACES
-constexpr std::string_view kTekken =
-    BEFORE_WORD UPPER "*" LOWER "+|" BEFORE_WORD UPPER "+" LOWER R"(*|\p{N})" REST_WITH_SLASH;
-constexpr std::string_view kGpt4o =
-    BEFORE_WORD UPPER "*" LOWER "+" CONTRACTION "?|" BEFORE_WORD UPPER "+" LOWER "*" CONTRACTION
-                      R"(?|\p{N}{1,3})" REST_WITH_SLASH;
+constexpr char kUpper[] = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
+constexpr char kLower[] = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
+constexpr char kBeforeWord[] = R"([^\r\n\p{L}\p{N}]?)";
+constexpr auto kRestWithSlash = join(kMarks, R"([\r\n/]*|)", kSpaces);
+constexpr auto kTekken = join(kBeforeWord, kUpper, "*", kLower, "+|", kBeforeWord, kUpper, "+",
+                              kLower, R"(*|\p{N})", kRestWithSlash);
+constexpr auto kGpt4o = join(kBeforeWord, kUpper, "*", kLower, "+", kContraction, "?|",  //
+                             kBeforeWord, kUpper, "+", kLower, "*", kContraction, "?",   //
+                             R"(|\p{N}{1,3})", kRestWithSlash);
 constexpr std::string_view kLineEnd = R"([\r\n])";
-constexpr std::string_view kSpacedLetters = "[" SPACE R"(]?\p{L}+)";
-constexpr std::string_view kSpacedMarks = "[" SPACE R"(]?\p{P}+)";
+constexpr auto kSpacedLetters = join("[", kSpace, R"(]?\p{L}+)");
+constexpr auto kSpacedMarks = join("[", kSpace, R"(]?\p{P}+)");
 constexpr std::string_view kEastAsian = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 // DeepSeek LLM lists its letters one by one.
-constexpr std::string_view kLettersOfDeepseek =
-    "[" SPACE
+constexpr auto kLettersOfDeepseek = join(
+    "[", kSpace,
     R"(]?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕ)"
     R"(Ἐ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\x{1F7D}ᾀ-ᾴᾶ-ᾼ\x{1FBE}ῂ-ῄῆ-ῌῐ-\x{1FD3}ῖ-\x{1FDB}ῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ)"
     R"(\x{2126}ℨ\x{212A}-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-)"
-    R"(𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
-constexpr std::string_view kMarksOfDeepseek = "[" SPACE R"(]?[!-/:-~！-／：-～‘-‟　-。]+)";
-constexpr std::string_view kSpaceAtEnd = "[" SPACE R"(]+\z)";
+    R"(𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)");
+constexpr auto kMarksOfDeepseek = join("[", kSpace, R"(]?[!-/:-~！-／：-～‘-‟　-。]+)");
+constexpr auto kSpaceAtEnd = join("[", kSpace, R"(]+\z)");
 constexpr std::string_view kThreeDigits = R"(\p{N}{1,3})";
 constexpr std::string_view kHanAndKana =
     R"([\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
-constexpr std::string_view kDeepseek3 =
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
-    R"(| ?[\p{P}\p{S}]+[\r\n]*|)" SPACES;
-#undef SPACE
-#undef CONTRACTION
-#undef WORD
-#undef SPACES
-#undef REST
-#undef UPPER
-#undef LOWER
-#undef BEFORE_WORD
-#undef REST_WITH_SLASH
+constexpr auto kDeepseek3 =
+    join(R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+         R"(| ?[\p{P}\p{S}]+[\r\n]*|)",
+         kSpaces);
 
 struct Known {
   std::string_view name;
