@@ -14,8 +14,8 @@ struct BackendOptions {
   std::string_view cpu_level = {};  // "", or a name of cpu_level_names(): forces it; higher than
                                     // the machine has is an error
   // Of the integers that activations become where they meet quantised weights: 16, or 8 (backend
-  // cpu only), which reads faster and errs a hundred times as much (docs/models.md). Floats are
-  // met in fp32 either way.
+  // cpu only), which reads faster and rounds 258 times as coarsely; what that costs:
+  // docs/models.md. Floats are met in fp32 either way.
   int activation_bits = 16;
 };
 

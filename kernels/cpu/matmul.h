@@ -38,7 +38,8 @@ class CpuWeight final : public Weight {
   PackedWeight packed_;
 };
 
-// Room for the activations of one call; grows to the largest seen, then allocates no more.
+// Room of one call for activations as integers, or for rows of weights read back to fp32; grows to
+// the largest seen, then allocates no more.
 class MatmulScratch {
  public:
   Result<std::byte*> at_least(std::size_t bytes);

@@ -21,7 +21,8 @@
 //                       4 bits  c[i], c[h + i] above it
 //                       6 bits  i < h: c[i], bits 4 and 5 of c[h + i] above it; then, from i = 0 on,
 //                               bits 0 to 3 of c[h + i], those of c[h + h/2 + i] above them
-//   cost     as many bytes as the file's, made once by plain loops
+//   cost     as many bytes as the file's where rows are a multiple of 16, else those of the rows
+//            that fill the last group; made once by plain loops
 //   differs  kernels.md 8.2 interleaves 8-bit quadruples for vpdpbusd; here one order serves them
 //            and the pairs that 16-bit activations meet (matmul.h says why there are both)
 #pragma once

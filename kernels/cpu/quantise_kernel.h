@@ -1,7 +1,8 @@
 // Activations to integers of 16 or 8 bits (layout: matmul_table.h), over the registers `V` of a
 // level.
 //   scale   largest magnitude of 32 values / 32767 (8 bits: 127), so that the error is below 1.6e-5
-//           (4e-3) of it; below 1e-30 all are 0. A NaN or an infinity makes the scale NaN: it must not vanish
+//           (4e-3) of it; below 1e-30 all are 0. A NaN or an infinity makes the scale NaN: it must
+//           not vanish
 #pragma once
 
 #include <immintrin.h>

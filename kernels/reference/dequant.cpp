@@ -9,9 +9,6 @@
 #include "kernels/reference/dequant_blocks.h"
 #include "kernels/reference/weight_codes.h"
 
-static_assert(std::endian::native == std::endian::little,
-              "weights are read as they lie in the file");
-
 namespace satchel::kernels {
 namespace {
 
