@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/code_planes_kernel.h"
 #include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
 
@@ -20,11 +21,11 @@ template <class Level, WeightType kOfType>
 struct ByteDot {
   using V = Level;
   using Int = typename V::Int;
+  using Planes = CodePlanes<V, kOfType>;
   static constexpr WeightType kType = kOfType;
   static constexpr PackedShape kShape = packed_shape(kType);
   static constexpr bool kMeets = V::kDotsBytes || kShape.pairs_in_16_bits() != 0;
   static constexpr std::size_t kWords = kBlockValues / 4;  // of a block's activations
-  static constexpr std::size_t kVectorBytes = 64;          // 16 rows, four bytes each
 
   // The pairs 4 · quad and 4 · quad + 2, then the other two, as bytes, of the rows from first_row on.
   SATCHEL_INLINE void code_bytes(const std::byte* block, std::size_t first_row, std::size_t quad,
@@ -36,24 +37,15 @@ struct ByteDot {
       });
       return;
     }
-    constexpr int kLow = static_cast<int>(kShape.low_bits()), kHigh = kShape.code_bits - kLow;
-    constexpr std::size_t kQuads = kLow == 2 ? 2 : 1;  // in a register of low bits
-    const std::byte* at = block + first_row * 4;
-    Int low = V::load(at + quad / kQuads * kVectorBytes);
-    if constexpr (kQuads == 2) low = V::shift_right_by(low, static_cast<int>(quad % 2 * 4));
-    at += 4 / kQuads * kVectorBytes;
-    Int high = V::zero();
-    if constexpr (kHigh == 1) high = V::shift_right_by(V::load(at), static_cast<int>(2 * quad));
-    if constexpr (kHigh == 2)
-      high =
-          V::shift_right_by(V::load(at + quad / 2 * kVectorBytes), static_cast<int>(quad % 2 * 4));
+    constexpr int kLow = Planes::kLow, kHigh = Planes::kHigh;
+    const Planes planes = Planes::of(block, first_row, quad);
     unroll<0, 2>([&](auto i) SATCHEL_INLINE_LAMBDA {
       constexpr int kPair = static_cast<int>(decltype(i)::value);
       constexpr int kLowMask = ((1 << kLow) - 1) * 0x101;
-      bytes[i] = V::and_(V::template shift_right<kPair * kLow>(low), V::words(kLowMask));
+      bytes[i] = V::and_(V::template shift_right<kPair * kLow>(planes.low), V::words(kLowMask));
       if constexpr (kHigh > 0) {
         constexpr int kHighMask = (((1 << kHigh) - 1) << kLow) * 0x101;
-        const Int placed = V::template shift_right<kPair * kHigh - kLow>(high);
+        const Int placed = V::template shift_right<kPair * kHigh - kLow>(planes.high);
         bytes[i] = V::or_(bytes[i], V::and_(placed, V::words(kHighMask)));
       }
       if constexpr (kShape.table != nullptr) {

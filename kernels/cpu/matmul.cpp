@@ -59,28 +59,28 @@ struct Call {
   }
 };
 
-// Group g of all weights, one after the other, and the next one of the same weight where `two` are
-// wanted and both are full; `at` is the chunk's first token. Returns how many were done.
-std::size_t packed_groups(const Call& call, std::size_t g, bool two, const Activations& x,
+// Group g of all weights, one after the other, and, where more than one is left to do, the next one
+// of the same weight if both are full; `at` is the chunk's first token. Returns how many were done.
+std::size_t packed_groups(const Call& call, std::size_t g, std::size_t n_left, const Activations& x,
                           std::size_t at, std::size_t n_tokens) {
   const Backend::Projection* projection = call.projections.data();
   for (; g >= ours(*projection).packed().n_groups(); ++projection)
     g -= ours(*projection).packed().n_groups();
   const CpuWeight& weight = ours(*projection);
-  two = two && (g + 2) * kGroupRows <= weight.n_out();
+  const std::size_t n = n_left > 1 && (g + 2) * kGroupRows <= weight.n_out() ? 2 : 1;
   const auto product =
       call.as_bytes() ? call.context.kernels.byte_matmul.packed : call.table.packed;
   product({.type = weight.type(),
            .group = weight.packed().group(g),
            .n_blocks = weight.packed().n_blocks(),
            .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
-           .next_group = two ? weight.packed().group_bytes() : 0,
+           .next_group = n == 2 ? weight.packed().group_bytes() : 0,
            .x = x,
            .n_tokens = n_tokens,
            .out = projection->out + at * weight.n_out() + g * kGroupRows,
            .out_stride = weight.n_out(),
            .ahead_bytes = call.context.ahead_bytes});
-  return two ? 2 : 1;
+  return n;
 }
 
 // x [n_tokens, n_in] are those of the chunk, which begins at token `at`.
@@ -104,7 +104,7 @@ void packed_chunk(const Call& call, const Activations& room, const float* x, std
   call.context.pool.parallel_for(call.n_groups(), grain,
                                  [&](std::size_t begin, std::size_t end, std::size_t) {
                                    for (std::size_t g = begin; g < end;)
-                                     g += packed_groups(call, g, g + 1 < end, room, at, n_tokens);
+                                     g += packed_groups(call, g, end - g, room, at, n_tokens);
                                  });
 }
 

@@ -109,12 +109,17 @@ struct PackedKernel {
     for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line);
   }
 
-  // The blocks of one unit, for the rows from first_row on; the activations move on by as many.
+  // Where the activations of a tile are read.
+  struct Cursor {
+    const std::int32_t *x, *words;
+  };
+
+  // The blocks of one unit, for the rows from first_row on; the cursor moves on by as many.
   template <std::size_t kVectors, std::size_t kTokens>
   SATCHEL_INLINE void add_unit(Tile<kVectors, kTokens>& tile, const std::byte* unit,
                                std::size_t first_row,
                                const PackedScales<V, kType, kVectors>& scales, Ahead ahead,
-                               const std::int32_t*& x, const std::int32_t*& words) {
+                               Cursor& cursor) {
     constexpr std::size_t kScalesAt = kBlocks * kCodeBytes, kBlockBytes = kUnitBytes / kBlocks;
     const auto streams = [&](auto&& body) SATCHEL_INLINE_LAMBDA {
       if constexpr (kTokens == 1)
@@ -129,9 +134,9 @@ struct PackedKernel {
       streams([&](const std::byte* at) SATCHEL_INLINE_LAMBDA {
         ask_for(at + ahead.codes + b * kBlockBytes, kBlockBytes);
       });
-      tile.add_block(unit + b * kCodeBytes, first_row, scales, b, x, words);
-      x += Dot::kWords * kTokens;
-      words += kBlockWords * kTokens;
+      tile.add_block(unit + b * kCodeBytes, first_row, scales, b, cursor.x, cursor.words);
+      cursor.x += Dot::kWords * kTokens;
+      cursor.words += kBlockWords * kTokens;
     }
   }
 
@@ -140,6 +145,7 @@ struct PackedKernel {
   static void rows(const PackedJob& job, std::size_t first_row, const std::int32_t* x,
                    const std::int32_t* words, float* out, std::size_t out_stride) {
     const std::byte* unit = job.group;
+    Cursor cursor{x, words};
     Tile<kVectors, kTokens> tile;
     tile.start();
     PackedScales<V, kType, kVectors> scales;
@@ -147,7 +153,7 @@ struct PackedKernel {
     for (std::size_t done = 0; done < job.n_blocks; done += kBlocks, unit += kUnitBytes) {
       scales.read(unit + kBlocks * kCodeBytes, first_row);
       const std::size_t left = (job.n_blocks - done) / kBlocks * kUnitBytes;
-      add_unit(tile, unit, first_row, scales, ahead_of(job, left, scales.next_group), x, words);
+      add_unit(tile, unit, first_row, scales, ahead_of(job, left, scales.next_group), cursor);
     }
     tile.store(out, out_stride);
   }
@@ -169,8 +175,7 @@ struct PackedKernel {
         scales[u].read(units + u * kUnitBytes + kBlocks * kCodeBytes, first_row);
       for (std::size_t t = 0; t < n_tiles; ++t) {
         const std::size_t block = (t * n_units + first) * kBlocks * kTokens;
-        const std::int32_t* x = job.x.codes + block * Dot::kWords;
-        const std::int32_t* words = job.x.words + block * kBlockWords;
+        Cursor cursor{job.x.codes + block * Dot::kWords, job.x.words + block * kBlockWords};
         float* out = job.out + t * kTokens * job.out_stride + first_row;
         Tile<kVectors, kTokens> tile;
         if (first == 0)
@@ -178,7 +183,7 @@ struct PackedKernel {
         else
           tile.go_on(out, job.out_stride);
         for (std::size_t u = 0; u < n; ++u)
-          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], {}, x, words);
+          add_unit(tile, units + u * kUnitBytes, first_row, scales[u], {}, cursor);
         tile.store(out, job.out_stride);
       }
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/code_planes_kernel.h"
 #include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
 
@@ -16,11 +17,11 @@ template <class Level, WeightType kOfType>
 struct WordDot {
   using V = Level;
   using Int = typename V::Int;
+  using Planes = CodePlanes<V, kOfType>;
   static constexpr WeightType kType = kOfType;
   static constexpr PackedShape kShape = packed_shape(kType);
   static constexpr bool kMeets = true;
   static constexpr std::size_t kWords = kBlockPairs;  // of a block's activations
-  static constexpr std::size_t kVectorBytes = 64;     // 16 rows, two words each
 
   // The pairs 4 · quad … 4 · quad + 3, as words, of the rows from first_row on.
   SATCHEL_INLINE void code_words(const std::byte* block, std::size_t first_row, std::size_t quad,
@@ -32,26 +33,17 @@ struct WordDot {
       });
       return;
     }
-    constexpr int kLow = static_cast<int>(kShape.low_bits()), kHigh = kShape.code_bits - kLow;
-    constexpr std::size_t kQuads = kLow == 2 ? 2 : 1;  // in a register of low bits
-    const std::byte* at = block + first_row * 4;
-    Int low = V::load(at + quad / kQuads * kVectorBytes);
-    if constexpr (kShape.table != nullptr) return table_words(low, words);
-    if constexpr (kQuads == 2) low = V::shift_right_by(low, static_cast<int>(quad % 2 * 4));
-    at += 4 / kQuads * kVectorBytes;
-    Int high = V::zero();
-    if constexpr (kHigh == 1) high = V::shift_right_by(V::load(at), static_cast<int>(2 * quad));
-    if constexpr (kHigh == 2)
-      high =
-          V::shift_right_by(V::load(at + quad / 2 * kVectorBytes), static_cast<int>(quad % 2 * 4));
+    constexpr int kLow = Planes::kLow, kHigh = Planes::kHigh;
+    const Planes planes = Planes::of(block, first_row, quad);
+    if constexpr (kShape.table != nullptr) return table_words(planes.low, words);
     unroll<0, 4>([&](auto i) SATCHEL_INLINE_LAMBDA {
       constexpr int kPair = static_cast<int>(decltype(i)::value);
       constexpr int kByte = kPair / 2 * 8, kLowAt = kByte + kPair % 2 * kLow;
-      words[i] = V::template shift_right<kLowAt>(low);
+      words[i] = V::template shift_right<kLowAt>(planes.low);
       if constexpr (kLowAt + kLow < 16) words[i] = V::and_(words[i], V::words((1 << kLow) - 1));
       if constexpr (kHigh > 0) {
         constexpr int kHighAt = kByte + kPair % 2 * kHigh;
-        const Int placed = V::template shift_right<kHighAt - kLow>(high);
+        const Int placed = V::template shift_right<kHighAt - kLow>(planes.high);
         words[i] = V::or_(words[i], V::and_(placed, V::words(((1 << kHigh) - 1) << kLow)));
       }
     });
