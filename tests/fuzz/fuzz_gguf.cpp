@@ -1,7 +1,9 @@
-// Any bytes as a GGUF file: open, and where that works, use everything it gives out.
+// Any bytes as a GGUF file: open, and where that works, use everything it gives out, among it the
+// configuration and the vocabulary of a model.
 #include <cstring>
 #include <string>
 
+#include "forged_model.h"
 #include "gguf_exercise.h"
 #include "mutate.h"
 #include "support/gguf_writer.h"
@@ -17,7 +19,11 @@ Input to_input(const std::vector<std::byte>& bytes) {
 
 std::vector<Input> seeds() {
   const float values[] = {1, 2, 3, 4};
-  return {to_input(tests::small_gguf().bytes()), to_input(tests::small_gguf().version(2).bytes()),
+  Rng rng(1);
+  return {to_input(forged_model(rng).bytes()),
+          to_input(forged_model(rng).bytes()),
+          to_input(tests::small_gguf().bytes()),
+          to_input(tests::small_gguf().version(2).bytes()),
           to_input(tests::GgufWriter().bytes()),
           to_input(tests::GgufWriter().alignment(8).add_tensor("t", {2, 2}, values).bytes()),
           to_input(tests::GgufWriter().add_u16("split.count", 2).bytes())};
@@ -36,9 +42,13 @@ std::vector<std::byte> random_bytes(Rng& rng, std::size_t count) {
 }
 
 // A well-formed file with forged fields: values of any type id, arrays that promise what they do
-// not hold, tensors of any type, shape and offset.
+// not hold, tensors of any type, shape and offset; half of them beside those of a model.
 Input generate(Rng& rng) {
   tests::GgufWriter writer;
+  if (below(rng, 2) == 0) {
+    writer = forged_model(rng);
+    if (below(rng, 4) != 0) return to_input(writer.bytes());
+  }
   if (below(rng, 4) == 0) writer.alignment(static_cast<std::uint32_t>(some_number(rng) & 0x3fff));
   for (std::size_t left = below(rng, 6); left > 0; --left) {
     std::vector<std::byte> value = random_bytes(rng, below(rng, 64));

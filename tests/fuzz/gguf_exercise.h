@@ -1,6 +1,6 @@
 // Uses everything that an opened GGUF file gives out, as hostile as it may be: every byte that a
-// getter promises is read. Shared by the fuzz target and by the unit tests that walk truncations
-// and flipped bytes.
+// getter promises is read, then the configuration and the vocabulary of a model. Shared by the fuzz
+// target and by the unit tests that walk truncations and flipped bytes.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 
 #include "kernels/reference/dequant.h"
 #include "runtime/gguf/reader.h"
+#include "runtime/model/config.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace satchel::fuzz {
 
@@ -47,7 +49,10 @@ inline std::uint64_t use_everything(const runtime::GgufFile& file) {
     sum += row.front() > 0 ? 1u : 0u;
   }
   if (const auto fingerprint = file.model_fingerprint()) sum += fingerprint->size();
-  return sum;
+  const auto config = runtime::ModelConfig::from(file);
+  sum += config.ok() ? config->cache_shape().n_lanes() : config.error().message.size();
+  const auto vocabulary = runtime::Vocabulary::from(file);
+  return sum + (vocabulary.ok() ? vocabulary->hash() : vocabulary.error().message.size());
 }
 
 }  // namespace satchel::fuzz
