@@ -4,8 +4,8 @@
 //   out     [n_values] fp32
 //   needs   n_values is a multiple of the type's block_values; a stored scale of infinity or NaN
 //           gives such values
-//   math    every step rounds to fp32, in the order that dequant.cpp, dequant_k.cpp and grid_blocks.h
-//           name: bit-exact
+//   math    every step rounds to fp32, in the order that dequant.cpp, dequant_k.cpp and
+//           grid_blocks.h name: bit-exact
 //   source  ggml's block formats; held against the Python package gguf (tests/golden/weights)
 #pragma once
 

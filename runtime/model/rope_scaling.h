@@ -10,13 +10,13 @@
 //             (transformers chooses by the length of what is read and llama.cpp by the context that
 //             a session asks for: on short texts of such models they use the short factors.)
 //   yarn      slow pairs divided by the factor, fast ones not, in between a ramp
-//   amplitude queries and keys are longer by it: what yarn and longrope ask for, longrope only where
-//             the file has no rope.scaling.attn_factor, times that factor. Here their products are
-//             multiplied by its square instead (LayerConfig), so that cached keys are turned only
+//   amplitude queries and keys are longer by it: what yarn and longrope ask for, longrope only
+//             where the file has no rope.scaling.attn_factor, times that factor. Here their
+//             products are multiplied by its square (LayerConfig): cached keys are turned only
 //   source    arXiv:2309.00071 (YaRN, section 3), 2402.13753 (LongRoPE); names of keys: the package
 //             gguf; where implementations differ (yarn_attn_factor), transformers is followed
-//   errors    corrupt MODEL_METADATA naming key or tensor; unsupported MODEL_ARCH, also for a tensor
-//             of factors that the scaling does not use
+//   errors    corrupt MODEL_METADATA naming key or tensor; unsupported MODEL_ARCH, also for a
+//             tensor of factors that the scaling does not use
 #pragma once
 
 #include <cstddef>

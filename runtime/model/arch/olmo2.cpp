@@ -1,5 +1,5 @@
-// OLMo 2 and 3: norms behind attention and feed-forward, none before; norms of queries and keys over
-// all their heads together. OLMo 3 has windows, in all layers but each fourth, which alone are
+// OLMo 2 and 3: norms behind attention and feed-forward, none before; norms of queries and keys
+// over all their heads together. OLMo 3 has windows, in all layers but each fourth, which alone are
 // scaled.
 //   source  arXiv:2501.00656 section 2.1 (OLMo 2); huggingface.co/allenai/Olmo-3-1025-7B
 #include "runtime/model/block_graph.h"

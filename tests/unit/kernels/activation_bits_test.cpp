@@ -20,8 +20,8 @@ namespace {
 using test::random_weight;
 using test::WeightFile;
 
-// Where the codes of a block lie, and a byte that makes all of them the largest once unsigned: their
-// sums are those that might leave 16 bits.
+// Where the codes of a block lie, and a byte that makes all of them the largest once unsigned:
+// their sums are those that might leave 16 bits.
 struct PackedType {
   WeightType type;
   std::size_t codes_at, n_bytes;

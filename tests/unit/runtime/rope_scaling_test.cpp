@@ -1,5 +1,6 @@
 // Scaled RoPE: frequencies and amplitude against transformers
-// (tests/golden/model/rope_scaling.txt), from the metadata and tensors that GGUF files have for them.
+// (tests/golden/model/rope_scaling.txt), from the metadata and tensors that GGUF files have for
+// them; what cannot be is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
