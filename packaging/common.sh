@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 say() { [ "${quiet:-0}" = 1 ] || printf 'satchel: %s\n' "$*" >&2; }
 die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
 
-build_packages="g++ cmake ninja-build ccache pkg-config libsentencepiece-dev libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libeigen3-dev qt6-base-dev"
+build_packages="g++ cmake ninja-build ccache pkg-config libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libeigen3-dev qt6-base-dev"
 run_packages="fonts-dejavu-core"
 model_packages="python3-pip unzip"
 test_packages="libgtest-dev libgmock-dev procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"

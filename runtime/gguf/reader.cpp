@@ -217,17 +217,10 @@ Result<std::string_view> GgufFile::get_string(std::string_view key) const {
   return std::string_view(reinterpret_cast<const char*>(found->bytes.data()), found->bytes.size());
 }
 
-Result<std::vector<std::string_view>> GgufFile::get_string_array(std::string_view key) const {
+Result<GgufStrings> GgufFile::get_strings(std::string_view key) const {
   SATCHEL_TRY_ASSIGN(const GgufValue* found, array_of(*this, key));
   if (found->element != GgufType::string) return wrong_type(key, *found, "array of string");
-  std::vector<std::string_view> out(found->count);
-  const std::byte* at = found->bytes.data();
-  for (std::string_view& element : out) {
-    const auto length = static_cast<std::size_t>(load_number<std::uint64_t>(at));
-    element = {reinterpret_cast<const char*>(at) + 8, length};
-    at += 8 + length;
-  }
-  return out;
+  return GgufStrings(*found);
 }
 
 Result<std::vector<float>> GgufFile::get_f32_array(std::string_view key) const {

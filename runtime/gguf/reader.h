@@ -19,11 +19,35 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/base/load_number.h"
 #include "kernels/base/result.h"
 #include "runtime/gguf/mapped_file.h"
 #include "runtime/gguf/parse.h"
 
 namespace satchel::runtime {
+
+// The strings of an array, read where they lie.
+class GgufStrings {
+ public:
+  // needs  an array of strings of an opened file, so that its lengths were checked
+  explicit GgufStrings(const GgufValue& array) : count_(array.count), bytes_(array.bytes) {}
+
+  std::size_t size() const { return count_; }
+  std::size_t bytes() const { return bytes_.size() - 8 * count_; }  // of all together
+  template <class StringFn>
+  void for_each(const StringFn& string) const {
+    const std::byte* at = bytes_.data();
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto length = static_cast<std::size_t>(load_number<std::uint64_t>(at));
+      string(std::string_view(reinterpret_cast<const char*>(at) + 8, length));
+      at += 8 + length;
+    }
+  }
+
+ private:
+  std::size_t count_;
+  std::span<const std::byte> bytes_;
+};
 
 class GgufFile {
  public:
@@ -56,7 +80,7 @@ class GgufFile {
 
   // The bytes as stored, which need not be UTF-8.
   Result<std::string_view> get_string(std::string_view key) const;
-  Result<std::vector<std::string_view>> get_string_array(std::string_view key) const;
+  Result<GgufStrings> get_strings(std::string_view key) const;
   Result<std::vector<float>> get_f32_array(std::string_view key) const;  // no NaN
   Result<std::vector<std::int32_t>> get_i32_array(
       std::string_view key) const;  // any integer width, if all fit

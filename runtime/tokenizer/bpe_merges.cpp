@@ -1,16 +1,23 @@
 #include "runtime/tokenizer/bpe_merges.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace satchel::runtime {
 namespace {
 
-std::uint64_t pair_key(TokenId left, TokenId right) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
-         static_cast<std::uint32_t>(right);
+// Fibonacci hashing of both ids; the upper bits are the mixed ones.
+std::size_t hash_of(TokenId left, TokenId right) {
+  const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+                            static_cast<std::uint32_t>(right);
+  const std::uint64_t mixed = (key ^ key >> 29) * 0x9E3779B97F4A7C15u;
+  return static_cast<std::size_t>(mixed >> 32);
 }
+
+constexpr std::uint32_t kNoRule = 0xFFFFFFFF;
 
 Error bad_rule(std::size_t i, std::string_view why) {
   return {ErrorKind::corrupt, "MODEL_TOKENIZER",
@@ -28,7 +35,7 @@ struct Symbol {
 // A pair that could be merged when it was seen. It is out of date once one of its symbols is not
 // what it was; merging changes the left symbol and empties the right one.
 struct Candidate {
-  std::int32_t rank = 0;
+  std::uint32_t rank = 0;
   std::int32_t left = 0, right = 0;  // symbols
   TokenId left_token = 0, right_token = 0, result = 0;
 };
@@ -39,9 +46,11 @@ bool comes_later(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-Result<BpeMerges> BpeMerges::read(const std::vector<std::string>& merges, const PieceIds& pieces) {
+Result<BpeMerges> BpeMerges::read(const PieceList& merges, const PieceList& pieces,
+                                  const PieceIndex& index) {
   BpeMerges read;
   read.rules_.reserve(merges.size());
+  read.places_.assign(std::bit_ceil(merges.size() + merges.size() / 4 + 1), kNoRule);
   std::string joined;
   for (std::size_t i = 0; i < merges.size(); ++i) {
     const std::string_view rule = merges[i];
@@ -51,19 +60,24 @@ Result<BpeMerges> BpeMerges::read(const std::vector<std::string>& merges, const 
       return bad_rule(i, "is not two pieces with a space between");
     const std::string_view left_text = rule.substr(0, space), right_text = rule.substr(space + 1);
     joined.assign(left_text).append(right_text);
-    const auto left = pieces.find(left_text), right = pieces.find(right_text);
-    const auto result = pieces.find(joined);
-    if (left == pieces.end() || right == pieces.end() || result == pieces.end())
+    const auto left = index.find(pieces, left_text), right = index.find(pieces, right_text);
+    const auto result = index.find(pieces, joined);
+    if (!left || !right || !result)
       return bad_rule(i, "names a piece that is not in tokenizer.ggml.tokens");
-    read.rules_.try_emplace(pair_key(left->second, right->second),
-                            Rule{static_cast<std::int32_t>(i), result->second});
+    read.rules_.push_back({*left, *right, *result});
+    std::uint32_t& place = read.places_[read.place_of(*left, *right)];
+    if (place == kNoRule) place = static_cast<std::uint32_t>(i);  // else an earlier one goes first
   }
   return read;
 }
 
-const BpeMerges::Rule* BpeMerges::find(TokenId left, TokenId right) const {
-  const auto found = rules_.find(pair_key(left, right));
-  return found == rules_.end() ? nullptr : &found->second;
+std::size_t BpeMerges::place_of(TokenId left, TokenId right) const {
+  const std::size_t last = places_.size() - 1;
+  for (std::size_t at = hash_of(left, right) & last;; at = (at + 1) & last) {
+    if (places_[at] == kNoRule) return at;
+    const Rule& rule = rules_[places_[at]];
+    if (rule.left == left && rule.right == right) return at;
+  }
 }
 
 void BpeMerges::apply(std::vector<TokenId>& tokens) const {
@@ -73,9 +87,10 @@ void BpeMerges::apply(std::vector<TokenId>& tokens) const {
   const auto at = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
   const auto consider = [&](std::int32_t left, std::int32_t right) {
     if (left == kNone || right == kNone) return;
-    const Rule* rule = find(at(left).token, at(right).token);
-    if (rule == nullptr) return;
-    heap.push_back({rule->rank, left, right, at(left).token, at(right).token, rule->result});
+    const std::uint32_t rank = places_[place_of(at(left).token, at(right).token)];
+    if (rank == kNoRule) return;
+    const Rule& rule = rules_[rank];
+    heap.push_back({rank, left, right, rule.left, rule.right, rule.result});
     std::push_heap(heap.begin(), heap.end(), comes_later);
   };
 

@@ -20,21 +20,34 @@ bool made_by_merging(PieceType type) {
   return type == PieceType::normal || type == PieceType::byte;
 }
 
+// The byte alphabet's spelling of each byte.
+std::array<std::string, 256> byte_spellings() {
+  std::array<std::string, 256> spellings;
+  const auto alphabet = byte_alphabet();
+  for (std::size_t byte = 0; byte < 256; ++byte) append_code(alphabet[byte], spellings[byte]);
+  return spellings;
+}
+
 class ByteBpeEncoder final : public TextEncoder {
  public:
-  ByteBpeEncoder(Pretokenizer pretokenizer, BpeMerges merges,
-                 const std::array<TokenId, 256>& byte_tokens,
-                 std::unordered_map<std::string, TokenId> whole_words)
+  // words: the pieces that a word can be as a whole; none where merges are not ignored.
+  ByteBpeEncoder(Pretokenizer pretokenizer, BpeMerges merges, const Vocabulary& vocabulary,
+                 const PieceIndex& index, PieceIndex words)
       : pretokenizer_(std::move(pretokenizer)),
         merges_(std::move(merges)),
-        byte_tokens_(byte_tokens),
-        whole_words_(std::move(whole_words)) {}
+        pieces_(vocabulary.pieces),
+        spellings_(byte_spellings()),
+        words_(std::move(words)) {
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      byte_tokens_[byte] = index.find(pieces_, spellings_[byte]).value_or(kNoPiece);
+  }
 
   Result<void> encode(std::string_view text, std::vector<TokenId>& out) const override {
     std::vector<TokenId> symbols;
+    std::string spelled;
     return pretokenizer_.split(text, [&](std::string_view word) {
-      if (const auto whole = find_word(word); whole != kNoPiece) {
-        out.push_back(whole);
+      if (const auto whole = find_word(word, spelled)) {
+        out.push_back(*whole);
         return;
       }
       symbols.clear();
@@ -46,56 +59,35 @@ class ByteBpeEncoder final : public TextEncoder {
   }
 
  private:
-  TokenId find_word(std::string_view word) const {
-    if (whole_words_.empty() || word.size() > Vocabulary::kPieceBytesMax) return kNoPiece;
-    const auto found = whole_words_.find(std::string(word));
-    return found == whole_words_.end() ? kNoPiece : found->second;
+  std::optional<TokenId> find_word(std::string_view word, std::string& spelled) const {
+    if (!pretokenizer_.ignores_merges() || word.size() > Vocabulary::kPieceBytesMax)
+      return std::nullopt;
+    spelled.clear();
+    for (const char c : word) spelled += spellings_[static_cast<unsigned char>(c)];
+    return words_.find(pieces_, spelled);
   }
 
   Pretokenizer pretokenizer_;
   BpeMerges merges_;
-  std::array<TokenId, 256> byte_tokens_;                  // kNoPiece where the vocabulary has none
-  std::unordered_map<std::string, TokenId> whole_words_;  // in bytes; only where merges are ignored
+  const PieceList& pieces_;
+  std::array<std::string, 256> spellings_;
+  std::array<TokenId, 256> byte_tokens_;  // kNoPiece where the vocabulary has none
+  PieceIndex words_;
 };
-
-// The bytes that a piece spells; empty if it uses letters outside the alphabet.
-std::string spelled_bytes(std::string_view piece) {
-  std::string bytes;
-  while (!piece.empty()) {
-    const Utf8Step step = utf8_step(piece);
-    const auto byte = byte_of(step.code);
-    if (!byte) return {};
-    bytes += static_cast<char>(*byte);
-    piece.remove_prefix(step.bytes);
-  }
-  return bytes;
-}
 
 }  // namespace
 
-Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary) {
+Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary,
+                                                           const PieceList& merges) {
   SATCHEL_TRY_ASSIGN(Pretokenizer pretokenizer, Pretokenizer::named(vocabulary.pre));
-  BpeMerges::PieceIds ids;
-  std::unordered_map<std::string, TokenId> whole_words;
-  for (std::size_t i = 0; i < vocabulary.pieces.size(); ++i) {
-    if (!made_by_merging(vocabulary.types[i])) continue;
-    ids.try_emplace(vocabulary.pieces[i], static_cast<TokenId>(i));
-    if (!pretokenizer.ignores_merges()) continue;
-    std::string bytes = spelled_bytes(vocabulary.pieces[i]);
-    if (!bytes.empty()) whole_words.try_emplace(std::move(bytes), static_cast<TokenId>(i));
-  }
-  SATCHEL_TRY_ASSIGN(BpeMerges merges, BpeMerges::read(vocabulary.merges, ids));
-
-  std::array<TokenId, 256> byte_tokens{};
-  const auto alphabet = byte_alphabet();
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    std::string spelling;
-    append_code(alphabet[byte], spelling);
-    const auto found = ids.find(spelling);
-    byte_tokens[byte] = found == ids.end() ? kNoPiece : found->second;
-  }
+  PieceIndex index(vocabulary.pieces.size());
+  for (std::size_t i = 0; i < vocabulary.pieces.size(); ++i)
+    if (made_by_merging(vocabulary.types[i]))
+      (void)index.add(vocabulary.pieces, static_cast<TokenId>(i));
+  SATCHEL_TRY_ASSIGN(BpeMerges rules, BpeMerges::read(merges, vocabulary.pieces, index));
+  PieceIndex words = pretokenizer.ignores_merges() ? index : PieceIndex();
   return std::unique_ptr<TextEncoder>(std::make_unique<ByteBpeEncoder>(
-      std::move(pretokenizer), std::move(merges), byte_tokens, std::move(whole_words)));
+      std::move(pretokenizer), std::move(rules), vocabulary, index, std::move(words)));
 }
 
 }  // namespace satchel::runtime

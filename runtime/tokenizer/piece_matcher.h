@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/tokenizer/piece_list.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 namespace satchel::runtime {
@@ -21,7 +21,7 @@ class PieceMatcher {
   };
 
   PieceMatcher() : first_{} {}  // finds nothing
-  // The pieces of one type; empty ones are left out. Keeps copies.
+  // The pieces of one type; empty ones are left out. The vocabulary outlives it.
   PieceMatcher(const Vocabulary& vocabulary, PieceType type);
 
   bool empty() const { return pieces_.empty(); }
@@ -31,11 +31,12 @@ class PieceMatcher {
   std::optional<TokenId> find(std::string_view spelling) const;
 
  private:
-  struct Piece {
-    std::string spelling;
-    TokenId token = 0;
-  };
-  std::vector<Piece> pieces_;             // sorted by spelling, then by token
+  std::string_view spelling(TokenId token) const {
+    return (*spellings_)[static_cast<std::size_t>(token)];
+  }
+
+  const PieceList* spellings_ = nullptr;
+  std::vector<TokenId> pieces_;           // sorted by spelling, then by token
   std::array<std::uint32_t, 257> first_;  // where the pieces of each first byte begin
 };
 

@@ -16,36 +16,37 @@ constexpr std::array<std::string_view, 10> kTurnEnds = {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
-std::string sentencepiece_bytes(std::string_view piece, PieceType type) {
+void append_sentencepiece(std::string_view piece, PieceType type, std::string& out) {
   if (type == PieceType::byte) {  // <0xAB>
     const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'A' + 10; };
-    return {static_cast<char>(digit(piece[3]) * 16 + digit(piece[4]))};
+    out += static_cast<char>(digit(piece[3]) * 16 + digit(piece[4]));
+    return;
   }
-  std::string bytes;
   while (!piece.empty()) {
-    if (piece.starts_with(kSpaceMark)) {
-      bytes += ' ';
-      piece.remove_prefix(kSpaceMark.size());
-    } else {
-      bytes += piece.front();
-      piece.remove_prefix(1);
-    }
+    const std::size_t mark = piece.find(kSpaceMark);
+    out += piece.substr(0, mark);
+    if (mark == std::string_view::npos) return;
+    out += ' ';
+    piece.remove_prefix(mark + kSpaceMark.size());
   }
-  return bytes;
 }
 
 // Spelled in the byte alphabet; a piece with letters outside of it stands for itself.
-std::string byte_bpe_bytes(std::string_view piece, PieceType type) {
-  if (type == PieceType::user_defined) return std::string(piece);
-  std::string bytes;
-  for (std::string_view rest = piece; !rest.empty();) {
-    const Utf8Step step = utf8_step(rest);
-    const auto byte = byte_of(step.code);
-    if (!byte) return std::string(piece);
-    bytes += static_cast<char>(*byte);
-    rest.remove_prefix(step.bytes);
+void append_byte_bpe(std::string_view piece, PieceType type, std::string& out) {
+  const std::size_t before = out.size();
+  if (type != PieceType::user_defined) {
+    std::string_view rest = piece;
+    while (!rest.empty()) {
+      const Utf8Step step = utf8_step(rest);
+      const auto byte = byte_of(step.code);
+      if (!byte) break;
+      out += static_cast<char>(*byte);
+      rest.remove_prefix(step.bytes);
+    }
+    if (rest.empty()) return;
   }
-  return bytes;
+  out.resize(before);
+  out += piece;
 }
 
 bool is_text(PieceType type) {
@@ -60,17 +61,6 @@ PieceTable::PieceTable(Vocabulary vocabulary)
       user_defined_(vocabulary_.kind == VocabularyKind::byte_bpe
                         ? PieceMatcher(vocabulary_, PieceType::user_defined)
                         : PieceMatcher()) {
-  begin_.reserve(vocabulary_.pieces.size() + 1);
-  for (std::size_t i = 0; i < vocabulary_.pieces.size(); ++i) {
-    begin_.push_back(bytes_.size());
-    const PieceType type = vocabulary_.types[i];
-    if (!is_text(type)) continue;
-    bytes_ += vocabulary_.kind == VocabularyKind::byte_bpe
-                  ? byte_bpe_bytes(vocabulary_.pieces[i], type)
-                  : sentencepiece_bytes(vocabulary_.pieces[i], type);
-  }
-  begin_.push_back(bytes_.size());
-
   for (const auto& end : {vocabulary_.eos, vocabulary_.eot})
     if (end) turn_ends_.push_back(*end);
   for (const std::string_view name : kTurnEnds)
@@ -78,10 +68,12 @@ PieceTable::PieceTable(Vocabulary vocabulary)
   std::sort(turn_ends_.begin(), turn_ends_.end());
 }
 
-std::string_view PieceTable::bytes(TokenId token) const {
-  if (!holds(token)) return {};
+void PieceTable::append_bytes(TokenId token, std::string& out) const {
+  if (!holds(token)) return;
   const auto i = static_cast<std::size_t>(token);
-  return std::string_view(bytes_).substr(begin_[i], begin_[i + 1] - begin_[i]);
+  if (!is_text(vocabulary_.types[i])) return;
+  (vocabulary_.kind == VocabularyKind::byte_bpe ? append_byte_bpe : append_sentencepiece)(
+      vocabulary_.pieces[i], vocabulary_.types[i], out);
 }
 
 bool PieceTable::ends_turn(TokenId token) const {

@@ -16,23 +16,23 @@ class PieceTable {
  public:
   // needs a vocabulary that check_and_mend accepted
   explicit PieceTable(Vocabulary vocabulary);
+  PieceTable(const PieceTable&) = delete;  // the matchers look at the vocabulary
+  PieceTable& operator=(const PieceTable&) = delete;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   bool holds(TokenId token) const {
     return token >= 0 && static_cast<std::size_t>(token) < vocabulary_.pieces.size();
   }
-  // The bytes of decoded text; "" for control, unknown and unused pieces.
-  std::string_view bytes(TokenId token) const;
+  // Adds the bytes of decoded text: none for control, unknown and unused pieces.
+  void append_bytes(TokenId token, std::string& out) const;
   bool ends_turn(TokenId token) const;
 
   const PieceMatcher& control() const { return control_; }
-  // Pieces of text to look for before encoding; none for sentencepiece, whose library does it.
+  // Pieces of text to look for before encoding; none for sentencepiece, whose encoder does it.
   const PieceMatcher& user_defined() const { return user_defined_; }
 
  private:
   Vocabulary vocabulary_;
-  std::string bytes_;
-  std::vector<std::size_t> begin_;  // [n + 1] into bytes_
   std::vector<TokenId> turn_ends_;  // sorted
   PieceMatcher control_, user_defined_;
 };

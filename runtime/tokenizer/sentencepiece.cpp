@@ -1,43 +1,190 @@
-// SentencePiece vocabularies, by the sentencepiece library over a model made from the vocabulary.
-#include <sentencepiece_processor.h>
+// SentencePiece vocabularies of byte-pair kind: characters are joined, the pair that makes the piece
+// of the highest score first, of equal scores the leftmost.
+//   spaces   become U+2581; one stands before the text where the vocabulary says so
+//   pieces   user-defined ones are found first, whole and longest, and never joined. What joining
+//            makes of unused ones is taken apart again the way it was put together; an unused
+//            character stays (sentencepiece 0.1.97; 0.2.3 calls it unknown)
+//   unknown  a character without a piece is its bytes where the vocabulary has these, else the
+//            unknown token, one for a run of such characters
+//   source   sentencepiece's bpe_model.cc and sentencepiece_processor.cc, without normalisation
+//   differs  a control piece of one character is never found in a text: that character is unknown
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <unordered_map>
 
-#include "runtime/tokenizer/model_proto.h"
+#include "runtime/tokenizer/piece_index.h"
+#include "runtime/tokenizer/piece_matcher.h"
 #include "runtime/tokenizer/text_encoder.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace satchel::runtime {
 namespace {
 
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+// A stretch of the text that is one piece, or a character without one. What is joined to its left
+// neighbour is empty from then on.
+struct Symbol {
+  std::uint32_t begin = 0, bytes = 0;
+  std::int32_t left = kNone, right = kNone;  // neighbours still there
+  bool is_fixed = false;                     // user-defined
+
+  static constexpr std::int32_t kNone = -1;
+};
+
+// A pair that could be joined when it was seen; out of date once either has changed its length.
+struct Candidate {
+  float score = 0;
+  std::int32_t left = 0, right = 0;  // symbols
+  std::uint32_t bytes = 0;           // of both
+};
+
+bool comes_later(const Candidate& a, const Candidate& b) {
+  return a.score != b.score ? a.score < b.score : a.left > b.left;
+}
+
+// What one text is made of, while it is joined.
+class Joining {
+ public:
+  Joining(std::string_view text, const Vocabulary& vocabulary, const PieceIndex& index,
+          const PieceMatcher& user_defined)
+      : text_(text), vocabulary_(vocabulary), index_(index) {
+    cut(user_defined);
+    for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols_.size()); ++i)
+      consider(i - 1, i);
+  }
+
+  void run() {
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), comes_later);
+      const Candidate best = heap_.back();
+      heap_.pop_back();
+      Symbol& left = at(best.left);
+      Symbol& right = at(best.right);
+      if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != best.bytes) continue;
+      left.bytes = best.bytes;
+      right.bytes = 0;
+      left.right = right.right;
+      if (right.right != Symbol::kNone) at(right.right).left = best.left;
+      consider(left.left, best.left);
+      consider(best.left, left.right);
+    }
+  }
+
+  // The pieces in order; nothing for a character without one.
+  template <class PieceFn>
+  void for_each(const PieceFn& piece) const {
+    for (std::size_t i = 0; i < symbols_.size(); ++i)
+      if (symbols_[i].bytes != 0)
+        take_apart(text_.substr(symbols_[i].begin, symbols_[i].bytes), piece);
+  }
+
+ private:
+  Symbol& at(std::int32_t i) { return symbols_[static_cast<std::size_t>(i)]; }
+  PieceType type_of(TokenId piece) const {
+    return vocabulary_.types[static_cast<std::size_t>(piece)];
+  }
+
+  void cut(const PieceMatcher& user_defined) {
+    for (std::size_t begin = 0; begin < text_.size();) {
+      const std::string_view rest = text_.substr(begin);
+      const auto fixed = user_defined.longest(rest);
+      const std::size_t bytes = fixed ? fixed->bytes : utf8_step(rest).bytes;
+      const auto i = static_cast<std::int32_t>(symbols_.size());
+      symbols_.push_back({.begin = static_cast<std::uint32_t>(begin),
+                          .bytes = static_cast<std::uint32_t>(bytes),
+                          .left = i - 1,
+                          .right = begin + bytes < text_.size() ? i + 1 : Symbol::kNone,
+                          .is_fixed = fixed.has_value()});
+      begin += bytes;
+    }
+  }
+
+  void consider(std::int32_t left, std::int32_t right) {
+    if (left == Symbol::kNone || right == Symbol::kNone) return;
+    const Symbol &a = at(left), &b = at(right);
+    if (a.is_fixed || b.is_fixed) return;
+    const std::uint32_t bytes = a.bytes + b.bytes;
+    const auto piece = index_.find(vocabulary_.pieces, text_.substr(a.begin, bytes));
+    if (!piece) return;
+    heap_.push_back({vocabulary_.scores[static_cast<std::size_t>(*piece)], left, right, bytes});
+    std::push_heap(heap_.begin(), heap_.end(), comes_later);
+    if (type_of(*piece) == PieceType::unused) cuts_[*piece] = a.bytes;
+  }
+
+  template <class PieceFn>
+  void take_apart(std::string_view spelling, const PieceFn& piece) const {
+    const auto found = index_.find(vocabulary_.pieces, spelling);
+    if (found && type_of(*found) == PieceType::unused)
+      if (const auto cut = cuts_.find(*found); cut != cuts_.end()) {
+        take_apart(spelling.substr(0, cut->second), piece);
+        take_apart(spelling.substr(cut->second), piece);
+        return;
+      }
+    piece(spelling, found);
+  }
+
+  std::string_view text_;
+  const Vocabulary& vocabulary_;
+  const PieceIndex& index_;
+  std::vector<Symbol> symbols_;
+  std::vector<Candidate> heap_;
+  std::unordered_map<TokenId, std::uint32_t> cuts_;  // of unused pieces: bytes of the left part
+};
+
 class SentencePieceEncoder final : public TextEncoder {
  public:
-  Result<void> load(const std::string& model) {
-    const auto status = processor_.LoadFromSerializedProto(model);
-    if (status.ok()) return {};
-    return Error{ErrorKind::corrupt, "MODEL_TOKENIZER",
-                 "The vocabulary makes no SentencePiece model: " + status.ToString() +
-                     ". Nothing was loaded; get the model file again."};
+  explicit SentencePieceEncoder(const Vocabulary& vocabulary)
+      : vocabulary_(vocabulary),
+        index_(vocabulary.pieces.size()),
+        user_defined_(vocabulary, PieceType::user_defined) {
+    for (std::size_t i = 0; i < vocabulary.pieces.size(); ++i) {
+      const PieceType type = vocabulary.types[i];
+      const auto id = static_cast<TokenId>(i);
+      if (type == PieceType::byte) bytes_.push_back(id);
+      if (type == PieceType::normal || type == PieceType::user_defined || type == PieceType::unused)
+        (void)index_.add(vocabulary.pieces, id);
+    }
+    // Spelled <0x00> … <0xFF>, so that the order of their spellings is that of the bytes.
+    std::sort(bytes_.begin(), bytes_.end(), [&](TokenId a, TokenId b) {
+      return vocabulary.pieces[static_cast<std::size_t>(a)] <
+             vocabulary.pieces[static_cast<std::size_t>(b)];
+    });
   }
 
   Result<void> encode(std::string_view text, std::vector<TokenId>& out) const override {
-    std::vector<int> ids;
-    const auto status = processor_.Encode(text, &ids);
-    if (!status.ok())
-      return Error{
-          ErrorKind::internal, "TOKENIZER",
-          "SentencePiece could not read the text: " + status.ToString() + ". Nothing was changed."};
-    out.insert(out.end(), ids.begin(), ids.end());
+    std::string spelled;
+    if (vocabulary_.adds_space_prefix) spelled += kSpaceMark;
+    for (const char c : text) spelled += c == ' ' ? kSpaceMark : std::string_view(&c, 1);
+    Joining joining(spelled, vocabulary_, index_, user_defined_);
+    joining.run();
+    bool is_after_unknown = false;
+    joining.for_each([&](std::string_view spelling, std::optional<TokenId> piece) {
+      if (piece) {
+        out.push_back(*piece);
+      } else if (!bytes_.empty()) {
+        for (const char c : spelling) out.push_back(bytes_[static_cast<unsigned char>(c)]);
+      } else if (!is_after_unknown) {
+        out.push_back(*vocabulary_.unknown);
+      }
+      is_after_unknown = !piece;
+    });
     return {};
   }
 
  private:
-  sentencepiece::SentencePieceProcessor processor_;
+  const Vocabulary& vocabulary_;
+  PieceIndex index_;  // of what text can become by joining
+  PieceMatcher user_defined_;
+  std::vector<TokenId> bytes_;  // [256], or none
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TextEncoder>> make_sentencepiece_encoder(const Vocabulary& vocabulary) {
-  auto encoder = std::make_unique<SentencePieceEncoder>();
-  SATCHEL_TRY(encoder->load(sentencepiece_model(vocabulary)));
-  return std::unique_ptr<TextEncoder>(std::move(encoder));
+std::unique_ptr<TextEncoder> make_sentencepiece_encoder(const Vocabulary& vocabulary) {
+  return std::make_unique<SentencePieceEncoder>(vocabulary);
 }
 
 }  // namespace satchel::runtime

@@ -18,8 +18,10 @@ class TextEncoder {
   virtual Result<void> encode(std::string_view text, std::vector<TokenId>& out) const = 0;
 };
 
-// Both want a vocabulary that check_and_mend accepted, and keep nothing of it by reference.
-Result<std::unique_ptr<TextEncoder>> make_sentencepiece_encoder(const Vocabulary& vocabulary);
-Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary);
+// Both want a vocabulary that check_and_mend accepted and that outlives them, apart from its merges,
+// which are read once.
+std::unique_ptr<TextEncoder> make_sentencepiece_encoder(const Vocabulary& vocabulary);
+Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary,
+                                                           const PieceList& merges);
 
 }  // namespace satchel::runtime

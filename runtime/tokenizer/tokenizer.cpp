@@ -1,6 +1,7 @@
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/gguf/reader.h"
 #include "runtime/tokenizer/piece_table.h"
@@ -49,12 +50,15 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const GgufFile& file) {
 Result<std::unique_ptr<Tokenizer>> Tokenizer::make(Vocabulary vocabulary) {
   const std::uint64_t hash = vocabulary.hash();  // before what is mended, which may change
   SATCHEL_TRY(vocabulary.check_and_mend());
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<TextEncoder> encoder,
-                     vocabulary.kind == VocabularyKind::sentencepiece
-                         ? make_sentencepiece_encoder(vocabulary)
-                         : make_byte_bpe_encoder(vocabulary));
-  return std::unique_ptr<Tokenizer>(
-      new Tokenizer(std::make_unique<PieceTable>(std::move(vocabulary)), std::move(encoder), hash));
+  const PieceList merges = std::exchange(vocabulary.merges, {});  // nobody asks for them later
+  auto table = std::make_unique<PieceTable>(std::move(vocabulary));
+  std::unique_ptr<TextEncoder> encoder;
+  if (table->vocabulary().kind == VocabularyKind::sentencepiece) {
+    encoder = make_sentencepiece_encoder(table->vocabulary());
+  } else {
+    SATCHEL_TRY_ASSIGN(encoder, make_byte_bpe_encoder(table->vocabulary(), merges));
+  }
+  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(table), std::move(encoder), hash));
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, SpecialText special) const {
@@ -99,7 +103,7 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts) 
 }
 
 void Tokenizer::append_piece(TokenId token, std::string& bytes) const {
-  bytes += table_->bytes(token);
+  table_->append_bytes(token, bytes);
 }
 
 std::string Tokenizer::text(std::span<const TokenId> tokens) const {

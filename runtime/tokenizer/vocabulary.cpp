@@ -4,10 +4,9 @@
 #include <array>
 #include <cmath>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "runtime/gguf/reader.h"
+#include "runtime/tokenizer/piece_index.h"
 #include "runtime/tokenizer/pretokenizer.h"
 #include "runtime/tokenizer/utf8.h"
 
@@ -68,6 +67,7 @@ Result<std::vector<PieceType>> types_of(const GgufFile& file) {
   std::vector<PieceType> types;
   if (!file.has(kKey)) return types;
   SATCHEL_TRY_ASSIGN(const std::vector<std::int32_t> numbers, file.get_i32_array(kKey));
+  types.reserve(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < 0 || numbers[i] > 6)
       return corrupt("\"" + std::string(kKey) + "\" of piece " + std::to_string(i) + " is " +
@@ -78,9 +78,15 @@ Result<std::vector<PieceType>> types_of(const GgufFile& file) {
   return types;
 }
 
-Result<std::vector<std::string>> strings_of(const GgufFile& file, std::string_view key) {
-  SATCHEL_TRY_ASSIGN(const std::vector<std::string_view> views, file.get_string_array(key));
-  return std::vector<std::string>(views.begin(), views.end());
+Result<PieceList> strings_of(const GgufFile& file, std::string_view key) {
+  SATCHEL_TRY_ASSIGN(const GgufStrings strings, file.get_strings(key));
+  if (strings.bytes() > PieceList::kBytesMax)
+    return corrupt("\"" + std::string(key) + "\" takes " + std::to_string(strings.bytes()) +
+                   " bytes, more than any vocabulary");
+  PieceList out;
+  out.reserve(strings.size(), strings.bytes());
+  strings.for_each([&](std::string_view text) { out.push_back(text); });
+  return out;
 }
 
 // <0x00> … <0xFF>, as sentencepiece spells them.
@@ -119,9 +125,9 @@ Result<void> check_counts(Vocabulary& v) {
 }
 
 Result<void> check_pieces(Vocabulary& v) {
-  std::unordered_map<std::string_view, std::size_t> seen;
+  PieceIndex seen(v.pieces.size());
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
-    const std::string& piece = v.pieces[i];
+    const std::string_view piece = v.pieces[i];
     if (piece.size() > Vocabulary::kPieceBytesMax)
       return corrupt("The vocabulary's piece " + std::to_string(i) + " has " +
                      std::to_string(piece.size()) + " bytes, more than " +
@@ -133,12 +139,11 @@ Result<void> check_pieces(Vocabulary& v) {
     }
     // The sentencepiece library takes the pieces it looks for in text as C strings.
     if (piece.empty() ||
-        (v.kind == VocabularyKind::sentencepiece && piece.find('\0') != std::string::npos))
+        (v.kind == VocabularyKind::sentencepiece && piece.find('\0') != std::string_view::npos))
       return corrupt("The vocabulary's " + piece_text(v, i) + " is no text");
-    const auto [first, is_new] = seen.emplace(piece, i);
-    if (!is_new)
+    if (const auto first = seen.add(v.pieces, static_cast<TokenId>(i)))
       return corrupt("The vocabulary lists " + piece_text(v, i) + " twice, first as piece " +
-                     std::to_string(first->second));
+                     std::to_string(*first));
   }
   return {};
 }
@@ -158,7 +163,7 @@ void mend_control(Vocabulary& v) {
   const bool are_tags = v.bos && v.pieces[static_cast<std::size_t>(*v.bos)] != "<s>";
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
     PieceType& type = v.types[i];
-    const std::string& piece = v.pieces[i];
+    const std::string_view piece = v.pieces[i];
     const auto id = static_cast<TokenId>(i);
     const bool is_text = type == PieceType::normal || type == PieceType::user_defined;
     const bool is_named = id == v.bos || id == v.eos || id == v.eot;
@@ -171,14 +176,27 @@ void mend_control(Vocabulary& v) {
 
 // Converters spell user-defined runs of spaces as people do; the library looks for U+2581.
 void mend_spaces(Vocabulary& v) {
-  const std::unordered_set<std::string> listed(v.pieces.begin(), v.pieces.end());
+  const auto is_spelt_so = [&](std::size_t i) {
+    return v.types[i] == PieceType::user_defined && v.pieces[i].find(' ') != std::string_view::npos;
+  };
+  std::size_t first = 0;
+  while (first < v.pieces.size() && !is_spelt_so(first)) ++first;
+  if (first == v.pieces.size()) return;
+
+  PieceIndex listed(v.pieces.size());
+  for (std::size_t i = 0; i < v.pieces.size(); ++i)
+    (void)listed.add(v.pieces, static_cast<TokenId>(i));
+  PieceList mended;
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
-    if (v.types[i] != PieceType::user_defined || v.pieces[i].find(' ') == std::string::npos)
-      continue;
-    std::string mended;
-    for (const char c : v.pieces[i]) mended += c == ' ' ? "\u2581" : std::string(1, c);
-    if (!listed.contains(mended)) v.pieces[i] = std::move(mended);
+    std::string piece(v.pieces[i]);
+    if (is_spelt_so(i)) {
+      piece.clear();
+      for (const char c : v.pieces[i]) piece += c == ' ' ? "\u2581" : std::string(1, c);
+      if (listed.find(v.pieces, piece)) piece = v.pieces[i];
+    }
+    mended.push_back(piece);
   }
+  v.pieces = std::move(mended);
 }
 
 Result<void> mend_unknown(Vocabulary& v) {

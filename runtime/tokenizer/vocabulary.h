@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/base/result.h"
+#include "runtime/tokenizer/piece_list.h"
 
 namespace satchel::runtime {
 
@@ -20,7 +21,7 @@ using TokenId = std::int32_t;
 enum class VocabularyKind { sentencepiece, byte_bpe };  // tokenizer.ggml.model: llama, gpt2
 
 // The numbers are those of tokenizer.ggml.token_type and of sentencepiece's own model.
-enum class PieceType : std::int32_t {
+enum class PieceType : std::uint8_t {
   normal = 1,
   unknown = 2,
   control = 3,       // never made from user text
@@ -34,11 +35,11 @@ struct Vocabulary {
   static constexpr std::size_t kPieceBytesMax = 1u << 10;  // docs/reliability.md
 
   VocabularyKind kind = VocabularyKind::sentencepiece;
-  std::string pre;                  // of byte_bpe: the pre-tokeniser's name
-  std::vector<std::string> pieces;  // [n], index = TokenId; ▁ or Ġ for a space, as stored
-  std::vector<float> scores;        // [n] for sentencepiece, else may be empty
-  std::vector<PieceType> types;     // [n]
-  std::vector<std::string> merges;  // of byte_bpe: "left right", first = merged first
+  std::string pre;               // of byte_bpe: the pre-tokeniser's name
+  PieceList pieces;              // [n], index = TokenId; ▁ or Ġ for a space, as stored
+  std::vector<float> scores;     // [n] for sentencepiece, else may be empty
+  std::vector<PieceType> types;  // [n]
+  PieceList merges;              // of byte_bpe: "left right", first = merged first
   std::optional<TokenId> unknown, bos, eos, eot;
   bool adds_bos = false;
   bool adds_space_prefix = true;  // of sentencepiece: a text is read as if a space stood before it

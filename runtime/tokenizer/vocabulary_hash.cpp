@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <bit>
+#include <string_view>
 
 #include "kernels/base/assert.h"
 #include "runtime/tokenizer/vocabulary.h"
@@ -22,7 +23,7 @@ class Hash {
     for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(number >> (8 * i));
     update(bytes, sizeof bytes);
   }
-  void add(const std::string& text) {
+  void add(std::string_view text) {
     add(static_cast<std::uint64_t>(text.size()));
     update(text.data(), text.size());
   }
@@ -46,10 +47,10 @@ std::uint64_t Vocabulary::hash() const {
   hash.add(static_cast<std::uint64_t>(kind));
   hash.add(pre);
   hash.add(static_cast<std::uint64_t>(pieces.size()));
-  for (const std::string& piece : pieces) hash.add(piece);
+  for (std::size_t i = 0; i < pieces.size(); ++i) hash.add(pieces[i]);
   for (const float score : scores) hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(score)});
   for (const PieceType type : types) hash.add(static_cast<std::uint64_t>(type));
-  for (const std::string& merge : merges) hash.add(merge);
+  for (std::size_t i = 0; i < merges.size(); ++i) hash.add(merges[i]);
   for (const auto& id : {unknown, bos, eos, eot}) hash.add(id);
   hash.add(std::uint64_t{adds_bos} | std::uint64_t{adds_space_prefix} << 1);
   return hash.get() != 0 ? hash.get() : 1;  // 0 says that nobody knows

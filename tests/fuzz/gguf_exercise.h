@@ -27,9 +27,10 @@ inline std::uint64_t use_everything(const runtime::GgufFile& file) {
     if (const auto value = file.get_bool(entry.key)) sum += *value ? 1u : 0u;
     if (const auto value = file.get_string(entry.key))
       for (const char c : *value) sum += static_cast<unsigned char>(c);
-    if (const auto value = file.get_string_array(entry.key))
-      for (const std::string_view element : *value)
+    if (const auto value = file.get_strings(entry.key))
+      value->for_each([&](std::string_view element) {
         for (const char c : element) sum += static_cast<unsigned char>(c);
+      });
     if (const auto value = file.get_f32_array(entry.key)) sum += value->size();
     if (const auto value = file.get_i32_array(entry.key)) sum += value->size();
   }

@@ -102,7 +102,6 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
       {std::regex("^sqlite3.*"), {"storage/sqlite/", "tests/unit/storage/"}},
       {std::regex("^zstd.*"), {"storage/kv/"}},
       {std::regex("^spdlog/.*"), {"runtime/log/"}},
-      {std::regex("^sentencepiece.*"), {"runtime/tokenizer/"}},
       {std::regex("^pcre2.*"), {"runtime/tokenizer/"}},
       {std::regex("^Eigen/.*"), {"runtime/profile/"}},
       {std::regex("^(cuda.*|cublas.*)$"), {"kernels/cuda/"}},

@@ -22,7 +22,7 @@ std::unique_ptr<Tokenizer> tokenizer_with(Marks marks) {
   Vocabulary v = byte_vocabulary({"<|im_start|>", "<|im_end|>"});
   if (marks != Marks::bytes)
     for (const char* mark : {"<think>", "</think>"}) {
-      v.pieces.emplace_back(mark);
+      v.pieces.push_back(mark);
       v.types.push_back(marks == Marks::control ? PieceType::control : PieceType::user_defined);
     }
   return make_tokenizer(v);

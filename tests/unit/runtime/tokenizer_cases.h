@@ -105,13 +105,30 @@ inline std::string test_name(const testing::TestParamInfo<std::string>& param) {
   return name;
 }
 
+inline std::vector<std::string> texts_of(const PieceList& list) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < list.size(); ++i) texts.emplace_back(list[i]);
+  return texts;
+}
+
+inline void respell(PieceList& list, std::size_t i, std::string_view spelling) {
+  std::vector<std::string> texts = texts_of(list);
+  texts[i] = spelling;
+  list = {};
+  for (const std::string& text : texts) list.push_back(text);
+}
+
 // All bytes, then the given control tokens: byte-level BPE without merges.
 inline Vocabulary byte_vocabulary(const std::vector<std::string>& control) {
   Vocabulary v;
   v.kind = VocabularyKind::byte_bpe;
   v.pre = "gpt-2";
   v.adds_space_prefix = false;
-  for (const char32_t code : byte_alphabet()) append_code(code, v.pieces.emplace_back());
+  for (const char32_t code : byte_alphabet()) {
+    std::string spelling;
+    append_code(code, spelling);
+    v.pieces.push_back(spelling);
+  }
   v.types.assign(256, PieceType::normal);
   for (const std::string& piece : control) {
     v.pieces.push_back(piece);
@@ -133,7 +150,7 @@ inline Vocabulary sentencepiece_vocabulary(const std::vector<std::string>& piece
     v.pieces.push_back(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">");
     v.types.push_back(PieceType::byte);
   }
-  v.pieces.insert(v.pieces.end(), pieces.begin(), pieces.end());
+  for (const std::string& piece : pieces) v.pieces.push_back(piece);
   v.types.resize(v.pieces.size(), PieceType::normal);
   for (std::size_t i = 0; i < v.pieces.size(); ++i) v.scores.push_back(-static_cast<float>(i));
   return v;

@@ -58,7 +58,7 @@ TEST(SpecialText, is_not_put_together_across_parts) {
 
 TEST(SpecialText, user_defined_pieces_are_text_and_always_matched) {
   Vocabulary v = byte_vocabulary({"<|im_end|>"});
-  v.pieces.insert(v.pieces.end(), {"<code>", "<code>\n"});
+  v.pieces.add({"<code>", "<code>\n"});
   v.types.insert(v.types.end(), 2, PieceType::user_defined);
   const auto tokenizer = make_tokenizer(std::move(v));
   ASSERT_TRUE(tokenizer);

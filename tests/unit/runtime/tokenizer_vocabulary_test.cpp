@@ -60,10 +60,10 @@ TEST(Vocabulary, without_pieces_it_is_refused) {
 
 TEST(Vocabulary, a_piece_listed_twice_is_refused) {
   Vocabulary v = spm();
-  v.pieces[260] = v.pieces[259];
+  respell(v.pieces, 260, v.pieces[259]);
   EXPECT_THAT(refusal(v), HasSubstr("twice"));
   v = bpe();
-  v.pieces[257] = "a";
+  respell(v.pieces, 257, "a");
   EXPECT_THAT(refusal(v), HasSubstr("twice"));
 }
 
@@ -71,11 +71,11 @@ TEST(Vocabulary, pieces_that_are_no_text_are_refused) {
   for (const std::string& piece :
        {std::string("\xff"), std::string(1025, 'x'), std::string(), std::string("x\0y", 3)}) {
     Vocabulary v = spm();
-    v.pieces[260] = piece;
+    respell(v.pieces, 260, piece);
     EXPECT_NE(refusal(v), "");
   }
   Vocabulary v = bpe();
-  v.pieces[256] = "\xc3";
+  respell(v.pieces, 256, "\xc3");
   EXPECT_THAT(refusal(v), HasSubstr("not UTF-8"));
 }
 
@@ -113,7 +113,7 @@ TEST(Vocabulary, sentencepiece_needs_an_unknown_piece) {
   v.unknown.reset();
   v.types[0] = PieceType::normal;
   EXPECT_EQ(refusal(v), "") << "found by its name";
-  v.pieces[0] = "other";
+  respell(v.pieces, 0, "other");
   EXPECT_THAT(refusal(v), HasSubstr("no unknown piece"));
 }
 
@@ -132,9 +132,9 @@ TEST(Vocabulary, some_but_not_all_byte_pieces_are_refused) {
   v.types[3] = PieceType::control;
   EXPECT_THAT(refusal(v), HasSubstr("255 of the 256"));
   v = spm();
-  v.pieces[3] = "<0x-1>";
+  respell(v.pieces, 3, "<0x-1>");
   EXPECT_THAT(refusal(v), HasSubstr("called a byte"));
-  v.pieces[3] = "<0xG0>";
+  respell(v.pieces, 3, "<0xG0>");
   EXPECT_THAT(refusal(v), HasSubstr("called a byte"));
 }
 
@@ -195,7 +195,7 @@ TEST(Vocabulary, runs_of_spaces_that_a_file_defines_are_found_in_a_text) {
 // Gemma's vocabulary has the tags of HTML, and other tokens to begin and end a text.
 TEST(Vocabulary, s_in_angle_brackets_is_a_tag_where_a_text_ends_otherwise) {
   Vocabulary v = bpe();
-  v.pieces.insert(v.pieces.end(), {"<bos>", "<eos>", "<s>", "</s>"});
+  v.pieces.add({"<bos>", "<eos>", "<s>", "</s>"});
   v.types.insert(v.types.end(), {PieceType::control, PieceType::control, PieceType::user_defined,
                                  PieceType::user_defined});
   EXPECT_TRUE(make_tokenizer(v)->control("</s>"));
@@ -210,7 +210,7 @@ TEST(Vocabulary, s_in_angle_brackets_is_a_tag_where_a_text_ends_otherwise) {
 
 TEST(Vocabulary, turn_markers_are_control_tokens_whatever_the_file_says) {
   Vocabulary v = bpe();
-  v.pieces.insert(v.pieces.end(), {"<|EOT|>", "<end_of_turn>", "<｜User｜>", "<table>"});
+  v.pieces.add({"<|EOT|>", "<end_of_turn>", "<｜User｜>", "<table>"});
   v.types.insert(v.types.end(), 4, PieceType::user_defined);
   const auto tokenizer = make_tokenizer(v);
   ASSERT_TRUE(tokenizer);
@@ -238,7 +238,7 @@ tests::GgufWriter file_of(const Vocabulary& v) {
   tests::GgufWriter w;
   w.add_string("general.architecture", "llama");
   w.add_string("tokenizer.ggml.model", v.kind == VocabularyKind::sentencepiece ? "llama" : "gpt2");
-  w.add_string_array("tokenizer.ggml.tokens", v.pieces);
+  w.add_string_array("tokenizer.ggml.tokens", texts_of(v.pieces));
   std::vector<std::int32_t> types;
   for (const PieceType type : v.types) types.push_back(static_cast<std::int32_t>(type));
   w.add_i32_array("tokenizer.ggml.token_type", types);
@@ -246,7 +246,7 @@ tests::GgufWriter file_of(const Vocabulary& v) {
     w.add_f32_array("tokenizer.ggml.scores", v.scores);
   } else {
     w.add_string("tokenizer.ggml.pre", v.pre);
-    w.add_string_array("tokenizer.ggml.merges", v.merges);
+    w.add_string_array("tokenizer.ggml.merges", texts_of(v.merges));
   }
   return w;
 }
@@ -304,7 +304,7 @@ TEST(VocabularyFile, values_of_the_wrong_kind_are_refused) {
   Vocabulary v = spm();
   tests::GgufWriter w;
   w.add_string("tokenizer.ggml.model", "llama");
-  w.add_string_array("tokenizer.ggml.tokens", v.pieces);
+  w.add_string_array("tokenizer.ggml.tokens", texts_of(v.pieces));
   w.add_u8_array("tokenizer.ggml.scores", std::vector<std::uint8_t>(v.pieces.size()));
   const auto scores = opened(w);
   ASSERT_FALSE(scores.ok());
