@@ -159,6 +159,10 @@ void GgufFile::let_go(std::span<const std::byte> bytes) const {
   for (const MappedFile& file : files_) file.let_go(bytes);  // which leaves others' bytes alone
 }
 
+void GgufFile::let_go() const {
+  for (const MappedFile& file : files_) file.let_go(file.bytes());
+}
+
 Result<const GgufTensor*> GgufFile::require_tensor(std::string_view name) const {
   const GgufTensor* tensor = find_tensor(name);
   if (tensor == nullptr)

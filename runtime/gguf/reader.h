@@ -96,6 +96,9 @@ class GgufFile {
   // A stretch of a tensor's bytes that nobody will read soon: its pages leave this process's
   // memory and come back from the file if they are touched again. Of view() nothing is let go.
   void let_go(std::span<const std::byte> bytes) const;
+  // The same of everything: reading one page makes the system bring in its neighbours, which no
+  // tensor's own bytes cover.
+  void let_go() const;
 
  private:
   static Result<GgufFile> open_one(const std::filesystem::path& path);

@@ -45,6 +45,7 @@ class Loader {
     SATCHEL_TRY_ASSIGN(out_.vectors, backend_.allocate(vectors));
     for (const TensorWish& wish : wishes_) SATCHEL_TRY(one(wish));
     SATCHEL_TRY(refuse_the_rest());
+    file_.let_go();  // what backends read where it lies comes back as it is read
     out_.bytes += out_.vectors.size();
     out_.owned_bytes += out_.vectors.size();
     if (progress_) progress_({Phase::load_model, bytes_total_, bytes_total_});
