@@ -78,6 +78,7 @@ void TierLayouts::give_bases(const CacheShape& shape) {
     SATCHEL_ASSERT(shape.suits(*shape.key_bases));
     bases_ = shape.key_bases;
     if (layers_ == nullptr) layers_ = std::make_shared<const std::vector<LayerShape>>(shape.layers);
+    own_.reserve(own_.size() + n_lanes_ * kCapacities);
     std::size_t lane = 0;
     for (const LayerShape& layer : *layers_) {
       for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane) {
