@@ -102,6 +102,7 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
       {std::regex("^sqlite3.*"), {"storage/sqlite/", "tests/unit/storage/"}},
       {std::regex("^zstd.*"), {"storage/kv/"}},
       {std::regex("^spdlog/.*"), {"runtime/log/"}},
+      {std::regex("^sentencepiece_.*"), {"tests/unit/runtime/"}},
       {std::regex("^pcre2.*"), {"runtime/tokenizer/"}},
       {std::regex("^Eigen/.*"), {"runtime/profile/"}},
       {std::regex("^(cuda.*|cublas.*)$"), {"kernels/cuda/"}},
