@@ -259,7 +259,6 @@ Result<Vocabulary> Vocabulary::from(const GgufFile& file) {
   const bool adds_bos_if_absent =
       v.kind == VocabularyKind::sentencepiece || Pretokenizer::adds_bos_by_default(v.pre);
   SATCHEL_TRY_ASSIGN(v.adds_bos, file.get_bool("tokenizer.ggml.add_bos_token", adds_bos_if_absent));
-  SATCHEL_TRY(v.check_and_mend());
   return v;
 }
 

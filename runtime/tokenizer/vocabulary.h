@@ -36,7 +36,7 @@ struct Vocabulary {
 
   VocabularyKind kind = VocabularyKind::sentencepiece;
   std::string pre;               // of byte_bpe: the pre-tokeniser's name
-  PieceList pieces;              // [n], index = TokenId; ▁ or Ġ for a space, as stored
+  PieceList pieces;              // [n], index = TokenId; ▁ or Ġ for a space
   std::vector<float> scores;     // [n] for sentencepiece, else may be empty
   std::vector<PieceType> types;  // [n]
   PieceList merges;              // of byte_bpe: "left right", first = merged first
@@ -46,9 +46,11 @@ struct Vocabulary {
 
   // Of everything above as it is now, never 0. Kept with messages, so the same for ever.
   std::uint64_t hash() const;
+  // As the file has it, neither checked nor mended: its hash must not change with what we mend.
   static Result<Vocabulary> from(const GgufFile& file);
-  // Checks lengths, ids and limits, and sets types right that files have wrong: exactly one unknown
-  // piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control.
+  // Checks lengths, ids and limits, and sets right what files have wrong: types (exactly one unknown
+  // piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control), and runs of
+  // spaces that are spelt as spaces.
   Result<void> check_and_mend();
 };
 

@@ -52,8 +52,10 @@ inline std::uint64_t use_everything(const runtime::GgufFile& file) {
   if (const auto fingerprint = file.model_fingerprint()) sum += fingerprint->size();
   const auto config = runtime::ModelConfig::from(file);
   sum += config.ok() ? config->cache_shape().n_lanes() : config.error().message.size();
-  const auto vocabulary = runtime::Vocabulary::from(file);
-  return sum + (vocabulary.ok() ? vocabulary->hash() : vocabulary.error().message.size());
+  auto vocabulary = runtime::Vocabulary::from(file);
+  if (!vocabulary.ok()) return sum + vocabulary.error().message.size();
+  sum += vocabulary->hash();
+  return vocabulary->check_and_mend().ok() ? sum + vocabulary->hash() : sum;
 }
 
 }  // namespace satchel::fuzz

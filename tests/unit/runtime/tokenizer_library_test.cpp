@@ -41,7 +41,8 @@ void expect_the_librarys_ids(const std::string& name, int n_texts) {
   const std::filesystem::path path = tokenizer_tests::vocabulary_file(name);
   if (path.empty()) GTEST_SKIP() << name << " is not on this machine";
   const GgufFile file = value_of(GgufFile::open(path));
-  const Vocabulary vocabulary = value_of(Vocabulary::from(file));
+  Vocabulary vocabulary = value_of(Vocabulary::from(file));
+  ASSERT_TRUE(vocabulary.check_and_mend().ok());
   const auto ours = make_sentencepiece_encoder(vocabulary);
   const LibrarySentencePiece library(vocabulary);
   std::mt19937 random(7);

@@ -274,6 +274,17 @@ TEST(VocabularyFile, says_what_its_keys_say) {
   EXPECT_EQ(ids(**tokenizer, "ab"), std::vector<TokenId>{262});
 }
 
+// Saved chats carry the hash: what we mend, now or in a later version, must not make it another.
+TEST(VocabularyFile, its_hash_is_of_what_the_file_says_not_of_what_was_mended) {
+  Vocabulary wrong = spm();
+  for (PieceType& type : wrong.types)
+    if (type == PieceType::byte) type = PieceType::normal;
+  const auto right = opened(file_of(spm())), mended = opened(file_of(wrong));
+  ASSERT_TRUE(right.ok() && mended.ok());
+  EXPECT_EQ(ids(**right, "ab\n"), ids(**mended, "ab\n"));
+  EXPECT_NE((*right)->hash(), (*mended)->hash());
+}
+
 TEST(VocabularyFile, absent_keys_mean_what_the_first_models_of_the_kind_did) {
   const auto first = opened(file_of(spm()));
   ASSERT_TRUE(first.ok()) << first.error().message;
