@@ -8,7 +8,7 @@ die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }
 build_packages="g++ cmake ninja-build ccache pkg-config libspdlog-dev libsqlite3-dev libzstd-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libeigen3-dev qt6-base-dev"
 run_packages="fonts-dejavu-core"
 model_packages="python3-pip unzip"
-test_packages="libgtest-dev libgmock-dev libsentencepiece-dev procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
+test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
 
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {

@@ -1,12 +1,22 @@
 #include "support/backends.h"
 
+#include <array>
 #include <cstdlib>
 #include <iostream>
 
 #include "kernels/contract/registry.h"
+#include "support/staged_backend.h"
 
 namespace satchel::test {
+
+const CudaExecutor* cuda_executor = nullptr;
+
 namespace {
+
+// What the cuda backend can't do yet, by the end of the suites' names. The list shrinks.
+constexpr auto kNoCudaKernel =
+    std::to_array<std::string_view>({"Attend", "DecodeStep", "Fusion", "Graded", "KeyWorth", "Lane",
+                                     "LogSum", "Matmul", "Mixture", "PageCodec", "Score", "Value"});
 
 std::unique_ptr<kernels::Backend> open(std::string_view name,
                                        const kernels::BackendOptions& options) {
@@ -35,11 +45,32 @@ std::vector<BackendRow> backend_rows() {
     rows.push_back({.name = "cpu", .backend = "cpu", .missing = "cpu: not for this architecture"});
   rows.push_back(
       {.name = "cuda", .backend = "cuda", .missing = "cuda: no such backend in this build"});
+  rows.push_back({.name = "cuda_executor",
+                  .backend = "cuda_executor",
+                  .missing = cuda_executor == nullptr ? "cuda: no executor in this program" : ""});
   return rows;
 }
 
 std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_threads) {
+  if (row.backend == "cuda_executor") return make_staged(cuda_executor->open());
   return open(row.backend, {.n_threads = n_threads, .cpu_level = row.cpu_level});
+}
+
+void OnEveryBackend::SetUp() {
+  const BackendRow& row = GetParam();
+  if (!row.missing.empty()) GTEST_SKIP() << row.missing;
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  const std::string_view suite = test.test_suite_name();
+  if (row.backend.starts_with("cuda"))
+    for (const std::string_view operation : kNoCudaKernel)
+      if (suite.ends_with(operation)) GTEST_SKIP() << "cuda: no kernels yet for " << operation;
+  backend_ = open_row(row);
+  reference_ = open_reference();
+}
+
+void OnEveryBackend::TearDown() {
+  if (backend_ == nullptr || GetParam().backend != "cuda_executor") return;
+  for (const std::string& finding : cuda_executor->take_findings()) ADD_FAILURE() << finding;
 }
 
 std::unique_ptr<kernels::Backend> open_reference() {

@@ -1,5 +1,6 @@
 // Every backend a test should run on, as rows for INSTANTIATE_TEST_SUITE_P: reference, cpu at each
-// level that is built, cuda. What this machine or build lacks is a row too: it is skipped by name.
+// level that is built, cuda on a card and in the executor. What this machine or build lacks is a row
+// too: it is skipped by name.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,6 +22,13 @@ struct BackendRow {
   std::string missing = {};    // why it cannot run here; empty: it can
 };
 
+// The cuda backend as it runs without a card (tests/simt), where the program has it.
+struct CudaExecutor {
+  std::unique_ptr<kernels::Backend> (*open)();
+  std::vector<std::string> (*take_findings)();  // what kernels did wrong, whatever came of it
+};
+extern const CudaExecutor* cuda_executor;  // null: not in this program
+
 std::vector<BackendRow> backend_rows();
 std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_threads = 2);
 std::unique_ptr<kernels::Backend> open_reference();
@@ -28,11 +36,8 @@ std::unique_ptr<kernels::Backend> open_reference();
 // Fixture: `class EveryBackend : public OnEveryBackend {}`, then backend() and reference().
 class OnEveryBackend : public testing::TestWithParam<BackendRow> {
  protected:
-  void SetUp() override {
-    if (!GetParam().missing.empty()) GTEST_SKIP() << GetParam().missing;
-    backend_ = open_row(GetParam());
-    reference_ = open_reference();
-  }
+  void SetUp() override;
+  void TearDown() override;
   kernels::Backend& backend() { return *backend_; }
   kernels::Backend& reference() { return *reference_; }
 

@@ -1,0 +1,180 @@
+#include "kernels/cuda/backend_cuda.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/move.h"
+#include "kernels/cuda/rope.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/cuda/select.h"
+#include "kernels/reference/model_ops.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// What has no kernel yet, by name. The list shrinks.
+Error no_kernel(const char* operation) {
+  return Error{ErrorKind::unsupported, "GPU_OPERATION",
+               std::string("The cuda backend has no kernel for ") + operation +
+                   " yet. Use the cpu backend."};
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(std::unique_ptr<Device> device, Arguments arguments)
+      : device_(std::move(device)), arguments_(std::move(arguments)) {}
+
+  std::string_view name() const override { return "cuda"; }
+  std::string device() const override { return device_->name(); }
+  std::size_t scratch_bytes() const override { return work_.size() + arguments_.bytes(); }
+
+  Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
+    return device_->upload(to, from);
+  }
+  Result<void> download(std::span<std::byte> to, const std::byte* from) override {
+    return device_->download(to, from);
+  }
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    return device_->copy(to, from, bytes);
+  }
+  Result<Health> finish() override {
+    SATCHEL_TRY(device_->finish());
+    return Health{};
+  }
+
+  Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
+                        float epsilon, float* out) override {
+    return check(cuda::rms_norm(stream(), x, gain, n_tokens, width, epsilon, out));
+  }
+  Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
+    return check(cuda::make_rotation(stream(), batch, table, rotation));
+  }
+  Result<void> rope(const RopeArgs& args) override { return check(cuda::rope(stream(), args)); }
+  Result<void> gated(Activation activation, float* gate, const float* up,
+                     std::size_t n_values) override {
+    return check(cuda::gated(stream(), activation, gate, up, n_values));
+  }
+  Result<void> add(float* x, const float* y, std::size_t n_values) override {
+    return check(cuda::add(stream(), x, y, n_values));
+  }
+  Result<void> scale(float* x, float factor, std::size_t n_values) override {
+    return check(cuda::scale(stream(), x, factor, n_values));
+  }
+  Result<void> soft_cap(float* x, float cap, std::size_t n_values) override {
+    return check(cuda::soft_cap(stream(), x, cap, n_values));
+  }
+  Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override {
+    return check(cuda::add_row(stream(), x, row, n_rows, width));
+  }
+  Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
+                           std::size_t n_first) override {
+    return check(cuda::scale_first(stream(), x, factor, n_rows, width, n_first));
+  }
+
+  Result<void> store(std::span<const StoreArgs> items) override {
+    std::size_t n_values_max = 0;
+    for (const StoreArgs& args : items)
+      n_values_max = std::max(n_values_max, args.n_rows * args.n_values);
+    SATCHEL_TRY_ASSIGN(const StoreArgs* there, arguments_.put(items));
+    return check(cuda::store(stream(), there, items.size(), n_values_max));
+  }
+  Result<void> gather(std::span<const GatherArgs> items) override {
+    std::size_t n_bytes_max = 0;
+    for (const GatherArgs& args : items)
+      n_bytes_max = std::max(n_bytes_max, args.n_rows * args.row_bytes);
+    SATCHEL_TRY_ASSIGN(const GatherArgs* there, arguments_.put(items));
+    return check(cuda::gather(stream(), there, items.size(), n_bytes_max));
+  }
+  Result<void> select(std::span<const SelectArgs> items) override {
+    SATCHEL_TRY_ASSIGN(const SelectArgs* there, arguments_.put(items));
+    return check(cuda::select(stream(), there, items.size()));
+  }
+
+  Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
+    SATCHEL_TRY_ASSIGN(const Choice choice, choose(logits, n));
+    return choice.largest;
+  }
+  Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override;
+
+  Result<std::unique_ptr<Weight>> load_weight(const WeightSource&) override {
+    return no_kernel("weights");
+  }
+  Result<void> embed(const Weight&, std::span<const std::int32_t>, float*) override {
+    return no_kernel("embed");
+  }
+  Result<void> matmul(const Weight&, const float*, std::size_t, float*) override {
+    return no_kernel("matmul");
+  }
+  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t) override {
+    return no_kernel("make_lane_table");
+  }
+  Result<void> attend(const AttendArgs&) override { return no_kernel("attend"); }
+  Result<void> score(std::span<const ScoreArgs>) override { return no_kernel("score"); }
+  Result<void> log_sum(std::span<const LogSumArgs>) override { return no_kernel("log_sum"); }
+  Result<void> key_worth(std::span<const KeyWorthArgs>) override { return no_kernel("key_worth"); }
+  Result<void> encode_pages(std::span<const EncodeArgs>) override {
+    return no_kernel("encode_pages");
+  }
+  Result<void> decode_pages(std::span<const DecodeArgs>) override {
+    return no_kernel("decode_pages");
+  }
+
+ private:
+  cudaStream_t stream() const { return device_->stream(); }
+  Result<void> check(cudaError_t error) const { return device_->check(error); }
+  Result<Choice> choose(const float* logits, std::size_t n);
+  Result<std::byte*> work(std::size_t bytes);
+
+  std::unique_ptr<Device> device_;  // outlives what follows
+  Arguments arguments_;
+  Buffer work_;
+};
+
+// Room for one operation's own use, until the next asks.
+Result<std::byte*> CudaBackend::work(std::size_t bytes) {
+  if (work_.size() < bytes) {
+    work_ = {};
+    SATCHEL_TRY_ASSIGN(work_, device_->allocate(bytes));
+  }
+  return work_.data();
+}
+
+Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {
+  SATCHEL_ASSERT(n > 0);
+  SATCHEL_TRY_ASSIGN(std::byte * at, work(sizeof(Choice)));
+  SATCHEL_TRY(check(cuda::choose(stream(), logits, n, reinterpret_cast<Choice*>(at))));
+  Choice choice;
+  SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&choice, 1)), at));
+  if (choice.first_nan >= 0)
+    return reference::nan_among_logits(static_cast<std::size_t>(choice.first_nan));
+  return choice;
+}
+
+// The largest are chosen there and put in order here: they are few.
+Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ranked> out) {
+  SATCHEL_ASSERT(out.size() <= n);
+  SATCHEL_TRY(choose(logits, n));
+  SATCHEL_TRY_ASSIGN(std::byte * at, work(out.size() * (sizeof(Ranked) + sizeof(std::int32_t))));
+  auto* ranked = reinterpret_cast<Ranked*>(at);
+  auto* indices = reinterpret_cast<std::int32_t*>(ranked + out.size());
+  const SelectArgs item{.scores = logits, .n_scores = n, .keep = out.size(), .indices = indices};
+  SATCHEL_TRY(select({&item, 1}));
+  SATCHEL_TRY(check(take_ranked(stream(), logits, indices, out.size(), ranked)));
+  SATCHEL_TRY(device_->download(std::as_writable_bytes(out), at));
+  std::ranges::stable_sort(out, std::greater(), &Ranked::value);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_backend() {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open());
+  SATCHEL_TRY_ASSIGN(Arguments arguments, Arguments::make(*device));
+  return std::unique_ptr<Backend>(
+      std::make_unique<CudaBackend>(std::move(device), std::move(arguments)));
+}
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,31 @@
+// Sums over a block whose order never changes: lanes by butterflies, then warps in order. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/launch.h"
+
+namespace satchel::kernels::cuda {
+
+template <unsigned kThreads>
+struct BlockSums {
+  float of_warp[kThreads / kWarp];
+};
+
+__device__ __forceinline__ float warp_sum(float x) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
+  return x;
+}
+
+// Of all threads' x, the same for every thread. Ends behind a barrier.
+template <unsigned kThreads>
+__device__ __forceinline__ float block_sum(float x, BlockSums<kThreads>& sums) {
+  x = warp_sum(x);
+  if (threadIdx.x % kWarp == 0) sums.of_warp[threadIdx.x / kWarp] = x;
+  __syncthreads();
+  float all = 0;
+  for (unsigned w = 0; w < kThreads / kWarp; ++w) all += sums.of_warp[w];
+  return all;
+}
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,96 @@
+#include "kernels/cuda/device.h"
+
+#include <algorithm>
+
+namespace satchel::kernels::cuda {
+namespace {
+
+Error error_of(cudaError_t error) {
+  const std::string named = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return {
+          ErrorKind::out_of_memory, "GPU_MEMORY",
+          "The GPU's memory is full. Close other programs that use it, choose a smaller limit or "
+          "a smaller model, or use the cpu backend."};
+    case cudaErrorNoDevice:
+      return {ErrorKind::device_lost, "GPU_NONE",
+              "No NVIDIA GPU was found. The cpu backend runs without one."};
+    case cudaErrorInsufficientDriver:
+      return {ErrorKind::device_lost, "GPU_DRIVER",
+              "NVIDIA's driver is missing or older than this build of the cuda backend needs. "
+              "Install a newer one, or use the cpu backend."};
+    default:
+      return {
+          ErrorKind::device_lost, "GPU_LOST",
+          "The GPU stopped (" + named +
+              "). Saved chats are whole. Restart the program to use the GPU again, or go on with "
+              "the cpu backend."};
+  }
+}
+
+}  // namespace
+
+Result<void> Device::check(cudaError_t error) const {
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();  // one that passes, as a full memory does, is not met again
+  return error_of(error);
+}
+
+Result<std::unique_ptr<Device>> Device::open() {
+  std::unique_ptr<Device> device(new Device);
+  int n = 0;
+  SATCHEL_TRY(device->check(cudaGetDeviceCount(&n)));
+  if (n == 0) return error_of(cudaErrorNoDevice);
+  SATCHEL_TRY(device->check(cudaSetDevice(0)));
+  cudaDeviceProp properties;
+  SATCHEL_TRY(device->check(cudaGetDeviceProperties(&properties, 0)));
+  device->name_ = properties.name;
+  device->n_processors_ = static_cast<std::size_t>(properties.multiProcessorCount);
+  SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
+  return device;
+}
+
+Device::~Device() {
+  if (stream_ == nullptr) return;
+  cudaStreamSynchronize(stream_);
+  between_ = {};
+  cudaStreamDestroy(stream_);
+}
+
+Result<Buffer> Device::allocate(std::size_t bytes) {
+  void* at = nullptr;
+  const std::size_t taken = std::max<std::size_t>(bytes, 1);
+  SATCHEL_TRY(check(cudaMalloc(&at, taken)));
+  Buffer buffer(static_cast<std::byte*>(at), bytes, [](std::byte* data) { cudaFree(data); });
+  SATCHEL_TRY(check(cudaMemsetAsync(at, 0, taken, stream_)));
+  return buffer;
+}
+
+Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  // Pageable memory is read before the call returns.
+  return check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
+}
+
+Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
+  if (!to.empty())
+    SATCHEL_TRY(
+        check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_)));
+  return finish();
+}
+
+Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0 || to == from) return {};
+  const auto move = [&](std::byte* there, const std::byte* here) {
+    return check(cudaMemcpyAsync(there, here, bytes, cudaMemcpyDeviceToDevice, stream_));
+  };
+  if (to + bytes <= from || from + bytes <= to) return move(to, from);
+  if (between_.size() < bytes) {
+    SATCHEL_TRY_ASSIGN(between_, allocate(bytes));
+  }
+  SATCHEL_TRY(move(between_.data(), from));
+  return move(to, between_.data());
+}
+
+}  // namespace satchel::kernels::cuda

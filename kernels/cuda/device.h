@@ -1,0 +1,50 @@
+// Device: the card, its one stream, its memory; and what its errors are to us.
+//   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (none, or too old),
+//            GPU_LOST (the card or a kernel failed). After GPU_LOST nothing works in this process any
+//            more (CUDA keeps such an error), and every call says so again
+//   threads  one call at a time, as the Backend
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cuda {
+
+class Device {
+ public:
+  // The first card.
+  static Result<std::unique_ptr<Device>> open();
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  const std::string& name() const { return name_; }
+  std::size_t n_processors() const { return n_processors_; }
+
+  // Of a call just made.
+  Result<void> check(cudaError_t error) const;
+  // Waits; errors of what was queued come out here.
+  Result<void> finish() const { return check(cudaStreamSynchronize(stream_)); }
+
+  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device.
+  Result<Buffer> allocate(std::size_t bytes);
+  Result<void> upload(std::byte* to, std::span<const std::byte> from);
+  Result<void> download(std::span<std::byte> to, const std::byte* from);
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap
+
+ private:
+  Device() = default;
+  cudaStream_t stream_ = nullptr;
+  std::string name_;
+  std::size_t n_processors_ = 0;
+  Buffer between_;  // overlapping copies go through it
+};
+
+}  // namespace satchel::kernels::cuda

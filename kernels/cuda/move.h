@@ -1,0 +1,19 @@
+// Rows on their way into a cache and inside it, as Backend::store and gather. Pointers are device memory,
+// `items` too.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cuda {
+
+// n_values_max, n_bytes_max: of the largest item, all its rows.
+cudaError_t store(cudaStream_t stream, const StoreArgs* items, std::size_t n_items,
+                  std::size_t n_values_max);
+cudaError_t gather(cudaStream_t stream, const GatherArgs* items, std::size_t n_items,
+                   std::size_t n_bytes_max);
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,16 @@
+// Rotary embedding, as the Backend's functions of these names; pointers are device memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cuda {
+
+// The table's frequencies are in main memory and go with the launch: at most kFrequenciesMax of them.
+inline constexpr std::size_t kFrequenciesMax = kHeadDimMax / 2;
+cudaError_t make_rotation(cudaStream_t stream, const Batch& batch, const RopeTable& table,
+                          float* rotation);
+cudaError_t rope(cudaStream_t stream, const RopeArgs& args);
+
+}  // namespace satchel::kernels::cuda

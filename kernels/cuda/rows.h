@@ -1,0 +1,25 @@
+// Operations on rows of activations: each is what the Backend's function of its name computes, queued on
+// a stream. Pointers are device memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cuda {
+
+cudaError_t rms_norm(cudaStream_t stream, const float* x, const float* gain, std::size_t n_tokens,
+                     std::size_t width, float epsilon, float* out);
+cudaError_t gated(cudaStream_t stream, Activation activation, float* gate, const float* up,
+                  std::size_t n_values);
+cudaError_t add(cudaStream_t stream, float* x, const float* y, std::size_t n_values);
+cudaError_t scale(cudaStream_t stream, float* x, float factor, std::size_t n_values);
+cudaError_t soft_cap(cudaStream_t stream, float* x, float cap, std::size_t n_values);
+cudaError_t add_row(cudaStream_t stream, float* x, const float* row, std::size_t n_rows,
+                    std::size_t width);
+cudaError_t scale_first(cudaStream_t stream, float* x, float factor, std::size_t n_rows,
+                        std::size_t width, std::size_t n_first);
+
+}  // namespace satchel::kernels::cuda

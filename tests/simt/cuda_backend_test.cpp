@@ -1,0 +1,142 @@
+// The cuda backend where things go wrong: each call of CUDA's that can fail, made to fail, becomes an
+// Error with words for people; nothing is left behind, and what passes is usable again.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/device.h"
+#include "simt/findings.h"
+#include "simt/memory.h"
+#include "simt/runtime_api.h"
+#include "support/value_of.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Faults : public testing::Test {
+ protected:
+  void TearDown() override {
+    simt::fail_no_call();
+    simt::forget_sticky_error();
+    EXPECT_THAT(simt::take_findings(), IsEmpty());
+    EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
+  }
+
+  // Memory, a queued operation, one with arguments, one that answers.
+  static Result<std::int32_t> use_everything() {
+    SATCHEL_TRY_ASSIGN(const auto backend, make_backend());
+    SATCHEL_TRY_ASSIGN(Buffer buffer, backend->allocate(2000 * sizeof(float)));
+    std::vector<float> values(2000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+    SATCHEL_TRY(backend->upload(buffer.data(), std::as_bytes(std::span(values))));
+    auto* x = reinterpret_cast<float*>(buffer.data());
+    SATCHEL_TRY(backend->scale(x, 2.0f, values.size()));
+    const StoreArgs item{.from = x,
+                         .n_rows = 2,
+                         .n_values = 5,
+                         .from_stride = 10,
+                         .to = reinterpret_cast<Half*>(x + 1000)};
+    SATCHEL_TRY(backend->store({&item, 1}));
+    SATCHEL_TRY(backend->copy(buffer.data() + 4, buffer.data(), 400));
+    std::vector<Backend::Ranked> ranked(3);
+    SATCHEL_TRY(backend->top_k(x, 1000, ranked));
+    SATCHEL_TRY(backend->finish());
+    return ranked[0].index;
+  }
+};
+
+TEST_F(Faults, every_call_that_fails_is_an_error_value_and_nothing_is_left_behind) {
+  const std::int32_t want = value_of(use_everything());
+  std::size_t n_failed = 0;
+  for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorLaunchFailure}) {
+    for (std::size_t n = 0;; ++n) {
+      simt::forget_sticky_error();
+      simt::fail_call(n, error);
+      const Result<std::int32_t> got = use_everything();
+      if (got.ok()) break;  // what fails now is the end of the backend, which nobody hears of
+      ASSERT_TRUE(simt::has_failed_call());
+      ++n_failed;
+      EXPECT_EQ(got.error().code, error == cudaErrorMemoryAllocation ? "GPU_MEMORY" : "GPU_LOST")
+          << "call " << n;
+    }
+  }
+  EXPECT_GT(n_failed, 20u);
+  simt::forget_sticky_error();
+  EXPECT_EQ(value_of(use_everything()), want);
+}
+
+TEST_F(Faults, no_card_and_an_old_driver_have_errors_of_their_own) {
+  simt::fail_call(0, cudaErrorNoDevice);
+  EXPECT_EQ(make_backend().error().code, "GPU_NONE");
+  simt::fail_call(0, cudaErrorInsufficientDriver);
+  EXPECT_EQ(make_backend().error().code, "GPU_DRIVER");
+}
+
+TEST_F(Faults, after_a_full_memory_the_backend_goes_on) {
+  const auto backend = value_of(make_backend());
+  simt::fail_call(0, cudaErrorMemoryAllocation);
+  const auto refused = backend->allocate(100);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::out_of_memory);
+  EXPECT_TRUE(backend->allocate(100).ok());
+  EXPECT_FALSE(backend->allocate(SIZE_MAX - 3).ok());
+  EXPECT_TRUE(backend->finish().ok());
+}
+
+TEST_F(Faults, after_a_kernel_that_broke_every_call_says_so) {
+  const auto backend = value_of(make_backend());
+  auto buffer = value_of(backend->allocate(64));
+  simt::fail_call(0, cudaErrorLaunchFailure);
+  auto* x = reinterpret_cast<float*>(buffer.data());
+  const auto broken = backend->scale(x, 2.0f, 16);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().kind, ErrorKind::device_lost);
+  EXPECT_THAT(broken.error().message, HasSubstr("cudaErrorLaunchFailure"));
+  EXPECT_EQ(backend->finish().error().code, "GPU_LOST");
+  EXPECT_EQ(backend->allocate(1).error().code, "GPU_LOST");
+}
+
+TEST_F(Faults, memory_is_zeroed_aligned_and_copied_where_it_overlaps) {
+  const auto backend = value_of(make_backend());
+  for (const std::size_t bytes : {0u, 1u, 257u, 100'000u}) {
+    auto buffer = value_of(backend->allocate(bytes));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256, 0u);
+    std::vector<std::byte> got(bytes, std::byte{1});
+    ASSERT_TRUE(backend->download(got, buffer.data()).ok());
+    EXPECT_EQ(got, std::vector<std::byte>(bytes));
+  }
+  auto buffer = value_of(backend->allocate(300));
+  std::vector<std::byte> sent(300), got(300);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i);
+  for (const auto& [to, from] : {std::pair(7, 0), std::pair(0, 7)}) {
+    ASSERT_TRUE(backend->upload(buffer.data(), sent).ok());
+    ASSERT_TRUE(backend->copy(buffer.data() + to, buffer.data() + from, 293).ok());
+    ASSERT_TRUE(backend->download(got, buffer.data()).ok());
+    auto want = sent;
+    std::memmove(want.data() + to, want.data() + from, 293);
+    EXPECT_EQ(got, want);
+  }
+}
+
+TEST_F(Faults, arguments_go_round_their_ring_and_larger_ones_find_room) {
+  const auto device = value_of(Device::open());
+  Arguments arguments = value_of(Arguments::make(*device));
+  for (const std::size_t n : {1u, 600'000u, 0u, 600'000u, 3'000'000u, 5u}) {
+    std::vector<std::byte> sent(n), got(n);
+    for (std::size_t i = 0; i < n; ++i) sent[i] = static_cast<std::byte>(i * 7 + n);
+    const std::byte* there = value_of(arguments.put(std::span<const std::byte>(sent)));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(there) % 256, 0u);
+    ASSERT_TRUE(device->download(got, there).ok());
+    EXPECT_EQ(got, sent);
+  }
+}
+
+}  // namespace
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,108 @@
+// What g++ and clang call before each access to memory that may be shared, in code that is compiled with
+// -fsanitize=thread. That library is not linked: these functions stand in its place, and hold each
+// access of a kernel against the memory it may touch.
+//   source  the interface of ThreadSanitizer's run-time library, as both compilers use it
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "simt/block.h"
+#include "simt/findings.h"
+#include "simt/memory.h"
+#include "simt/shared_check.h"
+
+namespace simt {
+namespace {
+
+// The program itself: tables of constants lie there.
+bool is_in_program(const void* at) {
+  struct Range {
+    std::uintptr_t begin, end;
+  };
+  static const Range range = [] {
+    Range all{~std::uintptr_t{0}, 0};
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+          auto& found = *static_cast<Range*>(out);
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+            const std::uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            found.begin = std::min(found.begin, begin);
+            found.end = std::max(found.end, begin + info->dlpi_phdr[i].p_memsz);
+          }
+          return 1;  // the first is the program
+        },
+        &all);
+    return all;
+  }();
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  return address >= range.begin && address < range.end;
+}
+
+bool is_argument(const void* at) {
+  const Launch& launch = running_launch();
+  const auto* byte = static_cast<const std::byte*>(at);
+  return byte >= launch.arguments && byte < launch.arguments + launch.arguments_bytes;
+}
+
+void check(const void* at, std::size_t bytes, Access access) {
+  if (current() == nullptr || is_on_stack(at)) return;
+  if (is_in_shared_range(at)) return check_shared(at, bytes, access);
+  if (is_in_device_range(at)) return check_device(at, bytes, access);
+  if (access == Access::read && (is_in_program(at) || is_argument(at))) return;
+  report(Finding::Kind::out_of_bounds,
+         std::string(access == Access::read ? "reads " : "writes ") + std::to_string(bytes) +
+             (at == nullptr ? " bytes at a null pointer" : " bytes of memory that is the host's"));
+  stop();
+}
+
+// A card faults where an access is not aligned to its own size.
+void check_aligned(const void* at, std::size_t bytes, Access access) {
+  if (current() != nullptr && reinterpret_cast<std::uintptr_t>(at) % bytes != 0 &&
+      !is_on_stack(at)) {
+    report(Finding::Kind::misaligned,
+           "an access of " + std::to_string(bytes) + " bytes is not aligned to them");
+    stop();
+  }
+  check(at, bytes, access);
+}
+
+}  // namespace
+
+void check_access(const void* at, std::size_t bytes, Access access) {
+  check_aligned(at, bytes, access);
+}
+
+}  // namespace simt
+
+#define SIMT_HOOK_OF(name, bytes, access)                 \
+  void __tsan_##name##bytes(void* at) {                   \
+    simt::set_place(__builtin_return_address(0));         \
+    simt::check_aligned(at, bytes, simt::Access::access); \
+    simt::set_place(nullptr);                             \
+  }
+#define SIMT_HOOK(bytes)                    \
+  SIMT_HOOK_OF(read, bytes, read)           \
+  SIMT_HOOK_OF(write, bytes, write)         \
+  SIMT_HOOK_OF(unaligned_read, bytes, read) \
+  SIMT_HOOK_OF(unaligned_write, bytes, write)
+
+extern "C" {
+SIMT_HOOK(1)
+SIMT_HOOK(2)
+SIMT_HOOK(4)
+SIMT_HOOK(8)
+SIMT_HOOK(16)
+void __tsan_read_range(void* at, std::size_t bytes) {
+  simt::check(at, bytes, simt::Access::read);
+}
+void __tsan_write_range(void* at, std::size_t bytes) {
+  simt::check(at, bytes, simt::Access::write);
+}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_init() {}
+}

@@ -1,0 +1,197 @@
+#include "simt/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+
+#include "simt/block.h"
+#include "simt/findings.h"
+
+namespace simt {
+namespace {
+
+constexpr std::size_t kRangeBytes = std::size_t{1} << 34, kAlignment = 256, kGap = 4096;
+constexpr std::uint32_t kNobody = 0, kHost = 1, kFirstBlock = 2;
+constexpr std::uint32_t kSeveral = 0x80000000u;  // and the first block of their launch
+
+// Who touched a byte last. Numbers of blocks go on from launch to launch.
+struct Touched {
+  std::uint32_t writer = kNobody, reader = kNobody;
+};
+
+template <class T>
+T* reserve(std::size_t n, int protection) {
+  void* at = ::mmap(nullptr, n * sizeof(T), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+  if (at == MAP_FAILED) std::abort();  // address space only
+  return static_cast<T*>(at);
+}
+
+struct Device {
+  std::byte* range = reserve<std::byte>(kRangeBytes, PROT_NONE);
+  Touched* touched = reserve<Touched>(kRangeBytes, PROT_READ | PROT_WRITE);
+  std::map<std::size_t, std::size_t> allocations;  // offset, bytes
+  std::size_t used = 0, limit = 0, n_open = 0;
+  std::uint32_t next_block = kFirstBlock, first_of_launch = kFirstBlock, block = kFirstBlock;
+  bool has_fenced = false;
+  std::map<const void*, std::set<std::uint32_t>> released;  // by an atomic's word, in this launch
+  std::set<std::uint32_t> acquired;                         // what this block may read
+};
+Device& device() {
+  static Device state;
+  return state;
+}
+
+std::size_t offset_of(const void* at) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - device().range);
+}
+
+struct Found {
+  bool is_inside = false;
+  std::size_t begin = 0, bytes = 0;  // of the allocation that begins at or before; bytes 0: none
+};
+Found find(const void* at, std::size_t bytes) {
+  const std::size_t offset = offset_of(at);
+  const auto& all = device().allocations;
+  auto next = all.upper_bound(offset);
+  if (next == all.begin()) return {};
+  const auto [begin, length] = *std::prev(next);
+  return {offset + bytes <= begin + length, begin, length};
+}
+
+std::string where(const void* at, std::size_t bytes) {
+  const Found found = find(at, bytes);
+  if (found.bytes == 0) return "before every allocation";
+  const std::size_t offset = offset_of(at) - found.begin;
+  return "byte " + std::to_string(offset) + " of an allocation of " + std::to_string(found.bytes);
+}
+
+const char* word(Access access) {
+  return access == Access::read ? "reads " : access == Access::write ? "writes " : "changes ";
+}
+
+bool is_other_block(std::uint32_t who) {
+  const Device& all = device();
+  if ((who & kSeveral) != 0) return who == (kSeveral | all.first_of_launch);
+  return who >= all.first_of_launch && who != all.block && !all.acquired.contains(who);
+}
+
+}  // namespace
+
+std::byte* allocate_device(std::size_t bytes) {
+  Device& all = device();
+  if (bytes > kRangeBytes || (all.limit != 0 && all.used + bytes > all.limit)) return nullptr;
+  const std::size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
+  std::size_t at = kGap;
+  for (const auto& [begin, length] : all.allocations) {
+    if (begin >= at + taken) break;
+    at = (begin + length + kAlignment - 1) / kAlignment * kAlignment + kGap;
+  }
+  if (at + taken > kRangeBytes) return nullptr;
+  all.allocations[at] = bytes;
+  all.used += bytes;
+  std::fill_n(all.touched + at, bytes, Touched{});
+  return all.range + at;
+}
+
+bool release_device(std::byte* at) {
+  Device& all = device();
+  const auto found = all.allocations.find(offset_of(at));
+  if (found == all.allocations.end()) return false;
+  all.used -= found->second;
+  all.allocations.erase(found);
+  return true;
+}
+
+bool is_device(const void* at, std::size_t bytes) {
+  return is_in_device_range(at) && find(at, bytes).is_inside;
+}
+std::size_t device_bytes_used() {
+  return device().used;
+}
+void set_device_limit(std::size_t bytes) {
+  device().limit = bytes;
+}
+
+DeviceIsOpen::DeviceIsOpen() {
+  Device& all = device();
+  if (all.n_open++ == 0) ::mprotect(all.range, kRangeBytes, PROT_READ | PROT_WRITE);
+}
+DeviceIsOpen::~DeviceIsOpen() {
+  Device& all = device();
+  if (--all.n_open == 0) ::mprotect(all.range, kRangeBytes, PROT_NONE);
+}
+
+void mark_written(const std::byte* at, std::size_t bytes) {
+  std::fill_n(device().touched + offset_of(at), bytes, Touched{kHost, kNobody});
+}
+std::size_t first_unwritten(const std::byte* at, std::size_t bytes) {
+  const Touched* begin = device().touched + offset_of(at);
+  const auto* found = std::find_if(
+      begin, begin + bytes, [](const Touched& touched) { return touched.writer == kNobody; });
+  return static_cast<std::size_t>(found - begin);
+}
+
+void begin_launch_of_memory() {
+  Device& all = device();
+  all.first_of_launch = all.next_block;
+  all.released.clear();
+}
+void begin_block_of_memory() {
+  Device& all = device();
+  all.block = all.next_block++;
+  all.has_fenced = false;
+  all.acquired.clear();
+}
+
+bool is_in_device_range(const void* at) {
+  return offset_of(at) < kRangeBytes;
+}
+
+void check_device(const void* at, std::size_t bytes, Access access) {
+  Device& all = device();
+  const std::string size = std::to_string(bytes) + " bytes, ";
+  if (!find(at, bytes).is_inside) {
+    report(Finding::Kind::out_of_bounds, word(access) + size + where(at, bytes));
+    stop();
+  }
+  Touched* touched = all.touched + offset_of(at);
+  for (Touched* byte = touched; byte < touched + bytes; ++byte) {
+    if (access != Access::write && byte->writer == kNobody)
+      return report(Finding::Kind::uninitialised, word(access) + size + where(at, bytes));
+    const bool is_raced =
+        access != Access::atomic &&
+        (is_other_block(byte->writer) || (access == Access::write && is_other_block(byte->reader)));
+    if (is_raced)
+      return report(Finding::Kind::global_race,
+                    word(access) + size + where(at, bytes) + ", beside another block");
+    if (access == Access::read) {
+      const bool is_alone = !is_other_block(byte->reader);
+      byte->reader = is_alone ? all.block : kSeveral | all.first_of_launch;
+    } else if (access == Access::write) {
+      *byte = {all.block, all.block};
+    } else {
+      byte->writer = kHost;  // ordered by itself
+    }
+  }
+}
+
+void fence() {
+  device().has_fenced = true;
+}
+
+void order_by_atomic(const void* at) {
+  Device& all = device();
+  std::set<std::uint32_t>& released = all.released[at];
+  all.acquired.insert(released.begin(), released.end());
+  if (all.has_fenced) {
+    released.insert(all.block);
+    released.insert(all.acquired.begin(), all.acquired.end());
+  }
+}
+
+}  // namespace simt

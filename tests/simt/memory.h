@@ -1,0 +1,46 @@
+// Device memory as the executor has it: a range of addresses that the host cannot touch, out of which
+// allocations come, each with space around it that belongs to nobody. Beside every byte stands who wrote
+// it and who read it, in which block.
+//   checks   an access lies within one living allocation; bytes that are read were written; two blocks
+//            of a launch do not touch a byte that one of them writes, unless an atomic operation behind
+//            a fence orders them (release by the writer, acquire by the reader)
+//   limits   order between blocks is followed through atomics on one word at a time
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simt {
+
+// Null: there is no room, or the limit is reached. 256-byte aligned.
+std::byte* allocate_device(std::size_t bytes);
+bool release_device(std::byte* at);                 // false: no allocation begins there
+bool is_device(const void* at, std::size_t bytes);  // within one allocation
+std::size_t device_bytes_used();
+// What cudaMalloc says when it is full; 0: none but the range itself.
+void set_device_limit(std::size_t bytes);
+
+// While one lives, the host can touch device memory: a kernel runs, or a copy.
+class DeviceIsOpen {
+ public:
+  DeviceIsOpen();
+  ~DeviceIsOpen();
+  DeviceIsOpen(const DeviceIsOpen&) = delete;
+  DeviceIsOpen& operator=(const DeviceIsOpen&) = delete;
+};
+void mark_written(const std::byte* at, std::size_t bytes);  // by the host
+// Where the first byte of the range is that nobody has written; bytes: there is none.
+std::size_t first_unwritten(const std::byte* at, std::size_t bytes);
+
+void begin_launch_of_memory();
+void begin_block_of_memory();
+
+// Of the thread that runs. An access that must not be made stops the launch.
+enum class Access { read, write, atomic };
+void check_access(const void* at, std::size_t bytes, Access access);  // whatever memory it is
+bool is_in_device_range(const void* at);
+void check_device(const void* at, std::size_t bytes, Access access);
+void fence();                          // __threadfence()
+void order_by_atomic(const void* at);  // an atomic read-modify-write of the word there
+
+}  // namespace simt

@@ -1,0 +1,213 @@
+#include "simt/runtime_api.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "simt/findings.h"
+#include "simt/memory.h"
+
+struct SimtStream {};
+
+namespace simt {
+namespace {
+
+constexpr std::size_t kMemoryBytes = std::size_t{8} << 30, kSharedByDefault = 48 * 1024;
+
+struct Api {
+  cudaError_t sticky = cudaSuccess, last = cudaSuccess;
+  std::optional<std::size_t> calls_until_failure;
+  cudaError_t failure = cudaSuccess;
+  bool has_failed = false;
+  std::map<const void*, std::size_t> shared_bytes;  // a kernel may ask for, where more than usual
+};
+Api& api() {
+  static Api state;
+  return state;
+}
+
+cudaError_t said(cudaError_t error) {
+  if (error != cudaSuccess) api().last = error;
+  return error;
+}
+
+// At the head of every call that may fail: what it returns instead of doing its work.
+cudaError_t refused() {
+  Api& all = api();
+  if (all.sticky != cudaSuccess) return said(all.sticky);
+  if (!all.calls_until_failure.has_value()) return cudaSuccess;
+  if ((*all.calls_until_failure)-- != 0) return cudaSuccess;
+  all.calls_until_failure.reset();
+  all.has_failed = true;
+  if (all.failure >= cudaErrorIllegalAddress) all.sticky = all.failure;
+  return said(all.failure);
+}
+
+bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
+  const auto found = api().shared_bytes.find(kernel);
+  const std::size_t most = found == api().shared_bytes.end() ? kSharedByDefault : found->second;
+  const auto n = config.blockDim.count();
+  return n > 0 && n <= kBlockThreadsMax && config.gridDim.count() > 0 && config.gridDim.y < 65536 &&
+         config.gridDim.z < 65536 && config.dynamicSmemBytes <= most;
+}
+
+}  // namespace
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
+  if (const cudaError_t error = refused()) return error;
+  if (!is_config_valid(config, call.kernel)) return said(cudaErrorInvalidConfiguration);
+  const Launch launch{.kernel = call.kernel,
+                      .grid = config.gridDim,
+                      .block = config.blockDim,
+                      .shared_bytes = config.dynamicSmemBytes,
+                      .arguments = static_cast<const std::byte*>(call.object),
+                      .arguments_bytes = call.bytes};
+  if (!run(launch, [&] { call.invoke(call.object); })) api().sticky = cudaErrorIllegalAddress;
+  return cudaSuccess;
+}
+
+void fail_call(std::size_t n, cudaError_t error) {
+  api().calls_until_failure = n;
+  api().failure = error;
+  api().has_failed = false;
+}
+void fail_no_call() {
+  api().calls_until_failure.reset();
+}
+bool has_failed_call() {
+  return api().has_failed;
+}
+void forget_sticky_error() {
+  api().sticky = api().last = cudaSuccess;
+}
+
+}  // namespace simt
+
+using simt::api;
+using simt::refused;
+using simt::said;
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+  }
+  return "unrecognized error code";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return cudaGetErrorName(error);
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = api().last;
+  api().last = api().sticky;
+  return error;
+}
+cudaError_t cudaPeekAtLastError() {
+  return api().last;
+}
+
+cudaError_t cudaGetDeviceCount(int* n) {
+  *n = 0;
+  if (const cudaError_t error = refused()) return error;
+  *n = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t error = refused()) return error;
+  return device == 0 ? cudaSuccess : said(cudaErrorInvalidValue);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  if (const cudaError_t error = refused()) return error;
+  *properties = {"executor", 8, 0, 4, simt::kMemoryBytes, 163 * 1024};
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (const cudaError_t error = refused()) return error;
+  *total = simt::kMemoryBytes;
+  *free = simt::kMemoryBytes - simt::device_bytes_used();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return refused();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (const cudaError_t error = refused()) return error;
+  *stream = new SimtStream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return refused();
+}
+
+cudaError_t cudaMalloc(void** at, std::size_t bytes) {
+  *at = nullptr;
+  if (const cudaError_t error = refused()) return error;
+  *at = simt::allocate_device(bytes);
+  return *at == nullptr ? said(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+cudaError_t cudaFree(void* at) {
+  if (at == nullptr || simt::release_device(static_cast<std::byte*>(at))) return api().sticky;
+  return said(cudaErrorInvalidValue);
+}
+cudaError_t cudaMallocHost(void** at, std::size_t bytes) {
+  *at = nullptr;
+  if (const cudaError_t error = refused()) return error;
+  *at = std::malloc(bytes);
+  return *at == nullptr ? said(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* at) {
+  std::free(at);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t) {
+  if (const cudaError_t error = refused()) return error;
+  const bool from_device = kind != cudaMemcpyHostToDevice,
+             to_device = kind != cudaMemcpyDeviceToHost;
+  if (from_device != simt::is_device(from, bytes) || to_device != simt::is_device(to, bytes))
+    return said(cudaErrorInvalidValue);
+  const auto* first = static_cast<const std::byte*>(from);
+  if (first < static_cast<std::byte*>(to) + bytes && to < first + bytes)
+    return said(cudaErrorInvalidValue);  // a card would do it in any order
+  const simt::DeviceIsOpen open;
+  std::memmove(to, from, bytes);
+  if (to_device) simt::mark_written(static_cast<std::byte*>(to), bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t) {
+  if (const cudaError_t error = refused()) return error;
+  if (!simt::is_device(at, bytes)) return said(cudaErrorInvalidValue);
+  const simt::DeviceIsOpen open;
+  std::memset(at, value, bytes);
+  simt::mark_written(static_cast<std::byte*>(at), bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
+  if (const cudaError_t error = refused()) return error;
+  if (value < 0 || static_cast<std::size_t>(value) > simt::kSharedBytesMax)
+    return said(cudaErrorInvalidValue);
+  api().shared_bytes[kernel] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}

@@ -1,0 +1,101 @@
+// The part of CUDA's runtime that our code calls, done at once on the host. Errors stay as on a card: a
+// kernel that touches what it must not leaves cudaErrorIllegalAddress, and every later call says so.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+
+#include "simt/block.h"
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchFailure = 719,
+};
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor, multiProcessorCount;
+  std::size_t totalGlobalMem, sharedMemPerBlockOptin;
+};
+cudaError_t cudaGetDeviceCount(int* n);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+cudaError_t cudaDeviceSynchronize();
+
+using cudaStream_t = struct SimtStream*;
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice
+};
+cudaError_t cudaMalloc(void** at, std::size_t bytes);
+cudaError_t cudaFree(void* at);
+cudaError_t cudaMallocHost(void** at, std::size_t bytes);
+cudaError_t cudaFreeHost(void* at);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream);
+
+struct cudaLaunchConfig_t {
+  simt::Dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  const void* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
+
+namespace simt {
+
+// A kernel and what it is called with. Every thread reads it, so it is told to those who check reads.
+struct Call {
+  const void* kernel;
+  const void* object;  // what invoke() is given
+  std::size_t bytes;
+  void (*invoke)(const void* object);
+};
+cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
+// The n-th call of this API from now on (0: the next) that may fail returns `error` and does nothing.
+void fail_call(std::size_t n, cudaError_t error);
+void fail_no_call();
+bool has_failed_call();
+void forget_sticky_error();  // as a new process would
+
+}  // namespace simt
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  struct Bound {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> values;
+  };
+  const Bound bound{kernel, {std::forward<Arguments>(arguments)...}};
+  return simt::launch(*config, {reinterpret_cast<const void*>(kernel), &bound, sizeof bound,
+                                [](const void* object) {
+                                  const auto& call = *static_cast<const Bound*>(object);
+                                  std::apply(call.kernel, call.values);
+                                }});
+}
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
+                                 int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}

@@ -1,0 +1,83 @@
+#include "simt/small_kernels.h"
+
+#include "simt/fragments.h"
+
+namespace simt::test {
+
+template <class T>
+__device__ T* shared() {
+  return reinterpret_cast<T*>(shared_bytes());
+}
+
+__global__ void sum_blocks(const float* x, unsigned n, float* sums, int barriers) {
+  float* part = shared<float>();
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  part[threadIdx.x] = i < n ? x[i] : 0.0f;
+  if ((barriers & 1) != 0) __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    if ((barriers & 2) != 0) __syncthreads();
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
+}
+
+__global__ void read_unwritten(const float* x, float* out, int of_shared) {
+  out[threadIdx.x] = of_shared != 0 ? shared<float>()[threadIdx.x] : x[threadIdx.x];
+}
+
+__global__ void touch_host(float* at) {
+  at[0] = 1;
+}
+
+__global__ void half_meets(int* out) {
+  if (threadIdx.x < 16) __syncthreads();
+  out[threadIdx.x] = 1;
+}
+
+__global__ void sum_warp(const float* x, float* out) {
+  float sum = x[threadIdx.x];
+  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
+  const unsigned above = __ballot_sync(~0u, x[threadIdx.x] > 30.0f);
+  if (threadIdx.x == 0) {
+    out[0] = sum;
+    out[1] = static_cast<float>(above);
+  }
+}
+
+__global__ void exchange_in_warp(int* out, int syncs) {
+  int* at = shared<int>();
+  at[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (syncs != 0) __syncwarp();
+  out[threadIdx.x] = at[threadIdx.x ^ 1u];
+}
+
+__global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences) {
+  parts[blockIdx.x] = 2 * x[blockIdx.x];
+  if (fences != 0) __threadfence();
+  if (atomicAdd(n_done, 1u) + 1 != gridDim.x) return;
+  if (fences != 0) __threadfence();
+  float all = 0;
+  for (unsigned i = 0; i < gridDim.x; ++i) all += parts[i];
+  *sum = all;
+}
+
+__global__ void multiply(const __half* a, const __half* b, float* c) {
+  const unsigned lane = threadIdx.x, group = lane / 4, pair = lane % 4 * 2;
+  const auto word = [](__half low, __half high) {
+    return __half_as_ushort(low) | static_cast<unsigned>(__half_as_ushort(high)) << 16;
+  };
+  unsigned of_a[4], of_b[2];
+  for (unsigned r = 0; r < 4; ++r) {
+    const __half* at = a + (group + r % 2 * 8) * 16 + pair + r / 2 * 8;
+    of_a[r] = word(at[0], at[1]);
+  }
+  for (unsigned r = 0; r < 2; ++r) {
+    const __half* at = b + (pair + 8 * r) * 8 + group;
+    of_b[r] = word(at[0], at[8]);
+  }
+  float sums[4] = {};
+  mma_16x8x16(sums, of_a, of_b, sums);
+  for (unsigned i = 0; i < 4; ++i) c[(group + i / 2 * 8) * 8 + pair + i % 2] = sums[i];
+}
+
+}  // namespace simt::test

@@ -1,0 +1,20 @@
+// Kernels small enough to know by heart, right ones and wrong ones: what executor_test.cpp runs.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+namespace simt::test {
+
+// sums[b] = the sum of block b's 256 values; `barriers` tells which of the two barriers are there.
+__global__ void sum_blocks(const float* x, unsigned n, float* sums, int barriers);
+__global__ void read_unwritten(const float* x, float* out, int of_shared);
+__global__ void touch_host(float* at);
+__global__ void half_meets(int* out);
+__global__ void sum_warp(const float* x, float* out);
+__global__ void exchange_in_warp(int* out, int syncs);
+// The last block to come adds up what the others left.
+__global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences);
+__global__ void multiply(const __half* a, const __half* b, float* c);
+
+}  // namespace simt::test

@@ -1,0 +1,264 @@
+#include "support/staged_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "kernels/reference/host_memory.h"
+
+namespace satchel::test {
+namespace {
+
+using namespace kernels;
+
+// The arrays of one call.
+class Stage {
+ public:
+  explicit Stage(Backend& inner) : inner_(inner) {}
+
+  // Read there.
+  template <class T>
+  Result<const T*> in(const T* host, std::size_t n) {
+    if (host == nullptr) return static_cast<const T*>(nullptr);
+    SATCHEL_TRY_ASSIGN(std::byte * at, put(host, n * sizeof(T)));
+    return reinterpret_cast<const T*>(at);
+  }
+  // Read and written there; back() brings it here.
+  template <class T>
+  Result<T*> both(T* host, std::size_t n) {
+    if (host == nullptr) return static_cast<T*>(nullptr);
+    SATCHEL_TRY_ASSIGN(std::byte * at, put(host, n * sizeof(T)));
+    wanted_.push_back({reinterpret_cast<std::byte*>(host), at, n * sizeof(T)});
+    return reinterpret_cast<T*>(at);
+  }
+  Result<void> back() {
+    for (const Wanted& array : wanted_)
+      SATCHEL_TRY(inner_.download({array.host, array.bytes}, array.there));
+    return {};
+  }
+
+ private:
+  struct Wanted {
+    std::byte *host, *there;
+    std::size_t bytes;
+  };
+  Result<std::byte*> put(const void* host, std::size_t bytes) {
+    SATCHEL_TRY_ASSIGN(Buffer buffer, inner_.allocate(bytes));
+    SATCHEL_TRY(inner_.upload(buffer.data(), {static_cast<const std::byte*>(host), bytes}));
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().data();
+  }
+  Backend& inner_;
+  std::vector<Buffer> buffers_;
+  std::vector<Wanted> wanted_;
+};
+
+class StagedBackend final : public Backend {
+ public:
+  explicit StagedBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+
+  std::string_view name() const override { return inner_->name(); }
+  std::string device() const override { return inner_->device(); }
+  CallSize call_size() const override { return inner_->call_size(); }
+  std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+
+  Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
+  Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+    return {};
+  }
+  Result<void> download(std::span<std::byte> to, const std::byte* from) override {
+    return upload(to.data(), {from, to.size()});
+  }
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  Result<Health> finish() override { return inner_->finish(); }
+  Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
+    return inner_->load_weight(source);
+  }
+
+  Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(float* to, stage.both(out, ids.size() * table.n_in()));
+    SATCHEL_TRY(inner_->embed(table, ids, to));
+    return stage.back();
+  }
+  Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
+                        float epsilon, float* out) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(float* to, stage.both(out, n_tokens * width));
+    SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_tokens * width));
+    SATCHEL_TRY_ASSIGN(const float* row, stage.in(gain, width));
+    SATCHEL_TRY(inner_->rms_norm(out == x ? to : from, row, n_tokens, width, epsilon, to));
+    return stage.back();
+  }
+  Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
+    Stage stage(*inner_);
+    Batch there = batch;
+    SATCHEL_TRY_ASSIGN(there.positions, stage.in(batch.positions, batch.n_tokens));
+    SATCHEL_TRY_ASSIGN(float* to,
+                       stage.both(rotation, batch.n_tokens * 2 * table.inverse_frequency.size()));
+    SATCHEL_TRY(inner_->make_rotation(there, table, to));
+    return stage.back();
+  }
+  Result<void> rope(const RopeArgs& args) override {
+    Stage stage(*inner_);
+    RopeArgs there = args;
+    SATCHEL_TRY_ASSIGN(there.x, stage.both(args.x, args.n_tokens * args.n_heads * args.head_dim));
+    SATCHEL_TRY_ASSIGN(there.rotation, stage.in(args.rotation, args.n_tokens * args.n_rotated));
+    SATCHEL_TRY(inner_->rope(there));
+    return stage.back();
+  }
+  Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
+                      float* out) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_tokens * weight.n_in()));
+    SATCHEL_TRY_ASSIGN(float* to, stage.both(out, n_tokens * weight.n_out()));
+    SATCHEL_TRY(inner_->matmul(weight, from, n_tokens, to));
+    return stage.back();
+  }
+  Result<void> gated(Activation activation, float* gate, const float* up,
+                     std::size_t n_values) override {
+    return change(gate, n_values, up, n_values, [&](float* there, const float* beside) {
+      return inner_->gated(activation, there, beside, n_values);
+    });
+  }
+  Result<void> add(float* x, const float* y, std::size_t n_values) override {
+    return change(x, n_values, y, n_values, [&](float* there, const float* beside) {
+      return inner_->add(there, beside, n_values);
+    });
+  }
+  Result<void> scale(float* x, float factor, std::size_t n_values) override {
+    return change(x, n_values, nullptr, 0, [&](float* there, const float*) {
+      return inner_->scale(there, factor, n_values);
+    });
+  }
+  Result<void> soft_cap(float* x, float cap, std::size_t n_values) override {
+    return change(x, n_values, nullptr, 0, [&](float* there, const float*) {
+      return inner_->soft_cap(there, cap, n_values);
+    });
+  }
+  Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override {
+    return change(x, n_rows * width, row, width, [&](float* there, const float* beside) {
+      return inner_->add_row(there, beside, n_rows, width);
+    });
+  }
+  Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
+                           std::size_t n_first) override {
+    return change(x, n_rows * width, nullptr, 0, [&](float* there, const float*) {
+      return inner_->scale_first(there, factor, n_rows, width, n_first);
+    });
+  }
+
+  Result<void> store(std::span<const StoreArgs> items) override;
+  Result<void> select(std::span<const SelectArgs> items) override;
+  Result<void> gather(std::span<const GatherArgs> items) override;
+  Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(const float* there, stage.in(logits, n));
+    return inner_->argmax(there, n);
+  }
+  Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(const float* there, stage.in(logits, n));
+    return inner_->top_k(there, n, out);
+  }
+
+  // A backend that can do these needs them staged here.
+  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
+    return inner_->make_lane_table(n_lanes);
+  }
+  Result<void> attend(const AttendArgs& args) override { return inner_->attend(args); }
+  Result<void> score(std::span<const ScoreArgs> items) override { return inner_->score(items); }
+  Result<void> log_sum(std::span<const LogSumArgs> items) override {
+    return inner_->log_sum(items);
+  }
+  Result<void> key_worth(std::span<const KeyWorthArgs> items) override {
+    return inner_->key_worth(items);
+  }
+  Result<void> encode_pages(std::span<const EncodeArgs> items) override {
+    return inner_->encode_pages(items);
+  }
+  Result<void> decode_pages(std::span<const DecodeArgs> items) override {
+    return inner_->decode_pages(items);
+  }
+
+ private:
+  // x in place, y beside it.
+  template <class Call>
+  Result<void> change(float* x, std::size_t n_x, const float* y, std::size_t n_y,
+                      const Call& call) {
+    Stage stage(*inner_);
+    SATCHEL_TRY_ASSIGN(float* there, stage.both(x, n_x));
+    SATCHEL_TRY_ASSIGN(const float* beside, stage.in(y, n_y));
+    SATCHEL_TRY(call(there, beside));
+    return stage.back();
+  }
+
+  std::unique_ptr<Backend> inner_;
+};
+
+// Both ranges go there as one, so that they overlap there as they do here.
+Result<void> StagedBackend::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  Stage stage(*inner_);
+  const std::byte* first = std::min<const std::byte*>(to, from);
+  const bool overlap = first + bytes > std::max<const std::byte*>(to, from);
+  if (!overlap) {
+    SATCHEL_TRY_ASSIGN(const std::byte* here, stage.in(from, bytes));
+    SATCHEL_TRY_ASSIGN(std::byte * there, stage.both(to, bytes));
+    SATCHEL_TRY(inner_->copy(there, here, bytes));
+    return stage.back();
+  }
+  std::byte* begin = first == to ? to : to - (to - first);
+  const auto apart = static_cast<std::size_t>(std::max<const std::byte*>(to, from) - first);
+  SATCHEL_TRY_ASSIGN(std::byte * there, stage.both(begin, apart + bytes));
+  SATCHEL_TRY(inner_->copy(there + (to - begin), there + (from - begin), bytes));
+  return stage.back();
+}
+
+Result<void> StagedBackend::store(std::span<const StoreArgs> items) {
+  Stage stage(*inner_);
+  std::vector<StoreArgs> there(items.begin(), items.end());
+  for (StoreArgs& args : there) {
+    if (args.n_rows == 0) continue;
+    const std::size_t n_from = (args.n_rows - 1) * args.from_stride + args.n_values;
+    SATCHEL_TRY_ASSIGN(args.from, stage.in(args.from, n_from));
+    SATCHEL_TRY_ASSIGN(args.to, stage.both(args.to, args.n_rows * args.n_values));
+  }
+  SATCHEL_TRY(inner_->store(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::select(std::span<const SelectArgs> items) {
+  Stage stage(*inner_);
+  std::vector<SelectArgs> there(items.begin(), items.end());
+  for (SelectArgs& args : there) {
+    SATCHEL_TRY_ASSIGN(args.scores, stage.in(args.scores, args.n_scores));
+    SATCHEL_TRY_ASSIGN(args.indices, stage.both(args.indices, args.keep));
+  }
+  SATCHEL_TRY(inner_->select(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::gather(std::span<const GatherArgs> items) {
+  Stage stage(*inner_);
+  std::vector<GatherArgs> there(items.begin(), items.end());
+  for (GatherArgs& args : there) {
+    std::size_t n_rows = 0;  // of what is gathered from
+    for (std::size_t i = 0; i < args.n_rows; ++i)
+      n_rows = std::max(n_rows, static_cast<std::size_t>(args.indices[i]) + 1);
+    SATCHEL_TRY_ASSIGN(args.from, stage.in(args.from, n_rows * args.row_bytes));
+    SATCHEL_TRY_ASSIGN(args.indices, stage.in(args.indices, args.n_rows));
+    SATCHEL_TRY_ASSIGN(args.to, stage.both(args.to, args.n_rows * args.row_bytes));
+  }
+  SATCHEL_TRY(inner_->gather(there));
+  return stage.back();
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_staged(std::unique_ptr<Backend> inner) {
+  return std::make_unique<StagedBackend>(std::move(inner));
+}
+
+}  // namespace satchel::test
