@@ -1,6 +1,6 @@
-// Arguments: small arrays on their way to kernels, through pinned memory, so that a call queues them and
-// goes on. They lie in a ring: what put() gave is valid for the work queued until the ring has been
-// filled once more, when put() waits for the stream.
+// Arguments: small arrays on their way to kernels, through pinned memory, so that a call queues
+// them and goes on. They lie in a ring: what put() gave is valid for the work queued until the ring
+// has been filled once more, when put() waits for the stream.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "kernels/cuda/arguments.h"
+#include "kernels/cuda/cuda_weight.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/matmul.h"
 #include "kernels/cuda/move.h"
 #include "kernels/cuda/rope.h"
 #include "kernels/cuda/rows.h"
@@ -44,6 +46,19 @@ class CudaBackend final : public Backend {
     SATCHEL_TRY(device_->finish());
     return Health{};
   }
+
+  Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
+    SATCHEL_TRY_ASSIGN(CudaWeight weight, CudaWeight::make(*device_, source));
+    return std::unique_ptr<Weight>(std::make_unique<CudaWeight>(std::move(weight)));
+  }
+  Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override;
+  Result<void> matmul(const Weight& weight, const float* x, std::size_t n_tokens,
+                      float* out) override {
+    const Projection projection{.weight = &weight, .out = out};
+    return project(x, n_tokens, {&projection, 1});
+  }
+  Result<void> project(const float* x, std::size_t n_tokens,
+                       std::span<const Projection> projections) override;
 
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
@@ -99,15 +114,6 @@ class CudaBackend final : public Backend {
   }
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override;
 
-  Result<std::unique_ptr<Weight>> load_weight(const WeightSource&) override {
-    return no_kernel("weights");
-  }
-  Result<void> embed(const Weight&, std::span<const std::int32_t>, float*) override {
-    return no_kernel("embed");
-  }
-  Result<void> matmul(const Weight&, const float*, std::size_t, float*) override {
-    return no_kernel("matmul");
-  }
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t) override {
     return no_kernel("make_lane_table");
   }
@@ -132,6 +138,34 @@ class CudaBackend final : public Backend {
   Arguments arguments_;
   Buffer work_;
 };
+
+Result<void> CudaBackend::embed(const Weight& table, std::span<const std::int32_t> ids,
+                                float* out) {
+  SATCHEL_TRY_ASSIGN(const std::int32_t* there, arguments_.put(ids));
+  return check(read_rows(stream(), CudaWeight::of(table).matrix(), there, ids.size(), out));
+}
+
+// The activations are made operands once for all of them.
+Result<void> CudaBackend::project(const float* x, std::size_t n_tokens,
+                                  std::span<const Projection> projections) {
+  if (n_tokens == 0) return {};
+  const std::size_t n_in = projections[0].weight->n_in();
+  SATCHEL_TRY_ASSIGN(std::byte * at, work(plan_operands(nullptr, n_tokens, n_in).n_bytes));
+  const Operands operands = plan_operands(at, n_tokens, n_in).operands;
+  const auto has_tiles = [](const Projection& each) {
+    return CudaWeight::of(*each.weight).matrix().plan.tile_bytes != 0;
+  };
+  if (std::ranges::any_of(projections, has_tiles))
+    SATCHEL_TRY(check(make_operands(stream(), x, n_tokens, n_in, operands)));
+  for (const Projection& each : projections) {
+    SATCHEL_ASSERT(each.weight->n_in() == n_in);
+    const DeviceMatrix& matrix = CudaWeight::of(*each.weight).matrix();
+    SATCHEL_TRY(check(multiply(stream(), matrix, x, operands, n_tokens, each.out)));
+    if (each.bias != nullptr)
+      SATCHEL_TRY(check(cuda::add_row(stream(), each.out, each.bias, n_tokens, matrix.n_out)));
+  }
+  return {};
+}
 
 // Room for one operation's own use, until the next asks.
 Result<std::byte*> CudaBackend::work(std::size_t bytes) {

@@ -1,4 +1,5 @@
-// Sums over a block whose order never changes: lanes by butterflies, then warps in order. For .cu files.
+// Sums over a block whose order never changes: lanes by butterflies, then warps in order. For .cu
+// files.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // Device: the card, its one stream, its memory; and what its errors are to us.
-//   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (none, or too old),
-//            GPU_LOST (the card or a kernel failed). After GPU_LOST nothing works in this process any
-//            more (CUDA keeps such an error), and every call says so again
+//   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (none, or too
+//            old), GPU_LOST (the card or a kernel failed). After GPU_LOST nothing works in this
+//            process any more (CUDA keeps such an error), and every call says so again
 //   threads  one call at a time, as the Backend
 #pragma once
 

@@ -1,5 +1,5 @@
-// How every kernel is launched: one place that asks for large shared memory and passes errors on. For
-// .cu files only.
+// How every kernel is launched: one place that asks for large shared memory and passes errors on.
+// For .cu files only.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Rows on their way into a cache and inside it, as Backend::store and gather. Pointers are device memory,
-// `items` too.
+// Rows on their way into a cache and inside it, as Backend::store and gather. Pointers are device
+// memory, `items` too.
 #pragma once
 
 #include <cuda_runtime.h>

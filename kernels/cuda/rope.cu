@@ -11,7 +11,8 @@ struct Frequencies {
   double of_pair[kFrequenciesMax];
 };
 
-// Phases in float64: at position 100,000 an fp32 phase is off by 0.004 radians already. A block a token.
+// Phases in float64: at position 100,000 an fp32 phase is off by 0.004 radians already. A block a
+// token.
 __global__ void __launch_bounds__(kThreads)
     make_phases(const std::int32_t* positions, const Frequencies frequencies, unsigned n_pairs,
                 float* rotation) {

@@ -7,7 +7,8 @@
 
 namespace satchel::kernels::cuda {
 
-// The table's frequencies are in main memory and go with the launch: at most kFrequenciesMax of them.
+// The table's frequencies are in main memory and go with the launch: at most kFrequenciesMax of
+// them.
 inline constexpr std::size_t kFrequenciesMax = kHeadDimMax / 2;
 cudaError_t make_rotation(cudaStream_t stream, const Batch& batch, const RopeTable& table,
                           float* rotation);

@@ -1,5 +1,5 @@
-// Operations on rows of activations: each is what the Backend's function of its name computes, queued on
-// a stream. Pointers are device memory.
+// Operations on rows of activations: each is what the Backend's function of its name computes,
+// queued on a stream. Pointers are device memory.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,6 +1,8 @@
-// The shared memory that a launch asked for, as a T. A kernel has one such struct and nothing else: so
-// its size is known where it is launched.
+// The shared memory that a launch asked for, as a T. A kernel has one such struct and nothing else:
+// so its size is known where it is launched.
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <cstddef>
 

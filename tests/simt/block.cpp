@@ -146,8 +146,8 @@ void run_block(const std::function<void()>& kernel) {
     all.stopped = true;
   }
   if (!all.stopped) return;
-  // A fiber that is left where it stands would be unwound by its destructor, through code that throws
-  // nothing. It has nothing to give back: its stack stays with it.
+  // A fiber that is left where it stands would be unwound by its destructor, through code that
+  // throws nothing. It has nothing to give back: its stack stays with it.
   for (Thread& thread : all.threads)
     if (thread.fiber) new boost::context::fiber(std::move(thread.fiber));
 }

@@ -1,9 +1,10 @@
-// The threads of a block, run as fibers on one thread of the machine: each goes on until it waits for
-// others (a barrier of the block, an operation of its warp) or ends. Blocks run one after the other.
-//   order   of threads and blocks: as numbered, or shuffled by a seed. A kernel whose result depends on
-//           it is wrong
-//   limits  blocks of one launch never run at the same time: a kernel whose blocks wait for each other
-//           ends in a finding (divergence)
+// The threads of a block, run as fibers on one thread of the machine: each goes on until it waits
+// for others (a barrier of the block, an operation of its warp) or ends. Blocks run one after the
+// other.
+//   order   of threads and blocks: as numbered, or shuffled by a seed. A kernel whose result
+//           depends on it is wrong
+//   limits  blocks of one launch never run at the same time: a kernel whose blocks wait for each
+//           other ends in a finding (divergence)
 //   source  PTX ISA 8.5, sections 9.7.12 (barriers) and 9.7.8 (shfl.sync): what waits for what
 #pragma once
 
@@ -22,7 +23,8 @@ namespace simt {
 inline constexpr unsigned kWarpLanes = 32, kBlockThreadsMax = 1024;
 inline constexpr std::size_t kSharedBytesMax = 227 * 1024;  // sm_90; smaller cards: Launch
 
-// What a lane brings to an operation of its warp, and what it takes away; its type is the operation's.
+// What a lane brings to an operation of its warp, and what it takes away; its type is the
+// operation's.
 using Slot = void*;
 // Runs once all lanes of the mask are there. slots: [32], null where a lane is not in the mask.
 using Meeting = void (*)(const std::array<Slot, kWarpLanes>& slots, std::uint32_t mask);

@@ -1,5 +1,5 @@
-// The cuda backend where things go wrong: each call of CUDA's that can fail, made to fail, becomes an
-// Error with words for people; nothing is left behind, and what passes is usable again.
+// The cuda backend where things go wrong: each call of CUDA's that can fail, made to fail, becomes
+// an Error with words for people; nothing is left behind, and what passes is usable again.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -184,8 +184,10 @@ TEST_F(Executor, a_matrix_product_has_the_layout_that_ptx_documents) {
         want[r * 8 + c] += __half2float(a[r * 16 + k]) * __half2float(b[k * 8 + c]);
   const OnDevice<__half> of_a(a), of_b(b);
   const OnDevice<float> c(128);
-  launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data());
+  launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 0);
   EXPECT_EQ(c.values(), want);
+  launch(multiply, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 1);
+  EXPECT_NE(c.values(), want) << "a wrong fragment";
 }
 
 TEST_F(Executor, a_call_fails_where_a_test_says_so) {

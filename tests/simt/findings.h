@@ -1,5 +1,5 @@
-// What the executor found wrong with a kernel. A kernel that does one of these may still give the right
-// numbers, here and on a card; so a test asks for the findings as well as for the result.
+// What the executor found wrong with a kernel. A kernel that does one of these may still give the
+// right numbers, here and on a card; so a test asks for the findings as well as for the result.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ struct Finding {
   enum class Kind {
     out_of_bounds,  // an address that belongs to no buffer, or no longer
     uninitialised,  // bytes that nobody has written
-    shared_race,  // threads of a block touch a byte of shared memory, one writes, nothing orders them
-    global_race,  // the same of blocks and device memory
-    divergence,   // threads wait for others that never come
-    misaligned,   // an address that is no multiple of the access's size: a card faults
-    bad_operand,  // a lane, mask or launch that the hardware does not offer
+    shared_race,    // threads of a block at one byte of shared memory, one writes, unordered
+    global_race,    // the same of blocks and device memory
+    divergence,     // threads wait for others that never come
+    misaligned,     // an address that is no multiple of the access's size: a card faults
+    bad_operand,    // a lane, mask or launch that the hardware does not offer
   };
   Kind kind;
   std::string text;  // kernel, block, thread, what, and the line of the source where it is known

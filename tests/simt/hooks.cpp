@@ -1,6 +1,6 @@
-// What g++ and clang call before each access to memory that may be shared, in code that is compiled with
-// -fsanitize=thread. That library is not linked: these functions stand in its place, and hold each
-// access of a kernel against the memory it may touch.
+// What g++ and clang call before each access to memory that may be shared, in code that is compiled
+// with -fsanitize=thread. That library is not linked: these functions stand in its place, and hold
+// each access of a kernel against the memory it may touch.
 //   source  the interface of ThreadSanitizer's run-time library, as both compilers use it
 #include <link.h>
 

@@ -1,9 +1,9 @@
-// Device memory as the executor has it: a range of addresses that the host cannot touch, out of which
-// allocations come, each with space around it that belongs to nobody. Beside every byte stands who wrote
-// it and who read it, in which block.
-//   checks   an access lies within one living allocation; bytes that are read were written; two blocks
-//            of a launch do not touch a byte that one of them writes, unless an atomic operation behind
-//            a fence orders them (release by the writer, acquire by the reader)
+// Device memory as the executor has it: a range of addresses that the host cannot touch, out of
+// which allocations come, each with space around it that belongs to nobody. Beside every byte
+// stands who wrote it and who read it, in which block.
+//   checks   an access lies within one living allocation; bytes that are read were written; two
+//            blocks of a launch do not touch a byte that one of them writes, unless an atomic
+//            operation behind a fence orders them (release by the writer, acquire by the reader)
 //   limits   order between blocks is followed through atomics on one word at a time
 #pragma once
 

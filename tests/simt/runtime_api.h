@@ -1,5 +1,6 @@
-// The part of CUDA's runtime that our code calls, done at once on the host. Errors stay as on a card: a
-// kernel that touches what it must not leaves cudaErrorIllegalAddress, and every later call says so.
+// The part of CUDA's runtime that our code calls, done at once on the host. Errors stay as on a
+// card: a kernel that touches what it must not leaves cudaErrorIllegalAddress, and every later call
+// says so.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +65,8 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 
 namespace simt {
 
-// A kernel and what it is called with. Every thread reads it, so it is told to those who check reads.
+// A kernel and what it is called with. Every thread reads it, so it is told to those who check
+// reads.
 struct Call {
   const void* kernel;
   const void* object;  // what invoke() is given
@@ -72,7 +74,8 @@ struct Call {
   void (*invoke)(const void* object);
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
-// The n-th call of this API from now on (0: the next) that may fail returns `error` and does nothing.
+// The n-th call of this API from now on (0: the next) that may fail returns `error` and does
+// nothing.
 void fail_call(std::size_t n, cudaError_t error);
 void fail_no_call();
 bool has_failed_call();

@@ -1,6 +1,6 @@
-// Who touched which byte of a block's shared memory since when: finds bytes read before anybody wrote
-// them, and two threads at the same byte, one of them writing, with nothing between them that orders
-// them. Order comes from the block's barrier, and inside a warp from __syncwarp().
+// Who touched which byte of a block's shared memory since when: finds bytes read before anybody
+// wrote them, and two threads at the same byte, one of them writing, with nothing between them that
+// orders them. Order comes from the block's barrier, and inside a warp from __syncwarp().
 #pragma once
 
 #include <cstddef>

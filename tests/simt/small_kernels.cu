@@ -61,14 +61,15 @@ __global__ void last_adds(const float* x, float* parts, unsigned* n_done, float*
   *sum = all;
 }
 
-__global__ void multiply(const __half* a, const __half* b, float* c) {
+__global__ void multiply(const __half* a, const __half* b, float* c, int exchanges) {
   const unsigned lane = threadIdx.x, group = lane / 4, pair = lane % 4 * 2;
   const auto word = [](__half low, __half high) {
     return __half_as_ushort(low) | static_cast<unsigned>(__half_as_ushort(high)) << 16;
   };
   unsigned of_a[4], of_b[2];
   for (unsigned r = 0; r < 4; ++r) {
-    const __half* at = a + (group + r % 2 * 8) * 16 + pair + r / 2 * 8;
+    const unsigned of = exchanges != 0 ? r % 2 * 2 + r / 2 : r;
+    const __half* at = a + (group + of % 2 * 8) * 16 + pair + of / 2 * 8;
     of_a[r] = word(at[0], at[1]);
   }
   for (unsigned r = 0; r < 2; ++r) {

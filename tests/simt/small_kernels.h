@@ -15,6 +15,7 @@ __global__ void sum_warp(const float* x, float* out);
 __global__ void exchange_in_warp(int* out, int syncs);
 // The last block to come adds up what the others left.
 __global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences);
-__global__ void multiply(const __half* a, const __half* b, float* c);
+// exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way round.
+__global__ void multiply(const __half* a, const __half* b, float* c, int exchanges);
 
 }  // namespace simt::test

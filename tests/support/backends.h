@@ -1,6 +1,6 @@
 // Every backend a test should run on, as rows for INSTANTIATE_TEST_SUITE_P: reference, cpu at each
-// level that is built, cuda on a card and in the executor. What this machine or build lacks is a row
-// too: it is skipped by name.
+// level that is built, cuda on a card and in the executor. What this machine or build lacks is a
+// row too: it is skipped by name.
 #pragma once
 
 #include <gtest/gtest.h>

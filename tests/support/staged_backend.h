@@ -1,6 +1,6 @@
-// StagedBackend: lets a test hand main memory to a backend whose memory is its own. Every array goes
-// there for the call and comes back after it, in buffers of just its size, so that a backend that goes
-// past an end is found out.
+// StagedBackend: lets a test hand main memory to a backend whose memory is its own. Every array
+// goes there for the call and comes back after it, in buffers of just its size, so that a backend
+// that goes past an end is found out.
 //   limits  the arrays' lengths come from the arguments, so strides and gaps are kept
 #pragma once
 

@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of this name: half precision as a card rounds it, for code that runs in the
-// executor. Only what our kernels use.
+// Stands in for CUDA's header of this name: half precision as a card rounds it, for code that runs
+// in the executor. Only what our kernels use.
 #pragma once
 
 #include <cmath>
@@ -46,4 +46,8 @@ inline __half __hmul(__half a, __half b) {
 }
 inline __half2 __hmul2(__half2 a, __half2 b) {
   return {__hmul(a.x, b.x), __hmul(a.y, b.y)};
+}
+inline __half2 __hsub2(__half2 a, __half2 b) {
+  return {__float2half_rn(__half2float(a.x) - __half2float(b.x)),
+          __float2half_rn(__half2float(a.y) - __half2float(b.y))};
 }

@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of this name, so that kernels and the code that launches them compile for
-// the host and run in the executor. Only what we use; what is missing does not compile.
+// Stands in for CUDA's header of this name, so that kernels and the code that launches them compile
+// for the host and run in the executor. Only what we use; what is missing does not compile.
 //   device  qualifiers, the places of a thread, barriers, operations of a warp, atomics, arithmetic
 //   host    memory, streams (each call is done when it returns), events, launches, errors
 #pragma once
@@ -87,6 +87,14 @@ inline int __ffs(int x) {
 }
 inline int __clz(int x) {
   return std::countl_zero(static_cast<unsigned>(x));
+}
+// Bytes of b:a by the low three bits of each nibble of the selector.
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  const std::uint64_t both = static_cast<std::uint64_t>(b) << 32 | a;
+  unsigned out = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    out |= static_cast<unsigned>(both >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return out;
 }
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);

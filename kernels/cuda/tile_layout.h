@@ -1,0 +1,125 @@
+// How a quantised matrix lies in a card's memory: 16 rows side by side, in the order in which the
+// lanes of a warp take them as operand A of mma.m16n8k16, so that a lane loads whole words and no
+// value is moved. Read by the packer (main memory), by the kernels and by embed().
+//   tile     16 rows; rows past the last are 0. Values of a row in chunks of 64, the last filled up
+//            with 0: four steps of 16 values, each one matrix instruction
+//   codes    planes[chunk][lane][words], as many words as bits: the low 2, 4 or 8 bits of a code;
+//            then another plane of its upper 1 or 2, where it has 3, 5 or 6. In step s register r
+//            of a lane (0 … 3) holds the pair of values k, k + 1 of one row: row = lane / 4 + 8 ·
+//            (r % 2), k = 16 s + 2 · (lane % 4) + 8 · (r / 2). Of the pair's two codes the second
+//            lies 16 bits above the first; the first
+//              2 bits  in word s / 2 at bit 8 · (s % 2) + 2 r
+//              4 bits  in word s at bit 4 r
+//              8 bits  in word 2 s + r / 2 at bit 8 · (r % 2)
+//              upper 1 bit   in word 0 at bit 4 s + r
+//              upper 2 bits  in word s / 2 at bit 8 · (s % 2) + 2 r
+//   scales   [chunk][row][bytes]: what the scales of the chunk's groups are, then their minima:
+//            fp16 (ScaleForm::half), exponents, or codes of 8 bits; and factors [unit][row] fp16
+//            (scale and, where there is one, minimum) that codes are times
+//   source   PTX ISA 8.5, "Matrix Fragments for mma.m16n8k16"; bit placement: kernels/cuda/codes.h
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/packed_shape.h"
+
+namespace satchel::kernels::cuda {
+
+using cpu::ScaleForm;
+
+inline constexpr unsigned kTileRows = 16, kChunkValues = 64, kStepValues = 16;
+inline constexpr unsigned kChunkSteps = kChunkValues / kStepValues, kLanes = 32;
+
+// What a type's tiles are made of, as constants; no pointers, which code for a card could not
+// follow.
+struct TileShape {
+  unsigned low_bits = 0, high_bits = 0;  // of a code; 0: the type has no tiles
+  int offset = 0;                        // value = scale · (code - offset) + minimum
+  bool has_table = false;  // the code's value is looked up (tile_table), offset taken off
+  bool has_minimum = false;
+  ScaleForm form = ScaleForm::half;
+  int scale_offset = 0;       // of scale codes
+  unsigned group_values = 0;  // that share a scale
+  unsigned unit_values = 0;   // that share factors
+
+  constexpr unsigned groups() const { return kChunkValues / group_values; }  // of a chunk
+  constexpr unsigned kinds() const { return has_minimum ? 2 : 1; }           // scales, minima
+  constexpr unsigned scale_bytes() const {                                   // of a row, a chunk
+    return groups() * kinds() * (form == ScaleForm::half ? 2 : 1);
+  }
+  constexpr bool has_factors() const { return form == ScaleForm::codes; }
+};
+
+constexpr TileShape tile_shape(WeightType type) {
+  const cpu::PackedShape packed = cpu::packed_shape(type);
+  if (packed.code_bits == 0) return {};
+  const auto low_bits = static_cast<unsigned>(packed.low_bits());
+  return {.low_bits = low_bits,
+          .high_bits = static_cast<unsigned>(packed.code_bits) - low_bits,
+          .offset = packed.code_bits == 8 ? cpu::kByteOffset : packed.offset,
+          .has_table = packed.table != nullptr,
+          .has_minimum = packed.has_minimum,
+          .form = packed.form,
+          .scale_offset = packed.scale_offset,
+          .group_values = packed.scales == 2 ? 16u : 32u,
+          .unit_values = static_cast<unsigned>(packed.blocks()) * 32};
+}
+// What codes stand for, made unsigned by the offset.
+constexpr cpu::UnsignedTable tile_table(WeightType type) {
+  return cpu::unsigned_table(cpu::packed_shape(type));
+}
+
+// Where the parts of a matrix lie, in bytes from its beginning.
+struct TilePlan {
+  unsigned n_chunks = 0, n_units = 0;  // of a row; units only where there are factors
+  std::size_t low_at = 0, high_at = 0, scales_at = 0, factors_at = 0;  // in a tile, multiples of 16
+  std::size_t tile_bytes = 0;
+};
+
+constexpr TilePlan tile_plan(const TileShape& shape, std::size_t n_in) {
+  constexpr auto whole = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
+  TilePlan plan;
+  plan.n_chunks = static_cast<unsigned>((n_in + kChunkValues - 1) / kChunkValues);
+  plan.n_units = shape.has_factors() ? static_cast<unsigned>(n_in / shape.unit_values) : 0;
+  plan.high_at = whole(std::size_t{plan.n_chunks} * kLanes * shape.low_bits * 4);
+  plan.scales_at = plan.high_at + whole(std::size_t{plan.n_chunks} * kLanes * shape.high_bits * 4);
+  plan.factors_at =
+      plan.scales_at + whole(std::size_t{plan.n_chunks} * kTileRows * shape.scale_bytes());
+  plan.tile_bytes =
+      plan.factors_at + whole(std::size_t{plan.n_units} * kTileRows * shape.kinds() * 2);
+  return plan;
+}
+
+// A value's place: which lane holds it in which register of which step, as first or second of a
+// pair.
+struct CodePlace {
+  unsigned lane, step, reg, half;
+};
+constexpr CodePlace code_place(unsigned row, unsigned value_of_chunk) {
+  const unsigned k = value_of_chunk % kStepValues;
+  return {.lane = row % 8 * 4 + k % 8 / 2,
+          .step = value_of_chunk / kStepValues,
+          .reg = row / 8 + k / 8 * 2,
+          .half = k % 2};
+}
+
+// Word and bit of a code's part of `bits` bits in its plane, among the words of a lane and chunk.
+struct BitPlace {
+  unsigned word, bit;
+};
+constexpr BitPlace bit_place(unsigned bits, const CodePlace& at) {
+  const unsigned half = 16 * at.half;
+  switch (bits) {
+    case 1:
+      return {0, 4 * at.step + at.reg + half};
+    case 2:
+      return {at.step / 2, 8 * (at.step % 2) + 2 * at.reg + half};
+    case 4:
+      return {at.step, 4 * at.reg + half};
+    default:
+      return {2 * at.step + at.reg / 2, 8 * (at.reg % 2) + half};
+  }
+}
+
+}  // namespace satchel::kernels::cuda
