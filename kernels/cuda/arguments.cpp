@@ -1,12 +1,11 @@
 #include "kernels/cuda/arguments.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr std::size_t kRingBytes = std::size_t{1} << 20, kAlignment = 256;
+constexpr std::size_t kRingBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -27,18 +26,19 @@ Result<void> Arguments::grow(std::size_t bytes) {
   return {};
 }
 
-Result<const std::byte*> Arguments::put_bytes(std::span<const std::byte> bytes) {
-  if (used_ + bytes.size() > ring_.size()) {
-    SATCHEL_TRY(device_->finish());  // nobody reads what is written over now
-    if (bytes.size() > ring_.size()) SATCHEL_TRY(grow(2 * bytes.size()));
-    used_ = 0;
-  }
-  std::byte* const to = ring_.data() + used_;
+Result<void> Arguments::make_room(std::size_t bytes) {
+  if (used_ + bytes <= ring_.size()) return {};
+  SATCHEL_TRY(device_->finish());  // nobody reads what is written over now
+  used_ = 0;
+  return bytes <= ring_.size() ? Result<void>() : grow(2 * bytes);
+}
+
+Result<void> Arguments::send_bytes(std::span<const std::byte> bytes) {
   std::byte* const at = host_.get() + used_;
   if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
-  SATCHEL_TRY(device_->upload(to, {at, bytes.size()}));
-  used_ += (bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
-  return to;
+  std::byte* const to = ring_.data() + used_;
+  used_ += padded(bytes.size());
+  return device_->upload(to, {at, bytes.size()});
 }
 
 }  // namespace satchel::kernels::cuda

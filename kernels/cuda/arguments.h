@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/cuda/device.h"
@@ -16,17 +18,28 @@ class Arguments {
   static Result<Arguments> make(Device& device);
   std::size_t bytes() const { return ring_.size(); }
 
-  // Device memory, [items.size()].
-  template <class T>
-  Result<const T*> put(std::span<const T> items) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    SATCHEL_TRY_ASSIGN(const std::byte* at, put_bytes(std::as_bytes(items)));
-    return reinterpret_cast<const T*>(at);
+  // Device memory, [array.size()] each; those of one call stay until its work is done.
+  template <class... T>
+  Result<std::tuple<const T*...>> put(std::span<const T>... arrays) {
+    static_assert((std::is_trivially_copyable_v<T> && ...));
+    SATCHEL_TRY(make_room((padded(arrays.size_bytes()) + ...)));
+    std::tuple<const T*...> there;
+    Result<void> sent;
+    const auto send = [&](const auto array, auto*& at) {
+      if (!sent.ok()) return;
+      at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(ring_.data() + used_);
+      sent = send_bytes(std::as_bytes(array));
+    };
+    std::apply([&](auto*&... at) { (send(arrays, at), ...); }, there);
+    SATCHEL_TRY(sent);
+    return there;
   }
 
  private:
   explicit Arguments(Device& device) : device_(&device) {}
-  Result<const std::byte*> put_bytes(std::span<const std::byte> bytes);
+  static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+  Result<void> make_room(std::size_t bytes);
+  Result<void> send_bytes(std::span<const std::byte> bytes);
   Result<void> grow(std::size_t bytes);
 
   struct FreeHost {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/cuda_weight.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/key_worth.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/move.h"
 #include "kernels/cuda/rope.h"
@@ -93,20 +95,22 @@ class CudaBackend final : public Backend {
     std::size_t n_values_max = 0;
     for (const StoreArgs& args : items)
       n_values_max = std::max(n_values_max, args.n_rows * args.n_values);
-    SATCHEL_TRY_ASSIGN(const StoreArgs* there, arguments_.put(items));
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
     return check(cuda::store(stream(), there, items.size(), n_values_max));
   }
   Result<void> gather(std::span<const GatherArgs> items) override {
     std::size_t n_bytes_max = 0;
     for (const GatherArgs& args : items)
       n_bytes_max = std::max(n_bytes_max, args.n_rows * args.row_bytes);
-    SATCHEL_TRY_ASSIGN(const GatherArgs* there, arguments_.put(items));
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
     return check(cuda::gather(stream(), there, items.size(), n_bytes_max));
   }
   Result<void> select(std::span<const SelectArgs> items) override {
-    SATCHEL_TRY_ASSIGN(const SelectArgs* there, arguments_.put(items));
+    SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
     return check(cuda::select(stream(), there, items.size()));
   }
+
+  Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
 
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
     SATCHEL_TRY_ASSIGN(const Choice choice, choose(logits, n));
@@ -120,7 +124,6 @@ class CudaBackend final : public Backend {
   Result<void> attend(const AttendArgs&) override { return no_kernel("attend"); }
   Result<void> score(std::span<const ScoreArgs>) override { return no_kernel("score"); }
   Result<void> log_sum(std::span<const LogSumArgs>) override { return no_kernel("log_sum"); }
-  Result<void> key_worth(std::span<const KeyWorthArgs>) override { return no_kernel("key_worth"); }
   Result<void> encode_pages(std::span<const EncodeArgs>) override {
     return no_kernel("encode_pages");
   }
@@ -141,7 +144,7 @@ class CudaBackend final : public Backend {
 
 Result<void> CudaBackend::embed(const Weight& table, std::span<const std::int32_t> ids,
                                 float* out) {
-  SATCHEL_TRY_ASSIGN(const std::int32_t* there, arguments_.put(ids));
+  SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(ids));
   return check(read_rows(stream(), CudaWeight::of(table).matrix(), there, ids.size(), out));
 }
 
@@ -165,6 +168,27 @@ Result<void> CudaBackend::project(const float* x, std::size_t n_tokens,
       SATCHEL_TRY(check(cuda::add_row(stream(), each.out, each.bias, n_tokens, matrix.n_out)));
   }
   return {};
+}
+
+Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {
+  std::vector<KeyWorthItem> queued(items.size());
+  std::vector<float> weights;
+  std::size_t n_tokens_max = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const KeyWorthArgs& args = items[i];
+    n_tokens_max = std::max(n_tokens_max, args.n_tokens);
+    queued[i] = {.k = args.k,
+                 .scores = args.scores,
+                 .n_tokens = args.n_tokens,
+                 .stride = args.stride,
+                 .weights_at = weights.size(),
+                 .head_dim = static_cast<unsigned>(args.head_dim)};
+    weights.insert(weights.end(), args.weights.begin(), args.weights.end());
+  }
+  SATCHEL_TRY_ASSIGN(const auto there, arguments_.put(std::span<const KeyWorthItem>(queued),
+                                                      std::span<const float>(weights)));
+  return check(cuda::key_worth(stream(), std::get<0>(there), std::get<1>(there), items.size(),
+                               n_tokens_max));
 }
 
 // Room for one operation's own use, until the next asks.

@@ -131,10 +131,18 @@ TEST_F(Faults, arguments_go_round_their_ring_and_larger_ones_find_room) {
   for (const std::size_t n : {1u, 600'000u, 0u, 600'000u, 3'000'000u, 5u}) {
     std::vector<std::byte> sent(n), got(n);
     for (std::size_t i = 0; i < n; ++i) sent[i] = static_cast<std::byte>(i * 7 + n);
-    const std::byte* there = value_of(arguments.put(std::span<const std::byte>(sent)));
+    const std::vector<int> beside = {1, static_cast<int>(n), 3};
+    const auto [there, beside_there] =
+        value_of(arguments.put(std::span<const std::byte>(sent), std::span<const int>(beside)));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(there) % 256, 0u);
     ASSERT_TRUE(device->download(got, there).ok());
     EXPECT_EQ(got, sent);
+    std::vector<int> got_beside(3);
+    ASSERT_TRUE(device
+                    ->download(std::as_writable_bytes(std::span(got_beside)),
+                               reinterpret_cast<const std::byte*>(beside_there))
+                    .ok());
+    EXPECT_EQ(got_beside, beside);
   }
 }
 

@@ -173,9 +173,7 @@ class StagedBackend final : public Backend {
   Result<void> log_sum(std::span<const LogSumArgs> items) override {
     return inner_->log_sum(items);
   }
-  Result<void> key_worth(std::span<const KeyWorthArgs> items) override {
-    return inner_->key_worth(items);
-  }
+  Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override {
     return inner_->encode_pages(items);
   }
@@ -226,6 +224,19 @@ Result<void> StagedBackend::store(std::span<const StoreArgs> items) {
     SATCHEL_TRY_ASSIGN(args.to, stage.both(args.to, args.n_rows * args.n_values));
   }
   SATCHEL_TRY(inner_->store(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::key_worth(std::span<const KeyWorthArgs> items) {
+  Stage stage(*inner_);
+  std::vector<KeyWorthArgs> there(items.begin(), items.end());
+  for (KeyWorthArgs& args : there) {
+    if (args.n_tokens == 0) continue;
+    const std::size_t n = (args.n_tokens - 1) * args.stride + args.head_dim;
+    SATCHEL_TRY_ASSIGN(args.k, stage.in(args.k, n));
+    SATCHEL_TRY_ASSIGN(args.scores, stage.both(args.scores, args.n_tokens));
+  }
+  SATCHEL_TRY(inner_->key_worth(there));
   return stage.back();
 }
 

@@ -1,0 +1,21 @@
+// What keys are worth by themselves, as Backend::key_worth. Pointers are device memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace satchel::kernels::cuda {
+
+struct KeyWorthItem {
+  const float* k = nullptr;
+  float* scores = nullptr;
+  std::size_t n_tokens = 0, stride = 0;
+  std::size_t weights_at = 0;  // where its own begin among all
+  unsigned head_dim = 0;
+};
+// n_tokens_max: of the largest item.
+cudaError_t key_worth(cudaStream_t stream, const KeyWorthItem* items, const float* weights,
+                      std::size_t n_items, std::size_t n_tokens_max);
+
+}  // namespace satchel::kernels::cuda
