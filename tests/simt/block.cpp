@@ -56,9 +56,9 @@ struct Running {
   bool stopped = false;
   alignas(128) std::byte shared[kSharedBytesMax];
 };
+Running the_running;  // not a local static: every access of a kernel comes here
 Running& running() {
-  static Running state;
-  return state;
+  return the_running;
 }
 
 std::uint64_t order_seed = 0;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -31,29 +32,31 @@ T* reserve(std::size_t n, int protection) {
   return static_cast<T*>(at);
 }
 
+struct Found {
+  bool is_inside = false;
+  std::size_t begin = 0, bytes = 0;  // of the allocation that begins at or before; bytes 0: none
+};
 struct Device {
   std::byte* range = reserve<std::byte>(kRangeBytes, PROT_NONE);
   Touched* touched = reserve<Touched>(kRangeBytes, PROT_READ | PROT_WRITE);
   std::map<std::size_t, std::size_t> allocations;  // offset, bytes
   std::size_t used = 0, limit = 0, n_open = 0;
+  std::array<Found, 4> last;  // what accesses before this one met
+  std::size_t oldest = 0;
   std::uint32_t next_block = kFirstBlock, first_of_launch = kFirstBlock, block = kFirstBlock;
   bool has_fenced = false;
   std::map<const void*, std::set<std::uint32_t>> released;  // by an atomic's word, in this launch
   std::set<std::uint32_t> acquired;                         // what this block may read
 };
+Device the_device;  // not a local static: every access of a kernel comes here
 Device& device() {
-  static Device state;
-  return state;
+  return the_device;
 }
 
 std::size_t offset_of(const void* at) {
   return static_cast<std::size_t>(static_cast<const std::byte*>(at) - device().range);
 }
 
-struct Found {
-  bool is_inside = false;
-  std::size_t begin = 0, bytes = 0;  // of the allocation that begins at or before; bytes 0: none
-};
 Found find(const void* at, std::size_t bytes) {
   const std::size_t offset = offset_of(at);
   const auto& all = device().allocations;
@@ -76,8 +79,19 @@ const char* word(Access access) {
 
 bool is_other_block(std::uint32_t who) {
   const Device& all = device();
+  if (who < all.first_of_launch || who == all.block) return false;
   if ((who & kSeveral) != 0) return who == (kSeveral | all.first_of_launch);
-  return who >= all.first_of_launch && who != all.block && !all.acquired.contains(who);
+  return all.acquired.empty() || !all.acquired.contains(who);
+}
+
+// Whether a living allocation holds the bytes; the last few that did are looked at first.
+bool is_held(std::size_t offset, std::size_t bytes) {
+  Device& all = device();
+  for (const Found& found : all.last)
+    if (offset >= found.begin && offset + bytes <= found.begin + found.bytes) return true;
+  const Found found = find(all.range + offset, bytes);
+  if (found.is_inside) all.last[all.oldest++ % all.last.size()] = found;
+  return found.is_inside;
 }
 
 }  // namespace
@@ -93,6 +107,7 @@ std::byte* allocate_device(std::size_t bytes) {
   }
   if (at + taken > kRangeBytes) return nullptr;
   all.allocations[at] = bytes;
+  all.last.fill({});
   all.used += bytes;
   std::fill_n(all.touched + at, bytes, Touched{});
   return all.range + at;
@@ -103,6 +118,7 @@ bool release_device(std::byte* at) {
   const auto found = all.allocations.find(offset_of(at));
   if (found == all.allocations.end()) return false;
   all.used -= found->second;
+  all.last.fill({});
   all.allocations.erase(found);
   return true;
 }
@@ -154,21 +170,22 @@ bool is_in_device_range(const void* at) {
 
 void check_device(const void* at, std::size_t bytes, Access access) {
   Device& all = device();
-  const std::string size = std::to_string(bytes) + " bytes, ";
-  if (!find(at, bytes).is_inside) {
-    report(Finding::Kind::out_of_bounds, word(access) + size + where(at, bytes));
+  const auto tell = [&](Finding::Kind kind, const char* what) {
+    report(kind, word(access) + std::to_string(bytes) + " bytes, " + where(at, bytes) + what);
+  };
+  const std::size_t offset = offset_of(at);
+  if (!is_held(offset, bytes)) {
+    tell(Finding::Kind::out_of_bounds, "");
     stop();
   }
-  Touched* touched = all.touched + offset_of(at);
+  Touched* touched = all.touched + offset;
   for (Touched* byte = touched; byte < touched + bytes; ++byte) {
     if (access != Access::write && byte->writer == kNobody)
-      return report(Finding::Kind::uninitialised, word(access) + size + where(at, bytes));
+      return tell(Finding::Kind::uninitialised, ", which nobody wrote");
     const bool is_raced =
         access != Access::atomic &&
         (is_other_block(byte->writer) || (access == Access::write && is_other_block(byte->reader)));
-    if (is_raced)
-      return report(Finding::Kind::global_race,
-                    word(access) + size + where(at, bytes) + ", beside another block");
+    if (is_raced) return tell(Finding::Kind::global_race, ", beside another block");
     if (access == Access::read) {
       const bool is_alone = !is_other_block(byte->reader);
       byte->reader = is_alone ? all.block : kSeveral | all.first_of_launch;

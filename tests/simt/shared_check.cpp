@@ -27,9 +27,9 @@ struct Shared {
   std::uint32_t barriers = 0;
   std::array<std::uint32_t, kBlockThreadsMax / kWarpLanes> warp_syncs = {};
 };
+Shared the_shared;
 Shared& shared() {
-  static Shared state;
-  return state;
+  return the_shared;
 }
 
 unsigned warp_of(const Touch& touch) {
@@ -84,32 +84,34 @@ bool is_in_shared_range(const void* at) {
 void check_shared(const void* at, std::size_t bytes, Access access) {
   Shared& all = shared();
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - shared_bytes());
-  const std::string what = std::string(access == Access::read    ? "reads "
-                                       : access == Access::write ? "writes "
-                                                                 : "changes ") +
-                           std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
-                           " of shared memory";
+  const auto tell = [&](Finding::Kind kind, const std::string& why) {
+    const char* verb = access == Access::read    ? "reads "
+                       : access == Access::write ? "writes "
+                                                 : "changes ";
+    report(kind, verb + std::to_string(bytes) + " bytes at byte " + std::to_string(offset) +
+                     " of shared memory" + why);
+  };
   if (offset + bytes > all.bytes.size()) {
-    report(Finding::Kind::out_of_bounds, what + ", which has " + std::to_string(all.bytes.size()));
+    tell(Finding::Kind::out_of_bounds, ", which has " + std::to_string(all.bytes.size()));
     stop();
   }
   const Thread& thread = *current();
   const Touch now{static_cast<std::uint16_t>(thread.index), access == Access::atomic, all.barriers,
                   all.warp_syncs[thread.warp()]};
+  const auto tell_race = [&](const Touch& earlier, const char* did) {
+    tell(Finding::Kind::shared_race,
+         ", which " + thread_name(earlier) + did + ": no barrier is between them");
+  };
   for (std::size_t i = offset; i < offset + bytes; ++i) {
     Byte& byte = all.bytes[i];
     if (access != Access::write && byte.written.who == kNobody)
-      return report(Finding::Kind::uninitialised, what + ": nobody wrote it");
-    if (!is_ordered(byte.written, now))
-      return report(Finding::Kind::shared_race, what + ", which " + thread_name(byte.written) +
-                                                    " wrote: no barrier is between them");
+      return tell(Finding::Kind::uninitialised, ": nobody wrote it");
+    if (!is_ordered(byte.written, now)) return tell_race(byte.written, " wrote");
     if (access == Access::read) {
       byte.read = both(byte.read, now);
       continue;
     }
-    if (!is_ordered(byte.read, now))
-      return report(Finding::Kind::shared_race, what + ", which " + thread_name(byte.read) +
-                                                    " read: no barrier is between them");
+    if (!is_ordered(byte.read, now)) return tell_race(byte.read, " read");
     byte.written = now;
   }
 }

@@ -174,12 +174,8 @@ class StagedBackend final : public Backend {
     return inner_->log_sum(items);
   }
   Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
-  Result<void> encode_pages(std::span<const EncodeArgs> items) override {
-    return inner_->encode_pages(items);
-  }
-  Result<void> decode_pages(std::span<const DecodeArgs> items) override {
-    return inner_->decode_pages(items);
-  }
+  Result<void> encode_pages(std::span<const EncodeArgs> items) override;
+  Result<void> decode_pages(std::span<const DecodeArgs> items) override;
 
  private:
   // x in place, y beside it.
@@ -237,6 +233,34 @@ Result<void> StagedBackend::key_worth(std::span<const KeyWorthArgs> items) {
     SATCHEL_TRY_ASSIGN(args.scores, stage.both(args.scores, args.n_tokens));
   }
   SATCHEL_TRY(inner_->key_worth(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::encode_pages(std::span<const EncodeArgs> items) {
+  Stage stage(*inner_);
+  std::vector<EncodeArgs> there(items.begin(), items.end());
+  for (EncodeArgs& args : there) {
+    const std::size_t n = args.exact.n_tokens, n_values = n * args.layout->head_dim;
+    SATCHEL_TRY_ASSIGN(args.exact.k, stage.in(args.exact.k, n_values));
+    SATCHEL_TRY_ASSIGN(args.exact.v, stage.in(args.exact.v, n_values));
+    SATCHEL_TRY_ASSIGN(args.exact.positions, stage.in(args.exact.positions, n));
+    SATCHEL_TRY_ASSIGN(args.log_counts, stage.in(args.log_counts, n));
+    SATCHEL_TRY_ASSIGN(args.page, stage.both(args.page, args.layout->bytes));
+  }
+  SATCHEL_TRY(inner_->encode_pages(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::decode_pages(std::span<const DecodeArgs> items) {
+  Stage stage(*inner_);
+  std::vector<DecodeArgs> there(items.begin(), items.end());
+  for (DecodeArgs& args : there) {
+    const std::size_t n_values = args.n_tokens * args.layout->head_dim;
+    SATCHEL_TRY_ASSIGN(args.page, stage.in(args.page, args.layout->bytes));
+    SATCHEL_TRY_ASSIGN(args.k, stage.both(args.k, n_values));
+    SATCHEL_TRY_ASSIGN(args.v, stage.both(args.v, n_values));
+  }
+  SATCHEL_TRY(inner_->decode_pages(there));
   return stage.back();
 }
 
