@@ -73,7 +73,8 @@ class Attend {
   void finish(const PieceRange& rows, const Partial& from) const {
     for (std::size_t r = 0; r < rows.n_rows; ++r) {
       const std::size_t query = query_of(args_, plan_, rows, rows.first_row + r);
-      const float total = from.total[r], share = total > 0 ? 1 / total : 0;
+      const float total = from.total[r];
+      const float share = total > 0 ? 1 / total : total;  // a NaN must not vanish
       for (std::size_t c = 0; c < args_.head_dim; ++c)
         args_.out[query * args_.head_dim + c] = from.sum[r * plan_.width + c] * share;
       if (args_.lse != nullptr)

@@ -5,6 +5,7 @@
 #include "kernels/cpu/attend_tile_kernel.h"
 #include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
+#include "kernels/cpu/hadamard_kernel.h"
 #include "kernels/cpu/rope_kernel.h"
 #include "kernels/cpu/simd_avx2.h"
 #include "kernels/cpu/tile_fill_kernel.h"
@@ -16,6 +17,7 @@ const AttendTable kAttendAvx2 = {.packed_tokens = attend_packed_tokens<AttendAvx
                                  .rotation = RopeKernel<SimdAvx2>::rotation,
                                  .turn_keys = BasisRows<AttendAvx2>::keys,
                                  .turn_queries = BasisRows<AttendAvx2>::queries,
+                                 .turn_hadamard = HadamardRows<AttendAvx2>::turn,
                                  .tile = TileAttention<AttendAvx2>::run,
                                  .exact_keys = TileFill<AttendAvx2>::exact_keys,
                                  .exact_values = TileFill<AttendAvx2>::exact_values,

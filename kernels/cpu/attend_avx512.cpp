@@ -5,6 +5,7 @@
 #include "kernels/cpu/attend_tile_kernel.h"
 #include "kernels/cpu/basis_kernel.h"
 #include "kernels/cpu/graded_kernel.h"
+#include "kernels/cpu/hadamard_kernel.h"
 #include "kernels/cpu/rope_kernel.h"
 #include "kernels/cpu/simd_avx512.h"
 #include "kernels/cpu/tile_fill_kernel.h"
@@ -16,6 +17,7 @@ const AttendTable kAttendAvx512 = {.packed_tokens = attend_packed_tokens<AttendA
                                    .rotation = RopeKernel<SimdAvx512>::rotation,
                                    .turn_keys = BasisRows<AttendAvx512>::keys,
                                    .turn_queries = BasisRows<AttendAvx512>::queries,
+                                   .turn_hadamard = HadamardRows<AttendAvx512>::turn,
                                    .tile = TileAttention<AttendAvx512>::run,
                                    .exact_keys = TileFill<AttendAvx512>::exact_keys,
                                    .exact_values = TileFill<AttendAvx512>::exact_values,

@@ -36,9 +36,8 @@ struct PackedProduct {
                                   folding);
     for (std::size_t i = 0; i < n_rows; i += kDotRows) {
       const std::size_t g = i / planes.group;
-      prefetch.step();
       float sums[kRows][kDotRows];
-      Dot::template dot_rows<kRows>(Dot::rows_at(planes, i), folding.codes[g], sums);
+      Dot::template dot_rows<kRows>(Dot::rows_at(planes, i), folding.codes[g], prefetch, sums);
       for (std::size_t r = 0; r < kRows; ++r) {
         const Float factor = V::broadcast_float(folding.factor[g * kRows + r]);
         const Float offset = V::broadcast_float(folding.offset[g * kRows + r]);
@@ -56,7 +55,10 @@ struct PackedProduct {
                           std::size_t n_rows, PackedPrefetch& prefetch, float* out,
                           std::size_t out_stride) {
     alignas(64) float x[kRows][Dot::kSlots];
-    for (std::size_t r = 0; r < kRows; ++r) weights_to_slots(weights[r], x[r]);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      prefetch.step();
+      weights_to_slots(weights[r], x[r]);
+    }
     run(x[0], planes, n_rows, prefetch, out, out_stride);
   }
 
@@ -136,7 +138,7 @@ struct PackedTokens {
     SeenByRows<kRows>::find(seen, all, first, tile.tokens);
     if (seen.end == 0) return;
     const std::size_t d = all.head_dim, width = all.width;
-    PackedPrefetch prefetch = PackedPrefetch::of(tile, d);
+    PackedPrefetch prefetch = PackedPrefetch::of(tile, d, kRows);
     alignas(64) float weights[kRows][kTileTokens];
     float shrink[kRows];
     run_keys(all, first, tile, seen.end, prefetch, weights[0]);

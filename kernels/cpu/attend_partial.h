@@ -42,13 +42,23 @@ struct Partial {
  private:
   void merge_row(const Partial& from, std::size_t r, std::size_t width) const {
     if (from.most[r] == kNothingSeen) return;
+    if (most[r] == kNothingSeen) {
+      most[r] = from.most[r];
+      total[r] = from.total[r];
+      std::copy_n(from.sum + r * width, width, sum + r * width);
+      return;
+    }
     const float now = std::max(most[r], from.most[r]);
-    const float keep = most[r] == kNothingSeen ? 0 : std::exp(most[r] - now);
+    const float keep = std::exp(most[r] - now);
     const float take = std::exp(from.most[r] - now);
     most[r] = now;
     total[r] = total[r] * keep + from.total[r] * take;
-    for (std::size_t c = r * width; c < (r + 1) * width; ++c)
-      sum[c] = sum[c] * keep + from.sum[c] * take;
+    for (std::size_t c = r * width; c < (r + 1) * width; c += kWidthStep) {
+      float both[kWidthStep];  // so the compiler sees that neither is written meanwhile
+      for (std::size_t i = 0; i < kWidthStep; ++i)
+        both[i] = sum[c + i] * keep + from.sum[c + i] * take;
+      std::copy_n(both, kWidthStep, sum + c);
+    }
   }
 };
 

@@ -133,7 +133,7 @@ void AttendPiece::page(const PageView& view, const PageView* after) {
   if (range_.sequence->few && packed_fits(layout)) {
     PackedTile tile = packed_tile(view, after);
     if (layout.k.is_graded())
-      tile.graded_k.weights = &weights_of(layout);
+      tile.graded_k.parts = &parts_of(layout);
     else
       rows.q_slots = slots_of(rows.q);
     table_.packed_tokens(rows, tile);
@@ -198,25 +198,31 @@ const float* AttendPiece::slots_of(const float* q) {
 }
 
 // A lane's pages mostly have one layout.
-const PartWeights& AttendPiece::weights_of(const PageLayout& layout) {
-  if (weights_layout_ == &layout) return weights_;
-  weights_layout_ = &layout;
-  for (auto& of_part : weights_.of) std::fill_n(of_part, layout.head_dim, 0.0f);
-  weights_.n_parts = 0;
+const KeyParts& AttendPiece::parts_of(const PageLayout& layout) {
+  if (parts_layout_ == &layout) return parts_;
+  parts_layout_ = &layout;
+  for (auto& of_part : parts_.weights) std::fill_n(of_part, layout.head_dim, 0.0f);
+  parts_.n_parts = 0;
+  std::fill_n(parts_.n_of_bits, kGradedParts, 0);
   std::size_t part = 0;
   for_each_part(layout.k, layout.head_dim, layout.capacity,
-                [&](std::size_t first, unsigned below, unsigned bits, std::size_t) {
+                [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
                   part = below + bits == layout.k.quad_bits[first / kQuad] ? 0 : part + 1;
-                  std::fill_n(weights_.of[part] + first, kQuad, static_cast<float>(1u << below));
-                  weights_.n_parts = std::max(weights_.n_parts, part + 1);
+                  std::fill_n(parts_.weights[part] + first, kQuad, static_cast<float>(1u << below));
+                  parts_.n_parts = std::max(parts_.n_parts, part + 1);
+                  const std::size_t kind = bits == 4 ? 0 : bits == 2 ? 1 : 2;
+                  parts_.of_bits[kind][parts_.n_of_bits[kind]++] = {
+                      .at = static_cast<std::uint16_t>(at / kPartStep),
+                      .part = static_cast<std::uint8_t>(part),
+                      .quad = static_cast<std::uint8_t>(first / kQuad)};
                 });
-  return weights_;
+  return parts_;
 }
 
 void AttendPiece::merge_turned() {
   if (!any_turned_v_) return;
   // Rows of a page's head_dim have no padding.
-  turn_rows(Turn::hadamard, memory_.turned_v.sum, range_.n_rows, args_.head_dim);
+  table_.turn_hadamard(memory_.turned_v.sum, range_.n_rows, args_.head_dim);
   out_.merge(memory_.turned_v, range_.n_rows, plan_.width);
 }
 

@@ -47,7 +47,7 @@ class AttendPiece {
   LaneRows rows_for(const PageView& page);
   void turn_rows_for(const QueryTurn& turn);
   const float* slots_of(const float* q);
-  const PartWeights& weights_of(const PageLayout& layout);
+  const KeyParts& parts_of(const PageLayout& layout);
   void merge_turned();
   bool anyone_sees(std::int64_t first_position, std::int64_t last_position) const;
 
@@ -62,8 +62,8 @@ class AttendPiece {
   QueryTurn turned_for_;  // what turned_q holds; none at first
   bool has_slots_ = false, has_turned_slots_ = false;
   bool any_turned_v_ = false;
-  const PageLayout* weights_layout_ = nullptr;  // whose weights_ are
-  PartWeights weights_;
+  const PageLayout* parts_layout_ = nullptr;  // whose parts_ are
+  KeyParts parts_;
 };
 
 // The query row of the call that is row `row` of a lane.

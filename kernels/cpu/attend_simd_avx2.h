@@ -1,13 +1,13 @@
 // What the attention kernels need of AVX2 (and the encoder) beyond simd_avx2.h. Everything has internal linkage.
 #pragma once
 
-#include "kernels/cpu/simd_avx2.h"
+#include "kernels/cpu/fours_avx2.h"
 #include "kernels/cpu/transpose_avx2.h"
 
 namespace satchel::kernels::cpu {
 namespace {
 
-struct AttendAvx2 : SimdAvx2 {
+struct AttendAvx2 : FoursAvx2 {
   static constexpr std::size_t kRowTile = 6;  // times two registers of sums: 12 of 16
 
   // kWords words of 32 bits, repeated to fill the register.
@@ -88,8 +88,14 @@ struct AttendAvx2 : SimdAvx2 {
       _mm256_storeu_ps(sums + 8 * half.value, _mm256_cvtepi32_ps(out));
     });
   }
-  // Sums over the lanes of 16 registers.
+  // Sums over the lanes of 16 registers, or of 4.
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
+    if constexpr (kCount == 4) {
+      const Float four = add_words(partial[0], partial[1], partial[2], partial[3]);
+      _mm_storeu_ps(sums, _mm256_castps256_ps128(add(four, _mm256_permute2f128_ps(four, four, 1))));
+      return;
+    }
     unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
       const Float* p = partial + 8 * half.value;
       const Float a = add_words(p[0], p[1], p[2], p[3]), b = add_words(p[4], p[5], p[6], p[7]);
@@ -103,7 +109,13 @@ struct AttendAvx2 : SimdAvx2 {
     return max(_mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))),
                _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd))));
   }
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void max_registers(const Float* partial, float* most) {
+    if constexpr (kCount == 4) {
+      const Float four = max_words(partial[0], partial[1], partial[2], partial[3]);
+      _mm256_storeu_ps(most, max(four, _mm256_permute2f128_ps(four, four, 1)));
+      return;
+    }
     unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
       const Float* p = partial + 8 * half.value;
       const Float a = max_words(p[0], p[1], p[2], p[3]), b = max_words(p[4], p[5], p[6], p[7]);
@@ -111,12 +123,13 @@ struct AttendAvx2 : SimdAvx2 {
                        max(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31)));
     });
   }
-  // Of each of 16 registers: by how much to multiply so that its largest value, which is not
-  // negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  // Of each of 16 registers (of the first 4): by how much to multiply so that its largest value, which
+  // is not negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
     alignas(64) float largest[16];
-    max_registers(partial, largest);
-    unroll<0, 16 / kLanes>([&](auto k) __attribute__((always_inline)) {
+    max_registers<kCount>(partial, largest);
+    unroll<0, (kCount + kLanes - 1) / kLanes>([&](auto k) __attribute__((always_inline)) {
       const Float most = load_float(largest + k.value * kLanes);
       const Float range = broadcast_float(32767.0f);
       store(units + k.value * kLanes,
@@ -129,6 +142,19 @@ struct AttendAvx2 : SimdAvx2 {
   }
   // Register i of what lies in registers of eight.
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) { return eights[i]; }
+  // Lane i becomes lane i xor kDistance.
+  template <std::size_t kDistance>
+  SATCHEL_INLINE Float swapped(Float a) {
+    if constexpr (kDistance == 4)
+      return _mm256_permute2f128_ps(a, a, 1);
+    else
+      return _mm256_permute_ps(a, kDistance == 2 ? 0x4e : 0xb1);
+  }
+  // a · 2^n for n in the lowest bits of `whole`, within what an fp32 can be.
+  SATCHEL_INLINE Float add_to_exponent(Float a, Float whole) {
+    return _mm256_castsi256_ps(
+        add(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(whole), 23)));
+  }
   SATCHEL_INLINE Float magnitude(Float a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
   SATCHEL_INLINE float largest(Float a) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

@@ -1,7 +1,7 @@
 // What the attention kernels need of AVX-512 (and the encoder) beyond simd_avx512.h. Everything has internal linkage.
 #pragma once
 
-#include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/fours_avx512.h"
 #include "kernels/cpu/transpose_avx2.h"
 
 namespace satchel::kernels::cpu {
@@ -26,7 +26,7 @@ struct PairOrder {
   }
 };
 
-struct AttendAvx512 : SimdAvx512 {
+struct AttendAvx512 : FoursAvx512 {
   static constexpr std::size_t kRowTile = 12;  // times two registers of sums: 24 of 32
 
   // kWords words of 32 bits, repeated to fill the register.
@@ -130,8 +130,15 @@ struct AttendAvx512 : SimdAvx512 {
     }
     _mm512_storeu_ps(sums, _mm512_cvtepi32_ps(out));
   }
-  // Sums over the lanes of 16 registers.
+  // Sums over the lanes of 16 registers, or of 4.
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
+    if constexpr (kCount == 4) {
+      const Float four = add_words(partial[0], partial[1], partial[2], partial[3]);
+      const Float two = add_lanes(four, four);
+      _mm_storeu_ps(sums, _mm512_castps512_ps128(add_lanes(two, two)));
+      return;
+    }
     Float four[4];
     unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
       const auto* p = partial + 4 * i.value;
@@ -149,7 +156,14 @@ struct AttendAvx512 : SimdAvx512 {
   SATCHEL_INLINE Float max_lanes(Float a, Float b) {
     return max(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
   }
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void max_registers(const Float* partial, float* most) {
+    if constexpr (kCount == 4) {
+      const Float four = max_words(partial[0], partial[1], partial[2], partial[3]);
+      const Float two = max_lanes(four, four);
+      _mm512_storeu_ps(most, max_lanes(two, two));
+      return;
+    }
     Float four[4];
     unroll<0, 4>([&](auto i) __attribute__((always_inline)) {
       const Float* p = partial + 4 * i.value;
@@ -157,11 +171,12 @@ struct AttendAvx512 : SimdAvx512 {
     });
     _mm512_storeu_ps(most, max_lanes(max_lanes(four[0], four[1]), max_lanes(four[2], four[3])));
   }
-  // Of each of 16 registers: by how much to multiply so that its largest value, which is not
-  // negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  // Of each of 16 registers (of the first 4): by how much to multiply so that its largest value, which
+  // is not negative, becomes 32767, and the inverse; 0 and 0 where it is too small for that.
+  template <std::size_t kCount = 16>
   SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
     alignas(64) float largest[16];
-    max_registers(partial, largest);
+    max_registers<kCount>(partial, largest);
     unroll<0, 16 / kLanes>([&](auto k) __attribute__((always_inline)) {
       const Float most = load_float(largest + k.value * kLanes);
       const Float range = broadcast_float(32767.0f);
@@ -176,6 +191,21 @@ struct AttendAvx512 : SimdAvx512 {
   // Register i of what lies in registers of eight.
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(eights[2 * i]), eights[2 * i + 1], 1);
+  }
+  // Lane i becomes lane i xor kDistance.
+  template <std::size_t kDistance>
+  SATCHEL_INLINE Float swapped(Float a) {
+    if constexpr (kDistance == 8)
+      return _mm512_shuffle_f32x4(a, a, 0x4e);
+    else if constexpr (kDistance == 4)
+      return _mm512_shuffle_f32x4(a, a, 0xb1);
+    else
+      return _mm512_permute_ps(a, kDistance == 2 ? 0x4e : 0xb1);
+  }
+  // a · 2^n for n in the lowest bits of `whole`, within what an fp32 can be.
+  SATCHEL_INLINE Float add_to_exponent(Float a, Float whole) {
+    return _mm512_castsi512_ps(
+        add(_mm512_castps_si512(a), _mm512_slli_epi32(_mm512_castps_si512(whole), 23)));
   }
   SATCHEL_INLINE Float magnitude(Float a) { return _mm512_abs_ps(a); }
   SATCHEL_INLINE float largest(Float a) { return _mm512_reduce_max_ps(a); }

@@ -35,12 +35,16 @@ SATCHEL_INLINE std::uint64_t first_bits_of_word(std::size_t n) {
   return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
 
+SATCHEL_INLINE TokenBits first_bits(std::size_t n) {
+  return {{first_bits_of_word(n), n > 64 ? first_bits_of_word(n - 64) : 0}};
+}
+
 // Which tokens a query at `position` sees.
 SATCHEL_INLINE TokenBits seen_tokens(const TileTokens& tokens, std::int32_t position,
                                      std::size_t window) {
   const std::int64_t at = std::int64_t{position} - tokens.shift;
   const std::size_t n = visible_tokens(tokens.positions, tokens.n_tokens, at);
-  TokenBits seen = {{first_bits_of_word(n), n > 64 ? first_bits_of_word(n - 64) : 0}};
+  TokenBits seen = first_bits(n);
   if (window != 0 && n != 0) {
     const std::int64_t before = at - static_cast<std::int64_t>(window);
     const std::size_t gone =
@@ -82,6 +86,7 @@ template <class V>
 struct Softmax {
   using Float = typename V::Float;
   static constexpr std::uint32_t kAllLanes = (1u << V::kLanes) - 1;
+  static constexpr std::size_t kRowsAtOnce = 4;
 
   // The bits of the register of tokens from t on.
   SATCHEL_INLINE std::uint32_t bits_at(const TokenBits& seen, std::size_t t) {
@@ -108,48 +113,89 @@ struct Softmax {
       V::store(logits + t, V::add(V::load_float(logits + t), V::load_float(log_counts + t)));
   }
 
-  // Turns 128 logits into exp(logit - new maximum) where they are seen (at least one is) and into 0
-  // elsewhere, and takes them into the row's maximum and total. Returns by what the row's sum of V
-  // shrinks.
-  SATCHEL_INLINE float step(float* logits, const TokenBits& seen, float& most, float& total) {
-    const std::size_t end = end_of(seen);
-    const Float none = V::broadcast_float(-__builtin_inff());
-    Float top = none;
-    for (std::size_t t = 0; t < end; t += V::kLanes)
-      top = V::max(top, pick_seen(bits_at(seen, t), V::load_float(logits + t), none));
-    const float highest = V::largest(top);
-    const float now = highest > most ? highest : most;
-    const Float offset = V::broadcast_float(now);
-    Float added = V::zero_float();
-    std::size_t t = 0;
-    for (; t < end; t += V::kLanes) {
-      const Float p =
-          pick_seen(bits_at(seen, t), VectorOps<V>::exp(V::sub(V::load_float(logits + t), offset)),
-                    V::zero_float());
-      added = V::add(added, p);
-      V::store(logits + t, p);
-    }
-    for (; t < kTileTokens; t += V::kLanes) V::store(logits + t, V::zero_float());
-    const float shrink = most == now ? 1.0f : __builtin_expf(most - now);
-    total = total * shrink + V::sum(added);
-    most = now;
-    return shrink;
+  // e^x for x <= 0, at least e^-87: 2^n · 2^f, where adding kWhole leaves n in the lowest bits. The
+  // polynomial is the best of degree 5 with p(0) = 1: 1e-7 of the result.
+  SATCHEL_INLINE Float exp_of_negative(Float x) {
+    const auto c = [](float value) SATCHEL_INLINE_LAMBDA { return V::broadcast_float(value); };
+    constexpr float kWhole = 12582912;  // 1.5 · 2^23
+    x = V::max(c(-87.0f), x);           // in this order a NaN stays
+    const Float whole = V::fma(x, c(1.44269504f), c(kWhole));
+    const Float f = V::fma(x, c(1.44269504f), V::sub(c(kWhole), whole));
+    Float p = c(0.001326472731307149f);
+    p = V::fma(p, f, c(0.009671512991189957f));
+    p = V::fma(p, f, c(0.05550733581185341f));
+    p = V::fma(p, f, c(0.24022242426872253f));
+    p = V::fma(p, f, c(0.6931470036506653f));
+    p = V::fma(p, f, c(1.0f));
+    return V::add_to_exponent(p, whole);
   }
 
-  // Logits of rows first … first + kRows - 1 to weights, in place; shrink[r] as step() returns it.
+  // Turns 128 logits of up to four rows into exp(logit - new maximum) where they are seen and into 0
+  // elsewhere, and takes them into the rows' maxima and totals. `end`: one past the last that is seen.
+  // A row comes out the same whatever rows stand beside it, and whether anything is masked or not.
+  //   shrink  by what a row's sum of V shrinks
+  template <std::size_t kRows, bool kMasked>
+  SATCHEL_INLINE void few_steps(float (*logits)[kTileTokens], const TokenBits* seen,
+                                std::size_t end, float* most, float* total, float* shrink) {
+    static_assert(kRows <= kRowsAtOnce);
+    const Float none = V::broadcast_float(-__builtin_inff()), zero = V::zero_float();
+    const auto pick = [seen](std::size_t r, std::size_t t, Float a, Float b) SATCHEL_INLINE_LAMBDA {
+      return kMasked ? pick_seen(bits_at(seen[r], t), a, b) : a;
+    };
+    Float of_rows[kRowsAtOnce];
+    unroll<0, kRowsAtOnce>([&](auto r) SATCHEL_INLINE_LAMBDA { of_rows[r.value] = none; });
+    for (std::size_t t = 0; t < end; t += V::kLanes)
+      unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
+        of_rows[r.value] =
+            V::max(of_rows[r.value], pick(r.value, t, V::load_float(logits[r.value] + t), none));
+      });
+    alignas(64) float of_row[16], by[16] = {};
+    V::template max_registers<kRowsAtOnce>(of_rows, of_row);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const float now = of_row[r] > most[r] ? of_row[r] : most[r];
+      by[r] = most[r] == now ? 0 : most[r] - now;  // nothing seen yet: of two infinities
+      most[r] = now;
+    }
+    V::store(by, exp_of_negative(V::load_float(by)));
+    for (std::size_t r = 0; r < kRows; ++r) shrink[r] = by[r];
+    unroll<0, kRowsAtOnce>([&](auto r) SATCHEL_INLINE_LAMBDA { of_rows[r.value] = zero; });
+    for (std::size_t t = 0; t < end; t += V::kLanes)
+      unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
+        const Float x =
+            V::sub(V::load_float(logits[r.value] + t), V::broadcast_float(most[r.value]));
+        const Float p = pick(r.value, t, exp_of_negative(x), zero);
+        of_rows[r.value] = V::add(of_rows[r.value], p);
+        V::store(logits[r.value] + t, p);
+      });
+    V::template sum_registers<kRowsAtOnce>(of_rows, of_row);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      total[r] = total[r] * shrink[r] + of_row[r];
+      for (std::size_t t = (end + V::kLanes - 1) / V::kLanes * V::kLanes; t < kTileTokens;
+           t += V::kLanes)
+        V::store(logits[r] + t, zero);
+    }
+  }
+
+  // Logits of rows first … first + kRows - 1 to weights, in place; shrink[r] as few_steps() gives it.
   template <std::size_t kRows>
   SATCHEL_INLINE void steps(const LaneRows& all, std::size_t first, const SeenByRows<kRows>& seen,
                             const float* log_counts, float (*logits)[kTileTokens], float* shrink) {
     const bool plain = all.soft_cap == 0 && log_counts == nullptr;
+    const TokenBits whole = first_bits(seen.end);
+    bool masked = seen.end % V::kLanes != 0;
     for (std::size_t r = 0; r < kRows; ++r) {
-      shrink[r] = 1;
-      if ((seen.rows[r].words[0] | seen.rows[r].words[1]) == 0) {
-        __builtin_memset(logits[r], 0, kTileTokens * sizeof(float));
-        continue;
-      }
+      masked |= seen.rows[r].words[0] != whole.words[0] || seen.rows[r].words[1] != whole.words[1];
       if (!plain) adjust(logits[r], seen.end, all.soft_cap, log_counts);
-      shrink[r] = step(logits[r], seen.rows[r], all.most[first + r], all.total[first + r]);
     }
+    unroll<0, (kRows + kRowsAtOnce - 1) / kRowsAtOnce>([&](auto part) SATCHEL_INLINE_LAMBDA {
+      constexpr std::size_t at = part.value * kRowsAtOnce;
+      constexpr std::size_t n = kRows - at < kRowsAtOnce ? kRows - at : kRowsAtOnce;
+      float *const most = all.most + first + at, *const total = all.total + first + at;
+      if (masked)
+        few_steps<n, true>(logits + at, seen.rows + at, seen.end, most, total, shrink + at);
+      else
+        few_steps<n, false>(logits + at, seen.rows + at, seen.end, most, total, shrink + at);
+    });
   }
 };
 

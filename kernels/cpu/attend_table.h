@@ -60,10 +60,20 @@ struct AffinePlanes {
 
 inline constexpr std::size_t kGradedParts = 3;  // 7 = 4 + 2 + 1
 
-// What each part of a channel's code counts for: 2^(bits below it), 0 where there is no such part.
-struct PartWeights {
-  alignas(64) float of[kGradedParts][kHeadDimMax];
-  std::size_t n_parts = 0;
+// One part of a quad: where its codes lie, and which it is of its quad's parts.
+struct QuadPart {
+  std::uint16_t at;  // times kPartStep bytes
+  std::uint8_t part, quad;
+};
+inline constexpr std::size_t kPartStep = kPageTokens * kQuad / 8;  // a part of one bit
+
+// The parts of a page's keys, of a layout with room for 128 tokens.
+//   weights  what each part of a channel's code counts for: 2^(bits below it), 0 where there is none
+struct KeyParts {
+  alignas(64) float weights[kGradedParts][kHeadDimMax];
+  std::size_t n_parts = 0;                        // of the quad that has most
+  QuadPart of_bits[kGradedParts][2 * kQuadsMax];  // of 4 bits, of 2, of 1; 8 bits are twice 4
+  std::size_t n_of_bits[kGradedParts] = {};
 };
 
 // Those of graded keys (graded.h).
@@ -72,7 +82,7 @@ struct GradedPlanes {
   const std::byte* scales = nullptr;
   const std::byte* zeros = nullptr;
   const std::uint8_t* quad_bits = nullptr;
-  const PartWeights* weights = nullptr;  // for few rows
+  const KeyParts* parts = nullptr;  // for few rows
 };
 
 struct PackedTile {
@@ -96,6 +106,8 @@ struct AttendTable {
   // reference.
   void (*turn_keys)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
   void (*turn_queries)(const float* matrix, float* rows, std::size_t n_rows, std::size_t n);
+  // Rows [n_rows, head_dim] turned in place, bit for bit as turn_rows(Turn::hadamard) does it.
+  void (*turn_hadamard)(float* rows, std::size_t n_rows, std::size_t head_dim);
   // Many rows on a tile.
   void (*tile)(const LaneRows& rows, const KeyTile& tile);
 

@@ -7,6 +7,9 @@
 //   error  about 1e-5 of the largest folded value times its code, as attend_packed_kernel.h
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/contract/graded.h"
 #include "kernels/cpu/attend_table.h"
 #include "kernels/cpu/packed_dot_kernel.h"
@@ -21,12 +24,14 @@ struct GradedProduct {
   static_assert(kRows <= 4);
   using Int = typename V::Int;
   using Float = typename V::Float;
-  // Registers of sums at a time: of 16 (AVX2) or 32 registers there are, with what is multiplied.
-  static constexpr std::size_t kBlocks = V::kLanes == 16 || kRows <= 2 ? 4 : 2;
-  static constexpr std::size_t kPasses = kTileTokens / V::kLanes / kBlocks;
+  static constexpr std::size_t kAllBlocks = kTileTokens / V::kLanes;  // registers of tokens
+  // As many at a time as fit into registers, with their sums.
+  static constexpr std::size_t kBlocks =
+      std::min({std::bit_floor(V::kFourSums / kRows), V::kLanes / 2, kAllBlocks});
+  static constexpr std::size_t kPasses = kAllBlocks / kBlocks;
 
   struct Folding {
-    alignas(64) std::int16_t codes[kGradedParts][kRows][kHeadDimMax];
+    alignas(64) std::int16_t values[kGradedParts][kRows][kHeadDimMax];
     alignas(64) float factor[kDotRows], offset[kDotRows];
   };
 
@@ -37,21 +42,23 @@ struct GradedProduct {
     Folding folding;
     fold_all(q, planes, head_dim, folding);
     unroll<0, kPasses>([&](auto pass) __attribute__((always_inline)) {
-      run_pass<pass.value>(planes, head_dim, folding, prefetch, out, out_stride);
+      run_pass<pass.value>(planes, folding, prefetch, out, out_stride);
     });
   }
 
  private:
   SATCHEL_INLINE void fold_all(const float* q, const GradedPlanes& planes, std::size_t head_dim,
                                Folding& out) {
-    const PartWeights& weights = *planes.weights;
+    const KeyParts& parts = *planes.parts;
     alignas(64) float folded[kRows][kHeadDimMax];
-    Float most[kDotRows], offset[kDotRows];
-    for (std::size_t r = 0; r < kDotRows; ++r) most[r] = offset[r] = V::zero_float();
+    Float most[kFewRegisters], offset[kFewRegisters];
+    unroll<0, kFewRegisters>([&](auto r) __attribute__((always_inline)) {
+      most[r.value] = offset[r.value] = V::zero_float();
+    });
     for (std::size_t c = 0; c < head_dim; c += V::kLanes) {
       const Float scales = V::load_half(planes.scales + c * sizeof(Half));
       const Float zeros = V::load_half(planes.zeros + c * sizeof(Half));
-      const Float first = V::load_float(weights.of[0] + c);
+      const Float first = V::load_float(parts.weights[0] + c);
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
         const Float x = V::load_float(q + r.value * head_dim + c), value = V::mul(x, scales);
         V::store(folded[r.value] + c, value);
@@ -60,89 +67,76 @@ struct GradedProduct {
       });
     }
     alignas(64) float units[kDotRows];
-    V::units_of_registers(most, units, out.factor);
-    V::sum_registers(offset, out.offset);
-    for (std::size_t part = 0; part < weights.n_parts; ++part)
+    V::template units_of_registers<kFewRegisters>(most, units, out.factor);
+    V::template sum_registers<kFewRegisters>(offset, out.offset);
+    for (std::size_t part = 0; part < parts.n_parts; ++part)
       for (std::size_t c = 0; c < head_dim; c += 16)
         unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-          fold_part(folded[r.value] + c, weights.of[part] + c, units[r.value],
-                    out.codes[part][r.value] + c);
+          fold_part(folded[r.value] + c, parts.weights[part] + c, units[r.value],
+                    out.values[part][r.value] + c);
         });
   }
 
   // 16 channels.
   SATCHEL_INLINE void fold_part(const float* folded, const float* weights, float units,
-                                std::int16_t* codes) {
+                                std::int16_t* values) {
     Int rounded[16 / V::kLanes];
     unroll<0, 16 / V::kLanes>([&](auto i) __attribute__((always_inline)) {
       const Float weighted = V::mul(V::load_float(folded + i.value * V::kLanes),
                                     V::load_float(weights + i.value * V::kLanes));
       rounded[i.value] = V::round_to_int(V::mul(weighted, V::broadcast_float(units)));
     });
-    V::store_words(codes, rounded);
+    V::store_fours(values, rounded);
   }
 
-  using Sums = Int[kRows][kBlocks];
+  using Sums = typename V::FourSums[kRows][kBlocks];
 
   template <std::size_t kPass>
-  SATCHEL_INLINE void run_pass(const GradedPlanes& planes, std::size_t head_dim,
-                               const Folding& folding, PackedPrefetch& prefetch, float* out,
-                               std::size_t out_stride) {
+  SATCHEL_INLINE void run_pass(const GradedPlanes& planes, const Folding& folding,
+                               PackedPrefetch& prefetch, float* out, std::size_t out_stride) {
     Sums sums;
-    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
-        sums[r.value][b.value] = V::zero();
-      });
+    unroll_both<kRows, kBlocks>([&](auto r, auto b) SATCHEL_INLINE_LAMBDA {
+      sums[r.value][b.value] = V::FourSums::none();
     });
-    const std::byte* codes = planes.codes;
-    for (std::size_t quad = 0; quad < head_dim / kQuad; ++quad) {
-      if (quad % (2 * kPasses) == 0) prefetch.step();
-      unsigned left = planes.quad_bits[quad];
-      for (std::size_t part = 0; left > 0; ++part) {
-        const unsigned bits = part_bits(left);
-        left -= bits;
-        const std::int16_t* at = folding.codes[part][0] + quad * kQuad;
-        if (bits == 4)
-          add_part<4, kPass>(codes, at, sums);
-        else if (bits == 2)
-          add_part<2, kPass>(codes, at, sums);
-        else
-          add_part<1, kPass>(codes, at, sums);
-        codes += part_bytes(kTileTokens, bits);
-      }
-    }
+    add_parts<4, kPass>(planes, folding, prefetch, sums);
+    add_parts<2, kPass>(planes, folding, prefetch, sums);
+    add_parts<1, kPass>(planes, folding, prefetch, sums);
     unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
       const Float factor = V::broadcast_float(folding.factor[r.value]);
       const Float offset = V::broadcast_float(folding.offset[r.value]);
       unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
-        V::store(out + r.value * out_stride + (kPass * kBlocks + b.value) * V::kLanes,
-                 V::fma(V::to_float(sums[r.value][b.value]), factor, offset));
+        V::store(out + r.value * out_stride + (kPass + b.value * kPasses) * V::kLanes,
+                 V::fma(V::to_float(V::total(sums[r.value][b.value])), factor, offset));
       });
     });
   }
 
-  // One part of a quad: kBits bits of four channels of the pass's tokens.
+  // Parts of kBits bits, of the pass's tokens: blocks that lie apart, as these share their words.
   template <std::size_t kBits, std::size_t kPass>
-  SATCHEL_INLINE void add_part(const std::byte* codes, const std::int16_t* folded, Sums& sums) {
+  SATCHEL_INLINE void add_parts(const GradedPlanes& planes, const Folding& folding,
+                                PackedPrefetch& prefetch, Sums& sums) {
     constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kLanes;  // of words
-    const Int mask = V::words((1 << kBits) - 1);
-    Int near[kBlocks], far[kBlocks];  // codes of the first two channels, of the last two
-    unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
-      constexpr std::size_t block = kPass * kBlocks + b.value;
-      constexpr int shift = static_cast<int>(block / kRegisters * kBits);
-      const Int words = V::load(codes + block % kRegisters * sizeof(Int));
-      near[b.value] = V::and_(V::template shift_right<shift>(words), mask);
-      far[b.value] = V::and_(V::template shift_right<8 + shift>(words), mask);
-    });
-    // A row's words as they are needed: with the sums they would not fit into 16 registers.
-    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-      const std::int16_t* at = folded + r.value * kHeadDimMax;
-      const Int first = V::broadcast_pair(at), last = V::broadcast_pair(at + 2);
+    constexpr std::size_t kKind = kBits == 4 ? 0 : kBits == 2 ? 1 : 2;
+    const std::size_t n = planes.parts->n_of_bits[kKind];
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i % (2 * kPasses) == kPass) prefetch.step();
+      const QuadPart part = planes.parts->of_bits[kKind][i];
+      const std::byte* const codes = planes.codes + part.at * kPartStep;
+      typename V::Four fours[kBlocks];
       unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
-        Int& sum = sums[r.value][b.value];
-        sum = V::dot(V::dot(sum, near[b.value], first), far[b.value], last);
+        constexpr std::size_t block = kPass + b.value * kPasses;
+        fours[b.value] = V::template four<kBits, block / kRegisters * kBits>(
+            V::load(codes + block % kRegisters * sizeof(Int)));
       });
-    });
+      // A row's words as they are needed: with the sums they would not fit into 16 registers.
+      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+        const std::int16_t* at = folding.values[part.part][r.value] + part.quad * kQuad;
+        const Int first = V::broadcast_pair(at), second = V::broadcast_pair(at + 2);
+        unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
+          V::add_four(sums[r.value][b.value], fours[b.value], first, second);
+        });
+      });
+    }
   }
 };
 

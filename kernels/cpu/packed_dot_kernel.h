@@ -3,6 +3,9 @@
 // zeros become one fp32 number per group (attend_packed_kernel.h says how attention is made of it).
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/base/half.h"
 #include "kernels/cpu/attend_packed.h"
 #include "kernels/cpu/attend_table.h"
@@ -12,24 +15,35 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-constexpr std::size_t kDotRows = 16;  // rows of codes a call takes; every group is a multiple
+constexpr std::size_t kDotRows = 16;      // rows of codes a call takes; every group is a multiple
+constexpr std::size_t kFewRegisters = 4;  // that are reduced together where there are no more
 
 // Asks for a share of the page that comes next at each step: the processor's own prefetching ends at
 // 4 KiB. Small shares, all along: it keeps only so many requests in the air, and waits where there
 // are more.
 struct PackedPrefetch {
   const std::byte* next;  // or null
+  const std::byte* end;
   std::size_t bytes_of_step;
 
-  // A step for each group that is folded, twice, and for every kDotRows rows of codes.
-  SATCHEL_INLINE PackedPrefetch of(const PackedTile& tile, std::size_t head_dim) {
-    const std::size_t groups = tile.capacity / tile.k.group + head_dim / tile.v.group;
-    return {tile.next, tile.next_bytes / ((tile.capacity + head_dim) / kDotRows + 2 * groups)};
+  // A step for two parts of graded keys, for each row of weights, for each group that is folded,
+  // twice, and for half of kDotRows rows of codes.
+  SATCHEL_INLINE PackedPrefetch of(const PackedTile& tile, std::size_t head_dim,
+                                   std::size_t n_rows) {
+    const KeyParts* const parts = tile.graded_k.parts;
+    const std::size_t of_keys =
+        parts != nullptr ? (parts->n_of_bits[0] + parts->n_of_bits[1] + parts->n_of_bits[2]) / 2
+                         : 2 * (tile.capacity / kDotRows + tile.capacity / tile.k.group);
+    const std::size_t steps =
+        of_keys + n_rows + 2 * (head_dim / kDotRows + head_dim / tile.v.group);
+    const std::size_t lines = (tile.next_bytes / steps + 63) / 64;
+    return {tile.next, tile.next + (tile.next == nullptr ? 0 : tile.next_bytes), 64 * lines};
   }
   [[gnu::always_inline]] inline void step() {
-    if (next == nullptr) return;
-    for (std::size_t i = 0; i < bytes_of_step; i += 64) __builtin_prefetch(next + i);
-    next += bytes_of_step;
+    if (next == end) return;
+    const std::byte* to = next + bytes_of_step;
+    to = to < end ? to : end;
+    for (; next < to; next += 64) __builtin_prefetch(next);
   }
 };
 
@@ -55,6 +69,12 @@ struct PackedDot {
 
   static constexpr std::size_t kSlots = 2 * kPairs;
 
+  // A row of more than four words is taken in pieces of four, of neighbouring rows side by side, so
+  // that little is left to be summed across lanes.
+  static constexpr bool kByPieces =
+      (kBits == 2 || kBits == 4) && kShape.words == kWords && kWords > 4;
+  static constexpr std::size_t kPieceWords = 4, kFours = kPairsOfWord / 2;
+
   using Plane = float[kSlots];
   using Folded = std::uint32_t[kPairs];
   // Query rows (or weights) times the scales of each group, in 16 bits:
@@ -75,15 +95,6 @@ struct PackedDot {
     });
   }
 
-  // The zeros of symmetric codes.
-  SATCHEL_INLINE void centre(const float* scales, float* zeros) {
-    const Float middle = V::broadcast_float(((1u << kBits) - 1) * -0.5f);
-    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      constexpr std::size_t at = i.value * V::kLanes;
-      V::store(zeros + at, V::mul(V::load_float(scales + at), middle));
-    });
-  }
-
   // The largest |x·scale|, still lane by lane.
   SATCHEL_INLINE Float largest_of(const float* x, const float* scales) {
     Float most = V::zero_float();
@@ -95,7 +106,9 @@ struct PackedDot {
   }
 
   // What rounding leaves meets the mean code in the offset: only the codes' spread errs. It is the
-  // sum of what was rounded less the sum of what came of it.
+  // sum of what was rounded less the sum of what came of it. Of symmetric codes (no zeros) the offset
+  // takes the mean code off what came of it.
+  template <bool kSymmetric>
   SATCHEL_INLINE Float fold(const float* x, float units, float factor, const float* scales,
                             const float* zeros, Folded& folded) {
     constexpr float kMean = ((1u << kBits) - 1) * 0.5f;
@@ -109,15 +122,30 @@ struct PackedDot {
         constexpr std::size_t at = (2 * i.value + half.value) * V::kLanes;
         const Float from = V::load_float(x + at);
         const Float value = V::mul(V::mul(from, to_units), V::load_float(scales + at));
-        exact = V::add(exact, value);
-        offset = V::fma(from, V::load_float(zeros + at), offset);
+        if constexpr (!kSymmetric) {
+          exact = V::add(exact, value);
+          offset = V::fma(from, V::load_float(zeros + at), offset);
+        }
         codes[half.value] = V::round_to_int(value);
       });
       pairs[i.value] = V::packed(codes[0], codes[1]);
       rounded = V::dot(rounded, pairs[i.value], ones);
     });
     V::template store_pairs<kWords, kPairsOfWord>(pairs, folded);
+    if constexpr (kByPieces) pairs_to_fours(folded);
     return V::fma(V::sub(exact, V::to_float(rounded)), V::broadcast_float(kMean * factor), offset);
+  }
+
+  // Plane i < kFours and plane kFours + i: the two words of values that meet the codes of bits
+  // i · kBits of each byte.
+  SATCHEL_INLINE void pairs_to_fours(Folded& folded) {
+    unroll<0, kPairs / V::kLanes / 2>([&](auto i) __attribute__((always_inline)) {
+      std::uint32_t* const at = folded + i.value * V::kLanes;
+      Int first = V::load(at), second = V::load(at + kPairs / 2);
+      V::pairs_to_fours(first, second);
+      V::store_int(at, first);
+      V::store_int(at + kPairs / 2, second);
+    });
   }
 
   // Rows of x lie kSlots floats apart, in the order of slots.
@@ -128,7 +156,9 @@ struct PackedDot {
     const std::size_t n_all = n_groups * kRows;
     alignas(64) Plane scales[kGroups];
     Float reduced[Folding<kRows>::kAll];  // a register for each row and group, to be reduced
-    for (std::size_t i = n_all; i % kDotRows != 0; ++i) reduced[i] = V::zero_float();
+    const bool few = n_all <= kFewRegisters;
+    for (std::size_t i = n_all; i % (few ? kFewRegisters : kDotRows) != 0; ++i)
+      reduced[i] = V::zero_float();
     for (std::size_t g = 0; g < n_groups; ++g) {
       prefetch.step();
       load_plane(planes.scales + g * kPlaneBytes, scales[g]);
@@ -136,22 +166,30 @@ struct PackedDot {
         reduced[g * kRows + r] = largest_of(x + r * kSlots, scales[g]);
     }
     alignas(64) float units[Folding<kRows>::kAll];
-    for (std::size_t i = 0; i < n_all; i += kDotRows)
-      V::units_of_registers(reduced + i, units + i, out.factor + i);
+    if (few)
+      V::template units_of_registers<kFewRegisters>(reduced, units, out.factor);
+    else
+      for (std::size_t i = 0; i < n_all; i += kDotRows)
+        V::units_of_registers(reduced + i, units + i, out.factor + i);
     for (std::size_t g = 0; g < n_groups; ++g) {
       prefetch.step();
-      alignas(64) Plane zeros;
-      if (planes.zeros != nullptr)
-        load_plane(planes.zeros + g * kPlaneBytes, zeros);
-      else
-        centre(scales[g], zeros);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const std::size_t i = g * kRows + r;
-        reduced[i] =
-            fold(x + r * kSlots, units[i], out.factor[i], scales[g], zeros, out.codes[g][r]);
+      if (planes.zeros == nullptr) {
+        for (std::size_t r = 0, i = g * kRows; r < kRows; ++r, ++i)
+          reduced[i] = fold<true>(x + r * kSlots, units[i], out.factor[i], scales[g], nullptr,
+                                  out.codes[g][r]);
+        continue;
       }
+      alignas(64) Plane zeros;
+      load_plane(planes.zeros + g * kPlaneBytes, zeros);
+      for (std::size_t r = 0, i = g * kRows; r < kRows; ++r, ++i)
+        reduced[i] =
+            fold<false>(x + r * kSlots, units[i], out.factor[i], scales[g], zeros, out.codes[g][r]);
     }
-    for (std::size_t i = 0; i < n_all; i += kDotRows) V::sum_registers(reduced + i, out.offset + i);
+    if (few)
+      V::template sum_registers<kFewRegisters>(reduced, out.offset);
+    else
+      for (std::size_t i = 0; i < n_all; i += kDotRows)
+        V::sum_registers(reduced + i, out.offset + i);
   }
 
   // Rows of codes one after another, and their lowest bits where they lie apart.
@@ -198,7 +236,79 @@ struct PackedDot {
 
   // sums[r][k] = codes of row k with those of query row r, for 16 rows of codes one after another.
   template <std::size_t kRows>
-  SATCHEL_INLINE void dot_rows(const Rows& rows, const Folded* folded, float (*sums)[kDotRows]) {
+  SATCHEL_INLINE void dot_rows(const Rows& rows, const Folded* folded, PackedPrefetch& prefetch,
+                               float (*sums)[kDotRows]) {
+    if constexpr (kByPieces) {
+      dot_pieces<kRows>(rows.codes, folded, prefetch, sums);
+    } else {
+      prefetch.step();
+      prefetch.step();
+      dot_words<kRows>(rows, folded, sums);
+    }
+  }
+
+  template <std::size_t kRows>
+  SATCHEL_INLINE void dot_pieces(const std::byte* rows, const Folded* folded,
+                                 PackedPrefetch& prefetch, float (*sums)[kDotRows]) {
+    constexpr std::size_t kSide = V::kLanes / kPieceWords;  // rows side by side
+    constexpr std::size_t kAll = kDotRows / kSide;          // registers of sums of a row of values
+    constexpr std::size_t kFit = std::max<std::size_t>(std::bit_floor(V::kFourSums / kRows), 1);
+    constexpr std::size_t kTogether = std::min(kFit, kAll / 2);
+    Int totals[kRows][kAll];
+    unroll<0, kAll / kTogether>([&](auto step) __attribute__((always_inline)) {
+      constexpr std::size_t first = step.value * kTogether;
+      if constexpr (first % (kAll / 2) == 0) prefetch.step();
+      typename V::FourSums of_rows[kRows][kTogether];
+      unroll_both<kRows, kTogether>([&](auto r, auto t) SATCHEL_INLINE_LAMBDA {
+        of_rows[r.value][t.value] = V::FourSums::none();
+      });
+      // Else g++ keeps a step's registers of values for the next one, and spills them.
+      const Folded* values = folded;
+      __asm__("" : "+r"(values));
+      add_pieces<kRows, kTogether>(rows + first * kSide * kRowBytes, values, of_rows);
+      unroll_both<kRows, kTogether>([&](auto r, auto t) __attribute__((always_inline)) {
+        totals[r.value][first + t.value] = V::total(of_rows[r.value][t.value]);
+      });
+    });
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      V::template sum_rows<kPieceWords>(totals[r.value], sums[r.value]);
+    });
+  }
+
+  template <std::size_t kRows, std::size_t kTogether>
+  SATCHEL_INLINE void add_pieces(const std::byte* rows, const Folded* folded,
+                                 typename V::FourSums (&sums)[kRows][kTogether]) {
+    constexpr std::size_t kPieces = kWords / kPieceWords, kSide = V::kLanes / kPieceWords;
+    using Pieces = typename V::template Pieces<kPieces>;
+    const auto add = [&](const auto&... pieces) SATCHEL_INLINE_LAMBDA {
+      const Pieces* const all[] = {&pieces...};
+      unroll_both<kPieces, kFours>([&](auto p, auto i) SATCHEL_INLINE_LAMBDA {
+        typename V::Four fours[kTogether];
+        unroll<0, kTogether>([&](auto t) SATCHEL_INLINE_LAMBDA {
+          fours[t.value] =
+              V::template four<kBits, i.value * kBits>(all[t.value]->template get<p.value>());
+        });
+        unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
+          const std::uint32_t* at = folded[r.value] + i.value * kWords + p.value * kPieceWords;
+          const Int first = V::template load_words<kPieceWords>(at);
+          const Int second = V::template load_words<kPieceWords>(at + kFours * kWords);
+          unroll<0, kTogether>([&](auto t) SATCHEL_INLINE_LAMBDA {
+            V::add_four(sums[r.value][t.value], fours[t.value], first, second);
+          });
+        });
+      });
+    };
+    constexpr std::size_t kNext = kSide * kRowBytes;
+    if constexpr (kTogether == 1)
+      add(Pieces(rows));
+    else if constexpr (kTogether == 2)
+      add(Pieces(rows), Pieces(rows + kNext));
+    else
+      add(Pieces(rows), Pieces(rows + kNext), Pieces(rows + 2 * kNext), Pieces(rows + 3 * kNext));
+  }
+
+  template <std::size_t kRows>
+  SATCHEL_INLINE void dot_words(const Rows& rows, const Folded* folded, float (*sums)[kDotRows]) {
     constexpr std::size_t kRepeated = kWords < V::kLanes ? kWords : V::kLanes;
     Int partial[kRows][kRegisters];
     for (std::size_t k = 0; k < kRegisters; ++k) {

@@ -29,8 +29,8 @@ void turn_query(const AttendTable& table, const QueryTurn& turn, const RopeTable
   if (turn.shift != 0) turn_back(table, turn.shift, by, rows, n_rows, head_dim);
   if (turn.turn == Turn::basis)
     table.turn_queries(turn.basis.from, rows, n_rows, head_dim);
-  else
-    turn_rows(turn.turn, rows, n_rows, head_dim);
+  else if (turn.turn == Turn::hadamard)
+    table.turn_hadamard(rows, n_rows, head_dim);
 }
 
 }  // namespace satchel::kernels::cpu
