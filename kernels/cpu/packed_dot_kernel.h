@@ -108,9 +108,10 @@ struct PackedDot {
   // What rounding leaves meets the mean code in the offset: only the codes' spread errs. It is the
   // sum of what was rounded less the sum of what came of it. Of symmetric codes (no zeros) the offset
   // takes the mean code off what came of it.
+  // A function of its own, as every number of rows would have a copy.
   template <bool kSymmetric>
-  SATCHEL_INLINE Float fold(const float* x, float units, float factor, const float* scales,
-                            const float* zeros, Folded& folded) {
+  [[gnu::noinline]] static Float fold(const float* x, float units, float factor,
+                                      const float* scales, const float* zeros, Folded& folded) {
     constexpr float kMean = ((1u << kBits) - 1) * 0.5f;
     const Float to_units = V::broadcast_float(units);
     const Int ones = V::words(1);
@@ -255,9 +256,8 @@ struct PackedDot {
     constexpr std::size_t kFit = std::max<std::size_t>(std::bit_floor(V::kFourSums / kRows), 1);
     constexpr std::size_t kTogether = std::min(kFit, kAll / 2);
     Int totals[kRows][kAll];
-    unroll<0, kAll / kTogether>([&](auto step) __attribute__((always_inline)) {
-      constexpr std::size_t first = step.value * kTogether;
-      if constexpr (first % (kAll / 2) == 0) prefetch.step();
+    const auto step = [&](auto first) SATCHEL_INLINE_LAMBDA {
+      if (first % (kAll / 2) == 0) prefetch.step();
       typename V::FourSums of_rows[kRows][kTogether];
       unroll_both<kRows, kTogether>([&](auto r, auto t) SATCHEL_INLINE_LAMBDA {
         of_rows[r.value][t.value] = V::FourSums::none();
@@ -266,10 +266,16 @@ struct PackedDot {
       const Folded* values = folded;
       __asm__("" : "+r"(values));
       add_pieces<kRows, kTogether>(rows + first * kSide * kRowBytes, values, of_rows);
-      unroll_both<kRows, kTogether>([&](auto r, auto t) __attribute__((always_inline)) {
+      unroll_both<kRows, kTogether>([&](auto r, auto t) SATCHEL_INLINE_LAMBDA {
         totals[r.value][first + t.value] = V::total(of_rows[r.value][t.value]);
       });
-    });
+    };
+    if constexpr (kAll / kTogether <= 2) {
+      step(Index<0>{});
+      step(Index<kTogether>{});
+    } else {
+      for (std::size_t first = 0; first < kAll; first += kTogether) step(first);
+    }
     unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
       V::template sum_rows<kPieceWords>(totals[r.value], sums[r.value]);
     });
