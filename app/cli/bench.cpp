@@ -176,6 +176,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
       app.add_subcommand("bench", "Speed of reading and answering at given depths, per recipe");
   command->add_option("--depths", options->depths, "Prompt lengths in tokens")
       ->delimiter(',')
+      ->check(whole_number(1))
       ->capture_default_str();
   command
       ->add_option("--before", options->n_before,

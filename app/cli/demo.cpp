@@ -221,7 +221,7 @@ void add_demo(CLI::App& app, const Choose& choose) {
   add_output_options(*command, *options);
   add_store_option(*command, *options);
   add_model_options(*command, *options);
-  add_recipe_options(*command, *options);
+  add_recipe_options(*command, *options, std::string(kDemoRecipe));
   command->callback([=] {
     choose([=] {
       Console console(options->json, options->quiet);

@@ -88,7 +88,8 @@ void add_estimate(CLI::App& app, const Choose& choose) {
   add_model_options(*command, *options);
   add_recipe_options(*command, *options);
   command->add_option("--tokens", *n_tokens, "Length of the chat; default: the model's context")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(1));
   command->callback([=] {
     choose([=] {
       Console console(options->json, options->quiet);

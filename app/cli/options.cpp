@@ -1,6 +1,33 @@
 #include "app/cli/options.h"
 
+#include <charconv>
+
 namespace satchel::app {
+namespace {
+
+constexpr std::uint64_t kThreadsMax = 256;  // as many as the cpu backend takes
+
+template <class Number>
+bool is_number(const std::string& text, Number& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stopped == end;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const bool is_bounded = most != std::numeric_limits<std::uint64_t>::max();
+  const std::string wanted = "a whole number from " + std::to_string(least) +
+                             (is_bounded ? " to " + std::to_string(most) : " on");
+  return CLI::Validator(
+      [=](const std::string& text) {
+        std::uint64_t value = 0;
+        const bool fits = is_number(text, value) && value >= least && value <= most;
+        return fits ? std::string() : "\"" + text + "\" is not " + wanted;
+      },
+      "");
+}
 
 void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "One JSON document on stdout");
@@ -35,15 +62,18 @@ void add_model_options(CLI::App& command, Options& options) {
                   "exact")
       ->capture_default_str()
       ->type_name("BITS");
-  command.add_option("-t,--threads", options.threads, "Threads; default: one per physical core")
-      ->type_name("N");
+  command
+      .add_option("-t,--threads", options.threads, "Threads; 0, the default: one per physical core")
+      ->type_name("N")
+      ->check(whole_number(0, kThreadsMax));
 }
 
-void add_recipe_options(CLI::App& command, Options& options) {
+void add_recipe_options(CLI::App& command, Options& options, const std::string& fallback) {
   command
       .add_option("-r,--recipe", options.recipe,
                   "Preset (full, balanced, compact, extreme), built-in recipe, or recipe file; "
-                  "default: full")
+                  "default: " +
+                      fallback)
       ->type_name("NAME");
   command
       .add_option("--keep", options.keep,
@@ -58,15 +88,20 @@ void add_recipe_options(CLI::App& command, Options& options) {
 void add_sampling_options(CLI::App& command, Options& options) {
   runtime::Sampling& sampling = options.sampling;
   command.add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "0 is off")->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "0 is off")
+      ->check(whole_number())
+      ->capture_default_str();
   command.add_option("--top-p", sampling.top_p, "1 is off")->capture_default_str();
   command.add_option("--min-p", sampling.min_p, "0 is off")->capture_default_str();
   command.add_option("--repetition-penalty", sampling.repetition_penalty, "1 is off")
       ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "Same seed, same text")->capture_default_str();
+  command.add_option("--seed", sampling.seed, "Same seed, same text")
+      ->check(whole_number())
+      ->capture_default_str();
   command
       .add_option("-n,--max-tokens", sampling.n_tokens_max,
                   "Of the answer, thoughts not counted; 0: until it ends")
+      ->check(whole_number())
       ->capture_default_str();
   command.add_flag("!--allow-loops", sampling.ends_loops,
                    "Do not end an answer that says the same again and again");

@@ -130,8 +130,11 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
 }  // namespace
 
 void add_led_options(CLI::App& command, AgreementOptions& options) {
-  command.add_option("--tokens", options.n_tokens, "Of each text")->capture_default_str();
+  command.add_option("--tokens", options.n_tokens, "Of each text")
+      ->check(whole_number())
+      ->capture_default_str();
   command.add_option("--prompt-tokens", options.n_prompt, "Of them, read as one prompt")
+      ->check(whole_number())
       ->capture_default_str();
   command
       .add_option("--at-once", options.n_at_once,

@@ -79,11 +79,13 @@ void add_longbench_options(CLI::App& command, LongBenchOptions& options) {
       ->type_name("")
       ->required();
   command.add_option("--examples", options.n_examples, "Of each file at most; 0: all")
+      ->check(whole_number())
       ->capture_default_str();
   command
       .add_option(
           "--length", options.n_tokens,
           "Tokens of a prompt at most, cut in the middle; 0: what the model's context leaves")
+      ->check(whole_number())
       ->capture_default_str();
   command
       .add_option("--question", options.question,

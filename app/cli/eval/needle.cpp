@@ -139,6 +139,7 @@ void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* fi
       .add_option("--length", options.n_tokens,
                   "Tokens of a text with a question and its answer, each family at each")
       ->delimiter(',')
+      ->check(whole_number())
       ->capture_default_str()
       ->excludes(file);
   command.add_option("--contexts", options.n_contexts, "Texts of each family and length")
@@ -146,6 +147,7 @@ void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* fi
       ->capture_default_str()
       ->excludes(file);
   command.add_option("--seed", options.seed, "Same seed, same texts")
+      ->check(whole_number())
       ->capture_default_str()
       ->excludes(file);
 }

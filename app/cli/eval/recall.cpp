@@ -129,6 +129,7 @@ void add_question_options(CLI::App& command, RecallOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--conversations", options.n_conversations, "Of each set at most; 0: all")
+      ->check(whole_number())
       ->capture_default_str();
   command
       .add_option("--question", options.question,
