@@ -83,15 +83,23 @@ std::vector<ModelFile> find_models(const Paths& paths) {
   return own;
 }
 
-fs::path resolve_model(const Paths& paths, const std::string& given) {
-  if (given.empty()) return paths.bundled_model;
+std::vector<ModelFile> models_named(const Paths& paths, const std::string& given) {
   std::error_code error;
   // A folder of that name does not hide the model.
-  if (given.find('/') != std::string::npos || fs::is_regular_file(given, error)) return given;
-  std::vector<fs::path> matches;
-  for (const ModelFile& model : find_models(paths))
-    if (lower(model.name).rfind(lower(given), 0) == 0) matches.push_back(model.path);
-  return matches.size() == 1 ? matches.front() : fs::path(given);
+  if (given.empty() || given.find('/') != std::string::npos || fs::is_regular_file(given, error))
+    return {};
+  std::vector<ModelFile> matches;
+  for (const ModelFile& model : find_models(paths)) {
+    if (lower(model.name) == lower(given)) return {model};
+    if (lower(model.name).rfind(lower(given), 0) == 0) matches.push_back(model);
+  }
+  return matches;
+}
+
+fs::path resolve_model(const Paths& paths, const std::string& given) {
+  if (given.empty()) return paths.bundled_model;
+  const std::vector<ModelFile> matches = models_named(paths, given);
+  return matches.size() == 1 ? matches.front().path : fs::path(given);
 }
 
 }  // namespace satchel::app

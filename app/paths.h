@@ -31,9 +31,13 @@ struct ModelFile {
 // The bundled model first, then those of models_dir by name.
 std::vector<ModelFile> find_models(const Paths& paths);
 
+// Those of find_models() whose name begins with `given`, or the one that has just this name, in
+// upper or lower case. None where `given` is empty, a path, or the name of a file here.
+std::vector<ModelFile> models_named(const Paths& paths, const std::string& given);
+
 // What --model takes: a path, the name of a file here, or the name (or an unambiguous beginning) of
-// one of find_models(); "" is the bundled one. Returns what was given, unchanged, where nothing
-// matches: opening it then says what is wrong.
+// one of find_models(); "" is the bundled one. Returns what was given, unchanged, where nothing or
+// more than one matches: opening it then says what is wrong.
 std::filesystem::path resolve_model(const Paths& paths, const std::string& given);
 
 }  // namespace satchel::app

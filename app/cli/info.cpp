@@ -33,11 +33,16 @@ std::string of_parts(const runtime::GgufFile& file) {
 // we can run.
 struct Learnt {
   Json lane_table = nullptr, key_bases = nullptr, selector = nullptr;
+  Json refusal = nullptr;  // why it does not run here
 };
 Learnt show_learnt(const runtime::GgufFile& file, const std::string& fingerprint,
                    const Paths& paths, Console& console) {
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
-  if (!config.ok()) return {};
+  if (!config.ok()) {
+    if (!console.json())
+      console.data("This model does not run here: " + config.error().message + "\n");
+    return {.refusal = config.error().message};
+  }
   const LaneTableInUse lanes = lane_table_in_use(paths, fingerprint, *config, console);
   const KeyBasesInUse keys = key_bases_in_use(paths, fingerprint, *config, console);
   const SelectorInUse selector = selector_in_use(paths, fingerprint, *config, console);
@@ -84,6 +89,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
                     {"lane_table", learnt.lane_table},
                     {"key_bases", learnt.key_bases},
                     {"selector", learnt.selector},
+                    {"refusal", learnt.refusal},
                     {"values", n_values},
                     {"metadata", metadata},
                     {"tensors", tensors}});
@@ -142,8 +148,9 @@ void add_info(CLI::App& app, const Choose& choose) {
         machine(*options, console);
         return int{kExitOk};
       }
-      const Result<void> done = model_file(resolve_model(standard_paths({}), *path),
-                                           standard_paths(options->store), console);
+      const Paths paths = standard_paths(options->store);
+      Result<void> done = check_model_name(paths, *path);
+      if (done.ok()) done = model_file(resolve_model(paths, *path), paths, console);
       return done.ok() ? int{kExitOk} : console.fail(done.error());
     });
   });

@@ -19,18 +19,31 @@ Result<std::size_t> chosen_budget(const Options& options) {
 
 namespace {
 
+std::string names_of(const std::vector<ModelFile>& models) {
+  std::string names;
+  for (const ModelFile& model : models) names += (names.empty() ? "" : ", ") + model.name;
+  return names;
+}
+
 // What a name could have begun.
 std::string known_models(const Paths& paths) {
-  std::string names;
-  for (const ModelFile& model : find_models(paths))
-    names += (names.empty() ? "" : ", ") + model.name;
+  const std::string names = names_of(find_models(paths));
   return names.empty() ? "" : " Models that can be named by their beginning: " + names + ".";
 }
 
 }  // namespace
 
+Result<void> check_model_name(const Paths& paths, const std::string& given) {
+  const std::vector<ModelFile> models = models_named(paths, given);
+  if (models.size() < 2) return {};
+  return Error{ErrorKind::invalid, "PARAM",
+               "\"" + given + "\" is the beginning of several models: " + names_of(models) +
+                   ". Write more of the name."};
+}
+
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model) {
+  SATCHEL_TRY(check_model_name(standard_paths(options.store), options.model));
   runtime::EngineOptions engine;
   engine.model = model;
   engine.backend = options.backend;
@@ -44,6 +57,10 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   if (!opened.ok() && opened.error().code == "MODEL_NOT_FOUND")
     return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
                  opened.error().message + known_models(standard_paths(options.store))};
+  if (!opened.ok() && opened.error().code == "MODEL_ARCH")
+    return Error{opened.error().kind, opened.error().code,
+                 "\"" + model.string() + "\" does not run here: " + opened.error().message +
+                     " Choose another model."};
   return opened;
 }
 

@@ -15,6 +15,8 @@ namespace satchel::app {
 Result<kvcache::Recipe> chosen_recipe(const Options& options, std::string_view fallback = "full");
 // --budget in bytes; 0 where it is not given.
 Result<std::size_t> chosen_budget(const Options& options);
+// `given` stands for one model at most; else PARAM with the names that it begins.
+Result<void> check_model_name(const Paths& paths, const std::string& given);
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model);
 

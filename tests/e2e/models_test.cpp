@@ -42,6 +42,44 @@ TEST(Models, info_says_in_how_many_parts_a_model_lies) {
   EXPECT_EQ(run(home, {"info", kBundledModel, "--json"}).json()["parts"], 1);
 }
 
+TEST(Models, a_name_that_begins_two_models_is_answered_with_both) {
+  const Folder home;
+  const auto models = home.path() / ".local/share/satchel/models";
+  std::filesystem::create_directories(models);
+  for (const char* name : {"big-a.gguf", "big-b.gguf"})
+    std::filesystem::copy_file(home.write(name, part(1, 1)), models / name);
+  for (const Arguments& arguments : {Arguments{"info", "Big"}, {"chat", "-p", "Hi", "-m", "Big"}}) {
+    const Finished refused = run(home, arguments);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("\"Big\" is the beginning of several models: big-a, big-b. Write "
+                               "more of the name. [PARAM]"),
+              std::string::npos)
+        << refused.err;
+  }
+}
+
+TEST(Models, an_architecture_that_is_not_known_is_refused_with_the_file_and_what_to_do) {
+  const Folder home;
+  const std::string key = "general.architecture", name = "mamba";
+  const auto file = home.write(
+      "other.gguf", "GGUF" + bytes_of(std::uint32_t{3}) + bytes_of(std::uint64_t{0}) +
+                        bytes_of(std::uint64_t{1}) + bytes_of(std::uint64_t{key.size()}) + key +
+                        bytes_of(std::uint32_t{8}) + bytes_of(std::uint64_t{name.size()}) + name);
+  const Finished chat = run(home, {"chat", "-p", "Hi", "--model", file.string()});
+  EXPECT_EQ(chat.exit_code, 4);
+  EXPECT_NE(chat.err.find("other.gguf\" does not run here: \"mamba\" is not supported."),
+            std::string::npos)
+      << chat.err;
+  EXPECT_NE(chat.err.find("Choose another model. [MODEL_ARCH]"), std::string::npos) << chat.err;
+  const Finished info = run(home, {"info", file.string()});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_NE(info.out.find("This model does not run here: \"mamba\" is not supported."),
+            std::string::npos)
+      << info.out;
+  EXPECT_TRUE(run(home, {"info", file.string(), "--json"}).json()["refusal"].is_string());
+  EXPECT_TRUE(run(home, {"info", kBundledModel, "--json"}).json()["refusal"].is_null());
+}
+
 TEST(Models, a_folder_for_a_model_is_refused_with_words) {
   const Folder home;
   const Finished chat = run(home, {"chat", "--prompt", "Hi", "--model", home.string()});

@@ -45,6 +45,16 @@ TEST_F(PathsTest, a_folder_of_the_name_does_not_hide_the_model) {
   EXPECT_EQ(resolve_model(paths_, "qwen"), "qwen");
 }
 
+TEST_F(PathsTest, a_whole_name_is_that_model_and_a_beginning_of_two_is_none) {
+  write(paths_.models_dir / "SmolLM2-135M-Q4.gguf");
+  EXPECT_EQ(resolve_model(paths_, "smollm2-135m"), paths_.models_dir / "SmolLM2-135M.gguf");
+  EXPECT_EQ(resolve_model(paths_, "smol"), "smol");
+  const auto models = models_named(paths_, "smol");
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "SmolLM2-135M");
+  EXPECT_TRUE(models_named(paths_, "").empty());
+}
+
 TEST_F(PathsTest, only_files_are_offered_as_models) {
   fs::create_directory(paths_.models_dir / "Phi.gguf");
   fs::create_symlink(folder_ / "here" / "elsewhere", paths_.models_dir / "Linked.gguf");
