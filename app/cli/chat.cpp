@@ -51,6 +51,9 @@ constexpr const char* kWasCut =
     "The line is longer than a terminal hands on, and only its beginning came: nothing was sent. "
     "Break it, or put the text into a file: /document FILE.";
 
+constexpr const char* kWasLeftOpen =
+    "The input ended inside a message that \"\"\" began; what came of it is sent.";
+
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\n") == std::string_view::npos;
 }
@@ -139,12 +142,14 @@ class Talk {
                             packed->recall.n_asked > 0);
         if (is_news) conversation_->save(console_);
       }
-      const auto [got, line, was_cut, is_quoted] = read_input(console_.reads_terminal());
+      const auto [got, line, was_cut, is_quoted, was_left_open] =
+          read_input(console_.reads_terminal());
       if (got == Line::interrupted) interrupted_ = true;
       if (got != Line::text || (!is_quoted && line == "/quit")) break;
       if (was_cut) console_.warning(kWasCut);
       if (was_cut || is_blank(line)) continue;
       const bool is_command = !is_quoted && line.front() == '/';
+      if (was_left_open) console_.warning(kWasLeftOpen);
       const Result<void> done = is_command ? obey(line) : answer(line);
       if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
         return done.error();
@@ -178,7 +183,10 @@ class Talk {
       if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
       return read_document(path_from(std::string(*path)));
     } else {
-      console_.warning("There is no command " + line + ".\n" + kHelp);
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no command " + line.substr(0, line.find_first_of(" \t\n")) +
+                       ". /help lists what there is; a message that begins with / goes between "
+                       "\"\"\" and \"\"\"."};
     }
     return {};
   }

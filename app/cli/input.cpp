@@ -35,12 +35,13 @@ Input read_input(bool from_terminal, const std::function<Line(std::string& line)
   if (input.line != Line::text || !input.text.starts_with(kQuotes)) return input;
   input.is_quoted = true;
   input.text.erase(0, kQuotes.size());
-  for (std::string line; !input.text.ends_with(kQuotes); input.text += '\n' + line) {
+  for (std::string line; !input.was_left_open && !input.text.ends_with(kQuotes);) {
     const Line got = next(line);
     if (got == Line::interrupted) return {.line = got};
-    if (got == Line::end) return input;
+    input.was_left_open = got == Line::end;
+    if (!input.was_left_open) input.text += '\n' + line;
   }
-  input.text.resize(input.text.size() - kQuotes.size());
+  if (!input.was_left_open) input.text.resize(input.text.size() - kQuotes.size());
   if (input.text.starts_with('\n')) input.text.erase(0, 1);
   if (input.text.ends_with('\n')) input.text.pop_back();
   return input;

@@ -15,12 +15,13 @@ Line read_line(std::string& line);
 
 // A message: a line, or those between """ and """. The end of the input closes it too.
 //   is_quoted  it was: every word of it is the message's, and none a command
+//   was_left_open  it was, and its end was the end of the input
 //   was_cut  the terminal gave only the beginning of a line: longer ones than kTerminalLineMax bytes
 //            do not get through it
 struct Input {
   Line line = Line::end;
   std::string text = {};
-  bool was_cut = false, is_quoted = false;
+  bool was_cut = false, is_quoted = false, was_left_open = false;
 };
 inline constexpr std::size_t kTerminalLineMax = 4095;  // N_TTY_BUF_SIZE of Linux, less one
 Input read_input(bool from_terminal,

@@ -28,6 +28,24 @@ TEST(ChatInput, a_quoted_message_is_no_command_whatever_it_begins_with) {
   EXPECT_EQ(rows[2]["text"], "/think maybe\nNo.");
 }
 
+TEST(ChatInput, an_end_inside_a_quoted_message_sends_it_and_says_so) {
+  const Folder home;
+  const Finished said = run(home, {"chat", "--chat", "c", "-n", "2"}, "\"\"\"\nHello there.\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_NE(said.err.find("The input ended inside a message"), std::string::npos) << said.err;
+  const auto rows = run(home, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["text"], "Hello there.");
+}
+
+TEST(ChatInput, a_command_that_is_none_ends_a_chat_in_a_pipe) {
+  const Folder home;
+  const Finished said = run(home, {"chat", "--chat", "c", "-n", "2"}, "/foo bar\nHello.\n");
+  EXPECT_EQ(said.exit_code, 2);
+  EXPECT_NE(said.err.find("There is no command /foo. /help lists"), std::string::npos) << said.err;
+  EXPECT_EQ(run(home, {"chats", "--show", "c", "--json"}).json()["messages"].size(), 0u);
+}
+
 TEST(ChatInput, several_documents_are_read_in_turn) {
   const Folder home;
   const auto one = home.write("one.txt", "Buy milk."), two = home.write("two.txt", "Buy bread.");

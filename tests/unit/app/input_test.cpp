@@ -30,6 +30,9 @@ TEST(Input, lines_between_quotes_are_one_message) {
   const Input open = read_from({"\"\"\"One.", "Two."});
   EXPECT_EQ(open.line, Line::text);
   EXPECT_EQ(open.text, "One.\nTwo.") << "the end closes it";
+  EXPECT_TRUE(open.was_left_open);
+  EXPECT_EQ(read_from({"\"\"\"", "One."}).text, "One.") << "the same as closed";
+  EXPECT_FALSE(read_from({"\"\"\"", "One.", "\"\"\""}).was_left_open);
   EXPECT_EQ(read_from({"\"\"\"One."}, true, Line::interrupted).line, Line::interrupted);
 }
 
