@@ -104,6 +104,7 @@ class Talk {
 
   Result<int> run() {
     const bool one_shot = !options_.prompt.empty();
+    for (const std::string& document : options_.documents) SATCHEL_TRY(check_text_file(document));
     SATCHEL_TRY_ASSIGN(conversation_,
                        Conversation::open(options_.common,
                                           {.name = options_.name,
@@ -148,8 +149,8 @@ class Talk {
       if (got != Line::text || (!is_quoted && line == "/quit")) break;
       if (was_cut) console_.warning(kWasCut);
       if (was_cut || is_blank(line)) continue;
-      const bool is_command = !is_quoted && line.front() == '/';
       if (was_left_open) console_.warning(kWasLeftOpen);
+      const bool is_command = !is_quoted && line.front() == '/';
       const Result<void> done = is_command ? obey(line) : answer(line);
       if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
         return done.error();
@@ -231,9 +232,12 @@ class Talk {
 
   Result<void> read_document(const std::string& path) {
     SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
-    SATCHEL_TRY_ASSIGN(documents_.emplace_back(),
-                       conversation_->session().add_document(
-                           std::filesystem::path(path).filename().string(), text));
+    const auto added = conversation_->session().add_document(
+        std::filesystem::path(path).filename().string(), text);
+    if (!added.ok())
+      return Error{added.error().kind, added.error().code,
+                   "\"" + path + "\" was not read. " + added.error().message};
+    documents_.push_back(*added);
     SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
                        conversation_->session().read(begin_interruptible(), console_.progress()));
     console_.end_progress();
@@ -351,7 +355,8 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->add_option("--document", options->documents,
                    "Read a text file first; may be given several times")
       ->type_name("FILE")
-      ->allow_extra_args(false);
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--system", options->system, "System prompt of a new chat")
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);

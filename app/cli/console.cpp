@@ -206,16 +206,26 @@ Result<std::size_t> parse_bytes(std::string_view text) {
   return bad();
 }
 
-Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes_max) {
+Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return Error{ErrorKind::invalid, "DOC_FOLDER",
                  "\"" + path + "\" is a folder. Name the text files in it."};
-  if (!std::filesystem::is_regular_file(path, error))
+  if (!std::filesystem::exists(path, error))
     return Error{ErrorKind::not_found, "DOC_NOT_FOUND", "There is no file \"" + path + "\"."};
+  if (!std::filesystem::is_regular_file(path, error))
+    return Error{ErrorKind::invalid, "DOC_READ",
+                 "\"" + path +
+                     "\" is no regular file but a device or pipe. Write what comes from "
+                     "it into a file and name that."};
   if (std::filesystem::file_size(path, error) > bytes_max)
     return Error{ErrorKind::invalid, "DOC_LIMIT",
                  "\"" + path + "\" is larger than " + std::to_string(bytes_max >> 20) + " MiB."};
+  return {};
+}
+
+Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes_max) {
+  SATCHEL_TRY(check_text_file(path, bytes_max));
   std::ifstream in(path, std::ios::binary);
   std::stringstream all;
   all << in.rdbuf();

@@ -55,6 +55,38 @@ TEST(ChatInput, several_documents_are_read_in_turn) {
   EXPECT_EQ(said["document_ids"].size(), 2u);
 }
 
+TEST(ChatInput, documents_are_all_looked_for_before_the_first_is_read) {
+  const Folder home;
+  const auto one = home.write("one.txt", "Buy milk.");
+  const Finished said =
+      run(home, {"chat", "--document", one.string(), "--document", "none.txt", "-p", "What?"});
+  EXPECT_EQ(said.exit_code, 3);
+  EXPECT_NE(said.err.find("There is no file \"none.txt\"."), std::string::npos) << said.err;
+  EXPECT_EQ(said.err.find("Read "), std::string::npos) << said.err;
+  const std::string help = run(home, {"chat", "--help"}).out;
+  EXPECT_NE(help.find("--document FILE"), std::string::npos) << help;
+  EXPECT_EQ(help.find("--document FILE ..."), std::string::npos) << help;
+}
+
+TEST(ChatInput, a_document_that_is_no_regular_file_is_not_called_missing) {
+  const Finished said = run(Folder(), {"chat", "--document", "/dev/null", "-p", "What?"});
+  EXPECT_EQ(said.exit_code, 2);
+  EXPECT_NE(said.err.find("\"/dev/null\" is no regular file but a device or pipe."),
+            std::string::npos)
+      << said.err;
+}
+
+TEST(ChatInput, a_document_too_long_for_the_model_is_named) {
+  const Folder home;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += "bell " + std::to_string(i) + ". ";
+  const auto shorter = home.write("short.txt", "Buy milk."), longer = home.write("long.txt", text);
+  const Finished said = run(
+      home, {"chat", "--document", shorter.string(), "--document", longer.string(), "-p", "What?"});
+  EXPECT_EQ(said.exit_code, 5);
+  EXPECT_NE(said.err.find("long.txt\" was not read. This needs "), std::string::npos) << said.err;
+}
+
 TEST(ChatInput, commands_that_lack_something_say_what) {
   const auto why = [](const char* line) { return run(Folder(), {"chat"}, line).err; };
   EXPECT_NE(why("/document\n").find("Name a file: /document FILE."), std::string::npos);
