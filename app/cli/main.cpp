@@ -1,5 +1,6 @@
 // satchel: the command line. Wiring only.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -25,6 +26,22 @@ constexpr const char* kExitCodes =
     "memory,\n"
     "6 device missing or lost, 7 storage, 130 interrupted.\n";
 
+// The first word that is neither an option nor a command, where a command is wanted: of it the
+// parser says only that one is missing. Null: there is none.
+const char* unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const auto commands = at->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty()) return nullptr;
+    const auto named = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* command) {
+      return command->check_name(argv[i]);
+    });
+    if (named == commands.end()) return argv[i];
+    at = *named;
+  }
+  return nullptr;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Chats with long documents in a fixed amount of memory.", "satchel");
   app.footer(kExitCodes);  // of all commands
@@ -46,6 +63,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const char* word = unknown_command(app, argc, argv)) {
+      std::fprintf(stderr, "There is no command \"%s\".\nRun with --help for more information.\n",
+                   word);
+      return satchel::app::kExitUsage;
+    }
     return app.exit(error) == 0 ? satchel::app::kExitOk : satchel::app::kExitUsage;
   }
   satchel::app::catch_interrupts();

@@ -60,6 +60,13 @@ void add_model_options(CLI::App& command, Options& options) {
       .add_option("--activations", options.activations,
                   "Bits of what meets quantised weights: 16, or 8, which reads faster and is less "
                   "exact")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            int bits = 0;  // which of them there are is the backend's to say
+            return is_number(text, bits) ? std::string()
+                                         : "\"" + text + "\" is no number of bits: write 16 or 8";
+          },
+          ""))
       ->capture_default_str()
       ->type_name("BITS");
   command

@@ -58,7 +58,9 @@ Result<void> check_activations(std::string_view name, int bits) {
   if (bits == 16 || (bits == 8 && name != "reference")) return {};
   const std::string asked = "Activations of " + std::to_string(bits) + " bits";
   return Error{ErrorKind::invalid, "ACTIVATIONS",
-               bits == 8 ? asked + " are the cpu backend's; \"reference\" computes in fp32."
+               bits == 8 ? asked +
+                               " are the cpu backend's; \"reference\" computes in fp32. "
+                               "Ask for 16, or for the backend cpu."
                          : asked + " are not offered. There are: 16, 8."};
 }
 
