@@ -177,7 +177,7 @@ class Session {
                                   const PieceFn& thought = {});
   // Whether the answers to come are thought about. A chat's system text may say it as well: that is
   // as it was when the chat began.
-  //   errors  unsupported, THINKING: the template has no switch
+  //   errors  invalid, THINKING: the template has no switch
   Result<void> set_thinking(Thinking thinking);
   Thinking thinking() const;
   // What was thought before an answer of messages(), from its ids; empty where nothing was.

@@ -24,7 +24,7 @@ namespace satchel::runtime {
 // not be answered. Chosen: the heads and tails of all templates are shorter than this.
 inline constexpr std::size_t kLeastAnswerTokens = 16;
 
-// unsupported, THINKING where the template cannot be told so
+// invalid, THINKING where the template cannot be told so
 Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking);
 
 struct Session::State {

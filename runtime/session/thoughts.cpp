@@ -8,7 +8,7 @@ namespace satchel::runtime {
 Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking) {
   if (thinking == Thinking::automatic || chat_template.has_thinking_switch()) return {};
   return Error{
-      ErrorKind::unsupported, "THINKING",
+      ErrorKind::invalid, "THINKING",
       "The model's chat template \"" + std::string(chat_template.name()) +
           "\" has no switch for thinking: the model decides. Choose auto, or leave out --think; "
           "nothing was changed."};

@@ -31,7 +31,7 @@ TEST(Cli, no_command_and_unknown_options_are_usage_errors) {
 TEST(Cli, a_model_without_the_switch_is_not_told_to_think) {
   const Folder home;
   const Finished said = run(home, {"chat", "--prompt", "Hi", "--think", "off"});
-  EXPECT_EQ(said.exit_code, 4);
+  EXPECT_EQ(said.exit_code, 2);
   EXPECT_NE(said.err.find("[THINKING]"), std::string::npos);
   const auto json = run(home, {"chat", "--prompt", "Hi", "--think", "auto", "--json"}).json();
   EXPECT_EQ(json["thoughts"], "");
