@@ -214,12 +214,14 @@ Result<MemoryChange> Session::preview_memory(const MemoryWish& wish, std::stop_t
 }
 
 Error Session::State::limit_error(const MemoryWish& wish, std::size_t least) const {
+  // As it was asked for: the arena rounds it down.
+  const std::size_t limit = wish.limit_bytes == 0 ? limit_of(wish) : wish.limit_bytes;
   return {ErrorKind::invalid, "LIMIT",
-          "A memory limit of " + size_text(limit_of(wish)) + " is too small for this chat of " +
+          "A memory limit of " + size_text(limit) + " is too small for this chat of " +
               count_text(n_read()) + " tokens: recipe \"" +
               (wish.recipe ? *wish.recipe : options.recipe).name() + "\" needs " +
-              size_text(least) + ". Raise the limit, choose a smaller preset, or start a new "
-              "chat."};
+              size_text(least) +
+              ". Raise the limit, choose a smaller preset, or start a new chat."};
 }
 
 // The chat's pages fit a lower limit before it falls.

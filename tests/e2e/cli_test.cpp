@@ -244,6 +244,13 @@ TEST(Cli, a_wrong_memory_command_in_a_pipe_is_said_once_and_ends_the_chat) {
   }
 }
 
+TEST(Cli, a_memory_limit_that_is_too_small_is_said_as_it_was_asked_for) {
+  const Finished refused = run(Folder(), {"chat"}, "/limit 1kB now\n");
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_NE(refused.err.find("A memory limit of 1.0 kB is too small"), std::string::npos)
+      << refused.err;
+}
+
 TEST(Cli, a_recipe_is_explained_with_every_parameter_given_or_not) {
   const Folder home;
   const auto told = run(home, {"recipes", "--explain", "snapkv", "--json"}).json();
