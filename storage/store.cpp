@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
 
 namespace satchel::storage {
@@ -16,8 +17,10 @@ struct Store::State {
   std::unique_ptr<KvStore> kv;
   std::string cache_notice;
   bool ended_unclean = false;
+  bool is_new_library = false;  // there was no library.db
 
   Result<void> open_library();
+  Result<void> check_not_emptied(const fs::path& library_file) const;
   Result<void> open_kv();
   Result<void> sweep_orphans();
 };
@@ -70,8 +73,26 @@ Result<void> Store::State::open_library() {
       to.read_only_reason = taken.error();
     }
   }
+  is_new_library = !fs::exists(to.path, ignored);
+  SATCHEL_TRY(check_not_emptied(to.path));
   SATCHEL_TRY_ASSIGN(library, Library::open(std::move(to)));
   return {};
+}
+
+// A library that lost its bytes is damaged, not new. Its words may still lie in the write-ahead log,
+// which SQLite deletes beside an empty file; and where caches are saved, there were chats.
+Result<void> Store::State::check_not_emptied(const fs::path& library_file) const {
+  if (!is_empty_or_missing(library_file)) return {};
+  const fs::path log_file = library_file.string() + "-wal",
+                 caches = options.cache_dir / "kvcache.db";
+  const bool has_log = !is_empty_or_missing(log_file);
+  if (!has_log && (is_new_library || is_empty_or_missing(caches))) return {};
+  return Error{ErrorKind::corrupt, "LIBRARY_DAMAGED",
+               "The library \"" + library_file.string() +
+                   (is_new_library ? "\" is missing, but \"" : "\" is empty, but \"") +
+                   (has_log ? log_file : caches).string() +
+                   "\" shows that chats were saved. Nothing was changed. " +
+                   advice_for_damaged_library(library_file)};
 }
 
 Result<void> Store::State::open_kv() {
@@ -90,6 +111,7 @@ Result<void> Store::State::open_kv() {
                                     .mode = writing ? OpenMode::read_write : OpenMode::read_only,
                                     .log = options.log,
                                     .library_id = library->library_id(),
+                                    .is_new_library = is_new_library,
                                     .quota_bytes = options.quota_bytes,
                                     .vfs = options.vfs}));
   cache_notice = kv->notice();

@@ -102,6 +102,12 @@ Result<void> sync_file(const fs::path& path) {
   return {};
 }
 
+bool is_empty_or_missing(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error || size == 0;
+}
+
 Result<void> tag_as_cache(const fs::path& folder) {
   constexpr std::string_view kTag =
       "Signature: 8a477f597d28d172789f06886806bc55\n"

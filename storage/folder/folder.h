@@ -22,6 +22,9 @@ Result<void> make_private_file(const std::filesystem::path& file);
 // Forces file and name to the disk. needs as above.
 Result<void> sync_file(const std::filesystem::path& file);
 
+// Whether there is no byte of it: no file, or an empty one.
+bool is_empty_or_missing(const std::filesystem::path& file);
+
 // Tells backup programs to skip the folder.
 //   source  bford.info/cachedir
 Result<void> tag_as_cache(const std::filesystem::path& folder);

@@ -11,6 +11,7 @@
 
 namespace satchel::storage {
 namespace {
+namespace fs = std::filesystem;
 using kvcache::BlockId;
 using kvcache::CacheKey;
 
@@ -45,10 +46,6 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
                        db.prepare("INSERT INTO meta(key, value) VALUES('library_id', ?1)"));
     return insert.bind(1, options.library_id).run();
   }
-  SATCHEL_TRY_ASSIGN(Query stored, db.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
-  SATCHEL_TRY_ASSIGN(const bool found, stored.step());
-  if (!found || stored.text_at(0) != options.library_id)
-    return discarded("The saved caches belong to another library.");
   return {};
 }
 
@@ -58,10 +55,41 @@ Result<Connection> open_and_check(const KvOptions& options, Access access) {
   SATCHEL_TRY(check_or_make(opened, options));
   return opened;
 }
+
+// Where the caches of a library wait while another one uses the folder.
+fs::path aside(const fs::path& path, const std::string& library_id) {
+  return path.parent_path() / ("kvcache-of-" + library_id + ".db");
+}
+
+// An id becomes part of a file's name; one of another form is not ours.
+bool can_name_a_file(const std::string& id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  });
+}
+
+constexpr const char* kNewLibrary =
+    "There was no library.db: a new, empty one was begun. To go on with other chats, close Satchel "
+    "and put their library.db in its place. ";
 }  // namespace
 
+// Corrupt: the file is another library's, or nobody's.
+Result<void> KvStore::State::check_owner(Connection& db) {
+  SATCHEL_TRY_ASSIGN(Query stored, db.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, stored.step());
+  const std::string owner = found ? stored.text_at(0) : std::string();
+  if (found && owner == options.library_id) return {};
+  if (can_name_a_file(owner)) other_library = owner;
+  return discarded("The saved caches belong to another library.");
+}
+
 Result<void> KvStore::State::connect() {
-  if (options.mode == OpenMode::read_write) SATCHEL_TRY(make_private_file(options.path));
+  if (options.mode == OpenMode::read_write) {
+    std::error_code none_waits;
+    if (is_empty_or_missing(options.path) && can_name_a_file(options.library_id))
+      fs::rename(aside(options.path, options.library_id), options.path, none_waits);
+    SATCHEL_TRY(make_private_file(options.path));
+  }
   const Access access =
       options.mode == OpenMode::read_write ? Access::read_write : Access::read_only;
   auto opened = open_and_check(options, access);
@@ -69,6 +97,7 @@ Result<void> KvStore::State::connect() {
   if (!opened.ok() && access == Access::read_write && opened.error().code == "READ_ONLY")
     return discarded("The saved caches are damaged.");
   if (!opened.ok()) return std::move(opened).error();
+  SATCHEL_TRY(check_owner(opened.value()));
   connection.emplace(std::move(opened).value());
   return {};
 }
@@ -79,16 +108,43 @@ void KvStore::State::discard(const Error& why) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm"})
     std::filesystem::remove(options.path.string() + suffix, ignored);
-  notice = why.message + " They were deleted; chats will be read again once, no message is lost.";
+  notice =
+      options.is_new_library
+          ? kNewLibrary + why.message + " They were deleted."
+          : why.message + " They were deleted; chats will be read again once, no message is lost.";
   if (options.log) options.log(LogLevel::warning, "kvcache", "discarded code=" + why.code);
+}
+
+Result<void> KvStore::State::put_aside() {
+  const fs::path waiting = aside(options.path, std::exchange(other_library, {}));
+  const Error refused = {ErrorKind::storage, "STORAGE",
+                         "The saved caches in \"" + options.path.string() +
+                             "\" belong to another library and could not be put aside. They are "
+                             "kept; choose another folder, or move the file away."};
+  std::error_code error;
+  // A log that closing did not empty is half of the file.
+  if (!is_empty_or_missing(options.path.string() + "-wal")) return refused;
+  for (const char* suffix : {"-wal", "-shm"}) fs::remove(options.path.string() + suffix, error);
+  fs::rename(options.path, waiting, error);
+  if (error) return refused;
+  notice = std::string(options.is_new_library ? kNewLibrary : "") +
+           "The saved caches belong to another library. They were put aside as \"" +
+           waiting.string() + "\", and are used again when that library is opened here.";
+  if (options.log) options.log(LogLevel::warning, "kvcache", "put aside");
+  return {};
 }
 
 Result<Connection*> KvStore::State::reader() {
   if (connection.has_value() && connection->disk_failed()) connection.reset();
   if (!connection.has_value()) {
     auto made = connect();
-    if (!made.ok() && made.error().kind == ErrorKind::corrupt) {
-      discard(made.error());
+    if (!made.ok() && made.error().kind == ErrorKind::corrupt &&
+        options.mode == OpenMode::read_write) {
+      if (other_library.empty()) {
+        discard(made.error());
+      } else {
+        SATCHEL_TRY(put_aside());
+      }
       made = connect();
     }
     if (!made.ok()) return made.error();

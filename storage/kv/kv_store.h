@@ -4,8 +4,9 @@
 //              2 after commit a cache has the blocks of its newest manifest and no others
 //              3 block_bytes() <= quota_bytes: caches used longest ago give way, never the one that
 //                is written and never the one read last
-//              4 a file that is damaged, of another version or of another library is deleted and
-//                made anew, at opening or when the damage is met; notice() says so
+//              4 a file that is damaged or of another version is deleted and made anew, at opening
+//                or when the damage is met; one of another library is put aside under that library's
+//                name, and taken up again when it is opened. notice() says so
 //   errors     DISK_FULL, READ_ONLY, CACHE_DAMAGED, CACHE_QUOTA, STORAGE, MEMORY; BLOCK_NOT_FOUND,
 //              BLOCK_SIZE, BLOCK_ID, GENERATION
 //   threads    one call at a time
@@ -29,7 +30,8 @@ struct KvOptions {
   std::filesystem::path path = {};  // kvcache.db in a folder that is ours
   OpenMode mode = OpenMode::read_write;
   LogSink log = {};
-  std::string library_id = {};    // whose caches these are
+  std::string library_id = {};    // whose caches these are; letters and digits
+  bool is_new_library = false;    // begun by this opening: then nothing is promised of older chats
   std::uint64_t quota_bytes = 0;  // of all blocks; 0: no limit
   std::string vfs = {};           // SQLite's default if empty
 };
@@ -48,7 +50,7 @@ class KvStore final : public kvcache::BlockStore {
   ~KvStore() override;
   KvStore(KvStore&&) = delete;
 
-  // Why the saved caches were thrown away, for people; empty: they were not.
+  // Why the saved caches were thrown away or put aside, for people; empty: they were not.
   const std::string& notice() const;
 
   Result<std::optional<kvcache::SavedManifest>> newest_manifest(

@@ -13,12 +13,15 @@ struct KvStore::State {
   std::string notice;
   std::optional<Connection> connection;  // none between a failure and the next call
   std::int64_t last_read = 0;            // id of a cache; spared by the quota
+  std::string other_library;             // whose file lies there, if not this library's
 
   // The connection; made anew after a failure of the disk, and over a new file after damage.
   Result<Connection*> reader();
   Result<Connection*> writer();
   // Deletes the file.
   void discard(const Error& why);
+  // Renames the file of another library, so that this one can have its own.
+  Result<void> put_aside();
 
   // Runs `work` on the connection. Damage met on the way costs all saved caches, once: what an
   // intact file says beside it could not be trusted either.
@@ -33,6 +36,7 @@ struct KvStore::State {
 
  private:
   Result<void> connect();
+  Result<void> check_owner(Connection& db);
 
   template <class Work>
   auto on(Result<Connection*> db, Work& work) -> decltype(work(std::declval<Connection&>())) {

@@ -1,5 +1,6 @@
 #include <system_error>
 
+#include "storage/folder/backups.h"
 #include "storage/folder/folder.h"
 #include "storage/library/state.h"
 #include "storage/migrations/migrations.h"
@@ -30,8 +31,8 @@ Error opened_to_read() {
 Error not_a_library(const fs::path& path) {
   return {ErrorKind::corrupt, "LIBRARY_DAMAGED",
           "\"" + path.string() +
-              "\" is not a Satchel library, or no longer one. Nothing was changed. "
-              "Move it away, put a backup in its place, or choose another folder."};
+              "\" is not a Satchel library, or no longer one. Nothing was changed. " +
+              advice_for_damaged_library(path)};
 }
 
 // The schema's version; 0: an empty file. An error if the file is someone else's.
@@ -120,12 +121,6 @@ Result<void> restore_cut(Connection& connection, const Cut& cut) {
   SATCHEL_TRY(cut_to(connection, cut));
   return change.commit();
 }
-
-bool is_empty_or_missing(const fs::path& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  return error || size == 0;
-}
 }  // namespace
 
 Library::Library(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -182,8 +177,7 @@ Result<void> Library::State::connect_for_writing() {
 
 Result<void> Library::State::prepare_for_writing(std::int64_t version) {
   if (version > 0 && version < newest_version(library_migrations())) {
-    report.backup =
-        options.path.parent_path() / ("library-before-" + std::to_string(version + 1) + ".db");
+    report.backup = backup_before(options.path, version + 1);
     SATCHEL_TRY(back_up(*connection, report.backup));
   }
   SATCHEL_TRY(migrate(*connection, library_migrations()));

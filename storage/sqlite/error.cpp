@@ -1,5 +1,6 @@
 #include <cerrno>
 
+#include "storage/folder/backups.h"
 #include "storage/sqlite/handle.h"
 
 namespace satchel::storage {
@@ -12,10 +13,8 @@ struct Words {
   const char* damaged_advice;
 };
 const Words& words_of(Content content) {
-  static constexpr Words kLibrary = {
-      "library", "What was saved before is kept.", "LIBRARY_DAMAGED",
-      "Nothing was changed. Copy the folder to a safe place; a backup (library-before-*.db) in the "
-      "same folder can take the file's place."};
+  static constexpr Words kLibrary = {"library", "What was saved before is kept.", "LIBRARY_DAMAGED",
+                                     "Nothing was changed. "};
   static constexpr Words kCache = {"saved cache", "No message is affected.", "CACHE_DAMAGED",
                                    "No message is affected; the chat will be read again."};
   return content == Content::library ? kLibrary : kCache;
@@ -45,7 +44,9 @@ Error damaged_error(const Handle& handle, std::string_view finding) {
   const Words& words = words_of(handle.content);
   return {ErrorKind::corrupt, words.damaged_code,
           "The " + std::string(words.file) + " \"" + handle.path + "\" is damaged (" +
-              std::string(finding) + "). " + words.damaged_advice};
+              std::string(finding) + "). " + words.damaged_advice +
+              (handle.content == Content::library ? advice_for_damaged_library(handle.path)
+                                                  : std::string())};
 }
 
 Error sqlite_error(Handle& handle, int code) {

@@ -209,16 +209,31 @@ TEST(KvStore, neither_the_chat_that_is_saved_nor_the_one_just_opened_gives_way) 
   put(*kv, kChat, 1);
 }
 
-TEST(KvStore, caches_of_another_library_are_thrown_away) {
+TEST(KvStore, caches_of_another_library_wait_until_that_one_is_opened_again) {
   const TempFolder folder;
   {
     const auto kv = open_kv(folder);
+    put(*kv, kChat, 7);
+  }
+  {
+    const auto kv = open_kv(folder, 0, "another");
+    EXPECT_THAT(keys(*kv), IsEmpty());
+    EXPECT_NE(kv->notice().find("kvcache-of-library.db"), std::string::npos) << kv->notice();
+    EXPECT_EQ(kv->notice().find("deleted"), std::string::npos) << kv->notice();
     put(*kv, kChat, 0);
   }
-  const auto kv = open_kv(folder, 0, "another");
-  EXPECT_THAT(keys(*kv), IsEmpty());
-  EXPECT_NE(kv->notice(), "");
-  put(*kv, kChat, 0);
+  const auto kv = open_kv(folder);
+  EXPECT_EQ(must(kv->block(kChat, 7)), bytes_of(kBlockBytesMin, 7));
+  EXPECT_FALSE(std::filesystem::exists(folder / "kvcache-of-library.db"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "kvcache-of-another.db"));
+}
+
+TEST(KvStore, an_id_that_would_leave_the_folder_names_no_file) {
+  const TempFolder folder;
+  put(*open_kv(folder, 0, "../out"), kChat, 0);
+  const auto kv = open_kv(folder);
+  EXPECT_NE(kv->notice().find("deleted"), std::string::npos) << kv->notice();
+  EXPECT_FALSE(std::filesystem::exists(folder.path().parent_path() / "out.db"));
 }
 
 TEST(KvStore, a_file_that_is_no_database_is_thrown_away) {

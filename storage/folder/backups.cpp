@@ -1,0 +1,38 @@
+#include "storage/folder/backups.h"
+
+#include <system_error>
+
+namespace satchel::storage {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kVersionMax = 99;  // of schemas there are far fewer
+
+// The newest one; empty: none.
+fs::path newest_backup(const fs::path& library) {
+  for (std::int64_t version = kVersionMax; version > 0; --version) {
+    std::error_code ignored;
+    const fs::path backup = backup_before(library, version);
+    if (fs::is_regular_file(backup, ignored)) return backup;
+  }
+  return {};
+}
+}  // namespace
+
+fs::path backup_before(const fs::path& library, std::int64_t version) {
+  return library.parent_path() / ("library-before-" + std::to_string(version) + ".db");
+}
+
+std::string advice_for_damaged_library(const fs::path& library) {
+  const std::string name = library.filename().string();
+  // All of them: a log of the damaged file would be taken for one of its successor.
+  const std::string move_away =
+      "move all files whose names begin with \"" + name + "\" to a safe place";
+  const fs::path backup = newest_backup(library);
+  if (backup.empty()) return "To begin anew, " + move_away + ".";
+  return "To go on, first " + move_away + "; then rename the backup \"" +
+         backup.filename().string() + "\" to \"" + name +
+         "\", or begin anew by starting without it.";
+}
+
+}  // namespace satchel::storage

@@ -1,0 +1,108 @@
+// A library.db that lost its bytes, or is gone, beside what its chats left: nothing that may be the
+// only copy is deleted or replaced, and what is said is true.
+#include <gmock/gmock.h>
+
+#include "fixtures.h"
+
+namespace satchel::storage {
+namespace {
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+// A chat of one message, with a saved cache.
+void make_chat(const TempFolder& folder) {
+  const auto store = open_store(folder);
+  const ChatId chat = must(store->library().create_chat(named("a")));
+  say(store->library(), chat, "hello");
+  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+}
+
+std::string message_of(const Result<std::unique_ptr<Store>>& opened) {
+  return opened.ok() ? std::string() : opened.error().message;
+}
+
+TEST(LostLibrary, an_emptied_one_is_damaged_and_stays_as_it_is) {
+  const TempFolder folder;
+  make_chat(folder);
+  write_file(folder / "data/library.db", "");
+  const std::string caches = read_file(folder / "cache/kvcache.db");
+  for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) {
+    const auto opened = try_store(folder, {.mode = mode});
+    EXPECT_EQ(code_of(opened), "LIBRARY_DAMAGED");
+    EXPECT_THAT(message_of(opened), HasSubstr("To begin anew, move all files"));
+  }
+  EXPECT_EQ(fs::file_size(folder / "data/library.db"), 0u);
+  EXPECT_EQ(read_file(folder / "cache/kvcache.db"), caches);
+}
+
+TEST(LostLibrary, a_missing_one_is_begun_anew_and_the_caches_wait_for_the_old_one) {
+  const TempFolder folder;
+  make_chat(folder);
+  fs::rename(folder / "data/library.db", folder / "data/found again");
+  {
+    const auto store = open_store(folder);
+    EXPECT_THAT(store->cache_notice(), HasSubstr("There was no library.db"));
+    EXPECT_THAT(store->cache_notice(), HasSubstr("kvcache-of-"));
+    EXPECT_THAT(store->cache_notice(), Not(HasSubstr("no message is lost")));
+    EXPECT_TRUE(must(store->library().chats()).empty());
+  }
+  EXPECT_EQ(open_store(folder)->cache_notice(), "");
+  fs::rename(folder / "data/found again", folder / "data/library.db");
+  const auto store = open_store(folder);
+  EXPECT_EQ(texts(store->library(), {1}), std::vector<std::string>{"hello"});
+  EXPECT_EQ(must(store->kv()->block(key_of({1}), 0)), bytes_of(10, 0));
+}
+
+TEST(LostLibrary, no_promise_is_made_where_damaged_caches_lie_beside_none) {
+  const TempFolder folder;
+  make_chat(folder);
+  fs::remove(folder / "data/library.db");
+  write_file(folder / "cache/kvcache.db", std::string(5000, 'x'));
+  const auto store = open_store(folder);
+  EXPECT_THAT(store->cache_notice(), HasSubstr("There was no library.db"));
+  EXPECT_THAT(store->cache_notice(), Not(HasSubstr("no message is lost")));
+}
+
+TEST(LostLibrary, a_write_ahead_log_without_its_library_is_not_deleted) {
+  for (const bool is_empty : {true, false}) {
+    const TempFolder folder;
+    std::string log;
+    {
+      const auto store = open_store(folder);
+      say(store->library(), must(store->library().create_chat(named("a"))), "hello");
+      log = read_file(folder / "data/library.db-wal");
+    }
+    ASSERT_THAT(log, HasSubstr("hello"));
+    fs::remove_all(folder / "cache");
+    fs::remove(folder / "data/library.db");
+    if (is_empty) write_file(folder / "data/library.db", "");
+    write_file(folder / "data/library.db-wal", log);
+    EXPECT_EQ(code_of(try_store(folder)), "LIBRARY_DAMAGED");
+    EXPECT_EQ(code_of(try_store(folder, {.mode = OpenMode::read_only})), "LIBRARY_DAMAGED");
+    EXPECT_EQ(read_file(folder / "data/library.db-wal"), log);
+  }
+}
+
+TEST(LostLibrary, an_empty_file_that_never_held_a_chat_becomes_a_library) {
+  const TempFolder folder;
+  fs::create_directory(folder / "data");
+  write_file(folder / "data/library.db", "");
+  const auto store = open_store(folder);
+  EXPECT_EQ(store->cache_notice(), "");
+  must(store->library().create_chat(named("a")));
+}
+
+TEST(LostLibrary, a_backup_is_named_where_there_is_one) {
+  const TempFolder folder;
+  fs::create_directory(folder / "data");
+  write_file(folder / "data/library.db", std::string(9000, 'x'));
+  EXPECT_THAT(message_of(try_store(folder)), Not(HasSubstr("library-before")));
+  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("To begin anew"));
+  write_file(folder / "data/library-before-2.db", "a copy");
+  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("\"library-before-2.db\""));
+  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("begin anew"));
+}
+
+}  // namespace
+}  // namespace satchel::storage
