@@ -238,10 +238,11 @@ class Talk {
       return Error{added.error().kind, added.error().code,
                    "\"" + path + "\" was not read. " + added.error().message};
     documents_.push_back(*added);
-    SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
-                       conversation_->session().read(begin_interruptible(), console_.progress()));
+    const Result<runtime::ReadReport> read =
+        conversation_->session().read(begin_interruptible(), console_.progress());
     console_.end_progress();
-    console_.note(describe(read));
+    if (!read.ok()) return conversation_->unread(read.error(), console_);
+    console_.note(describe(*read));
     if (options_.packs) return pack();
     conversation_->save(console_);
     return {};

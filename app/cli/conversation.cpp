@@ -1,6 +1,7 @@
 #include "app/cli/conversation.h"
 
 #include <ctime>
+#include <utility>
 
 #include "app/cli/interrupt.h"
 #include "app/cli/workbench.h"
@@ -24,7 +25,30 @@ Result<std::unique_ptr<storage::Store>> open_store(const Paths& paths) {
   return storage::Store::open(std::move(store));
 }
 
+Result<std::unique_ptr<runtime::Engine>> open_engine_of_saved(const storage::Chat& chat,
+                                                              const Options& options,
+                                                              Console& console) {
+  Result<std::unique_ptr<runtime::Engine>> opened =
+      open_engine(options, console, chat.setup.model_path);
+  if (opened.ok() || opened.error().code != "MODEL_NOT_FOUND") return opened;
+  return Error{ErrorKind::not_found, "MODEL_MISSING",
+               "The chat \"" + chat.name + "\" was held with the model \"" + chat.setup.model_path +
+                   "\", which is not there any more. The chat is kept; put the file back, or go on "
+                   "with another model: --model FILE."};
+}
+
 }  // namespace
+
+Conversation::~Conversation() {
+  session_.reset();
+  if (is_new_) drop_if_empty(chat_);
+}
+
+void Conversation::drop_if_empty(kvcache::ChatId begun) {
+  const auto said = store_->library().messages(begun);
+  // A failure leaves an empty chat in the list, and nothing else.
+  if (said.ok() && said->empty()) (void)store_->delete_now(begun);
+}
 
 Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
                                                          const ConversationRequest& request,
@@ -34,7 +58,7 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
   const Result<void> begun = opened->begin(request, console);
   if (begun.ok()) return opened;
   // No chat is left behind that cannot open.
-  if (opened->is_new_) SATCHEL_TRY(opened->store_->delete_now(opened->chat_));
+  if (std::exchange(opened->is_new_, false)) SATCHEL_TRY(opened->store_->delete_now(opened->chat_));
   return begun.error();
 }
 
@@ -91,7 +115,9 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   if (!recipe_) {
     SATCHEL_TRY_ASSIGN(recipe_, chosen_recipe(options));
   }
-  SATCHEL_TRY_ASSIGN(engine_, open_engine(options, console, setup_.model_path));
+  const bool has_its_own = saved && !request.name.empty() && options.model.empty();
+  SATCHEL_TRY_ASSIGN(engine_, has_its_own ? open_engine_of_saved(*saved, options, console)
+                                          : open_engine(options, console, setup_.model_path));
   console.end_progress();
   if (options.chat_template.empty() && engine_->chat_template().is_plain())
     console.note(
@@ -141,6 +167,16 @@ void Conversation::save(Console& console) {
                     saved.error().code + "]");
 }
 
+Error Conversation::unread(Error why, Console& console) {
+  if (why.kind != ErrorKind::cancelled) return why;
+  save(console);
+  why.message += store_ ? " The chat \"" + name_ +
+                              "\" has the document; what is unread of it is read with the next "
+                              "message, or when the chat is opened again."
+                        : " Nothing was kept.";
+  return why;
+}
+
 Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryWish& wish,
                                                           Console& console) {
   const std::size_t limit_before = session_->stats().pool_bytes;
@@ -170,8 +206,11 @@ Result<runtime::MemoryChange> Conversation::change_memory(const runtime::MemoryW
 Result<void> Conversation::start_over() {
   if (store_) {
     name_ = name_by_date();
+    const kvcache::ChatId before = chat_;
     SATCHEL_TRY_ASSIGN(
         chat_, store_->library().create_chat({.name = name_, .title = name_, .setup = setup_}));
+    session_.reset();
+    if (std::exchange(is_new_, true)) drop_if_empty(before);
   }
   resumed_.reset();
   return open_session();

@@ -24,9 +24,12 @@ class Conversation {
  public:
   // Opens or begins the chat; a saved one is resumed (read again where its cache cannot be trusted).
   // Where --model or --recipe are not given, a saved chat goes on with its own.
+  //   errors  MODEL_MISSING: the model of a saved chat is gone
   static Result<std::unique_ptr<Conversation>> open(const Options& options,
                                                     const ConversationRequest& request,
                                                     Console& console);
+  // A chat that was begun here and got no message does not stay in the library.
+  ~Conversation();
 
   // Not after start_over() failed: then nothing is left to go on with.
   bool has_session() const { return session_ != nullptr; }
@@ -39,6 +42,9 @@ class Conversation {
 
   // Puts the cache on disk, if anything is kept. A failure is a warning: the words are safe.
   void save(Console& console);
+  // Of reading a document that broke off: where it was stopped, what was read is put on disk and the
+  // error says what became of the document. Other errors stay as they are.
+  Error unread(Error why, Console& console);
   // Another limit or recipe, which the chat is opened with from now on.
   Result<runtime::MemoryChange> change_memory(const runtime::MemoryWish& wish, Console& console);
   // Of the answers to come, here and after start_over().
@@ -52,6 +58,7 @@ class Conversation {
   Result<void> open_library(const Paths& paths, Console& console);
   Result<void> begin(const ConversationRequest& request, Console& console);
   Result<void> open_session();
+  void drop_if_empty(kvcache::ChatId begun);
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<runtime::Session> session_;

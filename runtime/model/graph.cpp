@@ -6,8 +6,7 @@ namespace satchel::runtime {
 
 Result<void> LayerStep::go_on() const {
   if (!stop.stop_requested()) return {};
-  return Error{ErrorKind::cancelled, "STOPPED",
-               "Stopped while reading; the chat is as it was before."};
+  return Error{ErrorKind::cancelled, "STOPPED", "Stopped while reading."};
 }
 
 void Graph::wish_for_ends(std::vector<TensorWish>& wishes) {
