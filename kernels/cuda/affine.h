@@ -29,6 +29,17 @@ __device__ __forceinline__ std::uint16_t half_up(float x) {
   return static_cast<std::uint16_t>(half_down(-x) ^ 0x8000u);
 }
 
+// kClipShares as an object of its own: code for a card cannot reach the array.
+struct ClipShares {
+  static constexpr unsigned kCount = sizeof(kClipShares) / sizeof(kClipShares[0]);
+  float of[kCount];
+};
+constexpr ClipShares clip_shares() {
+  ClipShares out = {};
+  for (unsigned i = 0; i < ClipShares::kCount; ++i) out.of[i] = kClipShares[i];
+  return out;
+}
+
 struct AffineGroup {
   std::uint16_t scale, zero;
 };
@@ -90,8 +101,9 @@ struct Affine {
     AffineGroup best = widest(low, high);
     if (!clips) return best;
     float least = squared_error(best, x, n, stride);
-    for (const float share : kClipShares) {
-      const AffineGroup group = clipped(low, high, share);
+    constexpr ClipShares kShares = clip_shares();
+    for (unsigned i = 0; i < ClipShares::kCount; ++i) {
+      const AffineGroup group = clipped(low, high, kShares.of[i]);
       const float error = squared_error(group, x, n, stride);
       if (group.scale == 0 || !(error < least)) continue;
       best = group;
