@@ -2,22 +2,16 @@
 // kernels/reference/codec_affine.cpp, so that pages have the same bytes. For .cu files.
 #pragma once
 
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 #include "kernels/contract/clipping.h"
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/pages.h"
 
 namespace satchel::kernels::cuda {
 
-__device__ __forceinline__ float half_value(std::uint16_t half) {
-  return __half2float(__ushort_as_half(half));
-}
-__device__ __forceinline__ std::uint16_t half_nearest(float x) {
-  return __half_as_ushort(__float2half_rn(x));
-}
 // Toward -infinity, of finite x within fp16's range.
 __device__ __forceinline__ std::uint16_t half_down(float x) {
   const std::uint16_t half = half_nearest(x);

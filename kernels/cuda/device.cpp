@@ -46,7 +46,6 @@ Result<std::unique_ptr<Device>> Device::open() {
   cudaDeviceProp properties;
   SATCHEL_TRY(device->check(cudaGetDeviceProperties(&properties, 0)));
   device->name_ = properties.name;
-  device->n_processors_ = static_cast<std::size_t>(properties.multiProcessorCount);
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
   return device;
 }

@@ -26,7 +26,6 @@ class Device {
 
   cudaStream_t stream() const { return stream_; }
   const std::string& name() const { return name_; }
-  std::size_t n_processors() const { return n_processors_; }
 
   // Of a call just made.
   Result<void> check(cudaError_t error) const;
@@ -43,7 +42,6 @@ class Device {
   Device() = default;
   cudaStream_t stream_ = nullptr;
   std::string name_;
-  std::size_t n_processors_ = 0;
   Buffer between_;  // overlapping copies go through it
 };
 

@@ -1,10 +1,9 @@
 // Products of rows of floats, rows read back, and which product a type takes.
 #include "kernels/cuda/matmul.h"
 
-#include <cuda_fp16.h>
-
 #include "kernels/cuda/block_sum.h"
 #include "kernels/cuda/codes.h"
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scales.h"
 #include "kernels/cuda/shared_memory.h"
@@ -27,7 +26,7 @@ bool has_float_rows(WeightType type) {
 __device__ __forceinline__ float float_at(const DeviceMatrix& matrix, std::size_t i) {
   if (matrix.type == WeightType::f32) return reinterpret_cast<const float*>(matrix.bytes)[i];
   const unsigned short bits = reinterpret_cast<const unsigned short*>(matrix.bytes)[i];
-  if (matrix.type == WeightType::f16) return __half2float(__ushort_as_half(bits));
+  if (matrix.type == WeightType::f16) return half_value(bits);
   return __uint_as_float(static_cast<std::uint32_t>(bits) << 16);
 }
 

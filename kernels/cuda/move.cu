@@ -1,7 +1,6 @@
 #include "kernels/cuda/move.h"
 
-#include <cuda_fp16.h>
-
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/launch.h"
 
 namespace satchel::kernels::cuda {
@@ -12,7 +11,7 @@ constexpr unsigned kThreads = 256;
 __device__ __forceinline__ Half to_half(float x) {
   constexpr float kHalfMost = 65504.0f;
   if (x != x) return 0;
-  return __half_as_ushort(__float2half_rn(fminf(fmaxf(x, -kHalfMost), kHalfMost)));
+  return half_nearest(fminf(fmaxf(x, -kHalfMost), kHalfMost));
 }
 
 // The second index of the grid is the item.

@@ -2,16 +2,12 @@
 // file's format defines (kernels/reference/dequant*.cpp). For .cu files.
 #pragma once
 
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/half.h"
 #include "kernels/cuda/tile_layout.h"
 
 namespace satchel::kernels::cuda {
-
-__device__ __forceinline__ float half_at(const std::byte* at, unsigned i) {
-  return __half2float(__ushort_as_half(reinterpret_cast<const unsigned short*>(at)[i]));
-}
 
 // 2^(exponent - 128), below the normal numbers too.
 __device__ __forceinline__ float power_of(unsigned exponent) {
@@ -34,7 +30,8 @@ struct Scales {
       const std::byte* factors =
           tile + plan.factors_at +
           (std::size_t{chunk / kChunksOfUnit} * kTileRows + row) * kShape.kinds() * 2;
-      for (unsigned kind = 0; kind < kShape.kinds(); ++kind) factor[kind] = half_at(factors, kind);
+      for (unsigned kind = 0; kind < kShape.kinds(); ++kind)
+        factor[kind] = half_value(reinterpret_cast<const std::uint16_t*>(factors)[kind]);
     }
     for (unsigned g = 0; g < kGroups; ++g) {
       scale[g] = value(at, g, factor[0], kShape.scale_offset);
@@ -49,7 +46,8 @@ struct Scales {
  private:
   __device__ static __forceinline__ float value(const std::byte* at, unsigned i, float factor,
                                                 int offset) {
-    if constexpr (kShape.form == ScaleForm::half) return half_at(at, i);
+    if constexpr (kShape.form == ScaleForm::half)
+      return half_value(reinterpret_cast<const std::uint16_t*>(at)[i]);
     const unsigned code = reinterpret_cast<const unsigned char*>(at)[i];
     if constexpr (kShape.form == ScaleForm::exponent) return power_of(code);
     return factor * static_cast<float>(static_cast<int>(code) - offset);

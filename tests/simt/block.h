@@ -41,13 +41,6 @@ struct Thread {
   const std::byte* stack = nullptr;  // its lowest byte
   unsigned warp() const { return index / kWarpLanes; }
   unsigned lane() const { return index % kWarpLanes; }
-  struct Copy {  // cp.async: asked for, not yet done
-    std::byte* to;
-    const std::byte* from;
-    unsigned bytes, n_read, group;
-  };
-  std::vector<Copy> copies;
-  unsigned n_groups = 0;  // of copies, committed
 };
 
 struct Launch {

@@ -40,7 +40,7 @@ struct Device {
   std::byte* range = reserve<std::byte>(kRangeBytes, PROT_NONE);
   Touched* touched = reserve<Touched>(kRangeBytes, PROT_READ | PROT_WRITE);
   std::map<std::size_t, std::size_t> allocations;  // offset, bytes
-  std::size_t used = 0, limit = 0, n_open = 0;
+  std::size_t used = 0, n_open = 0;
   std::array<Found, 4> last;  // what accesses before this one met
   std::size_t oldest = 0;
   std::uint32_t next_block = kFirstBlock, first_of_launch = kFirstBlock, block = kFirstBlock;
@@ -98,7 +98,7 @@ bool is_held(std::size_t offset, std::size_t bytes) {
 
 std::byte* allocate_device(std::size_t bytes) {
   Device& all = device();
-  if (bytes > kRangeBytes || (all.limit != 0 && all.used + bytes > all.limit)) return nullptr;
+  if (bytes > kRangeBytes) return nullptr;
   const std::size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
   std::size_t at = kGap;
   for (const auto& [begin, length] : all.allocations) {
@@ -129,9 +129,6 @@ bool is_device(const void* at, std::size_t bytes) {
 std::size_t device_bytes_used() {
   return device().used;
 }
-void set_device_limit(std::size_t bytes) {
-  device().limit = bytes;
-}
 
 DeviceIsOpen::DeviceIsOpen() {
   Device& all = device();
@@ -144,12 +141,6 @@ DeviceIsOpen::~DeviceIsOpen() {
 
 void mark_written(const std::byte* at, std::size_t bytes) {
   std::fill_n(device().touched + offset_of(at), bytes, Touched{kHost, kNobody});
-}
-std::size_t first_unwritten(const std::byte* at, std::size_t bytes) {
-  const Touched* begin = device().touched + offset_of(at);
-  const auto* found = std::find_if(
-      begin, begin + bytes, [](const Touched& touched) { return touched.writer == kNobody; });
-  return static_cast<std::size_t>(found - begin);
 }
 
 void begin_launch_of_memory() {

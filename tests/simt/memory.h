@@ -12,13 +12,11 @@
 
 namespace simt {
 
-// Null: there is no room, or the limit is reached. 256-byte aligned.
+// Null: there is no room. 256-byte aligned.
 std::byte* allocate_device(std::size_t bytes);
 bool release_device(std::byte* at);                 // false: no allocation begins there
 bool is_device(const void* at, std::size_t bytes);  // within one allocation
 std::size_t device_bytes_used();
-// What cudaMalloc says when it is full; 0: none but the range itself.
-void set_device_limit(std::size_t bytes);
 
 // While one lives, the host can touch device memory: a kernel runs, or a copy.
 class DeviceIsOpen {
@@ -29,8 +27,6 @@ class DeviceIsOpen {
   DeviceIsOpen& operator=(const DeviceIsOpen&) = delete;
 };
 void mark_written(const std::byte* at, std::size_t bytes);  // by the host
-// Where the first byte of the range is that nobody has written; bytes: there is none.
-std::size_t first_unwritten(const std::byte* at, std::size_t bytes);
 
 void begin_launch_of_memory();
 void begin_block_of_memory();

@@ -13,7 +13,7 @@ struct SimtStream {};
 namespace simt {
 namespace {
 
-constexpr std::size_t kMemoryBytes = std::size_t{8} << 30, kSharedByDefault = 48 * 1024;
+constexpr std::size_t kSharedByDefault = 48 * 1024;
 
 struct Api {
   cudaError_t sticky = cudaSuccess, last = cudaSuccess;
@@ -117,9 +117,6 @@ cudaError_t cudaGetLastError() {
   api().last = api().sticky;
   return error;
 }
-cudaError_t cudaPeekAtLastError() {
-  return api().last;
-}
 
 cudaError_t cudaGetDeviceCount(int* n) {
   *n = 0;
@@ -133,17 +130,8 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (const cudaError_t error = refused()) return error;
-  *properties = {"executor", 8, 0, 4, simt::kMemoryBytes, 163 * 1024};
+  *properties = {"executor"};
   return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  if (const cudaError_t error = refused()) return error;
-  *total = simt::kMemoryBytes;
-  *free = simt::kMemoryBytes - simt::device_bytes_used();
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize() {
-  return refused();
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {

@@ -21,18 +21,13 @@ enum cudaError_t {
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
 
 struct cudaDeviceProp {
   char name[256];
-  int major, minor, multiProcessorCount;
-  std::size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 cudaError_t cudaGetDeviceCount(int* n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
-cudaError_t cudaDeviceSynchronize();
 
 using cudaStream_t = struct SimtStream*;
 inline constexpr unsigned cudaStreamNonBlocking = 1;

@@ -23,7 +23,6 @@
 
 // Of the thread that runs; the scheduler sets them.
 extern simt::Dim3 threadIdx, blockIdx, blockDim, gridDim;
-inline constexpr int warpSize = 32;
 
 inline void __syncthreads() {
   simt::barrier();
@@ -35,58 +34,20 @@ inline void __threadfence() {
   simt::fence();
 }
 template <class T>
-T __shfl_sync(unsigned mask, T value, int lane) {
-  return simt::shuffle(mask, value, static_cast<unsigned>(lane) % 32);
-}
-template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return simt::shuffle(mask, value, (threadIdx.x % 32) ^ static_cast<unsigned>(lanes));
 }
-template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned by) {
-  const unsigned lane = simt::current()->lane();
-  return simt::shuffle(mask, value, lane + by < 32 ? lane + by : lane);
-}
-template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned by) {
-  const unsigned lane = simt::current()->lane();
-  return simt::shuffle(mask, value, lane >= by ? lane - by : lane);
-}
 inline unsigned __ballot_sync(unsigned mask, int is) {
   return simt::ballot(mask, is != 0);
-}
-inline int __any_sync(unsigned mask, int is) {
-  return simt::ballot(mask, is != 0) != 0;
-}
-inline int __all_sync(unsigned mask, int is) {
-  return simt::ballot(mask, is != 0) == mask;
 }
 
 template <class T>
 T atomicAdd(T* at, T by) {
   return simt::atomic(at, by, [](T old, T more) { return static_cast<T>(old + more); });
 }
-template <class T>
-T atomicMax(T* at, T by) {
-  return simt::atomic(at, by, [](T old, T other) { return old < other ? other : old; });
-}
-template <class T>
-T atomicExch(T* at, T to) {
-  return simt::atomic(at, to, [](T, T other) { return other; });
-}
-inline unsigned atomicInc(unsigned* at, unsigned most) {
-  return simt::atomic(at, most,
-                      [](unsigned old, unsigned last) { return old >= last ? 0u : old + 1; });
-}
 
 inline int __popc(unsigned x) {
   return std::popcount(x);
-}
-inline int __ffs(int x) {
-  return __builtin_ffs(x);
-}
-inline int __clz(int x) {
-  return std::countl_zero(static_cast<unsigned>(x));
 }
 // Bytes of b:a by the low three bits of each nibble of the selector.
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
@@ -102,31 +63,8 @@ inline float __uint_as_float(unsigned x) {
 inline unsigned __float_as_uint(float x) {
   return std::bit_cast<unsigned>(x);
 }
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
 inline float __int_as_float(int x) {
   return std::bit_cast<float>(x);
-}
-inline int __float2int_rn(float x) {
-  return static_cast<int>(std::nearbyintf(x));
-}
-inline float __fdiv_rn(float a, float b) {
-  return a / b;
-}
-inline float __fmul_rn(float a, float b) {
-  return a * b;
-}
-inline float __fadd_rn(float a, float b) {
-  return a + b;
-}
-inline float rsqrtf(float x) {
-  return 1.0f / std::sqrt(x);
-}
-inline int __dp4a(int a, int b, int sum) {
-  for (int i = 0; i < 4; ++i)
-    sum += static_cast<std::int8_t>(a >> 8 * i) * static_cast<std::int8_t>(b >> 8 * i);
-  return sum;
 }
 
 #include "simt/runtime_api.h"
