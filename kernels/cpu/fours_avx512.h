@@ -2,17 +2,18 @@
 // values are two words:
 //   with VNNI     of their lower bytes, taken as unsigned, and of their upper bytes, in the order of the
 //                 codes: these are unpacked to bytes only, and the sum is the same whole number
-//   without       of values 0 and 2, and of 1 and 3
+//   without       as fours_of_pairs.h has them
 // Everything has internal linkage.
 #pragma once
 
+#include "kernels/cpu/fours_of_pairs.h"
 #include "kernels/cpu/simd_avx512.h"
 
 namespace satchel::kernels::cpu {
 namespace {
 
-struct FoursAvx512 : SimdAvx512 {
 #ifdef __AVX512VNNI__
+struct FoursOfLevel : SimdAvx512 {
   using Four = Int;
   struct FourSums {
     Int low, high;
@@ -42,29 +43,12 @@ struct FoursAvx512 : SimdAvx512 {
     second = _mm512_mask_blend_epi8(kUpper, _mm512_srli_epi16(first, 8), second);
     first = low;
   }
+};
 #else
-  struct Four {
-    Int even, odd;
-  };
-  struct FourSums {
-    Int sum;
-    SATCHEL_INLINE FourSums none() { return {zero()}; }
-  };
-  template <std::size_t kBits, std::size_t kShift>
-  SATCHEL_INLINE Four four(Int codes) {
-    const Int mask = words((1 << kBits) - 1),
-              odd = shift_right<static_cast<int>(kShift + 8)>(codes);
-    return {and_(shift_right<static_cast<int>(kShift)>(codes), mask),
-            kShift + kBits == 8 ? odd : and_(odd, mask)};
-  }
-  SATCHEL_INLINE void add_four(FourSums& sums, const Four& codes, Int first, Int second) {
-    sums.sum = dot(dot(sums.sum, codes.even, first), codes.odd, second);
-  }
-  SATCHEL_INLINE Int total(const FourSums& sums) {
-    return sums.sum;
-  }
-  SATCHEL_INLINE void pairs_to_fours(Int&, Int&) {}
+using FoursOfLevel = FoursOfPairs<SimdAvx512>;
 #endif
+
+struct FoursAvx512 : FoursOfLevel {
   static constexpr std::size_t kFourSums = 16 / (sizeof(FourSums) / sizeof(Int));  // that fit
 
   // Registers of four words of each of four rows that lie kPieces · 16 bytes apart.
