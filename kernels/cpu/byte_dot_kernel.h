@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "kernels/cpu/code_planes_kernel.h"
-#include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cpu {
 namespace {

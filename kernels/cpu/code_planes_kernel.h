@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cpu {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "kernels/cpu/matmul_table.h"
 #include "kernels/cpu/packed_scales_kernel.h"
-#include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/simd_inline.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/contract/weight_type.h"
-#include "kernels/cpu/packed_shape.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cpu {
 

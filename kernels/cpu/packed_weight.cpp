@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "kernels/base/assert.h"
-#include "kernels/cpu/packed_reader.h"
 #include "kernels/cpu/simd_inline.h"
+#include "kernels/packed/packed_reader.h"
 
 namespace satchel::kernels::cpu {
 namespace {

@@ -31,8 +31,8 @@
 
 #include "kernels/base/aligned_buffer.h"
 #include "kernels/contract/backend.h"
-#include "kernels/cpu/packed_shape.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cpu {
 

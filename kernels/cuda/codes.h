@@ -111,7 +111,7 @@ struct Codes {
     return __byte_perm(below, above, 0x3210u | (nibbles >> 3 & 0x1111u) << 2);
   }
   __device__ static constexpr std::uint32_t table_word(unsigned i) {
-    constexpr cpu::UnsignedTable kTable = tile_table(kType);
+    constexpr UnsignedTable kTable = tile_table(kType);
     return kTable.bytes[4 * i] | kTable.bytes[4 * i + 1] << 8 | kTable.bytes[4 * i + 2] << 16 |
            static_cast<std::uint32_t>(kTable.bytes[4 * i + 3]) << 24;
   }

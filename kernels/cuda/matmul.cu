@@ -70,7 +70,7 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
             << kShape.low_bits;
   int value = static_cast<int>(code) - kShape.offset;
   if constexpr (kShape.has_table) {
-    constexpr cpu::UnsignedTable kTable = tile_table(kType);
+    constexpr UnsignedTable kTable = tile_table(kType);
     value = kTable.bytes[code] - kShape.offset;
   }
   Scales<kType> scales;

@@ -22,11 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/packed_shape.h"
+#include "kernels/packed/packed_shape.h"
 
 namespace satchel::kernels::cuda {
-
-using cpu::ScaleForm;
 
 inline constexpr unsigned kTileRows = 16, kChunkValues = 64, kStepValues = 16;
 inline constexpr unsigned kChunkSteps = kChunkValues / kStepValues, kLanes = 32;
@@ -52,12 +50,12 @@ struct TileShape {
 };
 
 constexpr TileShape tile_shape(WeightType type) {
-  const cpu::PackedShape packed = cpu::packed_shape(type);
+  const PackedShape packed = packed_shape(type);
   if (packed.code_bits == 0) return {};
   const auto low_bits = static_cast<unsigned>(packed.low_bits());
   return {.low_bits = low_bits,
           .high_bits = static_cast<unsigned>(packed.code_bits) - low_bits,
-          .offset = packed.code_bits == 8 ? cpu::kByteOffset : packed.offset,
+          .offset = packed.code_bits == 8 ? kByteOffset : packed.offset,
           .has_table = packed.table != nullptr,
           .has_minimum = packed.has_minimum,
           .form = packed.form,
@@ -66,8 +64,8 @@ constexpr TileShape tile_shape(WeightType type) {
           .unit_values = static_cast<unsigned>(packed.blocks()) * 32};
 }
 // What codes stand for, made unsigned by the offset.
-constexpr cpu::UnsignedTable tile_table(WeightType type) {
-  return cpu::unsigned_table(cpu::packed_shape(type));
+constexpr UnsignedTable tile_table(WeightType type) {
+  return unsigned_table(packed_shape(type));
 }
 
 // Where the parts of a matrix lie, in bytes from its beginning.

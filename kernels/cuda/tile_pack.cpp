@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/cpu/packed_reader.h"
 #include "kernels/cuda/tile_layout.h"
+#include "kernels/packed/packed_reader.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -14,7 +14,7 @@ class TilePacker {
       : shape_(shape), plan_(plan), tile_(tile) {}
 
   // The unit of one row whose first value is `first`.
-  void put(unsigned row, std::size_t first, const cpu::PackedUnit& unit) {
+  void put(unsigned row, std::size_t first, const PackedUnit& unit) {
     for (unsigned i = 0; i < shape_.unit_values; ++i) put_code(row, first + i, unit.codes[i]);
     const unsigned n_groups = shape_.unit_values / shape_.group_values;
     for (unsigned kind = 0; kind < shape_.kinds(); ++kind) {
@@ -78,13 +78,13 @@ std::vector<std::byte> pack_tiles(const WeightSource& source) {
   const TilePlan plan = tile_plan(shape, source.n_in);
   const std::size_t n_tiles = (source.n_out + kTileRows - 1) / kTileRows;
   const std::size_t unit_bytes = *row_bytes(source.type, shape.unit_values);
-  const cpu::PackedReader read = cpu::packed_reader(source.type);
+  const PackedReader read = packed_reader(source.type);
   std::vector<std::byte> out(n_tiles * plan.tile_bytes);
   const std::byte* from = source.bytes.data();
   for (std::size_t r = 0; r < source.n_out; ++r) {
     TilePacker packer(shape, plan, out.data() + r / kTileRows * plan.tile_bytes);
     for (std::size_t first = 0; first < source.n_in; first += shape.unit_values) {
-      cpu::PackedUnit unit = {};
+      PackedUnit unit = {};
       read(from, unit);
       packer.put(static_cast<unsigned>(r % kTileRows), first, unit);
       from += unit_bytes;

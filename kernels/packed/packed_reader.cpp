@@ -1,12 +1,12 @@
-#include "kernels/cpu/packed_reader.h"
+#include "kernels/packed/packed_reader.h"
 
 #include <cstring>
 
-#include "kernels/cpu/packed_shape.h"
+#include "kernels/packed/packed_shape.h"
 #include "kernels/reference/dequant_blocks.h"
 
 // The formats are described in kernels/reference/dequant*.cpp, which the tests hold this against.
-namespace satchel::kernels::cpu {
+namespace satchel::kernels {
 namespace {
 
 std::uint8_t byte_of(int bits) {
@@ -142,4 +142,4 @@ PackedReader packed_reader(WeightType type) {
   return nullptr;
 }
 
-}  // namespace satchel::kernels::cpu
+}  // namespace satchel::kernels

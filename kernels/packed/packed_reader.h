@@ -9,7 +9,7 @@
 #include "kernels/base/half.h"
 #include "kernels/contract/weight_type.h"
 
-namespace satchel::kernels::cpu {
+namespace satchel::kernels {
 
 // A unit (packed_shape.h) of one row; what its shape does not have stays as it is.
 struct PackedUnit {
@@ -24,4 +24,4 @@ using PackedReader = void (*)(const std::byte* block, PackedUnit& out);
 // Null for a type that is not repacked.
 PackedReader packed_reader(WeightType type);
 
-}  // namespace satchel::kernels::cpu
+}  // namespace satchel::kernels

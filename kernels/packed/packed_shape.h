@@ -1,6 +1,6 @@
-// How a quantised weight type lies in memory once it is repacked for the CPU (packed_weight.h), as
-// constants that both the repacker and the kernels of every level read. A further type is a row of
-// kPackedShapes and a reader in packed_reader.cpp.
+// What a quantised weight type is made of, as constants that repackers and kernels of the backends
+// read (the orders of bytes are theirs: cpu/packed_weight.h, cuda/tile_layout.h). A further type is a
+// row of kPackedShapes and a reader in packed_reader.cpp.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include "kernels/contract/weight_type.h"
 #include "kernels/reference/weight_codes.h"
 
-namespace satchel::kernels::cpu {
+namespace satchel::kernels {
 
 inline constexpr std::size_t kGroupRows = 16;    // rows that lie interleaved
 inline constexpr std::size_t kBlockValues = 32;  // values of a row under one activation scale
@@ -132,4 +132,4 @@ constexpr PackedShape packed_shape(WeightType type) {
   return {};
 }
 
-}  // namespace satchel::kernels::cpu
+}  // namespace satchel::kernels
