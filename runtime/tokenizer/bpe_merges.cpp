@@ -1,10 +1,11 @@
 #include "runtime/tokenizer/bpe_merges.h"
 
-#include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "runtime/tokenizer/pair_joining.h"
 
 namespace satchel::runtime {
 namespace {
@@ -25,24 +26,12 @@ Error bad_rule(std::size_t i, std::string_view why) {
               ". Nothing was loaded; get the model file again."};
 }
 
-constexpr std::int32_t kNone = -1;
-
-struct Symbol {
-  TokenId token = 0;
-  std::int32_t left = kNone, right = kNone;  // neighbours still there
-};
-
-// A pair that could be merged when it was seen. It is out of date once one of its symbols is not
-// what it was; merging changes the left symbol and empties the right one.
-struct Candidate {
+// A rule that can be applied to two neighbours.
+struct Applicable {
   std::uint32_t rank = 0;
-  std::int32_t left = 0, right = 0;  // symbols
-  TokenId left_token = 0, right_token = 0, result = 0;
+  TokenId result = 0;
+  friend bool operator<(const Applicable& a, const Applicable& b) { return a.rank < b.rank; }
 };
-
-bool comes_later(const Candidate& a, const Candidate& b) {
-  return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
-}
 
 }  // namespace
 
@@ -81,40 +70,18 @@ std::size_t BpeMerges::place_of(TokenId left, TokenId right) const {
 }
 
 void BpeMerges::apply(std::vector<TokenId>& tokens) const {
-  const auto n = static_cast<std::int32_t>(tokens.size());  // a text is 16 MiB at most
-  std::vector<Symbol> symbols(tokens.size());
-  std::vector<Candidate> heap;
-  const auto at = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
-  const auto consider = [&](std::int32_t left, std::int32_t right) {
-    if (left == kNone || right == kNone) return;
-    const std::uint32_t rank = places_[place_of(at(left).token, at(right).token)];
-    if (rank == kNoRule) return;
-    const Rule& rule = rules_[rank];
-    heap.push_back({rank, left, right, rule.left, rule.right, rule.result});
-    std::push_heap(heap.begin(), heap.end(), comes_later);
-  };
-
-  for (std::int32_t i = 0; i < n; ++i)
-    at(i) = {tokens[static_cast<std::size_t>(i)], i - 1, i + 1 < n ? i + 1 : kNone};
-  for (std::int32_t i = 0; i + 1 < n; ++i) consider(i, i + 1);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), comes_later);
-    const Candidate best = heap.back();
-    heap.pop_back();
-    Symbol& left = at(best.left);
-    if (left.token != best.left_token || left.right != best.right ||
-        at(best.right).token != best.right_token)
-      continue;
-    const Symbol gone = std::exchange(at(best.right), Symbol{kNone, kNone, kNone});
-    left.token = best.result;
-    left.right = gone.right;
-    if (gone.right != kNone) at(gone.right).left = best.left;
-    consider(left.left, best.left);
-    consider(best.left, left.right);
-  }
-
-  tokens.clear();
-  for (std::int32_t i = 0; i != kNone && i < n; i = at(i).right) tokens.push_back(at(i).token);
+  PairJoining<Applicable> joining(tokens.size());
+  joining.run(
+      [&](std::size_t left, std::size_t right) -> std::optional<Applicable> {
+        const std::uint32_t rank = places_[place_of(tokens[left], tokens[right])];
+        if (rank == kNoRule) return std::nullopt;
+        return Applicable{rank, rules_[rank].result};
+      },
+      [&](std::size_t left, std::size_t, Applicable rule) { tokens[left] = rule.result; });
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (joining.is_there(i)) tokens[n++] = tokens[i];
+  tokens.resize(n);
 }
 
 }  // namespace satchel::runtime

@@ -14,8 +14,6 @@ constexpr std::array<std::string_view, 10> kTurnEnds = {
     "<|im_end|>", "<|eot_id|>",    "<|eom_id|>",      "<end_of_turn>",   "<|end|>",
     "<|EOT|>",    "<|endoftext|>", "<|end_of_text|>", "<|end_of_turn|>", "<｜end▁of▁sentence｜>"};
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 void append_sentencepiece(std::string_view piece, PieceType type, std::string& out) {
   if (type == PieceType::byte) {  // <0xAB>
     const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'A' + 10; };

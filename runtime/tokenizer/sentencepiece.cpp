@@ -9,11 +9,13 @@
 //   source   sentencepiece's bpe_model.cc and sentencepiece_processor.cc, without normalisation
 //   differs  a control piece of one character is never found in a text: that character is unknown
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "runtime/tokenizer/pair_joining.h"
 #include "runtime/tokenizer/piece_index.h"
 #include "runtime/tokenizer/piece_matcher.h"
 #include "runtime/tokenizer/text_encoder.h"
@@ -22,67 +24,42 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
-// A stretch of the text that is one piece, or a character without one. What is joined to its left
-// neighbour is empty from then on.
+// A stretch of the text that is one piece, or a character without one.
 struct Symbol {
   std::uint32_t begin = 0, bytes = 0;
-  std::int32_t left = kNone, right = kNone;  // neighbours still there
-  bool is_fixed = false;                     // user-defined
-
-  static constexpr std::int32_t kNone = -1;
+  bool is_fixed = false;  // user-defined
 };
 
-// A pair that could be joined when it was seen; out of date once either has changed its length.
-struct Candidate {
-  float score = 0;
-  std::int32_t left = 0, right = 0;  // symbols
-  std::uint32_t bytes = 0;           // of both
+// Of the piece that two symbols make; the higher goes first.
+struct Score {
+  float value = 0;
+  friend bool operator<(Score a, Score b) { return a.value > b.value; }
 };
 
-bool comes_later(const Candidate& a, const Candidate& b) {
-  return a.score != b.score ? a.score < b.score : a.left > b.left;
-}
-
-// What one text is made of, while it is joined.
-class Joining {
+// One text, and what it becomes by joining.
+class Joined {
  public:
-  Joining(std::string_view text, const Vocabulary& vocabulary, const PieceIndex& index,
-          const PieceMatcher& user_defined)
+  Joined(std::string_view text, const Vocabulary& vocabulary, const PieceIndex& index,
+         const PieceMatcher& user_defined)
       : text_(text), vocabulary_(vocabulary), index_(index) {
     cut(user_defined);
-    for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols_.size()); ++i)
-      consider(i - 1, i);
-  }
-
-  void run() {
-    while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), comes_later);
-      const Candidate best = heap_.back();
-      heap_.pop_back();
-      Symbol& left = at(best.left);
-      Symbol& right = at(best.right);
-      if (left.bytes == 0 || right.bytes == 0 || left.bytes + right.bytes != best.bytes) continue;
-      left.bytes = best.bytes;
-      right.bytes = 0;
-      left.right = right.right;
-      if (right.right != Symbol::kNone) at(right.right).left = best.left;
-      consider(left.left, best.left);
-      consider(best.left, left.right);
-    }
+    PairJoining<Score> joining(symbols_.size());
+    joining.run([&](std::size_t left, std::size_t right) { return score_of(left, right); },
+                [&](std::size_t left, std::size_t right, Score) {
+                  symbols_[left].bytes += symbols_[right].bytes;
+                });
+    std::size_t i = 0;
+    std::erase_if(symbols_, [&](const Symbol&) { return !joining.is_there(i++); });
   }
 
   // The pieces in order; nothing for a character without one.
   template <class PieceFn>
   void for_each(const PieceFn& piece) const {
-    for (std::size_t i = 0; i < symbols_.size(); ++i)
-      if (symbols_[i].bytes != 0)
-        take_apart(text_.substr(symbols_[i].begin, symbols_[i].bytes), piece);
+    for (const Symbol& symbol : symbols_)
+      take_apart(text_.substr(symbol.begin, symbol.bytes), piece);
   }
 
  private:
-  Symbol& at(std::int32_t i) { return symbols_[static_cast<std::size_t>(i)]; }
   PieceType type_of(TokenId piece) const {
     return vocabulary_.types[static_cast<std::size_t>(piece)];
   }
@@ -92,26 +69,20 @@ class Joining {
       const std::string_view rest = text_.substr(begin);
       const auto fixed = user_defined.longest(rest);
       const std::size_t bytes = fixed ? fixed->bytes : utf8_step(rest).bytes;
-      const auto i = static_cast<std::int32_t>(symbols_.size());
       symbols_.push_back({.begin = static_cast<std::uint32_t>(begin),
                           .bytes = static_cast<std::uint32_t>(bytes),
-                          .left = i - 1,
-                          .right = begin + bytes < text_.size() ? i + 1 : Symbol::kNone,
                           .is_fixed = fixed.has_value()});
       begin += bytes;
     }
   }
 
-  void consider(std::int32_t left, std::int32_t right) {
-    if (left == Symbol::kNone || right == Symbol::kNone) return;
-    const Symbol &a = at(left), &b = at(right);
-    if (a.is_fixed || b.is_fixed) return;
-    const std::uint32_t bytes = a.bytes + b.bytes;
-    const auto piece = index_.find(vocabulary_.pieces, text_.substr(a.begin, bytes));
-    if (!piece) return;
-    heap_.push_back({vocabulary_.scores[static_cast<std::size_t>(*piece)], left, right, bytes});
-    std::push_heap(heap_.begin(), heap_.end(), comes_later);
+  std::optional<Score> score_of(std::size_t left, std::size_t right) {
+    const Symbol &a = symbols_[left], &b = symbols_[right];
+    if (a.is_fixed || b.is_fixed) return std::nullopt;
+    const auto piece = index_.find(vocabulary_.pieces, text_.substr(a.begin, a.bytes + b.bytes));
+    if (!piece) return std::nullopt;
     if (type_of(*piece) == PieceType::unused) cuts_[*piece] = a.bytes;
+    return Score{vocabulary_.scores[static_cast<std::size_t>(*piece)]};
   }
 
   template <class PieceFn>
@@ -130,7 +101,6 @@ class Joining {
   const Vocabulary& vocabulary_;
   const PieceIndex& index_;
   std::vector<Symbol> symbols_;
-  std::vector<Candidate> heap_;
   std::unordered_map<TokenId, std::uint32_t> cuts_;  // of unused pieces: bytes of the left part
 };
 
@@ -157,11 +127,10 @@ class SentencePieceEncoder final : public TextEncoder {
   Result<void> encode(std::string_view text, std::vector<TokenId>& out) const override {
     std::string spelled;
     if (vocabulary_.adds_space_prefix) spelled += kSpaceMark;
-    for (const char c : text) spelled += c == ' ' ? kSpaceMark : std::string_view(&c, 1);
-    Joining joining(spelled, vocabulary_, index_, user_defined_);
-    joining.run();
+    spelled += with_space_marks(text);
+    const Joined joined(spelled, vocabulary_, index_, user_defined_);
     bool is_after_unknown = false;
-    joining.for_each([&](std::string_view spelling, std::optional<TokenId> piece) {
+    joined.for_each([&](std::string_view spelling, std::optional<TokenId> piece) {
       if (piece) {
         out.push_back(*piece);
       } else if (!bytes_.empty()) {

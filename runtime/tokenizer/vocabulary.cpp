@@ -137,7 +137,7 @@ Result<void> check_pieces(Vocabulary& v) {
       v.types[i] = PieceType::unused;
       continue;
     }
-    // The sentencepiece library takes the pieces it looks for in text as C strings.
+    // sentencepiece's own programs keep pieces as C strings: none has a zero in it.
     if (piece.empty() ||
         (v.kind == VocabularyKind::sentencepiece && piece.find('\0') != std::string_view::npos))
       return corrupt("The vocabulary's " + piece_text(v, i) + " is no text");
@@ -174,7 +174,7 @@ void mend_control(Vocabulary& v) {
   }
 }
 
-// Converters spell user-defined runs of spaces as people do; the library looks for U+2581.
+// Converters spell user-defined runs of spaces as people do; the encoder looks for U+2581.
 void mend_spaces(Vocabulary& v) {
   const auto is_spelt_so = [&](std::size_t i) {
     return v.types[i] == PieceType::user_defined && v.pieces[i].find(' ') != std::string_view::npos;
@@ -188,13 +188,9 @@ void mend_spaces(Vocabulary& v) {
     (void)listed.add(v.pieces, static_cast<TokenId>(i));
   PieceList mended;
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
-    std::string piece(v.pieces[i]);
-    if (is_spelt_so(i)) {
-      piece.clear();
-      for (const char c : v.pieces[i]) piece += c == ' ' ? "\u2581" : std::string(1, c);
-      if (listed.find(v.pieces, piece)) piece = v.pieces[i];
-    }
-    mended.push_back(piece);
+    const std::string_view piece = v.pieces[i];
+    const std::string marked = is_spelt_so(i) ? with_space_marks(piece) : std::string(piece);
+    mended.push_back(listed.find(v.pieces, marked) ? piece : std::string_view(marked));
   }
   v.pieces = std::move(mended);
 }
@@ -231,6 +227,12 @@ Result<void> mend_bytes(Vocabulary& v) {
 }
 
 }  // namespace
+
+std::string with_space_marks(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == ' ' ? kSpaceMark : std::string_view(&c, 1);
+  return out;
+}
 
 Result<Vocabulary> Vocabulary::from(const GgufFile& file) {
   Vocabulary v;

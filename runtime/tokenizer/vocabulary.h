@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -29,6 +30,10 @@ enum class PieceType : std::uint8_t {
   unused = 5,
   byte = 6,  // <0x00> … <0xFF>
 };
+
+// How sentencepiece spells a space: U+2581.
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+std::string with_space_marks(std::string_view text);
 
 struct Vocabulary {
   static constexpr std::size_t kPiecesMax = 1u << 20;      // docs/reliability.md
