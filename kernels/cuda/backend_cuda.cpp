@@ -8,6 +8,7 @@
 #include "kernels/cuda/cuda_weight.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/key_worth.h"
+#include "kernels/cuda/lane_table.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/move.h"
 #include "kernels/cuda/pages.h"
@@ -118,8 +119,8 @@ class CudaBackend final : public Backend {
   }
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override;
 
-  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t) override {
-    return no_kernel("make_lane_table");
+  Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
+    return std::unique_ptr<LaneTable>(std::make_unique<CudaLaneTable>(*device_, n_lanes));
   }
   Result<void> attend(const AttendArgs&) override { return no_kernel("attend"); }
   Result<void> score(std::span<const ScoreArgs>) override { return no_kernel("score"); }

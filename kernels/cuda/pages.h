@@ -18,11 +18,13 @@ struct PageOperand {
   unsigned bits = 16, low_bits = 0;  // of a code; of those the lowest, in a plane of their own
   unsigned group = 0;
   std::uint32_t values_at = 0, low_at = 0, scale_at = 0, zero_at = 0;  // values: halves or codes
+  friend bool operator==(const PageOperand&, const PageOperand&) = default;
 };
 struct PagePlan {
   unsigned head_dim = 0, capacity = 0;
   std::uint32_t bytes = 0, positions_at = 0, log_counts_at = 0;
   PageOperand k, v;
+  friend bool operator==(const PagePlan&, const PagePlan&) = default;
 };
 // Nothing: there are no kernels for it.
 std::optional<PagePlan> page_plan(const PageLayout& layout);

@@ -1,0 +1,105 @@
+// CudaLaneTable: the views of lanes in device memory, for kernels that read runs and pages there.
+// set_runs() and set_pages() change main memory alone; send() brings what changed to the card, a
+// stretch at a time, before whatever reads it is queued.
+//   cost     a steady step sends the runs that grew and takes no memory; room grows by doubling
+//   threads  as the Backend's
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/contract/lane_view.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/mirrored.h"
+#include "kernels/cuda/pages.h"
+
+namespace satchel::kernels::cuda {
+
+// ExactRun and PageView without what only main memory knows.
+struct DeviceRun {
+  const Half* k = nullptr;
+  const Half* v = nullptr;
+  const std::int32_t* positions = nullptr;
+  unsigned n_tokens = 0;
+  friend bool operator==(const DeviceRun&, const DeviceRun&) = default;
+};
+struct DevicePage {
+  const std::byte* bytes = nullptr;
+  std::uint64_t live[kPageTokens / 64] = {};
+  unsigned n_tokens = 0;
+  unsigned plan = 0;  // among the table's plans
+  std::int32_t shift = 0, first_position = 0, last_position = 0;
+  friend bool operator==(const DevicePage&, const DevicePage&) = default;
+};
+
+// How a layout's pages are read: by kernels that know it, or decoded first (has_kernel: false; then
+// only sizes and the places of positions and counts are known).
+struct LanePlan {
+  PagePlan page;
+  bool has_kernel = false;
+  friend bool operator==(const LanePlan&, const LanePlan&) = default;
+};
+LanePlan lane_plan(const PageLayout& layout);
+DeviceRun device_run(const ExactRun& run);
+DevicePage device_page(const PageView& page, unsigned plan);
+
+// The plans of the layouts met so far, each once. The same contents are the same plan, wherever a
+// layout lies.
+class PlanList {
+ public:
+  unsigned index_of(const PageLayout& layout);
+  Mirrored<LanePlan>& plans() { return plans_; }
+  const Mirrored<LanePlan>& plans() const { return plans_; }
+
+ private:
+  Mirrored<LanePlan> plans_;
+};
+
+// What a kernel is given: lane l has the runs from l · runs_of_lane on, and its pages likewise.
+struct DeviceLane {
+  unsigned n_runs = 0, n_pages = 0;
+  friend bool operator==(const DeviceLane&, const DeviceLane&) = default;
+};
+struct DeviceLanes {
+  const DeviceLane* lanes = nullptr;
+  const DeviceRun* runs = nullptr;
+  const DevicePage* pages = nullptr;
+  const LanePlan* plans = nullptr;
+  unsigned runs_of_lane = 0, pages_of_lane = 0;
+};
+
+class CudaLaneTable final : public LaneTable {
+ public:
+  // device outlives the table.
+  CudaLaneTable(Device& device, std::size_t n_lanes);
+  // What the cuda backend may assume of the tables it made.
+  static CudaLaneTable& of(const LaneTable& table) {
+    return const_cast<CudaLaneTable&>(static_cast<const CudaLaneTable&>(table));
+  }
+
+  std::size_t n_lanes() const override { return lanes_.size(); }
+  Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override;
+  Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override;
+
+  // What was set last: the device's view in main memory, and the pages as they were given.
+  std::span<const DeviceRun> runs(std::size_t lane) const;
+  std::span<const DevicePage> pages(std::size_t lane) const;
+  std::span<const PageView> views(std::size_t lane) const { return views_[lane]; }
+  const LanePlan& plan(unsigned index) const { return plans_.plans()[index]; }
+
+  // Queues what changed since the last call. What it returns holds until the next change.
+  Result<DeviceLanes> send();
+
+ private:
+  Device* device_;
+  Mirrored<DeviceLane> lanes_;
+  Mirrored<DeviceRun> runs_;
+  Mirrored<DevicePage> pages_;
+  PlanList plans_;
+  std::size_t runs_of_lane_ = 0, pages_of_lane_ = 0;
+  std::vector<std::span<const PageView>> views_;
+};
+
+}  // namespace satchel::kernels::cuda
