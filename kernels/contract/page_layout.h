@@ -1,6 +1,6 @@
 // PageLayout: where each number of a packed page lies. It is data: K and V are each a list of typed
 // planes, so that a codec of a known family is one PageLayout and needs no kernel of its own, and a
-// codec of another kind brings plain loops (OperandCode) that every backend in main memory can run.
+// codec of another kind brings plain loops (OperandCode), which every backend runs in main memory.
 //
 // A page holds up to `capacity` tokens of one lane at one tier, K and V, in one blob of `bytes`
 // bytes. The first n_tokens slots are filled (PageView says how many), the rest is zero:
@@ -84,9 +84,12 @@ enum class Turn : std::uint16_t { none = 0, hadamard = 1, basis = 2 };
 //             page's frame: RoPE turned back by frame_of() positions. Slow pairs then lie alike in all
 //             pages, wherever in the text these are, and few coordinates hold most of a key. A query is
 //             turned back as far, once for all pages of a frame
+//   id        names these numbers, rope's too: bases of one id are alike. A backend with memory of its
+//             own keeps a copy by it; 0, nobody's name: it copies them anew in every call
 struct Basis {
   const float *to = nullptr, *from = nullptr;
   RopeTable rope = {};
+  std::uint64_t id = 0;
   // A lane has one.
   friend bool operator==(const Basis& a, const Basis& b) {
     return a.to == b.to && a.from == b.from;
@@ -101,7 +104,8 @@ struct OperandLayout;
 
 // The plain loops of a codec whose planes no backend knows by heart. One per operand; const and
 // without state.
-//   needs  a backend in main memory; others refuse (`unsupported`)
+//   cost   a backend with memory of its own waits for its queued work, brings the rows or the page
+//          over, runs the loops there and sends back what came of it, page by page
 class OperandCode {
  public:
   virtual ~OperandCode() = default;

@@ -11,7 +11,7 @@
 #include "kernels/cuda/lane_table.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/move.h"
-#include "kernels/cuda/pages.h"
+#include "kernels/cuda/page_ops.h"
 #include "kernels/cuda/rope.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/select.h"
@@ -29,12 +29,14 @@ Error no_kernel(const char* operation) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::unique_ptr<Device> device, Arguments arguments, Buffer counts)
-      : device_(std::move(device)), arguments_(std::move(arguments)), counts_(std::move(counts)) {}
+  CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages)
+      : device_(std::move(device)), arguments_(std::move(arguments)), pages_(std::move(pages)) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string device() const override { return device_->name(); }
-  std::size_t scratch_bytes() const override { return work_.size() + arguments_.bytes(); }
+  std::size_t scratch_bytes() const override {
+    return work_.size() + arguments_.bytes() + pages_.bytes();
+  }
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
@@ -46,7 +48,7 @@ class CudaBackend final : public Backend {
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     return device_->copy(to, from, bytes);
   }
-  Result<Health> finish() override;
+  Result<Health> finish() override { return pages_.take_health(); }
 
   Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
     SATCHEL_TRY_ASSIGN(CudaWeight weight, CudaWeight::make(*device_, source));
@@ -110,8 +112,12 @@ class CudaBackend final : public Backend {
   }
 
   Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
-  Result<void> encode_pages(std::span<const EncodeArgs> items) override;
-  Result<void> decode_pages(std::span<const DecodeArgs> items) override;
+  Result<void> encode_pages(std::span<const EncodeArgs> items) override {
+    return pages_.encode(items, arguments_);
+  }
+  Result<void> decode_pages(std::span<const DecodeArgs> items) override {
+    return pages_.decode(items, arguments_);
+  }
 
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
     SATCHEL_TRY_ASSIGN(const Choice choice, choose(logits, n));
@@ -134,7 +140,7 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Device> device_;  // outlives what follows
   Arguments arguments_;
-  Buffer counts_;  // PageCounts since the last finish()
+  PageOps pages_;
   Buffer work_;
 };
 
@@ -187,45 +193,6 @@ Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {
                                n_tokens_max));
 }
 
-Result<Health> CudaBackend::finish() {
-  PageCounts counts;
-  SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&counts, 1)), counts_.data()));
-  const PageCounts none = {};
-  SATCHEL_TRY(device_->upload(counts_.data(), std::as_bytes(std::span(&none, 1))));
-  return Health{.n_nan = counts.n_nan, .n_infinite = counts.n_infinite};
-}
-
-Result<void> CudaBackend::encode_pages(std::span<const EncodeArgs> items) {
-  std::vector<EncodeItem> queued;
-  for (const EncodeArgs& args : items) {
-    const std::optional<PagePlan> plan = page_plan(*args.layout);
-    if (!plan) return no_kernel("pages of this codec");
-    queued.push_back(
-        {.plan = *plan, .exact = args.exact, .log_counts = args.log_counts, .page = args.page});
-  }
-  SATCHEL_TRY_ASSIGN(const auto there, arguments_.put(std::span<const EncodeItem>(queued)));
-  SATCHEL_TRY_ASSIGN(std::byte * rows,
-                     work(items.size() * 2 * kPageTokens * kHeadDimMax * sizeof(float)));
-  return check(cuda::encode_pages(stream(), std::get<0>(there), items.size(),
-                                  reinterpret_cast<float*>(rows),
-                                  reinterpret_cast<PageCounts*>(counts_.data())));
-}
-
-Result<void> CudaBackend::decode_pages(std::span<const DecodeArgs> items) {
-  std::vector<DecodeItem> queued;
-  for (const DecodeArgs& args : items) {
-    const std::optional<PagePlan> plan = page_plan(*args.layout);
-    if (!plan) return no_kernel("pages of this codec");
-    queued.push_back({.plan = *plan,
-                      .page = args.page,
-                      .n_tokens = static_cast<unsigned>(args.n_tokens),
-                      .k = args.k,
-                      .v = args.v});
-  }
-  SATCHEL_TRY_ASSIGN(const auto there, arguments_.put(std::span<const DecodeItem>(queued)));
-  return check(cuda::decode_pages(stream(), std::get<0>(there), items.size()));
-}
-
 // Room for one operation's own use, until the next asks.
 Result<std::byte*> CudaBackend::work(std::size_t bytes) {
   if (work_.size() < bytes) {
@@ -266,9 +233,9 @@ Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ra
 Result<std::unique_ptr<Backend>> make_backend() {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open());
   SATCHEL_TRY_ASSIGN(Arguments arguments, Arguments::make(*device));
-  SATCHEL_TRY_ASSIGN(Buffer counts, device->allocate(sizeof(PageCounts)));
+  SATCHEL_TRY_ASSIGN(PageOps pages, PageOps::make(*device));
   return std::unique_ptr<Backend>(
-      std::make_unique<CudaBackend>(std::move(device), std::move(arguments), std::move(counts)));
+      std::make_unique<CudaBackend>(std::move(device), std::move(arguments), std::move(pages)));
 }
 
 }  // namespace satchel::kernels::cuda

@@ -46,6 +46,7 @@ Result<std::unique_ptr<Device>> Device::open() {
   cudaDeviceProp properties;
   SATCHEL_TRY(device->check(cudaGetDeviceProperties(&properties, 0)));
   device->name_ = properties.name;
+  device->shared_bytes_max_ = properties.sharedMemPerBlockOptin;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
   return device;
 }

@@ -26,6 +26,8 @@ class Device {
 
   cudaStream_t stream() const { return stream_; }
   const std::string& name() const { return name_; }
+  // That a block may ask for.
+  std::size_t shared_bytes_max() const { return shared_bytes_max_; }
 
   // Of a call just made.
   Result<void> check(cudaError_t error) const;
@@ -42,6 +44,7 @@ class Device {
   Device() = default;
   cudaStream_t stream_ = nullptr;
   std::string name_;
+  std::size_t shared_bytes_max_ = 0;
   Buffer between_;  // overlapping copies go through it
 };
 

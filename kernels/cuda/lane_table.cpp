@@ -19,14 +19,12 @@ void make_room(Mirrored<T>& values, std::size_t n_rows, std::size_t& of_row, std
 }  // namespace
 
 LanePlan lane_plan(const PageLayout& layout) {
-  if (const auto known = page_plan(layout)) return {.page = *known, .has_kernel = true};
-  LanePlan plan;
-  plan.page.head_dim = layout.head_dim;
-  plan.page.capacity = layout.capacity;
-  plan.page.bytes = layout.bytes;
-  plan.page.positions_at = layout.positions_at;
-  plan.page.log_counts_at = layout.log_counts_at;
-  return plan;
+  const PagePlan plan = page_plan(layout, {});
+  const auto is_known = [](const PageOperand& operand) {
+    return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
+           operand.turn != Turn::basis;
+  };
+  return {.page = plan, .has_kernel = is_known(plan.k) && is_known(plan.v)};
 }
 
 DeviceRun device_run(const ExactRun& run) {

@@ -1,33 +1,59 @@
-// Pages packed and read back, bit for bit as the reference (kernels/reference/page_codec.h), where K and
-// V are exact or affine, turned by nothing or by the Hadamard transform. Pointers in device memory.
+// Pages packed and read back, bit for bit as the reference (kernels/reference/page_codec.h), all but
+// operands with loops of their own, which main memory runs (page_ops.h). Pointers are device memory;
+// K and V, exact or decoded, lie at multiples of 16 bytes.
+//   blocks  a block of threads packs a slice of an operand: the tokens of whole groups, or channels,
+//           so that no other one needs its values (PageOperand); it unpacks kUnpackTokens
+//   work    a slice lies in shared memory. Where the card has less (PackShape), and for keys turned by
+//           a basis, which a kernel of their own turns before, in memory that the caller lends
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "kernels/contract/backend.h"
 
 namespace satchel::kernels::cuda {
 
+inline constexpr unsigned kUnpackTokens = 32;
+
+enum class PageForm : std::uint8_t { exact, affine, graded, coded /* by loops in main memory */ };
+
 // K or V of a layout without its lists: byte offsets into the page.
 struct PageOperand {
-  bool is_exact = true, is_turned = false, is_symmetric = false, clips = false;
-  unsigned bits = 16, low_bits = 0;  // of a code; of those the lowest, in a plane of their own
+  PageForm form = PageForm::exact;
+  Turn turn = Turn::none;
+  bool is_symmetric = false, clips = false;  // affine
+  unsigned bits = 16, low_bits = 0;  // affine: of a code; of those the lowest, in a plane apart
   unsigned group = 0;
   std::uint32_t values_at = 0, low_at = 0, scale_at = 0, zero_at = 0;  // values: halves or codes
+  std::uint32_t quad_bits[kQuadsMax / 8] = {};  // graded: four bits a quad, the first lowest
+
+  bool slices_tokens = true;  // else channels, of all tokens
+  unsigned slice = 0, n_slices = 0;
   friend bool operator==(const PageOperand&, const PageOperand&) = default;
 };
+
+// A layout's Basis there.
+struct PageBasis {
+  const float* to = nullptr;    // [from which channel, to which]
+  const float* back = nullptr;  // the transposed of Basis::from: k = k' · back
+  const double* frequencies = nullptr;
+  unsigned n_pairs = 0;
+  bool has_halves = false;  // RopePairs
+  friend bool operator==(const PageBasis&, const PageBasis&) = default;
+};
+
 struct PagePlan {
   unsigned head_dim = 0, capacity = 0;
   std::uint32_t bytes = 0, positions_at = 0, log_counts_at = 0;
+  float turn_norm = 1;  // of Turn::hadamard
   PageOperand k, v;
+  PageBasis basis;  // of K, where it has one
   friend bool operator==(const PagePlan&, const PagePlan&) = default;
 };
-// Nothing: there are no kernels for it.
-std::optional<PagePlan> page_plan(const PageLayout& layout);
+PagePlan page_plan(const PageLayout& layout, const PageBasis& basis);
 
 struct EncodeItem {
   PagePlan plan;
@@ -45,9 +71,28 @@ struct PageCounts {
   unsigned long long n_nan, n_infinite;
 };
 
-// work: [n_items][2][kPageTokens · kHeadDimMax] fp32. What was mended is added to `counts`.
+// What the items of a call need at most.
+struct PackShape {
+  unsigned n_slices = 0, slice_floats = 0, range_words = 0;
+  unsigned basis_floats = 0;  // the rows of a page's keys that a basis turns; 0: there are none
+  bool is_shared = true;      // slices fit into shared memory
+
+  explicit PackShape(std::size_t shared_bytes_max) : shared_bytes_max_(shared_bytes_max) {}
+  void add(const PagePlan& plan);
+  constexpr std::size_t work_floats() const {  // of an item
+    const std::size_t slices = is_shared ? 0 : std::size_t{2} * n_slices * slice_floats;
+    return (basis_floats + slices + 3) / 4 * 4;  // rows begin at multiples of 16 bytes
+  }
+
+ private:
+  std::size_t shared_bytes_max_;
+};
+
+// work: [n_items, shape.work_floats()]. What was mended is added to `counts`.
 cudaError_t encode_pages(cudaStream_t stream, const EncodeItem* items, std::size_t n_items,
-                         float* work, PageCounts* counts);
-cudaError_t decode_pages(cudaStream_t stream, const DecodeItem* items, std::size_t n_items);
+                         const PackShape& shape, float* work, PageCounts* counts);
+// head_dim_max: of the items.
+cudaError_t decode_pages(cudaStream_t stream, const DecodeItem* items, std::size_t n_items,
+                         unsigned head_dim_max);
 
 }  // namespace satchel::kernels::cuda

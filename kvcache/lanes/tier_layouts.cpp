@@ -1,7 +1,9 @@
 #include "kvcache/lanes/tier_layouts.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "kvcache/hash.h"
 #include "kvcache/stages/pipeline.h"
 
 namespace satchel::kvcache {
@@ -10,6 +12,17 @@ namespace {
 // Groups of 32: 9 bits per value with their scales. Chosen: 8 bits are lossless enough for what
 // waits (KL below 1e-4 in every table of quantised caches), and a smaller group would cost more.
 constexpr std::size_t kEightGroup = 32;
+
+// kernels::Basis::id: of the matrices by the name of all and the lane's number, of the frequencies by
+// their bytes. Never 0.
+std::uint64_t basis_id(const KeyBases& bases, std::size_t lane, const LayerShape& layer) {
+  const std::uint64_t of_matrices[] = {bases.id, lane};
+  const Hash128 hash = hash_bytes(std::as_bytes(std::span(of_matrices)),
+                                  std::as_bytes(layer.rope().inverse_frequency));
+  std::uint64_t id = 0;
+  std::memcpy(&id, hash.data(), sizeof id);
+  return std::max<std::uint64_t>(id, 1);
+}
 
 kernels::OperandShape eight_bits(std::size_t head_dim) {
   const std::size_t group = head_dim % kEightGroup == 0 ? kEightGroup : kEightGroup / 2;
@@ -84,6 +97,7 @@ void TierLayouts::give_bases(const CacheShape& shape) {
       for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane) {
         kernels::Basis basis = bases_->lanes[lane].view();
         basis.rope = layer.rope();
+        basis.id = basis_id(*bases_, lane, layer);
         for (std::size_t i = 1; i <= kCapacities; ++i)
           own_.emplace_back(of(of_tier, layer.head_dim, i * kernels::kPageStep)).k.basis = basis;
       }

@@ -24,6 +24,7 @@ cudaError_t cudaGetLastError();
 
 struct cudaDeviceProp {
   char name[256];
+  std::size_t sharedMemPerBlockOptin;
 };
 cudaError_t cudaGetDeviceCount(int* n);
 cudaError_t cudaSetDevice(int device);

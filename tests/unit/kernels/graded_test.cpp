@@ -191,6 +191,26 @@ TEST_P(EveryGraded, keys_of_eight_bits_come_back_out_of_a_basis) {
   }
 }
 
+// A backend with memory of its own keeps copies: of what lies there now, and of what an id says.
+TEST_P(EveryGraded, a_basis_is_read_where_it_lies_or_known_by_its_id) {
+  constexpr std::size_t kDim = 32;
+  const Keys keys(40, kDim);
+  for (const bool has_id : {false, true}) {
+    std::vector<float> to(kDim * kDim), from(kDim * kDim);
+    for (const double fall : {3.0, 1.0, 3.0}) {
+      to = test::falling_basis(kDim, fall);  // in the same place
+      from = test::falling_basis(kDim, fall, true);
+      const Basis basis{.to = to.data(),
+                        .from = from.data(),
+                        .id = has_id ? static_cast<std::uint64_t>(fall) : 0};
+      const PageLayout layout = *page_layout({.head_dim = kDim, .k = graded_operand({4}, &basis)});
+      const auto want = encoded(reference(), layout, keys.run());
+      EXPECT_TRUE(want == encoded(backend(), layout, keys.run()));
+      EXPECT_TRUE(keys_of(reference(), layout, want, 40) == keys_of(backend(), layout, want, 40));
+    }
+  }
+}
+
 // Wherever in a text keys stand, in their frame they are the same, and so are the codes: what was turned
 // by RoPE alone is turned back.
 TEST_P(EveryGraded, a_frame_further_on_makes_the_same_codes) {

@@ -1,0 +1,131 @@
+#include "kernels/cuda/page_ops.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/reference/page_codec.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// Lent to the kernels that pack; more pages than have room in it go in several rounds. Chosen.
+constexpr std::size_t kWorkBytesMost = std::size_t{64} << 20;
+
+const OperandLayout& operand_of(const PageLayout& layout, bool is_k) {
+  return is_k ? layout.k : layout.v;
+}
+reference::Operand which(bool is_k) {
+  return is_k ? reference::Operand::k : reference::Operand::v;
+}
+
+}  // namespace
+
+Result<PageOps> PageOps::make(Device& device) {
+  SATCHEL_TRY_ASSIGN(Buffer counts, device.allocate(sizeof(PageCounts)));
+  return PageOps(device, std::move(counts));
+}
+
+Result<PagePlan> PageOps::plan_of(const PageLayout& layout) {
+  if (layout.k.turn != Turn::basis || layout.k.code != nullptr) return page_plan(layout, {});
+  SATCHEL_TRY_ASSIGN(const PageBasis basis, bases_.of(layout.k.basis, layout.head_dim));
+  return page_plan(layout, basis);
+}
+
+Result<void> PageOps::encode(std::span<const EncodeArgs> items, Arguments& arguments) {
+  SATCHEL_TRY(bases_.begin());
+  std::vector<EncodeItem> queued;
+  PackShape shape(device_->shared_bytes_max());
+  for (const EncodeArgs& args : items) {
+    SATCHEL_TRY_ASSIGN(const PagePlan plan, plan_of(*args.layout));
+    shape.add(plan);
+    queued.push_back(
+        {.plan = plan, .exact = args.exact, .log_counts = args.log_counts, .page = args.page});
+  }
+  SATCHEL_TRY(pack(queued, shape, arguments));
+  for (const EncodeArgs& args : items)
+    for (const bool is_k : {true, false}) SATCHEL_TRY(encode_coded(args, is_k));
+  return {};
+}
+
+Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& shape,
+                           Arguments& arguments) {
+  SATCHEL_TRY_ASSIGN(const auto [there], arguments.put(items));
+  const std::size_t of_item = shape.work_floats() * sizeof(float);
+  const std::size_t most =
+      of_item == 0 ? items.size() : std::max<std::size_t>(kWorkBytesMost / of_item, 1);
+  const std::size_t work_bytes = std::min(items.size(), most) * of_item;
+  if (work_.size() < work_bytes) {
+    work_ = {};
+    SATCHEL_TRY_ASSIGN(work_, device_->allocate(work_bytes));
+  }
+  for (std::size_t first = 0; first < items.size(); first += most)
+    SATCHEL_TRY(device_->check(encode_pages(
+        device_->stream(), there + first, std::min(most, items.size() - first), shape,
+        reinterpret_cast<float*>(work_.data()), reinterpret_cast<PageCounts*>(counts_.data()))));
+  return {};
+}
+
+// Its planes; the rest of the page has been queued.
+Result<void> PageOps::encode_coded(const EncodeArgs& args, bool is_k) {
+  const PageLayout& layout = *args.layout;
+  const OperandLayout& operand = operand_of(layout, is_k);
+  const std::size_t n = args.exact.n_tokens;
+  if (operand.code == nullptr || n == 0) return {};
+  std::vector<Half> rows(n * layout.head_dim);
+  std::vector<std::byte> page(layout.bytes);
+  const auto positions = std::span(page).subspan(layout.positions_at, n * sizeof(std::int32_t));
+  SATCHEL_TRY(
+      device_->download(std::as_writable_bytes(std::span(rows)),
+                        reinterpret_cast<const std::byte*>(is_k ? args.exact.k : args.exact.v)));
+  SATCHEL_TRY(
+      device_->download(positions, reinterpret_cast<const std::byte*>(args.exact.positions)));
+  reference::encode_operand(layout, which(is_k), rows.data(), n, page.data(), in_main_memory_);
+  for (const Plane& plane : operand.all())
+    SATCHEL_TRY(
+        device_->upload(args.page + plane.at, std::span(page).subspan(plane.at, plane.bytes)));
+  return {};
+}
+
+Result<void> PageOps::decode(std::span<const DecodeArgs> items, Arguments& arguments) {
+  SATCHEL_TRY(bases_.begin());
+  std::vector<DecodeItem> queued;
+  unsigned head_dim_max = 0;
+  for (const DecodeArgs& args : items) {
+    SATCHEL_TRY_ASSIGN(const PagePlan plan, plan_of(*args.layout));
+    head_dim_max = std::max(head_dim_max, plan.head_dim);
+    queued.push_back({.plan = plan,
+                      .page = args.page,
+                      .n_tokens = static_cast<unsigned>(args.n_tokens),
+                      .k = args.k,
+                      .v = args.v});
+  }
+  SATCHEL_TRY_ASSIGN(const auto there, arguments.put(std::span<const DecodeItem>(queued)));
+  SATCHEL_TRY(device_->check(
+      decode_pages(device_->stream(), std::get<0>(there), items.size(), head_dim_max)));
+  for (const DecodeArgs& args : items)
+    for (const bool is_k : {true, false}) SATCHEL_TRY(decode_coded(args, is_k));
+  return {};
+}
+
+Result<void> PageOps::decode_coded(const DecodeArgs& args, bool is_k) {
+  const PageLayout& layout = *args.layout;
+  float* const to = is_k ? args.k : args.v;
+  if (operand_of(layout, is_k).code == nullptr || to == nullptr) return {};
+  std::vector<std::byte> page(layout.bytes);
+  std::vector<float> rows(args.n_tokens * layout.head_dim);
+  SATCHEL_TRY(device_->download(page, args.page));
+  reference::decode_operand(layout, which(is_k), page.data(), args.n_tokens, rows.data());
+  return device_->upload(reinterpret_cast<std::byte*>(to), std::as_bytes(std::span(rows)));
+}
+
+Result<Health> PageOps::take_health() {
+  PageCounts counts;
+  SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&counts, 1)), counts_.data()));
+  const PageCounts none = {};
+  SATCHEL_TRY(device_->upload(counts_.data(), std::as_bytes(std::span(&none, 1))));
+  const Health before = std::exchange(in_main_memory_, {});
+  return Health{.n_nan = before.n_nan + counts.n_nan,
+                .n_infinite = before.n_infinite + counts.n_infinite};
+}
+
+}  // namespace satchel::kernels::cuda

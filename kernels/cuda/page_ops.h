@@ -1,0 +1,40 @@
+// PageOps: Backend's encode_pages and decode_pages. Kernels do what they know (pages.h); operands with
+// loops of their own (OperandCode) are packed and read back by these in main memory, page by page.
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/basis_store.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/pages.h"
+
+namespace satchel::kernels::cuda {
+
+class PageOps {
+ public:
+  static Result<PageOps> make(Device& device);
+  std::size_t bytes() const { return bases_.bytes() + work_.size() + counts_.size(); }
+
+  Result<void> encode(std::span<const EncodeArgs> items, Arguments& arguments);
+  Result<void> decode(std::span<const DecodeArgs> items, Arguments& arguments);
+  // What encoding mended since the last time; waits for it.
+  Result<Health> take_health();
+
+ private:
+  PageOps(Device& device, Buffer counts)
+      : device_(&device), bases_(device), counts_(std::move(counts)) {}
+  Result<PagePlan> plan_of(const PageLayout& layout);
+  Result<void> pack(std::span<const EncodeItem> items, const PackShape& shape,
+                    Arguments& arguments);
+  Result<void> encode_coded(const EncodeArgs& args, bool is_k);
+  Result<void> decode_coded(const DecodeArgs& args, bool is_k);
+
+  Device* device_;
+  BasisStore bases_;
+  Buffer counts_, work_;  // PageCounts; pages.h
+  Health in_main_memory_;
+};
+
+}  // namespace satchel::kernels::cuda
