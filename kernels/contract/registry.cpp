@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/contract/backend_library.h"
 #include "kernels/reference/backend_reference.h"
 #ifdef SATCHEL_CPU_BACKEND
 #include "kernels/cpu/backend_cpu.h"
@@ -22,7 +23,7 @@ Error no_such_backend(std::string_view name) {
 }
 
 #ifdef SATCHEL_CPU_BACKEND
-constexpr std::array<std::string_view, 2> kBackendNames = {"reference", "cpu"};
+constexpr std::array<std::string_view, 3> kBackendNames = {"reference", "cpu", "cuda"};
 
 Error cpu_feature(std::string message) {
   return Error{ErrorKind::device_lost, "CPU_FEATURE", std::move(message)};
@@ -51,17 +52,34 @@ Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
   return cpu::make_backend(options.n_threads, *forced, options.activation_bits);
 }
 #else
-constexpr std::array<std::string_view, 1> kBackendNames = {"reference"};
+constexpr std::array<std::string_view, 2> kBackendNames = {"reference", "cuda"};
 #endif
 
 Result<void> check_activations(std::string_view name, int bits) {
-  if (bits == 16 || (bits == 8 && name != "reference")) return {};
+  if (bits == 16 || (bits == 8 && (name == "cpu" || name == "auto"))) return {};
   const std::string asked = "Activations of " + std::to_string(bits) + " bits";
   return Error{ErrorKind::invalid, "ACTIVATIONS",
-               bits == 8 ? asked +
-                               " are the cpu backend's; \"reference\" computes in fp32. "
-                               "Ask for 16, or for the backend cpu."
+               bits == 8 ? asked + " are the cpu backend's; \"" + std::string(name) +
+                               "\" is more exact. Ask for 16, or for the backend cpu."
                          : asked + " are not offered. There are: 16, 8."};
+}
+
+Result<LibraryBackend> open_cuda(const BackendOptions& options) {
+  return open_backend_library(kCudaLibrary, options.library_folders, options);
+}
+
+// A backend that lacks an operation would fail in the middle of a chat.
+Result<std::unique_ptr<Backend>> open_whole_cuda(const BackendOptions& options) {
+  if (options.activation_bits != 16 || !options.cpu_level.empty())
+    return Error{
+        ErrorKind::device_lost, "GPU_OPTIONS",
+        "Activations of 8 bits and CPU levels are the cpu backend's. Leave them out to use "
+        "the GPU."};
+  SATCHEL_TRY_ASSIGN(LibraryBackend cuda, open_cuda(options));
+  if (cuda.lacks.empty()) return std::move(cuda.backend);
+  return Error{ErrorKind::device_lost, "GPU_OPERATION",
+               "The cuda backend of this build is not whole: it lacks " + cuda.lacks +
+                   ". The cpu backend does the work."};
 }
 
 }  // namespace
@@ -73,7 +91,27 @@ Result<std::unique_ptr<Backend>> open_backend(std::string_view name,
 #ifdef SATCHEL_CPU_BACKEND
   if (name == "cpu") return open_cpu(options);
 #endif
+  if (name == "cuda") {
+    SATCHEL_TRY_ASSIGN(LibraryBackend cuda, open_cuda(options));
+    return std::move(cuda.backend);
+  }
   return no_such_backend(name);
+}
+
+Result<ChosenBackend> choose_backend(std::string_view name, const BackendOptions& options) {
+  ChosenBackend chosen;
+  if (name == "auto") {
+    SATCHEL_TRY(check_activations(name, options.activation_bits));
+    Result<std::unique_ptr<Backend>> cuda = open_whole_cuda(options);
+    if (cuda.ok()) {
+      chosen.backend = std::move(*cuda);
+      return chosen;
+    }
+    chosen.why_not_gpu = std::move(cuda).error();
+    name = "cpu";
+  }
+  SATCHEL_TRY_ASSIGN(chosen.backend, open_backend(name, options));
+  return chosen;
 }
 
 std::span<const std::string_view> backend_names() {

@@ -1,9 +1,12 @@
 // The backends this build has, by name.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kernels/contract/backend.h"
 
@@ -17,12 +20,25 @@ struct BackendOptions {
   // cpu only), which reads faster and rounds 258 times as coarsely; what that costs:
   // docs/models.md. Floats are met in fp32 either way.
   int activation_bits = 16;
+  // Absolute folders where shared libraries of backends lie (backend_library.h).
+  std::vector<std::filesystem::path> library_folders = {};
 };
 
-// "reference" (always there), "cpu" (x86-64 with AVX2 and FMA). Fails with device_lost, code
-// CPU_FEATURE or BACKEND, and with invalid, code ACTIVATIONS.
+inline constexpr std::string_view kCudaLibrary = "libsatchel-cuda.so";
+
+// "reference" (always there), "cpu" (x86-64 with AVX2 and FMA), "cuda" (where its library, a card
+// and a driver are). Fails with device_lost, code CPU_FEATURE, BACKEND, PLUGIN_ABI or GPU_*, and
+// with invalid, code ACTIVATIONS.
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options);
 std::span<const std::string_view> backend_names();
+
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::optional<Error> why_not_gpu;  // where a GPU was wanted and another backend was taken
+};
+// As open_backend(), and "auto": the GPU where it opens, has a kernel for everything and can do what
+// the options ask for; else the cpu backend.
+Result<ChosenBackend> choose_backend(std::string_view name, const BackendOptions& options);
 
 // "avx2", "avx512" …: the levels built in, lowest first, and how many of them this machine has.
 std::span<const std::string_view> cpu_level_names();

@@ -16,29 +16,37 @@
 namespace simt {
 namespace {
 
-// The program itself: tables of constants lie there.
+struct Range {
+  std::uintptr_t begin, end;
+  bool holds(std::uintptr_t at) const { return at >= begin && at < end; }
+};
+
+Range range_of(const dl_phdr_info& object) {
+  Range all{~std::uintptr_t{0}, 0};
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = object.dlpi_addr + object.dlpi_phdr[i].p_vaddr;
+    all.begin = std::min(all.begin, begin);
+    all.end = std::max(all.end, begin + object.dlpi_phdr[i].p_memsz);
+  }
+  return all;
+}
+
+// The program or library that this executor is linked into: kernels' tables of constants lie there.
 bool is_in_program(const void* at) {
-  struct Range {
-    std::uintptr_t begin, end;
-  };
   static const Range range = [] {
-    Range all{~std::uintptr_t{0}, 0};
+    Range found{};
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* out) {
-          auto& found = *static_cast<Range*>(out);
-          for (int i = 0; i < info->dlpi_phnum; ++i) {
-            if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-            const std::uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-            found.begin = std::min(found.begin, begin);
-            found.end = std::max(found.end, begin + info->dlpi_phdr[i].p_memsz);
-          }
-          return 1;  // the first is the program
+          const Range each = range_of(*info);
+          if (!each.holds(reinterpret_cast<std::uintptr_t>(&is_in_program))) return 0;
+          *static_cast<Range*>(out) = each;
+          return 1;
         },
-        &all);
-    return all;
+        &found);
+    return found;
   }();
-  const auto address = reinterpret_cast<std::uintptr_t>(at);
-  return address >= range.begin && address < range.end;
+  return range.holds(reinterpret_cast<std::uintptr_t>(at));
 }
 
 bool is_argument(const void* at) {

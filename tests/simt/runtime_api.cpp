@@ -81,6 +81,10 @@ bool has_failed_call() {
 void forget_sticky_error() {
   api().sticky = api().last = cudaSuccess;
 }
+Machine& machine() {
+  static Machine state;
+  return state;
+}
 
 }  // namespace simt
 
@@ -124,7 +128,17 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaGetDeviceCount(int* n) {
   *n = 0;
   if (const cudaError_t error = refused()) return error;
-  *n = 1;
+  *n = simt::machine().n_cards;
+  return *n > 0 ? cudaSuccess : said(cudaErrorNoDevice);
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (const cudaError_t error = refused()) return error;
+  *version = simt::machine().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (const cudaError_t error = refused()) return error;
+  *version = simt::machine().runtime;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
@@ -133,7 +147,10 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (const cudaError_t error = refused()) return error;
-  *properties = {"executor", kSharedOptin};
+  *properties = {.name = "executor",
+                 .sharedMemPerBlockOptin = kSharedOptin,
+                 .major = simt::machine().major,
+                 .minor = simt::machine().minor};
   return cudaSuccess;
 }
 

@@ -25,7 +25,10 @@ cudaError_t cudaGetLastError();
 struct cudaDeviceProp {
   char name[256];
   std::size_t sharedMemPerBlockOptin;
+  int major, minor;
 };
+cudaError_t cudaDriverGetVersion(int* version);  // 12040: of CUDA 12.4; 0: no driver
+cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
@@ -76,6 +79,14 @@ void fail_call(std::size_t n, cudaError_t error);
 void fail_no_call();
 bool has_failed_call();
 void forget_sticky_error();  // as a new process would
+
+// What the machine is said to have. Kernels run as they do, whatever it is.
+struct Machine {
+  int driver = 13000, runtime = 13000;  // versions of CUDA; driver 0: none is installed
+  int n_cards = 1;
+  int major = 9, minor = 0;  // of the card
+};
+Machine& machine();
 
 }  // namespace simt
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "kernels/contract/registry.h"
@@ -17,6 +18,22 @@ namespace {
 // list shrinks.
 constexpr auto kNoCudaKernel = std::to_array<std::string_view>(
     {"Attend", "DecodeStep", "Lane", "LogSum", "Score", "attention_is_the_references"});
+
+// The library beside these tests, as the programs find it.
+kernels::BackendOptions with_cuda(kernels::BackendOptions options = {}) {
+  options.library_folders = {
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/satchel"};
+  return options;
+}
+
+// Asked once: it opens the card.
+const std::string& why_no_card() {
+  static const std::string why = [] {
+    const auto opened = kernels::open_backend("cuda", with_cuda());
+    return opened.ok() ? "" : "cuda: " + opened.error().message;
+  }();
+  return why;
+}
 
 std::unique_ptr<kernels::Backend> open(std::string_view name,
                                        const kernels::BackendOptions& options) {
@@ -43,8 +60,7 @@ std::vector<BackendRow> backend_rows() {
   }
   if (levels.empty())
     rows.push_back({.name = "cpu", .backend = "cpu", .missing = "cpu: not for this architecture"});
-  rows.push_back(
-      {.name = "cuda", .backend = "cuda", .missing = "cuda: no such backend in this build"});
+  rows.push_back({.name = "cuda", .backend = "cuda", .missing = why_no_card()});
   rows.push_back({.name = "cuda_executor",
                   .backend = "cuda_executor",
                   .missing = cuda_executor == nullptr ? "cuda: no executor in this program" : ""});
@@ -53,6 +69,7 @@ std::vector<BackendRow> backend_rows() {
 
 std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_threads) {
   if (row.backend == "cuda_executor") return make_staged(cuda_executor->open());
+  if (row.backend == "cuda") return make_staged(open("cuda", with_cuda()));
   return open(row.backend, {.n_threads = n_threads, .cpu_level = row.cpu_level});
 }
 

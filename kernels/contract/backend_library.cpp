@@ -1,0 +1,87 @@
+#include "kernels/contract/backend_library.h"
+
+#include <dlfcn.h>
+
+#include <system_error>
+
+namespace satchel::kernels {
+namespace {
+namespace fs = std::filesystem;
+
+Error no_library(std::string message) {
+  return {ErrorKind::device_lost, "GPU_LIBRARY", std::move(message)};
+}
+
+Error not_there(std::string_view file, std::span<const fs::path> folders) {
+  std::string looked;
+  for (const fs::path& folder : folders)
+    looked += (looked.empty() ? " It was looked for in " : " and ") + folder.string();
+  return no_library(
+      "The GPU's library " + std::string(file) + " is not there." + looked +
+      (looked.empty() ? "" : ".") +
+      " packaging/get-cuda.sh and a new build make it; the cpu backend runs without.");
+}
+
+Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) {
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    if (folder.is_absolute() && fs::exists(folder / file, error)) return folder / file;
+  }
+  return not_there(file, folders);
+}
+
+// Closes what it holds, unless it was kept.
+class Handle {
+ public:
+  explicit Handle(void* handle) : handle_(handle) {}
+  ~Handle() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  void* get() const { return handle_; }
+  void keep() { handle_ = nullptr; }
+
+ private:
+  void* handle_;
+};
+
+std::string why_not_loaded() {
+  const char* said = dlerror();
+  return said == nullptr ? "unknown to the system" : said;
+}
+
+Result<const BackendLibrary*> described(const Handle& library, const fs::path& path) {
+  const auto entry =
+      reinterpret_cast<BackendLibraryEntry>(dlsym(library.get(), kBackendLibraryEntry));
+  if (entry == nullptr)
+    return no_library("\"" + path.string() + "\" is not a backend of Satchel: it has no function " +
+                      std::string(kBackendLibraryEntry) + ". Install Satchel again.");
+  const BackendLibrary* about = entry();
+  if (about == nullptr || about->abi != kBackendLibraryAbi || build_identity() != about->build) {
+    const std::string theirs = about == nullptr ? "unknown" : about->build;
+    return Error{ErrorKind::device_lost, "PLUGIN_ABI",
+                 "\"" + path.string() + "\" is of another build (" + theirs +
+                     ") than this program (" + std::string(build_identity()) +
+                     "). Install or build both together; until then the cpu backend is there."};
+  }
+  return about;
+}
+
+}  // namespace
+
+Result<LibraryBackend> open_backend_library(std::string_view file,
+                                            std::span<const fs::path> folders,
+                                            const BackendOptions& options) {
+  SATCHEL_TRY_ASSIGN(const fs::path path, find(file, folders));
+  Handle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (library.get() == nullptr)
+    return no_library("\"" + path.string() + "\" cannot be loaded: " + why_not_loaded() +
+                      ". Install Satchel again, or use the cpu backend.");
+  SATCHEL_TRY_ASSIGN(const BackendLibrary* const about, described(library, path));
+  library.keep();
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> backend, about->make(options));
+  return LibraryBackend{std::move(backend), about->lacks};
+}
+
+}  // namespace satchel::kernels

@@ -1,0 +1,30 @@
+// A GPU for programs under test: the cpu backend, which is lost for good at the n-th call that a
+// cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n.
+#include <cstdlib>
+#include <string>
+
+#include "kernels/contract/backend_library.h"
+#include "kernels/contract/registry.h"
+#include "support/failing_backend.h"
+
+namespace {
+using namespace satchel;
+using namespace satchel::kernels;
+
+Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> cpu,
+                     open_backend("cpu", {.n_threads = options.n_threads}));
+  auto fake = std::make_unique<test::FailingBackend>(std::move(cpu));
+  if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
+  return std::unique_ptr<Backend>(std::move(fake));
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const BackendLibrary* satchel_backend() {
+  static const BackendLibrary library{.abi = kBackendLibraryAbi,
+                                      .build = build_identity().data(),
+                                      .lacks = FAKE_LACKS,
+                                      .make = make};
+  return &library;
+}

@@ -1,0 +1,20 @@
+// A library that the programs must not use: of another ABI, of another build, or without the entry.
+#include "kernels/contract/backend_library.h"
+#include "kernels/contract/registry.h"
+
+#ifndef REFUSED_ABI
+#define REFUSED_ABI satchel::kernels::kBackendLibraryAbi
+#endif
+#ifndef REFUSED_BUILD
+#define REFUSED_BUILD satchel::kernels::build_identity().data()
+#endif
+#ifndef REFUSED_ENTRY
+#define REFUSED_ENTRY satchel_backend
+#endif
+
+extern "C" __attribute__((visibility("default"))) const satchel::kernels::BackendLibrary*
+REFUSED_ENTRY() {
+  static const satchel::kernels::BackendLibrary library{
+      .abi = REFUSED_ABI, .build = REFUSED_BUILD, .lacks = "", .make = nullptr};
+  return &library;
+}
