@@ -18,14 +18,27 @@ fs::path from_environment(const char* variable, const fs::path& below_home) {
   return fs::path(home != nullptr ? home : "/") / below_home / "satchel";
 }
 
+// What is installed with the programs: bin/satchel, share/satchel …; "" where the system does not
+// say.
+fs::path installed_root() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+}
+
 // Installed: next to the programs, in share/satchel/models. Built in the source tree: there.
 fs::path bundled_model() {
   constexpr std::string_view kName = SATCHEL_BUNDLED_MODEL;
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed = program.parent_path().parent_path() / "share/satchel/models" / kName;
-  if (!error && fs::exists(installed, error)) return installed;
+  const fs::path installed = installed_root() / "share/satchel/models" / kName;
+  if (fs::exists(installed, error)) return installed;
   return fs::path(SATCHEL_MODELS_DIR) / kName;
+}
+
+// Never the working directory, nor a folder named from it: what lies there may be anybody's.
+std::vector<fs::path> backend_folders() {
+  const char* given = std::getenv("SATCHEL_BACKENDS");
+  if (given != nullptr && fs::path(given).is_absolute()) return {given};
+  return {installed_root() / "lib/satchel"};
 }
 
 std::string lower(std::string text) {
@@ -55,6 +68,7 @@ Paths standard_paths(const fs::path& store) {
   paths.cache_dir = from_environment("XDG_CACHE_HOME", ".cache");
   paths.models_dir = paths.data_dir / "models";
   paths.bundled_model = bundled_model();
+  paths.backends = backend_folders();
   if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
   paths.lane_tables = paths.cache_dir / "lane-tables";
   return paths;

@@ -14,10 +14,12 @@ struct Paths {
   std::filesystem::path cache_dir;   // disposable: kvcache.db
   std::filesystem::path models_dir;  // the user's own models
   std::filesystem::path bundled_model;
-  std::filesystem::path lane_tables;  // disposable: lane tables made on this machine
+  std::filesystem::path lane_tables;            // disposable: lane tables made on this machine
+  std::vector<std::filesystem::path> backends;  // folders of the GPU's library
 };
 
-// From XDG_DATA_HOME, XDG_CACHE_HOME and HOME. `store`, if not empty, takes the place of both
+// From XDG_DATA_HOME, XDG_CACHE_HOME, HOME and SATCHEL_BACKENDS (an absolute folder, instead of
+// lib/satchel beside the folder of the program). `store`, if not empty, takes the place of both
 // data_dir and cache_dir.
 Paths standard_paths(const std::filesystem::path& store);
 

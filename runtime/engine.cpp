@@ -61,6 +61,34 @@ void know_what_was_learnt(Engine::State& state) {
   state.model->set_selector(selector.value);
 }
 
+kernels::BackendOptions backend_options(const EngineOptions& options) {
+  return {.n_threads = options.n_threads,
+          .cpu_level = options.cpu_level,
+          .activation_bits = options.activation_bits,
+          .library_folders = options.backend_folders};
+}
+
+// With "auto" a GPU that fails at the model, or has no room for it, is one that cannot be used.
+Result<void> load_model(Engine::State& state, const ModelConfig& config,
+                        const EngineOptions& options) {
+  const auto load = [&](std::string_view backend) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(kernels::ChosenBackend chosen,
+                       kernels::choose_backend(backend, backend_options(options)));
+    state.backend = std::move(chosen.backend);
+    if (chosen.why_not_gpu) state.why_not_gpu = std::move(chosen.why_not_gpu);
+    SATCHEL_TRY_ASSIGN(state.model,
+                       Model::load(*state.backend, state.file, config, options.progress));
+    return {};
+  };
+  const Result<void> loaded = load(options.backend);
+  const bool is_the_gpus = !loaded.ok() && state.backend != nullptr && !state.why_not_gpu &&
+                           (loaded.error().kind == ErrorKind::device_lost ||
+                            loaded.error().kind == ErrorKind::out_of_memory);
+  if (options.backend != "auto" || !is_the_gpus) return loaded;
+  state.why_not_gpu = loaded.error();
+  return load("cpu");
+}
+
 }  // namespace
 
 Engine::State::State() = default;
@@ -73,26 +101,21 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   auto state = std::make_unique<State>();
   state->log = options.log;
   SATCHEL_TRY_ASSIGN(state->file, GgufFile::open(options.model));
-  SATCHEL_TRY_ASSIGN(ModelConfig config, ModelConfig::from(state->file));
+  SATCHEL_TRY_ASSIGN(const ModelConfig config, ModelConfig::from(state->file));
   SATCHEL_TRY_ASSIGN(state->tokenizer, Tokenizer::open(state->file));
   SATCHEL_TRY(check_vocabulary(*state->tokenizer, config));
   SATCHEL_TRY_ASSIGN(ChatTemplate chat_template,
                      choose_template(state->file, options.chat_template));
   state->chat_template = std::make_unique<ChatTemplate>(std::move(chat_template));
-  SATCHEL_TRY_ASSIGN(
-      state->backend,
-      kernels::open_backend(options.backend, {.n_threads = options.n_threads,
-                                              .cpu_level = options.cpu_level,
-                                              .activation_bits = options.activation_bits}));
+  SATCHEL_TRY(load_model(*state, config, options));
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
-  SATCHEL_TRY_ASSIGN(
-      state->model, Model::load(*state->backend, state->file, std::move(config), options.progress));
   state->lane_tables = options.lane_tables;
   know_what_was_learnt(*state);
   state->record(LogLevel::info,
                 "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
                     " weight_bytes=" + std::to_string(state->model->weights().bytes) +
-                    " backend=" + std::string(state->backend->name()));
+                    " backend=" + std::string(state->backend->name()) +
+                    (state->why_not_gpu ? " no_gpu=" + state->why_not_gpu->code : ""));
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 
@@ -117,6 +140,12 @@ std::size_t Engine::weight_bytes() const {
 }
 std::string Engine::device() const {
   return state_->backend->device();
+}
+bool Engine::on_gpu() const {
+  return state_->backend->name() == "cuda";
+}
+const std::optional<Error>& Engine::why_not_gpu() const {
+  return state_->why_not_gpu;
 }
 Model& Engine::model() {
   return *state_->model;

@@ -2,12 +2,14 @@
 //   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
 //   threads  one call at a time over an Engine and all its sessions (they share the backend's
 //            threads)
-//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY, THINKING (of a session's
-//            options): docs/reliability.md (codes)
+//   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY, GPU_*, PLUGIN_ABI,
+//            THINKING (of a session's options): docs/reliability.md (codes). After GPU_LOST nothing
+//            works here any more: an engine on the CPU goes on with what was saved
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,10 +28,13 @@ namespace satchel::runtime {
 
 struct EngineOptions {
   std::filesystem::path model;
-  std::string backend = "cpu";
-  std::size_t n_threads = 0;          // 0: one per physical core
-  std::string cpu_level;              // "": the best the machine has
-  int activation_bits = 16;           // or 8: kernels/contract/registry.h
+  // A name of kernels::backend_names(), or "auto": the GPU where that can be used and has room for
+  // the model, else the CPU; why_not_gpu() says why.
+  std::string backend = "auto";
+  std::size_t n_threads = 0;                           // 0: one per physical core
+  std::string cpu_level;                               // "": the best the machine has
+  int activation_bits = 16;                            // or 8: kernels/contract/registry.h
+  std::vector<std::filesystem::path> backend_folders;  // where the GPU's library lies; absolute
   std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
                                       // bases, selectors' weights); "": only what ships
   std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
@@ -50,7 +55,9 @@ class Engine {
   const ChatTemplate& chat_template() const;
   std::size_t weight_bytes() const;
   std::string device() const;  // the backend, for people
-  Model& model();              // for runtime/measure
+  bool on_gpu() const;
+  const std::optional<Error>& why_not_gpu() const;  // of "auto", where the GPU is not used
+  Model& model();                                   // for runtime/measure
   // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.
   // LANE_SHARES: it is not this model's (invalid), or cannot be kept (storage), but is known.
   Result<void> set_lane_shares(const kvcache::LaneShares& shares);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -23,6 +24,7 @@ struct Engine::State {
   GgufFile file;
   std::string fingerprint;
   std::shared_ptr<kernels::Backend> backend;  // its caches hold a share
+  std::optional<Error> why_not_gpu;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;

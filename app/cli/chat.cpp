@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/conversation.h"
@@ -150,6 +151,7 @@ class Talk {
       if (was_cut) console_.warning(kWasCut);
       if (was_cut || is_blank(line)) continue;
       if (was_left_open) console_.warning(kWasLeftOpen);
+      unanswered_ = {};
       const bool is_command = !is_quoted && line.front() == '/';
       const Result<void> done = is_command ? obey(line) : answer(line);
       if (!done.ok() && (!conversation_->has_session() || !recover(done.error())))
@@ -249,7 +251,13 @@ class Talk {
   }
 
   Result<void> answer(const std::string& question) {
-    SATCHEL_TRY_ASSIGN(const kvcache::MessageId asked, conversation_->session().add_user(question));
+    SATCHEL_TRY_ASSIGN(asked_, conversation_->session().add_user(question));
+    unanswered_ = asked_;
+    return reply();
+  }
+
+  // Answers the question asked last.
+  Result<void> reply() {
     const bool stream = !console_.json();
     ThoughtLine thoughts(console_, stream && options_.shows_thoughts);
     const auto piece = [&](std::string_view text) {
@@ -263,6 +271,7 @@ class Talk {
         conversation_->session().generate(
             options_.common.sampling, piece, begin_interruptible(), console_.progress(),
             [&](std::string_view text) { return thoughts.add(text); }));
+    unanswered_ = {};
     thoughts.end();
     console_.end_progress();
     if (stream) console_.data("\n");
@@ -278,7 +287,7 @@ class Talk {
     interrupted_ = report.finish == runtime::Finish::stopped && !asks();
     conversation_->save(console_);
     report_ = Json{{"schema", 1},
-                   {"message_id", asked.value},
+                   {"message_id", asked_.value},
                    {"answer_id", report.answer.value},
                    {"document_ids", ids_of(documents_)},
                    {"answer", report.text},
@@ -313,9 +322,33 @@ class Talk {
     return {};
   }
 
+  // Never without the person's word: the CPU may be slower by far.
+  Result<void> offer_cpu(const Error& error) {
+    console_.warning(error.message + " [" + error.code + "]");
+    console_.data(
+        "[c] go on with the CPU   [q] leave, the chat is saved   [Enter] stay here to read on\n> ");
+    std::string choice;
+    if (read_line(choice) != Line::text) return {};
+    if (choice == "q") std::raise(SIGTERM);
+    if (choice != "c") return {};
+    // What was begun of the answer is made again, whole.
+    const kvcache::MessageId asked = std::exchange(unanswered_, {});
+    if (asked.value != 0)
+      SATCHEL_TRY(conversation_->store()->library().truncate(conversation_->chat(), asked));
+    SATCHEL_TRY(conversation_->move_to_cpu(console_));
+    console_.note("On the CPU (" + conversation_->engine().device() + ") now.");
+    if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
+    return asked.value != 0 ? reply() : Result<void>();
+  }
+
   // Whether the conversation can go on after this error.
   bool recover(const Error& error) {
     console_.end_progress();
+    const bool is_the_gpus = error.kind == ErrorKind::device_lost || error.code == "GPU_MEMORY";
+    if (is_the_gpus && asks() && conversation_->engine().on_gpu()) {
+      const Result<void> moved = offer_cpu(error);
+      return moved.ok() || (conversation_->has_session() && recover(moved.error()));
+    }
     if (error.code == "CONTEXT_FULL" || error.code == "CACHE_FULL") return full(error.message).ok();
     if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
         error.kind == ErrorKind::internal)
@@ -332,6 +365,8 @@ class Talk {
   Console& console_;
   std::unique_ptr<Conversation> conversation_;
   std::vector<runtime::DocumentIds> documents_;  // read since the program began
+  kvcache::MessageId asked_,
+      unanswered_;  // the question asked last; the same while it has no answer
   Json report_;
   bool interrupted_ = false, is_full_ = false;
 };

@@ -65,12 +65,31 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
 Result<void> Conversation::begin(const ConversationRequest& request, Console& console) {
   SATCHEL_TRY(open_session());
   if (!request.keep || is_new_) return {};
-  SATCHEL_TRY_ASSIGN(const auto messages, store_->library().messages(chat_));
-  if (!messages.empty()) {
-    SATCHEL_TRY_ASSIGN(resumed_, session_->resume(begin_interruptible(), console.progress()));
-    console.end_progress();
-  }
+  SATCHEL_TRY(resume(console));
   return store_->library().set_setup(chat_, setup_);  // only now: the chat opens like this
+}
+
+Result<void> Conversation::resume(Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto messages, store_->library().messages(chat_));
+  if (messages.empty()) return {};
+  SATCHEL_TRY_ASSIGN(resumed_, session_->resume(begin_interruptible(), console.progress()));
+  console.end_progress();
+  return {};
+}
+
+// The lost engine goes first: the machine may not hold the model twice.
+Result<void> Conversation::move_to_cpu(Console& console) {
+  SATCHEL_ASSERT(store_ != nullptr);
+  session_.reset();
+  engine_.reset();
+  options_.backend = "cpu";
+  SATCHEL_TRY_ASSIGN(engine_, open_engine(options_, console, setup_.model_path));
+  console.end_progress();
+  resumed_.reset();
+  const Result<void> opened = open_session();
+  const Result<void> resumed = opened.ok() ? resume(console) : opened;
+  if (!resumed.ok()) session_.reset();
+  return resumed;
 }
 
 Result<void> Conversation::open_library(const Paths& paths, Console& console) {
@@ -87,6 +106,7 @@ Result<void> Conversation::open_library(const Paths& paths, Console& console) {
 
 Result<void> Conversation::open_chat(const Options& options, const ConversationRequest& request,
                                      Console& console) {
+  options_ = options;
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(setup_.budget_bytes, chosen_budget(options));
   setup_.system = request.system;

@@ -31,7 +31,7 @@ class Conversation {
   // A chat that was begun here and got no message does not stay in the library.
   ~Conversation();
 
-  // Not after start_over() failed: then nothing is left to go on with.
+  // Not after start_over() or move_to_cpu() failed: then nothing is left to go on with.
   bool has_session() const { return session_ != nullptr; }
   runtime::Session& session() { return *session_; }
   runtime::Engine& engine() { return *engine_; }
@@ -49,6 +49,10 @@ class Conversation {
   Result<runtime::MemoryChange> change_memory(const runtime::MemoryWish& wish, Console& console);
   // Of the answers to come, here and after start_over().
   Result<void> set_thinking(runtime::Thinking thinking);
+  // On with the CPU after the GPU failed: the chat as it was saved, what its cache lacks is read
+  // again. After an error has_session() is false.
+  //   needs   a chat that is kept
+  Result<void> move_to_cpu(Console& console);
   // A new, empty chat with the same settings.
   Result<void> start_over();
 
@@ -59,6 +63,8 @@ class Conversation {
   Result<void> begin(const ConversationRequest& request, Console& console);
   Result<void> open_session();
   void drop_if_empty(kvcache::ChatId begun);
+  Result<void> resume(Console& console);
+  Options options_;
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<runtime::Session> session_;

@@ -96,18 +96,40 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   return {};
 }
 
+// What "auto" takes here.
+struct DeviceInUse {
+  std::string text;
+  Json json;
+};
+DeviceInUse device_in_use(const Paths& paths) {
+  const auto chosen =
+      kernels::choose_backend("auto", {.n_threads = 0, .library_folders = paths.backends});
+  if (!chosen.ok())
+    return {.text = "  none: " + chosen.error().message + "\n", .json = {{"backend", nullptr}}};
+  const std::string name(chosen->backend->name()), device = chosen->backend->device();
+  Json json{{"backend", name}, {"device", device}, {"why_not_gpu", nullptr}};
+  std::string text = "  " + padded(name, 14) + device + "\n";
+  if (const auto& why = chosen->why_not_gpu) {
+    text += "  no GPU: " + why->message + " [" + why->code + "]\n";
+    json["why_not_gpu"] = Json{{"code", why->code}, {"message", why->message}};
+  }
+  return {.text = text, .json = json};
+}
+
 void machine(const Options& options, Console& console) {
   const Paths paths = standard_paths(options.store);
+  const DeviceInUse used = device_in_use(paths);
   Json models = Json::array(), levels = Json::array();
-  std::string text =
-      "satchel " SATCHEL_VERSION "\n\nInstruction levels (the highest present is used)\n";
+  std::string text = "satchel " SATCHEL_VERSION
+                     "\n\nDevice (used unless --backend says otherwise)\n" +
+                     used.text + "\nInstruction levels (the highest present is used)\n";
   const auto names = kernels::cpu_level_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool present = i < kernels::cpu_levels_present();
     levels.push_back({{"name", names[i]}, {"present", present}});
     text += "  " + padded(names[i], 14) + (present ? "present" : "absent") + "\n";
   }
-  text += "  cuda          absent: this build has no CUDA backend\n\nModels\n";
+  text += "\nModels\n";
   for (const ModelFile& model : find_models(paths)) {
     models.push_back(
         {{"name", model.name}, {"path", model.path.string()}, {"bundled", model.bundled}});
@@ -119,6 +141,7 @@ void machine(const Options& options, Console& console) {
   if (console.json()) {
     console.document({{"schema", 1},
                       {"version", SATCHEL_VERSION},
+                      {"in_use", used.json},
                       {"cpu_levels", levels},
                       {"models", models},
                       {"data_dir", paths.data_dir.string()},

@@ -51,8 +51,13 @@ void add_model_options(CLI::App& command, Options& options) {
       .add_option("--template", options.chat_template,
                   "Chat template, where the file's own is not recognised")
       ->type_name("NAME");
-  command.add_option("--backend", options.backend, "cpu, or reference (slow, plain loops)")
-      ->capture_default_str();
+  command
+      .add_option(
+          "--backend", options.backend,
+          "auto (the GPU where it can be used, else the CPU), cuda, cpu, or reference (slow, "
+          "plain loops)")
+      ->capture_default_str()
+      ->type_name("NAME");
   command
       .add_option("--cpu-level", options.cpu_level, "Force an instruction level: avx2, avx512 …")
       ->type_name("NAME");

@@ -17,7 +17,7 @@ struct Options {
   double keep = 0;     // --keep; 0: as the recipe says
   std::string budget;  // --budget
   std::string store;   // --store
-  std::string backend = "cpu";
+  std::string backend = "auto";
   std::string cpu_level;
   int activations = 16;  // --activations, bits
   std::string chat_template;

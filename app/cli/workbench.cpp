@@ -51,6 +51,7 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   engine.cpu_level = options.cpu_level;
   engine.activation_bits = options.activations;
   engine.chat_template = options.chat_template;
+  engine.backend_folders = standard_paths(options.store).backends;
   engine.lane_tables = standard_paths(options.store).lane_tables;
   engine.progress = console.progress();
   Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::open(engine);

@@ -14,7 +14,7 @@ using namespace satchel::kernels;
 Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> cpu,
                      open_backend("cpu", {.n_threads = options.n_threads}));
-  auto fake = std::make_unique<test::FailingBackend>(std::move(cpu));
+  auto fake = std::make_unique<test::FailingBackend>(std::move(cpu), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
   return std::unique_ptr<Backend>(std::move(fake));
 }

@@ -12,7 +12,9 @@ namespace satchel::test {
 
 class FailingBackend final : public kernels::Backend {
  public:
-  explicit FailingBackend(std::unique_ptr<kernels::Backend> inner) : inner_(std::move(inner)) {}
+  explicit FailingBackend(std::unique_ptr<kernels::Backend> inner,
+                          std::string_view name = "failing")
+      : inner_(std::move(inner)), name_(name) {}
   // From now on; nothing: no call fails.
   void fail_at(std::optional<std::size_t> n) {
     n_calls_ = 0;
@@ -34,7 +36,7 @@ class FailingBackend final : public kernels::Backend {
   void fail_allocations(bool fail) { fails_allocations_ = fail; }
   bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
 
-  std::string_view name() const override { return "failing"; }
+  std::string_view name() const override { return name_; }
   std::string device() const override { return inner_->device(); }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
@@ -149,6 +151,7 @@ class FailingBackend final : public kernels::Backend {
   }
 
   std::unique_ptr<kernels::Backend> inner_;
+  std::string_view name_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
   bool stays_lost_ = false, counts_copies_ = false;

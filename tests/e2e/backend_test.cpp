@@ -1,0 +1,148 @@
+// Which device the programs use, and what they do when it fails: with libraries that stand in for
+// the GPU's (tests/libraries).
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "process.h"
+#include "support/bundled_model.h"
+
+namespace satchel::test {
+namespace {
+
+// The programs of this test find this library; "": the one that was built, if any.
+class Backends : public testing::Test {
+ protected:
+  ~Backends() override {
+    unsetenv("SATCHEL_BACKENDS");
+    unsetenv("SATCHEL_TEST_GPU_LOST_AT");
+  }
+  static void use(const std::string& library, const char* lost_at = nullptr) {
+    setenv("SATCHEL_BACKENDS", (std::string(SATCHEL_TEST_LIBRARIES "/") + library).c_str(), 1);
+    if (lost_at != nullptr) setenv("SATCHEL_TEST_GPU_LOST_AT", lost_at, 1);
+  }
+  const Folder home_;
+};
+
+// A person at a terminal.
+class Terminal {
+ public:
+  Terminal(const Folder& home, const std::string& chat) {
+    pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+    if (pid_ != 0) return;
+    setenv("HOME", home.string().c_str(), 1);
+    for (const char* each : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(each);
+    execl(SATCHEL_PROGRAM, "satchel", "chat", "--chat", chat.c_str(), "--temperature", "0", "-n",
+          "12", "--model", kBundledModel, nullptr);
+    _exit(127);
+  }
+  Terminal(Terminal&&) = delete;
+  ~Terminal() { close(fd_); }
+  void type(const std::string& line) {
+    [[maybe_unused]] const ssize_t n = write(fd_, (line + "\n").data(), line.size() + 1);
+  }
+  // All that came so far; an empty text is never met: until the end.
+  std::string read_until(const std::string& text) {
+    char buffer[256];
+    while (text.empty() || text_.find(text) == std::string::npos) {
+      const ssize_t n = read(fd_, buffer, sizeof buffer);
+      if (n <= 0) break;
+      text_.append(buffer, static_cast<std::size_t>(n));
+    }
+    return text_;
+  }
+  int wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int fd_ = -1;
+  std::string text_;
+};
+
+TEST_F(Backends, info_says_which_device_is_used_and_why_not_the_gpu) {
+  for (const auto& [library, code] : {std::pair("nowhere", "GPU_LIBRARY"),
+                                      {"text", "GPU_LIBRARY"},
+                                      {"other_build", "PLUGIN_ABI"},
+                                      {"old_driver", "GPU_DRIVER"},
+                                      {"half", "GPU_OPERATION"}}) {
+    use(library);
+    const auto in_use = run(home_, {"info", "--json"}).json()["in_use"];
+    EXPECT_EQ(in_use["backend"], "cpu") << library;
+    EXPECT_EQ(in_use["why_not_gpu"]["code"], code);
+    EXPECT_NE(run(home_, {"info"}).out.find(code), std::string::npos);
+  }
+  use("fake");
+  const auto in_use = run(home_, {"info", "--json"}).json()["in_use"];
+  EXPECT_EQ(in_use["backend"], "cuda");
+  EXPECT_TRUE(in_use["why_not_gpu"].is_null());
+}
+
+TEST_F(Backends, a_gpu_that_was_demanded_and_is_missing_is_an_error) {
+  use("nowhere");
+  const Finished said = run(home_, {"chat", "-p", "Hi", "-n", "2", "--backend", "cuda", "--json"});
+  EXPECT_EQ(said.exit_code, 6);
+  EXPECT_EQ(said.json()["error"]["code"], "GPU_LIBRARY");
+  EXPECT_EQ(run(home_, {"chat", "-p", "Hi", "-n", "2"}).exit_code, 0) << "auto takes the cpu";
+}
+
+TEST_F(Backends, a_gpu_lost_in_a_pipe_ends_the_chat_which_is_saved) {
+  use("fake", "150");
+  const Finished said =
+      run(home_, {"chat", "--chat", "c", "-n", "12", "--temperature", "0"}, "Hello there.\n");
+  EXPECT_EQ(said.exit_code, 6) << said.err;
+  EXPECT_NE(said.err.find("[DEVICE_LOST]"), std::string::npos) << said.err;
+  const auto rows = run(home_, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_GE(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["text"], "Hello there.");
+}
+
+// The n-th call fails while the prompt is read, or while the answer is made.
+TEST_F(Backends, a_gpu_lost_at_a_terminal_is_left_for_the_cpu_on_the_persons_word) {
+  use("nowhere");
+  run(home_, {"chat", "--chat", "whole", "-n", "12", "--temperature", "0"}, "Hello there.\n");
+  const auto answer_in = [&](const std::string& chat) {
+    return run(home_, {"chats", "--show", chat, "--json"}).json()["messages"];
+  };
+  const auto want = answer_in("whole");
+  ASSERT_EQ(want.size(), 2u);
+  for (const char* lost_at : {"20", "150"}) {
+    use("fake", lost_at);
+    Terminal terminal(home_, lost_at);
+    terminal.read_until("> ");
+    terminal.type("Hello there.");
+    const std::string offered = terminal.read_until("go on with the CPU");
+    EXPECT_NE(offered.find("[DEVICE_LOST]"), std::string::npos) << offered;
+    terminal.type("c");
+    const std::string moved = terminal.read_until("now.");
+    EXPECT_NE(moved.find("On the CPU"), std::string::npos) << moved;
+    terminal.type("/quit");
+    terminal.read_until("");
+    EXPECT_EQ(terminal.wait(), 0);
+    const auto got = answer_in(lost_at);
+    ASSERT_EQ(got.size(), 2u) << got;
+    EXPECT_EQ(got[1]["text"], want[1]["text"]) << "lost at " << lost_at;
+  }
+}
+
+TEST_F(Backends, who_does_not_want_the_cpu_leaves_with_the_chat_saved) {
+  use("fake", "20");
+  Terminal terminal(home_, "c");
+  terminal.read_until("> ");
+  terminal.type("Hello there.");
+  terminal.read_until("go on with the CPU");
+  terminal.type("q");
+  terminal.read_until("");
+  terminal.wait();
+  EXPECT_EQ(run(home_, {"chats", "--show", "c", "--json"}).json()["messages"][0]["text"],
+            "Hello there.");
+}
+
+}  // namespace
+}  // namespace satchel::test
