@@ -7,10 +7,10 @@
 #include <string>
 
 #include "kernels/base/rng.h"
-#include "kernels/contract/registry.h"
 #include "runtime/governor/presets.h"
 #include "runtime/model/scratch.h"
 #include "support/bundled_model.h"
+#include "support/open_named.h"
 #include "support/weights.h"
 
 namespace satchel::runtime {
@@ -83,7 +83,7 @@ std::filesystem::path bundled_model() {
 TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max) {
   TestModel out;
   out.file = std::make_unique<GgufFile>(std::move(file));
-  out.backend = must(kernels::open_backend(backend, {.n_threads = 2}));
+  out.backend = must(test::open_named(test::in_place_of(backend)));
   ModelConfig config = must(ModelConfig::from(*out.file));
   config.call_size = out.backend->call_size();
   if (chunk_tokens_max != 0) config.call_size.n_tokens = chunk_tokens_max;

@@ -1,0 +1,20 @@
+// open_backend() as tests and benchmarks call it: shared libraries of backends are this build's, and
+// the environment may name another backend for what would run on the cpu backend.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "kernels/contract/registry.h"
+
+namespace satchel::test {
+
+kernels::BackendOptions options_here(std::size_t n_threads = 2);
+Result<std::unique_ptr<kernels::Backend>> open_named(std::string_view name,
+                                                     std::size_t n_threads = 2);
+
+// `name`, or what SATCHEL_TEST_BACKEND says in place of "cpu" (tests/gpu/run.sh: cuda).
+std::string_view in_place_of(std::string_view name);
+
+}  // namespace satchel::test
