@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# Builds the CUDA backend here, runs everything that wants a card, and leaves one report, in one command under 10 minutes:
+# report.md for people, report.json for programs, log.txt with what each step said. Without a card it builds, skips and says so.
+#   tests/gpu/run.sh [--needs FOLDER] [--out FOLDER] [--minutes N]
+#     --needs    what tests/gpu/pack-needs.sh gathered, where the machine lacks packages
+#     --out      where the report goes; default: $OUT, else build/gpu-report
+#     --minutes  all of it, at most; default 9.5. A step whose time is up is ended, the report is written whatever happens
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+needs="" out=${OUT:-$root/build/gpu-report} minutes=9.5
+while [ $# -gt 0 ]; do
+  case $1 in
+    --needs) needs=$(cd "$2" && pwd) || exit 2; shift 2 ;;
+    --out) out=$2; shift 2 ;;
+    --minutes) minutes=$2; shift 2 ;;
+    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) echo "run.sh: there is no option $1; run.sh --help lists them" >&2; exit 2 ;;
+  esac
+done
+mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
+build=$root/build/gpu work=$root/build/gpu/run
+rm -rf "$work" && mkdir -p "$work/tests"
+deadline=$((SECONDS + $(python3 -c "print(int(60 * $minutes))")))
+cores=$(nproc)
+
+finish() {
+  python3 "$root/tests/gpu/report.py" "$work" "$out" || echo "run.sh: the report could not be written" >&2
+  for log in "$work"/*.log; do [ -e "$log" ] && printf '\n==== %s\n' "$(basename "$log" .log)" && tail -c 20000 "$log"; done >"$out/log.txt"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT
+
+# step NAME SECONDS COMMAND…: what it says goes to NAME.log, how it went to steps.jsonl and, at once, to the terminal.
+# 77 is a skip. The last 10 seconds are the report's.
+step() {
+  local name=$1 limit=$2 began=$SECONDS left=$((deadline - SECONDS - 10)) code state
+  shift 2
+  if [ "$left" -lt "$limit" ]; then limit=$left; fi
+  if [ "$limit" -lt 3 ]; then
+    state="no time" code=-1
+  else
+    timeout -k 5 "$limit" "$@" >>"$work/$name.log" 2>&1
+    code=$?
+    case $code in 0) state=passed ;; 77) state=skipped ;; 124 | 137) state="time up" ;; *) state=failed ;; esac
+  fi
+  printf '{"step": "%s", "state": "%s", "code": %d, "seconds": %d, "limit": %d}\n' \
+    "$name" "$state" "$code" $((SECONDS - began)) "$limit" >>"$work/steps.jsonl"
+  printf '%-28s %-8s %4d s%s\n' "$name" "$state" $((SECONDS - began)) "$(last_words "$name" "$state")"
+  [ "$state" = passed ]
+}
+# Why a step did not go well: its last line that says something.
+last_words() {
+  if [ "$2" = passed ] || [ ! -e "$work/$1.log" ]; then return; fi
+  grep -v '^\s*$' "$work/$1.log" | tail -1 | cut -c1-160 | sed 's/^/  /'
+}
+# bench NAME SECONDS COMMAND…: what it prints are results.
+bench() {
+  local name=$1 limit=$2
+  shift 2
+  step "$name" "$limit" bash -c 'set -o pipefail; "$@" | tee -a "$0"' "$work/results.jsonl" "$@"
+}
+# tests NAME SECONDS SHARDS COMMAND…: a GoogleTest program in several processes; each writes what it found.
+tests() {
+  local name=$1 limit=$2 shards=$3
+  shift 3
+  step "$name" "$limit" bash -c '
+    work=$0 name=$1 shards=$2; shift 2; code=0; all=()
+    for ((i = 0; i < shards; ++i)); do
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" --gtest_brief=1 --gtest_output="json:$work/tests/$name.$i.json" & all+=($!)
+    done
+    for each in "${all[@]}"; do wait "$each" || code=1; done
+    if [ $code = 0 ] && ! grep -q "\"result\": \"COMPLETED\"" "$work/tests/$name".*.json; then
+      grep -h -A1 ": Skipped$" "$work/$name.log" | grep -v ": Skipped$" | tail -1; code=77
+    fi
+    exit $code' "$work" "$name" "$shards" "$@"
+}
+
+find_nvcc() {
+  local found
+  for found in "${SATCHEL_NVCC:-}" "${CUDACXX:-}" "$(command -v nvcc)" /usr/local/cuda*/bin/nvcc "$root"/build/cuda/nvidia/cu*/bin/nvcc; do
+    if [ -x "$found" ]; then echo "$found"; return; fi
+  done
+}
+nvcc=$(find_nvcc)
+# The cards that are here; all of them where none is.
+cards=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u | paste -sd ';')
+python3 "$root/tests/gpu/report.py" --machine "$root" "${nvcc:-}" >"$work/machine.json"
+
+options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DESKTOP=OFF -DSATCHEL_TESTS=ON
+  -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DCMAKE_PREFIX_PATH="$needs")
+if [ -n "$nvcc" ]; then options+=(-DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$nvcc" ${cards:+-DSATCHEL_CUDA_CARDS="$cards"})
+else options+=(-DSATCHEL_CUDA=OFF); fi
+targets=(bench_gpu bench_gpu_model test_gpu test_kernels test_runtime)
+[ -z "$nvcc" ] || targets=(satchel_cuda "${targets[@]}")
+
+step configure 60 cmake -S "$root" -B "$build" "${options[@]}"
+# What can be built is, whatever else fails; a program of before would be taken for this one's.
+rm -f "$build"/bin/* "$build"/lib/satchel/*
+step build 240 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
+bin=$build/bin
+if [ -n "$nvcc" ]; then
+  arch=$(tr ';' '\n' <<<"${cards:-90}" | tail -1)
+  step build_bandwidth 60 "$nvcc" -std=c++20 -O3 -gencode "arch=compute_$arch,code=sm_$arch" -I"$(dirname "$nvcc")/../include" \
+    -L"$(dirname "$nvcc")/../lib" "$root/tests/gpu/read_bandwidth.cu" -o "$work/read_bandwidth"
+fi
+
+shards=$((cores < 8 ? cores : 8))
+tests test_kernels 75 "$shards" "$bin/test_kernels" --gtest_filter='*/cuda'
+tests test_gpu 75 "$shards" "$bin/test_gpu"
+if [ -n "$cards" ]; then
+  # What the models' oracles say, with the card in place of the processor.
+  SATCHEL_TEST_BACKEND=cuda tests test_models 60 "$shards" "$bin/test_runtime" \
+    --gtest_filter='*EveryArchitecture*cpu*:*Oracle*cpu*:*BundledModel*cpu*:*EveryWeightType*:Cuts.*'
+fi
+
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -1)
+# Short tests of every kind of kernel: a tool slows them down ten to a hundred times.
+looked_at='*Select*/cuda:*Gather*/cuda:*Store*/cuda:*Rope*/cuda:*Norm*/cuda:*a_dead_slot*/cuda:*F5*/cuda:*f5*/cuda:*PageCodec*/cuda'
+for tool in memcheck initcheck racecheck synccheck; do
+  if [ -z "$cards" ]; then step "$tool" 5 bash -c 'echo "no card"; exit 77'
+  elif [ -z "$sanitizer" ]; then step "$tool" 5 bash -c 'echo "no compute-sanitizer here"; exit 77'
+  else step "$tool" 25 "$sanitizer" --tool "$tool" --error-exitcode 9 "$bin/test_kernels" --gtest_brief=1 --gtest_filter="$looked_at"; fi
+done
+
+if [ -x "$work/read_bandwidth" ]; then bench bandwidth 20 "$work/read_bandwidth"; fi
+bench bench_decode 60 "$bin/bench_gpu" decode
+bench bench_prefill 30 "$bin/bench_gpu" prefill
+bench bench_cache 25 "$bin/bench_gpu" cache
+bench bench_weights 45 "$bin/bench_gpu" weights
+bench torch 45 python3 "$root/tests/gpu/torch_attention.py"
+bench model_1b 40 "$bin/bench_gpu_model" 1b
+bench model_8b 80 "$bin/bench_gpu_model" 8b
+# The first bandwidth may have been the card's own warming up.
+if [ -x "$work/read_bandwidth" ]; then bench bandwidth_again 15 "$work/read_bandwidth"; fi
+! grep -qE '"state": "(failed|time up|no time)"' "$work/steps.jsonl"
