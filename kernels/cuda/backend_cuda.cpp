@@ -9,6 +9,7 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/key_worth.h"
 #include "kernels/cuda/lane_table.h"
+#include "kernels/cuda/layer_products.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/move.h"
 #include "kernels/cuda/page_ops.h"
@@ -30,12 +31,15 @@ Error no_kernel(const char* operation) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages)
-      : device_(std::move(device)), arguments_(std::move(arguments)), pages_(std::move(pages)) {}
+      : device_(std::move(device)),
+        arguments_(std::move(arguments)),
+        pages_(std::move(pages)),
+        products_(*device_) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string device() const override { return device_->name(); }
   std::size_t scratch_bytes() const override {
-    return work_.size() + arguments_.bytes() + pages_.bytes();
+    return work_.size() + arguments_.bytes() + pages_.bytes() + products_.bytes();
   }
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
@@ -61,7 +65,16 @@ class CudaBackend final : public Backend {
     return project(x, n_tokens, {&projection, 1});
   }
   Result<void> project(const float* x, std::size_t n_tokens,
-                       std::span<const Projection> projections) override;
+                       std::span<const Projection> projections) override {
+    return products_.project(x, n_tokens, projections);
+  }
+  Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
+                            float* normed, std::span<const Projection> projections) override {
+    return products_.norm_project(x, gain, n_tokens, epsilon, normed, projections);
+  }
+  Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override {
+    return products_.feed_forward(args, x, n_tokens);
+  }
 
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
@@ -142,34 +155,13 @@ class CudaBackend final : public Backend {
   Arguments arguments_;
   PageOps pages_;
   Buffer work_;
+  LayerProducts products_;
 };
 
 Result<void> CudaBackend::embed(const Weight& table, std::span<const std::int32_t> ids,
                                 float* out) {
   SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(ids));
   return check(read_rows(stream(), CudaWeight::of(table).matrix(), there, ids.size(), out));
-}
-
-// The activations are made operands once for all of them.
-Result<void> CudaBackend::project(const float* x, std::size_t n_tokens,
-                                  std::span<const Projection> projections) {
-  if (n_tokens == 0) return {};
-  const std::size_t n_in = projections[0].weight->n_in();
-  SATCHEL_TRY_ASSIGN(std::byte * at, work(plan_operands(nullptr, n_tokens, n_in).n_bytes));
-  const Operands operands = plan_operands(at, n_tokens, n_in).operands;
-  const auto has_tiles = [](const Projection& each) {
-    return CudaWeight::of(*each.weight).matrix().plan.tile_bytes != 0;
-  };
-  if (std::ranges::any_of(projections, has_tiles))
-    SATCHEL_TRY(check(make_operands(stream(), x, n_tokens, n_in, operands)));
-  for (const Projection& each : projections) {
-    SATCHEL_ASSERT(each.weight->n_in() == n_in);
-    const DeviceMatrix& matrix = CudaWeight::of(*each.weight).matrix();
-    SATCHEL_TRY(check(multiply(stream(), matrix, x, operands, n_tokens, each.out)));
-    if (each.bias != nullptr)
-      SATCHEL_TRY(check(cuda::add_row(stream(), each.out, each.bias, n_tokens, matrix.n_out)));
-  }
-  return {};
 }
 
 Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {

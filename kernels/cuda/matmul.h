@@ -1,18 +1,19 @@
 // Products with weights, and rows of them read back. Pointers are device memory.
-//   numbers  an activation is two fp16 values whose sum has 22 bits of it (its token's scaled by a
-//            power of two, so that neither leaves fp16): a product is as exact as one of fp32, and
-//            costs nothing while a token uses two of the eight columns that an instruction has
-//            anyway. Sums run in fp32, their order does not depend on which tokens are beside one
-//   differs  kernels.md 6.2 (B): activations of one fp16; offsets taken off sums. Both were
-//            simulated to err by 5e-4 and 4e-5
+//   order    a sum's order depends on the weight's shape alone, never on how many tokens there are
+//            or which kernel takes them: a token's result is the same bytes however a prompt is cut.
+//            Tiles: integers within a group of values, exactly; groups of a part of the row in fp32
+//            in order; the parts in order (group_sum.h). Rows of floats: 32 parts of a row, one a
+//            lane, added by butterflies
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/contract/weight_type.h"
+#include "kernels/cuda/operands.h"
 #include "kernels/cuda/tile_layout.h"
 
 namespace satchel::kernels::cuda {
@@ -22,27 +23,20 @@ struct DeviceMatrix {
   unsigned n_out = 0, n_in = 0;
   const std::byte* bytes = nullptr;
   TilePlan plan = {};
+
+  bool has_tiles() const { return plan.tile_bytes != 0; }
 };
 
-// Activations as operands B, made once for the products that share them.
-struct Operands {
-  uint2* fragments = nullptr;  // [step][n_sets][lane]
-  float* sums = nullptr;       // [step][n_sets][column], of a step's 16 values
-  float* inverse = nullptr;    // [n_tokens], what a product is times
+// out [n_tokens, n_out] = x · weightᵀ + bias; or out += that.
+struct Product {
+  const DeviceMatrix* weight = nullptr;
+  float* out = nullptr;
+  const float* bias = nullptr;  // [n_out]; null: none
+  bool is_added = false;
 };
-inline constexpr unsigned kColumns = 8, kTokensOfSet = 4;  // of a set of columns; a token has two
-// What they take, each array at a multiple of 256 bytes from `at`; at null: n_bytes alone.
-struct OperandPlan {
-  Operands operands;
-  std::size_t n_bytes = 0;
-};
-OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in);
-cudaError_t make_operands(cudaStream_t stream, const float* x, std::size_t n_tokens,
-                          std::size_t n_in, const Operands& out);
-
-// out [n_tokens, n_out] = x · weightᵀ. Tiles take the operands, the other types x itself.
-cudaError_t multiply(cudaStream_t stream, const DeviceMatrix& weight, const float* x,
-                     const Operands& operands, std::size_t n_tokens, float* out);
+// One launch as long as types are alike. Tiles take the operands, the other types x itself.
+cudaError_t multiply(cudaStream_t stream, std::span<const Product> products, const float* x,
+                     const Operands& operands, std::size_t n_tokens);
 // out[i] = row ids[i], as the file's format defines it, bit for bit.
 cudaError_t read_rows(cudaStream_t stream, const DeviceMatrix& table, const std::int32_t* ids,
                       std::size_t n_ids, float* out);

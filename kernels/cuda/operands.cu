@@ -1,82 +1,138 @@
-// Activations as operands B of the matrix instruction.
-#include <cuda_fp16.h>
+// Activations made operands: eight threads a step of 32 values, four each.
+#include "kernels/cuda/operands.h"
 
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/row_math.h"
 #include "kernels/cuda/shared_memory.h"
+#include "kernels/cuda/tile_layout.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr int kTopExponent =
-    0;  // of the largest: products overflow no sooner than without the factor
+constexpr unsigned kThreads = kRowThreads, kThreadsOfStep = 8, kValues = 4;  // of a thread
+constexpr unsigned kStepsOfBlock = kThreads / kThreadsOfStep;
+static_assert(kThreadsOfStep * kValues == kStepValues);
 
-struct MostMemory {
-  unsigned of_warp[kThreads / kWarp];
+struct Four {
+  float at[kValues];
+};
+__device__ __forceinline__ Four four_at(const float* from) {
+  const float4 four = *reinterpret_cast<const float4*>(from);
+  return {four.x, four.y, four.z, four.w};
+}
+
+// Four values of a token's row; made before the threads part, as a sum of the row may be needed.
+struct Plain {
+  __device__ Plain(const Activations& all, unsigned token, unsigned n_in)
+      : row(all.x + std::size_t{token} * n_in) {}
+  __device__ Four values(unsigned k) const { return four_at(row + k); }
+  const float* row;
+};
+struct Normed {
+  __device__ Normed(const Activations& all, unsigned token, unsigned n_in)
+      : row(all.x + std::size_t{token} * n_in),
+        out(all.normed + std::size_t{token} * n_in),
+        gain(all.gain),
+        factor(norm_factor(row, n_in, all.epsilon, shared_memory<BlockSums<kThreads>>())) {}
+  __device__ Four values(unsigned k) const {
+    Four four = four_at(row + k);
+    for (unsigned i = 0; i < kValues; ++i) four.at[i] = four.at[i] * factor * gain[k + i];
+    *reinterpret_cast<float4*>(out + k) = {four.at[0], four.at[1], four.at[2], four.at[3]};
+    return four;
+  }
+  const float* row;
+  float* out;
+  const float* gain;
+  float factor;
+};
+template <Activation kActivation>
+struct Gated {
+  __device__ Gated(const Activations& all, unsigned token, unsigned n_in)
+      : gate(all.x + std::size_t{token} * n_in), up(all.up + std::size_t{token} * n_in) {}
+  __device__ Four values(unsigned k) const {
+    Four four = four_at(gate + k);
+    const Four beside = four_at(up + k);
+    for (unsigned i = 0; i < kValues; ++i)
+      four.at[i] = activate<kActivation>(four.at[i]) * beside.at[i];
+    return four;
+  }
+  const float *gate, *up;
 };
 
-// The largest magnitude, as bits: those of floats without sign rise with them, infinity and NaN
-// last.
-__device__ unsigned most_bits(const float* x, unsigned n, MostMemory& memory) {
-  unsigned most = 0;
-  for (unsigned i = threadIdx.x; i < n; i += kThreads) {
-    const unsigned bits = __float_as_uint(x[i]) & 0x7fffffffu;
-    most = bits > most ? bits : most;
+// Of the eight threads that have a step.
+__device__ __forceinline__ unsigned most_of_step(unsigned bits) {
+  for (int lanes = kThreadsOfStep / 2; lanes > 0; lanes /= 2) {
+    const unsigned other = __shfl_xor_sync(~0u, bits, lanes);
+    bits = other > bits ? other : bits;
   }
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
-    const unsigned other = __shfl_xor_sync(~0u, most, lanes);
-    most = other > most ? other : most;
-  }
-  if (threadIdx.x % kWarp == 0) memory.of_warp[threadIdx.x / kWarp] = most;
-  __syncthreads();
-  for (unsigned w = 0; w < kThreads / kWarp; ++w)
-    most = memory.of_warp[w] > most ? memory.of_warp[w] : most;
-  return most;
+  return bits;
+}
+// Of the four that have half of one, for each.
+__device__ __forceinline__ int sum_of_half(int x) {
+  for (int lanes = kThreadsOfStep / 4; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
+  return x;
 }
 
-// The exponent of the power of two that a token's values are times; 0 where there is nothing to
-// gain.
-__device__ __forceinline__ int exponent_of(unsigned most) {
-  constexpr unsigned kInfinity = 0x7f800000u, kSmallest = 0x00800000u;
-  if (most >= kInfinity || most < kSmallest) return 0;
-  const int exponent = kTopExponent - (static_cast<int>(most >> 23) - 127);
-  return exponent > 126 ? 126 : exponent;  // the power and its inverse are normal numbers
-}
-__device__ __forceinline__ float power_of_two(int exponent) {
-  return __int_as_float((exponent + 127) << 23);
+// Four integers, their high bytes and their low ones.
+struct Bytes {
+  std::uint32_t parts[2];
+  int sum;
+};
+__device__ __forceinline__ Bytes bytes_of(const Four& four, float inverse) {
+  Bytes out = {};
+  for (unsigned i = 0; i < kValues; ++i) {
+    const int code = __float2int_rn(four.at[i] * inverse);
+    const int high = (code + 128) >> 8;  // the rest, -128 … 127, is the low byte
+    out.parts[0] |= (static_cast<std::uint32_t>(high) & 255) << 8 * i;
+    out.parts[1] |= (static_cast<std::uint32_t>(code) & 255) << 8 * i;
+    out.sum += code;
+  }
+  return out;
 }
 
-// A block a token, a thread a step of 16 values.
+// A block some steps of a token. Bits of magnitudes rise with them, infinity and NaN last.
+template <class Source>
 __global__ void __launch_bounds__(kThreads)
-    split_activations(const float* x, unsigned n_in, unsigned n_sets, Operands out) {
-  const unsigned token = blockIdx.x, set = token / kTokensOfSet, column = token % kTokensOfSet;
-  const float* row = x + std::size_t{token} * n_in;
-  const int exponent = exponent_of(most_bits(row, n_in, shared_memory<MostMemory>()));
-  const float factor = power_of_two(exponent);
-  if (threadIdx.x == 0) out.inverse[token] = power_of_two(-exponent);
-  const unsigned n_steps = (n_in + kChunkValues - 1) / kChunkValues * kChunkSteps;
-  for (unsigned step = threadIdx.x; step < n_steps; step += kThreads) {
-    float sums[2] = {};
-    std::uint32_t pairs[2][kStepValues / 2] = {};
-    for (unsigned i = 0; i < kStepValues; ++i) {
-      const unsigned k = step * kStepValues + i;
-      const float value = k < n_in ? row[k] * factor : 0.0f;
-      const __half high = __float2half_rn(value);
-      const __half low = __float2half_rn(value - __half2float(high));
-      sums[0] += __half2float(high);
-      sums[1] += __half2float(low);
-      pairs[0][i / 2] |= static_cast<std::uint32_t>(__half_as_ushort(high)) << 16 * (i % 2);
-      pairs[1][i / 2] |= static_cast<std::uint32_t>(__half_as_ushort(low)) << 16 * (i % 2);
-    }
-    const std::size_t at = std::size_t{step} * n_sets + set;
-    for (unsigned part = 0; part < 2; ++part) {
-      const unsigned of_part = column + part * kTokensOfSet;
-      out.sums[at * kColumns + of_part] = sums[part];
-      for (unsigned i = 0; i < 4; ++i)
-        out.fragments[at * kLanes + of_part * 4 + i] = {pairs[part][i], pairs[part][i + 4]};
-    }
+    split_activations(Activations from, unsigned n_tokens, unsigned n_in, Operands out) {
+  constexpr unsigned kInfinity = 0x7f800000u;
+  const unsigned token = blockIdx.y, n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
+  const unsigned step = blockIdx.x * kStepsOfBlock + threadIdx.x / kThreadsOfStep;
+  const unsigned of_step = threadIdx.x % kThreadsOfStep;
+  const unsigned k = step * kStepValues + of_step * kValues;
+  Four four = {};
+  if (token < n_tokens) {
+    const Source source(from, token, n_in);
+    if (k < n_in) four = source.values(k);
   }
+  unsigned bits = 0;
+  for (const float value : four.at) {
+    const unsigned magnitude = __float_as_uint(value) & 0x7fffffffu;
+    bits = magnitude > bits ? magnitude : bits;
+  }
+  bits = most_of_step(bits);
+  const float most = __uint_as_float(bits);
+  const bool is_finite = bits < kInfinity, counts = is_finite && most >= 1e-30f;
+  const Bytes bytes = bytes_of(counts ? four : Four(), counts ? kMostCode / most : 0.0f);
+  const int sum = sum_of_half(bytes.sum), other_sum = __shfl_xor_sync(~0u, sum, 4);
+  if (step >= n_steps) return;
+
+  const std::size_t set = std::size_t{step} * out.n_sets + token / kTokensOfSet;
+  const unsigned of_set = token % kTokensOfSet;
+  auto* words = reinterpret_cast<std::uint32_t*>(out.fragments + set * kLanes);
+  for (unsigned part = 0; part < 2; ++part)
+    words[((2 * of_set + part) * 4 + of_step % 4) * 2 + of_step / 4] = bytes.parts[part];
+  if (of_step != 0) return;
+  const float scale = counts ? most / kMostCode : is_finite ? 0.0f : __uint_as_float(0x7fc00000u);
+  out.steps[set * kTokensOfSet + of_set] = {scale, {sum, other_sum}, 0};
+}
+
+template <class Source>
+cudaError_t make_from(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
+                      std::size_t n_in, const Operands& out) {
+  const unsigned n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
+  const dim3 grid(blocks_of(n_steps, kStepsOfBlock), out.n_sets * kTokensOfSet);
+  return launch(stream, {grid, kThreads, sizeof(BlockSums<kThreads>)}, split_activations<Source>,
+                from, static_cast<unsigned>(n_tokens), static_cast<unsigned>(n_in), out);
 }
 
 }  // namespace
@@ -92,16 +148,19 @@ OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in)
   };
   plan.operands.fragments =
       reinterpret_cast<uint2*>(take(n_steps * n_sets * kLanes * sizeof(uint2)));
-  plan.operands.sums = reinterpret_cast<float*>(take(n_steps * n_sets * kColumns * sizeof(float)));
-  plan.operands.inverse = reinterpret_cast<float*>(take(n_tokens * sizeof(float)));
+  plan.operands.steps =
+      reinterpret_cast<StepOfToken*>(take(n_steps * n_sets * kTokensOfSet * sizeof(StepOfToken)));
+  plan.operands.n_sets = static_cast<unsigned>(n_sets);
   return plan;
 }
 
-cudaError_t make_operands(cudaStream_t stream, const float* x, std::size_t n_tokens,
+cudaError_t make_operands(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
                           std::size_t n_in, const Operands& out) {
-  const auto n_sets = static_cast<unsigned>((n_tokens + kTokensOfSet - 1) / kTokensOfSet);
-  return launch(stream, {static_cast<unsigned>(n_tokens), kThreads, sizeof(MostMemory)},
-                split_activations, x, static_cast<unsigned>(n_in), n_sets, out);
+  if (from.gain != nullptr) return make_from<Normed>(stream, from, n_tokens, n_in, out);
+  if (from.up == nullptr) return make_from<Plain>(stream, from, n_tokens, n_in, out);
+  if (from.activation == Activation::silu)
+    return make_from<Gated<Activation::silu>>(stream, from, n_tokens, n_in, out);
+  return make_from<Gated<Activation::gelu_tanh>>(stream, from, n_tokens, n_in, out);
 }
 
 }  // namespace satchel::kernels::cuda

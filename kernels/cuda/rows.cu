@@ -1,33 +1,21 @@
 #include "kernels/cuda/rows.h"
 
-#include "kernels/cuda/block_sum.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/row_math.h"
 #include "kernels/cuda/shared_memory.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = kRowThreads;
 
-// A block a row. Sums run in fp32: their order is fixed, and a row has some thousands of values.
 __global__ void __launch_bounds__(kThreads)
     normalise_rows(const float* x, const float* gain, std::size_t width, float epsilon,
                    float* out) {
   const float* row = x + blockIdx.x * width;
-  float squares = 0;
-  for (std::size_t i = threadIdx.x; i < width; i += kThreads) squares += row[i] * row[i];
-  const float sum = block_sum(squares, shared_memory<BlockSums<kThreads>>());
-  const float factor = 1.0f / sqrtf(sum / static_cast<float>(width) + epsilon);
+  const float factor = norm_factor(row, width, epsilon, shared_memory<BlockSums<kThreads>>());
   for (std::size_t i = threadIdx.x; i < width; i += kThreads)
     out[blockIdx.x * width + i] = row[i] * factor * gain[i];
-}
-
-// x · (1 + tanh(u)) / 2 is x / (1 + exp(-2u)), which loses nothing where tanh is near -1.
-template <Activation kActivation>
-__device__ float activate(float x) {
-  constexpr float kRootOf2OverPi = 0.797884560802865f;
-  if (kActivation == Activation::silu) return x / (1.0f + expf(-x));
-  return x / (1.0f + expf(-2.0f * kRootOf2OverPi * (x + 0.044715f * x * x * x)));
 }
 
 struct Add {

@@ -1,22 +1,22 @@
 // How a quantised matrix lies in a card's memory: 16 rows side by side, in the order in which the
-// lanes of a warp take them as operand A of mma.m16n8k16, so that a lane loads whole words and no
+// lanes of a warp take them as operand A of mma.m16n8k32, so that a lane loads whole words and no
 // value is moved. Read by the packer (main memory), by the kernels and by embed().
 //   tile     16 rows; rows past the last are 0. Values of a row in chunks of 64, the last filled up
-//            with 0: four steps of 16 values, each one matrix instruction
+//            with 0: two steps of 32 values, each one matrix instruction
 //   codes    planes[chunk][lane][words], as many words as bits: the low 2, 4 or 8 bits of a code;
 //            then another plane of its upper 1 or 2, where it has 3, 5 or 6. In step s register r
-//            of a lane (0 … 3) holds the pair of values k, k + 1 of one row: row = lane / 4 + 8 ·
-//            (r % 2), k = 16 s + 2 · (lane % 4) + 8 · (r / 2). Of the pair's two codes the second
-//            lies 16 bits above the first; the first
-//              2 bits  in word s / 2 at bit 8 · (s % 2) + 2 r
-//              4 bits  in word s at bit 4 r
-//              8 bits  in word 2 s + r / 2 at bit 8 · (r % 2)
+//            of a lane (0 … 3) holds the codes of values k … k + 3 of one row, a byte each: row =
+//            lane / 4 + 8 · (r % 2), k = 32 s + 4 · (lane % 4) + 16 · (r / 2). Of the four each
+//            lies 8 bits above the one before; the first
+//              2 bits  in word s at bit 2 r
+//              4 bits  in word 2 s + r / 2 at bit 4 · (r % 2)
+//              8 bits  in word 4 s + r at bit 0
 //              upper 1 bit   in word 0 at bit 4 s + r
-//              upper 2 bits  in word s / 2 at bit 8 · (s % 2) + 2 r
+//              upper 2 bits  in word s at bit 2 r
 //   scales   [chunk][row][bytes]: what the scales of the chunk's groups are, then their minima:
 //            fp16 (ScaleForm::half), exponents, or codes of 8 bits; and factors [unit][row] fp16
 //            (scale and, where there is one, minimum) that codes are times
-//   source   PTX ISA 8.5, "Matrix Fragments for mma.m16n8k16"; bit placement: kernels/cuda/codes.h
+//   source   PTX ISA 8.5, "Matrix Fragments for mma.m16n8k32"; unpacking: kernels/cuda/codes.h
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace satchel::kernels::cuda {
 
-inline constexpr unsigned kTileRows = 16, kChunkValues = 64, kStepValues = 16;
+inline constexpr unsigned kTileRows = 16, kChunkValues = 64, kStepValues = 32;
 inline constexpr unsigned kChunkSteps = kChunkValues / kStepValues, kLanes = 32;
 
 // What a type's tiles are made of, as constants; no pointers, which code for a card could not
@@ -89,17 +89,16 @@ constexpr TilePlan tile_plan(const TileShape& shape, std::size_t n_in) {
   return plan;
 }
 
-// A value's place: which lane holds it in which register of which step, as first or second of a
-// pair.
+// A value's place: which lane holds it in which register of which step, in which of its bytes.
 struct CodePlace {
-  unsigned lane, step, reg, half;
+  unsigned lane, step, reg, byte;
 };
 constexpr CodePlace code_place(unsigned row, unsigned value_of_chunk) {
   const unsigned k = value_of_chunk % kStepValues;
-  return {.lane = row % 8 * 4 + k % 8 / 2,
+  return {.lane = row % 8 * 4 + k % 16 / 4,
           .step = value_of_chunk / kStepValues,
-          .reg = row / 8 + k / 8 * 2,
-          .half = k % 2};
+          .reg = row / 8 + k / 16 * 2,
+          .byte = k % 4};
 }
 
 // Word and bit of a code's part of `bits` bits in its plane, among the words of a lane and chunk.
@@ -107,16 +106,16 @@ struct BitPlace {
   unsigned word, bit;
 };
 constexpr BitPlace bit_place(unsigned bits, const CodePlace& at) {
-  const unsigned half = 16 * at.half;
+  const unsigned byte = 8 * at.byte;
   switch (bits) {
     case 1:
-      return {0, 4 * at.step + at.reg + half};
+      return {0, 4 * at.step + at.reg + byte};
     case 2:
-      return {at.step / 2, 8 * (at.step % 2) + 2 * at.reg + half};
+      return {at.step, 2 * at.reg + byte};
     case 4:
-      return {at.step, 4 * at.reg + half};
+      return {2 * at.step + at.reg / 2, 4 * (at.reg % 2) + byte};
     default:
-      return {2 * at.step + at.reg / 2, 8 * (at.reg % 2) + half};
+      return {4 * at.step + at.reg, byte};
   }
 }
 

@@ -29,6 +29,14 @@ using Slot = void*;
 // Runs once all lanes of the mask are there. slots: [32], null where a lane is not in the mask.
 using Meeting = void (*)(const std::array<Slot, kWarpLanes>& slots, std::uint32_t mask);
 
+// A copy that has not arrived (async_copy.h).
+struct PendingCopy {
+  void* to;
+  const void* code;  // where it was asked for
+  std::size_t group, bytes;
+  std::array<std::byte, 16> data;
+};
+
 struct Thread {
   enum class State { ready, at_barrier, at_meeting, done };
   unsigned index = 0;  // in the block
@@ -39,6 +47,8 @@ struct Thread {
   Slot slot = nullptr;
   boost::context::fiber fiber;
   const std::byte* stack = nullptr;  // its lowest byte
+  std::vector<PendingCopy> copies;
+  std::size_t n_committed = 0;  // groups of copies
   unsigned warp() const { return index / kWarpLanes; }
   unsigned lane() const { return index % kWarpLanes; }
 };

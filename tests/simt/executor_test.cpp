@@ -190,6 +190,34 @@ TEST_F(Executor, a_matrix_product_has_the_layout_that_ptx_documents) {
   EXPECT_NE(c.values(), want) << "a wrong fragment";
 }
 
+TEST_F(Executor, a_product_of_bytes_is_exact_and_laid_out_as_ptx_documents) {
+  std::vector<std::uint8_t> a(16 * 32);
+  std::vector<std::int8_t> b(8 * 32);
+  std::vector<int> want(16 * 8, 0);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(255 - i * 7 % 251);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<std::int8_t>(i * 37 % 256);
+  for (std::size_t r = 0; r < 16; ++r)
+    for (std::size_t c = 0; c < 8; ++c)
+      for (std::size_t k = 0; k < 32; ++k) want[r * 8 + c] += a[r * 32 + k] * b[c * 32 + k];
+  const OnDevice<std::uint8_t> of_a(a);
+  const OnDevice<std::int8_t> of_b(b);
+  const OnDevice<int> c(128);
+  launch(multiply_bytes, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 0);
+  EXPECT_EQ(c.values(), want);
+  launch(multiply_bytes, 1, 32, 0, of_a.data(), of_b.data(), c.data(), 1);
+  EXPECT_NE(c.values(), want) << "a wrong fragment";
+}
+
+TEST_F(Executor, a_copy_on_its_way_has_not_arrived_before_it_is_waited_for) {
+  std::vector<float> x(256);
+  std::iota(x.begin(), x.end(), 1.0f);
+  const OnDevice<float> there(x), out(256);
+  launch(copy_through_shared, 1, 32, 1024, there.data(), out.data(), 1);
+  EXPECT_EQ(out.values(), x);
+  launch(copy_through_shared, 1, 32, 1024, there.data(), out.data(), 0);
+  expect_finding(Finding::Kind::uninitialised, "nobody wrote it");
+}
+
 TEST_F(Executor, a_call_fails_where_a_test_says_so) {
   void* at = nullptr;
   fail_call(1, cudaErrorMemoryAllocation);

@@ -43,7 +43,48 @@ void multiply(const Slots& slots, std::uint32_t) {
   }
 }
 
+struct ByteProduct {
+  int* d;
+  const std::uint32_t *a, *b;
+};
+
+// kHalves: of 16 values each.
+template <unsigned kHalves>
+void multiply_bytes(const Slots& slots, std::uint32_t) {
+  std::int16_t a[16][16 * kHalves], b[8][16 * kHalves];
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const auto& of = *static_cast<const ByteProduct*>(slots[lane]);
+    const unsigned group = lane / 4, in_group = lane % 4;
+    for (unsigned half = 0; half < kHalves; ++half)
+      for (unsigned i = 0; i < 4; ++i) {
+        const unsigned k = 16 * half + 4 * in_group + i;
+        a[group][k] = static_cast<std::uint8_t>(of.a[2 * half] >> 8 * i);
+        a[group + 8][k] = static_cast<std::uint8_t>(of.a[2 * half + 1] >> 8 * i);
+        b[group][k] = static_cast<std::int8_t>(of.b[half] >> 8 * i);
+      }
+  }
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    const auto& of = *static_cast<const ByteProduct*>(slots[lane]);
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+      int sum = 0;
+      for (unsigned k = 0; k < 16 * kHalves; ++k) sum += a[row][k] * b[column][k];
+      of.d[i] += sum;
+    }
+  }
+}
+
 }  // namespace
+
+void mma_bytes_16x8x32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  ByteProduct slot{d, a, b};
+  meet(~0u, multiply_bytes<2>, &slot);
+}
+void mma_bytes_16x8x16(int (&d)[4], std::uint32_t a_above, std::uint32_t a_below, std::uint32_t b) {
+  const std::uint32_t a[2] = {a_above, a_below};
+  ByteProduct slot{d, a, &b};
+  meet(~0u, multiply_bytes<1>, &slot);
+}
 
 void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                  const float (&c)[4]) {

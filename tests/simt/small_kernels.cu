@@ -1,5 +1,6 @@
 #include "simt/small_kernels.h"
 
+#include "simt/async_copy.h"
 #include "simt/fragments.h"
 
 namespace simt::test {
@@ -79,6 +80,41 @@ __global__ void multiply(const __half* a, const __half* b, float* c, int exchang
   float sums[4] = {};
   mma_16x8x16(sums, of_a, of_b, sums);
   for (unsigned i = 0; i < 4; ++i) c[(group + i / 2 * 8) * 8 + pair + i % 2] = sums[i];
+}
+
+__global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int* c, int exchanges) {
+  const unsigned lane = threadIdx.x, group = lane / 4, first = lane % 4 * 4;
+  unsigned of_a[4] = {}, of_b[2] = {};
+  for (unsigned i = 0; i < 4; ++i) {
+    for (unsigned r = 0; r < 4; ++r) {
+      const unsigned of = exchanges != 0 ? r % 2 * 2 + r / 2 : r;
+      of_a[r] |= unsigned{a[(group + of % 2 * 8) * 32 + first + i + of / 2 * 16]} << 8 * i;
+    }
+    for (unsigned r = 0; r < 2; ++r)
+      of_b[r] |= unsigned{static_cast<std::uint8_t>(b[group * 32 + first + i + 16 * r])} << 8 * i;
+  }
+  int sums[4] = {}, halves[4] = {};
+  mma_bytes_16x8x32(sums, of_a, of_b);
+  for (unsigned r = 0; r < 2; ++r) mma_bytes_16x8x16(halves, of_a[2 * r], of_a[2 * r + 1], of_b[r]);
+  for (unsigned i = 0; i < 4; ++i) {
+    int* to = &c[(group + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2];
+    *to = sums[i];
+    if (halves[i] != sums[i]) *to = -1;
+  }
+}
+
+__global__ void copy_through_shared(const float* x, float* out, int waits) {
+  auto* shared = reinterpret_cast<float*>(shared_bytes());
+  for (unsigned part = 0; part < 2; ++part) {
+    const unsigned at = part * 128 + threadIdx.x * 4;
+    copy_async(shared + at, x + at, 16);
+    commit_copies();
+  }
+  const unsigned mine = threadIdx.x * 4;
+  wait_for_copies(1);
+  for (unsigned i = 0; i < 4; ++i) out[mine + i] = shared[mine + i];
+  if (waits != 0) wait_for_copies(0);
+  for (unsigned i = 0; i < 4; ++i) out[128 + mine + i] = shared[128 + mine + i];
 }
 
 }  // namespace simt::test

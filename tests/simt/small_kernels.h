@@ -4,6 +4,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 namespace simt::test {
 
 // sums[b] = the sum of block b's 256 values; `barriers` tells which of the two barriers are there.
@@ -17,5 +19,9 @@ __global__ void exchange_in_warp(int* out, int syncs);
 __global__ void last_adds(const float* x, float* parts, unsigned* n_done, float* sum, int fences);
 // exchanges: registers 1 and 2 of operand A, as if rows and columns lay the other way round.
 __global__ void multiply(const __half* a, const __half* b, float* c, int exchanges);
+// The same of bytes without sign and signed ones, b as its columns lie one behind the other.
+__global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int* c, int exchanges);
+// out = x by way of shared memory; waits: for the copies before they are read.
+__global__ void copy_through_shared(const float* x, float* out, int waits);
 
 }  // namespace simt::test

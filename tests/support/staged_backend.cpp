@@ -117,6 +117,11 @@ class StagedBackend final : public Backend {
     SATCHEL_TRY(inner_->matmul(weight, from, n_tokens, to));
     return stage.back();
   }
+  Result<void> project(const float* x, std::size_t n_tokens,
+                       std::span<const Projection> projections) override;
+  Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
+                            float* normed, std::span<const Projection> projections) override;
+  Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override;
   Result<void> gated(Activation activation, float* gate, const float* up,
                      std::size_t n_values) override {
     return change(gate, n_values, up, n_values, [&](float* there, const float* beside) {
@@ -207,6 +212,53 @@ Result<void> StagedBackend::copy(std::byte* to, const std::byte* from, std::size
   const auto apart = static_cast<std::size_t>(std::max<const std::byte*>(to, from) - first);
   SATCHEL_TRY_ASSIGN(std::byte * there, stage.both(begin, apart + bytes));
   SATCHEL_TRY(inner_->copy(there + (to - begin), there + (from - begin), bytes));
+  return stage.back();
+}
+
+Result<std::vector<Backend::Projection>> staged(Stage& stage, std::size_t n_tokens,
+                                                std::span<const Backend::Projection> projections) {
+  std::vector<Backend::Projection> there(projections.begin(), projections.end());
+  for (Backend::Projection& each : there) {
+    const std::size_t n_out = each.weight->n_out();
+    SATCHEL_TRY_ASSIGN(each.out, stage.both(each.out, n_tokens * n_out));
+    SATCHEL_TRY_ASSIGN(each.bias, stage.in(each.bias, n_out));
+  }
+  return there;
+}
+
+Result<void> StagedBackend::project(const float* x, std::size_t n_tokens,
+                                    std::span<const Projection> projections) {
+  Stage stage(*inner_);
+  const std::size_t n_in = projections.empty() ? 0 : projections[0].weight->n_in();
+  SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_tokens * n_in));
+  SATCHEL_TRY_ASSIGN(const auto there, staged(stage, n_tokens, projections));
+  SATCHEL_TRY(inner_->project(from, n_tokens, there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::norm_project(const float* x, const float* gain, std::size_t n_tokens,
+                                         float epsilon, float* normed,
+                                         std::span<const Projection> projections) {
+  Stage stage(*inner_);
+  const std::size_t n_in = projections[0].weight->n_in();
+  SATCHEL_TRY_ASSIGN(const float* from, stage.in(x, n_tokens * n_in));
+  SATCHEL_TRY_ASSIGN(const float* row, stage.in(gain, n_in));
+  SATCHEL_TRY_ASSIGN(float* to, stage.both(normed, n_tokens * n_in));
+  SATCHEL_TRY_ASSIGN(const auto there, staged(stage, n_tokens, projections));
+  SATCHEL_TRY(inner_->norm_project(from, row, n_tokens, epsilon, to, there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) {
+  Stage stage(*inner_);
+  FeedForward there = args;
+  const std::size_t width = args.gate->n_in(), inner = args.gate->n_out();
+  SATCHEL_TRY_ASSIGN(float* changed, stage.both(x, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.gain, stage.in(args.gain, width));
+  SATCHEL_TRY_ASSIGN(there.normed, stage.both(args.normed, n_tokens * width));
+  SATCHEL_TRY_ASSIGN(there.gate_out, stage.both(args.gate_out, n_tokens * inner));
+  SATCHEL_TRY_ASSIGN(there.up_out, stage.both(args.up_out, n_tokens * inner));
+  SATCHEL_TRY(inner_->feed_forward(there, changed, n_tokens));
   return stage.back();
 }
 

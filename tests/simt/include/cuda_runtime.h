@@ -42,6 +42,11 @@ inline unsigned __ballot_sync(unsigned mask, int is) {
 }
 
 template <class T>
+T __ldcs(const T* at) {  // a hint to caches, no more
+  return *at;
+}
+
+template <class T>
 T atomicAdd(T* at, T by) {
   return simt::atomic(at, by, [](T old, T more) { return static_cast<T>(old + more); });
 }
@@ -56,6 +61,9 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   for (unsigned i = 0; i < 4; ++i)
     out |= static_cast<unsigned>(both >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
   return out;
+}
+inline int __float2int_rn(float x) {
+  return static_cast<int>(std::nearbyintf(x));
 }
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);

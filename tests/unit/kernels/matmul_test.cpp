@@ -54,8 +54,12 @@ std::vector<float> product(Backend& backend, const WeightFile& file, const std::
 class EveryMatmul : public test::OnEveryBackend {};
 
 TEST_P(EveryMatmul, is_the_references_for_every_type_and_odd_shape) {
+  // Activations of 16 bits under a scale for 32 err by 3e-5 here, on the cpu as on a card (every
+  // 50th is an outlier); one lone product of the 364, with nothing to even it out, by 1.1e-4 on the
+  // card, whose codes end at 32639. kernels.md 9 has 5e-4.
+  const double packed = GetParam().backend.starts_with("cuda") ? 1.5e-4 : 1e-4;
   for (const WeightType type : kWeightTypes) {
-    const double limit = weight_type_traits(type).block_values == 1 ? 1e-6 : 1e-4;
+    const double limit = weight_type_traits(type).block_values == 1 ? 1e-6 : packed;
     const std::size_t block = weight_type_traits(type).block_values;
     for (const std::size_t n_out : {1u, 7u, 17u, 64u}) {
       for (const std::size_t n_tokens : {1u, 2u, 3u, 7u, 8u, 9u, 33u}) {

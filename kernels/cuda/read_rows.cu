@@ -1,52 +1,21 @@
-// Products of rows of floats, rows read back, and which product a type takes.
+// Rows of weights, read back value by value.
 #include "kernels/cuda/matmul.h"
 
-#include "kernels/cuda/block_sum.h"
-#include "kernels/cuda/codes.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/scales.h"
-#include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/tile_types.h"
 
 namespace satchel::kernels::cuda {
-
-// matmul_tiles.cu
-cudaError_t multiply_tiles_of(cudaStream_t stream, const DeviceMatrix& weight,
-                              const Operands& operands, std::size_t n_tokens, float* out);
-
 namespace {
 
-constexpr unsigned kThreads = 128, kWarps = kThreads / kWarp, kTokens = 4;
-
-bool has_float_rows(WeightType type) {
-  return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16;
-}
+constexpr unsigned kThreads = 128;
 
 __device__ __forceinline__ float float_at(const DeviceMatrix& matrix, std::size_t i) {
   if (matrix.type == WeightType::f32) return reinterpret_cast<const float*>(matrix.bytes)[i];
   const unsigned short bits = reinterpret_cast<const unsigned short*>(matrix.bytes)[i];
   if (matrix.type == WeightType::f16) return half_value(bits);
   return __uint_as_float(static_cast<std::uint32_t>(bits) << 16);
-}
-
-// A warp a row, up to kTokens tokens at a time.
-__global__ void __launch_bounds__(kThreads)
-    multiply_rows(DeviceMatrix weight, const float* x, unsigned n_tokens, float* out) {
-  const unsigned row = blockIdx.x * kWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const unsigned first = blockIdx.y * kTokens;
-  if (row >= weight.n_out) return;
-  float sums[kTokens] = {};
-  for (unsigned k = lane; k < weight.n_in; k += kWarp) {
-    const float w = float_at(weight, std::size_t{row} * weight.n_in + k);
-    for (unsigned t = 0; t < kTokens; ++t)
-      if (first + t < n_tokens)
-        sums[t] = fmaf(w, x[std::size_t{first + t} * weight.n_in + k], sums[t]);
-  }
-  for (unsigned t = 0; t < kTokens; ++t) {
-    const float sum = warp_sum(sums[t]);
-    if (lane == 0 && first + t < n_tokens) out[std::size_t{first + t} * weight.n_out + row] = sum;
-  }
 }
 
 __device__ __forceinline__ unsigned bits_of(const std::byte* plane, unsigned words, unsigned bits,
@@ -115,18 +84,9 @@ cudaError_t read_all(cudaStream_t stream, const DeviceMatrix& table, const std::
 
 }  // namespace
 
-cudaError_t multiply(cudaStream_t stream, const DeviceMatrix& weight, const float* x,
-                     const Operands& operands, std::size_t n_tokens, float* out) {
-  if (!has_float_rows(weight.type))
-    return multiply_tiles_of(stream, weight, operands, n_tokens, out);
-  const dim3 grid(blocks_of(weight.n_out, kWarps), blocks_of(n_tokens, kTokens));
-  return launch(stream, {grid, kThreads}, multiply_rows, weight, x, static_cast<unsigned>(n_tokens),
-                out);
-}
-
 cudaError_t read_rows(cudaStream_t stream, const DeviceMatrix& table, const std::int32_t* ids,
                       std::size_t n_ids, float* out) {
-  if (has_float_rows(table.type)) return read_all(stream, table, ids, n_ids, out, ReadFloat());
+  if (!table.has_tiles()) return read_all(stream, table, ids, n_ids, out, ReadFloat());
   return with_tile_type(table.type, [&](auto type) {
     return read_all(stream, table, ids, n_ids, out, ReadTile<decltype(type)::value>());
   });

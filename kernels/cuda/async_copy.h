@@ -1,0 +1,33 @@
+// Copies from device to shared memory that are on their way while a thread goes on. For .cu files;
+// the executor has a header of this name of its own, where they arrive when they are waited for.
+//   order   a thread's copies since its last commit are a group; wait_for_copies<n>() waits for all
+//           of its groups but the last n. Others see them behind a barrier
+//   sm_75   has none: there a copy is done at once
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace satchel::kernels::cuda {
+
+// 16 bytes, aligned to that on both sides; past L1, which has no use for them.
+__device__ __forceinline__ void copy_16_bytes_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(there), "l"(from) : "memory");
+#else
+  *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+template <int kLeft>
+__device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
+#endif
+}
+
+}  // namespace satchel::kernels::cuda

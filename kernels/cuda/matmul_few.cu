@@ -1,0 +1,126 @@
+// Products of tiles with few tokens: what a token is made of is memory, each weight is read once
+// and used at once.
+#include "kernels/cuda/codes.h"
+#include "kernels/cuda/group_sum.h"
+#include "kernels/cuda/product_group.h"
+#include "kernels/cuda/scales.h"
+#include "kernels/cuda/shared_memory.h"
+#include "kernels/cuda/tile_types.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = kParts * kWarp;  // a warp a part of the rows
+
+template <unsigned kSets>
+struct PartSums {
+  float of[kParts][kSets * kTokensOfSet][kTileRows];
+};
+
+// What a lane reads of a chunk; asked for while the chunk before it is worked on.
+template <WeightType kType>
+struct LaneChunk {
+  Codes<kType> codes;
+  Scales<kType> scales[2];
+
+  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
+                                       unsigned lane) {
+    codes.template load<Reads::once>(tile, plan, chunk, lane);
+    for (unsigned i = 0; i < 2; ++i) scales[i].load(tile, plan, chunk, lane / 4 + 8 * i);
+  }
+  __device__ __forceinline__ RowPair rows(unsigned group) const {
+    return {{scales[0].scale[group], scales[1].scale[group]},
+            {scales[0].minimum[group], scales[1].minimum[group]}};
+  }
+};
+
+template <WeightType kType, unsigned kSets>
+__device__ __forceinline__ void add_chunk(const LaneChunk<kType>& from, const Operands& operands,
+                                          unsigned chunk, unsigned n_tokens,
+                                          float (&acc)[kSets][2]) {
+  constexpr unsigned kGroups = kStepValues / tile_shape(kType).group_values;  // of a step
+  const unsigned lane = threadIdx.x % kWarp, first_set = blockIdx.y * kSets;
+#pragma unroll
+  for (unsigned s = 0; s < kChunkSteps; ++s) {
+    std::uint32_t a[4];
+    from.codes.step(s, a);
+    RowPair rows[kGroups];
+    for (unsigned g = 0; g < kGroups; ++g) rows[g] = from.rows(s * kGroups + g);
+    const std::size_t row = std::size_t{chunk * kChunkSteps + s} * operands.n_sets;
+#pragma unroll
+    for (unsigned i = 0; i < kSets; ++i) {
+      const unsigned set = first_set + i;
+      if (set >= operands.n_sets) break;
+      uint2 b = {0, 0};  // columns without a token are not read
+      if (set * kTokensOfSet + lane / 8 < n_tokens)
+        b = operands.fragments[(row + set) * kLanes + lane];
+      add_step<kType>(a, b, operands.steps[(row + set) * kTokensOfSet + lane % kTokensOfSet], rows,
+                      acc[i]);
+    }
+  }
+}
+
+// The parts' sums, in order, where they belong.
+template <unsigned kSets>
+__device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const ProductPart& part,
+                                         unsigned tile, unsigned n_tokens) {
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  auto& sums = shared_memory<PartSums<kSets>>();
+  for (unsigned s = 0; s < kSets; ++s)
+    for (unsigned i = 0; i < 2; ++i)
+      sums.of[warp][s * kTokensOfSet + lane % 4][lane / 4 + 8 * i] = acc[s][i];
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < kTileRows * kSets * kTokensOfSet; i += kThreads) {
+    const unsigned of_tile = i % kTileRows, of_block = i / kTileRows;
+    const unsigned row = tile * kTileRows + of_tile;
+    const unsigned token = blockIdx.y * kSets * kTokensOfSet + of_block;
+    if (token >= n_tokens || row >= part.n_out) continue;
+    float sum = 0;
+    for (unsigned p = 0; p < kParts; ++p) sum += sums.of[p][of_block][of_tile];
+    part.put(token, row, sum);
+  }
+}
+
+// A block a tile and kSets sets.
+template <WeightType kType, unsigned kSets>
+__global__ void __launch_bounds__(kThreads) multiply_few(ProductGroup group, Operands operands) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const ProductPart part = group.mine();
+  const unsigned tile = blockIdx.x - part.first_block;
+  const std::byte* bytes = part.bytes + std::size_t{tile} * group.plan.tile_bytes;
+  const unsigned n_chunks = group.plan.n_chunks;
+  float acc[kSets][2] = {};
+  LaneChunk<kType> next;
+  unsigned chunk = threadIdx.x / kWarp;
+  if (chunk < n_chunks) next.load(bytes, group.plan, chunk, lane);
+  for (; chunk < n_chunks; chunk += kParts) {
+    const LaneChunk<kType> here = next;
+    if (chunk + kParts < n_chunks) next.load(bytes, group.plan, chunk + kParts, lane);
+    add_chunk<kType, kSets>(here, operands, chunk, group.n_tokens, acc);
+  }
+  put_sums<kSets>(acc, part, tile, group.n_tokens);
+}
+
+template <WeightType kType, unsigned kSets>
+cudaError_t multiply_sets(cudaStream_t stream, std::span<const Product> products,
+                          const Operands& operands, std::size_t n_tokens) {
+  unsigned n_blocks = 0;
+  const ProductGroup group = group_of(products, n_tokens, kTileRows, n_blocks);
+  const dim3 grid(n_blocks, blocks_of(operands.n_sets, kSets));
+  return launch(stream, {grid, kThreads, sizeof(PartSums<kSets>)}, multiply_few<kType, kSets>,
+                group, operands);
+}
+
+}  // namespace
+
+cudaError_t multiply_few_tokens(cudaStream_t stream, std::span<const Product> products,
+                                const Operands& operands, std::size_t n_tokens) {
+  return with_tile_type(products[0].weight->type, [&](auto type) {
+    constexpr WeightType kType = decltype(type)::value;
+    if (n_tokens <= kTokensOfSet)
+      return multiply_sets<kType, 1>(stream, products, operands, n_tokens);
+    return multiply_sets<kType, 4>(stream, products, operands, n_tokens);
+  });
+}
+
+}  // namespace satchel::kernels::cuda

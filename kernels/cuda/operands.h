@@ -1,0 +1,60 @@
+// Activations as operands B of the matrix instruction for bytes, made once for the products that
+// share them.
+//   numbers  32 values of a token are integers of 16 bits times one scale, the largest magnitude
+//            among them / kMostCode: what the cpu backend does too, an error below 1.6e-5 of the
+//            largest. Below 1e-30 all are 0. A NaN or an infinity makes the scale NaN: it must not
+//            vanish. An integer is two signed bytes, 256 · high + low: two columns of the operand,
+//            whose products come together in one lane again, exactly
+//   differs  kernels.md 6.2 (B), 6.3: activations of one fp16, or of one byte. Both were judged too
+//            coarse for the limits that the backends share (1e-4); two bytes cost half of what two
+//            fp16 would, and less than one where bytes run at four times the speed
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/contract/backend.h"
+
+namespace satchel::kernels::cuda {
+
+inline constexpr unsigned kTokensOfSet = 4;          // of a set of 8 columns: a token has two
+inline constexpr float kMostCode = 127 * 256 + 127;  // both bytes at their most
+
+// What 32 values of a token share.
+struct alignas(16) StepOfToken {
+  float scale;
+  int sums[2];  // of the integers, first and second 16
+  int unused;
+};
+// Tokens past the last of a set are 0.
+struct Operands {
+  uint2* fragments =
+      nullptr;  // [step][n_sets][lane]: column lane / 4 = 2 · token + (0 high, 1 low)
+  StepOfToken* steps = nullptr;  // [step][n_sets][kTokensOfSet]
+  unsigned n_sets = 0;
+};
+// What they take, each array at a multiple of 256 bytes from `at`; at null: n_bytes alone.
+struct OperandPlan {
+  Operands operands;
+  std::size_t n_bytes = 0;
+};
+OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in);
+
+// What operands are made of: [n_tokens, n_in], n_in a multiple of 32.
+struct Activations {
+  const float* x = nullptr;
+  // Then x · 1 / sqrt(mean(x²) + epsilon) · gain is taken, and written to `normed`: the bytes of
+  // rms_norm() (rows.h).
+  const float* gain = nullptr;
+  float epsilon = 0;
+  float* normed = nullptr;
+  // Or activation(x) · up: the bytes of gated().
+  const float* up = nullptr;
+  Activation activation = Activation::silu;
+};
+cudaError_t make_operands(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
+                          std::size_t n_in, const Operands& out);
+
+}  // namespace satchel::kernels::cuda
