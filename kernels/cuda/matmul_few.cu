@@ -39,7 +39,7 @@ __device__ __forceinline__ void add_chunk(const LaneChunk<kType>& from, const Op
                                           unsigned chunk, unsigned n_tokens,
                                           float (&acc)[kSets][2]) {
   constexpr unsigned kGroups = kStepValues / tile_shape(kType).group_values;  // of a step
-  const unsigned lane = threadIdx.x % kWarp, first_set = blockIdx.y * kSets;
+  const unsigned lane = threadIdx.x % kWarp;
 #pragma unroll
   for (unsigned s = 0; s < kChunkSteps; ++s) {
     std::uint32_t a[4];
@@ -49,12 +49,10 @@ __device__ __forceinline__ void add_chunk(const LaneChunk<kType>& from, const Op
     const std::size_t row = std::size_t{chunk * kChunkSteps + s} * operands.n_sets;
 #pragma unroll
     for (unsigned i = 0; i < kSets; ++i) {
-      const unsigned set = first_set + i;
-      if (set >= operands.n_sets) break;
+      if (i >= operands.n_sets) break;
       uint2 b = {0, 0};  // columns without a token are not read
-      if (set * kTokensOfSet + lane / 8 < n_tokens)
-        b = operands.fragments[(row + set) * kLanes + lane];
-      add_step<kType>(a, b, operands.steps[(row + set) * kTokensOfSet + lane % kTokensOfSet], rows,
+      if (i * kTokensOfSet + lane / 8 < n_tokens) b = operands.fragments[(row + i) * kLanes + lane];
+      add_step<kType>(a, b, operands.steps[(row + i) * kTokensOfSet + lane % kTokensOfSet], rows,
                       acc[i]);
     }
   }
@@ -71,21 +69,20 @@ __device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const Pro
       sums.of[warp][s * kTokensOfSet + lane % 4][lane / 4 + 8 * i] = acc[s][i];
   __syncthreads();
   for (unsigned i = threadIdx.x; i < kTileRows * kSets * kTokensOfSet; i += kThreads) {
-    const unsigned of_tile = i % kTileRows, of_block = i / kTileRows;
+    const unsigned of_tile = i % kTileRows, token = i / kTileRows;
     const unsigned row = tile * kTileRows + of_tile;
-    const unsigned token = blockIdx.y * kSets * kTokensOfSet + of_block;
     if (token >= n_tokens || row >= part.n_out) continue;
     float sum = 0;
-    for (unsigned p = 0; p < kParts; ++p) sum += sums.of[p][of_block][of_tile];
+    for (unsigned p = 0; p < kParts; ++p) sum += sums.of[p][token][of_tile];
     part.put(token, row, sum);
   }
 }
 
-// A block a tile and kSets sets.
+// A block a tile, and all tokens.
 template <WeightType kType, unsigned kSets>
-__global__ void __launch_bounds__(kThreads) multiply_few(ProductGroup group, Operands operands) {
+__global__ void __launch_bounds__(kThreads, 2) multiply_few(ProductGroup group, Operands operands) {
   const unsigned lane = threadIdx.x % kWarp;
-  const ProductPart part = group.mine();
+  const ProductPart part = group.part_of(blockIdx.x);
   const unsigned tile = blockIdx.x - part.first_block;
   const std::byte* bytes = part.bytes + std::size_t{tile} * group.plan.tile_bytes;
   const unsigned n_chunks = group.plan.n_chunks;
@@ -106,8 +103,7 @@ cudaError_t multiply_sets(cudaStream_t stream, std::span<const Product> products
                           const Operands& operands, std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kTileRows, n_blocks);
-  const dim3 grid(n_blocks, blocks_of(operands.n_sets, kSets));
-  return launch(stream, {grid, kThreads, sizeof(PartSums<kSets>)}, multiply_few<kType, kSets>,
+  return launch(stream, {n_blocks, kThreads, sizeof(PartSums<kSets>)}, multiply_few<kType, kSets>,
                 group, operands);
 }
 

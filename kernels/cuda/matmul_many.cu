@@ -41,10 +41,10 @@ struct Place {
   unsigned first_set, n_sets;    // of the operands
 
   __device__ Place(const ProductGroup& group, const Operands& operands)
-      : part(group.mine()),
-        first_tile((blockIdx.x - part.first_block) * kTiles),
+      : part(group.part_of(blockIdx.y)),
+        first_tile((blockIdx.y - part.first_block) * kTiles),
         n_tiles((part.n_out + kTileRows - 1) / kTileRows),
-        first_set(blockIdx.y * kSets),
+        first_set(blockIdx.x * kSets),
         n_sets(operands.n_sets) {}
 };
 
@@ -198,7 +198,7 @@ cudaError_t multiply_many_tokens(cudaStream_t stream, std::span<const Product> p
                                  const Operands& operands, std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kTiles * kTileRows, n_blocks);
-  const dim3 grid(n_blocks, blocks_of(operands.n_sets, kSets));
+  const dim3 grid(blocks_of(operands.n_sets, kSets), n_blocks);
   return with_tile_type(products[0].weight->type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
     return launch(stream, {grid, kThreads, sizeof(Stages<kType>)}, multiply_many<kType>, group,

@@ -93,10 +93,10 @@ __device__ __forceinline__ void put_sums(const float (&sums)[kRows][kTokens],
 template <WeightType kType, unsigned kRows, unsigned kTokens>
 __global__ void __launch_bounds__(kThreads) multiply_rows(ProductGroup group, const float* x) {
   constexpr unsigned kValues = kValuesOf<kType>;
-  const ProductPart part = group.mine();
+  const ProductPart part = group.part_of(blockIdx.y);
   const unsigned n_in = group.n_in, lane = threadIdx.x % kWarp;
-  const unsigned warp = (blockIdx.x - part.first_block) * kWarps + threadIdx.x / kWarp;
-  const unsigned first_row = warp * kRows, first_token = blockIdx.y * kTokens;
+  const unsigned warp = (blockIdx.y - part.first_block) * kWarps + threadIdx.x / kWarp;
+  const unsigned first_row = warp * kRows, first_token = blockIdx.x * kTokens;
   const bool is_aligned = n_in % kValues == 0;
   if (first_row >= part.n_out) return;
   float sums[kRows][kTokens] = {};
@@ -126,7 +126,7 @@ cudaError_t multiply_with(cudaStream_t stream, std::span<const Product> products
                           std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kWarps * kRows, n_blocks);
-  return launch(stream, {dim3(n_blocks, blocks_of(n_tokens, kTokens)), kThreads},
+  return launch(stream, {dim3(blocks_of(n_tokens, kTokens), n_blocks), kThreads},
                 multiply_rows<kType, kRows, kTokens>, group, x);
 }
 

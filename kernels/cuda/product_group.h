@@ -1,5 +1,6 @@
-// Products of one type and one input that share a launch: which of them a block works for. For .cu
-// files.
+// Products of one type and one input that share a launch: which of them a block works for. Where a
+// grid has more than one block of tokens they are its x, so that blocks which run side by side read
+// the same weights. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,7 +18,7 @@ struct ProductPart {
   float* out = nullptr;
   const float* bias = nullptr;
   unsigned n_out = 0;
-  unsigned first_block = ~0u;  // of the grid's x
+  unsigned first_block = ~0u;  // of rows, among those of the group
   bool is_added = false;
 
   __device__ __forceinline__ void put(unsigned token, unsigned row, float sum) const {
@@ -32,17 +33,18 @@ struct ProductGroup {
   TilePlan plan = {};
   ProductPart parts[kProductsMax] = {};
 
-  // The product of this block; constants as indices, so that parts stay where arguments are.
-  __device__ __forceinline__ ProductPart mine() const {
+  // The product that has a block of rows; constants as indices, so that parts stay where arguments
+  // are.
+  __device__ __forceinline__ ProductPart part_of(unsigned block) const {
     ProductPart part = parts[0];
 #pragma unroll
     for (unsigned i = 1; i < kProductsMax; ++i)
-      if (blockIdx.x >= parts[i].first_block) part = parts[i];
+      if (block >= parts[i].first_block) part = parts[i];
     return part;
   }
 };
 
-// Of products of one type and n_in, at most kProductsMax. n_blocks becomes the grid's x.
+// Of products of one type and n_in, at most kProductsMax. n_blocks: of rows, for all.
 inline ProductGroup group_of(std::span<const Product> products, std::size_t n_tokens,
                              unsigned rows_of_block, unsigned& n_blocks) {
   const DeviceMatrix& first = *products[0].weight;

@@ -146,5 +146,55 @@ TEST_F(Faults, arguments_go_round_their_ring_and_larger_ones_find_room) {
   }
 }
 
+// A matrix of zeros, and room for what it gives.
+struct Zeros {
+  Zeros(Backend& backend, WeightType type, std::size_t n_out, std::size_t n_in)
+      : file(n_out * *row_bytes(type, n_in)),
+        weight(value_of(
+            backend.load_weight({.type = type, .n_out = n_out, .n_in = n_in, .bytes = file}))),
+        room(value_of(backend.allocate(n_out * sizeof(float)))) {}
+  float* out() { return reinterpret_cast<float*>(room.data()); }
+  std::vector<std::byte> file;
+  std::unique_ptr<Weight> weight;
+  Buffer room;
+};
+
+// What kernels.md 6.4 counts: a decode step is made of launches.
+TEST_F(Faults, products_of_a_layer_take_few_launches) {
+  const auto backend = value_of(make_backend());
+  constexpr std::size_t kWidth = 256, kInner = 512;
+  Zeros q(*backend, WeightType::q4_k, kWidth, kWidth), k(*backend, WeightType::q4_k, 64, kWidth),
+      v(*backend, WeightType::q6_k, 64, kWidth), gate(*backend, WeightType::q4_k, kInner, kWidth),
+      up(*backend, WeightType::q4_k, kInner, kWidth),
+      down(*backend, WeightType::q6_k, kWidth, kInner);
+  const auto launches = [&](const auto& call) {
+    const std::size_t before = simt::launches_so_far();
+    EXPECT_TRUE(call().ok());
+    return simt::launches_so_far() - before;
+  };
+  Buffer wide = value_of(backend->allocate(kWidth * sizeof(float)));
+  const Backend::Projection qkv[] = {
+      {q.weight.get(), q.out(), down.out()}, {k.weight.get(), k.out()}, {v.weight.get(), v.out()}};
+  const auto project = [&] { return backend->project(down.out(), 1, std::span(qkv).first(2)); };
+  EXPECT_EQ(launches(project), 2u) << "operands; q and k with its bias";
+  const auto normed = [&] {
+    return backend->norm_project(down.out(), down.out(), 1, 1e-5f,
+                                 reinterpret_cast<float*>(wide.data()), qkv);
+  };
+  EXPECT_EQ(launches(normed), 3u) << "normed operands; q and k; v, of another type";
+  const auto feed = [&] {
+    return backend->feed_forward({.gain = q.out(),
+                                  .gate = gate.weight.get(),
+                                  .up = up.weight.get(),
+                                  .down = down.weight.get(),
+                                  .epsilon = 1e-5f,
+                                  .normed = reinterpret_cast<float*>(wide.data()),
+                                  .gate_out = gate.out(),
+                                  .up_out = up.out()},
+                                 down.out(), 1);
+  };
+  EXPECT_EQ(launches(feed), 4u) << "normed operands; gate and up; gated operands; down, added";
+}
+
 }  // namespace
 }  // namespace satchel::kernels::cuda

@@ -20,6 +20,7 @@ struct Api {
   std::optional<std::size_t> calls_until_failure;
   cudaError_t failure = cudaSuccess;
   bool has_failed = false;
+  std::size_t n_launches = 0;
   std::map<const void*, std::size_t> shared_bytes;  // a kernel may ask for, where more than usual
 };
 Api& api() {
@@ -57,6 +58,7 @@ bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
   if (const cudaError_t error = refused()) return error;
   if (!is_config_valid(config, call.kernel)) return said(cudaErrorInvalidConfiguration);
+  ++api().n_launches;
   const Launch launch{.kernel = call.kernel,
                       .grid = config.gridDim,
                       .block = config.blockDim,
@@ -77,6 +79,9 @@ void fail_no_call() {
 }
 bool has_failed_call() {
   return api().has_failed;
+}
+std::size_t launches_so_far() {
+  return api().n_launches;
 }
 void forget_sticky_error() {
   api().sticky = api().last = cudaSuccess;

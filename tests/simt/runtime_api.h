@@ -78,6 +78,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
 void fail_call(std::size_t n, cudaError_t error);
 void fail_no_call();
 bool has_failed_call();
+std::size_t launches_so_far();
 void forget_sticky_error();  // as a new process would
 
 // What the machine is said to have. Kernels run as they do, whatever it is.

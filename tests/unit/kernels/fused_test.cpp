@@ -53,40 +53,74 @@ TEST_P(EveryFusion, norm_and_projections_give_the_bytes_of_the_single_operations
   }
 }
 
-TEST_P(EveryFusion, the_feed_forward_gives_the_bytes_of_the_single_operations) {
-  constexpr std::size_t kWidth = 64, kInner = 160;
-  const Weight& gate = weight(WeightType::q8_0, kInner, kWidth);
-  const Weight& up = weight(WeightType::q8_0, kInner, kWidth);
-  const Weight& down = weight(WeightType::q4_0, kWidth, kInner);
-  const auto gain = random_values(kWidth, 9);
-  for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
-    for (const std::size_t n : {1u, 40u}) {
-      const auto x = random_values(n * kWidth, n);
-      std::vector<float> normed(n * kWidth), inner(n * kInner), other(n * kInner);
-      auto want = x, got = x;
-      ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), n, kWidth, 1e-6f, normed.data()).ok());
-      ASSERT_TRUE(backend().matmul(gate, normed.data(), n, inner.data()).ok());
-      ASSERT_TRUE(backend().matmul(up, normed.data(), n, other.data()).ok());
-      ASSERT_TRUE(backend().gated(activation, inner.data(), other.data(), n * kInner).ok());
-      ASSERT_TRUE(backend().matmul(down, inner.data(), n, normed.data()).ok());
-      ASSERT_TRUE(backend().add(want.data(), normed.data(), n * kWidth).ok());
-      ASSERT_TRUE(backend()
-                      .feed_forward({.gain = gain.data(),
-                                     .gate = &gate,
-                                     .up = &up,
-                                     .down = &down,
-                                     .activation = activation,
-                                     .epsilon = 1e-6f,
-                                     .normed = normed.data(),
-                                     .gate_out = inner.data(),
-                                     .up_out = other.data()},
-                                    got.data(), n)
-                      .ok());
-      EXPECT_EQ(got, want);
+TEST_P(EveryFusion, many_projections_with_and_without_biases_give_the_bytes_of_each_alone) {
+  constexpr std::size_t kWidth = 96;
+  const Weight* weights[] = {
+      &weight(WeightType::q8_0, 33, kWidth), &weight(WeightType::q8_0, 16, kWidth),
+      &weight(WeightType::q8_0, 1, kWidth),  &weight(WeightType::q8_0, 130, kWidth),
+      &weight(WeightType::q8_0, 17, kWidth), &weight(WeightType::f16, 5, kWidth),
+      &weight(WeightType::f16, 40, kWidth),  &weight(WeightType::f32, 3, kWidth)};
+  for (const std::size_t n : {1u, 5u, 20u}) {
+    const auto x = random_values(n * kWidth, n);
+    std::vector<std::vector<float>> got, want, biases;
+    std::vector<Backend::Projection> projections;
+    for (const Weight* each : weights) {
+      const std::size_t n_out = each->n_out();
+      biases.push_back(random_values(n_out, n_out));
+      want.emplace_back(n * n_out);
+      got.emplace_back(n * n_out);
+      ASSERT_TRUE(backend().matmul(*each, x.data(), n, want.back().data()).ok());
+      if (n_out % 2 == 0) continue;  // without a bias
+      ASSERT_TRUE(backend().add_row(want.back().data(), biases.back().data(), n, n_out).ok());
+    }
+    for (std::size_t i = 0; i < got.size(); ++i)
+      projections.push_back(
+          {weights[i], got[i].data(), weights[i]->n_out() % 2 != 0 ? biases[i].data() : nullptr});
+    ASSERT_TRUE(backend().project(x.data(), n, projections).ok());
+    EXPECT_EQ(got, want) << n << " tokens";
+  }
+}
+
+// The feed-forward against the operations it is made of.
+class EveryFeedForward : public EveryFusion {
+ protected:
+  static constexpr std::size_t kWidth = 64, kInner = 160;
+
+  void expect_bytes_of_single_operations(const Backend::FeedForward& weights, std::size_t n) {
+    const auto gain = random_values(kWidth, 9), x = random_values(n * kWidth, n);
+    std::vector<float> normed(n * kWidth), inner(n * kInner), other(n * kInner);
+    auto args = weights;
+    args.gain = gain.data(), args.epsilon = 1e-6f, args.normed = normed.data();
+    args.gate_out = inner.data(), args.up_out = other.data();
+    auto want = x, got = x;
+    ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), n, kWidth, 1e-6f, normed.data()).ok());
+    ASSERT_TRUE(backend().matmul(*args.gate, normed.data(), n, inner.data()).ok());
+    ASSERT_TRUE(backend().matmul(*args.up, normed.data(), n, other.data()).ok());
+    ASSERT_TRUE(backend().gated(args.activation, inner.data(), other.data(), n * kInner).ok());
+    ASSERT_TRUE(backend().matmul(*args.down, inner.data(), n, normed.data()).ok());
+    ASSERT_TRUE(backend().add(want.data(), normed.data(), n * kWidth).ok());
+    ASSERT_TRUE(backend().feed_forward(args, got.data(), n).ok());
+    EXPECT_EQ(got, want) << n << " tokens";
+  }
+};
+
+TEST_P(EveryFeedForward, gives_the_bytes_of_the_single_operations) {
+  for (const auto& [into, out] :
+       {std::pair(WeightType::q8_0, WeightType::q4_0), std::pair(WeightType::f16, WeightType::q8_0),
+        std::pair(WeightType::q8_0, WeightType::f32)}) {
+    Backend::FeedForward args;
+    args.gate = &weight(into, kInner, kWidth);
+    args.up = &weight(into, kInner, kWidth);
+    args.down = &weight(out, kWidth, kInner);
+    for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
+      args.activation = activation;
+      for (const std::size_t n : {1u, 18u}) expect_bytes_of_single_operations(args, n);
     }
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Backends, EveryFeedForward, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
 INSTANTIATE_TEST_SUITE_P(Backends, EveryFusion, testing::ValuesIn(test::backend_rows()),
                          test::row_name);
 

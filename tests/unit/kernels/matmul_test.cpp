@@ -110,6 +110,24 @@ TEST_P(EveryMatmul, gives_a_token_the_same_bytes_alone_and_in_a_batch) {
   }
 }
 
+TEST_P(EveryMatmul, large_products_are_the_references_and_a_tokens_bytes_its_own) {
+  for (const WeightType type : {WeightType::q4_k, WeightType::q6_k, WeightType::bf16}) {
+    const std::size_t n_out = 130, n_in = 1280, n_tokens = 66;
+    const WeightFile file = random_weight(type, n_out, n_in, 21);
+    const auto x = random_values(n_tokens * n_in, 22);
+    const auto all = product(backend(), file, x);
+    EXPECT_LT(relative_error(file, x, all, product(reference(), file, x)), 1e-4);
+    for (const std::size_t n : {1u, 4u, 16u, 17u}) {
+      const std::size_t first = n_tokens - n;
+      const std::vector<float> last(x.begin() + static_cast<std::ptrdiff_t>(first * n_in), x.end());
+      const auto some = product(backend(), file, last);
+      EXPECT_EQ(std::memcmp(some.data(), all.data() + first * n_out, some.size() * sizeof(float)),
+                0)
+          << weight_type_traits(type).name << ", " << n << " tokens";
+    }
+  }
+}
+
 TEST_P(EveryMatmul, gives_the_same_bytes_for_any_number_of_threads) {
   if (GetParam().backend != "cpu") return;
   for (const WeightType type : kWeightTypes) {
