@@ -1,4 +1,4 @@
-// A GPU for programs under test: the cpu backend, which is lost for good at the n-th call that a
+// A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost for good at the n-th call that a
 // cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n.
 #include <cstdlib>
 #include <string>
@@ -6,6 +6,7 @@
 #include "kernels/contract/backend_library.h"
 #include "kernels/contract/registry.h"
 #include "support/failing_backend.h"
+#include "support/far_backend.h"
 
 namespace {
 using namespace satchel;
@@ -14,7 +15,8 @@ using namespace satchel::kernels;
 Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> cpu,
                      open_backend("cpu", {.n_threads = options.n_threads}));
-  auto fake = std::make_unique<test::FailingBackend>(std::move(cpu), "cuda");
+  auto far = std::make_unique<test::FarBackend>(std::move(cpu));
+  auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
   return std::unique_ptr<Backend>(std::move(fake));
 }
