@@ -16,9 +16,11 @@
 simt::Dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace simt {
-namespace {
 
-constexpr std::size_t kStackBytes = 64 * 1024;
+Thread* running_thread = nullptr;
+alignas(128) std::byte shared_bytes_of_block[kSharedBytesMax];
+
+namespace {
 
 // Stacks are used again by the fibers that come after: a block has up to 1024.
 struct PooledStacks {
@@ -51,14 +53,12 @@ struct Running {
   const Launch* launch = nullptr;
   Dim3 block;
   std::vector<Thread> threads;
-  Thread* thread = nullptr;  // null: the scheduler
   boost::context::fiber scheduler;
   bool stopped = false;
-  alignas(128) std::byte shared[kSharedBytesMax];
 };
-Running the_running;  // not a local static: every access of a kernel comes here
 Running& running() {
-  return the_running;
+  static Running state;
+  return state;
 }
 
 std::uint64_t order_seed = 0;
@@ -134,10 +134,10 @@ void run_block(const std::function<void()>& kernel) {
       Thread& thread = all.threads[i];
       if (thread.state != Thread::State::ready) continue;
       has_moved = true;
-      all.thread = &thread;
+      running_thread = &thread;
       threadIdx = thread.place;
       thread.fiber = std::move(thread.fiber).resume();
-      all.thread = nullptr;
+      running_thread = nullptr;
       if (all.stopped) break;
       if (thread.state == Thread::State::done) ++n_done;
     }
@@ -175,22 +175,11 @@ void set_order(std::uint64_t seed) {
   order_seed = seed;
 }
 
-Thread* current() {
-  return running().thread;
-}
 const Launch& running_launch() {
   return *running().launch;
 }
 Dim3 running_block() {
   return running().block;
-}
-std::byte* shared_bytes() {
-  return running().shared;
-}
-
-bool is_on_stack(const void* at) {
-  const auto* byte = static_cast<const std::byte*>(at);
-  return byte >= current()->stack && byte < current()->stack + kStackBytes;
 }
 
 void barrier() {
@@ -200,7 +189,7 @@ void barrier() {
 
 void meet(std::uint32_t mask, Meeting meeting, Slot slot) {
   Running& all = running();
-  Thread& self = *all.thread;
+  Thread& self = *current();
   if ((mask >> self.lane() & 1) == 0) {
     report(Finding::Kind::bad_operand,
            "the mask of a warp's operation lacks the lane that calls it");

@@ -67,12 +67,24 @@ bool run(const Launch& launch, const std::function<void()>& kernel);
 // Shuffles threads and blocks of the launches that follow; 0: as numbered.
 void set_order(std::uint64_t seed);
 
-// For what runs inside a kernel. current() is null outside.
-Thread* current();
+// For what runs inside a kernel. current() is null outside. In the open and inline: every access of a
+// kernel asks.
+extern Thread* running_thread;
+extern std::byte shared_bytes_of_block[kSharedBytesMax];
+inline constexpr std::size_t kStackBytes = 64 * 1024;
+
+inline Thread* current() {
+  return running_thread;
+}
+inline std::byte* shared_bytes() {
+  return shared_bytes_of_block;
+}
+inline bool is_on_stack(const void* at) {  // of the thread that runs
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - running_thread->stack) <
+         kStackBytes;
+}
 const Launch& running_launch();
 Dim3 running_block();
-std::byte* shared_bytes();         // of the block
-bool is_on_stack(const void* at);  // of the thread that runs
 void barrier();
 void meet(std::uint32_t mask, Meeting meeting, Slot slot);
 [[noreturn]] void

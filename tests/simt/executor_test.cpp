@@ -218,6 +218,23 @@ TEST_F(Executor, a_copy_on_its_way_has_not_arrived_before_it_is_waited_for) {
   expect_finding(Finding::Kind::uninitialised, "nobody wrote it");
 }
 
+TEST_F(Executor, bytes_of_one_word_have_histories_of_their_own) {
+  const OnDevice<unsigned short> halves(4);
+  const OnDevice<unsigned> out(1);
+  const auto* words = reinterpret_cast<const unsigned*>(halves.data());
+  launch(write_halves, 1, 1, 0, halves.data(), 1);
+  launch(copy_word, 1, 1, 0, words, out.data());
+  expect_finding(Finding::Kind::uninitialised, "reads 4 bytes");  // half of it was written
+  launch(write_halves, 3, 1, 0, halves.data(), 1);
+  launch(copy_word, 1, 1, 0, words, out.data());
+  EXPECT_THAT(take_findings(), ElementsAre());
+  EXPECT_THAT(out.values(), ElementsAre(6u << 16 | 5u));
+  launch(copy_word, 1, 1, 0, words + 1, out.data());
+  expect_finding(Finding::Kind::uninitialised, "reads 4 bytes");
+  launch(write_halves, 2, 1, 0, halves.data(), 0);
+  expect_finding(Finding::Kind::global_race, "beside another block");
+}
+
 TEST_F(Executor, a_call_fails_where_a_test_says_so) {
   void* at = nullptr;
   fail_call(1, cudaErrorMemoryAllocation);

@@ -8,14 +8,15 @@
 #include "simt/block.h"
 
 namespace simt {
+
+const void* place_of_access = nullptr;
+
 namespace {
 
 std::vector<Finding>& findings() {
   static std::vector<Finding> all;
   return all;
 }
-
-const void* place = nullptr;
 
 // "rows.cu:57", or nothing.
 std::string line_of(const void* code) {
@@ -36,16 +37,13 @@ std::string name(const Dim3& at) {
 std::vector<Finding> take_findings() {
   return std::exchange(findings(), {});
 }
-void set_place(const void* code) {
-  place = code;
-}
 
 void report(Finding::Kind kind, const std::string& text) {
   if (findings().size() == kFindingsMax) return;
   const std::string kernel = boost::stacktrace::frame(running_launch().kernel).name();
   std::string where = kernel.substr(0, kernel.find('(')) + ", block " + name(running_block());
   if (current() != nullptr) where += ", thread " + std::to_string(current()->index);
-  const std::string line = line_of(place);
+  const std::string line = line_of(place_of_access);
   findings().push_back({kind, where + ": " + text + (line.empty() ? "" : ", " + line)});
 }
 

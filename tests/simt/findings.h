@@ -28,6 +28,9 @@ inline constexpr std::size_t kFindingsMax = 16;
 // Adds one, with the kernel, block and thread that run before its text.
 void report(Finding::Kind kind, const std::string& text);
 // Where in the code the access stands that is checked next: a return address of the kernel's.
-void set_place(const void* code);
+extern const void* place_of_access;
+inline void set_place(const void* code) {
+  place_of_access = code;
+}
 
 }  // namespace simt

@@ -55,41 +55,54 @@ bool is_argument(const void* at) {
   return byte >= launch.arguments && byte < launch.arguments + launch.arguments_bytes;
 }
 
-void check(const void* at, std::size_t bytes, Access access) {
-  if (current() == nullptr || is_on_stack(at)) return;
-  if (is_in_shared_range(at)) return check_shared(at, bytes, access);
-  if (is_in_device_range(at)) return check_device(at, bytes, access);
-  if (access == Access::read && (is_in_program(at) || is_argument(at))) return;
+void refuse(const void* at, std::size_t bytes, Access access) {
   report(Finding::Kind::out_of_bounds,
          std::string(access == Access::read ? "reads " : "writes ") + std::to_string(bytes) +
              (at == nullptr ? " bytes at a null pointer" : " bytes of memory that is the host's"));
   stop();
 }
 
+// kBytes 0: of any size, `bytes`.
+template <std::size_t kBytes>
+void check(const void* at, std::size_t bytes, Access access) {
+  if (is_in_shared_range(at)) return check_shared<kBytes>(at, bytes, access);
+  if (is_in_device_range(at)) return check_device<kBytes>(at, bytes, access);
+  if (access == Access::read && (is_in_program(at) || is_argument(at))) return;
+  refuse(at, bytes, access);
+}
+
+void tell_misaligned(std::size_t bytes) {
+  report(Finding::Kind::misaligned,
+         "an access of " + std::to_string(bytes) + " bytes is not aligned to them");
+  stop();
+}
+
 // A card faults where an access is not aligned to its own size.
+template <std::size_t kBytes>
 void check_aligned(const void* at, std::size_t bytes, Access access) {
-  if (current() != nullptr && reinterpret_cast<std::uintptr_t>(at) % bytes != 0 &&
-      !is_on_stack(at)) {
-    report(Finding::Kind::misaligned,
-           "an access of " + std::to_string(bytes) + " bytes is not aligned to them");
-    stop();
-  }
-  check(at, bytes, access);
+  if (current() == nullptr || is_on_stack(at)) return;
+  if (reinterpret_cast<std::uintptr_t>(at) % bytes != 0) tell_misaligned(bytes);
+  check<kBytes>(at, bytes, access);
+}
+
+void check_range(const void* at, std::size_t bytes, Access access) {
+  if (bytes == 0 || current() == nullptr || is_on_stack(at)) return;
+  check<0>(at, bytes, access);
 }
 
 }  // namespace
 
 void check_access(const void* at, std::size_t bytes, Access access) {
-  check_aligned(at, bytes, access);
+  check_aligned<0>(at, bytes, access);
 }
 
 }  // namespace simt
 
-#define SIMT_HOOK_OF(name, bytes, access)                 \
-  void __tsan_##name##bytes(void* at) {                   \
-    simt::set_place(__builtin_return_address(0));         \
-    simt::check_aligned(at, bytes, simt::Access::access); \
-    simt::set_place(nullptr);                             \
+#define SIMT_HOOK_OF(name, bytes, access)                        \
+  void __tsan_##name##bytes(void* at) {                          \
+    simt::set_place(__builtin_return_address(0));                \
+    simt::check_aligned<bytes>(at, bytes, simt::Access::access); \
+    simt::set_place(nullptr);                                    \
   }
 #define SIMT_HOOK(bytes)                    \
   SIMT_HOOK_OF(read, bytes, read)           \
@@ -104,10 +117,10 @@ SIMT_HOOK(4)
 SIMT_HOOK(8)
 SIMT_HOOK(16)
 void __tsan_read_range(void* at, std::size_t bytes) {
-  simt::check(at, bytes, simt::Access::read);
+  simt::check_range(at, bytes, simt::Access::read);
 }
 void __tsan_write_range(void* at, std::size_t bytes) {
-  simt::check(at, bytes, simt::Access::write);
+  simt::check_range(at, bytes, simt::Access::write);
 }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_func_entry(void*) {}

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -11,17 +10,21 @@
 
 #include "simt/block.h"
 #include "simt/findings.h"
+#include "simt/shadow.h"
 
 namespace simt {
 namespace {
 
-constexpr std::size_t kRangeBytes = std::size_t{1} << 34, kAlignment = 256, kGap = 4096;
-constexpr std::uint32_t kNobody = 0, kHost = 1, kFirstBlock = 2;
+constexpr std::size_t kAlignment = 256, kGap = 4096;
+// Who touched a byte last. Numbers of blocks go on from launch to launch.
+constexpr std::uint32_t kOutside = 0 /* no allocation holds it */, kNobody = 1, kHost = 2,
+                        kFirstBlock = 3;
 constexpr std::uint32_t kSeveral = 0x80000000u;  // and the first block of their launch
 
-// Who touched a byte last. Numbers of blocks go on from launch to launch.
 struct Touched {
-  std::uint32_t writer = kNobody, reader = kNobody;
+  std::uint32_t writer = kOutside, reader = kOutside;
+  static Touched mixed() { return {.writer = ~0u, .reader = 0}; }
+  friend bool operator==(const Touched&, const Touched&) = default;
 };
 
 template <class T>
@@ -37,12 +40,10 @@ struct Found {
   std::size_t begin = 0, bytes = 0;  // of the allocation that begins at or before; bytes 0: none
 };
 struct Device {
-  std::byte* range = reserve<std::byte>(kRangeBytes, PROT_NONE);
-  Touched* touched = reserve<Touched>(kRangeBytes, PROT_READ | PROT_WRITE);
+  Shadow<Touched> touched{reserve<Touched>(kDeviceRangeBytes / 4, PROT_READ | PROT_WRITE),
+                          reserve<Touched>(kDeviceRangeBytes, PROT_READ | PROT_WRITE)};
   std::map<std::size_t, std::size_t> allocations;  // offset, bytes
   std::size_t used = 0, n_open = 0;
-  std::array<Found, 4> last;  // what accesses before this one met
-  std::size_t oldest = 0;
   std::uint32_t next_block = kFirstBlock, first_of_launch = kFirstBlock, block = kFirstBlock;
   bool has_fenced = false;
   std::map<const void*, std::set<std::uint32_t>> released;  // by an atomic's word, in this launch
@@ -54,7 +55,7 @@ Device& device() {
 }
 
 std::size_t offset_of(const void* at) {
-  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - device().range);
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - device_range);
 }
 
 Found find(const void* at, std::size_t bytes) {
@@ -77,40 +78,31 @@ const char* word(Access access) {
   return access == Access::read ? "reads " : access == Access::write ? "writes " : "changes ";
 }
 
-bool is_other_block(std::uint32_t who) {
-  const Device& all = device();
+inline bool is_other_block(std::uint32_t who) {
+  const Device& all = the_device;
   if (who < all.first_of_launch || who == all.block) return false;
   if ((who & kSeveral) != 0) return who == (kSeveral | all.first_of_launch);
   return all.acquired.empty() || !all.acquired.contains(who);
 }
 
-// Whether a living allocation holds the bytes; the last few that did are looked at first.
-bool is_held(std::size_t offset, std::size_t bytes) {
-  Device& all = device();
-  for (const Found& found : all.last)
-    if (offset >= found.begin && offset + bytes <= found.begin + found.bytes) return true;
-  const Found found = find(all.range + offset, bytes);
-  if (found.is_inside) all.last[all.oldest++ % all.last.size()] = found;
-  return found.is_inside;
-}
-
 }  // namespace
+
+std::byte* const device_range = reserve<std::byte>(kDeviceRangeBytes, PROT_NONE);
 
 std::byte* allocate_device(std::size_t bytes) {
   Device& all = device();
-  if (bytes > kRangeBytes) return nullptr;
+  if (bytes > kDeviceRangeBytes) return nullptr;
   const std::size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
   std::size_t at = kGap;
   for (const auto& [begin, length] : all.allocations) {
     if (begin >= at + taken) break;
     at = (begin + length + kAlignment - 1) / kAlignment * kAlignment + kGap;
   }
-  if (at + taken > kRangeBytes) return nullptr;
+  if (at + taken > kDeviceRangeBytes) return nullptr;
   all.allocations[at] = bytes;
-  all.last.fill({});
   all.used += bytes;
-  std::fill_n(all.touched + at, bytes, Touched{});
-  return all.range + at;
+  all.touched.fill(at, bytes, {kNobody, kNobody});
+  return device_range + at;
 }
 
 bool release_device(std::byte* at) {
@@ -118,7 +110,7 @@ bool release_device(std::byte* at) {
   const auto found = all.allocations.find(offset_of(at));
   if (found == all.allocations.end()) return false;
   all.used -= found->second;
-  all.last.fill({});
+  all.touched.fill(found->first, found->second, {kOutside, kOutside});
   all.allocations.erase(found);
   return true;
 }
@@ -132,15 +124,15 @@ std::size_t device_bytes_used() {
 
 DeviceIsOpen::DeviceIsOpen() {
   Device& all = device();
-  if (all.n_open++ == 0) ::mprotect(all.range, kRangeBytes, PROT_READ | PROT_WRITE);
+  if (all.n_open++ == 0) ::mprotect(device_range, kDeviceRangeBytes, PROT_READ | PROT_WRITE);
 }
 DeviceIsOpen::~DeviceIsOpen() {
   Device& all = device();
-  if (--all.n_open == 0) ::mprotect(all.range, kRangeBytes, PROT_NONE);
+  if (--all.n_open == 0) ::mprotect(device_range, kDeviceRangeBytes, PROT_NONE);
 }
 
 void mark_written(const std::byte* at, std::size_t bytes) {
-  std::fill_n(device().touched + offset_of(at), bytes, Touched{kHost, kNobody});
+  device().touched.fill(offset_of(at), bytes, {kHost, kNobody});
 }
 
 void begin_launch_of_memory() {
@@ -155,38 +147,53 @@ void begin_block_of_memory() {
   all.acquired.clear();
 }
 
-bool is_in_device_range(const void* at) {
-  return offset_of(at) < kRangeBytes;
+namespace {
+
+void tell(Finding::Kind kind, const void* at, std::size_t bytes, Access access, const char* what) {
+  report(kind, word(access) + std::to_string(bytes) + " bytes, " + where(at, bytes) + what);
 }
 
-void check_device(const void* at, std::size_t bytes, Access access) {
-  Device& all = device();
-  const auto tell = [&](Finding::Kind kind, const char* what) {
-    report(kind, word(access) + std::to_string(bytes) + " bytes, " + where(at, bytes) + what);
-  };
-  const std::size_t offset = offset_of(at);
-  if (!is_held(offset, bytes)) {
-    tell(Finding::Kind::out_of_bounds, "");
+// What an access makes of a byte's history; false: it was told instead.
+inline bool touch(Touched& byte, const void* at, std::size_t bytes, Access access) {
+  const Device& all = the_device;
+  if (byte.writer == kOutside) {
+    tell(Finding::Kind::out_of_bounds, at, bytes, access, "");
     stop();
   }
-  Touched* touched = all.touched + offset;
-  for (Touched* byte = touched; byte < touched + bytes; ++byte) {
-    if (access != Access::write && byte->writer == kNobody)
-      return tell(Finding::Kind::uninitialised, ", which nobody wrote");
-    const bool is_raced =
-        access != Access::atomic &&
-        (is_other_block(byte->writer) || (access == Access::write && is_other_block(byte->reader)));
-    if (is_raced) return tell(Finding::Kind::global_race, ", beside another block");
-    if (access == Access::read) {
-      const bool is_alone = !is_other_block(byte->reader);
-      byte->reader = is_alone ? all.block : kSeveral | all.first_of_launch;
-    } else if (access == Access::write) {
-      *byte = {all.block, all.block};
-    } else {
-      byte->writer = kHost;  // ordered by itself
-    }
+  if (access != Access::write && byte.writer == kNobody) {
+    tell(Finding::Kind::uninitialised, at, bytes, access, ", which nobody wrote");
+    return false;
   }
+  const bool is_raced =
+      access != Access::atomic &&
+      (is_other_block(byte.writer) || (access == Access::write && is_other_block(byte.reader)));
+  if (is_raced) {
+    tell(Finding::Kind::global_race, at, bytes, access, ", beside another block");
+    return false;
+  }
+  if (access == Access::read)
+    byte.reader = is_other_block(byte.reader) ? kSeveral | all.first_of_launch : all.block;
+  else if (access == Access::write)
+    byte = {all.block, all.block};
+  else
+    byte.writer = kHost;  // ordered by itself
+  return true;
 }
+
+}  // namespace
+
+template <std::size_t kBytes>
+void check_device(const void* at, std::size_t bytes_of_range, Access access) {
+  const std::size_t bytes = kBytes == 0 ? bytes_of_range : kBytes;
+  the_device.touched.visit<kBytes>(offset_of(at), bytes,
+                                   [&](Touched& byte) { return touch(byte, at, bytes, access); });
+}
+template void check_device<0>(const void*, std::size_t, Access);
+template void check_device<1>(const void*, std::size_t, Access);
+template void check_device<2>(const void*, std::size_t, Access);
+template void check_device<4>(const void*, std::size_t, Access);
+template void check_device<8>(const void*, std::size_t, Access);
+template void check_device<16>(const void*, std::size_t, Access);
 
 void fence() {
   device().has_fenced = true;

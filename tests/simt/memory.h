@@ -34,7 +34,14 @@ void begin_block_of_memory();
 // Of the thread that runs. An access that must not be made stops the launch.
 enum class Access { read, write, atomic };
 void check_access(const void* at, std::size_t bytes, Access access);  // whatever memory it is
-bool is_in_device_range(const void* at);
+extern std::byte* const device_range;
+inline constexpr std::size_t kDeviceRangeBytes = std::size_t{1} << 34;
+inline bool is_in_device_range(const void* at) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - device_range) <
+         kDeviceRangeBytes;
+}
+// Defined for the sizes that hooks know, 1, 2, 4, 8 and 16, and for 0: `bytes` says how many.
+template <std::size_t kBytes>
 void check_device(const void* at, std::size_t bytes, Access access);
 void fence();                          // __threadfence()
 void order_by_atomic(const void* at);  // an atomic read-modify-write of the word there

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "simt/block.h"
 #include "simt/memory.h"
 
 namespace simt {
@@ -12,7 +13,11 @@ namespace simt {
 void begin_shared(std::size_t bytes);  // of a block: nothing is written yet
 void shared_barrier();                 // all threads of the block have met
 void shared_warp_sync(unsigned warp);  // all lanes of the warp have
-bool is_in_shared_range(const void* at);
+inline bool is_in_shared_range(const void* at) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(at) - shared_bytes()) <
+         kSharedBytesMax;
+}
+template <std::size_t kBytes>  // as check_device()
 void check_shared(const void* at, std::size_t bytes, Access access);
 
 }  // namespace simt

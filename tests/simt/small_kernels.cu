@@ -117,4 +117,11 @@ __global__ void copy_through_shared(const float* x, float* out, int waits) {
   for (unsigned i = 0; i < 4; ++i) out[128 + mine + i] = shared[128 + mine + i];
 }
 
+__global__ void write_halves(unsigned short* at, int apart) {
+  at[apart != 0 ? blockIdx.x : 0] = static_cast<unsigned short>(blockIdx.x + 5);
+}
+__global__ void copy_word(const unsigned* from, unsigned* to) {
+  *to = *from;
+}
+
 }  // namespace simt::test

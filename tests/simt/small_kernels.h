@@ -24,4 +24,8 @@ __global__ void multiply_bytes(const std::uint8_t* a, const std::int8_t* b, int*
 // out = x by way of shared memory; waits: for the copies before they are read.
 __global__ void copy_through_shared(const float* x, float* out, int waits);
 
+// Each block's own half of a word, or all the first; then a word as a whole.
+__global__ void write_halves(unsigned short* at, int apart);
+__global__ void copy_word(const unsigned* from, unsigned* to);
+
 }  // namespace simt::test
