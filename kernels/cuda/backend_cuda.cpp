@@ -222,8 +222,8 @@ Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ra
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_backend() {
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open());
+Result<std::unique_ptr<Backend>> make_backend(std::size_t memory_limit) {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open(memory_limit));
   SATCHEL_TRY_ASSIGN(Arguments arguments, Arguments::make(*device));
   SATCHEL_TRY_ASSIGN(PageOps pages, PageOps::make(*device));
   return std::unique_ptr<Backend>(

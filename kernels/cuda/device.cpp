@@ -1,7 +1,5 @@
 #include "kernels/cuda/device.h"
 
-#include <algorithm>
-
 namespace satchel::kernels::cuda {
 namespace {
 
@@ -37,7 +35,7 @@ Result<void> Device::check(cudaError_t error) const {
   return error_of(error);
 }
 
-Result<std::unique_ptr<Device>> Device::open() {
+Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
   std::unique_ptr<Device> device(new Device);
   int n = 0;
   SATCHEL_TRY(device->check(cudaGetDeviceCount(&n)));
@@ -48,32 +46,46 @@ Result<std::unique_ptr<Device>> Device::open() {
   device->name_ = properties.name;
   device->shared_bytes_max_ = properties.sharedMemPerBlockOptin;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
+  device->transfers_ = std::make_unique<Transfers>(device->stream_);
+  cudaError_t error = cudaSuccess;
+  device->memory_ = DeviceMemory::open(memory_limit, error);
+  SATCHEL_TRY(device->check(error));
   return device;
 }
 
 Device::~Device() {
   if (stream_ == nullptr) return;
   cudaStreamSynchronize(stream_);
+  transfers_.reset();
   between_ = {};
+  memory_.reset();
   cudaStreamDestroy(stream_);
 }
 
 Result<Buffer> Device::allocate(std::size_t bytes) {
-  void* at = nullptr;
-  const std::size_t taken = std::max<std::size_t>(bytes, 1);
-  SATCHEL_TRY(check(cudaMalloc(&at, taken)));
-  Buffer buffer(static_cast<std::byte*>(at), bytes, [](std::byte* data) { cudaFree(data); });
-  SATCHEL_TRY(check(cudaMemsetAsync(at, 0, taken, stream_)));
+  cudaError_t error = cudaSuccess;
+  std::byte* const at = memory_->take(bytes, error);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // as check() does
+    return memory_->full(bytes);
+  }
+  SATCHEL_TRY(check(error));
+  Buffer buffer(at, bytes, [this](std::byte* data) { memory_->give(data); });
+  if (bytes > 0) SATCHEL_TRY(check(cudaMemsetAsync(at, 0, bytes, stream_)));
   return buffer;
 }
 
 Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return {};
+  if (from.size() >= kTransferLeast && transfers_->is_ready())
+    return check(transfers_->upload(to, from));
   // Pageable memory is read before the call returns.
   return check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
 }
 
 Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
+  if (to.size() >= kTransferLeast && transfers_->is_ready())
+    return check(transfers_->download(to, from));
   if (!to.empty())
     SATCHEL_TRY(
         check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_)));

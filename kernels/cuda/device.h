@@ -13,13 +13,15 @@
 #include <string>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/transfers.h"
 
 namespace satchel::kernels::cuda {
 
 class Device {
  public:
-  // The first card.
-  static Result<std::unique_ptr<Device>> open();
+  // The first card. memory_limit: see DeviceMemory.
+  static Result<std::unique_ptr<Device>> open(std::size_t memory_limit = 0);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -34,7 +36,9 @@ class Device {
   // Waits; errors of what was queued come out here.
   Result<void> finish() const { return check(cudaStreamSynchronize(stream_)); }
 
-  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device.
+  const DeviceMemory& memory() const { return *memory_; }
+  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. What is queued before it goes
+  // may still use it.
   Result<Buffer> allocate(std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
@@ -45,6 +49,8 @@ class Device {
   cudaStream_t stream_ = nullptr;
   std::string name_;
   std::size_t shared_bytes_max_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Transfers> transfers_;
   Buffer between_;  // overlapping copies go through it
 };
 

@@ -16,6 +16,9 @@ namespace simt {
 namespace {
 
 constexpr std::size_t kAlignment = 256, kGap = 4096;
+// Addresses that are reserved come from the upper half.
+constexpr std::size_t kReservedFrom = kDeviceRangeBytes / 2,
+                      kReservedAlignment = std::size_t{2} << 20;
 // Who touched a byte last. Numbers of blocks go on from launch to launch.
 constexpr std::uint32_t kOutside = 0 /* no allocation holds it */, kNobody = 1, kHost = 2,
                         kFirstBlock = 3;
@@ -42,7 +45,8 @@ struct Found {
 struct Device {
   Shadow<Touched> touched{reserve<Touched>(kDeviceRangeBytes / 4, PROT_READ | PROT_WRITE),
                           reserve<Touched>(kDeviceRangeBytes, PROT_READ | PROT_WRITE)};
-  std::map<std::size_t, std::size_t> allocations;  // offset, bytes
+  using Stretches = std::map<std::size_t, std::size_t>;  // offset, bytes
+  Stretches allocations, reserved, mapped;
   std::size_t used = 0, n_open = 0;
   std::uint32_t next_block = kFirstBlock, first_of_launch = kFirstBlock, block = kFirstBlock;
   bool has_fenced = false;
@@ -91,14 +95,14 @@ std::byte* const device_range = reserve<std::byte>(kDeviceRangeBytes, PROT_NONE)
 
 std::byte* allocate_device(std::size_t bytes) {
   Device& all = device();
-  if (bytes > kDeviceRangeBytes) return nullptr;
+  if (bytes > kReservedFrom) return nullptr;
   const std::size_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
   std::size_t at = kGap;
   for (const auto& [begin, length] : all.allocations) {
     if (begin >= at + taken) break;
     at = (begin + length + kAlignment - 1) / kAlignment * kAlignment + kGap;
   }
-  if (at + taken > kDeviceRangeBytes) return nullptr;
+  if (at + taken > kReservedFrom) return nullptr;
   all.allocations[at] = bytes;
   all.used += bytes;
   all.touched.fill(at, bytes, {kNobody, kNobody});
@@ -113,6 +117,65 @@ bool release_device(std::byte* at) {
   all.touched.fill(found->first, found->second, {kOutside, kOutside});
   all.allocations.erase(found);
   return true;
+}
+
+std::byte* reserve_addresses(std::size_t bytes) {
+  Device& all = device();
+  std::size_t at = kReservedFrom;
+  for (const auto& [begin, length] : all.reserved) {
+    if (begin >= at + bytes) break;
+    at = (begin + length + kReservedAlignment - 1) / kReservedAlignment * kReservedAlignment;
+  }
+  if (bytes > kReservedFrom || at + bytes > kDeviceRangeBytes) return nullptr;
+  all.reserved[at] = bytes;
+  return device_range + at;
+}
+
+bool free_addresses(std::byte* at, std::size_t bytes) {
+  Device::Stretches& all = device().reserved;
+  const auto found = all.find(offset_of(at));
+  if (found == all.end() || found->second != bytes) return false;
+  all.erase(found);
+  return true;
+}
+
+bool map_memory(std::byte* at, std::size_t bytes) {
+  Device& all = device();
+  const std::size_t begin = offset_of(at), end = begin + bytes;
+  const auto next = all.mapped.lower_bound(begin);
+  const bool is_free =
+      (next == all.mapped.end() || next->first >= end) &&
+      (next == all.mapped.begin() || std::prev(next)->first + std::prev(next)->second <= begin);
+  const auto addresses = all.reserved.upper_bound(begin);
+  if (!is_free || addresses == all.reserved.begin() ||
+      std::prev(addresses)->first + std::prev(addresses)->second < end)
+    return false;
+  all.mapped[begin] = bytes;
+  all.used += bytes;
+  return true;
+}
+
+bool unmap_memory(std::byte* at, std::size_t bytes) {
+  Device& all = device();
+  const auto found = all.mapped.find(offset_of(at));
+  if (found == all.mapped.end() || found->second != bytes) return false;
+  all.used -= bytes;
+  all.mapped.erase(found);
+  ::madvise(at, bytes, MADV_DONTNEED);
+  return true;
+}
+
+void begin_allocation(std::byte* at, std::size_t bytes) {
+  Device& all = device();
+  all.allocations[offset_of(at)] = bytes;
+  all.touched.fill(offset_of(at), bytes, {kNobody, kNobody});
+}
+void end_allocation(std::byte* at) {
+  Device& all = device();
+  const auto found = all.allocations.find(offset_of(at));
+  if (found == all.allocations.end()) std::abort();  // its own bookkeeping is wrong
+  all.touched.fill(found->first, found->second, {kOutside, kOutside});
+  all.allocations.erase(found);
 }
 
 bool is_device(const void* at, std::size_t bytes) {

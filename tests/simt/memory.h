@@ -17,6 +17,16 @@ std::byte* allocate_device(std::size_t bytes);
 bool release_device(std::byte* at);                 // false: no allocation begins there
 bool is_device(const void* at, std::size_t bytes);  // within one allocation
 std::size_t device_bytes_used();
+inline constexpr std::size_t kDeviceBytes = std::size_t{1} << 30;  // that the card has
+
+// Memory apart from addresses (include/cuda.h). What is mapped belongs to nobody until allocations are
+// marked in it, by whoever hands it out.
+std::byte* reserve_addresses(std::size_t bytes);  // null: there are none left
+bool free_addresses(std::byte* at, std::size_t bytes);
+bool map_memory(std::byte* at, std::size_t bytes);    // within addresses, not mapped yet
+bool unmap_memory(std::byte* at, std::size_t bytes);  // as it was mapped
+void begin_allocation(std::byte* at, std::size_t bytes);
+void end_allocation(std::byte* at);
 
 // While one lives, the host can touch device memory: a kernel runs, or a copy.
 class DeviceIsOpen {

@@ -9,6 +9,7 @@
 #include "simt/memory.h"
 
 struct SimtStream {};
+struct SimtEvent {};
 
 namespace simt {
 namespace {
@@ -76,6 +77,9 @@ void fail_call(std::size_t n, cudaError_t error) {
 }
 void fail_no_call() {
   api().calls_until_failure.reset();
+}
+cudaError_t refuse_call() {
+  return refused();
 }
 bool has_failed_call() {
   return api().has_failed;
@@ -172,10 +176,36 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
   return refused();
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = nullptr;
+  if (const cudaError_t error = refused()) return error;
+  *event = new SimtEvent;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
+  return refused();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  return refused();
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+  return refused();
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* n_free, std::size_t* n_all) {
+  if (const cudaError_t error = refused()) return error;
+  *n_all = simt::kDeviceBytes;
+  *n_free = *n_all - simt::device_bytes_used();
+  return cudaSuccess;
+}
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
   *at = nullptr;
   if (const cudaError_t error = refused()) return error;
-  *at = simt::allocate_device(bytes);
+  if (bytes <= simt::kDeviceBytes - simt::device_bytes_used()) *at = simt::allocate_device(bytes);
   return *at == nullptr ? said(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaFree(void* at) {

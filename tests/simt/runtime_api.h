@@ -33,11 +33,20 @@ cudaError_t cudaGetDeviceCount(int* n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 
+cudaError_t cudaMemGetInfo(std::size_t* n_free, std::size_t* n_all);
+
 using cudaStream_t = struct SimtStream*;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+using cudaEvent_t = struct SimtEvent*;
+inline constexpr unsigned cudaEventDisableTiming = 2;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
@@ -51,6 +60,17 @@ cudaError_t cudaFreeHost(void* at);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream);
+
+// The driver's calls of the first card (include/cuda.h), by name.
+#define CUDART_VERSION 13000
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess,
+  cudaDriverEntryPointSymbolNotFound
+};
+inline constexpr unsigned long long cudaEnableDefault = 0;
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** at, unsigned version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* found);
 
 struct cudaLaunchConfig_t {
   simt::Dim3 gridDim, blockDim;
@@ -77,6 +97,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
 // nothing.
 void fail_call(std::size_t n, cudaError_t error);
 void fail_no_call();
+cudaError_t refuse_call();  // at the head of a call: what it returns instead, or cudaSuccess
 bool has_failed_call();
 std::size_t launches_so_far();
 void forget_sticky_error();  // as a new process would

@@ -1,0 +1,47 @@
+// Transfers: long stretches between pageable memory and a card's, through two pinned slots in turns:
+// while the card copies one the other is filled or emptied, which is as fast as the bus. On a stream of
+// their own, behind what the work's stream holds when they begin; work queued afterwards is behind an
+// upload, and runs beside a download.
+//   source  the CUDA programming guide, "Asynchronous Concurrent Execution"
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace satchel::kernels::cuda {
+
+inline constexpr std::size_t kSlotBytes = std::size_t{8}
+                                          << 20;  // kernels.md 7: 2 to 4 of 8 to 32 MB
+inline constexpr std::size_t kTransferLeast = std::size_t{256}
+                                              << 10;  // below, a plain copy will do
+
+class Transfers {
+ public:
+  explicit Transfers(cudaStream_t work) : work_(work) {}
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  // Makes slots and stream where they are not there yet. False: there is no room for them, now or
+  // ever; plain copies do without.
+  bool is_ready();
+  // `from` is read before it returns, `to` written behind what was queued.
+  cudaError_t upload(std::byte* to, std::span<const std::byte> from);
+  // Waits.
+  cudaError_t download(std::span<std::byte> to, const std::byte* from);
+
+ private:
+  static constexpr unsigned kSlots = 2;
+  cudaError_t make();
+  cudaError_t begin();
+
+  cudaStream_t work_, own_ = nullptr;
+  cudaEvent_t queued_ = nullptr, done_[kSlots] = {};
+  std::byte* slots_[kSlots] = {};
+  enum class State { unmade, ready, without } state_ = State::unmade;
+};
+
+}  // namespace satchel::kernels::cuda
