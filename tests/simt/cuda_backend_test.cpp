@@ -12,6 +12,7 @@
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/runtime_api.h"
+#include "support/graded.h"
 #include "support/value_of.h"
 
 namespace satchel::kernels::cuda {
@@ -20,6 +21,21 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+class OneByteCode final : public OperandCode {
+ public:
+  std::string_view name() const override { return "one_byte"; }
+  void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
+              std::size_t head_dim, std::byte* page) const override {
+    for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
+      page[layout.planes[0].at + i] = static_cast<std::byte>(x[i]);
+  }
+  void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
+              std::size_t head_dim, float* x) const override {
+    for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
+      x[i] = static_cast<float>(page[layout.planes[0].at + i]);
+  }
+};
+
 class Faults : public testing::Test {
  protected:
   void TearDown() override {
@@ -27,6 +43,40 @@ class Faults : public testing::Test {
     simt::forget_sticky_error();
     EXPECT_THAT(simt::take_findings(), IsEmpty());
     EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
+  }
+
+  // A page of keys in a basis and of values by loops in main memory, there and back.
+  static Result<void> use_pages(Backend& backend) {
+    constexpr std::size_t kDim = 16, kTokens = 5;
+    const test::TestBasis made(kDim);
+    Basis basis = made.view();
+    basis.id = 3;
+    const OneByteCode code;
+    const Plane plane{.kind = PlaneKind::codes, .bits = 8, .bytes = kDim * 32};
+    SATCHEL_TRY_ASSIGN(
+        const PageLayout layout,
+        page_layout(
+            {.head_dim = kDim,
+             .capacity = 32,
+             .k = test::graded_operand({8}, &basis),
+             .v = {.form = OperandShape::Form::coded, .code = &code, .planes = {&plane, 1}}}));
+    const std::size_t rows = kDim * kTokens;
+    SATCHEL_TRY_ASSIGN(Buffer exact, backend.allocate(2 * rows * sizeof(Half) + 64));
+    SATCHEL_TRY_ASSIGN(Buffer page, backend.allocate(layout.bytes));
+    SATCHEL_TRY_ASSIGN(Buffer out, backend.allocate(2 * rows * sizeof(float)));
+    auto* k = reinterpret_cast<Half*>(exact.data());
+    auto* decoded = reinterpret_cast<float*>(out.data());
+    const ExactRun run{k, k + rows, reinterpret_cast<std::int32_t*>(k + 2 * rows), kTokens};
+    for (int time = 0; time < 2; ++time) {
+      const EncodeArgs encode{.layout = &layout, .exact = run, .page = page.data()};
+      SATCHEL_TRY(backend.encode_pages({&encode, 1}));
+    }
+    const DecodeArgs decode{.layout = &layout,
+                            .page = page.data(),
+                            .n_tokens = kTokens,
+                            .k = decoded,
+                            .v = decoded + rows};
+    return backend.decode_pages({&decode, 1});
   }
 
   // Memory, a queued operation, one with arguments, one that answers, a long copy there and back.
@@ -52,6 +102,7 @@ class Faults : public testing::Test {
     SATCHEL_TRY(backend->upload(large.data(), much));
     SATCHEL_TRY(backend->download(back, large.data()));
     EXPECT_TRUE(back == much);
+    SATCHEL_TRY(use_pages(*backend));
     SATCHEL_TRY(backend->finish());
     return ranked[0].index;
   }
@@ -75,7 +126,7 @@ TEST_F(Faults, every_call_that_fails_is_an_error_value_and_nothing_is_left_behin
           << "call " << n;
     }
   }
-  EXPECT_GT(n_failed, 60u);
+  EXPECT_GT(n_failed, 100u);
   simt::fail_no_call();
   simt::forget_sticky_error();
   EXPECT_EQ(value_of(use_everything()), want);
