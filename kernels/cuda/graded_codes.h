@@ -97,9 +97,14 @@ struct GradedPacker {
   __device__ __forceinline__ float top(unsigned channel) const {
     return static_cast<float>((1u << bits_of_quad(plan.k, (first_channel + channel) / 4)) - 1);
   }
+  // Chosen one by one: a table that a number points into would lie in memory.
   __device__ __forceinline__ GradedRange tried(unsigned channel, unsigned ratio) const {
     constexpr RangeRatios kOf = range_ratios();
-    return graded_range(middles()[channel], half_widths()[channel], kOf.of[ratio], top(channel));
+    float chosen = kOf.of[0];
+#pragma unroll
+    for (unsigned r = 1; r < kRatios; ++r)
+      if (r == ratio) chosen = kOf.of[r];
+    return graded_range(middles()[channel], half_widths()[channel], chosen, top(channel));
   }
 
   // A channel without bits is its mean.
