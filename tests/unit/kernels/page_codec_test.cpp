@@ -219,13 +219,16 @@ TEST_P(EveryPageCodec, a_part_page_holds_what_a_full_one_would_and_zeros_behind_
   }
 }
 
-TEST_P(EveryPageCodec, affine_keys_in_a_basis_are_the_references) {
+TEST_P(EveryPageCodec, affine_and_exact_keys_in_a_basis_are_the_references) {
   std::vector<float> matrix;
   for (const Half h : random_halves(64 * 64, 64, 3)) matrix.push_back(half_to_float(h) / 8);
   OperandShape k = affine(3, 32, Turn::basis);
   k.basis = {.to = matrix.data(), .from = matrix.data()};
-  const PageLayout layout = *page_layout({.head_dim = 64, .k = k, .v = affine(2, 16)});
-  expect_references(layout, Tokens(100, 64).run());
+  OperandShape exact{.turn = Turn::basis, .basis = k.basis};
+  for (const OperandShape& shape : {k, exact}) {
+    const PageLayout layout = *page_layout({.head_dim = 64, .k = shape, .v = affine(2, 16)});
+    expect_references(layout, Tokens(101, 64).run());
+  }
 }
 
 TEST_P(EveryPageCodec, an_exact_page_gives_its_halves_back) {
