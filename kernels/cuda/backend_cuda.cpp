@@ -30,11 +30,12 @@ Error no_kernel(const char* operation) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages)
+  CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages,
+              std::unique_ptr<BlasProducts> blas)
       : device_(std::move(device)),
         arguments_(std::move(arguments)),
         pages_(std::move(pages)),
-        products_(*device_) {}
+        products_(*device_, std::move(blas)) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string device() const override { return device_->name(); }
@@ -222,12 +223,14 @@ Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ra
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_backend(std::size_t memory_limit) {
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open(memory_limit));
+Result<std::unique_ptr<Backend>> make_backend(const CudaOptions& options) {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open(options.memory_limit));
   SATCHEL_TRY_ASSIGN(Arguments arguments, Arguments::make(*device));
   SATCHEL_TRY_ASSIGN(PageOps pages, PageOps::make(*device));
-  return std::unique_ptr<Backend>(
-      std::make_unique<CudaBackend>(std::move(device), std::move(arguments), std::move(pages)));
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<BlasProducts> blas,
+                     BlasProducts::open(*device, options.blas_files));
+  return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(
+      std::move(device), std::move(arguments), std::move(pages), std::move(blas)));
 }
 
 }  // namespace satchel::kernels::cuda

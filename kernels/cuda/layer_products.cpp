@@ -23,7 +23,7 @@ Result<void> LayerProducts::norm_project(const float* x, const float* gain, std:
   SATCHEL_ASSERT(!projections.empty());
   if (n_tokens == 0) return {};
   take(projections);
-  if (!any_has_tiles()) {
+  if (!takes_operands(n_tokens)) {
     const std::size_t width = projections[0].weight->n_in();
     SATCHEL_TRY(
         device_->check(rms_norm(device_->stream(), x, gain, n_tokens, width, epsilon, normed)));
@@ -46,7 +46,7 @@ Result<void> LayerProducts::feed_forward(const Backend::FeedForward& args, float
   if (n_tokens == 0) return {};
   const Product down{.weight = &CudaWeight::of(*args.down).matrix(), .out = x, .is_added = true};
   products_.assign(1, down);
-  if (!down.weight->has_tiles())
+  if (!takes_operands(n_tokens))
     SATCHEL_TRY(device_->check(gated(device_->stream(), args.activation, args.gate_out, args.up_out,
                                      n_tokens * args.gate->n_out())));
   SATCHEL_TRY_ASSIGN(
@@ -65,13 +65,14 @@ void LayerProducts::take(std::span<const Projection> projections) {
   }
 }
 
-bool LayerProducts::any_has_tiles() const {
-  return std::ranges::any_of(products_,
-                             [](const Product& each) { return each.weight->has_tiles(); });
+bool LayerProducts::takes_operands(std::size_t n_tokens) const {
+  return !takes_blas(n_tokens) && std::ranges::any_of(products_, [](const Product& each) {
+    return each.weight->has_tiles();
+  });
 }
 
 Result<Operands> LayerProducts::operands_of(const Activations& from, std::size_t n_tokens) {
-  if (!any_has_tiles()) return Operands();
+  if (!takes_operands(n_tokens)) return Operands();
   const std::size_t n_in = products_[0].weight->n_in;
   const std::size_t n_bytes = plan_operands(nullptr, n_tokens, n_in).n_bytes;
   if (operands_.size() < n_bytes) {
@@ -85,6 +86,7 @@ Result<Operands> LayerProducts::operands_of(const Activations& from, std::size_t
 
 Result<void> LayerProducts::multiply(const float* x, const Operands& operands,
                                      std::size_t n_tokens) {
+  if (takes_blas(n_tokens)) return blas_->multiply(products_, x, n_tokens);
   return device_->check(cuda::multiply(device_->stream(), products_, x, operands, n_tokens));
 }
 

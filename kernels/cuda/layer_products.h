@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/blas_products.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/matmul.h"
 
@@ -20,8 +22,10 @@ class LayerProducts {
  public:
   using Projection = Backend::Projection;
 
-  explicit LayerProducts(Device& device) : device_(&device) {}
-  std::size_t bytes() const { return operands_.size(); }
+  // blas: for products of many tokens; null: those of matmul.h for all.
+  explicit LayerProducts(Device& device, std::unique_ptr<BlasProducts> blas = nullptr)
+      : device_(&device), blas_(std::move(blas)) {}
+  std::size_t bytes() const { return operands_.size() + (blas_ == nullptr ? 0 : blas_->bytes()); }
 
   // As the Backend's of these names.
   Result<void> project(const float* x, std::size_t n_tokens,
@@ -31,13 +35,17 @@ class LayerProducts {
   Result<void> feed_forward(const Backend::FeedForward& args, float* x, std::size_t n_tokens);
 
  private:
+  bool takes_blas(std::size_t n_tokens) const {
+    return blas_ != nullptr && n_tokens >= BlasProducts::kTokensMin;
+  }
   // Operands of `from`, where a weight of products_ takes them.
   Result<Operands> operands_of(const Activations& from, std::size_t n_tokens);
   Result<void> multiply(const float* x, const Operands& operands, std::size_t n_tokens);
   void take(std::span<const Projection> projections);
-  bool any_has_tiles() const;
+  bool takes_operands(std::size_t n_tokens) const;
 
   Device* device_;
+  std::unique_ptr<BlasProducts> blas_;
   Buffer operands_;
   std::vector<Product> products_;  // of the call that runs
 };

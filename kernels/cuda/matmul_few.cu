@@ -1,9 +1,8 @@
 // Products of tiles with few tokens: what a token is made of is memory, each weight is read once
 // and used at once.
-#include "kernels/cuda/codes.h"
 #include "kernels/cuda/group_sum.h"
+#include "kernels/cuda/lane_chunk.h"
 #include "kernels/cuda/product_group.h"
-#include "kernels/cuda/scales.h"
 #include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/tile_types.h"
 
@@ -15,23 +14,6 @@ constexpr unsigned kThreads = kParts * kWarp;  // a warp a part of the rows
 template <unsigned kSets>
 struct PartSums {
   float of[kParts][kSets * kTokensOfSet][kTileRows];
-};
-
-// What a lane reads of a chunk; asked for while the chunk before it is worked on.
-template <WeightType kType>
-struct LaneChunk {
-  Codes<kType> codes;
-  Scales<kType> scales[2];
-
-  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
-                                       unsigned lane) {
-    codes.template load<Reads::once>(tile, plan, chunk, lane);
-    for (unsigned i = 0; i < 2; ++i) scales[i].load(tile, plan, chunk, lane / 4 + 8 * i);
-  }
-  __device__ __forceinline__ RowPair rows(unsigned group) const {
-    return {{scales[0].scale[group], scales[1].scale[group]},
-            {scales[0].minimum[group], scales[1].minimum[group]}};
-  }
 };
 
 template <WeightType kType, unsigned kSets>
@@ -87,12 +69,13 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_few(ProductGroup group, 
   const std::byte* bytes = part.bytes + std::size_t{tile} * group.plan.tile_bytes;
   const unsigned n_chunks = group.plan.n_chunks;
   float acc[kSets][2] = {};
-  LaneChunk<kType> next;
+  LaneChunk<kType> next;  // asked for while the chunk before it is worked on
   unsigned chunk = threadIdx.x / kWarp;
-  if (chunk < n_chunks) next.load(bytes, group.plan, chunk, lane);
+  if (chunk < n_chunks) next.template load<Reads::once>(bytes, group.plan, chunk, lane);
   for (; chunk < n_chunks; chunk += kParts) {
     const LaneChunk<kType> here = next;
-    if (chunk + kParts < n_chunks) next.load(bytes, group.plan, chunk + kParts, lane);
+    if (chunk + kParts < n_chunks)
+      next.template load<Reads::once>(bytes, group.plan, chunk + kParts, lane);
     add_chunk<kType, kSets>(here, operands, chunk, group.n_tokens, acc);
   }
   put_sums<kSets>(acc, part, tile, group.n_tokens);

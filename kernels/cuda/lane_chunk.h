@@ -1,0 +1,29 @@
+// What a lane reads of a chunk of a tile: its codes, the scales of its two rows. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/codes.h"
+#include "kernels/cuda/group_sum.h"
+#include "kernels/cuda/scales.h"
+
+namespace satchel::kernels::cuda {
+
+template <WeightType kType>
+struct LaneChunk {
+  Codes<kType> codes;
+  Scales<kType> scales[2];
+
+  template <Reads kReads>
+  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
+                                       unsigned lane) {
+    codes.template load<kReads>(tile, plan, chunk, lane);
+    for (unsigned i = 0; i < 2; ++i) scales[i].load(tile, plan, chunk, lane / 4 + 8 * i);
+  }
+  __device__ __forceinline__ RowPair rows(unsigned group) const {
+    return {{scales[0].scale[group], scales[1].scale[group]},
+            {scales[0].minimum[group], scales[1].minimum[group]}};
+  }
+};
+
+}  // namespace satchel::kernels::cuda
