@@ -24,15 +24,15 @@ struct RowPair {
   float scale[2], minimum[2];
 };
 
+// sum: of the token's integers; weighted: that times their scale.
 template <WeightType kType>
-__device__ __forceinline__ void add_group(const int (&product)[4], int sum, float token_scale,
-                                          const RowPair& rows, float (&acc)[2]) {
+__device__ __forceinline__ void add_group(const int (&product)[4], int sum, float weighted,
+                                          float token_scale, const RowPair& rows, float (&acc)[2]) {
   constexpr TileShape kShape = tile_shape(kType);
   for (unsigned i = 0; i < 2; ++i) {
     const int both = product[2 * i] * 256 + product[2 * i + 1] - kShape.offset * sum;
     acc[i] = fmaf(rows.scale[i] * token_scale, static_cast<float>(both), acc[i]);
-    if constexpr (kShape.has_minimum)
-      acc[i] = fmaf(rows.minimum[i], token_scale * static_cast<float>(sum), acc[i]);
+    if constexpr (kShape.has_minimum) acc[i] = fmaf(rows.minimum[i], weighted, acc[i]);
   }
 }
 
@@ -44,13 +44,16 @@ __device__ __forceinline__ void add_step(const std::uint32_t (&a)[4], const uint
   int product[4] = {};
   if constexpr (tile_shape(kType).group_values == kStepValues) {
     multiply_add(product, a, b);
-    add_group<kType>(product, token.sums[0] + token.sums[1], token.scale, rows[0], acc);
+    add_group<kType>(product, token.sums[0] + token.sums[1], token.weighted, token.scale, rows[0],
+                     acc);
   } else {
     int second[4] = {};
     multiply_add_half(product, a[0], a[1], b.x);
     multiply_add_half(second, a[2], a[3], b.y);
-    add_group<kType>(product, token.sums[0], token.scale, rows[0], acc);
-    add_group<kType>(second, token.sums[1], token.scale, rows[1], acc);
+    add_group<kType>(product, token.sums[0], token.scale * static_cast<float>(token.sums[0]),
+                     token.scale, rows[0], acc);
+    add_group<kType>(second, token.sums[1], token.scale * static_cast<float>(token.sums[1]),
+                     token.scale, rows[1], acc);
   }
 }
 

@@ -18,11 +18,12 @@ struct LaneChunk {
   __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
                                        unsigned lane) {
     codes.template load<kReads>(tile, plan, chunk, lane);
-    for (unsigned i = 0; i < 2; ++i) scales[i].load(tile, plan, chunk, lane / 4 + 8 * i);
+    for (unsigned i = 0; i < 2; ++i)
+      scales[i].template load_from<kReads>(tile, plan, chunk, lane / 4 + 8 * i);
   }
   __device__ __forceinline__ RowPair rows(unsigned group) const {
-    return {{scales[0].scale[group], scales[1].scale[group]},
-            {scales[0].minimum[group], scales[1].minimum[group]}};
+    return {{scales[0].scale(group), scales[1].scale(group)},
+            {scales[0].minimum(group), scales[1].minimum(group)}};
   }
 };
 

@@ -81,7 +81,7 @@ struct TileChunk {
     if (tile >= place.n_tiles) return;
     const std::byte* bytes = place.part.bytes + std::size_t{tile} * group.plan.tile_bytes;
     codes.template load<Reads::again>(bytes, group.plan, chunk, lane);
-    scales.load(bytes, group.plan, chunk, lane % kTileRows);
+    scales.template load_from<Reads::again>(bytes, group.plan, chunk, lane % kTileRows);
   }
   __device__ __forceinline__ void unpack(Stage<kType>& stage) const {
     constexpr TileShape kShape = tile_shape(kType);
@@ -93,8 +93,8 @@ struct TileChunk {
     }
     if (lane >= kTileRows) return;
     for (unsigned g = 0; g < kShape.groups(); ++g) {
-      stage.rows[g][0][tile][lane] = scales.scale[g];
-      if constexpr (kShape.has_minimum) stage.rows[g][1][tile][lane] = scales.minimum[g];
+      stage.rows[g][0][tile][lane] = scales.scale(g);
+      if constexpr (kShape.has_minimum) stage.rows[g][1][tile][lane] = scales.minimum(g);
     }
   }
 };

@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(kThreads)
     words[((2 * of_set + part) * 4 + of_step % 4) * 2 + of_step / 4] = bytes.parts[part];
   if (of_step != 0) return;
   const float scale = counts ? most / kMostCode : is_finite ? 0.0f : __uint_as_float(0x7fc00000u);
-  out.steps[set * kTokensOfSet + of_set] = {scale, {sum, other_sum}, 0};
+  out.steps[set * kTokensOfSet + of_set] = {
+      scale, {sum, other_sum}, scale * static_cast<float>(sum + other_sum)};
 }
 
 template <class Source>

@@ -25,8 +25,8 @@ inline constexpr float kMostCode = 127 * 256 + 127;  // both bytes at their most
 // What 32 values of a token share.
 struct alignas(16) StepOfToken {
   float scale;
-  int sums[2];  // of the integers, first and second 16
-  int unused;
+  int sums[2];     // of the integers, first and second 16
+  float weighted;  // scale · both sums
 };
 // Tokens past the last of a set are 0.
 struct Operands {

@@ -43,12 +43,13 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
     value = kTable.bytes[code] - kShape.offset;
   }
   Scales<kType> scales;
-  scales.load(tile, table.plan, chunk, of_tile);
+  scales.template load_from<Reads::again>(tile, table.plan, chunk, of_tile);
   const unsigned group = of_chunk / kShape.group_values;
   float scale = 0, minimum = 0;
-  for (unsigned g = 0; g < kShape.groups(); ++g) {  // arrays that are not indexed stay in registers
-    scale = g == group ? scales.scale[g] : scale;
-    minimum = g == group ? scales.minimum[g] : minimum;
+#pragma unroll
+  for (unsigned g = 0; g < kShape.groups(); ++g) {  // what is not indexed stays in registers
+    scale = g == group ? scales.scale(g) : scale;
+    minimum = g == group ? scales.minimum(g) : minimum;
   }
   const float scaled = scale * static_cast<float>(value);
   return kShape.has_minimum ? scaled + minimum : scaled;

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/cache_hints.h"
 #include "kernels/cuda/half.h"
 #include "kernels/cuda/tile_layout.h"
 
@@ -14,42 +15,55 @@ __device__ __forceinline__ float power_of(unsigned exponent) {
   return __uint_as_float(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
 }
 
+// As they lie, in one load and another for the factors; what they stand for when it is asked for.
 template <WeightType kType>
 struct Scales {
   static constexpr TileShape kShape = tile_shape(kType);
-  static constexpr unsigned kGroups = kShape.groups();
-  float scale[kGroups], minimum[kGroups];  // value = scale · (code - offset) + minimum
+  std::uint32_t words[2] = {}, factors = 0;
 
-  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
-                                       unsigned row) {
-    const std::byte* at =
-        tile + plan.scales_at + (std::size_t{chunk} * kTileRows + row) * kShape.scale_bytes();
-    float factor[2] = {1.0f, 1.0f};
+  template <Reads kReads>
+  __device__ __forceinline__ void load_from(const std::byte* tile, const TilePlan& plan,
+                                            unsigned chunk, unsigned row) {
+    constexpr unsigned kBytes = kShape.scale_bytes();
+    static_assert(kBytes == 2 || kBytes == 4 || kBytes == 8);
+    const std::byte* at = tile + plan.scales_at + (std::size_t{chunk} * kTileRows + row) * kBytes;
+    if constexpr (kBytes == 2) {
+      words[0] = load<kReads>(reinterpret_cast<const unsigned short*>(at));
+    } else if constexpr (kBytes == 4) {
+      words[0] = load<kReads>(reinterpret_cast<const unsigned*>(at));
+    } else {
+      const uint2 both = load<kReads>(reinterpret_cast<const uint2*>(at));
+      words[0] = both.x, words[1] = both.y;
+    }
     if constexpr (kShape.has_factors()) {
       constexpr unsigned kChunksOfUnit = kShape.unit_values / kChunkValues;
-      const std::byte* factors =
+      const std::byte* unit =
           tile + plan.factors_at +
           (std::size_t{chunk / kChunksOfUnit} * kTileRows + row) * kShape.kinds() * 2;
-      for (unsigned kind = 0; kind < kShape.kinds(); ++kind)
-        factor[kind] = half_value(reinterpret_cast<const std::uint16_t*>(factors)[kind]);
-    }
-    for (unsigned g = 0; g < kGroups; ++g) {
-      scale[g] = value(at, g, factor[0], kShape.scale_offset);
-      minimum[g] = 0;
-      if constexpr (kShape.has_minimum) {
-        const float least = value(at, kGroups + g, factor[1], 0);
-        minimum[g] = kShape.has_factors() ? -least : least;
-      }
+      if constexpr (kShape.has_minimum)
+        factors = *reinterpret_cast<const unsigned*>(unit);
+      else
+        factors = *reinterpret_cast<const unsigned short*>(unit);
     }
   }
 
+  // value = scale · (code - offset) + minimum
+  __device__ __forceinline__ float scale(unsigned group) const {
+    return value(group, 0, kShape.scale_offset);
+  }
+  __device__ __forceinline__ float minimum(unsigned group) const {
+    if constexpr (!kShape.has_minimum) return 0;
+    const float least = value(kShape.groups() + group, 1, 0);
+    return kShape.has_factors() ? -least : least;
+  }
+
  private:
-  __device__ static __forceinline__ float value(const std::byte* at, unsigned i, float factor,
-                                                int offset) {
+  __device__ __forceinline__ float value(unsigned i, unsigned kind, int offset) const {
     if constexpr (kShape.form == ScaleForm::half)
-      return half_value(reinterpret_cast<const std::uint16_t*>(at)[i]);
-    const unsigned code = reinterpret_cast<const unsigned char*>(at)[i];
+      return half_value(static_cast<std::uint16_t>(words[i / 2] >> 16 * (i % 2)));
+    const unsigned code = words[i / 4] >> 8 * (i % 4) & 255;
     if constexpr (kShape.form == ScaleForm::exponent) return power_of(code);
+    const float factor = half_value(static_cast<std::uint16_t>(factors >> 16 * kind));
     return factor * static_cast<float>(static_cast<int>(code) - offset);
   }
 };
