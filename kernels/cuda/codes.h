@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/cache_hints.h"
-#include "kernels/cuda/tile_layout.h"
+#include "kernels/cuda/lane_planes.h"
 
 namespace satchel::kernels::cuda {
 
@@ -17,10 +17,8 @@ struct LaneWords {
 
 // kWords words of this lane, in the widest loads that they allow.
 template <Reads kReads, unsigned kWords>
-__device__ __forceinline__ LaneWords<kWords> load_lane(const std::byte* plane, unsigned chunk,
-                                                       unsigned lane) {
+__device__ __forceinline__ LaneWords<kWords> load_words(const std::byte* from) {
   LaneWords<kWords> out = {};
-  const std::byte* from = plane + (std::size_t{chunk} * kLanes + lane) * kWords * 4;
   if constexpr (kWords >= 4) {
     for (unsigned i = 0; i < kWords; i += 4) {
       const uint4 four = load<kReads>(reinterpret_cast<const uint4*>(from + i * 4));
@@ -49,10 +47,9 @@ struct Codes {
   LaneWords<kHigh> high;
 
   template <Reads kReads>
-  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
-                                       unsigned lane) {
-    low = load_lane<kReads, kLow>(tile + plan.low_at, chunk, lane);
-    high = load_lane<kReads, kHigh>(tile + plan.high_at, chunk, lane);
+  __device__ __forceinline__ void load(const LanePlanes<kType>& from) {
+    low = load_words<kReads, kLow>(from.low);
+    high = load_words<kReads, kHigh>(from.high);
   }
 
   // Operand A of a step.

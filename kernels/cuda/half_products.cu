@@ -77,9 +77,9 @@ __global__ void __launch_bounds__(kThreads)
   const unsigned chunk = blockIdx.x * kWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   if (chunk >= weight.plan.n_chunks) return;
   LaneChunk<kType> from;
-  from.template load<Reads::once>(
-      weight.bytes + std::size_t{first_tile + blockIdx.y} * weight.plan.tile_bytes, weight.plan,
-      chunk, lane);
+  const std::byte* tile =
+      weight.bytes + std::size_t{first_tile + blockIdx.y} * weight.plan.tile_bytes;
+  from.template load<Reads::once>(LanePlanes<kType>(tile, weight.plan, chunk, lane, lane / 4));
 #pragma unroll
   for (unsigned s = 0; s < kChunkSteps; ++s) {
     std::uint32_t a[4];

@@ -14,12 +14,11 @@ struct LaneChunk {
   Codes<kType> codes;
   Scales<kType> scales[2];
 
+  // Planes of the lane's first row.
   template <Reads kReads>
-  __device__ __forceinline__ void load(const std::byte* tile, const TilePlan& plan, unsigned chunk,
-                                       unsigned lane) {
-    codes.template load<kReads>(tile, plan, chunk, lane);
-    for (unsigned i = 0; i < 2; ++i)
-      scales[i].template load_from<kReads>(tile, plan, chunk, lane / 4 + 8 * i);
+  __device__ __forceinline__ void load(const LanePlanes<kType>& from) {
+    codes.template load<kReads>(from);
+    for (unsigned i = 0; i < 2; ++i) scales[i].template load<kReads>(from, 8 * i);
   }
   __device__ __forceinline__ RowPair rows(unsigned group) const {
     return {{scales[0].scale(group), scales[1].scale(group)},

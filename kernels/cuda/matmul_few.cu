@@ -16,26 +16,46 @@ struct PartSums {
   float of[kParts][kSets * kTokensOfSet][kTileRows];
 };
 
+// Where a lane finds the tokens of a chunk; columns without a token are not read.
+struct LaneTokens {
+  const uint2* fragments;
+  const StepOfToken* steps;
+  unsigned n_sets;
+  unsigned n_tokens;  // from the lane's own on, in its column of each set
+
+  __device__ LaneTokens(const Operands& from, unsigned n_all, unsigned chunk, unsigned lane)
+      : fragments(from.fragments + std::size_t{chunk * kChunkSteps} * from.n_sets * kLanes + lane),
+        steps(from.steps + std::size_t{chunk * kChunkSteps} * from.n_sets * kTokensOfSet +
+              lane % kTokensOfSet),
+        n_sets(from.n_sets),
+        n_tokens(n_all > lane / 8 ? n_all - lane / 8 : 0) {}
+  __device__ __forceinline__ void walk() {
+    fragments += kParts * kChunkSteps * n_sets * kLanes;
+    steps += kParts * kChunkSteps * n_sets * kTokensOfSet;
+  }
+  __device__ __forceinline__ uint2 fragment(unsigned step, unsigned set) const {
+    if (set * kTokensOfSet >= n_tokens) return {0, 0};
+    return fragments[(step * n_sets + set) * kLanes];
+  }
+  __device__ __forceinline__ StepOfToken token(unsigned step, unsigned set) const {
+    return steps[(step * n_sets + set) * kTokensOfSet];
+  }
+};
+
 template <WeightType kType, unsigned kSets>
-__device__ __forceinline__ void add_chunk(const LaneChunk<kType>& from, const Operands& operands,
-                                          unsigned chunk, unsigned n_tokens,
+__device__ __forceinline__ void add_chunk(const LaneChunk<kType>& from, const LaneTokens& tokens,
                                           float (&acc)[kSets][2]) {
   constexpr unsigned kGroups = kStepValues / tile_shape(kType).group_values;  // of a step
-  const unsigned lane = threadIdx.x % kWarp;
 #pragma unroll
   for (unsigned s = 0; s < kChunkSteps; ++s) {
     std::uint32_t a[4];
     from.codes.step(s, a);
     RowPair rows[kGroups];
     for (unsigned g = 0; g < kGroups; ++g) rows[g] = from.rows(s * kGroups + g);
-    const std::size_t row = std::size_t{chunk * kChunkSteps + s} * operands.n_sets;
 #pragma unroll
     for (unsigned i = 0; i < kSets; ++i) {
-      if (i >= operands.n_sets) break;
-      uint2 b = {0, 0};  // columns without a token are not read
-      if (i * kTokensOfSet + lane / 8 < n_tokens) b = operands.fragments[(row + i) * kLanes + lane];
-      add_step<kType>(a, b, operands.steps[(row + i) * kTokensOfSet + lane % kTokensOfSet], rows,
-                      acc[i]);
+      if (kSets > 1 && i >= tokens.n_sets) break;
+      add_step<kType>(a, tokens.fragment(s, i), tokens.token(s, i), rows, acc[i]);
     }
   }
 }
@@ -69,14 +89,17 @@ __global__ void __launch_bounds__(kThreads, 2) multiply_few(ProductGroup group, 
   const std::byte* bytes = part.bytes + std::size_t{tile} * group.plan.tile_bytes;
   const unsigned n_chunks = group.plan.n_chunks;
   float acc[kSets][2] = {};
-  LaneChunk<kType> next;  // asked for while the chunk before it is worked on
   unsigned chunk = threadIdx.x / kWarp;
-  if (chunk < n_chunks) next.template load<Reads::once>(bytes, group.plan, chunk, lane);
+  LanePlanes<kType> planes(bytes, group.plan, chunk, lane, lane / 4);
+  LaneTokens tokens(operands, group.n_tokens, chunk, lane);
+  LaneChunk<kType> next;  // asked for while the chunk before it is worked on
+  if (chunk < n_chunks) next.template load<Reads::once>(planes);
   for (; chunk < n_chunks; chunk += kParts) {
     const LaneChunk<kType> here = next;
-    if (chunk + kParts < n_chunks)
-      next.template load<Reads::once>(bytes, group.plan, chunk + kParts, lane);
-    add_chunk<kType, kSets>(here, operands, chunk, group.n_tokens, acc);
+    planes.template walk<kParts>();
+    if (chunk + kParts < n_chunks) next.template load<Reads::once>(planes);
+    add_chunk<kType, kSets>(here, tokens, acc);
+    tokens.walk();
   }
   put_sums<kSets>(acc, part, tile, group.n_tokens);
 }

@@ -79,9 +79,10 @@ struct TileChunk {
                                        unsigned chunk) {
     const unsigned tile = place.first_tile + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     if (tile >= place.n_tiles) return;
-    const std::byte* bytes = place.part.bytes + std::size_t{tile} * group.plan.tile_bytes;
-    codes.template load<Reads::again>(bytes, group.plan, chunk, lane);
-    scales.template load_from<Reads::again>(bytes, group.plan, chunk, lane % kTileRows);
+    const LanePlanes<kType> from(place.part.bytes + std::size_t{tile} * group.plan.tile_bytes,
+                                 group.plan, chunk, lane, lane % kTileRows);
+    codes.template load<Reads::again>(from);
+    scales.template load<Reads::again>(from);
   }
   __device__ __forceinline__ void unpack(Stage<kType>& stage) const {
     constexpr TileShape kShape = tile_shape(kType);

@@ -43,7 +43,7 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
     value = kTable.bytes[code] - kShape.offset;
   }
   Scales<kType> scales;
-  scales.template load_from<Reads::again>(tile, table.plan, chunk, of_tile);
+  scales.template load<Reads::again>(LanePlanes<kType>(tile, table.plan, chunk, at.lane, of_tile));
   const unsigned group = of_chunk / kShape.group_values;
   float scale = 0, minimum = 0;
 #pragma unroll

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/cache_hints.h"
 #include "kernels/cuda/half.h"
-#include "kernels/cuda/tile_layout.h"
+#include "kernels/cuda/lane_planes.h"
 
 namespace satchel::kernels::cuda {
 
@@ -21,25 +21,22 @@ struct Scales {
   static constexpr TileShape kShape = tile_shape(kType);
   std::uint32_t words[2] = {}, factors = 0;
 
+  // Of the row that is `below` rows below that of the planes.
   template <Reads kReads>
-  __device__ __forceinline__ void load_from(const std::byte* tile, const TilePlan& plan,
-                                            unsigned chunk, unsigned row) {
+  __device__ __forceinline__ void load(const LanePlanes<kType>& from, unsigned below = 0) {
     constexpr unsigned kBytes = kShape.scale_bytes();
     static_assert(kBytes == 2 || kBytes == 4 || kBytes == 8);
-    const std::byte* at = tile + plan.scales_at + (std::size_t{chunk} * kTileRows + row) * kBytes;
+    const std::byte* at = from.scales + below * kBytes;
     if constexpr (kBytes == 2) {
-      words[0] = load<kReads>(reinterpret_cast<const unsigned short*>(at));
+      words[0] = cuda::load<kReads>(reinterpret_cast<const unsigned short*>(at));
     } else if constexpr (kBytes == 4) {
-      words[0] = load<kReads>(reinterpret_cast<const unsigned*>(at));
+      words[0] = cuda::load<kReads>(reinterpret_cast<const unsigned*>(at));
     } else {
-      const uint2 both = load<kReads>(reinterpret_cast<const uint2*>(at));
+      const uint2 both = cuda::load<kReads>(reinterpret_cast<const uint2*>(at));
       words[0] = both.x, words[1] = both.y;
     }
-    if constexpr (kShape.has_factors()) {
-      constexpr unsigned kChunksOfUnit = kShape.unit_values / kChunkValues;
-      const std::byte* unit =
-          tile + plan.factors_at +
-          (std::size_t{chunk / kChunksOfUnit} * kTileRows + row) * kShape.kinds() * 2;
+    if constexpr (kShape.has_factors()) {  // other chunks have them too
+      const std::byte* unit = from.factors + below * kShape.kinds() * 2;
       if constexpr (kShape.has_minimum)
         factors = *reinterpret_cast<const unsigned*>(unit);
       else
