@@ -82,7 +82,8 @@ __device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const Pro
 
 // A block a tile, and all tokens.
 template <WeightType kType, unsigned kSets>
-__global__ void __launch_bounds__(kThreads, 2) multiply_few(ProductGroup group, Operands operands) {
+__global__ void __launch_bounds__(kThreads, kSets == 1 ? 4 : 2)
+    multiply_few(ProductGroup group, Operands operands) {
   const unsigned lane = threadIdx.x % kWarp;
   const ProductPart part = group.part_of(blockIdx.x);
   const unsigned tile = blockIdx.x - part.first_block;
