@@ -18,6 +18,13 @@ constexpr unsigned kTilesOfWarp = 2, kSetsOfWarp = 8;  // 4 x 2 warps
 constexpr unsigned kWarpsOfTiles = kTiles / kTilesOfWarp;
 static_assert(kWarpsOfTiles * (kSets / kSetsOfWarp) == kWarps);
 
+// Of a multiprocessor: what its shared memory holds.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr unsigned kBlocksBeside = 1;
+#else
+constexpr unsigned kBlocksBeside = 2;
+#endif
+
 template <WeightType kType>
 constexpr unsigned kGroupsOfStep = kStepValues / tile_shape(kType).group_values;
 
@@ -124,7 +131,7 @@ __device__ __forceinline__ void add_stage(const Stage<kType>& stage, unsigned ti
     }
 #pragma unroll
     for (unsigned i = 0; i < kSetsOfWarp; ++i) {
-      if (i >= n_sets) break;
+      if (i % 2 == 0 && i >= n_sets) break;  // two by two: the compiler may mix them
       const uint2 b = stage.b[s][set + i][lane];
       const StepOfToken token = stage.tokens[s][set + i][lane % kTokensOfSet];
       for (unsigned t = 0; t < kTilesOfWarp; ++t)
@@ -153,7 +160,7 @@ __device__ __forceinline__ void put_sums(const Sums& sums, const Place& place, u
 
 // A block kTiles tiles and kSets sets. While a stage is used, the other is filled.
 template <WeightType kType>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, kBlocksBeside)
     multiply_many(ProductGroup group, Operands operands) {
   const Place place(group, operands);
   const unsigned warp = threadIdx.x / kWarp, n_chunks = group.plan.n_chunks;

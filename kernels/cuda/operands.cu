@@ -140,7 +140,8 @@ cudaError_t make_from(cudaStream_t stream, const Activations& from, std::size_t 
 
 OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in) {
   const std::size_t n_steps = (n_in + kChunkValues - 1) / kChunkValues * kChunkSteps;
-  const std::size_t n_sets = (n_tokens + kTokensOfSet - 1) / kTokensOfSet;
+  const std::size_t n_pairs = (n_tokens + 2 * kTokensOfSet - 1) / (2 * kTokensOfSet);
+  const std::size_t n_sets = n_tokens <= kTokensOfSet ? 1 : 2 * n_pairs;
   OperandPlan plan;
   const auto take = [&](std::size_t bytes) {
     std::byte* here = at == nullptr ? nullptr : at + plan.n_bytes;

@@ -28,7 +28,7 @@ struct alignas(16) StepOfToken {
   int sums[2];     // of the integers, first and second 16
   float weighted;  // scale · both sums
 };
-// Tokens past the last of a set are 0.
+// One set for a set's tokens, an even number for more; tokens past the last are 0.
 struct Operands {
   uint2* fragments =
       nullptr;  // [step][n_sets][lane]: column lane / 4 = 2 · token + (0 high, 1 low)
