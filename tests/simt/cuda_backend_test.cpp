@@ -9,11 +9,13 @@
 #include "kernels/cuda/arguments.h"
 #include "kernels/cuda/backend_cuda.h"
 #include "kernels/cuda/device.h"
+#include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/runtime_api.h"
 #include "support/graded.h"
 #include "support/value_of.h"
+#include "support/weights.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -254,6 +256,30 @@ TEST_F(Faults, products_of_a_layer_take_few_launches) {
                                  down.out(), 1);
   };
   EXPECT_EQ(launches(feed), 4u) << "normed operands; gate and up; gated operands; down, added";
+}
+
+TEST_F(Faults, products_are_the_same_bytes_in_any_order_of_threads_and_blocks) {
+  const auto backend = value_of(make_backend());
+  constexpr std::size_t kOut = 150, kIn = 1280, kMany = 20;
+  const test::WeightFile file = test::random_weight(WeightType::q4_k, kOut, kIn, 1);
+  const auto weight = value_of(backend->load_weight(file.source()));
+  const auto values = test::random_values(kMany * kIn, 2);
+  Buffer x = value_of(backend->allocate(values.size() * sizeof(float)));
+  ASSERT_TRUE(backend->upload(x.data(), std::as_bytes(std::span(values))).ok());
+  for (const std::size_t n : {std::size_t{3}, kMany}) {
+    std::vector<float> want;
+    for (const std::uint64_t seed : {0u, 7u, 8u}) {
+      simt::set_order(seed);
+      Buffer out = value_of(backend->allocate(n * kOut * sizeof(float)));
+      const auto* from = reinterpret_cast<const float*>(x.data());
+      ASSERT_TRUE(backend->matmul(*weight, from, n, reinterpret_cast<float*>(out.data())).ok());
+      std::vector<float> got(n * kOut);
+      ASSERT_TRUE(backend->download(std::as_writable_bytes(std::span(got)), out.data()).ok());
+      if (want.empty()) want = got;
+      EXPECT_EQ(got, want) << n << " tokens";
+    }
+  }
+  simt::set_order(0);
 }
 
 }  // namespace
