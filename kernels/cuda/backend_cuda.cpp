@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/arguments.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/cuda_weight.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/key_worth.h"
@@ -45,7 +46,8 @@ class CudaBackend final : public Backend {
     return {.n_tokens = 512, .multiply_adds = std::size_t{1} << 37};
   }
   std::size_t scratch_bytes() const override {
-    return work_.size() + arguments_.bytes() + pages_.bytes() + products_.bytes();
+    return work_.size() + arguments_.bytes() + pages_.bytes() + products_.bytes() +
+           attention_.bytes();
   }
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
@@ -147,7 +149,7 @@ class CudaBackend final : public Backend {
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
     return std::unique_ptr<LaneTable>(std::make_unique<CudaLaneTable>(*device_, n_lanes));
   }
-  Result<void> attend(const AttendArgs&) override { return no_kernel("attend"); }
+  Result<void> attend(const AttendArgs& args) override { return attention_.attend(args, decode_); }
   Result<void> score(std::span<const ScoreArgs>) override { return no_kernel("score"); }
   Result<void> log_sum(std::span<const LogSumArgs>) override { return no_kernel("log_sum"); }
 
@@ -162,6 +164,8 @@ class CudaBackend final : public Backend {
   PageOps pages_;
   Buffer work_;
   LayerProducts products_;
+  Attention attention_{*device_, arguments_};
+  const Attention::Decode decode_ = [this](auto items) { return decode_pages(items); };
 };
 
 Result<void> CudaBackend::embed(const Weight& table, std::span<const std::int32_t> ids,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
+#include "kernels/cuda/attend_parts.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -19,12 +20,15 @@ void make_room(Mirrored<T>& values, std::size_t n_rows, std::size_t& of_row, std
 }  // namespace
 
 LanePlan lane_plan(const PageLayout& layout) {
-  const PagePlan plan = page_plan(layout, {});
+  LanePlan plan{.page = page_plan(layout, {})};
   const auto is_known = [](const PageOperand& operand) {
     return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
            operand.turn != Turn::basis;
   };
-  return {.page = plan, .has_kernel = is_known(plan.k) && is_known(plan.v)};
+  plan.has_kernel = is_known(plan.page.k) && is_known(plan.page.v);
+  if (plan.has_kernel)
+    plan.has_kernel = part_bytes_of(plan, true) + part_bytes_of(plan, false) <= kPartsMost;
+  return plan;
 }
 
 DeviceRun device_run(const ExactRun& run) {
@@ -78,7 +82,9 @@ Result<void> CudaLaneTable::set_pages(std::size_t lane, std::span<const PageView
     if (pages[i].layout != layout) {
       layout = pages[i].layout;
       plan = plans_.index_of(*layout);
+      has_decoded_ = has_decoded_ || !plans_.plans()[plan].has_kernel;
     }
+    has_shifts_ = has_shifts_ || pages[i].shift != 0;
     pages_.set(lane * pages_of_lane_ + i, device_page(pages[i], plan));
   }
   DeviceLane changed = lanes_[lane];

@@ -87,7 +87,10 @@ class CudaLaneTable final : public LaneTable {
   std::span<const DeviceRun> runs(std::size_t lane) const;
   std::span<const DevicePage> pages(std::size_t lane) const;
   std::span<const PageView> views(std::size_t lane) const { return views_[lane]; }
-  const LanePlan& plan(unsigned index) const { return plans_.plans()[index]; }
+  // Of every layout that ever stood in the table.
+  std::span<const LanePlan> plans() const { return plans_.plans().span(0, plans_.plans().size()); }
+  bool has_decoded() const { return has_decoded_; }  // pages without a kernel, likewise
+  bool has_shifts() const { return has_shifts_; }    // or once had
 
   // Queues what changed since the last call. What it returns holds until the next change.
   Result<DeviceLanes> send();
@@ -100,6 +103,7 @@ class CudaLaneTable final : public LaneTable {
   PlanList plans_;
   std::size_t runs_of_lane_ = 0, pages_of_lane_ = 0;
   std::vector<std::span<const PageView>> views_;
+  bool has_shifts_ = false, has_decoded_ = false;
 };
 
 }  // namespace satchel::kernels::cuda

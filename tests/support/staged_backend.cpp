@@ -54,6 +54,44 @@ class Stage {
   std::vector<Wanted> wanted_;
 };
 
+// Lanes as they were set. What they point to goes there with the call that reads it, which knows
+// head_dim.
+class StagedLaneTable final : public LaneTable {
+ public:
+  explicit StagedLaneTable(std::size_t n_lanes) : lanes_(n_lanes) {}
+  std::size_t n_lanes() const override { return lanes_.size(); }
+  Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override {
+    lanes_.at(lane).runs = runs;
+    return {};
+  }
+  Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override {
+    lanes_.at(lane).pages = pages;
+    return {};
+  }
+  const LaneView& lane(std::size_t lane) const { return lanes_.at(lane); }
+
+ private:
+  std::vector<LaneView> lanes_;
+};
+
+// A view there, with what it points to.
+struct ThereLane {
+  std::vector<ExactRun> runs;
+  std::vector<PageView> pages;
+};
+Result<ThereLane> stage_lane(Stage& stage, const LaneView& view, std::size_t head_dim) {
+  ThereLane there{{view.runs.begin(), view.runs.end()}, {view.pages.begin(), view.pages.end()}};
+  for (ExactRun& run : there.runs) {
+    SATCHEL_TRY_ASSIGN(run.k, stage.in(run.k, run.n_tokens * head_dim));
+    SATCHEL_TRY_ASSIGN(run.v, stage.in(run.v, run.n_tokens * head_dim));
+    SATCHEL_TRY_ASSIGN(run.positions, stage.in(run.positions, run.n_tokens));
+  }
+  for (PageView& page : there.pages) {
+    SATCHEL_TRY_ASSIGN(page.bytes, stage.in(page.bytes, page.layout->bytes));
+  }
+  return there;
+}
+
 class StagedBackend final : public Backend {
  public:
   explicit StagedBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
@@ -169,11 +207,10 @@ class StagedBackend final : public Backend {
     return inner_->top_k(there, n, out);
   }
 
-  // A backend that can do these needs them staged here.
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
-    return inner_->make_lane_table(n_lanes);
+    return std::unique_ptr<LaneTable>(std::make_unique<StagedLaneTable>(n_lanes));
   }
-  Result<void> attend(const AttendArgs& args) override { return inner_->attend(args); }
+  Result<void> attend(const AttendArgs& args) override;
   Result<void> score(std::span<const ScoreArgs> items) override { return inner_->score(items); }
   Result<void> log_sum(std::span<const LogSumArgs> items) override {
     return inner_->log_sum(items);
@@ -313,6 +350,34 @@ Result<void> StagedBackend::decode_pages(std::span<const DecodeArgs> items) {
     SATCHEL_TRY_ASSIGN(args.v, stage.both(args.v, n_values));
   }
   SATCHEL_TRY(inner_->decode_pages(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::attend(const AttendArgs& args) {
+  Stage stage(*inner_);
+  const std::size_t n_rows = args.batch.n_tokens * args.n_heads;
+  std::vector<Sequence> sequences(args.sequences.begin(), args.sequences.end());
+  std::vector<std::unique_ptr<LaneTable>> tables;
+  std::vector<ThereLane> lanes;  // their arrays stay where they are when it grows
+  for (Sequence& sequence : sequences) {
+    const auto& here = static_cast<const StagedLaneTable&>(*sequence.lanes);
+    SATCHEL_TRY_ASSIGN(auto table, inner_->make_lane_table(here.n_lanes()));
+    for (std::size_t l = 0; l < here.n_lanes(); ++l) {
+      SATCHEL_TRY_ASSIGN(ThereLane there, stage_lane(stage, here.lane(l), args.head_dim));
+      lanes.push_back(std::move(there));
+      SATCHEL_TRY(table->set_runs(l, lanes.back().runs));
+      SATCHEL_TRY(table->set_pages(l, lanes.back().pages));
+    }
+    tables.push_back(std::move(table));
+    sequence.lanes = tables.back().get();
+  }
+  AttendArgs there = args;
+  there.sequences = sequences;
+  SATCHEL_TRY_ASSIGN(there.q, stage.in(args.q, n_rows * args.head_dim));
+  SATCHEL_TRY_ASSIGN(there.batch.positions, stage.in(args.batch.positions, args.batch.n_tokens));
+  SATCHEL_TRY_ASSIGN(there.out, stage.both(args.out, n_rows * args.head_dim));
+  SATCHEL_TRY_ASSIGN(there.lse, stage.both(args.lse, n_rows));
+  SATCHEL_TRY(inner_->attend(there));
   return stage.back();
 }
 

@@ -65,6 +65,12 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 inline int __float2int_rn(float x) {
   return static_cast<int>(std::nearbyintf(x));
 }
+// Sine and cosine of pi · x.
+inline void sincospif(float x, float* sine, float* cosine) {
+  const double angle = 3.14159265358979323846 * static_cast<double>(x);
+  *sine = static_cast<float>(std::sin(angle));
+  *cosine = static_cast<float>(std::cos(angle));
+}
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);
 }

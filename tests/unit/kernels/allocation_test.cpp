@@ -16,7 +16,8 @@ namespace {
 class EveryDecodeStep : public test::OnEveryBackend {};
 
 TEST_P(EveryDecodeStep, allocates_nothing_after_the_first) {
-  if (GetParam().backend == "reference") return;  // plain loops may
+  if (GetParam().backend == "reference") return;      // plain loops may
+  if (GetParam().backend == "cuda_executor") return;  // what takes its arrays there and back may
   const std::size_t width = 512;
   std::vector<test::WeightFile> files;
   std::vector<std::unique_ptr<Weight>> weights;

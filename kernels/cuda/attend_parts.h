@@ -1,0 +1,70 @@
+// What a block holds of K or V of a unit at a time, and where it lies there: an affine operand whole,
+// planes one after the other as the page has them; rows of halves or floats a few tokens at a time,
+// 16 bytes apart so that columns of them lie in different banks.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/contract/row_order.h"
+#include "kernels/cuda/attend.h"
+
+namespace satchel::kernels::cuda {
+
+// Shared memory of a block that every card from sm_80 on has. Parts beyond kPartsMost do not fit beside
+// the rest of a block: such a page is read back first.
+inline constexpr std::size_t kSharedBytesMost = 99 * 1024, kPartsMost = 72 * 1024;
+
+enum class Form : unsigned { halves, floats, codes };
+
+constexpr unsigned padded16(unsigned n) {
+  return (n + 15) / 16 * 16;
+}
+
+// Beside K: positions and counts of its tokens.
+inline constexpr unsigned kPlacesBytes = 2 * kUnitTokens * 4;
+
+constexpr unsigned row_stride(Form form, unsigned head_dim) {
+  return padded16(head_dim) * (form == Form::halves ? 2 : 4) + 16;
+}
+// Tokens of a slice where K and V are rows.
+constexpr unsigned slice_tokens(Form form, unsigned head_dim) {
+  const unsigned halves = head_dim <= 64 ? 64 : head_dim <= 128 ? 32 : 16;
+  return form == Form::halves || halves == 16 ? halves : halves / 2;
+}
+
+struct CodePlaces {
+  unsigned low = 0, scale = 0, zero = 0, bytes = 0;  // codes at 0
+};
+constexpr CodePlaces code_places(const PageOperand& operand, unsigned n_rows, unsigned n_entries) {
+  const auto plane = [&](unsigned bits) {
+    return bits == 0 ? 0u : n_rows * static_cast<unsigned>(row_bytes(bits, n_entries));
+  };
+  const unsigned of_scales = n_rows / operand.group * n_entries * 2;
+  CodePlaces out;
+  out.low = plane(operand.bits - operand.low_bits);
+  out.scale = out.low + plane(operand.low_bits);
+  out.zero = out.scale + of_scales;
+  out.bytes = operand.is_symmetric ? out.zero : out.zero + of_scales;
+  return out;
+}
+
+constexpr Form form_of(const LanePlan& plan, const PageOperand& operand) {
+  return !plan.has_kernel ? Form::floats : operand.form == PageForm::exact ? Form::halves : Form::codes;
+}
+// Of a page: all of it, where K or V has to be there whole.
+constexpr unsigned slice_tokens(const LanePlan& plan) {
+  const Form k = form_of(plan, plan.page.k), v = form_of(plan, plan.page.v);
+  if (k == Form::codes || v == Form::codes) return kUnitTokens;
+  return slice_tokens(k, plan.page.head_dim);
+}
+constexpr unsigned part_bytes_of(const LanePlan& plan, bool is_k) {
+  const PageOperand& operand = is_k ? plan.page.k : plan.page.v;
+  const unsigned d = plan.page.head_dim, capacity = plan.page.capacity;
+  const Form form = form_of(plan, operand);
+  if (form == Form::codes)
+    return is_k ? code_places(operand, capacity, d).bytes : code_places(operand, d, capacity).bytes;
+  const unsigned slice = slice_tokens(plan);
+  return (slice < capacity ? slice : capacity) * row_stride(form, d);
+}
+
+}  // namespace satchel::kernels::cuda

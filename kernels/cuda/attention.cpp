@@ -1,0 +1,218 @@
+#include "kernels/cuda/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/base/assert.h"
+#include "kernels/contract/turn.h"
+#include "kernels/cuda/attend_parts.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// Blocks that one sequence's rows of a layer are spread over: what a large card holds at a time (132
+// multiprocessors, four blocks each). A constant, so that a lane is cut alike on every card.
+constexpr std::size_t kPiecesOfLayer = 512;
+
+unsigned blocks_of(std::size_t n, std::size_t per_block) {
+  return static_cast<unsigned>((n + per_block - 1) / per_block);
+}
+
+unsigned run_units(const CudaLaneTable& table, std::size_t lane) {
+  unsigned n = 0;
+  for (const DeviceRun& run : table.runs(lane)) n += blocks_of(run.n_tokens, kUnitTokens);
+  return n;
+}
+
+std::size_t decoded_floats(unsigned head_dim) {
+  return 2 * kPageTokens * head_dim;
+}
+
+// Room for the largest slices of a table's runs and pages.
+void note_parts(const CudaLaneTable& table, AttendCall& call) {
+  const unsigned d = call.head_dim;
+  std::size_t most = std::size_t{slice_tokens(Form::halves, d)} * row_stride(Form::halves, d);
+  call.key_bytes = std::max(call.key_bytes, kPlacesBytes + most);
+  call.value_bytes = std::max(call.value_bytes, most);
+  for (const LanePlan& plan : table.plans()) {
+    if (plan.page.head_dim != d) continue;  // of another layer
+    most = part_bytes_of(plan, true);
+    call.key_bytes = std::max(call.key_bytes, kPlacesBytes + (most + 15) / 16 * 16);
+    call.value_bytes = std::max<std::size_t>(call.value_bytes, part_bytes_of(plan, false));
+  }
+}
+
+}  // namespace
+
+// Few rows are what a tile holds. A kernel for many will take their sequences here, and read a lane
+// once for more of them; a sequence's way depends on its own rows, never on what shares the call.
+Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
+  return attend_few(args, decode);
+}
+
+Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode) {
+  SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
+  SATCHEL_ASSERT(args.head_dim % 8 == 0 && args.head_dim <= kHeadDimMax);
+  const std::size_t block = turn_block(args.head_dim);
+  AttendCall call{.q = args.q,
+                  .positions = args.batch.positions,
+                  .out = args.out,
+                  .lse = args.lse,
+                  .n_heads = static_cast<unsigned>(args.n_heads),
+                  .n_group = static_cast<unsigned>(args.n_heads / args.n_kv_heads),
+                  .head_dim = static_cast<unsigned>(args.head_dim),
+                  .window = static_cast<unsigned>(std::min<std::size_t>(args.window, INT32_MAX)),
+                  .scale = args.scale,
+                  .soft_cap = args.soft_cap,
+                  .pairs_are_adjacent = args.rope.pairs == RopePairs::adjacent,
+                  .turn_norm = static_cast<float>(1 / std::sqrt(static_cast<double>(block))),
+                  .turn_block = static_cast<unsigned>(block)};
+  std::size_t n_rows_most = 0;
+  bool has_shifts = false;
+  for (const Sequence& sequence : args.sequences) {
+    if (sequence.n_tokens == 0) continue;
+    const CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
+    note_parts(table, call);
+    has_shifts = has_shifts || table.has_shifts();
+    n_rows_most = std::max(n_rows_most, sequence.n_tokens * call.n_group);
+  }
+  // Rows are alike in tiles of any height: as many as the call has, and shared memory.
+  unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
+  while (n_sets > 1 && attend_shared_bytes(call, n_sets) > kSharedBytesMost) n_sets /= 2;
+
+  items_.clear();
+  tables_.clear();
+  for (const Sequence& sequence : args.sequences) SATCHEL_TRY(add_sequence(args, sequence, n_sets));
+  if (items_.empty()) return {};
+  call.n_items = static_cast<unsigned>(items_.size());
+  turns_.clear();
+  if (has_shifts)
+    for (const double frequency : args.rope.inverse_frequency)
+      turns_.push_back(frequency / (2 * std::numbers::pi));
+  call.n_pairs = static_cast<unsigned>(turns_.size());
+  return run_rounds(call, n_sets, decode);
+}
+
+// Its tiles, lane by lane, and how each lane is cut.
+Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& sequence,
+                                     unsigned n_sets) {
+  if (sequence.n_tokens == 0) return {};
+  CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
+  SATCHEL_TRY_ASSIGN(const DeviceLanes lanes, table.send());
+  const std::size_t n_rows = sequence.n_tokens * (args.n_heads / args.n_kv_heads);
+  const std::size_t n_tiles = blocks_of(n_rows, kTileRowsMost);
+  const std::size_t n_pieces_most =
+      std::max<std::size_t>(1, kPiecesOfLayer / (args.n_kv_heads * n_tiles));
+  const unsigned n_rows_of_tile = n_sets * kRowsOfSet;
+  for (std::size_t head = 0; head < args.n_kv_heads; ++head) {
+    const std::size_t lane = sequence.first_lane + head;
+    AttendItem item;
+    item.lanes = lanes;
+    item.lane = static_cast<unsigned>(lane);
+    item.kv_head = static_cast<unsigned>(head);
+    item.first_token = static_cast<unsigned>(sequence.first_token);
+    item.n_units = run_units(table, lane) + static_cast<unsigned>(table.pages(lane).size());
+    item.units_of_piece = std::max(1u, blocks_of(item.n_units, n_pieces_most));
+    item.n_pieces = std::max(1u, blocks_of(item.n_units, item.units_of_piece));
+    for (std::size_t row = 0; row < n_rows; row += n_rows_of_tile) {
+      item.first_row = static_cast<unsigned>(row);
+      item.n_rows = static_cast<unsigned>(std::min<std::size_t>(n_rows_of_tile, n_rows - row));
+      items_.push_back(item);
+      tables_.push_back(&table);
+    }
+  }
+  return {};
+}
+
+// The pieces in one launch, or in several where more pages must be read back than there is room for.
+Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
+  std::size_t n_partials = 0, n_decoded = 0;
+  unsigned n_pieces = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    AttendItem& item = items_[i];
+    item.first_partial = static_cast<unsigned>(n_partials);
+    n_partials += item.n_pieces;
+    n_pieces = std::max(n_pieces, item.n_pieces);
+    if (item.first_row == 0) n_decoded += count_decoded(*tables_[i], item.lane);
+  }
+  const unsigned n_rows = n_sets * kRowsOfSet;
+  SATCHEL_TRY(make_room(partials_, n_partials * partial_floats(n_rows, call.head_dim) * 4));
+  SATCHEL_TRY(make_room(counters_, items_.size() * sizeof(unsigned)));
+  call.partials = reinterpret_cast<float*>(partials_.data());
+  call.counters = reinterpret_cast<unsigned*>(counters_.data());
+
+  const std::size_t bytes = n_decoded * decoded_floats(call.head_dim) * sizeof(float);
+  const unsigned n_rounds = std::clamp(blocks_of(bytes, decoded_bytes_most_), 1u, n_pieces);
+  call.n_pieces = blocks_of(n_pieces, n_rounds);
+  for (; call.first_piece < n_pieces; call.first_piece += call.n_pieces)
+    SATCHEL_TRY(run_round(call, n_sets, decode));
+  return {};
+}
+
+Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode& decode) {
+  SATCHEL_TRY(decode_round(call, decode));
+  SATCHEL_TRY_ASSIGN(const auto there, arguments_->put(std::span<const AttendItem>(items_),
+                                                       std::span<const double>(turns_),
+                                                       std::span<const unsigned>(places_)));
+  std::tie(call.items, call.turns, call.decoded_places) = there;
+  call.decoded = reinterpret_cast<const float*>(decoded_.data());
+  return device_->check(cuda::attend_few(device_->stream(), call, n_sets));
+}
+
+// Reads back what this round's pieces hold of pages without a kernel of their own, one page after the
+// other, each once for all tiles of its lane.
+Result<void> Attention::decode_round(const AttendCall& call, const Decode& decode) {
+  places_.clear();
+  decodes_.clear();
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    AttendItem& item = items_[i];
+    const CudaLaneTable& table = *tables_[i];
+    if (!table.has_decoded()) continue;
+    if (item.first_row != 0) {
+      item.first_page = items_[i - 1].first_page;
+      item.first_place = items_[i - 1].first_place;
+      continue;
+    }
+    const unsigned n_before = run_units(table, item.lane);
+    const auto page_at = [&](unsigned piece) {
+      const unsigned unit = std::min(piece * item.units_of_piece, item.n_units);
+      return unit < n_before ? 0 : unit - n_before;
+    };
+    item.first_page = page_at(call.first_piece);
+    item.first_place = static_cast<unsigned>(places_.size());
+    for (unsigned p = item.first_page; p < page_at(call.first_piece + call.n_pieces); ++p) {
+      places_.push_back(static_cast<unsigned>(decodes_.size()));
+      if (table.plans()[table.pages(item.lane)[p].plan].has_kernel) continue;
+      const PageView& page = table.views(item.lane)[p];
+      decodes_.push_back({.layout = page.layout, .page = page.bytes, .n_tokens = page.n_tokens});
+    }
+  }
+  if (decodes_.empty()) return {};
+  const std::size_t stride = decoded_floats(call.head_dim);
+  SATCHEL_TRY(make_room(decoded_, decodes_.size() * stride * sizeof(float)));
+  auto* rows = reinterpret_cast<float*>(decoded_.data());
+  for (DecodeArgs& each : decodes_) {
+    each.k = rows;
+    each.v = rows + stride / 2;
+    rows += stride;
+  }
+  return decode(decodes_);
+}
+
+std::size_t Attention::count_decoded(const CudaLaneTable& table, std::size_t lane) {
+  if (!table.has_decoded()) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      table.pages(lane),
+      [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
+}
+
+Result<void> Attention::make_room(Buffer& buffer, std::size_t bytes) {
+  if (buffer.size() >= bytes) return {};
+  const std::size_t wanted = std::max(bytes, 2 * buffer.size());
+  buffer = {};
+  SATCHEL_TRY_ASSIGN(buffer, device_->allocate(wanted));
+  return {};
+}
+
+}  // namespace satchel::kernels::cuda

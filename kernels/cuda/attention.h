@@ -1,0 +1,54 @@
+// Attention: attend() of the cuda backend, from lane tables to launches. Sequences of few query rows
+// go through attend_few(), which has the lanes cut into pieces; many rows will have a kernel of their
+// own, until then they go the same way, tile by tile.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/attend.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/lane_table.h"
+
+namespace satchel::kernels::cuda {
+
+class Attention {
+ public:
+  // Reads pages back to fp32, queued; how, only the backend knows.
+  using Decode = std::function<Result<void>(std::span<const DecodeArgs>)>;
+
+  // What pages that are read back may take at a time, if one piece of each lane fits. Chosen: small
+  // beside a card's memory, and so many pages that reading them back fills it.
+  static constexpr std::size_t kDecodedBytesMost = std::size_t{64} << 20;
+
+  Attention(Device& device, Arguments& arguments,
+            std::size_t decoded_bytes_most = kDecodedBytesMost)
+      : device_(&device), arguments_(&arguments), decoded_bytes_most_(decoded_bytes_most) {}
+  std::size_t bytes() const { return partials_.size() + counters_.size() + decoded_.size(); }
+
+  Result<void> attend(const AttendArgs& args, const Decode& decode);
+
+ private:
+  Result<void> attend_few(const AttendArgs& args, const Decode& decode);
+  Result<void> add_sequence(const AttendArgs& args, const Sequence& sequence, unsigned n_sets);
+  Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
+  Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
+  Result<void> decode_round(const AttendCall& call, const Decode& decode);
+  static std::size_t count_decoded(const CudaLaneTable& table, std::size_t lane);
+  Result<void> make_room(Buffer& buffer, std::size_t bytes);
+
+  Device* device_;
+  Arguments* arguments_;
+  std::size_t decoded_bytes_most_;
+  Buffer partials_, counters_, decoded_;
+  // Of the call; kept for their room.
+  std::vector<AttendItem> items_;
+  std::vector<const CudaLaneTable*> tables_;  // of the items
+  std::vector<double> turns_;
+  std::vector<unsigned> places_;
+  std::vector<DecodeArgs> decodes_;
+};
+
+}  // namespace satchel::kernels::cuda

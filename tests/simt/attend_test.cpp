@@ -1,0 +1,171 @@
+// Attention of the cuda backend where the tests that every backend shares cannot look: lanes that stay
+// there from step to step, pages that are read back first, results that must not depend on company.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/page_ops.h"
+#include "simt/block.h"
+#include "simt/findings.h"
+#include "simt/memory.h"
+#include "support/lanes.h"
+#include "support/rope.h"
+#include "support/value_of.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+using testing::IsEmpty;
+
+class Attending : public testing::Test {
+ protected:
+  void TearDown() override {
+    simt::set_order(0);
+    EXPECT_THAT(simt::take_findings(), IsEmpty());
+  }
+
+  template <class T>
+  const T* put(const T* from, std::size_t n) {
+    buffers_.push_back(value_of(backend_->allocate(n * sizeof(T))));
+    Buffer& there = buffers_.back();
+    EXPECT_TRUE(backend_->upload(there.data(), std::as_bytes(std::span(from, n))).ok());
+    return reinterpret_cast<const T*>(there.data());
+  }
+  // Runs and pages of the view there; `runs` and `pages` keep what the table points to.
+  void put_lane(LaneTable& table, std::size_t lane, const LaneView& view,
+                std::vector<ExactRun>& runs, std::vector<PageView>& pages) {
+    runs.assign(view.runs.begin(), view.runs.end());
+    pages.assign(view.pages.begin(), view.pages.end());
+    for (ExactRun& run : runs)
+      run = {put(run.k, run.n_tokens * dim_), put(run.v, run.n_tokens * dim_),
+             put(run.positions, run.n_tokens), run.n_tokens};
+    for (PageView& page : pages) page.bytes = put(page.bytes, page.layout->bytes);
+    EXPECT_TRUE(table.set_runs(lane, runs).ok());
+    EXPECT_TRUE(table.set_pages(lane, pages).ok());
+  }
+  // Queries of n_heads heads, a token after the other from `first_position` on.
+  void put_queries(std::size_t n_tokens, std::size_t n_heads, std::int32_t first_position) {
+    std::vector<float> q;
+    for (const Half x : test::random_halves(n_tokens * n_heads * dim_, dim_, 5))
+      q.push_back(half_to_float(x));
+    std::vector<std::int32_t> positions;
+    for (std::size_t i = 0; i < n_tokens; ++i)
+      positions.push_back(first_position + static_cast<std::int32_t>(i));
+    args_.q = put(q.data(), q.size());
+    args_.batch = {.positions = put(positions.data(), n_tokens), .n_tokens = n_tokens};
+    args_.out = const_cast<float*>(put(q.data(), q.size()));
+    args_.n_heads = n_heads;
+    args_.n_kv_heads = 1;
+    args_.head_dim = dim_;
+    args_.scale = 0.125f;
+    frequencies_ = test::rope_frequencies(dim_);
+    args_.rope = {.inverse_frequency = frequencies_};
+  }
+  std::vector<float> attend(std::span<const Sequence> sequences) {
+    args_.sequences = sequences;
+    EXPECT_TRUE(backend_->attend(args_).ok());
+    return outputs();
+  }
+  std::vector<float> outputs() {
+    std::vector<float> out(args_.batch.n_tokens * args_.n_heads * dim_);
+    EXPECT_TRUE(backend_
+                    ->download(std::as_writable_bytes(std::span(out)),
+                               reinterpret_cast<const std::byte*>(args_.out))
+                    .ok());
+    return out;
+  }
+
+  std::size_t dim_ = 64;
+  std::unique_ptr<Backend> backend_ = value_of(make_backend());
+  std::vector<Buffer> buffers_;
+  std::vector<double> frequencies_;
+  AttendArgs args_;
+};
+
+TEST_F(Attending, in_a_steady_step_takes_no_memory_of_the_card) {
+  PageShape turned = test::affine_pages(4);
+  turned.k.turn = turned.v.turn = Turn::hadamard;
+  const test::LaneFixture a(
+      {.n_first = 2, .n_pages = 4, .n_last = 70, .page = test::affine_pages(2)});
+  const test::LaneFixture b({.n_pages = 3, .page = turned, .shift = 5});
+  const auto table = value_of(backend_->make_lane_table(2));
+  std::vector<ExactRun> runs[2];
+  std::vector<PageView> pages[2];
+  put_lane(*table, 0, a.view(), runs[0], pages[0]);
+  put_lane(*table, 1, b.view(), runs[1], pages[1]);
+  put_queries(2, 3, a.end_position());
+  const Sequence sequences[] = {
+      {.lanes = table.get(), .n_tokens = 1},
+      {.lanes = table.get(), .first_lane = 1, .first_token = 1, .n_tokens = 1}};
+  args_.sequences = sequences;
+  runs[0][1].n_tokens = 60;
+  const auto step = [&] {
+    ++runs[0][1].n_tokens;
+    ASSERT_TRUE(table->set_runs(0, runs[0]).ok());
+    ASSERT_TRUE(backend_->attend(args_).ok());
+  };
+  step();
+  const std::size_t there = simt::device_bytes_used(), scratch = backend_->scratch_bytes();
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(simt::device_bytes_used(), there);
+  EXPECT_EQ(backend_->scratch_bytes(), scratch);
+}
+
+TEST_F(Attending, gives_a_row_the_same_bits_whatever_shares_the_call_in_any_order_of_blocks) {
+  const test::LaneFixture lane(
+      {.n_first = 3, .n_pages = 5, .n_last = 40, .page = test::affine_pages(3)});
+  const auto table = value_of(backend_->make_lane_table(1));
+  std::vector<ExactRun> runs;
+  std::vector<PageView> pages;
+  put_lane(*table, 0, lane.view(), runs, pages);
+  for (const std::size_t n_heads : {1u, 3u, 4u}) {
+    put_queries(4, n_heads, lane.end_position() - 60);
+    const Sequence four = {.lanes = table.get(), .n_tokens = 4};
+    const std::vector<float> together = attend({&four, 1});
+    simt::set_order(7);
+    EXPECT_EQ(attend({&four, 1}), together);
+    simt::set_order(0);
+    args_.batch.n_tokens = 1;
+    const Sequence one = {.lanes = table.get(), .n_tokens = 1};
+    std::vector<float> alone = attend({&one, 1});
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin())) << n_heads;
+  }
+}
+
+// Exact keys beside codes of wide values: a block has no room for both, so the page is read back. That
+// may be done in rounds, whose number does not show.
+TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
+  dim_ = 256;
+  const PageShape shape{.v = test::affine_operand(8, 32)};
+  const test::LaneFixture lane({.head_dim = dim_, .n_pages = 2, .n_last = 9, .page = shape});
+  ASSERT_FALSE(lane_plan(*lane.view().pages[0].layout).has_kernel);
+  const auto device = value_of(Device::open());
+  Arguments arguments = value_of(Arguments::make(*device));
+  PageOps pages_there = value_of(PageOps::make(*device));
+  CudaLaneTable table(*device, 1);
+  std::vector<ExactRun> runs;
+  std::vector<PageView> pages;
+  put_lane(table, 0, lane.view(), runs, pages);
+  put_queries(2, 2, lane.end_position());
+  const Sequence sequence = {.lanes = &table, .n_tokens = 2};
+  args_.sequences = {&sequence, 1};
+  std::vector<std::size_t> n_decoded;
+  const auto decode = [&](std::span<const DecodeArgs> items) -> Result<void> {
+    n_decoded.push_back(items.size());
+    return pages_there.decode(items, arguments);
+  };
+  Attention at_once(*device, arguments), in_rounds(*device, arguments, 1);
+  ASSERT_TRUE(at_once.attend(args_, decode).ok());
+  const std::vector<float> want = outputs();
+  EXPECT_EQ(n_decoded, (std::vector<std::size_t>{2}));
+  n_decoded.clear();
+  ASSERT_TRUE(in_rounds.attend(args_, decode).ok());
+  EXPECT_EQ(outputs(), want);
+  EXPECT_EQ(n_decoded, (std::vector<std::size_t>{1, 1}));
+}
+
+}  // namespace
+}  // namespace satchel::kernels::cuda
