@@ -15,7 +15,7 @@
 namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kAttendWarps = 4, kAttendThreads = kAttendWarps * kWarp;
-inline constexpr unsigned kUnitsAtOnce = kWarp;  // of a piece, known before they are read
+inline constexpr unsigned kUnitsAtOnce = 16;  // of a piece, known before they are read
 
 // A page, or some tokens of a run.
 struct Unit {

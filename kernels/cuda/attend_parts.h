@@ -28,8 +28,7 @@ constexpr unsigned row_stride(Form form, unsigned head_dim) {
 }
 // Tokens of a slice where K and V are rows.
 constexpr unsigned slice_tokens(Form form, unsigned head_dim) {
-  const unsigned halves = head_dim <= 64 ? 64 : head_dim <= 128 ? 32 : 16;
-  return form == Form::halves || halves == 16 ? halves : halves / 2;
+  return form == Form::halves && head_dim <= 128 ? 32 : 16;
 }
 
 struct CodePlaces {

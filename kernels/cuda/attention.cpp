@@ -45,9 +45,24 @@ void note_parts(const CudaLaneTable& table, AttendCall& call) {
 
 }  // namespace
 
-// Few rows are what a tile holds. A kernel for many will take their sequences here, and read a lane
-// once for more of them; a sequence's way depends on its own rows, never on what shares the call.
+// Few rows are what one tile holds. A sequence's way depends on its own rows, never on what shares the
+// call.
 Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
+  const std::size_t n_group = args.n_heads / args.n_kv_heads;
+  few_.clear();
+  many_.clear();
+  for (const Sequence& sequence : args.sequences)
+    if (sequence.n_tokens > 0)
+      (sequence.n_tokens * n_group <= kTileRowsMost ? few_ : many_).push_back(sequence);
+  AttendArgs part = args;
+  part.sequences = few_;
+  if (!few_.empty()) SATCHEL_TRY(attend_few(part, decode));
+  part.sequences = many_;
+  return many_.empty() ? Result<void>() : attend_many(part, decode);
+}
+
+// Tile by tile, each of which reads its lane again.
+Result<void> Attention::attend_many(const AttendArgs& args, const Decode& decode) {
   return attend_few(args, decode);
 }
 
@@ -71,7 +86,6 @@ Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode)
   std::size_t n_rows_most = 0;
   bool has_shifts = false;
   for (const Sequence& sequence : args.sequences) {
-    if (sequence.n_tokens == 0) continue;
     const CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
     note_parts(table, call);
     has_shifts = has_shifts || table.has_shifts();
@@ -84,7 +98,6 @@ Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode)
   items_.clear();
   tables_.clear();
   for (const Sequence& sequence : args.sequences) SATCHEL_TRY(add_sequence(args, sequence, n_sets));
-  if (items_.empty()) return {};
   call.n_items = static_cast<unsigned>(items_.size());
   turns_.clear();
   if (has_shifts)
@@ -97,7 +110,6 @@ Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode)
 // Its tiles, lane by lane, and how each lane is cut.
 Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& sequence,
                                      unsigned n_sets) {
-  if (sequence.n_tokens == 0) return {};
   CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
   SATCHEL_TRY_ASSIGN(const DeviceLanes lanes, table.send());
   const std::size_t n_rows = sequence.n_tokens * (args.n_heads / args.n_kv_heads);

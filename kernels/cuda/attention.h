@@ -1,6 +1,6 @@
 // Attention: attend() of the cuda backend, from lane tables to launches. Sequences of few query rows
-// go through attend_few(), which has the lanes cut into pieces; many rows will have a kernel of their
-// own, until then they go the same way, tile by tile.
+// go through attend_few(), which has the lanes cut into pieces; those of many rows go the same way, tile
+// by tile, and have one place to go another (attend_many).
 #pragma once
 
 #include <functional>
@@ -31,7 +31,9 @@ class Attention {
   Result<void> attend(const AttendArgs& args, const Decode& decode);
 
  private:
+  // Both: of at least one sequence, none without tokens.
   Result<void> attend_few(const AttendArgs& args, const Decode& decode);
+  Result<void> attend_many(const AttendArgs& args, const Decode& decode);
   Result<void> add_sequence(const AttendArgs& args, const Sequence& sequence, unsigned n_sets);
   Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
@@ -44,6 +46,7 @@ class Attention {
   std::size_t decoded_bytes_most_;
   Buffer partials_, counters_, decoded_;
   // Of the call; kept for their room.
+  std::vector<Sequence> few_, many_;
   std::vector<AttendItem> items_;
   std::vector<const CudaLaneTable*> tables_;  // of the items
   std::vector<double> turns_;
