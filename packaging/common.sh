@@ -54,6 +54,39 @@ build() {
   say "built in $((SECONDS - started)) s"
 }
 
+# The compiler that kernels are held against in tests (tests/gpu/kernel_limits.txt), in its parts.
+cuda_packages="nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
+cuda_release=13.0
+
+# get_cuda FOLDER: the packages unpacked there, whole or not at all. They are programs and headers, so any Python will do.
+get_cuda() {
+  local at=$1 nvcc=$1/nvidia/cu13/bin/nvcc
+  if [ -x "$nvcc" ]; then say "the compiler is there: $nvcc"; return 0; fi
+  local pip="" candidate
+  for candidate in pip3 pip "python3 -m pip"; do
+    if $candidate --version >/dev/null 2>&1; then pip=$candidate; break; fi
+  done
+  [ -n "$pip" ] || die "the compiler comes in Python packages, and there is no pip here: apt-get install python3-pip, then run this again"
+  say "getting CUDA's compiler (about 105 MB)"
+  mkdir -p "$(dirname "$at")"
+  rm -rf "$at.part"
+  $pip install --quiet --disable-pip-version-check --retries 2 --no-deps --target "$at.part" $cuda_packages >"$at.log" 2>&1 </dev/null ||
+    die "pip could not get it: $(tail -n 1 "$at.log")"
+  [ -x "$at.part/nvidia/cu13/bin/nvcc" ] || die "the packages hold no nvcc: see $at.part"
+  rm -rf "$at"
+  mv "$at.part" "$at"
+  say "put it into $at"
+}
+
+# find_nvcc: prints the nvcc that the build takes, as packaging/cmake/cuda.cmake looks for it; fails where there is none.
+find_nvcc() {
+  local candidate
+  for candidate in "${SATCHEL_NVCC:-}" "${CUDACXX:-}" "$root"/build/cuda/nvidia/cu*/bin/nvcc "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
+    if [ -n "$candidate" ] && [ -x "$candidate" ]; then printf '%s\n' "$candidate"; return 0; fi
+  done
+  return 1
+}
+
 # Makes build/python: Debian's Python and PyTorch, and the package gguf, which Debian lacks. For the trainer's tests.
 make_python() {
   local at=$root/build/python

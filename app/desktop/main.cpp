@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using namespace satchel;
 
 struct Arguments {
-  std::string model, store;
+  std::string model, store, backend = "auto";
   std::size_t threads = 0;
   std::vector<std::string> files;
 };
@@ -43,6 +43,8 @@ int parse(int argc, char** argv, Arguments& arguments) {
                     "folder for chats and saved caches; default: the user's data and cache "
                     "folders");
   parser.add_option("--threads", arguments.threads, "0: one per physical core");
+  parser.add_option("--backend", arguments.backend,
+                    "auto: the GPU where it can be used, else the CPU; cuda, cpu, reference");
   parser.add_option("files", arguments.files, "text or Markdown documents to attach");
   try {
     parser.parse(argc, argv);
@@ -101,8 +103,10 @@ int main(int argc, char** argv) {
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;
-  ui::InProcessEngine engine(std::move(store).value(),
-                             {.threadCount = arguments.threads, .laneTables = paths.lane_tables});
+  ui::InProcessEngine engine(std::move(store).value(), {.threadCount = arguments.threads,
+                                                        .laneTables = paths.lane_tables,
+                                                        .backend = arguments.backend,
+                                                        .backendFolders = paths.backends});
   ui::AppState state(&engine, &clock);
   ui::MainWindow window(&state, windowOptions(paths, appearance));
   QObject::connect(&window, &ui::MainWindow::appearanceChosen, &application,

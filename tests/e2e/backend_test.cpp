@@ -19,6 +19,7 @@ class Backends : public testing::Test {
   ~Backends() override {
     unsetenv("SATCHEL_BACKENDS");
     unsetenv("SATCHEL_TEST_GPU_LOST_AT");
+    unsetenv("SATCHEL_TEST_GPU_FULL");
   }
   static void use(const std::string& library, const char* lost_at = nullptr) {
     setenv("SATCHEL_BACKENDS", (std::string(SATCHEL_TEST_LIBRARIES "/") + library).c_str(), 1);
@@ -90,6 +91,15 @@ TEST_F(Backends, a_gpu_that_was_demanded_and_is_missing_is_an_error) {
   EXPECT_EQ(said.exit_code, 6);
   EXPECT_EQ(said.json()["error"]["code"], "GPU_LIBRARY");
   EXPECT_EQ(run(home_, {"chat", "-p", "Hi", "-n", "2"}).exit_code, 0) << "auto takes the cpu";
+}
+
+TEST_F(Backends, a_model_that_the_gpu_has_no_room_for_runs_on_the_cpu_unless_the_gpu_was_demanded) {
+  use("fake");
+  setenv("SATCHEL_TEST_GPU_FULL", "1", 1);
+  EXPECT_EQ(run(home_, {"chat", "-p", "Hi", "-n", "2"}).exit_code, 0);
+  const Finished said = run(home_, {"chat", "-p", "Hi", "-n", "2", "--backend", "cuda"});
+  EXPECT_EQ(said.exit_code, 5);
+  EXPECT_NE(said.err.find("[GPU_MEMORY]"), std::string::npos) << said.err;
 }
 
 TEST_F(Backends, a_gpu_lost_in_a_pipe_ends_the_chat_which_is_saved) {

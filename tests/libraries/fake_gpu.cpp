@@ -1,5 +1,6 @@
-// A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost for good at the n-th call that a
-// cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n.
+// A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
+// for good at the n-th call that a cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n,
+// and has no room for a model where there is SATCHEL_TEST_GPU_FULL.
 #include <cstdlib>
 #include <string>
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   auto far = std::make_unique<test::FarBackend>(std::move(cpu));
   auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
+  fake->fail_weights(std::getenv("SATCHEL_TEST_GPU_FULL") != nullptr);
   return std::unique_ptr<Backend>(std::move(fake));
 }
 

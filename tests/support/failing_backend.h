@@ -34,6 +34,8 @@ class FailingBackend final : public kernels::Backend {
   // From now on no table of lanes is to be had, or no memory.
   void fail_tables(bool fail) { fails_tables_ = fail; }
   void fail_allocations(bool fail) { fails_allocations_ = fail; }
+  // From now on weights find no room.
+  void fail_weights(bool fail) { fails_weights_ = fail; }
   bool has_failed() const { return fail_at_ && n_calls_ > *fail_at_; }
 
   std::string_view name() const override { return name_; }
@@ -57,6 +59,8 @@ class FailingBackend final : public kernels::Backend {
   }
   Result<std::unique_ptr<kernels::Weight>> load_weight(
       const kernels::WeightSource& source) override {
+    if (fails_weights_)
+      return Error{ErrorKind::out_of_memory, "GPU_MEMORY", "The test's device is full."};
     return inner_->load_weight(source);
   }
   Result<kernels::Health> finish() override { return inner_->finish(); }
@@ -155,7 +159,7 @@ class FailingBackend final : public kernels::Backend {
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
   bool stays_lost_ = false, counts_copies_ = false;
-  bool fails_tables_ = false, fails_allocations_ = false;
+  bool fails_tables_ = false, fails_allocations_ = false, fails_weights_ = false;
 };
 
 }  // namespace satchel::test

@@ -22,8 +22,10 @@ inline constexpr int kWaitMs = 60'000;  // a hang, not slowness
 struct Life {
   using Phase = AppState::Phase;
 
-  explicit Life(const QString& folder)
-      : engine(openStore(folder), {.threadCount = 1, .laneTables = {}}),
+  // libraries: where the GPU's lies
+  explicit Life(const QString& folder, const std::vector<std::filesystem::path>& libraries = {})
+      : engine(openStore(folder),
+               {.threadCount = 1, .laneTables = {}, .backendFolders = libraries}),
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
         resumed(&engine, &EngineClient::resumed),

@@ -212,6 +212,21 @@ void showError(Scene& scene) {
       u"A long message that I had begun to write,\nwhich has more than one line\nand stays."_s);
 }
 
+void showGpuLost(Scene& scene) {
+  scene.engine.script.model.device = u"NVIDIA GeForce RTX 4090"_s;
+  scene.engine.script.model.onGpu = true;
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.errors.append(
+      {Request::Send, u"GPU_LOST"_s,
+       u"The GPU stopped (cudaErrorIllegalAddress: an illegal memory access was encountered). "
+       "Saved chats are whole. Restart the program to use the GPU again, or go on with the cpu "
+       "backend."_s,
+       false, true});
+  scene.state.send(u"Was the code of the archive room changed?"_s);
+  scene.engine.playAll();
+}
+
 void showDeleted(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.deleteChat(2);
@@ -245,6 +260,7 @@ const State kStates[] = {
     {"18-thoughts", showThoughts},
     {"19-thinking", showThinking},
     {"20-base-model", showBase},
+    {"21-gpu-lost", showGpuLost},
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ void Scene::settle() {
 ModelInfo sampleModel() {
   ModelInfo model;
   model.title = u"SmolLM2-135M-Instruct"_s;
-  model.device = u"cpu"_s;
+  model.device = u"AVX-512 VNNI, 8 threads"_s;
   model.weightBytes = 94'000'000;
   model.layerCount = 30;
   model.laneCount = 90;

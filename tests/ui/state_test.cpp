@@ -51,6 +51,42 @@ TEST_F(AppStateTest, a_model_is_ready_only_when_its_first_chat_is_open) {
   EXPECT_TRUE(state.canSend());
 }
 
+TEST_F(AppStateTest, says_what_it_runs_on_and_why_that_is_not_the_gpu) {
+  EXPECT_EQ(state.deviceName(), QString());
+  engine.script.model.whyNotGpu = u"No driver. [GPU_DRIVER]"_s;
+  openModel();
+  EXPECT_EQ(state.deviceName(), u"CPU"_s);
+  EXPECT_EQ(state.deviceNote(),
+            u"Runs on the CPU: AVX-512 VNNI, 8 threads.\nNo driver. [GPU_DRIVER]"_s);
+  engine.script.model.device = u"NVIDIA RTX 4090"_s;
+  engine.script.model.onGpu = true;
+  engine.script.model.whyNotGpu.clear();
+  openModel();
+  EXPECT_EQ(state.deviceNote(), u"Runs on the GPU: NVIDIA RTX 4090."_s);
+}
+
+TEST_F(AppStateTest, offers_the_cpu_only_where_the_gpu_failed) {
+  engine.script.model.onGpu = true;
+  openModel();
+  QSignalSpy offered(&state, &AppState::cpuOffered);
+  failNext(Request::Send);
+  state.send(u"hello"_s);
+  engine.playAll();
+  EXPECT_TRUE(offered.isEmpty());
+  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
+  state.send(u"hello"_s);
+  engine.playAll();
+  ASSERT_EQ(offered.count(), 1);
+  state.useCpu();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.deviceName(), u"CPU"_s);
+  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
+  state.send(u"hello"_s);
+  engine.playAll();
+  EXPECT_EQ(offered.count(), 1) << "the CPU is in use";
+}
+
 TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {
   openModel();
   engine.script.progress = {{runtime::Phase::read_prompt, 5, 10}};

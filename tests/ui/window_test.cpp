@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
@@ -97,6 +98,26 @@ TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
   EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"precious"_s);
   press(Qt::Key_Escape);
   EXPECT_FALSE(scene.window->banner()->isVisible());
+}
+
+TEST_F(WindowTest, the_banner_of_a_gpu_that_failed_offers_the_cpu) {
+  scene.state.openModel(u"/m.gguf"_s);
+  scene.engine.script.model.onGpu = true;
+  scene.engine.playAll();
+  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
+  scene.engine.script.errors.append(
+      {Request::Send, u"GPU_LOST"_s, u"The GPU stopped."_s, false, true});
+  type(u"precious"_s);
+  press(Qt::Key_Return);
+  scene.engine.playAll();
+  Scene::settle();
+  auto* action = scene.window->banner()->findChild<QPushButton*>(u"quiet"_s);
+  ASSERT_TRUE(action->isVisible());
+  EXPECT_EQ(action->text(), u"Go on with the CPU"_s);
+  action->click();
+  scene.engine.playAll();
+  EXPECT_FALSE(scene.window->banner()->isVisible());
+  EXPECT_EQ(scene.state.deviceName(), u"CPU"_s);
 }
 
 TEST_F(WindowTest, the_resume_chip_shows_and_goes_with_the_next_message) {

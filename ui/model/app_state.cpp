@@ -31,7 +31,8 @@ QString noteOf(const runtime::Thoughts& thoughts) {
 bool isWaitedFor(Request request) {
   return request == Request::OpenModel || request == Request::NewChat ||
          request == Request::OpenChat || request == Request::Send ||
-         request == Request::AttachDocument || request == Request::ApplyToChat;
+         request == Request::AttachDocument || request == Request::ApplyToChat ||
+         request == Request::UseCpu;
 }
 
 }  // namespace
@@ -139,6 +140,18 @@ QString AppState::modelNote() const {
       "This model has no chat template: it goes on with what you write, as a base model does.");
 }
 
+QString AppState::deviceName() const {
+  if (m_model.device.isEmpty()) return {};
+  return m_model.onGpu ? tr("GPU") : tr("CPU");
+}
+
+QString AppState::deviceNote() const {
+  if (m_model.device.isEmpty()) return {};
+  if (m_model.onGpu) return tr("Runs on the GPU: %1.").arg(m_model.device);
+  const QString note = tr("Runs on the CPU: %1.").arg(m_model.device);
+  return m_model.whyNotGpu.isEmpty() ? note : note + u'\n' + m_model.whyNotGpu;
+}
+
 void AppState::setPhase(Phase phase) {
   if (m_phase == phase) return;
   m_phase = phase;
@@ -155,6 +168,14 @@ void AppState::openModel(const QString& path) {
   if (canStop()) m_engine->stop();
   setPhase(Phase::Loading);
   m_engine->openModel(path);
+}
+
+void AppState::useCpu() {
+  if (m_phase == Phase::NoModel) return;
+  m_waiting.clear();
+  if (canStop()) m_engine->stop();
+  setPhase(Phase::Loading);
+  m_engine->useCpu();
 }
 
 void AppState::newChat() {
@@ -347,6 +368,7 @@ void AppState::onFailed(const EngineError& error) {
       break;
     case Request::NewChat:
     case Request::OpenChat:
+    case Request::UseCpu:
       setPhase(Phase::Ready);
       break;
     case Request::Send:
@@ -362,6 +384,7 @@ void AppState::onFailed(const EngineError& error) {
       break;  // done beside what the user waits for
   }
   if (!error.cancelled) showError(error.code, withRoom(error.message));
+  if (error.isGpus && m_model.onGpu) Q_EMIT cpuOffered();
 }
 
 }  // namespace satchel::ui

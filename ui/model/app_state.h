@@ -42,6 +42,9 @@ class AppState : public QObject {
   const ModelInfo& model() const { return m_model; }
   // What who writes must know of the open model, in a sentence; mostly nothing.
   QString modelNote() const;
+  // With what it computes, short and in a sentence, which says why it is not the GPU.
+  QString deviceName() const;
+  QString deviceNote() const;
   const ChatEntry& chat() const { return m_chat; }
   const ReadingClock& reading() const { return m_reading; }
   const ResumeState& resume() const { return m_resume; }
@@ -49,6 +52,8 @@ class AppState : public QObject {
   const ChatEntry& deleted() const { return m_deleted; }
 
   void openModel(const QString& path);
+  // On with the CPU after the GPU failed; not but on the user's word.
+  void useCpu();
   void newChat();
   void openChat(ChatKey chat);
   void renameChat(ChatKey chat, const QString& title);
@@ -77,6 +82,8 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void errorShown(const QString& code, const QString& message);
+  // The error shown just now is the GPU's: useCpu() would help.
+  void cpuOffered();
   // What the user wrote was not taken: it belongs back into the input box.
   void textRefused(const QString& text);
   void noticeShown(const QString& text);

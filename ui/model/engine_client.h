@@ -23,6 +23,9 @@ class EngineClient : public QObject {
 
   // Ends the chat that is open, loads the model.
   virtual void openModel(const QString& path) = 0;
+  // The model goes on with the CPU, from now on; the open chat as it was saved. A message of it that
+  // has no whole answer is answered anew.
+  virtual void useCpu() = 0;
   virtual void listChats() = 0;
   // The chat enters the library with its first message.
   virtual void newChat(const ChatSettings& settings) = 0;
@@ -52,7 +55,7 @@ class EngineClient : public QObject {
 
  Q_SIGNALS:
   void modelOpened(const satchel::ui::ModelInfo& model);
-  // openChat() met a chat of another model and opened that one for it.
+  // openChat() met a chat of another model and opened that one for it, or useCpu() the same again.
   void modelSwitched(const satchel::ui::ModelInfo& model);
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   // With messages: resumed() or failed() follows.

@@ -19,6 +19,9 @@ ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
   info.path = textOf(path);
   info.title = textOf(std::filesystem::path(path).stem().string());
   info.device = textOf(engine.device());
+  info.onGpu = engine.on_gpu();
+  if (const auto& why = engine.why_not_gpu())
+    info.whyNotGpu = textOf(why->message + " [" + why->code + "]");
   info.weightBytes = engine.weight_bytes();
   info.layerCount = int(engine.config().n_layers());
   for (const runtime::LayerConfig& layer : engine.config().layers)

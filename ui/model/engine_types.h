@@ -7,6 +7,8 @@
 #include <QList>
 #include <QString>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "kvcache/cache.h"
 #include "kvcache/snapshot/journal.h"
@@ -21,6 +23,8 @@ namespace satchel::ui {
 struct EngineHost {
   std::size_t threadCount = 0;       // 0: one per physical core
   std::filesystem::path laneTables;  // folder of tables made here; empty: none is kept
+  std::string backend = "auto";      // as runtime::EngineOptions
+  std::vector<std::filesystem::path> backendFolders = {};
 };
 
 // A model file the user can pick.
@@ -36,6 +40,8 @@ using ChatKey = qint64;
 struct ModelInfo {
   QString path, title;
   QString device;  // the backend, for people
+  bool onGpu = false;
+  QString whyNotGpu;  // where the GPU was wanted and is not used, for people
   quint64 weightBytes = 0;
   int layerCount = 0;
   int laneCount = 0;  // of all layers
@@ -144,6 +150,7 @@ enum class Request {
   Preview,
   PreviewChat,
   ApplyToChat,
+  UseCpu,
   Save,
   Idle,
 };
@@ -153,6 +160,7 @@ struct EngineError {
   QString code;     // stable: "MODEL_TRUNCATED"
   QString message;  // for people: what happened, what was kept, what to do
   bool cancelled = false;
+  bool isGpus = false;  // the GPU failed, or its memory is full
 };
 
 }  // namespace satchel::ui

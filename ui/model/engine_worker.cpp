@@ -49,6 +49,8 @@ Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
   runtime::EngineOptions options;
   options.model = path;
   options.n_threads = m_host.threadCount;
+  options.backend = m_host.backend;
+  options.backend_folders = m_host.backendFolders;
   options.lane_tables = m_host.laneTables;
   options.progress = [this](const runtime::Progress& progress) {
     Q_EMIT progressed(progressOf(progress, 1));
@@ -58,6 +60,29 @@ Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
   m_engine = std::move(engine);
   m_modelPath = path;
   return modelInfoOf(*m_engine, path);
+}
+
+void EngineWorker::useCpu(std::stop_token stop) {
+  check(Request::UseCpu, moveToCpu(stop));
+}
+
+// The engine that failed goes first: the machine may not hold the model twice.
+Result<void> EngineWorker::moveToCpu(std::stop_token stop) {
+  if (!m_engine) return noModel();
+  const ChatKey key = m_open ? m_open->id().value : 0;
+  const ChatSettings settings = m_open ? m_open->settings() : ChatSettings{};
+  const kvcache::MessageId unanswered = m_unanswered;
+  m_open.reset();
+  m_engine.reset();
+  m_host.backend = "cpu";
+  SATCHEL_TRY_ASSIGN(const ModelInfo model, loadModel(m_modelPath));
+  Q_EMIT modelSwitched(model);
+  if (key == 0) return beginChat(settings);
+  if (unanswered.value != 0) SATCHEL_TRY(m_chats.library().truncate({key}, unanswered));
+  SATCHEL_TRY(openSaved(key, stop));
+  if (unanswered.value == 0) return {};
+  m_unanswered = unanswered;
+  return reply(stop);
 }
 
 void EngineWorker::listChats() {
@@ -71,6 +96,7 @@ void EngineWorker::newChat(const ChatSettings& settings) {
 Result<void> EngineWorker::beginChat(const ChatSettings& settings) {
   if (!m_engine) return noModel();
   SATCHEL_TRY_ASSIGN(m_open, OpenChat::begin(settings));
+  m_unanswered = {};
   Q_EMIT chatOpened(m_open->opened());
   return {};
 }
@@ -84,6 +110,7 @@ Result<void> EngineWorker::openSaved(ChatKey key, std::stop_token stop) {
   SATCHEL_TRY(switchModelFor(chat));
   SATCHEL_TRY_ASSIGN(const QList<Message> messages, m_chats.messages(key));
   SATCHEL_TRY_ASSIGN(m_open, OpenChat::of(chat));
+  m_unanswered = {};
   OpenedChat opened = m_open->opened();
   opened.entry = entryFrom(chat);
   opened.messages = messages;
@@ -196,8 +223,12 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
         return session.add_user(text.toStdString());
       }));
   message.id = id.value;
+  m_unanswered = id;
   Q_EMIT messageAdded(message);
+  return reply(stop);
+}
 
+Result<void> EngineWorker::reply(std::stop_token stop) {
   bool isStarted = false;
   const SystemClock clock;
   double told = clock.steady_ms();
@@ -226,7 +257,10 @@ Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
       [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::pieceArrived); }, stop,
       progressFn(start),
       [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::thoughtArrived); });
-  if (report.ok()) start();
+  if (report.ok()) {
+    m_unanswered = {};
+    start();
+  }
   tellCache();
   if (report.ok()) {
     keepMeasured(report->read);
@@ -253,6 +287,7 @@ Result<void> EngineWorker::readDocument(const QString& title, const QString& tex
       commit<runtime::DocumentIds>(titleFrom(title), stop, [&](runtime::Session& session) {
         return session.add_document(title.toStdString(), text.toStdString());
       }));
+  m_unanswered = {};
   document.id = ids.document.value;
   noted.id = ids.answer.value;
   Q_EMIT messageAdded(document);

@@ -32,6 +32,7 @@ class EngineWorker : public QObject {
   ~EngineWorker() override;
 
   void openModel(const QString& path);
+  void useCpu(std::stop_token stop);
   void listChats();
   void newChat(const ChatSettings& settings);
   void openChat(ChatKey chat, std::stop_token stop);
@@ -84,7 +85,10 @@ class EngineWorker : public QObject {
   // What add(session) commits; the chat enters the library with it if it is its first.
   template <class Ids, class Add>
   Result<Ids> commit(const QString& title, std::stop_token stop, const Add& add);
+  Result<void> moveToCpu(std::stop_token stop);
   Result<void> answer(const QString& text, std::stop_token stop);
+  // To the last message, which is in the library.
+  Result<void> reply(std::stop_token stop);
   Result<void> readDocument(const QString& title, const QString& text, std::stop_token stop);
   Result<ChatPreview> planFor(const ChatSettings& settings, std::stop_token stop);
   Result<void> apply(const ChatSettings& settings, std::stop_token stop);
@@ -111,6 +115,7 @@ class EngineWorker : public QObject {
   bool m_isFirstModel = true;
   bool m_thinks = true;
   std::unique_ptr<OpenChat> m_open;
+  kvcache::MessageId m_unanswered;  // the open chat's last question while its answer is not whole
 };
 
 template <class Value>

@@ -86,6 +86,11 @@ void InProcessEngine::openModel(const QString& path) {
        [path](EngineWorker& worker, const std::stop_token&) { worker.openModel(path); });
 }
 
+void InProcessEngine::useCpu() {
+  post(Request::UseCpu,
+       [](EngineWorker& worker, const std::stop_token& token) { worker.useCpu(token); });
+}
+
 void InProcessEngine::listChats() {
   post(Request::ListChats,
        [](EngineWorker& worker, const std::stop_token&) { worker.listChats(); });

@@ -24,6 +24,7 @@ class InProcessEngine final : public EngineClient {
   ~InProcessEngine() override;
 
   void openModel(const QString& path) override;
+  void useCpu() override;
   void listChats() override;
   void newChat(const ChatSettings& settings) override;
   void openChat(ChatKey chat) override;

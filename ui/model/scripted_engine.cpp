@@ -58,6 +58,17 @@ void ScriptedEngine::newChat(const ChatSettings& settings) {
   Q_EMIT chatOpened(m_open);
 }
 
+void ScriptedEngine::useCpu() {
+  if (!begins(Request::UseCpu)) return;
+  script.model.onGpu = false;
+  Q_EMIT modelSwitched(script.model);
+  Q_EMIT chatOpened(m_open);
+  if (m_open.messages.isEmpty()) return;
+  playProgress();
+  then([this] { Q_EMIT resumed(script.resume); });
+  then([this] { tellCache(); });
+}
+
 void ScriptedEngine::openChat(ChatKey chat) {
   if (!begins(Request::OpenChat)) return;
   m_open = m_library.at(chat);

@@ -42,6 +42,7 @@ class ScriptedEngine final : public EngineClient {
   Script script;
 
   void openModel(const QString& path) override;
+  void useCpu() override;  // the open chat is opened again
   void listChats() override;
   void newChat(const ChatSettings& settings) override;
   void openChat(ChatKey chat) override;

@@ -94,6 +94,9 @@ QWidget* MainWindow::makeHeader() {
   m_packing->setToolTip(
       tr("What was read is packed while nothing else is done. It waits while you write."));
   m_packing->hide();
+  m_device = new QLabel(header);
+  m_device->setObjectName(QStringLiteral("muted"));
+  m_device->setFont(scaledFont(font(), 0.92));
   m_model = new QPushButton(header);
   m_model->setObjectName(QStringLiteral("quiet"));
   m_model->setCursor(Qt::PointingHandCursor);
@@ -107,6 +110,8 @@ QWidget* MainWindow::makeHeader() {
   row->addWidget(m_packing);
   row->addSpacing(kGap);
   row->addWidget(m_model);
+  row->addWidget(m_device);
+  row->addSpacing(kGapSmall);
   row->addWidget(help);
   row->addWidget(m_foldMemory);
   connect(m_foldChats, &QAbstractButton::clicked, this,
@@ -163,6 +168,12 @@ void MainWindow::connectState() {
   });
   connect(m_state, &AppState::resumeChanged, this, &MainWindow::refreshResume);
   connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
+  connect(m_state, &AppState::cpuOffered, this,
+          [this] { m_banner->setAction(tr("Go on with the CPU")); });
+  connect(m_banner, &Banner::actionChosen, this, [this] {  // it offers nothing else
+    m_banner->hide();
+    m_state->useCpu();
+  });
   connect(m_state, &AppState::noticeShown, m_banner, &Banner::showNotice);
   connect(m_state, &AppState::textRefused, m_composer, &Composer::setText);
   connect(m_state->memory(), &MemoryPanelState::changed, this, &MainWindow::refreshPacking);
@@ -224,6 +235,9 @@ void MainWindow::showModels() {
   menu.addAction(tr("Open GGUF…"), this, &MainWindow::chooseModelFile);
   if (!m_options.modelFolder.isEmpty())
     menu.addAction(tr("Own models: %1").arg(m_options.modelFolder))->setEnabled(false);
+  menu.addSeparator();
+  for (const QString& line : m_state->deviceNote().split(u'\n', Qt::SkipEmptyParts))
+    menu.addAction(line)->setEnabled(false);
   menu.addSeparator();
   showAppearanceMenu(menu);
   menu.exec(m_model->mapToGlobal(QPoint(0, m_model->height())));
@@ -287,6 +301,9 @@ void MainWindow::refreshPhase() {
   const QString model = m_state->model().title;
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
   m_model->setToolTip(m_state->modelNote());
+  m_device->setText(m_state->deviceName());
+  m_device->setToolTip(m_state->deviceNote());
+  m_device->setAccessibleName(m_state->deviceNote());
   m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
   m_empty->setNote(phase == Phase::Loading ? QString() : m_state->modelNote());
 }

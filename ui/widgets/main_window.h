@@ -80,6 +80,7 @@ class MainWindow : public QMainWindow {
   QLabel* m_title = nullptr;
   QLabel* m_packing = nullptr;
   QPushButton* m_model = nullptr;
+  QLabel* m_device = nullptr;
   IconButton* m_foldChats = nullptr;
   IconButton* m_foldMemory = nullptr;
   Banner* m_banner = nullptr;
