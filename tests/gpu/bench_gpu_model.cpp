@@ -139,10 +139,14 @@ Result<void> at_depth(const Loaded& loaded, const ModelShape& shape, const std::
   SATCHEL_TRY(fill(*cache, chunk, depth.n_tokens));
   const kvcache::CacheStats stats = cache->stats();
   const std::size_t weight_bytes = loaded.model->weights().bytes;
-  Json result{{"op", "model_decode"},          {"model", shape.name},
-              {"recipe", recipe_name},         {"n_tokens", depth.n_tokens},
-              {"weight_bytes", weight_bytes},  {"cache_bytes", stats.bytes},
-              {"fp16_bytes", stats.fp16_bytes}};
+  // A token reads one row of a table that is not the output matrix too.
+  const std::size_t table_bytes =
+      shape.tied ? 0
+                 : *kernels::row_bytes(kernels::WeightType::q4_0, shape.width) * shape.n_vocabulary;
+  Json result{{"op", "model_decode"},         {"model", shape.name},
+              {"recipe", recipe_name},        {"n_tokens", depth.n_tokens},
+              {"weight_bytes", weight_bytes}, {"weight_bytes_read", weight_bytes - table_bytes},
+              {"cache_bytes", stats.bytes},   {"fp16_bytes", stats.fp16_bytes}};
   result["arena_bytes"] = cache->arena().bytes();
   result["driver_bytes"] = memory_used();
   SATCHEL_TRY_ASSIGN(const Json steps, decode(loaded, *cache, shape.name == "tiny" ? 8 : 64));

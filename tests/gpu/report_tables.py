@@ -90,7 +90,7 @@ def goals(report):
             goal(f"one token times {row['type']} {row['n_out']}x{row['n_in']}: ≥ 91 % of the bandwidth", share is not None,
                  (share or 0) >= 91, f"{number(share)} %")
     for row in of_op(report, "model_decode"):
-        bytes_read = row["weight_bytes"] + row["cache_bytes"]
+        bytes_read = row["weight_bytes_read"] + row["cache_bytes"]
         most = bandwidth(report)
         if bytes_read >= 3e9:
             times = row["ms"] * 1e-3 * most / bytes_read if most else None
@@ -166,12 +166,12 @@ def models(report):
     lines, rows = [], []
     most = bandwidth(report)
     for row in of_op(report, "model_decode"):
-        moved = row["weight_bytes"] + row["cache_bytes"]
+        moved = row["weight_bytes_read"] + row["cache_bytes"]
         floor = moved / most * 1e3 if most else None
         rows.append((row["model"], row["recipe"], row["n_tokens"], f"{row['ms']:.2f} ({row['ms_p5']:.2f}-{row['ms_p95']:.2f})",
                      f"{1e3 / row['ms']:.1f}", f"{moved / 1e9:.2f}", number(floor, 2), number(row["ms"] / floor if floor else None, 2)))
     if rows:
-        lines += ["## Whole tokens, random Q4_0 weights", "", "Bytes: weights and cache, each once; floor: these at the bandwidth above.", ""]
+        lines += ["## Whole tokens, random Q4_0 weights", "", "Bytes: the weights that a token reads, and the cache, each once; floor: these at the bandwidth above.", ""]
         lines += table(("model", "recipe", "tokens held", "ms (p5-p95)", "tok/s", "GB", "floor ms", "x floor"), rows)
         rows = []
         for row in of_op(report, "model_decode"):

@@ -91,7 +91,7 @@ options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DES
   -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DCMAKE_PREFIX_PATH="$needs")
 if [ -n "$nvcc" ]; then options+=(-DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$nvcc" ${cards:+-DSATCHEL_CUDA_CARDS="$cards"})
 else options+=(-DSATCHEL_CUDA=OFF); fi
-targets=(bench_gpu bench_gpu_model test_gpu test_kernels test_runtime)
+targets=(bench_gpu bench_gpu_model test_gpu test_kernels test_kvcache test_runtime)
 [ -z "$nvcc" ] || targets=(satchel_cuda "${targets[@]}")
 
 step configure 60 cmake -S "$root" -B "$build" "${options[@]}"
@@ -109,14 +109,18 @@ shards=$((cores < 8 ? cores : 8))
 tests test_kernels 75 "$shards" "$bin/test_kernels" --gtest_filter='*/cuda'
 tests test_gpu 75 "$shards" "$bin/test_gpu"
 if [ -n "$cards" ]; then
-  # What the models' oracles say, with the card in place of the processor.
+  # What the oracles of caches and models say, with the card in place of the processor.
+  SATCHEL_TEST_BACKEND=cuda tests test_kvcache 60 "$shards" "$bin/test_kvcache" \
+    --gtest_filter='CacheProperty*:*KeptSets*:*MergeSets*:*AttentionRecipes*:*HeadPolicies*:Snapshot.*:Minikv.*:Probe.*'
   SATCHEL_TEST_BACKEND=cuda tests test_models 60 "$shards" "$bin/test_runtime" \
     --gtest_filter='*EveryArchitecture*cpu*:*Oracle*cpu*:*BundledModel*cpu*:*EveryWeightType*:Cuts.*'
 fi
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -1)
 # Short tests of every kind of kernel: a tool slows them down ten to a hundred times.
-looked_at='*Select*/cuda:*Gather*/cuda:*Store*/cuda:*Rope*/cuda:*Norm*/cuda:*a_dead_slot*/cuda:*F5*/cuda:*f5*/cuda:*PageCodec*/cuda'
+looked_at=$(printf '*%s*/cuda:' several_sequences_in_one_call a_sequence_reads_its_lanes a_dead_slot nothing_visible EveryChoice \
+  EveryFusion part_by_part scored_apart EverySelect EveryStore EveryRope EveryNorm part_page turned_operand small_large_and_zero \
+  EveryKeyWorth EveryBackendsMemory)
 for tool in memcheck initcheck racecheck synccheck; do
   if [ -z "$cards" ]; then step "$tool" 5 bash -c 'echo "no card"; exit 77'
   elif [ -z "$sanitizer" ]; then step "$tool" 5 bash -c 'echo "no compute-sanitizer here"; exit 77'

@@ -105,7 +105,7 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
       {std::regex("^sentencepiece_.*"), {"tests/unit/runtime/"}},
       {std::regex("^pcre2.*"), {"runtime/tokenizer/"}},
       {std::regex("^Eigen/.*"), {"runtime/profile/"}},
-      {std::regex("^(cuda.*|cublas.*)$"), {"kernels/cuda/", "tests/simt/"}},
+      {std::regex("^(cuda.*|cublas.*)$"), {"kernels/cuda/", "tests/simt/", "tests/gpu/"}},
       {std::regex("^boost/.*"), {"tests/simt/"}},
       {std::regex("^CLI/.*"), {"app/"}},
       {std::regex("^iostream$"), {"app/", "tests/"}},

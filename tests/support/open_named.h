@@ -14,6 +14,10 @@ kernels::BackendOptions options_here(std::size_t n_threads = 2);
 Result<std::unique_ptr<kernels::Backend>> open_named(std::string_view name,
                                                      std::size_t n_threads = 2);
 
+// In main memory, whichever it is (staged_backend.h), and SATCHEL_TEST_BACKEND's in place of any.
+// Ends the program where it cannot be had.
+std::unique_ptr<kernels::Backend> open_in_main_memory(std::string_view name);
+
 // `name`, or what SATCHEL_TEST_BACKEND says in place of "cpu" (tests/gpu/run.sh: cuda).
 std::string_view in_place_of(std::string_view name);
 

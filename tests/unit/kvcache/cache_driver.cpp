@@ -13,6 +13,7 @@
 #include "kvcache/stages/pipeline.h"
 #include "support/graded.h"
 #include "support/lanes.h"
+#include "support/open_named.h"
 #include "support/selector.h"
 
 namespace satchel::kvcache {
@@ -90,7 +91,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
 CacheHome home_of(const CacheDriver::Setup& setup) {
   if (setup.home.backend != nullptr) return setup.home;
   CacheHome home;
-  home.backend = kernels::open_backend(setup.backend, {.n_threads = 2}).value();
+  home.backend = test::open_in_main_memory(setup.backend);
   home.arena = Arena::open(home.backend, setup.arena_bytes).value();
   return home;
 }
