@@ -113,7 +113,7 @@ if [ -n "$cards" ]; then
   SATCHEL_TEST_BACKEND=cuda tests test_kvcache 60 "$shards" "$bin/test_kvcache" \
     --gtest_filter='Recipes/Kept*:MiniKv.*:Snapshot.*:SecondPass.*:Lengths/FullPrompt*:Room.*:KvMerger.*'
   SATCHEL_TEST_BACKEND=cuda tests test_models 60 "$shards" "$bin/test_runtime" \
-    --gtest_filter='*EveryArchitecture*cpu*:*Oracle*cpu*:*BundledModel*cpu*:*EveryWeightType*:Cuts.*'
+    --gtest_filter='*EveryArchitecture*cpu*:*Oracle*cpu*:*BundledModel*cpu*:*EveryWeightType*:Cuts.*:*EveryPreset*continues*'
 fi
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -1)

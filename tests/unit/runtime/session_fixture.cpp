@@ -5,6 +5,7 @@
 
 #include "runtime/governor/presets.h"
 #include "support/bundled_model.h"
+#include "support/open_named.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
@@ -45,6 +46,8 @@ std::vector<std::string> held_out_questions() {
 std::unique_ptr<Engine> open_engine(const std::filesystem::path& model) {
   EngineOptions options;
   options.model = model;
+  options.backend = test::in_place_of("cpu");
+  options.backend_folders = test::options_here().library_folders;
   options.n_threads = 2;
   return value_of(Engine::open(options));
 }
