@@ -91,13 +91,14 @@ options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DES
   -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DCMAKE_PREFIX_PATH="$needs")
 if [ -n "$nvcc" ]; then options+=(-DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$nvcc" ${cards:+-DSATCHEL_CUDA_CARDS="$cards"})
 else options+=(-DSATCHEL_CUDA=OFF); fi
-targets=(bench_gpu bench_gpu_model test_gpu test_kernels test_kvcache test_runtime)
+targets=(test_gpu bench_gpu bench_gpu_model)
 [ -z "$nvcc" ] || targets=(satchel_cuda "${targets[@]}")
 
 step configure 60 cmake -S "$root" -B "$build" "${options[@]}"
 # What can be built is, whatever else fails; a program of before would be taken for this one's.
 rm -f "$build"/bin/* "$build"/lib/satchel/*
-step build 240 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
+step build 200 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
+step build_tests 120 cmake --build "$build" -j "$cores" --target test_kernels test_kvcache test_runtime -- -k 0
 bin=$build/bin
 if [ -n "$nvcc" ]; then
   arch=$(tr ';' '\n' <<<"${cards:-90}" | tail -1)
