@@ -27,18 +27,25 @@ Result<void> Arguments::grow(std::size_t bytes) {
 }
 
 Result<void> Arguments::make_room(std::size_t bytes) {
+  if (of_wait_ != device_->n_waits()) used_ = 0;  // nobody reads any more what lies here
+  of_wait_ = device_->n_waits();
   if (used_ + bytes <= ring_.size()) return {};
-  SATCHEL_TRY(device_->finish());  // nobody reads what is written over now
+  SATCHEL_TRY(device_->finish());
   used_ = 0;
+  of_wait_ = device_->n_waits();
   return bytes <= ring_.size() ? Result<void>() : grow(2 * bytes);
 }
 
-Result<void> Arguments::send_bytes(std::span<const std::byte> bytes) {
+Result<void> Arguments::send(std::byte* to, std::span<const std::byte> bytes) {
+  SATCHEL_TRY(make_room(padded(bytes.size())));
+  return send_bytes(to, bytes);
+}
+
+Result<void> Arguments::send_bytes(std::byte* to, std::span<const std::byte> bytes) {
   std::byte* const at = host_.get() + used_;
   if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
-  std::byte* const to = ring_.data() + used_;
   used_ += padded(bytes.size());
-  return device_->upload(to, {at, bytes.size()});
+  return device_->upload_pinned(to, {at, bytes.size()});
 }
 
 }  // namespace satchel::kernels::cuda

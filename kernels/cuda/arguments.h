@@ -1,6 +1,7 @@
 // Arguments: small arrays on their way to kernels, through pinned memory, so that a call queues
-// them and goes on. They lie in a ring: what put() gave is valid for the work queued until the ring
-// has been filled once more, when put() waits for the stream.
+// them and goes on. They lie one after the other from where the stream was last waited for: a step
+// that puts as much as the one before finds it at the same places (queue.h). What put() gave is
+// valid for work queued until the next wait; where there is no more room put() waits.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +29,23 @@ class Arguments {
     const auto send = [&](const auto array, auto*& at) {
       if (!sent.ok()) return;
       at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(ring_.data() + used_);
-      sent = send_bytes(std::as_bytes(array));
+      sent = send_bytes(ring_.data() + used_, std::as_bytes(array));
     };
     std::apply([&](auto*&... at) { (send(arrays, at), ...); }, there);
     SATCHEL_TRY(sent);
     return there;
   }
 
+  // Likewise to memory of the caller's; the bytes have been read when it returns.
+  static constexpr std::size_t kSendMost = std::size_t{64}
+                                           << 10;  // more is not worth a second copy
+  Result<void> send(std::byte* to, std::span<const std::byte> bytes);
+
  private:
   explicit Arguments(Device& device) : device_(&device) {}
   static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
   Result<void> make_room(std::size_t bytes);
-  Result<void> send_bytes(std::span<const std::byte> bytes);
+  Result<void> send_bytes(std::byte* to, std::span<const std::byte> bytes);
   Result<void> grow(std::size_t bytes);
 
   struct FreeHost {
@@ -48,7 +54,7 @@ class Arguments {
   Device* device_;
   std::unique_ptr<std::byte, FreeHost> host_;
   Buffer ring_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, of_wait_ = 0;  // since which wait of the device's
 };
 
 }  // namespace satchel::kernels::cuda

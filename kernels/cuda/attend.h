@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/lane_table.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -61,6 +62,7 @@ struct AttendCall {
   float* partials = nullptr;                   // [partial][partial_floats()]
   unsigned* counters = nullptr;                // [n_items], 0 before and after
   std::size_t key_bytes = 0, value_bytes = 0;  // of the largest parts, as attend_parts.h counts
+  friend bool operator==(const AttendCall&, const AttendCall&) = default;
 };
 
 // Of a piece: output of each row, not yet divided, then their largest logits, then their sums.
@@ -69,7 +71,7 @@ constexpr std::size_t partial_floats(unsigned n_rows, unsigned head_dim) {
 }
 
 // n_sets: 1, 2 or 4 sets of four rows a tile.
-cudaError_t attend_few(cudaStream_t stream, const AttendCall& call, unsigned n_sets);
+cudaError_t attend_few(Queue& queue, const AttendCall& call, unsigned n_sets);
 // What a block of it takes.
 std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets);
 

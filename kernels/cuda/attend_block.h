@@ -42,7 +42,8 @@ struct UnitOperand {
 __device__ __forceinline__ UnitOperand operand_of(const Unit& unit, bool is_k) {
   if (unit.plan == nullptr) return {Form::halves, false, nullptr};
   const PageOperand& operand = is_k ? unit.plan->page.k : unit.plan->page.v;
-  return {form_of(*unit.plan, operand), unit.plan->has_kernel && operand.turn == Turn::hadamard, &operand};
+  return {form_of(*unit.plan, operand), unit.plan->has_kernel && operand.turn == Turn::hadamard,
+          &operand};
 }
 __device__ __forceinline__ unsigned slice_tokens(const Unit& unit, unsigned head_dim) {
   return unit.plan == nullptr ? slice_tokens(Form::halves, head_dim) : slice_tokens(*unit.plan);

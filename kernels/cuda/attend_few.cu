@@ -532,11 +532,11 @@ std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets) {
   });
 }
 
-cudaError_t attend_few(cudaStream_t stream, const AttendCall& call, unsigned n_sets) {
+cudaError_t attend_few(Queue& queue, const AttendCall& call, unsigned n_sets) {
   const Shape shape{dim3(call.n_pieces, call.n_items), kAttendThreads,
                     attend_shared_bytes(call, n_sets)};
   return with_instance(n_sets, call.head_dim, [&](auto sets, auto dim) {
-    return launch(stream, shape, attend_pieces<decltype(sets)::value, decltype(dim)::value>, call);
+    return launch(queue, shape, attend_pieces<decltype(sets)::value, decltype(dim)::value>, call);
   });
 }
 

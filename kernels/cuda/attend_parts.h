@@ -48,7 +48,9 @@ constexpr CodePlaces code_places(const PageOperand& operand, unsigned n_rows, un
 }
 
 constexpr Form form_of(const LanePlan& plan, const PageOperand& operand) {
-  return !plan.has_kernel ? Form::floats : operand.form == PageForm::exact ? Form::halves : Form::codes;
+  return !plan.has_kernel                  ? Form::floats
+         : operand.form == PageForm::exact ? Form::halves
+                                           : Form::codes;
 }
 // Of a page: all of it, where K or V has to be there whole.
 constexpr unsigned slice_tokens(const LanePlan& plan) {

@@ -169,7 +169,7 @@ Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode
                                                        std::span<const unsigned>(places_)));
   std::tie(call.items, call.turns, call.decoded_places) = there;
   call.decoded = reinterpret_cast<const float*>(decoded_.data());
-  return device_->check(cuda::attend_few(device_->stream(), call, n_sets));
+  return device_->check(cuda::attend_few(device_->queue(), call, n_sets));
 }
 
 // Reads back what this round's pieces hold of pages without a kernel of their own, one page after the

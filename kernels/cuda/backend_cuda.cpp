@@ -52,7 +52,8 @@ class CudaBackend final : public Backend {
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
-    return device_->upload(to, from);
+    return from.size() <= Arguments::kSendMost ? arguments_.send(to, from)
+                                               : device_->upload(to, from);
   }
   Result<void> download(std::span<std::byte> to, const std::byte* from) override {
     return device_->download(to, from);
@@ -86,31 +87,31 @@ class CudaBackend final : public Backend {
 
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
                         float epsilon, float* out) override {
-    return check(cuda::rms_norm(stream(), x, gain, n_tokens, width, epsilon, out));
+    return check(cuda::rms_norm(queue(), x, gain, n_tokens, width, epsilon, out));
   }
   Result<void> make_rotation(const Batch& batch, const RopeTable& table, float* rotation) override {
-    return check(cuda::make_rotation(stream(), batch, table, rotation));
+    return check(cuda::make_rotation(queue(), batch, table, rotation));
   }
-  Result<void> rope(const RopeArgs& args) override { return check(cuda::rope(stream(), args)); }
+  Result<void> rope(const RopeArgs& args) override { return check(cuda::rope(queue(), args)); }
   Result<void> gated(Activation activation, float* gate, const float* up,
                      std::size_t n_values) override {
-    return check(cuda::gated(stream(), activation, gate, up, n_values));
+    return check(cuda::gated(queue(), activation, gate, up, n_values));
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
-    return check(cuda::add(stream(), x, y, n_values));
+    return check(cuda::add(queue(), x, y, n_values));
   }
   Result<void> scale(float* x, float factor, std::size_t n_values) override {
-    return check(cuda::scale(stream(), x, factor, n_values));
+    return check(cuda::scale(queue(), x, factor, n_values));
   }
   Result<void> soft_cap(float* x, float cap, std::size_t n_values) override {
-    return check(cuda::soft_cap(stream(), x, cap, n_values));
+    return check(cuda::soft_cap(queue(), x, cap, n_values));
   }
   Result<void> add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) override {
-    return check(cuda::add_row(stream(), x, row, n_rows, width));
+    return check(cuda::add_row(queue(), x, row, n_rows, width));
   }
   Result<void> scale_first(float* x, float factor, std::size_t n_rows, std::size_t width,
                            std::size_t n_first) override {
-    return check(cuda::scale_first(stream(), x, factor, n_rows, width, n_first));
+    return check(cuda::scale_first(queue(), x, factor, n_rows, width, n_first));
   }
 
   Result<void> store(std::span<const StoreArgs> items) override {
@@ -118,18 +119,18 @@ class CudaBackend final : public Backend {
     for (const StoreArgs& args : items)
       n_values_max = std::max(n_values_max, args.n_rows * args.n_values);
     SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
-    return check(cuda::store(stream(), there, items.size(), n_values_max));
+    return check(cuda::store(queue(), there, items.size(), n_values_max));
   }
   Result<void> gather(std::span<const GatherArgs> items) override {
     std::size_t n_bytes_max = 0;
     for (const GatherArgs& args : items)
       n_bytes_max = std::max(n_bytes_max, args.n_rows * args.row_bytes);
     SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
-    return check(cuda::gather(stream(), there, items.size(), n_bytes_max));
+    return check(cuda::gather(queue(), there, items.size(), n_bytes_max));
   }
   Result<void> select(std::span<const SelectArgs> items) override {
     SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(items));
-    return check(cuda::select(stream(), there, items.size()));
+    return check(cuda::select(queue(), there, items.size()));
   }
 
   Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
@@ -154,7 +155,7 @@ class CudaBackend final : public Backend {
   Result<void> log_sum(std::span<const LogSumArgs>) override { return no_kernel("log_sum"); }
 
  private:
-  cudaStream_t stream() const { return device_->stream(); }
+  Queue& queue() const { return device_->queue(); }
   Result<void> check(cudaError_t error) const { return device_->check(error); }
   Result<Choice> choose(const float* logits, std::size_t n);
   Result<std::byte*> work(std::size_t bytes);
@@ -171,7 +172,7 @@ class CudaBackend final : public Backend {
 Result<void> CudaBackend::embed(const Weight& table, std::span<const std::int32_t> ids,
                                 float* out) {
   SATCHEL_TRY_ASSIGN(const auto [there], arguments_.put(ids));
-  return check(read_rows(stream(), CudaWeight::of(table).matrix(), there, ids.size(), out));
+  return check(read_rows(queue(), CudaWeight::of(table).matrix(), there, ids.size(), out));
 }
 
 Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {
@@ -191,8 +192,8 @@ Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {
   }
   SATCHEL_TRY_ASSIGN(const auto there, arguments_.put(std::span<const KeyWorthItem>(queued),
                                                       std::span<const float>(weights)));
-  return check(cuda::key_worth(stream(), std::get<0>(there), std::get<1>(there), items.size(),
-                               n_tokens_max));
+  return check(
+      cuda::key_worth(queue(), std::get<0>(there), std::get<1>(there), items.size(), n_tokens_max));
 }
 
 // Room for one operation's own use, until the next asks.
@@ -207,7 +208,7 @@ Result<std::byte*> CudaBackend::work(std::size_t bytes) {
 Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {
   SATCHEL_ASSERT(n > 0);
   SATCHEL_TRY_ASSIGN(std::byte * at, work(sizeof(Choice)));
-  SATCHEL_TRY(check(cuda::choose(stream(), logits, n, reinterpret_cast<Choice*>(at))));
+  SATCHEL_TRY(check(cuda::choose(queue(), logits, n, reinterpret_cast<Choice*>(at))));
   Choice choice;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&choice, 1)), at));
   if (choice.first_nan >= 0)
@@ -224,7 +225,7 @@ Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ra
   auto* indices = reinterpret_cast<std::int32_t*>(ranked + out.size());
   const SelectArgs item{.scores = logits, .n_scores = n, .keep = out.size(), .indices = indices};
   SATCHEL_TRY(select({&item, 1}));
-  SATCHEL_TRY(check(take_ranked(stream(), logits, indices, out.size(), ranked)));
+  SATCHEL_TRY(check(take_ranked(queue(), logits, indices, out.size(), ranked)));
   SATCHEL_TRY(device_->download(std::as_writable_bytes(out), at));
   std::ranges::stable_sort(out, std::greater(), &Ranked::value);
   return {};

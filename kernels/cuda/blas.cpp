@@ -72,7 +72,7 @@ Result<void> Blas::begin(Device& device) {
       !find(library_, "cublasGemmEx", call_->multiply))
     return unsupported("it lacks a function that is called");
   SATCHEL_TRY(said(call_->create(&handle_), "cublasCreate"));
-  SATCHEL_TRY(said(call_->set_stream(handle_, device.stream()), "cublasSetStream"));
+  SATCHEL_TRY(said(call_->set_stream(handle_, device.queue().stream()), "cublasSetStream"));
   SATCHEL_TRY_ASSIGN(room_, device.allocate(kRoomBytes));
   return said(call_->set_workspace(handle_, room_.data(), room_.size()), "cublasSetWorkspace");
 }

@@ -35,7 +35,7 @@ Result<void> BlasProducts::multiply(std::span<const Product> products, const flo
   const std::size_t n_in = products[0].weight->n_in, n_bytes = whole(n_tokens * n_in * 2);
   SATCHEL_TRY(grow(*device_, activations_, n_bytes + n_tokens * sizeof(float)));
   SATCHEL_TRY(device_->check(round_activations(
-      device_->stream(), x, n_tokens, n_in, reinterpret_cast<std::uint16_t*>(activations_.data()),
+      device_->queue(), x, n_tokens, n_in, reinterpret_cast<std::uint16_t*>(activations_.data()),
       reinterpret_cast<float*>(activations_.data() + n_bytes))));
   for (const Product& each : products) SATCHEL_TRY(multiply_one(each, n_tokens));
   return {};
@@ -53,14 +53,15 @@ Result<void> BlasProducts::multiply_one(const Product& product, std::size_t n_to
   const std::byte* inverse = activations_.data() + whole(n_tokens * n_in * 2);
   for (std::size_t first = 0; first < n_out; first += most) {
     const std::size_t n = std::min(most, n_out - first);
-    SATCHEL_TRY(device_->check(round_rows(device_->stream(), *product.weight, first, n, rows)));
+    SATCHEL_TRY(device_->check(round_rows(device_->queue(), *product.weight, first, n, rows)));
+    SATCHEL_TRY(device_->check(device_->queue().send()));  // it goes to the stream by itself
     SATCHEL_TRY(blas_->multiply({.weight = rows,
                                  .x = reinterpret_cast<const std::uint16_t*>(activations_.data()),
                                  .out = out,
                                  .n_rows = n,
                                  .n_in = n_in,
                                  .n_tokens = n_tokens}));
-    SATCHEL_TRY(device_->check(put_rows(device_->stream(), product, first, n, out,
+    SATCHEL_TRY(device_->check(put_rows(device_->queue(), product, first, n, out,
                                         reinterpret_cast<const float*>(inverse), n_tokens)));
   }
   return {};

@@ -27,6 +27,17 @@ Error error_of(cudaError_t error) {
   }
 }
 
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+  cudaMemcpyKind kind;
+  cudaError_t send(cudaStream_t stream) const {
+    return cudaMemcpyAsync(to, from, bytes, kind, stream);
+  }
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+
 }  // namespace
 
 Result<void> Device::check(cudaError_t error) const {
@@ -46,6 +57,7 @@ Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
   device->name_ = properties.name;
   device->shared_bytes_max_ = properties.sharedMemPerBlockOptin;
   SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
+  device->queue_ = std::make_unique<Queue>(device->stream_);
   device->transfers_ = std::make_unique<Transfers>(device->stream_);
   cudaError_t error = cudaSuccess;
   device->memory_ = DeviceMemory::open(memory_limit, error);
@@ -55,7 +67,9 @@ Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
 
 Device::~Device() {
   if (stream_ == nullptr) return;
+  if (queue_ != nullptr) queue_->send();
   cudaStreamSynchronize(stream_);
+  queue_.reset();
   transfers_.reset();
   between_ = {};
   memory_.reset();
@@ -70,20 +84,38 @@ Result<Buffer> Device::allocate(std::size_t bytes) {
     return memory_->full(bytes);
   }
   SATCHEL_TRY(check(error));
-  Buffer buffer(at, bytes, [this](std::byte* data) { memory_->give(data); });
+  Buffer buffer(at, bytes, [this](std::byte* data) {
+    if (queue_ != nullptr) queue_->send();  // an error of it is met again
+    memory_->give(data);
+  });
   if (bytes > 0) SATCHEL_TRY(check(cudaMemsetAsync(at, 0, bytes, stream_)));
   return buffer;
 }
 
 Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return {};
+  SATCHEL_TRY(check(queue_->send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->upload(to, from));
   // Pageable memory is read before the call returns.
   return check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
 }
 
+Result<void> Device::upload_pinned(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  return check(queue_->add(Work(Copy{to, from.data(), from.size(), cudaMemcpyHostToDevice})));
+}
+
+Result<void> Device::finish() {
+  SATCHEL_TRY(check(queue_->end_step()));
+  SATCHEL_TRY(check(cudaStreamSynchronize(stream_)));
+  ++n_waits_;
+  return {};
+}
+
+// The copy goes behind the step, so that where it lands may differ from step to step.
 Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
+  SATCHEL_TRY(check(queue_->end_step()));
   if (to.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->download(to, from));
   if (!to.empty())
@@ -95,7 +127,7 @@ Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
 Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0 || to == from) return {};
   const auto move = [&](std::byte* there, const std::byte* here) {
-    return check(cudaMemcpyAsync(there, here, bytes, cudaMemcpyDeviceToDevice, stream_));
+    return check(queue_->add(Work(Copy{there, here, bytes, cudaMemcpyDeviceToDevice})));
   };
   if (to + bytes <= from || from + bytes <= to) return move(to, from);
   if (between_.size() < bytes) {

@@ -14,6 +14,7 @@
 
 #include "kernels/contract/backend.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/queue.h"
 #include "kernels/cuda/transfers.h"
 
 namespace satchel::kernels::cuda {
@@ -26,28 +27,34 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  cudaStream_t stream() const { return stream_; }
+  Queue& queue() { return *queue_; }
   const std::string& name() const { return name_; }
+  // How often the stream has been waited for: what was queued before is done.
+  std::size_t n_waits() const { return n_waits_; }
   // That a block may ask for.
   std::size_t shared_bytes_max() const { return shared_bytes_max_; }
 
   // Of a call just made.
   Result<void> check(cudaError_t error) const;
   // Waits; errors of what was queued come out here.
-  Result<void> finish() const { return check(cudaStreamSynchronize(stream_)); }
+  Result<void> finish();
 
   const DeviceMemory& memory() const { return *memory_; }
   // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. What is queued before it goes
   // may still use it.
   Result<Buffer> allocate(std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
+  // From memory of cudaMallocHost, which must stay as it is until the next wait.
+  Result<void> upload_pinned(std::byte* to, std::span<const std::byte> from);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap
 
  private:
   Device() = default;
   cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Queue> queue_;
   std::string name_;
+  std::size_t n_waits_ = 0;
   std::size_t shared_bytes_max_ = 0;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Transfers> transfers_;

@@ -123,43 +123,43 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <WeightType kType>
-cudaError_t round_floats_of(cudaStream_t stream, const DeviceMatrix& weight, std::size_t first_row,
+cudaError_t round_floats_of(Queue& queue, const DeviceMatrix& weight, std::size_t first_row,
                             std::size_t n_rows, std::uint16_t* to) {
   constexpr std::size_t kBytes = kType == WeightType::f32 ? 4 : 2;
   const std::size_t n = n_rows * weight.n_in;
-  return launch(stream, {blocks_of(n, kThreads), kThreads}, round_floats<kType>,
+  return launch(queue, {blocks_of(n, kThreads), kThreads}, round_floats<kType>,
                 weight.bytes + first_row * weight.n_in * kBytes, n, to);
 }
 
 }  // namespace
 
-cudaError_t round_activations(cudaStream_t stream, const float* x, std::size_t n_tokens,
-                              std::size_t n_in, std::uint16_t* to, float* inverse) {
-  return launch(stream, {static_cast<unsigned>(n_tokens), kThreads, sizeof(MostBits)}, round_tokens,
+cudaError_t round_activations(Queue& queue, const float* x, std::size_t n_tokens, std::size_t n_in,
+                              std::uint16_t* to, float* inverse) {
+  return launch(queue, {static_cast<unsigned>(n_tokens), kThreads, sizeof(MostBits)}, round_tokens,
                 x, static_cast<unsigned>(n_in), to, inverse);
 }
 
-cudaError_t round_rows(cudaStream_t stream, const DeviceMatrix& weight, std::size_t first_row,
+cudaError_t round_rows(Queue& queue, const DeviceMatrix& weight, std::size_t first_row,
                        std::size_t n_rows, std::uint16_t* to) {
   if (weight.type == WeightType::f32)
-    return round_floats_of<WeightType::f32>(stream, weight, first_row, n_rows, to);
+    return round_floats_of<WeightType::f32>(queue, weight, first_row, n_rows, to);
   if (weight.type == WeightType::f16)
-    return round_floats_of<WeightType::f16>(stream, weight, first_row, n_rows, to);
+    return round_floats_of<WeightType::f16>(queue, weight, first_row, n_rows, to);
   if (weight.type == WeightType::bf16)
-    return round_floats_of<WeightType::bf16>(stream, weight, first_row, n_rows, to);
+    return round_floats_of<WeightType::bf16>(queue, weight, first_row, n_rows, to);
   const dim3 grid(blocks_of(weight.plan.n_chunks, kWarps), blocks_of(n_rows, kTileRows));
   return with_tile_type(weight.type, [&](auto type) {
-    return launch(stream, {grid, kThreads}, round_tiles<decltype(type)::value>, weight,
+    return launch(queue, {grid, kThreads}, round_tiles<decltype(type)::value>, weight,
                   static_cast<unsigned>(first_row / kTileRows), static_cast<unsigned>(n_rows), to);
   });
 }
 
-cudaError_t put_rows(cudaStream_t stream, const Product& product, std::size_t first_row,
+cudaError_t put_rows(Queue& queue, const Product& product, std::size_t first_row,
                      std::size_t n_rows, const float* from, const float* inverse,
                      std::size_t n_tokens) {
   const dim3 grid(blocks_of(n_rows, kThreads), static_cast<unsigned>(n_tokens));
   const float* bias = product.bias == nullptr ? nullptr : product.bias + first_row;
-  return launch(stream, {grid, kThreads}, put_values, from, inverse, bias,
+  return launch(queue, {grid, kThreads}, put_values, from, inverse, bias,
                 static_cast<unsigned>(n_rows), product.out + first_row, product.weight->n_out,
                 product.is_added);
 }

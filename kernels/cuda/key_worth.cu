@@ -31,10 +31,10 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t key_worth(cudaStream_t stream, const KeyWorthItem* items, const float* weights,
+cudaError_t key_worth(Queue& queue, const KeyWorthItem* items, const float* weights,
                       std::size_t n_items, std::size_t n_tokens_max) {
   const dim3 grid(blocks_of(n_tokens_max, kWarps), static_cast<unsigned>(n_items));
-  return launch(stream, {grid, kThreads}, weigh_keys, items, weights);
+  return launch(queue, {grid, kThreads}, weigh_keys, items, weights);
 }
 
 }  // namespace satchel::kernels::cuda

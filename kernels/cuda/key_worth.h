@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/queue.h"
+
 namespace satchel::kernels::cuda {
 
 struct KeyWorthItem {
@@ -15,7 +17,7 @@ struct KeyWorthItem {
   unsigned head_dim = 0;
 };
 // n_tokens_max: of the largest item.
-cudaError_t key_worth(cudaStream_t stream, const KeyWorthItem* items, const float* weights,
+cudaError_t key_worth(Queue& queue, const KeyWorthItem* items, const float* weights,
                       std::size_t n_items, std::size_t n_tokens_max);
 
 }  // namespace satchel::kernels::cuda

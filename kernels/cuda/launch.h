@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -17,28 +20,67 @@ inline constexpr std::size_t kSharedByDefault =
 struct Shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;
+  friend bool operator==(const Shape& a, const Shape& b) {
+    const auto same = [](const dim3& x, const dim3& y) {
+      return x.x == y.x && x.y == y.y && x.z == y.z;
+    };
+    return same(a.grid, b.grid) && same(a.block, b.block) && a.shared_bytes == b.shared_bytes;
+  }
 };
 
 constexpr unsigned blocks_of(std::size_t n, unsigned per_block) {
   return static_cast<unsigned>((n + per_block - 1) / per_block);
 }
 
+template <class T>
+bool same(const T& a, const T& b) {
+  if constexpr (std::is_empty_v<T>)
+    return true;
+  else
+    return a == b;  // structs say so themselves: their padding may differ
+}
+
+// A launch as Work.
+template <class... Parameters>
+struct Launch {
+  Shape shape;
+  void (*kernel)(Parameters...);
+  std::tuple<Parameters...> arguments;
+
+  cudaError_t send(cudaStream_t stream) const {
+    if (shape.shared_bytes > kSharedByDefault) {
+      const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shape.shared_bytes));
+      if (error != cudaSuccess) return error;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = shape.grid;
+    config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream = stream;
+    return std::apply(
+        [&](const Parameters&... each) { return cudaLaunchKernelEx(&config, kernel, each...); },
+        arguments);
+  }
+  friend bool operator==(const Launch& a, const Launch& b) {
+    return a.kernel == b.kernel && a.shape == b.shape &&
+           std::apply(
+               [&](const Parameters&... of_a) {
+                 return std::apply(
+                     [&](const Parameters&... of_b) { return (same(of_a, of_b) && ...); },
+                     b.arguments);
+               },
+               a.arguments);
+  }
+};
+
 // Queued; what the kernel itself does wrong comes out at a later call. An empty grid is no error.
 template <class... Parameters, class... Arguments>
-cudaError_t launch(cudaStream_t stream, const Shape& shape, void (*kernel)(Parameters...),
+cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return cudaSuccess;
-  if (shape.shared_bytes > kSharedByDefault) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
-    if (error != cudaSuccess) return error;
-  }
-  cudaLaunchConfig_t config = {};
-  config.gridDim = shape.grid;
-  config.blockDim = shape.block;
-  config.dynamicSmemBytes = shape.shared_bytes;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  return queue.add(Work(Launch<Parameters...>{shape, kernel, {arguments...}}));
 }
 
 }  // namespace satchel::kernels::cuda

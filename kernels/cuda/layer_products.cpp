@@ -26,7 +26,7 @@ Result<void> LayerProducts::norm_project(const float* x, const float* gain, std:
   if (!takes_operands(n_tokens)) {
     const std::size_t width = projections[0].weight->n_in();
     SATCHEL_TRY(
-        device_->check(rms_norm(device_->stream(), x, gain, n_tokens, width, epsilon, normed)));
+        device_->check(rms_norm(device_->queue(), x, gain, n_tokens, width, epsilon, normed)));
     return multiply(normed, {}, n_tokens);
   }
   SATCHEL_TRY_ASSIGN(
@@ -47,7 +47,7 @@ Result<void> LayerProducts::feed_forward(const Backend::FeedForward& args, float
   const Product down{.weight = &CudaWeight::of(*args.down).matrix(), .out = x, .is_added = true};
   products_.assign(1, down);
   if (!takes_operands(n_tokens))
-    SATCHEL_TRY(device_->check(gated(device_->stream(), args.activation, args.gate_out, args.up_out,
+    SATCHEL_TRY(device_->check(gated(device_->queue(), args.activation, args.gate_out, args.up_out,
                                      n_tokens * args.gate->n_out())));
   SATCHEL_TRY_ASSIGN(
       const Operands operands,
@@ -80,14 +80,14 @@ Result<Operands> LayerProducts::operands_of(const Activations& from, std::size_t
     SATCHEL_TRY_ASSIGN(operands_, device_->allocate(n_bytes));
   }
   const Operands operands = plan_operands(operands_.data(), n_tokens, n_in).operands;
-  SATCHEL_TRY(device_->check(make_operands(device_->stream(), from, n_tokens, n_in, operands)));
+  SATCHEL_TRY(device_->check(make_operands(device_->queue(), from, n_tokens, n_in, operands)));
   return operands;
 }
 
 Result<void> LayerProducts::multiply(const float* x, const Operands& operands,
                                      std::size_t n_tokens) {
   if (takes_blas(n_tokens)) return blas_->multiply(products_, x, n_tokens);
-  return device_->check(cuda::multiply(device_->stream(), products_, x, operands, n_tokens));
+  return device_->check(cuda::multiply(device_->queue(), products_, x, operands, n_tokens));
 }
 
 }  // namespace satchel::kernels::cuda

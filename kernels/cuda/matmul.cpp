@@ -18,14 +18,14 @@ std::size_t alike(std::span<const Product> products) {
 
 }  // namespace
 
-cudaError_t multiply(cudaStream_t stream, std::span<const Product> products, const float* x,
+cudaError_t multiply(Queue& queue, std::span<const Product> products, const float* x,
                      const Operands& operands, std::size_t n_tokens) {
   while (!products.empty()) {
     const auto some = products.first(alike(products));
     const bool has_tiles = some[0].weight->has_tiles(), are_few = n_tokens <= kFewTokens;
-    const cudaError_t error = !has_tiles ? multiply_float_rows(stream, some, x, n_tokens)
-                              : are_few  ? multiply_few_tokens(stream, some, operands, n_tokens)
-                                         : multiply_many_tokens(stream, some, operands, n_tokens);
+    const cudaError_t error = !has_tiles ? multiply_float_rows(queue, some, x, n_tokens)
+                              : are_few  ? multiply_few_tokens(queue, some, operands, n_tokens)
+                                         : multiply_many_tokens(queue, some, operands, n_tokens);
     if (error != cudaSuccess) return error;
     products = products.subspan(some.size());
   }

@@ -14,6 +14,7 @@
 
 #include "kernels/contract/weight_type.h"
 #include "kernels/cuda/operands.h"
+#include "kernels/cuda/queue.h"
 #include "kernels/cuda/tile_layout.h"
 
 namespace satchel::kernels::cuda {
@@ -25,6 +26,7 @@ struct DeviceMatrix {
   TilePlan plan = {};
 
   bool has_tiles() const { return plan.tile_bytes != 0; }
+  friend bool operator==(const DeviceMatrix&, const DeviceMatrix&) = default;
 };
 
 // out [n_tokens, n_out] = x · weightᵀ + bias; or out += that.
@@ -35,10 +37,10 @@ struct Product {
   bool is_added = false;
 };
 // One launch as long as types are alike. Tiles take the operands, the other types x itself.
-cudaError_t multiply(cudaStream_t stream, std::span<const Product> products, const float* x,
+cudaError_t multiply(Queue& queue, std::span<const Product> products, const float* x,
                      const Operands& operands, std::size_t n_tokens);
 // out[i] = row ids[i], as the file's format defines it, bit for bit.
-cudaError_t read_rows(cudaStream_t stream, const DeviceMatrix& table, const std::int32_t* ids,
+cudaError_t read_rows(Queue& queue, const DeviceMatrix& table, const std::int32_t* ids,
                       std::size_t n_ids, float* out);
 
 }  // namespace satchel::kernels::cuda

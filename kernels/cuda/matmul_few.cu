@@ -106,23 +106,23 @@ __global__ void __launch_bounds__(kThreads, kSets == 1 ? 4 : 2)
 }
 
 template <WeightType kType, unsigned kSets>
-cudaError_t multiply_sets(cudaStream_t stream, std::span<const Product> products,
-                          const Operands& operands, std::size_t n_tokens) {
+cudaError_t multiply_sets(Queue& queue, std::span<const Product> products, const Operands& operands,
+                          std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kTileRows, n_blocks);
-  return launch(stream, {n_blocks, kThreads, sizeof(PartSums<kSets>)}, multiply_few<kType, kSets>,
+  return launch(queue, {n_blocks, kThreads, sizeof(PartSums<kSets>)}, multiply_few<kType, kSets>,
                 group, operands);
 }
 
 }  // namespace
 
-cudaError_t multiply_few_tokens(cudaStream_t stream, std::span<const Product> products,
+cudaError_t multiply_few_tokens(Queue& queue, std::span<const Product> products,
                                 const Operands& operands, std::size_t n_tokens) {
   return with_tile_type(products[0].weight->type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
     if (n_tokens <= kTokensOfSet)
-      return multiply_sets<kType, 1>(stream, products, operands, n_tokens);
-    return multiply_sets<kType, 4>(stream, products, operands, n_tokens);
+      return multiply_sets<kType, 1>(queue, products, operands, n_tokens);
+    return multiply_sets<kType, 4>(queue, products, operands, n_tokens);
   });
 }
 

@@ -202,14 +202,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksBeside)
 
 }  // namespace
 
-cudaError_t multiply_many_tokens(cudaStream_t stream, std::span<const Product> products,
+cudaError_t multiply_many_tokens(Queue& queue, std::span<const Product> products,
                                  const Operands& operands, std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kTiles * kTileRows, n_blocks);
   const dim3 grid(blocks_of(operands.n_sets, kSets), n_blocks);
   return with_tile_type(products[0].weight->type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
-    return launch(stream, {grid, kThreads, sizeof(Stages<kType>)}, multiply_many<kType>, group,
+    return launch(queue, {grid, kThreads, sizeof(Stages<kType>)}, multiply_many<kType>, group,
                   operands);
   });
 }

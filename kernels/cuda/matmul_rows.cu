@@ -122,33 +122,33 @@ __global__ void __launch_bounds__(kThreads) multiply_rows(ProductGroup group, co
 }
 
 template <WeightType kType, unsigned kRows, unsigned kTokens>
-cudaError_t multiply_with(cudaStream_t stream, std::span<const Product> products, const float* x,
+cudaError_t multiply_with(Queue& queue, std::span<const Product> products, const float* x,
                           std::size_t n_tokens) {
   unsigned n_blocks = 0;
   const ProductGroup group = group_of(products, n_tokens, kWarps * kRows, n_blocks);
-  return launch(stream, {dim3(blocks_of(n_tokens, kTokens), n_blocks), kThreads},
+  return launch(queue, {dim3(blocks_of(n_tokens, kTokens), n_blocks), kThreads},
                 multiply_rows<kType, kRows, kTokens>, group, x);
 }
 
 // One token: rows enough to fill a card. More: as many products for a value read as registers allow.
 template <WeightType kType>
-cudaError_t multiply_type(cudaStream_t stream, std::span<const Product> products, const float* x,
+cudaError_t multiply_type(Queue& queue, std::span<const Product> products, const float* x,
                           std::size_t n_tokens) {
-  if (n_tokens == 1) return multiply_with<kType, 2, 1>(stream, products, x, n_tokens);
-  return multiply_with<kType, 4, 8>(stream, products, x, n_tokens);
+  if (n_tokens == 1) return multiply_with<kType, 2, 1>(queue, products, x, n_tokens);
+  return multiply_with<kType, 4, 8>(queue, products, x, n_tokens);
 }
 
 }  // namespace
 
-cudaError_t multiply_float_rows(cudaStream_t stream, std::span<const Product> products,
-                                const float* x, std::size_t n_tokens) {
+cudaError_t multiply_float_rows(Queue& queue, std::span<const Product> products, const float* x,
+                                std::size_t n_tokens) {
   switch (products[0].weight->type) {
     case WeightType::f16:
-      return multiply_type<WeightType::f16>(stream, products, x, n_tokens);
+      return multiply_type<WeightType::f16>(queue, products, x, n_tokens);
     case WeightType::bf16:
-      return multiply_type<WeightType::bf16>(stream, products, x, n_tokens);
+      return multiply_type<WeightType::bf16>(queue, products, x, n_tokens);
     default:
-      return multiply_type<WeightType::f32>(stream, products, x, n_tokens);
+      return multiply_type<WeightType::f32>(queue, products, x, n_tokens);
   }
 }
 

@@ -46,17 +46,17 @@ __global__ void __launch_bounds__(kThreads) gather_rows(const GatherArgs* items)
 
 }  // namespace
 
-cudaError_t store(cudaStream_t stream, const StoreArgs* items, std::size_t n_items,
+cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
                   std::size_t n_values_max) {
-  return launch(stream,
+  return launch(queue,
                 {{blocks_of(n_values_max, kThreads), static_cast<unsigned>(n_items)}, kThreads},
                 store_rows, items);
 }
 
 // Rows that are whole words need fewer threads than there are; the others end at once.
-cudaError_t gather(cudaStream_t stream, const GatherArgs* items, std::size_t n_items,
+cudaError_t gather(Queue& queue, const GatherArgs* items, std::size_t n_items,
                    std::size_t n_bytes_max) {
-  return launch(stream,
+  return launch(queue,
                 {{blocks_of(n_bytes_max, kThreads), static_cast<unsigned>(n_items)}, kThreads},
                 gather_rows, items);
 }

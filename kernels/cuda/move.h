@@ -7,13 +7,14 @@
 #include <cstddef>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
 // n_values_max, n_bytes_max: of the largest item, all its rows.
-cudaError_t store(cudaStream_t stream, const StoreArgs* items, std::size_t n_items,
+cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
                   std::size_t n_values_max);
-cudaError_t gather(cudaStream_t stream, const GatherArgs* items, std::size_t n_items,
+cudaError_t gather(Queue& queue, const GatherArgs* items, std::size_t n_items,
                    std::size_t n_bytes_max);
 
 }  // namespace satchel::kernels::cuda

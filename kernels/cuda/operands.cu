@@ -128,11 +128,11 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Source>
-cudaError_t make_from(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
-                      std::size_t n_in, const Operands& out) {
+cudaError_t make_from(Queue& queue, const Activations& from, std::size_t n_tokens, std::size_t n_in,
+                      const Operands& out) {
   const unsigned n_steps = blocks_of(n_in, kChunkValues) * kChunkSteps;
   const dim3 grid(blocks_of(n_steps, kStepsOfBlock), out.n_sets * kTokensOfSet);
-  return launch(stream, {grid, kThreads, sizeof(BlockSums<kThreads>)}, split_activations<Source>,
+  return launch(queue, {grid, kThreads, sizeof(BlockSums<kThreads>)}, split_activations<Source>,
                 from, static_cast<unsigned>(n_tokens), static_cast<unsigned>(n_in), out);
 }
 
@@ -156,13 +156,13 @@ OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in)
   return plan;
 }
 
-cudaError_t make_operands(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
+cudaError_t make_operands(Queue& queue, const Activations& from, std::size_t n_tokens,
                           std::size_t n_in, const Operands& out) {
-  if (from.gain != nullptr) return make_from<Normed>(stream, from, n_tokens, n_in, out);
-  if (from.up == nullptr) return make_from<Plain>(stream, from, n_tokens, n_in, out);
+  if (from.gain != nullptr) return make_from<Normed>(queue, from, n_tokens, n_in, out);
+  if (from.up == nullptr) return make_from<Plain>(queue, from, n_tokens, n_in, out);
   if (from.activation == Activation::silu)
-    return make_from<Gated<Activation::silu>>(stream, from, n_tokens, n_in, out);
-  return make_from<Gated<Activation::gelu_tanh>>(stream, from, n_tokens, n_in, out);
+    return make_from<Gated<Activation::silu>>(queue, from, n_tokens, n_in, out);
+  return make_from<Gated<Activation::gelu_tanh>>(queue, from, n_tokens, n_in, out);
 }
 
 }  // namespace satchel::kernels::cuda

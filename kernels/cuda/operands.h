@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -34,6 +35,7 @@ struct Operands {
       nullptr;  // [step][n_sets][lane]: column lane / 4 = 2 · token + (0 high, 1 low)
   StepOfToken* steps = nullptr;  // [step][n_sets][kTokensOfSet]
   unsigned n_sets = 0;
+  friend bool operator==(const Operands&, const Operands&) = default;
 };
 // What they take, each array at a multiple of 256 bytes from `at`; at null: n_bytes alone.
 struct OperandPlan {
@@ -53,8 +55,9 @@ struct Activations {
   // Or activation(x) · up: the bytes of gated().
   const float* up = nullptr;
   Activation activation = Activation::silu;
+  friend bool operator==(const Activations&, const Activations&) = default;
 };
-cudaError_t make_operands(cudaStream_t stream, const Activations& from, std::size_t n_tokens,
+cudaError_t make_operands(Queue& queue, const Activations& from, std::size_t n_tokens,
                           std::size_t n_in, const Operands& out);
 
 }  // namespace satchel::kernels::cuda

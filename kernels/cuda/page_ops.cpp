@@ -60,7 +60,7 @@ Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& s
   }
   for (std::size_t first = 0; first < items.size(); first += most)
     SATCHEL_TRY(device_->check(encode_pages(
-        device_->stream(), there + first, std::min(most, items.size() - first), shape,
+        device_->queue(), there + first, std::min(most, items.size() - first), shape,
         reinterpret_cast<float*>(work_.data()), reinterpret_cast<PageCounts*>(counts_.data()))));
   return {};
 }
@@ -101,7 +101,7 @@ Result<void> PageOps::decode(std::span<const DecodeArgs> items, Arguments& argum
   }
   SATCHEL_TRY_ASSIGN(const auto there, arguments.put(std::span<const DecodeItem>(queued)));
   SATCHEL_TRY(device_->check(
-      decode_pages(device_->stream(), std::get<0>(there), items.size(), head_dim_max)));
+      decode_pages(device_->queue(), std::get<0>(there), items.size(), head_dim_max)));
   for (const DecodeArgs& args : items)
     for (const bool is_k : {true, false}) SATCHEL_TRY(decode_coded(args, is_k));
   return {};

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -83,16 +84,17 @@ struct PackShape {
     const std::size_t slices = is_shared ? 0 : std::size_t{2} * n_slices * slice_floats;
     return (basis_floats + slices + 3) / 4 * 4;  // rows begin at multiples of 16 bytes
   }
+  friend bool operator==(const PackShape&, const PackShape&) = default;
 
  private:
   std::size_t shared_bytes_max_;
 };
 
 // work: [n_items, shape.work_floats()]. What was mended is added to `counts`.
-cudaError_t encode_pages(cudaStream_t stream, const EncodeItem* items, std::size_t n_items,
+cudaError_t encode_pages(Queue& queue, const EncodeItem* items, std::size_t n_items,
                          const PackShape& shape, float* work, PageCounts* counts);
 // head_dim_max: of the items.
-cudaError_t decode_pages(cudaStream_t stream, const DecodeItem* items, std::size_t n_items,
+cudaError_t decode_pages(Queue& queue, const DecodeItem* items, std::size_t n_items,
                          unsigned head_dim_max);
 
 }  // namespace satchel::kernels::cuda

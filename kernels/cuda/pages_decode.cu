@@ -153,11 +153,11 @@ __global__ void __launch_bounds__(kThreads) unpack_slices(const DecodeItem* item
 
 }  // namespace
 
-cudaError_t decode_pages(cudaStream_t stream, const DecodeItem* items, std::size_t n_items,
+cudaError_t decode_pages(Queue& queue, const DecodeItem* items, std::size_t n_items,
                          unsigned head_dim_max) {
   const dim3 grid(static_cast<unsigned>(n_items * (kPageTokens / kUnpackTokens)), 2);
   const std::size_t shared = unpack_floats(head_dim_max) + head_dim_max;
-  return launch(stream, {grid, kThreads, shared * sizeof(float)}, unpack_slices, items);
+  return launch(queue, {grid, kThreads, shared * sizeof(float)}, unpack_slices, items);
 }
 
 }  // namespace satchel::kernels::cuda

@@ -259,19 +259,19 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t encode_pages(cudaStream_t stream, const EncodeItem* items, std::size_t n_items,
+cudaError_t encode_pages(Queue& queue, const EncodeItem* items, std::size_t n_items,
                          const PackShape& shape, float* work, PageCounts* counts) {
   const auto n = static_cast<unsigned>(n_items);
-  cudaError_t error = launch(stream, {n, kThreads}, begin_pages, items);
+  cudaError_t error = launch(queue, {n, kThreads}, begin_pages, items);
   if (error == cudaSuccess && shape.basis_floats != 0) {
     constexpr unsigned kSlices = kPageTokens / kUnpackTokens;
     const std::size_t shared = unpack_floats(kHeadDimMax) + kHeadDimMax;
-    error = launch(stream, {n * kSlices, kTurnThreads, shared * sizeof(float)}, turn_keys, items,
+    error = launch(queue, {n * kSlices, kTurnThreads, shared * sizeof(float)}, turn_keys, items,
                    kSlices, shape.work_floats(), work, counts);
   }
   if (error != cudaSuccess || shape.n_slices == 0) return error;
   const std::size_t shared = shape.range_words + (shape.is_shared ? shape.slice_floats : 0);
-  return launch(stream, {{n * shape.n_slices, 2}, kThreads, shared * sizeof(float)}, pack_slices,
+  return launch(queue, {{n * shape.n_slices, 2}, kThreads, shared * sizeof(float)}, pack_slices,
                 items, shape, work, counts);
 }
 

@@ -26,6 +26,7 @@ struct ProductPart {
     if (bias != nullptr) sum += bias[row];
     *to = is_added ? *to + sum : sum;
   }
+  friend bool operator==(const ProductPart&, const ProductPart&) = default;
 };
 
 struct ProductGroup {
@@ -42,6 +43,7 @@ struct ProductGroup {
       if (block >= parts[i].first_block) part = parts[i];
     return part;
   }
+  friend bool operator==(const ProductGroup&, const ProductGroup&) = default;
 };
 
 // Of products of one type and n_in, at most kProductsMax. n_blocks: of rows, for all.

@@ -77,19 +77,19 @@ struct ReadTile {
 };
 
 template <class Read>
-cudaError_t read_all(cudaStream_t stream, const DeviceMatrix& table, const std::int32_t* ids,
+cudaError_t read_all(Queue& queue, const DeviceMatrix& table, const std::int32_t* ids,
                      std::size_t n_ids, float* out, const Read& read) {
   const dim3 grid(blocks_of(table.n_in, kThreads), static_cast<unsigned>(n_ids));
-  return launch(stream, {grid, kThreads}, read_values<Read>, table, ids, out, read);
+  return launch(queue, {grid, kThreads}, read_values<Read>, table, ids, out, read);
 }
 
 }  // namespace
 
-cudaError_t read_rows(cudaStream_t stream, const DeviceMatrix& table, const std::int32_t* ids,
+cudaError_t read_rows(Queue& queue, const DeviceMatrix& table, const std::int32_t* ids,
                       std::size_t n_ids, float* out) {
-  if (!table.has_tiles()) return read_all(stream, table, ids, n_ids, out, ReadFloat());
+  if (!table.has_tiles()) return read_all(queue, table, ids, n_ids, out, ReadFloat());
   return with_tile_type(table.type, [&](auto type) {
-    return read_all(stream, table, ids, n_ids, out, ReadTile<decltype(type)::value>());
+    return read_all(queue, table, ids, n_ids, out, ReadTile<decltype(type)::value>());
   });
 }
 

@@ -9,6 +9,7 @@ constexpr unsigned kThreads = 128;
 
 struct Frequencies {
   double of_pair[kFrequenciesMax];
+  friend bool operator==(const Frequencies&, const Frequencies&) = default;
 };
 
 // Phases in float64: at position 100,000 an fp32 phase is off by 0.004 radians already. A block a
@@ -43,18 +44,18 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t make_rotation(cudaStream_t stream, const Batch& batch, const RopeTable& table,
+cudaError_t make_rotation(Queue& queue, const Batch& batch, const RopeTable& table,
                           float* rotation) {
   Frequencies frequencies = {};
   const std::size_t n = table.inverse_frequency.size();
   for (std::size_t i = 0; i < n; ++i) frequencies.of_pair[i] = table.inverse_frequency[i];
-  return launch(stream, {static_cast<unsigned>(batch.n_tokens), kThreads}, make_phases,
+  return launch(queue, {static_cast<unsigned>(batch.n_tokens), kThreads}, make_phases,
                 batch.positions, frequencies, static_cast<unsigned>(n), rotation);
 }
 
-cudaError_t rope(cudaStream_t stream, const RopeArgs& args) {
+cudaError_t rope(Queue& queue, const RopeArgs& args) {
   const std::size_t n_pairs = args.n_rotated / 2, n = args.n_tokens * args.n_heads * n_pairs;
-  return launch(stream, {blocks_of(n, kThreads), kThreads}, rotate, args.x, args.rotation, n,
+  return launch(queue, {blocks_of(n, kThreads), kThreads}, rotate, args.x, args.rotation, n,
                 static_cast<unsigned>(args.n_heads), static_cast<unsigned>(args.head_dim),
                 static_cast<unsigned>(n_pairs), args.pairs == RopePairs::adjacent);
 }

@@ -4,14 +4,15 @@
 #include <cuda_runtime.h>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
 // The table's frequencies are in main memory and go with the launch: at most kFrequenciesMax of
 // them.
 inline constexpr std::size_t kFrequenciesMax = kHeadDimMax / 2;
-cudaError_t make_rotation(cudaStream_t stream, const Batch& batch, const RopeTable& table,
+cudaError_t make_rotation(Queue& queue, const Batch& batch, const RopeTable& table,
                           float* rotation);
-cudaError_t rope(cudaStream_t stream, const RopeArgs& args);
+cudaError_t rope(Queue& queue, const RopeArgs& args);
 
 }  // namespace satchel::kernels::cuda

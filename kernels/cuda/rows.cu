@@ -20,19 +20,23 @@ __global__ void __launch_bounds__(kThreads)
 
 struct Add {
   const float* y;
+  friend bool operator==(const Add&, const Add&) = default;
   __device__ float operator()(float x, std::size_t i) const { return x + y[i]; }
 };
 struct Scale {
   float factor;
+  friend bool operator==(const Scale&, const Scale&) = default;
   __device__ float operator()(float x, std::size_t) const { return x * factor; }
 };
 struct SoftCap {
   float cap;
+  friend bool operator==(const SoftCap&, const SoftCap&) = default;
   __device__ float operator()(float x, std::size_t) const { return cap * tanhf(x / cap); }
 };
 template <Activation kActivation>
 struct Gate {
   const float* up;
+  friend bool operator==(const Gate&, const Gate&) = default;
   __device__ float operator()(float x, std::size_t i) const {
     return activate<kActivation>(x) * up[i];
   }
@@ -40,11 +44,13 @@ struct Gate {
 struct AddRow {
   const float* row;
   std::size_t width;
+  friend bool operator==(const AddRow&, const AddRow&) = default;
   __device__ float operator()(float x, std::size_t i) const { return x + row[i % width]; }
 };
 struct ScaleFirst {
   float factor;
   std::size_t width, n_first;
+  friend bool operator==(const ScaleFirst&, const ScaleFirst&) = default;
   __device__ float operator()(float x, std::size_t i) const {
     return i % width < n_first ? x * factor : x;
   }
@@ -57,41 +63,41 @@ __global__ void __launch_bounds__(kThreads) change_values(float* x, std::size_t 
 }
 
 template <class Each>
-cudaError_t change(cudaStream_t stream, float* x, std::size_t n, const Each& each) {
-  return launch(stream, {blocks_of(n, kThreads), kThreads}, change_values<Each>, x, n, each);
+cudaError_t change(Queue& queue, float* x, std::size_t n, const Each& each) {
+  return launch(queue, {blocks_of(n, kThreads), kThreads}, change_values<Each>, x, n, each);
 }
 
 }  // namespace
 
-cudaError_t rms_norm(cudaStream_t stream, const float* x, const float* gain, std::size_t n_tokens,
+cudaError_t rms_norm(Queue& queue, const float* x, const float* gain, std::size_t n_tokens,
                      std::size_t width, float epsilon, float* out) {
-  return launch(stream, {static_cast<unsigned>(n_tokens), kThreads, sizeof(BlockSums<kThreads>)},
+  return launch(queue, {static_cast<unsigned>(n_tokens), kThreads, sizeof(BlockSums<kThreads>)},
                 normalise_rows, x, gain, width, epsilon, out);
 }
 
-cudaError_t gated(cudaStream_t stream, Activation activation, float* gate, const float* up,
+cudaError_t gated(Queue& queue, Activation activation, float* gate, const float* up,
                   std::size_t n_values) {
   if (activation == Activation::silu)
-    return change(stream, gate, n_values, Gate<Activation::silu>{up});
-  return change(stream, gate, n_values, Gate<Activation::gelu_tanh>{up});
+    return change(queue, gate, n_values, Gate<Activation::silu>{up});
+  return change(queue, gate, n_values, Gate<Activation::gelu_tanh>{up});
 }
 
-cudaError_t add(cudaStream_t stream, float* x, const float* y, std::size_t n_values) {
-  return change(stream, x, n_values, Add{y});
+cudaError_t add(Queue& queue, float* x, const float* y, std::size_t n_values) {
+  return change(queue, x, n_values, Add{y});
 }
-cudaError_t scale(cudaStream_t stream, float* x, float factor, std::size_t n_values) {
-  return change(stream, x, n_values, Scale{factor});
+cudaError_t scale(Queue& queue, float* x, float factor, std::size_t n_values) {
+  return change(queue, x, n_values, Scale{factor});
 }
-cudaError_t soft_cap(cudaStream_t stream, float* x, float cap, std::size_t n_values) {
-  return change(stream, x, n_values, SoftCap{cap});
+cudaError_t soft_cap(Queue& queue, float* x, float cap, std::size_t n_values) {
+  return change(queue, x, n_values, SoftCap{cap});
 }
-cudaError_t add_row(cudaStream_t stream, float* x, const float* row, std::size_t n_rows,
+cudaError_t add_row(Queue& queue, float* x, const float* row, std::size_t n_rows,
                     std::size_t width) {
-  return change(stream, x, n_rows * width, AddRow{row, width});
+  return change(queue, x, n_rows * width, AddRow{row, width});
 }
-cudaError_t scale_first(cudaStream_t stream, float* x, float factor, std::size_t n_rows,
-                        std::size_t width, std::size_t n_first) {
-  return change(stream, x, n_rows * width, ScaleFirst{factor, width, n_first});
+cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows, std::size_t width,
+                        std::size_t n_first) {
+  return change(queue, x, n_rows * width, ScaleFirst{factor, width, n_first});
 }
 
 }  // namespace satchel::kernels::cuda

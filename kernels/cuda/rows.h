@@ -7,19 +7,20 @@
 #include <cstddef>
 
 #include "kernels/contract/backend.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
-cudaError_t rms_norm(cudaStream_t stream, const float* x, const float* gain, std::size_t n_tokens,
+cudaError_t rms_norm(Queue& queue, const float* x, const float* gain, std::size_t n_tokens,
                      std::size_t width, float epsilon, float* out);
-cudaError_t gated(cudaStream_t stream, Activation activation, float* gate, const float* up,
+cudaError_t gated(Queue& queue, Activation activation, float* gate, const float* up,
                   std::size_t n_values);
-cudaError_t add(cudaStream_t stream, float* x, const float* y, std::size_t n_values);
-cudaError_t scale(cudaStream_t stream, float* x, float factor, std::size_t n_values);
-cudaError_t soft_cap(cudaStream_t stream, float* x, float cap, std::size_t n_values);
-cudaError_t add_row(cudaStream_t stream, float* x, const float* row, std::size_t n_rows,
+cudaError_t add(Queue& queue, float* x, const float* y, std::size_t n_values);
+cudaError_t scale(Queue& queue, float* x, float factor, std::size_t n_values);
+cudaError_t soft_cap(Queue& queue, float* x, float cap, std::size_t n_values);
+cudaError_t add_row(Queue& queue, float* x, const float* row, std::size_t n_rows,
                     std::size_t width);
-cudaError_t scale_first(cudaStream_t stream, float* x, float factor, std::size_t n_rows,
-                        std::size_t width, std::size_t n_first);
+cudaError_t scale_first(Queue& queue, float* x, float factor, std::size_t n_rows, std::size_t width,
+                        std::size_t n_first);
 
 }  // namespace satchel::kernels::cuda

@@ -144,18 +144,18 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t select(cudaStream_t stream, const SelectArgs* items, std::size_t n_items) {
-  return launch(stream, {static_cast<unsigned>(n_items), kThreads, sizeof(SelectMemory)},
+cudaError_t select(Queue& queue, const SelectArgs* items, std::size_t n_items) {
+  return launch(queue, {static_cast<unsigned>(n_items), kThreads, sizeof(SelectMemory)},
                 select_largest, items);
 }
 
-cudaError_t choose(cudaStream_t stream, const float* logits, std::size_t n, Choice* out) {
-  return launch(stream, {1, kThreads, sizeof(ChooseMemory)}, choose_largest, logits, n, out);
+cudaError_t choose(Queue& queue, const float* logits, std::size_t n, Choice* out) {
+  return launch(queue, {1, kThreads, sizeof(ChooseMemory)}, choose_largest, logits, n, out);
 }
 
-cudaError_t take_ranked(cudaStream_t stream, const float* logits, const std::int32_t* indices,
+cudaError_t take_ranked(Queue& queue, const float* logits, const std::int32_t* indices,
                         std::size_t n, Backend::Ranked* out) {
-  return launch(stream, {blocks_of(n, kThreads), kThreads}, take_values, logits, indices, n, out);
+  return launch(queue, {blocks_of(n, kThreads), kThreads}, take_values, logits, indices, n, out);
 }
 
 }  // namespace satchel::kernels::cuda

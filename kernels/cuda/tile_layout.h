@@ -73,6 +73,7 @@ struct TilePlan {
   unsigned n_chunks = 0, n_units = 0;  // of a row; units only where there are factors
   std::size_t low_at = 0, high_at = 0, scales_at = 0, factors_at = 0;  // in a tile, multiples of 16
   std::size_t tile_bytes = 0;
+  friend bool operator==(const TilePlan&, const TilePlan&) = default;
 };
 
 constexpr TilePlan tile_plan(const TileShape& shape, std::size_t n_in) {

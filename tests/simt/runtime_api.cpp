@@ -4,12 +4,22 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "simt/findings.h"
 #include "simt/memory.h"
 
-struct SimtStream {};
+using Kept = std::vector<std::function<cudaError_t()>>;
+struct SimtStream {
+  std::optional<Kept> kept;  // while it captures
+};
 struct SimtEvent {};
+struct SimtGraph {
+  Kept works;
+};
+struct SimtGraphExec {
+  Kept works;
+};
 
 namespace simt {
 namespace {
@@ -20,7 +30,7 @@ struct Api {
   cudaError_t sticky = cudaSuccess, last = cudaSuccess;
   std::optional<std::size_t> calls_until_failure;
   cudaError_t failure = cudaSuccess;
-  bool has_failed = false;
+  bool has_failed = false, captures = false;
   std::size_t n_launches = 0;
   std::map<const void*, std::size_t> shared_bytes;  // a kernel may ask for, where more than usual
 };
@@ -46,6 +56,12 @@ cudaError_t refused() {
   return said(all.failure);
 }
 
+// Of calls that wait or manage memory, which a capture does not allow.
+cudaError_t refused_by_capture() {
+  if (const cudaError_t error = refused()) return error;
+  return api().captures ? said(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
 bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
   const auto found = api().shared_bytes.find(kernel);
   const std::size_t most = found == api().shared_bytes.end() ? kSharedByDefault : found->second;
@@ -67,6 +83,15 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
                       .arguments = static_cast<const std::byte*>(call.object),
                       .arguments_bytes = call.bytes};
   if (!run(launch, [&] { call.invoke(call.object); })) api().sticky = cudaErrorIllegalAddress;
+  return cudaSuccess;
+}
+
+bool is_capturing(cudaStream_t stream) {
+  return stream != nullptr && stream->kept.has_value();
+}
+cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work) {
+  if (const cudaError_t error = refused()) return error;
+  stream->kept->push_back(std::move(work));
   return cudaSuccess;
 }
 
@@ -102,6 +127,7 @@ constexpr std::size_t kSharedOptin = 99 * 1024;
 
 using simt::api;
 using simt::refused;
+using simt::refused_by_capture;
 using simt::said;
 
 const char* cudaGetErrorName(cudaError_t error) {
@@ -122,6 +148,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorIllegalAddress";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
   }
   return "unrecognized error code";
 }
@@ -173,7 +201,44 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return refused();
+  return refused_by_capture();
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (const cudaError_t error = refused_by_capture()) return error;
+  stream->kept.emplace();
+  api().captures = true;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  if (!simt::is_capturing(stream)) return said(cudaErrorInvalidValue);
+  const Kept kept = std::move(*stream->kept);
+  stream->kept.reset();
+  api().captures = false;
+  if (const cudaError_t error = refused()) return error;
+  *graph = new SimtGraph{kept};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = nullptr;
+  if (const cudaError_t error = refused()) return error;
+  *made = new SimtGraphExec{graph->works};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+  if (const cudaError_t error = refused()) return error;
+  for (const auto& work : graph->works)
+    if (const cudaError_t error = work()) return error;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete graph;
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -204,7 +269,7 @@ cudaError_t cudaMemGetInfo(std::size_t* n_free, std::size_t* n_all) {
 }
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
   *at = nullptr;
-  if (const cudaError_t error = refused()) return error;
+  if (const cudaError_t error = refused_by_capture()) return error;
   if (bytes <= simt::kDeviceBytes - simt::device_bytes_used()) *at = simt::allocate_device(bytes);
   return *at == nullptr ? said(cudaErrorMemoryAllocation) : cudaSuccess;
 }
@@ -214,7 +279,7 @@ cudaError_t cudaFree(void* at) {
 }
 cudaError_t cudaMallocHost(void** at, std::size_t bytes) {
   *at = nullptr;
-  if (const cudaError_t error = refused()) return error;
+  if (const cudaError_t error = refused_by_capture()) return error;
   *at = std::malloc(bytes);
   return *at == nullptr ? said(cudaErrorMemoryAllocation) : cudaSuccess;
 }
@@ -224,7 +289,9 @@ cudaError_t cudaFreeHost(void* at) {
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t) {
+                            cudaStream_t stream) {
+  if (simt::is_capturing(stream))
+    return simt::capture(stream, [=] { return cudaMemcpyAsync(to, from, bytes, kind, nullptr); });
   if (const cudaError_t error = refused()) return error;
   const bool from_device = kind != cudaMemcpyHostToDevice,
              to_device = kind != cudaMemcpyDeviceToHost;
@@ -238,7 +305,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (to_device) simt::mark_written(static_cast<std::byte*>(to), bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t stream) {
+  if (simt::is_capturing(stream))
+    return simt::capture(stream, [=] { return cudaMemsetAsync(at, value, bytes, nullptr); });
   if (const cudaError_t error = refused()) return error;
   if (!simt::is_device(at, bytes)) return said(cudaErrorInvalidValue);
   const simt::DeviceIsOpen open;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <tuple>
 
 #include "simt/block.h"
@@ -17,6 +18,7 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureUnsupported = 900,
 };
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
@@ -47,6 +49,19 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+
+// Between the two calls launches and copies of the stream are kept, not done; what waits or gives
+// memory is refused meanwhile.
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+using cudaGraph_t = struct SimtGraph*;
+using cudaGraphExec_t = struct SimtGraphExec*;
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph,
+                                 unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
@@ -93,6 +108,9 @@ struct Call {
   void (*invoke)(const void* object);
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
+// Whether the stream keeps work for a graph; then what is to be done comes here.
+bool is_capturing(cudaStream_t stream);
+cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work);
 // The n-th call of this API from now on (0: the next) that may fail returns `error` and does
 // nothing.
 void fail_call(std::size_t n, cudaError_t error);
@@ -119,12 +137,14 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     void (*kernel)(Parameters...);
     std::tuple<Parameters...> values;
   };
-  const Bound bound{kernel, {std::forward<Arguments>(arguments)...}};
-  return simt::launch(*config, {reinterpret_cast<const void*>(kernel), &bound, sizeof bound,
-                                [](const void* object) {
-                                  const auto& call = *static_cast<const Bound*>(object);
-                                  std::apply(call.kernel, call.values);
-                                }});
+  const auto run = [of = *config, bound = Bound{kernel, {std::forward<Arguments>(arguments)...}}] {
+    return simt::launch(of, {reinterpret_cast<const void*>(bound.kernel), &bound, sizeof bound,
+                             [](const void* object) {
+                               const auto& call = *static_cast<const Bound*>(object);
+                               std::apply(call.kernel, call.values);
+                             }});
+  };
+  return simt::is_capturing(config->stream) ? simt::capture(config->stream, run) : run();
 }
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,

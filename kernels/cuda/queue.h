@@ -1,0 +1,99 @@
+// Queue: work on its way to the card's stream. A step of an answer queues the same few hundred
+// launches as the step before, so they are sent as one graph: what is queued is held back while it
+// goes as a known step went, and that step's graph is launched where it ends, at a wait. Anything
+// else is sent at once.
+//   same     kernel, shape and arguments, by value. So what changes from step to step comes to
+//            kernels through memory at the same place (Arguments), not as arguments
+//   graphs   made when a step comes the second time; the last kStepsKept are kept
+//   errors   CUDA's, of this call or of work held before it
+//   source   CUDA programming guide, "CUDA Graphs" (stream capture)
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+namespace satchel::kernels::cuda {
+
+// One launch or copy, that can be compared and done later, or again. T: `cudaError_t send(stream)
+// const`, ==, plain values.
+class Work {
+ public:
+  template <class T>
+  explicit Work(const T& what) : kind_(&kKind<T>) {
+    static_assert(sizeof(T) <= sizeof bytes_ && alignof(T) <= alignof(std::max_align_t));
+    static_assert(std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>);
+    new (bytes_) T(what);
+  }
+  cudaError_t send(cudaStream_t stream) const { return kind_->send(bytes_, stream); }
+  friend bool operator==(const Work& a, const Work& b) {
+    return a.kind_ == b.kind_ && a.kind_->equal(a.bytes_, b.bytes_);
+  }
+
+ private:
+  struct Kind {
+    cudaError_t (*send)(const std::byte* of, cudaStream_t stream);
+    bool (*equal)(const std::byte* a, const std::byte* b);
+  };
+  template <class T>
+  static const T& as(const std::byte* at) {
+    return *std::launder(reinterpret_cast<const T*>(at));
+  }
+  template <class T>
+  static constexpr Kind kKind = {
+      [](const std::byte* of, cudaStream_t stream) { return as<T>(of).send(stream); },
+      [](const std::byte* a, const std::byte* b) { return as<T>(a) == as<T>(b); }};
+
+  const Kind* kind_;
+  alignas(std::max_align_t) std::byte bytes_[1280];  // the most are the frequencies of RoPE
+};
+
+class Queue {
+ public:
+  static constexpr std::size_t kStepsKept = 8;
+  // Of a step that is worth a graph; and of one that may be held back, since the card waits meanwhile.
+  static constexpr std::size_t kWorksLeast = 8, kWorksMost = 2048;
+
+  explicit Queue(cudaStream_t stream) : stream_(stream) {}
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  cudaError_t add(const Work& work);
+  // What is held goes to the stream now: before anything goes there another way, and before memory
+  // that it uses is given back.
+  cudaError_t send();
+  // The step ends here: the caller waits for the stream next.
+  cudaError_t end_step();
+  std::size_t n_graphs_launched() const { return n_graphs_launched_; }
+
+ private:
+  struct DestroyGraph {
+    void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+  };
+  struct Step {
+    std::vector<Work> works;
+    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph> graph;
+  };
+
+  bool goes_as_known();
+  cudaError_t launch_graph(Step& step);
+  cudaError_t make_graph(Step& step) const;
+  void remember();
+
+  cudaStream_t stream_;
+  std::vector<std::unique_ptr<Step>> known_;  // the last one first
+  std::vector<Work> now_;                     // of this step so far
+  std::size_t n_sent_ = 0;                    // of those, the rest is held
+  std::size_t like_ = 0;                      // which known step it goes as
+  bool is_too_long_ = false;
+  std::size_t n_graphs_launched_ = 0;
+};
+
+}  // namespace satchel::kernels::cuda

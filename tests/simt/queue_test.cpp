@@ -1,0 +1,183 @@
+// The queue: what it sends, when, and that a graph is what its works would have been one by one.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/queue.h"
+#include "simt/findings.h"
+#include "simt/memory.h"
+#include "simt/runtime_api.h"
+#include "support/value_of.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// What was sent, in order; a work is its number.
+std::vector<int> sent;
+struct Note {
+  int number;
+  cudaError_t send(cudaStream_t stream) const {
+    const auto note = [number = number] {
+      sent.push_back(number);
+      return number < 0 ? cudaErrorLaunchFailure : cudaSuccess;
+    };
+    return simt::is_capturing(stream) ? simt::capture(stream, note) : note();
+  }
+  friend bool operator==(const Note&, const Note&) = default;
+};
+
+class GpuQueue : public testing::Test {
+ protected:
+  GpuQueue() {
+    sent.clear();
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    queue_ = std::make_unique<Queue>(stream_);
+  }
+  ~GpuQueue() override {
+    simt::fail_no_call();
+    simt::forget_sticky_error();
+    queue_.reset();
+    cudaStreamDestroy(stream_);
+  }
+  // first, first + 1, … of so many works.
+  void add(int n, int first = 0) {
+    for (int i = 0; i < n; ++i) ASSERT_EQ(queue_->add(Work(Note{first + i})), cudaSuccess);
+  }
+  void step(int n, int first = 0) {
+    add(n, first);
+    ASSERT_EQ(queue_->end_step(), cudaSuccess);
+  }
+  static std::vector<int> counting(int n, int first = 0) {
+    std::vector<int> out;
+    for (int i = 0; i < n; ++i) out.push_back(first + i);
+    return out;
+  }
+  static std::vector<int> taken() { return std::exchange(sent, {}); }
+
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Queue> queue_;
+};
+
+TEST_F(GpuQueue, the_first_step_is_sent_at_once_the_second_as_one_graph) {
+  add(10);
+  EXPECT_EQ(taken(), counting(10));
+  EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  for (std::size_t again = 1; again < 4; ++again) {
+    add(10);
+    EXPECT_THAT(taken(), IsEmpty()) << "held";
+    EXPECT_EQ(queue_->end_step(), cudaSuccess);
+    EXPECT_EQ(taken(), counting(10));
+    EXPECT_EQ(queue_->n_graphs_launched(), again);
+  }
+}
+
+TEST_F(GpuQueue, a_step_that_goes_another_way_is_sent_whole_and_in_order) {
+  step(10);
+  (void)taken();
+  add(6);
+  EXPECT_THAT(taken(), IsEmpty());
+  add(1, 77);
+  EXPECT_THAT(taken(), ElementsAre(0, 1, 2, 3, 4, 5, 77));
+  add(2, 7);
+  EXPECT_THAT(taken(), ElementsAre(7, 8)) << "at once from then on";
+  EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  add(9);
+  EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  EXPECT_EQ(taken(), counting(9)) << "a step that ends before a known one does";
+  EXPECT_EQ(queue_->n_graphs_launched(), 0u);
+  step(11);
+  EXPECT_EQ(taken(), counting(11)) << "one that goes on";
+  EXPECT_EQ(queue_->n_graphs_launched(), 0u);
+}
+
+TEST_F(GpuQueue, steps_that_alternate_keep_their_graphs) {
+  for (int round = 0; round < 3; ++round)
+    for (const int kind : {8, 9, 30}) {
+      step(kind);
+      EXPECT_EQ(taken(), counting(kind));
+    }
+  EXPECT_EQ(queue_->n_graphs_launched(), 6u);
+  for (int kind = 0; kind < static_cast<int>(Queue::kStepsKept); ++kind) step(12, 100 * kind + 100);
+  (void)taken();
+  step(8);
+  EXPECT_EQ(queue_->n_graphs_launched(), 6u) << "forgotten for newer ones";
+  EXPECT_EQ(taken(), counting(8));
+}
+
+TEST_F(GpuQueue, few_works_and_too_many_are_never_held) {
+  for (const std::size_t n : {Queue::kWorksLeast - 1, Queue::kWorksMost + 1})
+    for (int round = 0; round < 3; ++round) {
+      add(static_cast<int>(n));
+      EXPECT_EQ(taken(), counting(static_cast<int>(n)));
+      EXPECT_EQ(queue_->end_step(), cudaSuccess);
+    }
+  EXPECT_EQ(queue_->n_graphs_launched(), 0u);
+}
+
+TEST_F(GpuQueue, what_is_held_can_be_sent_before_the_end) {
+  step(10);
+  (void)taken();
+  add(10);
+  EXPECT_EQ(queue_->send(), cudaSuccess);
+  EXPECT_EQ(taken(), counting(10));
+  EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  EXPECT_THAT(taken(), IsEmpty());
+  step(10);
+  EXPECT_EQ(taken(), counting(10));
+  EXPECT_EQ(queue_->n_graphs_launched(), 1u);
+}
+
+TEST_F(GpuQueue, an_error_comes_out_once_and_nothing_of_the_step_is_done_later) {
+  step(10);
+  (void)taken();
+  add(4);
+  EXPECT_EQ(queue_->add(Work(Note{-1})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  EXPECT_THAT(taken(), ElementsAre(0, 1, 2, 3, -1));
+  for (std::size_t call = 0; call < 13; ++call) {  // of a capture and its launch
+    simt::forget_sticky_error();
+    Queue queue(stream_);
+    for (int i = 0; i < 10; ++i) (void)queue.add(Work(Note{i}));
+    EXPECT_EQ(queue.end_step(), cudaSuccess);
+    for (int i = 0; i < 10; ++i) (void)queue.add(Work(Note{i}));
+    simt::fail_call(call, cudaErrorLaunchFailure);
+    EXPECT_EQ(queue.end_step(), cudaErrorLaunchFailure) << call;
+    EXPECT_FALSE(simt::is_capturing(stream_));
+  }
+}
+
+// Of the backend: steps that put other numbers at the same places.
+TEST(GpuSteps, repeated_ones_are_graphs_that_read_what_was_put_for_this_step) {
+  const auto backend = value_of(make_backend());
+  auto buffer = value_of(backend->allocate(64 * sizeof(float)));
+  auto* x = reinterpret_cast<float*>(buffer.data());
+  auto table = value_of(backend->allocate(8 * 16));
+  for (std::int32_t step = 0; step < 4; ++step) {
+    std::vector<float> values(64);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = std::sin(static_cast<float>(i) + static_cast<float>(step));
+    ASSERT_TRUE(backend->upload(buffer.data(), std::as_bytes(std::span(values))).ok());
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(backend->scale(x, 2.0f, 64).ok());
+    const std::int32_t row = step;
+    const StoreArgs item{.from = x + row,
+                         .n_rows = 1,
+                         .n_values = 1,
+                         .from_stride = 1,
+                         .to = reinterpret_cast<Half*>(table.data())};
+    ASSERT_TRUE(backend->store({&item, 1}).ok());
+    std::vector<std::byte> got(2);
+    ASSERT_TRUE(backend->download(got, table.data()).ok());
+    Half half;
+    std::memcpy(&half, got.data(), 2);
+    EXPECT_NEAR(half_to_float(half), 1024 * values[static_cast<std::size_t>(step)], 1) << step;
+  }
+  EXPECT_THAT(simt::take_findings(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace satchel::kernels::cuda
