@@ -58,10 +58,13 @@ build() {
 cuda_packages="nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
 cuda_release=13.0
 
+# is_cuda_release NVCC: whether it is there and of this release.
+is_cuda_release() { [ -x "$1" ] && [[ $("$1" --version) == *"release $cuda_release,"* ]]; }
+
 # get_cuda FOLDER: the packages unpacked there, whole or not at all. They are programs and headers, so any Python will do.
 get_cuda() {
   local at=$1 nvcc=$1/nvidia/cu13/bin/nvcc
-  if [ -x "$nvcc" ]; then say "the compiler is there: $nvcc"; return 0; fi
+  if is_cuda_release "$nvcc"; then say "the compiler is there: $nvcc"; return 0; fi
   local pip="" candidate
   for candidate in pip3 pip "python3 -m pip"; do
     if $candidate --version >/dev/null 2>&1; then pip=$candidate; break; fi

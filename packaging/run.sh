@@ -44,9 +44,8 @@ choose_model() {
 
 install_missing $build_packages $run_packages
 build "$root/build/release" satchel satchel-desktop satchel_backends -- -DSATCHEL_TESTS=OFF -DSATCHEL_CUDA="${SATCHEL_CUDA:-AUTO}"
-if ! [ -e "$root/build/release/lib/satchel/libsatchel-cuda.so" ]; then
-  say "$(sed -n 's/^-- \(CUDA backend: .*\)/\1/p' "$root/build/release/build.log"); packaging/get-cuda.sh gets a compiler for it"
-fi
+no_gpu=$(sed -n 's/^-- CUDA backend: not built, //p' "$root/build/release/build.log")
+[ -z "$no_gpu" ] || say "built without the GPU's backend: $no_gpu; packaging/get-cuda.sh gets a compiler for it"
 
 bin=$root/build/release/bin
 chosen=()

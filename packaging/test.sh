@@ -19,7 +19,7 @@ cuda=(-DSATCHEL_CUDA=OFF)
 if [ "${SATCHEL_CUDA:-ON}" = OFF ]; then say "leaving the CUDA backend out, as asked"
 else
   nvcc=$(find_nvcc || true)
-  if [ -z "$nvcc" ] || ! "$nvcc" --version | grep -q "release $cuda_release,"; then
+  if ! is_cuda_release "$nvcc"; then
     get_cuda "$root/build/cuda"
     nvcc=$root/build/cuda/nvidia/cu13/bin/nvcc
   fi

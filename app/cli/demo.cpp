@@ -189,6 +189,7 @@ Result<Json> run(Options options, Console& console) {
                    with_thousands(saved.n_tokens) + " tokens");
   const std::string recipe = conversation->session().recipe().name();
   const double keep = conversation->session().recipe().keep();
+  const std::string backend = backend_of(options, conversation->engine());
   conversation.reset();
 
   say(console, "3. A new process: resume and ask again");
@@ -203,7 +204,7 @@ Result<Json> run(Options options, Console& console) {
   json["kl_nats"] = fidelity.kl;
   json["recipe"] = recipe;
   json["keep"] = keep;
-  json["backend"] = options.backend;
+  json["backend"] = backend;
   return json;
 }
 

@@ -65,6 +65,11 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   return opened;
 }
 
+std::string backend_of(const Options& options, const runtime::Engine& engine) {
+  if (engine.on_gpu()) return "cuda";
+  return options.backend == "auto" ? "cpu" : options.backend;
+}
+
 Json to_json(const kvcache::CacheStats& stats) {
   return Json{{"tokens", stats.n_tokens},
               {"kv_bytes_fp16", stats.fp16_bytes},

@@ -20,6 +20,9 @@ Result<void> check_model_name(const Paths& paths, const std::string& given);
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model);
 
+// The name of the backend that "auto" came to, or the one asked for.
+std::string backend_of(const Options& options, const runtime::Engine& engine);
+
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);
 // "412.0 kB of 2.9 MB in fp16 (14.0 %)"

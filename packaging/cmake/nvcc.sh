@@ -1,7 +1,9 @@
 #!/bin/sh
 # nvcc.sh REPORT COMMAND…: runs nvcc; what ptxas tells of each kernel goes to REPORT, warnings and errors to where they belong.
+# ccache takes nvcc for several cards at once only where it need not ask it for preprocessed text: by what -MD names.
 report=$1
 shift
+export CCACHE_DEPEND=1
 "$@" 2>"$report"
 code=$?
 if [ $code -ne 0 ]; then

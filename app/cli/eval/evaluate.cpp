@@ -84,7 +84,7 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
 // Of the run, that change what is measured.
 Json run_settings(const Options& options, const runtime::Engine& engine) {
   const auto& lanes = engine.config().lane_shares;
-  Json out = {{"backend", options.backend},
+  Json out = {{"backend", backend_of(options, engine)},
               {"template", options.chat_template},
               {"lanes", lanes == nullptr ? "" : lanes->json()}};
   if (options.activations != Options{}.activations) out["activations"] = options.activations;
