@@ -128,7 +128,7 @@ def last_words(work, step):
     if not lines:
         return ""
     try:
-        return json.loads(lines[-1]).get("why", lines[-1])[:300]
+        return json.loads(lines[-1]).get("why", "")[:300]  # else it is a result
     except (ValueError, AttributeError):
         return lines[-1][:300]
 

@@ -52,7 +52,7 @@ step() {
 # Why a step did not go well: its last line that says something.
 last_words() {
   if [ "$2" = passed ] || [ ! -e "$work/$1.log" ]; then return; fi
-  grep -v '^\s*$' "$work/$1.log" | tail -1 | cut -c1-160 | sed 's/^/  /'
+  grep -v '^\s*$' "$work/$1.log" | tail -1 | sed '/"why"/!s/^{.*//; s/.*"why": *"\(.*\)"}/\1/' | cut -c1-160 | sed 's/^/  /'
 }
 # bench NAME SECONDS COMMAND…: what it prints are results.
 bench() {
@@ -91,14 +91,14 @@ options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DES
   -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DCMAKE_PREFIX_PATH="$needs")
 if [ -n "$nvcc" ]; then options+=(-DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$nvcc" ${cards:+-DSATCHEL_CUDA_CARDS="$cards"})
 else options+=(-DSATCHEL_CUDA=OFF); fi
-targets=(test_gpu bench_gpu bench_gpu_model)
+targets=(test_kernels test_gpu bench_gpu bench_gpu_model)
 [ -z "$nvcc" ] || targets=(satchel_cuda "${targets[@]}")
 
 step configure 60 cmake -S "$root" -B "$build" "${options[@]}"
 # What can be built is, whatever else fails; a program of before would be taken for this one's.
 rm -f "$build"/bin/* "$build"/lib/satchel/*
-step build 200 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
-step build_tests 120 cmake --build "$build" -j "$cores" --target test_kernels test_kvcache test_runtime -- -k 0
+step build 220 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
+step build_oracles 100 cmake --build "$build" -j "$cores" --target test_kvcache test_runtime -- -k 0
 bin=$build/bin
 if [ -n "$nvcc" ]; then
   arch=$(tr ';' '\n' <<<"${cards:-90}" | tail -1)
