@@ -1,6 +1,7 @@
 #include "kernels/cuda/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -156,7 +157,8 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
 
   const std::size_t bytes = n_decoded * decoded_floats(call.head_dim) * sizeof(float);
   const unsigned n_rounds = std::clamp(blocks_of(bytes, decoded_bytes_most_), 1u, n_pieces);
-  call.n_pieces = blocks_of(n_pieces, n_rounds);
+  // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
+  call.n_pieces = std::bit_ceil(blocks_of(n_pieces, n_rounds));
   for (; call.first_piece < n_pieces; call.first_piece += call.n_pieces)
     SATCHEL_TRY(run_round(call, n_sets, decode));
   return {};

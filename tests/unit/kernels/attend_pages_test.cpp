@@ -78,7 +78,7 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
       const test::BackwardsCode code(capacity, d);
       for (const auto& [k_bits, v_bits] : kBits) {
         const Oddities odd(++i);
-        if (!takes(i, 13)) continue;
+        if (!takes(i, 23)) continue;
         SCOPED_TRACE(testing::Message() << d << ", " << capacity << " slots, K " << k_bits << ", V "
                                         << v_bits << ", " << odd << ", case " << i);
         const auto operand = [&](std::size_t bits, std::size_t group, bool turned, bool symmetric) {

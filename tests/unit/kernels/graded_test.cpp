@@ -141,7 +141,7 @@ TEST_P(EveryGraded, attention_is_the_references) {
     for (const std::size_t capacity : {96u, 128u})
       for (const auto& pattern : kPatterns)
         for (const std::size_t v_bits : {2u, 3u, 4u, 8u}) {
-          ++i;
+          if (!takes(++i, 31)) continue;
           OperandShape v = test::affine_operand(v_bits, i % 2 == 0 ? 16 : d);
           v.symmetric = v.clips = i % 2 == 1;
           const LaneFixture lane(
