@@ -62,9 +62,8 @@ Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
   return many_.empty() ? Result<void>() : attend_many(part, decode);
 }
 
-// Tile by tile, each of which reads its lane again.
 Result<void> Attention::attend_many(const AttendArgs& args, const Decode& decode) {
-  return attend_few(args, decode);
+  return many_rows_.attend({*device_, *arguments_, many_room_, decode}, args);
 }
 
 Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode) {

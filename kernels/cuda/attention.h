@@ -1,6 +1,5 @@
 // Attention: attend() of the cuda backend, from lane tables to launches. Sequences of few query rows
-// go through attend_few(), which has the lanes cut into pieces; those of many rows go the same way, tile
-// by tile, and have one place to go another (attend_many).
+// go through attend_few(), which has the lanes cut into pieces; those of many rows through ManyRows.
 #pragma once
 
 #include <functional>
@@ -11,6 +10,7 @@
 #include "kernels/cuda/attend.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/lane_table.h"
+#include "kernels/cuda/many_rows.h"
 
 namespace satchel::kernels::cuda {
 
@@ -26,7 +26,10 @@ class Attention {
   Attention(Device& device, Arguments& arguments,
             std::size_t decoded_bytes_most = kDecodedBytesMost)
       : device_(&device), arguments_(&arguments), decoded_bytes_most_(decoded_bytes_most) {}
-  std::size_t bytes() const { return partials_.size() + counters_.size() + decoded_.size(); }
+  std::size_t bytes() const {
+    return partials_.size() + counters_.size() + decoded_.size() + many_room_.size() +
+           many_rows_.bytes();
+  }
 
   Result<void> attend(const AttendArgs& args, const Decode& decode);
 
@@ -44,7 +47,8 @@ class Attention {
   Device* device_;
   Arguments* arguments_;
   std::size_t decoded_bytes_most_;
-  Buffer partials_, counters_, decoded_;
+  Buffer partials_, counters_, decoded_, many_room_;
+  ManyRows many_rows_;
   // Of the call; kept for their room.
   std::vector<Sequence> few_, many_;
   std::vector<AttendItem> items_;

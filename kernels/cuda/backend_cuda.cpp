@@ -16,18 +16,12 @@
 #include "kernels/cuda/page_ops.h"
 #include "kernels/cuda/rope.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/scoring.h"
 #include "kernels/cuda/select.h"
 #include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cuda {
 namespace {
-
-// What has no kernel yet, by name. The list shrinks.
-Error no_kernel(const char* operation) {
-  return Error{ErrorKind::unsupported, "GPU_OPERATION",
-               std::string("The cuda backend has no kernel for ") + operation +
-                   " yet. Use the cpu backend."};
-}
 
 class CudaBackend final : public Backend {
  public:
@@ -47,7 +41,7 @@ class CudaBackend final : public Backend {
   }
   std::size_t scratch_bytes() const override {
     return work_.size() + arguments_.bytes() + pages_.bytes() + products_.bytes() +
-           attention_.bytes();
+           attention_.bytes() + scoring_.bytes();
   }
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
@@ -151,20 +145,26 @@ class CudaBackend final : public Backend {
     return std::unique_ptr<LaneTable>(std::make_unique<CudaLaneTable>(*device_, n_lanes));
   }
   Result<void> attend(const AttendArgs& args) override { return attention_.attend(args, decode_); }
-  Result<void> score(std::span<const ScoreArgs>) override { return no_kernel("score"); }
-  Result<void> log_sum(std::span<const LogSumArgs>) override { return no_kernel("log_sum"); }
+  Result<void> score(std::span<const ScoreArgs> items) override {
+    return scoring_.score(workplace(), items);
+  }
+  Result<void> log_sum(std::span<const LogSumArgs> items) override {
+    return scoring_.log_sum(workplace(), items);
+  }
 
  private:
   Queue& queue() const { return device_->queue(); }
   Result<void> check(cudaError_t error) const { return device_->check(error); }
   Result<Choice> choose(const float* logits, std::size_t n);
-  Result<std::byte*> work(std::size_t bytes);
+  Workplace workplace() { return {*device_, arguments_, work_, decode_}; }
+  Result<std::byte*> work(std::size_t bytes) { return workplace().take(bytes); }
 
   std::unique_ptr<Device> device_;  // outlives what follows
   Arguments arguments_;
   PageOps pages_;
   Buffer work_;
   LayerProducts products_;
+  Scoring scoring_;
   Attention attention_{*device_, arguments_};
   const Attention::Decode decode_ = [this](auto items) { return decode_pages(items); };
 };
@@ -194,15 +194,6 @@ Result<void> CudaBackend::key_worth(std::span<const KeyWorthArgs> items) {
                                                       std::span<const float>(weights)));
   return check(
       cuda::key_worth(queue(), std::get<0>(there), std::get<1>(there), items.size(), n_tokens_max));
-}
-
-// Room for one operation's own use, until the next asks.
-Result<std::byte*> CudaBackend::work(std::size_t bytes) {
-  if (work_.size() < bytes) {
-    work_ = {};
-    SATCHEL_TRY_ASSIGN(work_, device_->allocate(bytes));
-  }
-  return work_.data();
 }
 
 Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {

@@ -1,6 +1,5 @@
 #include "support/backends.h"
 
-#include <array>
 #include <cstdlib>
 #include <iostream>
 
@@ -13,11 +12,6 @@ namespace satchel::test {
 const CudaExecutor* cuda_executor = nullptr;
 
 namespace {
-
-// What the cuda backend can't do yet, by the end of a suite's or the beginning of a test's name. The
-// list shrinks.
-constexpr auto kNoCudaKernel = std::to_array<std::string_view>(
-    {"LogSum", "Score", "pytorch_agrees"});
 
 std::unique_ptr<kernels::Backend> open(std::string_view name,
                                        const kernels::BackendOptions& options) {
@@ -71,12 +65,6 @@ std::unique_ptr<kernels::Backend> open_row(const BackendRow& row, std::size_t n_
 void OnEveryBackend::SetUp() {
   const BackendRow& row = GetParam();
   if (!row.missing.empty()) GTEST_SKIP() << row.missing;
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-  const std::string_view suite = test.test_suite_name(), name = test.name();
-  if (row.backend.starts_with("cuda"))
-    for (const std::string_view operation : kNoCudaKernel)
-      if (suite.ends_with(operation) || name.starts_with(operation))
-        GTEST_SKIP() << "cuda: no kernels yet for " << operation;
   backend_ = open_row(row);
   reference_ = open_reference();
 }

@@ -92,6 +92,27 @@ Result<ThereLane> stage_lane(Stage& stage, const LaneView& view, std::size_t hea
   return there;
 }
 
+// A lane's queries there, and what its view points to.
+struct StagedQueries {
+  ThereLane keys;
+
+  Result<void> stage(Stage& stage, LaneQueries& lane) {
+    const std::size_t d = lane.head_dim, n = lane.batch.n_tokens;
+    SATCHEL_TRY_ASSIGN(keys, stage_lane(stage, lane.keys, d));
+    lane.keys = {.runs = keys.runs, .pages = keys.pages};
+    SATCHEL_TRY_ASSIGN(lane.q, stage.in(lane.q, n * lane.n_heads * d));
+    SATCHEL_TRY_ASSIGN(lane.batch.positions, stage.in(lane.batch.positions, n));
+    return {};
+  }
+};
+// Counted as scores are.
+std::size_t n_slots(const LaneView& lane) {
+  std::size_t n = 0;
+  for (const ExactRun& run : lane.runs) n += run.n_tokens;
+  for (const PageView& page : lane.pages) n += page.n_tokens;
+  return n;
+}
+
 class StagedBackend final : public Backend {
  public:
   explicit StagedBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
@@ -211,10 +232,8 @@ class StagedBackend final : public Backend {
     return std::unique_ptr<LaneTable>(std::make_unique<StagedLaneTable>(n_lanes));
   }
   Result<void> attend(const AttendArgs& args) override;
-  Result<void> score(std::span<const ScoreArgs> items) override { return inner_->score(items); }
-  Result<void> log_sum(std::span<const LogSumArgs> items) override {
-    return inner_->log_sum(items);
-  }
+  Result<void> score(std::span<const ScoreArgs> items) override;
+  Result<void> log_sum(std::span<const LogSumArgs> items) override;
   Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override;
   Result<void> decode_pages(std::span<const DecodeArgs> items) override;
@@ -404,6 +423,43 @@ Result<void> StagedBackend::gather(std::span<const GatherArgs> items) {
     SATCHEL_TRY_ASSIGN(args.to, stage.both(args.to, args.n_rows * args.row_bytes));
   }
   SATCHEL_TRY(inner_->gather(there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::score(std::span<const ScoreArgs> items) {
+  Stage stage(*inner_);
+  std::vector<ScoreArgs> there(items.begin(), items.end());
+  std::vector<StagedQueries> lanes(items.size());
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    ScoreArgs& args = there[i];
+    const std::size_t n = args.lane.batch.n_tokens;
+    SATCHEL_TRY_ASSIGN(args.scores, stage.both(args.scores, n_slots(args.lane.keys)));
+    SATCHEL_TRY_ASSIGN(args.lse, stage.in(args.lse, n * args.lane.n_heads));
+    SATCHEL_TRY_ASSIGN(args.weights, stage.in(args.weights, n));
+    SATCHEL_TRY(lanes[i].stage(stage, args.lane));
+  }
+  SATCHEL_TRY(inner_->score(there));
+  return stage.back();
+}
+
+// Items may write different heads of the same rows: one array there for those that share one here.
+Result<void> StagedBackend::log_sum(std::span<const LogSumArgs> items) {
+  Stage stage(*inner_);
+  std::vector<LogSumArgs> there(items.begin(), items.end());
+  std::vector<StagedQueries> lanes(items.size());
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    LogSumArgs& args = there[i];
+    const auto before = items.first(i);
+    const auto same = std::ranges::find(before, args.lse, &LogSumArgs::lse);
+    if (same != before.end()) {
+      args.lse = there[static_cast<std::size_t>(same - before.begin())].lse;
+    } else {
+      SATCHEL_TRY_ASSIGN(args.lse,
+                         stage.both(args.lse, args.lane.batch.n_tokens * args.lane.n_heads));
+    }
+    SATCHEL_TRY(lanes[i].stage(stage, args.lane));
+  }
+  SATCHEL_TRY(inner_->log_sum(there));
   return stage.back();
 }
 

@@ -1,0 +1,25 @@
+// Places: room taken for one array after the other, each at a multiple of 256 bytes. Without memory
+// only their sum is wanted.
+#pragma once
+
+#include <cstddef>
+
+namespace satchel::kernels::cuda {
+
+class Places {
+ public:
+  explicit Places(std::byte* at) : at_(at) {}
+  template <class T>
+  T* take(std::size_t n) {
+    std::byte* here = at_ == nullptr ? nullptr : at_ + n_bytes_;
+    n_bytes_ += (n * sizeof(T) + 255) / 256 * 256;
+    return reinterpret_cast<T*>(here);
+  }
+  std::size_t n_bytes() const { return n_bytes_; }
+
+ private:
+  std::byte* at_;
+  std::size_t n_bytes_ = 0;
+};
+
+}  // namespace satchel::kernels::cuda

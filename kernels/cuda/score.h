@@ -1,0 +1,63 @@
+// Columns of the attention matrix, reduced: Backend::score. Pointers in device memory.
+//   shape    a block holds 128 keys of a lane (head_dim > 128: 64) as operand A in registers, and the
+//            queries that see any of them pass by as operand B, head by head. A key's sum or maximum
+//            stays with four lanes until all have passed: no atomics, one order
+//   numbers  a query is two fp16, a decoded key too (half_pair.h): as exact as fp32
+//   source   kernels.md, section 3; arXiv:2411.18077 (MiniKV): columns without the matrix
+//   differs  kernels.md: keys of 128 always; queries of one fp16
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "kernels/cuda/lane_queries.h"
+
+namespace satchel::kernels::cuda {
+
+inline constexpr unsigned kQueriesOfSet = 8;      // columns of an instruction
+inline constexpr unsigned kLanesOfFragment = 32;  // a warp's
+
+// Two steps of a query's two parts, as a lane wants them.
+struct alignas(16) QueryFragment {
+  std::uint32_t high[2], low[2];
+};
+// What a column is times, and what its exponentials are weighed by.
+struct alignas(16) QueryColumn {
+  float factor, lse, weight;
+  float mean;  // below_mean: what a probability is less than
+};
+
+struct ScoreItem {
+  LaneRows rows = {};
+  const float *lse = nullptr, *weights = nullptr;
+  float* scores = nullptr;
+  std::int64_t n_beside = 0;
+  bool is_sum = true, mean_of_heads = true, counts_below_mean = false;
+  unsigned n_sets = 0;                 // of a head's queries
+  QueryFragment* fragments = nullptr;  // [n_group][n_sets][steps][lane]
+  QueryColumn* columns = nullptr;      // [n_group][n_sets][8]
+};
+
+constexpr unsigned steps_of(std::size_t head_dim) {
+  return static_cast<unsigned>((head_dim + 15) / 16);
+}
+constexpr unsigned tile_keys_of_score(std::size_t head_dim) {
+  return head_dim > 128 ? 64 : 128;
+}
+
+struct ScoreCall {
+  const ScoreItem* items = nullptr;
+  const KeyTile* tiles = nullptr;
+  const TokenSource* sources = nullptr;
+  const PagePlan* plans = nullptr;
+  const float* rotations = nullptr;  // cosine, sine
+};
+// Fills the items' fragments and columns. n_sets_max, n_group_max: of the largest.
+cudaError_t make_query_columns(cudaStream_t stream, const ScoreItem* items, std::size_t n_items,
+                               std::size_t n_sets_max, std::size_t n_group_max);
+// All n_tiles of a call, whose items have this head_dim; are_halves: their keys are rows of fp16.
+cudaError_t score_tiles(cudaStream_t stream, const ScoreCall& call, std::size_t n_tiles,
+                        std::size_t head_dim, bool are_halves);
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,31 @@
+// Workplace: what an operation of several steps needs of the backend.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device.h"
+
+namespace satchel::kernels::cuda {
+
+struct Workplace {
+  Device& device;
+  Arguments& arguments;
+  Buffer& room;
+  // Backend::decode_pages, which does not use the room.
+  const std::function<Result<void>(std::span<const DecodeArgs>)>& decode;
+
+  cudaStream_t stream() const { return device.stream(); }
+  Result<void> check(cudaError_t error) const { return device.check(error); }
+  // Room for one operation's own use, until the next asks.
+  Result<std::byte*> take(std::size_t bytes) const {
+    if (room.size() < bytes) {
+      room = {};
+      SATCHEL_TRY_ASSIGN(room, device.allocate(bytes));
+    }
+    return room.data();
+  }
+};
+
+}  // namespace satchel::kernels::cuda
