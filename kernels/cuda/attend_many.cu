@@ -319,31 +319,31 @@ __global__ void __launch_bounds__(kThreads, 2) attend_tiles(const RowsCall call)
 }
 
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
-cudaError_t attend_with(cudaStream_t stream, const RowsCall& call, const RowsShape& shape) {
+cudaError_t attend_with(Queue& queue, const RowsCall& call, const RowsShape& shape) {
   using Memory = typename Form<kSteps, kHasValues, kHasPages>::Memory;
   const dim3 grid(blocks_of(shape.n_rows_max, kRowsOfBlock), static_cast<unsigned>(shape.n_items),
                   static_cast<unsigned>(shape.n_slices_max));
-  return launch(stream, {grid, kThreads, sizeof(Memory)},
+  return launch(queue, {grid, kThreads, sizeof(Memory)},
                 attend_tiles<kSteps, kHasValues, kHasPages>, call);
 }
 
 template <bool kHasValues, bool kHasPages>
-cudaError_t attend_any(cudaStream_t stream, const RowsCall& call, const RowsShape& shape) {
-  if (shape.head_dim <= 64) return attend_with<4, kHasValues, kHasPages>(stream, call, shape);
-  if (shape.head_dim <= 128) return attend_with<8, kHasValues, kHasPages>(stream, call, shape);
-  return attend_with<16, kHasValues, kHasPages>(stream, call, shape);
+cudaError_t attend_any(Queue& queue, const RowsCall& call, const RowsShape& shape) {
+  if (shape.head_dim <= 64) return attend_with<4, kHasValues, kHasPages>(queue, call, shape);
+  if (shape.head_dim <= 128) return attend_with<8, kHasValues, kHasPages>(queue, call, shape);
+  return attend_with<16, kHasValues, kHasPages>(queue, call, shape);
 }
 
 }  // namespace
 
-cudaError_t attend_many(cudaStream_t stream, const RowsCall& call, const RowsShape& shape) {
+cudaError_t attend_many(Queue& queue, const RowsCall& call, const RowsShape& shape) {
   const auto attend = shape.has_values
                           ? shape.has_pages ? attend_any<true, true> : attend_any<true, false>
                       : shape.has_pages ? attend_any<false, true>
                                         : attend_any<false, false>;
-  const cudaError_t error = attend(stream, call, shape);
+  const cudaError_t error = attend(queue, call, shape);
   if (error != cudaSuccess || shape.n_slices_max == 1) return error;
-  return merge_slices(stream, call, shape);
+  return merge_slices(queue, call, shape);
 }
 
 }  // namespace satchel::kernels::cuda

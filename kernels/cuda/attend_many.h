@@ -15,6 +15,7 @@
 #include <cstddef>
 
 #include "kernels/cuda/lane_queries.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -48,6 +49,7 @@ struct RowsCall {
   const TokenSource* sources = nullptr;
   const PagePlan* plans = nullptr;
   const float* rotations = nullptr;  // cosine, sine
+  friend bool operator==(const RowsCall&, const RowsCall&) = default;
 };
 // How much the largest items have.
 struct RowsShape {
@@ -55,6 +57,6 @@ struct RowsShape {
   bool has_values = true;  // else log_sum
   bool has_pages = false;  // some keys or values are no rows of fp16
 };
-cudaError_t attend_many(cudaStream_t stream, const RowsCall& call, const RowsShape& shape);
+cudaError_t attend_many(Queue& queue, const RowsCall& call, const RowsShape& shape);
 
 }  // namespace satchel::kernels::cuda

@@ -126,7 +126,7 @@ Result<void> make_rotations(const Workplace& at, const LaneSources& lanes,
   for (const ShiftsOfRope& own : lanes.ropes()) {
     const Batch batch{.positions = shifts + own.first, .n_tokens = own.n};
     SATCHEL_TRY(
-        at.check(make_rotation(at.stream(), batch, own.rope, rotations + 2 * own.first_pair)));
+        at.check(make_rotation(at.queue(), batch, own.rope, rotations + 2 * own.first_pair)));
   }
   return {};
 }

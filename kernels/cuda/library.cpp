@@ -8,8 +8,8 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// What no kernel is there for yet. Until it is empty, `auto` takes the cpu backend.
-constexpr const char* kLacks = "attention, scores, log-sums, lane tables, graded and turned pages";
+// What no kernel is there for; while it is not empty, `auto` takes the cpu backend.
+constexpr const char* kLacks = "";
 
 Result<std::unique_ptr<Backend>> make(const BackendOptions&) {
   SATCHEL_TRY(check_driver());

@@ -37,9 +37,9 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
 
 }  // namespace
 
-cudaError_t merge_slices(cudaStream_t stream, const RowsCall& call, const RowsShape& shape) {
+cudaError_t merge_slices(Queue& queue, const RowsCall& call, const RowsShape& shape) {
   const dim3 grid(blocks_of(shape.n_rows_max, kWarps), static_cast<unsigned>(shape.n_items));
-  return launch(stream, {grid, kThreads}, merge_rows, call);
+  return launch(queue, {grid, kThreads}, merge_rows, call);
 }
 
 }  // namespace satchel::kernels::cuda

@@ -50,11 +50,11 @@ __global__ void __launch_bounds__(kThreads) split_queries(const ScoreItem* items
 
 }  // namespace
 
-cudaError_t make_query_columns(cudaStream_t stream, const ScoreItem* items, std::size_t n_items,
+cudaError_t make_query_columns(Queue& queue, const ScoreItem* items, std::size_t n_items,
                                std::size_t n_sets_max, std::size_t n_group_max) {
   const dim3 grid(blocks_of(n_sets_max, kWarps), static_cast<unsigned>(n_group_max),
                   static_cast<unsigned>(n_items));
-  return launch(stream, {grid, kThreads}, split_queries, items);
+  return launch(queue, {grid, kThreads}, split_queries, items);
 }
 
 }  // namespace satchel::kernels::cuda

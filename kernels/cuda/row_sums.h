@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/attend_many.h"
 #include "kernels/cuda/query_rows.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -24,6 +25,6 @@ __device__ __forceinline__ void put_lse(const RowsItem& item, std::size_t row, c
 }
 
 // What n_slices > 1 left, put together. For attend_many().
-cudaError_t merge_slices(cudaStream_t stream, const RowsCall& call, const RowsShape& shape);
+cudaError_t merge_slices(Queue& queue, const RowsCall& call, const RowsShape& shape);
 
 }  // namespace satchel::kernels::cuda

@@ -78,7 +78,7 @@ Result<void> RowsPlan::run(const Workplace& at, LaneSources& lanes) {
   SATCHEL_TRY(make_rotations(at, lanes, shifts, rotations));
   const RowsCall call{
       .items = items, .tiles = tiles, .sources = sources, .plans = plans, .rotations = rotations};
-  return at.check(attend_many(at.stream(), call, shape_));
+  return at.check(attend_many(at.queue(), call, shape_));
 }
 
 }  // namespace satchel::kernels::cuda

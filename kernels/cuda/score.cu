@@ -235,23 +235,22 @@ __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
 }
 
 template <unsigned kSteps, unsigned kTiles>
-cudaError_t score_with(cudaStream_t stream, const ScoreCall& call, std::size_t n_tiles,
-                       bool are_halves) {
+cudaError_t score_with(Queue& queue, const ScoreCall& call, std::size_t n_tiles, bool are_halves) {
   const auto n = static_cast<unsigned>(n_tiles);
   if (are_halves)
-    return launch(stream, {n, kThreads, sizeof(typename Form<kSteps, kTiles, 1>::Memory)},
+    return launch(queue, {n, kThreads, sizeof(typename Form<kSteps, kTiles, 1>::Memory)},
                   score_keys<kSteps, kTiles, 1>, call);
-  return launch(stream, {n, kThreads, sizeof(typename Form<kSteps, kTiles, 2>::Memory)},
+  return launch(queue, {n, kThreads, sizeof(typename Form<kSteps, kTiles, 2>::Memory)},
                 score_keys<kSteps, kTiles, 2>, call);
 }
 
 }  // namespace
 
-cudaError_t score_tiles(cudaStream_t stream, const ScoreCall& call, std::size_t n_tiles,
+cudaError_t score_tiles(Queue& queue, const ScoreCall& call, std::size_t n_tiles,
                         std::size_t head_dim, bool are_halves) {
-  if (head_dim <= 64) return score_with<4, 2>(stream, call, n_tiles, are_halves);
-  if (head_dim <= 128) return score_with<8, 2>(stream, call, n_tiles, are_halves);
-  return score_with<16, 1>(stream, call, n_tiles, are_halves);
+  if (head_dim <= 64) return score_with<4, 2>(queue, call, n_tiles, are_halves);
+  if (head_dim <= 128) return score_with<8, 2>(queue, call, n_tiles, are_halves);
+  return score_with<16, 1>(queue, call, n_tiles, are_halves);
 }
 
 }  // namespace satchel::kernels::cuda

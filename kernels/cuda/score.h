@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "kernels/cuda/lane_queries.h"
+#include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
@@ -52,12 +53,13 @@ struct ScoreCall {
   const TokenSource* sources = nullptr;
   const PagePlan* plans = nullptr;
   const float* rotations = nullptr;  // cosine, sine
+  friend bool operator==(const ScoreCall&, const ScoreCall&) = default;
 };
 // Fills the items' fragments and columns. n_sets_max, n_group_max: of the largest.
-cudaError_t make_query_columns(cudaStream_t stream, const ScoreItem* items, std::size_t n_items,
+cudaError_t make_query_columns(Queue& queue, const ScoreItem* items, std::size_t n_items,
                                std::size_t n_sets_max, std::size_t n_group_max);
 // All n_tiles of a call, whose items have this head_dim; are_halves: their keys are rows of fp16.
-cudaError_t score_tiles(cudaStream_t stream, const ScoreCall& call, std::size_t n_tiles,
+cudaError_t score_tiles(Queue& queue, const ScoreCall& call, std::size_t n_tiles,
                         std::size_t head_dim, bool are_halves);
 
 }  // namespace satchel::kernels::cuda

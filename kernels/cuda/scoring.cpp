@@ -80,15 +80,15 @@ Result<void> Scoring::score(const Workplace& at, std::span<const ScoreArgs> item
   const auto [score_items, halves, pages, sources, plans, shifts] = there;
   SATCHEL_TRY(make_rotations(at, lanes_, shifts, rotations));
   SATCHEL_TRY(at.check(
-      make_query_columns(at.stream(), score_items, scores_.size(), n_sets_max, n_group_max)));
+      make_query_columns(at.queue(), score_items, scores_.size(), n_sets_max, n_group_max)));
   ScoreCall call{.items = score_items,
                  .tiles = halves,
                  .sources = sources,
                  .plans = plans,
                  .rotations = rotations};
-  SATCHEL_TRY(at.check(score_tiles(at.stream(), call, halves_.size(), head_dim, true)));
+  SATCHEL_TRY(at.check(score_tiles(at.queue(), call, halves_.size(), head_dim, true)));
   call.tiles = pages;
-  return at.check(score_tiles(at.stream(), call, pages_.size(), head_dim, false));
+  return at.check(score_tiles(at.queue(), call, pages_.size(), head_dim, false));
 }
 
 Result<void> Scoring::log_sum(const Workplace& at, std::span<const LogSumArgs> items) {

@@ -16,7 +16,7 @@ struct Workplace {
   // Backend::decode_pages, which does not use the room.
   const std::function<Result<void>(std::span<const DecodeArgs>)>& decode;
 
-  cudaStream_t stream() const { return device.stream(); }
+  Queue& queue() const { return device.queue(); }
   Result<void> check(cudaError_t error) const { return device.check(error); }
   // Room for one operation's own use, until the next asks.
   Result<std::byte*> take(std::size_t bytes) const {
