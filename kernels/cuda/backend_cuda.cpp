@@ -142,7 +142,8 @@ class CudaBackend final : public Backend {
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override;
 
   Result<std::unique_ptr<LaneTable>> make_lane_table(std::size_t n_lanes) override {
-    return std::unique_ptr<LaneTable>(std::make_unique<CudaLaneTable>(*device_, n_lanes));
+    return std::unique_ptr<LaneTable>(
+        std::make_unique<CudaLaneTable>(*device_, n_lanes, &arguments_));
   }
   Result<void> attend(const AttendArgs& args) override { return attention_.attend(args, decode_); }
   Result<void> score(std::span<const ScoreArgs> items) override {

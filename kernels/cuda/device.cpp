@@ -97,8 +97,10 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   SATCHEL_TRY(check(queue_->send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->upload(to, from));
-  // Pageable memory is read before the call returns.
-  return check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_));
+  // Where a card reads pageable memory itself it may do so later than the call returns.
+  SATCHEL_TRY(
+      check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_)));
+  return check(cudaStreamSynchronize(stream_));
 }
 
 Result<void> Device::upload_pinned(std::byte* to, std::span<const std::byte> from) {
@@ -116,8 +118,11 @@ Result<void> Device::finish() {
 // The copy goes behind the step, so that where it lands may differ from step to step.
 Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
   SATCHEL_TRY(check(queue_->end_step()));
-  if (to.size() >= kTransferLeast && transfers_->is_ready())
-    return check(transfers_->download(to, from));
+  if (to.size() >= kTransferLeast && transfers_->is_ready()) {
+    SATCHEL_TRY(check(transfers_->download(to, from)));
+    ++n_waits_;  // it went behind all that was queued, and is there
+    return {};
+  }
   if (!to.empty())
     SATCHEL_TRY(
         check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_)));

@@ -57,8 +57,8 @@ unsigned PlanList::index_of(const PageLayout& layout) {
   return static_cast<unsigned>(plans_.size() - 1);
 }
 
-CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes)
-    : device_(&device), views_(n_lanes) {
+CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
+    : device_(&device), arguments_(arguments), views_(n_lanes) {
   lanes_.widen(n_lanes, 0, 1);
 }
 
@@ -103,10 +103,10 @@ std::span<const DevicePage> CudaLaneTable::pages(std::size_t lane) const {
 }
 
 Result<DeviceLanes> CudaLaneTable::send() {
-  SATCHEL_TRY(lanes_.send(*device_));
-  SATCHEL_TRY(runs_.send(*device_));
-  SATCHEL_TRY(pages_.send(*device_));
-  SATCHEL_TRY(plans_.plans().send(*device_));
+  SATCHEL_TRY(lanes_.send(*device_, arguments_));
+  SATCHEL_TRY(runs_.send(*device_, arguments_));
+  SATCHEL_TRY(pages_.send(*device_, arguments_));
+  SATCHEL_TRY(plans_.plans().send(*device_, arguments_));
   return DeviceLanes{.lanes = lanes_.there(),
                      .runs = runs_.there(),
                      .pages = pages_.there(),

@@ -72,8 +72,8 @@ struct DeviceLanes {
 
 class CudaLaneTable final : public LaneTable {
  public:
-  // device outlives the table.
-  CudaLaneTable(Device& device, std::size_t n_lanes);
+  // Both outlive the table. arguments: what a steady step's changes go through; null: sent at once.
+  CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments = nullptr);
   // What the cuda backend may assume of the tables it made.
   static CudaLaneTable& of(const LaneTable& table) {
     return const_cast<CudaLaneTable&>(static_cast<const CudaLaneTable&>(table));
@@ -97,6 +97,7 @@ class CudaLaneTable final : public LaneTable {
 
  private:
   Device* device_;
+  Arguments* arguments_;
   Mirrored<DeviceLane> lanes_;
   Mirrored<DeviceRun> runs_;
   Mirrored<DevicePage> pages_;

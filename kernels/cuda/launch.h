@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -46,13 +47,15 @@ struct Launch {
   Shape shape;
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> arguments;
+  std::size_t* shared_bytes_most;  // Queue::shared_bytes_of(kernel), where more must be asked for
 
   cudaError_t send(cudaStream_t stream) const {
     if (shape.shared_bytes > kSharedByDefault) {
-      const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shape.shared_bytes));
+      const std::size_t most = std::max(*shared_bytes_most, shape.shared_bytes);
+      const cudaError_t error = cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most));
       if (error != cudaSuccess) return error;
+      *shared_bytes_most = most;
     }
     cudaLaunchConfig_t config = {};
     config.gridDim = shape.grid;
@@ -80,7 +83,10 @@ template <class... Parameters, class... Arguments>
 cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return cudaSuccess;
-  return queue.add(Work(Launch<Parameters...>{shape, kernel, {arguments...}}));
+  std::size_t* const most = shape.shared_bytes > kSharedByDefault
+                                ? &queue.shared_bytes_of(reinterpret_cast<const void*>(kernel))
+                                : nullptr;
+  return queue.add(Work(Launch<Parameters...>{shape, kernel, {arguments...}, most}));
 }
 
 }  // namespace satchel::kernels::cuda

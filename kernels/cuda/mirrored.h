@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/arguments.h"
 #include "kernels/cuda/device.h"
 
 namespace satchel::kernels::cuda {
@@ -41,17 +42,21 @@ class Mirrored {
     changed(0, size());
   }
 
-  // Queues what changed. Main memory is read before it returns.
-  Result<void> send(Device& device) {
+  // Queues what changed. Main memory is read before it returns. Little goes through the arguments,
+  // where there are any: so it may be held back with the step that it belongs to (queue.h).
+  Result<void> send(Device& device, Arguments* arguments) {
     if (copy_.size() < size() * sizeof(T)) {
       const std::size_t bytes = std::max(2 * copy_.size(), size() * sizeof(T));
       stretches_.assign(1, {0, size()});
       copy_ = {};
       SATCHEL_TRY_ASSIGN(copy_, device.allocate(bytes));
     }
-    for (const Stretch& each : stretches_)
-      SATCHEL_TRY(device.upload(copy_.data() + each.first * sizeof(T),
-                                std::as_bytes(span(each.first, each.end - each.first))));
+    for (const Stretch& each : stretches_) {
+      std::byte* const to = copy_.data() + each.first * sizeof(T);
+      const auto bytes = std::as_bytes(span(each.first, each.end - each.first));
+      const bool is_little = arguments != nullptr && bytes.size() <= Arguments::kSendMost;
+      SATCHEL_TRY(is_little ? arguments->send(to, bytes) : device.upload(to, bytes));
+    }
     stretches_.clear();
     return {};
   }

@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <new>
 #include <tuple>
@@ -72,6 +73,9 @@ class Queue {
   // The step ends here: the caller waits for the stream next.
   cudaError_t end_step();
   std::size_t n_graphs_launched() const { return n_graphs_launched_; }
+  // The most shared memory that a kernel was sent with. It may not be allowed less later: a graph can
+  // hold a launch that takes more.
+  std::size_t& shared_bytes_of(const void* kernel) { return shared_bytes_[kernel]; }
 
  private:
   struct DestroyGraph {
@@ -94,6 +98,7 @@ class Queue {
   std::size_t like_ = 0;                      // which known step it goes as
   bool is_too_long_ = false;
   std::size_t n_graphs_launched_ = 0;
+  std::map<const void*, std::size_t> shared_bytes_;
 };
 
 }  // namespace satchel::kernels::cuda

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/cuda/arguments.h"
 #include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/lane_table.h"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/queue.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
@@ -149,6 +152,64 @@ TEST_F(GpuQueue, an_error_comes_out_once_and_nothing_of_the_step_is_done_later) 
     EXPECT_EQ(queue.end_step(), cudaErrorLaunchFailure) << call;
     EXPECT_FALSE(simt::is_capturing(stream_));
   }
+}
+
+void do_nothing(unsigned) {}
+
+TEST_F(GpuQueue, a_graph_holds_one_kernel_with_more_shared_memory_and_with_less) {
+  constexpr std::size_t kMore = 90 * 1024, kLess = 60 * 1024;
+  for (int step = 0; step < 3; ++step) {
+    for (unsigned i = 0; i < 10; ++i)
+      ASSERT_EQ(launch(*queue_, {1, 32, i == 0 ? kMore : kLess}, do_nothing, i), cudaSuccess);
+    EXPECT_EQ(queue_->end_step(), cudaSuccess) << step;
+  }
+  EXPECT_EQ(queue_->n_graphs_launched(), 2u);
+}
+
+// A decode step in small: work, then what a lane table has of a run that grew, then work on that.
+TEST(GpuSteps, in_which_a_lane_grows_are_graphs_too) {
+  const auto device = value_of(Device::open());
+  auto arguments = value_of(Arguments::make(*device));
+  CudaLaneTable table(*device, 3, &arguments);
+  std::size_t before = 0;
+  for (std::size_t step = 0; step < 5; ++step) {
+    for (unsigned i = 0; i < 10; ++i)
+      ASSERT_EQ(launch(device->queue(), {1, 32}, do_nothing, i), cudaSuccess);
+    for (std::size_t lane = 0; lane < 3; ++lane) {
+      const ExactRun run{.n_tokens = 1 + step};
+      ASSERT_TRUE(table.set_runs(lane, {&run, 1}).ok());
+    }
+    const DeviceLanes there = value_of(table.send());
+    ASSERT_EQ(launch(device->queue(), {1, 32}, do_nothing, 10u), cudaSuccess);
+    DeviceRun got;
+    ASSERT_TRUE(device
+                    ->download(std::as_writable_bytes(std::span(&got, 1)),
+                               reinterpret_cast<const std::byte*>(there.runs + 2))
+                    .ok());
+    EXPECT_EQ(got.n_tokens, 1 + step);
+    if (step == 1) before = device->queue().n_graphs_launched();
+  }
+  EXPECT_EQ(device->queue().n_graphs_launched(), before + 3);
+}
+
+// As one that ends with the logits of a large vocabulary.
+TEST(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
+  const auto device = value_of(Device::open());
+  auto arguments = value_of(Arguments::make(*device));
+  auto logits = value_of(device->allocate(kTransferLeast));
+  std::vector<std::byte> got(kTransferLeast);
+  for (unsigned step = 0; step < 3; ++step) {
+    const auto there = value_of(arguments.put(std::span<const unsigned>(&step, 1)));
+    for (unsigned i = 0; i < 10; ++i)
+      ASSERT_EQ(launch(device->queue(), {1, 32}, do_nothing, i), cudaSuccess);
+    ASSERT_TRUE(device
+                    ->copy(logits.data(), reinterpret_cast<const std::byte*>(std::get<0>(there)),
+                           sizeof step)
+                    .ok());
+    ASSERT_TRUE(device->download(got, logits.data()).ok());
+    EXPECT_EQ(got[0], std::byte(step));
+  }
+  EXPECT_EQ(device->queue().n_graphs_launched(), 2u);
 }
 
 // Of the backend: steps that put other numbers at the same places.
