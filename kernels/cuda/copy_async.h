@@ -1,7 +1,8 @@
 // Copies from device memory into shared memory that run beside the block's work. For .cu files.
 //   use     copy_async() as often as wanted, then commit_copies(); wait_copies<n>() returns when all
 //           but the last n such groups of this thread are there. Other threads' need a barrier too
-//   limits  below sm_80, and in the executor, a copy is done when it returns
+//   limits  below sm_80 a copy is done when it returns. The executor has a header of this name of its
+//           own, where they arrive when they are waited for
 //   source  PTX ISA 8.5, cp.async
 #pragma once
 
