@@ -74,5 +74,7 @@ constexpr std::size_t partial_floats(unsigned n_rows, unsigned head_dim) {
 cudaError_t attend_few(Queue& queue, const AttendCall& call, unsigned n_sets);
 // What a block of it takes.
 std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets);
+// What K may take of it, and V, on a card where a block has so much: any K fits beside any V.
+std::size_t attend_part_bytes_most(unsigned head_dim, std::size_t shared_bytes_max);
 
 }  // namespace satchel::kernels::cuda

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/attend_parts.h"
+#include "kernels/cuda/half_pair.h"
 #include "kernels/cuda/mma.h"
 
 namespace satchel::kernels::cuda {
@@ -194,16 +195,10 @@ __device__ __forceinline__ void multiply_codes(unsigned bits, const CodeRows& ro
   }
 }
 
-// Two floats as two pairs of fp16 that add up to 22 bits of them.
-struct SplitPair {
-  std::uint32_t high, low;
-};
-__device__ __forceinline__ SplitPair split(float x, float y) {
+// What was read back may be a little more than fp16 holds.
+__device__ __forceinline__ HalfPair split_decoded(float x, float y) {
   constexpr float kMost = 65504;
-  x = fminf(fmaxf(x, -kMost), kMost), y = fminf(fmaxf(y, -kMost), kMost);
-  const __half x_high = __float2half_rn(x), y_high = __float2half_rn(y);
-  return {as_pair(x_high, y_high), as_pair(__float2half_rn(x - __half2float(x_high)),
-                                           __float2half_rn(y - __half2float(y_high)))};
+  return split_pair(fminf(fmaxf(x, -kMost), kMost), fminf(fmaxf(y, -kMost), kMost));
 }
 
 // Rows of halves or floats, `stride` bytes apart. As keys, tokens are the rows of A and channels its
@@ -235,7 +230,7 @@ __device__ __forceinline__ void multiply_keys(Form form, const TokenRows& rows, 
     std::uint32_t high[4], low[4];
     for (unsigned r = 0; r < 4; ++r) {
       const auto two = rows.read<float2>(r % 2 == 0 ? token0 : token1, c + r / 2 * 8, 4);
-      const SplitPair pair = split(two.x, two.y);
+      const HalfPair pair = split_decoded(two.x, two.y);
       high[r] = pair.high, low[r] = pair.low;
     }
     out.add(high, b);
@@ -261,7 +256,7 @@ __device__ __forceinline__ void multiply_values(Form form, const TokenRows& rows
       }
       const auto x = rows.read<float2>(first, channel, 4);
       const auto y = rows.read<float2>(first + 1, channel, 4);
-      const SplitPair here = split(x.x, y.x), next = split(x.y, y.y);
+      const HalfPair here = split_decoded(x.x, y.x), next = split_decoded(x.y, y.y);
       high[2 * half] = here.high, high[2 * half + 1] = next.high;
       low[2 * half] = here.low, low[2 * half + 1] = next.low;
     }

@@ -479,8 +479,8 @@ constexpr unsigned kBlocksAtOnce = (kSets == 1   ? 6
 template <unsigned kSets, unsigned kDim>
 __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
     attend_pieces(const AttendCall call) {
-  const AttendItem item = call.items[blockIdx.y];
-  const unsigned piece = call.first_piece + blockIdx.x;
+  const AttendItem item = call.items[blockIdx.x];
+  const unsigned piece = call.first_piece + blockIdx.y;
   if (piece >= item.n_pieces) return;
   auto& memory = shared_memory<FewMemory<kSets, kDim>>();
   Block<kSets, kDim> block(call, item, memory);
@@ -500,9 +500,9 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    const unsigned n_before = atomicAdd(call.counters + blockIdx.y, 1u);
+    const unsigned n_before = atomicAdd(call.counters + blockIdx.x, 1u);
     memory.is_last = n_before + 1 == item.n_pieces ? 1 : 0;
-    if (memory.is_last != 0) atomicAdd(call.counters + blockIdx.y, 0u - item.n_pieces);
+    if (memory.is_last != 0) atomicAdd(call.counters + blockIdx.x, 0u - item.n_pieces);
   }
   __syncthreads();
   if (memory.is_last == 0) return;
@@ -532,8 +532,15 @@ std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets) {
   });
 }
 
+std::size_t attend_part_bytes_most(unsigned head_dim, std::size_t shared_bytes_max) {
+  const AttendCall call{.head_dim = head_dim, .key_bytes = kPlacesBytes};
+  const std::size_t fixed = attend_shared_bytes(call, 1);
+  const std::size_t most = attend_shared_most(shared_bytes_max);
+  return most < fixed ? 0 : (most - fixed) / 2 / 16 * 16;
+}
+
 cudaError_t attend_few(Queue& queue, const AttendCall& call, unsigned n_sets) {
-  const Shape shape{dim3(call.n_pieces, call.n_items), kAttendThreads,
+  const Shape shape{dim3(call.n_items, call.n_pieces), kAttendThreads,
                     attend_shared_bytes(call, n_sets)};
   return with_instance(n_sets, call.head_dim, [&](auto sets, auto dim) {
     return launch(queue, shape, attend_pieces<decltype(sets)::value, decltype(dim)::value>, call);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/attend_many.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/mma.h"
 #include "kernels/cuda/query_rows.h"
@@ -334,7 +336,18 @@ cudaError_t attend_any(Queue& queue, const RowsCall& call, const RowsShape& shap
   return attend_with<16, kHasValues, kHasPages>(queue, call, shape);
 }
 
+template <unsigned kSteps>
+constexpr std::size_t kBytesMost = std::max(sizeof(typename Form<kSteps, true, false>::Memory),
+                                            sizeof(typename Form<kSteps, true, true>::Memory));
+// Of sm_75.
+static_assert(std::max(kBytesMost<4>, kBytesMost<8>) <= 64 * 1024);
+static_assert(sizeof(Form<16, false, true>::Memory) <= 64 * 1024);
+
 }  // namespace
+
+std::size_t attend_many_shared_bytes(std::size_t head_dim) {
+  return head_dim <= 64 ? kBytesMost<4> : head_dim <= 128 ? kBytesMost<8> : kBytesMost<16>;
+}
 
 cudaError_t attend_many(Queue& queue, const RowsCall& call, const RowsShape& shape) {
   const auto attend = shape.has_values

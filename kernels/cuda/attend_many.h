@@ -58,5 +58,7 @@ struct RowsShape {
   bool has_pages = false;  // some keys or values are no rows of fp16
 };
 cudaError_t attend_many(Queue& queue, const RowsCall& call, const RowsShape& shape);
+// What a block of it takes at most where it has values; without them, every card has enough.
+std::size_t attend_many_shared_bytes(std::size_t head_dim);
 
 }  // namespace satchel::kernels::cuda

@@ -10,9 +10,12 @@
 
 namespace satchel::kernels::cuda {
 
-// Shared memory of a block that every card from sm_80 on has. Parts beyond kPartsMost do not fit beside
-// the rest of a block: such a page is read back first.
-inline constexpr std::size_t kSharedBytesMost = 99 * 1024, kPartsMost = 72 * 1024;
+// Shared memory that a block takes, of what its card has: more than every card from sm_80 on has would
+// be one block a multiprocessor.
+constexpr std::size_t attend_shared_most(std::size_t shared_bytes_max) {
+  constexpr std::size_t kMost = 99 * 1024;
+  return shared_bytes_max < kMost ? shared_bytes_max : kMost;
+}
 
 enum class Form : unsigned { halves, floats, codes };
 

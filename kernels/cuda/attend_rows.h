@@ -97,7 +97,7 @@ __device__ __forceinline__ ColumnFactors make_column(const float* x, unsigned n_
   for (unsigned j = 0; j < kPairs; ++j) {
     const unsigned pair = lane + j * kWarp;
     if (pair >= n_pairs) continue;
-    const SplitPair both = split(pairs[j].scaled[0] * factor, pairs[j].scaled[1] * factor);
+    const HalfPair both = split_pair(pairs[j].scaled[0] * factor, pairs[j].scaled[1] * factor);
     const unsigned at = word_of_pair<kSets>(pair, column);
     words[at] = both.high;
     words[at + 32] = both.low;

@@ -7,6 +7,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/contract/turn.h"
+#include "kernels/cuda/attend_many.h"
 #include "kernels/cuda/attend_parts.h"
 
 namespace satchel::kernels::cuda {
@@ -46,15 +47,17 @@ void note_parts(const CudaLaneTable& table, AttendCall& call) {
 
 }  // namespace
 
-// Few rows are what one tile holds. A sequence's way depends on its own rows, never on what shares the
-// call.
+// Few rows are what one tile holds, or any number where the card has no room for the blocks of many. A
+// sequence's way depends on its own rows and the card, never on what shares the call.
 Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
   const std::size_t n_group = args.n_heads / args.n_kv_heads;
+  const bool many_fit = attend_many_shared_bytes(args.head_dim) <= device_->shared_bytes_max();
   few_.clear();
   many_.clear();
   for (const Sequence& sequence : args.sequences)
     if (sequence.n_tokens > 0)
-      (sequence.n_tokens * n_group <= kTileRowsMost ? few_ : many_).push_back(sequence);
+      (!many_fit || sequence.n_tokens * n_group <= kTileRowsMost ? few_ : many_)
+          .push_back(sequence);
   AttendArgs part = args;
   part.sequences = few_;
   if (!few_.empty()) SATCHEL_TRY(attend_few(part, decode));
@@ -93,7 +96,8 @@ Result<void> Attention::attend_few(const AttendArgs& args, const Decode& decode)
   }
   // Rows are alike in tiles of any height: as many as the call has, and shared memory.
   unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
-  while (n_sets > 1 && attend_shared_bytes(call, n_sets) > kSharedBytesMost) n_sets /= 2;
+  const std::size_t shared_most = attend_shared_most(device_->shared_bytes_max());
+  while (n_sets > 1 && attend_shared_bytes(call, n_sets) > shared_most) n_sets /= 2;
 
   items_.clear();
   tables_.clear();

@@ -19,15 +19,17 @@ void make_room(Mirrored<T>& values, std::size_t n_rows, std::size_t& of_row, std
 
 }  // namespace
 
-LanePlan lane_plan(const PageLayout& layout) {
+LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
   LanePlan plan{.page = page_plan(layout, {})};
   const auto is_known = [](const PageOperand& operand) {
     return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
            operand.turn != Turn::basis;
   };
   plan.has_kernel = is_known(plan.page.k) && is_known(plan.page.v);
-  if (plan.has_kernel)
-    plan.has_kernel = part_bytes_of(plan, true) + part_bytes_of(plan, false) <= kPartsMost;
+  if (plan.has_kernel) {
+    const std::size_t most = attend_part_bytes_most(plan.page.head_dim, shared_bytes_max);
+    plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
+  }
   return plan;
 }
 
@@ -50,7 +52,7 @@ DevicePage device_page(const PageView& page, unsigned plan) {
 }
 
 unsigned PlanList::index_of(const PageLayout& layout) {
-  const LanePlan plan = lane_plan(layout);
+  const LanePlan plan = lane_plan(layout, shared_bytes_max_);
   for (std::size_t i = 0; i < plans_.size(); ++i)
     if (plans_[i] == plan) return static_cast<unsigned>(i);
   plans_.push_back(plan);
@@ -58,7 +60,7 @@ unsigned PlanList::index_of(const PageLayout& layout) {
 }
 
 CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
-    : device_(&device), arguments_(arguments), views_(n_lanes) {
+    : device_(&device), arguments_(arguments), plans_(device.shared_bytes_max()), views_(n_lanes) {
   lanes_.widen(n_lanes, 0, 1);
 }
 

@@ -35,13 +35,14 @@ struct DevicePage {
 };
 
 // How a layout's pages are read: by kernels that know it, or decoded first (has_kernel: false; then
-// only sizes and the places of positions and counts are known).
+// only sizes and the places of positions and counts are known). shared_bytes_max: of a block, on the
+// card; a layout that does not fit is decoded.
 struct LanePlan {
   PagePlan page;
   bool has_kernel = false;
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };
-LanePlan lane_plan(const PageLayout& layout);
+LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
 DeviceRun device_run(const ExactRun& run);
 DevicePage device_page(const PageView& page, unsigned plan);
 
@@ -49,11 +50,13 @@ DevicePage device_page(const PageView& page, unsigned plan);
 // layout lies.
 class PlanList {
  public:
+  explicit PlanList(std::size_t shared_bytes_max) : shared_bytes_max_(shared_bytes_max) {}
   unsigned index_of(const PageLayout& layout);
   Mirrored<LanePlan>& plans() { return plans_; }
   const Mirrored<LanePlan>& plans() const { return plans_; }
 
  private:
+  std::size_t shared_bytes_max_;
   Mirrored<LanePlan> plans_;
 };
 

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cuda/attend_many.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/backend_cuda.h"
 #include "kernels/cuda/page_ops.h"
 #include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/runtime_api.h"
+#include "support/backends.h"
 #include "support/lanes.h"
 #include "support/rope.h"
 #include "support/value_of.h"
@@ -18,12 +21,15 @@
 namespace satchel::kernels::cuda {
 namespace {
 
+using testing::FloatNear;
 using testing::IsEmpty;
+using testing::Pointwise;
 
 class Attending : public testing::Test {
  protected:
   void TearDown() override {
     simt::set_order(0);
+    simt::machine() = {};
     EXPECT_THAT(simt::take_findings(), IsEmpty());
   }
 
@@ -46,17 +52,28 @@ class Attending : public testing::Test {
     EXPECT_TRUE(table.set_runs(lane, runs).ok());
     EXPECT_TRUE(table.set_pages(lane, pages).ok());
   }
+  // What another backend says, in main memory.
+  std::vector<float> ask(Backend& other, std::span<const Sequence> sequences) const {
+    std::vector<float> out(q_.size());
+    AttendArgs args = args_;
+    args.q = q_.data();
+    args.batch.positions = positions_.data();
+    args.out = out.data();
+    args.sequences = sequences;
+    EXPECT_TRUE(other.attend(args).ok());
+    return out;
+  }
   // Queries of n_heads heads, a token after the other from `first_position` on.
   void put_queries(std::size_t n_tokens, std::size_t n_heads, std::int32_t first_position) {
-    std::vector<float> q;
+    q_.clear();
     for (const Half x : test::random_halves(n_tokens * n_heads * dim_, dim_, 5))
-      q.push_back(half_to_float(x));
-    std::vector<std::int32_t> positions;
+      q_.push_back(half_to_float(x));
+    positions_.clear();
     for (std::size_t i = 0; i < n_tokens; ++i)
-      positions.push_back(first_position + static_cast<std::int32_t>(i));
-    args_.q = put(q.data(), q.size());
-    args_.batch = {.positions = put(positions.data(), n_tokens), .n_tokens = n_tokens};
-    args_.out = const_cast<float*>(put(q.data(), q.size()));
+      positions_.push_back(first_position + static_cast<std::int32_t>(i));
+    args_.q = put(q_.data(), q_.size());
+    args_.batch = {.positions = put(positions_.data(), n_tokens), .n_tokens = n_tokens};
+    args_.out = const_cast<float*>(put(q_.data(), q_.size()));
     args_.n_heads = n_heads;
     args_.n_kv_heads = 1;
     args_.head_dim = dim_;
@@ -81,6 +98,8 @@ class Attending : public testing::Test {
   std::size_t dim_ = 64;
   std::unique_ptr<Backend> backend_ = value_of(make_backend());
   std::vector<Buffer> buffers_;
+  std::vector<float> q_;
+  std::vector<std::int32_t> positions_;
   std::vector<double> frequencies_;
   AttendArgs args_;
 };
@@ -141,8 +160,8 @@ TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
   dim_ = 256;
   const PageShape shape{.v = test::affine_operand(8, 32)};
   const test::LaneFixture lane({.head_dim = dim_, .n_pages = 2, .n_last = 9, .page = shape});
-  ASSERT_FALSE(lane_plan(*lane.view().pages[0].layout).has_kernel);
   const auto device = value_of(Device::open());
+  ASSERT_FALSE(lane_plan(*lane.view().pages[0].layout, device->shared_bytes_max()).has_kernel);
   Arguments arguments = value_of(Arguments::make(*device));
   PageOps pages_there = value_of(PageOps::make(*device));
   CudaLaneTable table(*device, 1);
@@ -165,6 +184,36 @@ TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
   ASSERT_TRUE(in_rounds.attend(args_, decode).ok());
   EXPECT_EQ(outputs(), want);
   EXPECT_EQ(n_decoded, (std::vector<std::size_t>{1, 1}));
+}
+
+// As sm_75: neither the blocks of many rows fit, nor eight bits of a page.
+TEST_F(Attending, wide_heads_is_right_on_a_card_of_little_shared_memory) {
+  constexpr std::size_t kShared = 64 * 1024;
+  dim_ = 256;
+  ASSERT_GT(attend_many_shared_bytes(dim_), kShared);
+  simt::machine().shared_bytes = kShared;
+  backend_ = value_of(make_backend());
+  const auto reference = test::open_reference();
+  for (const std::size_t bits : {2u, 8u}) {
+    const test::LaneFixture lane({.head_dim = dim_,
+                                  .n_first = 3,
+                                  .n_pages = 1,
+                                  .n_last = 20,
+                                  .page = test::affine_pages(bits, 32)});
+    ASSERT_EQ(lane_plan(*lane.view().pages[0].layout, kShared).has_kernel, bits == 2);
+    const auto table = value_of(backend_->make_lane_table(1));
+    const auto host_table = test::table_of(*reference, {lane.view()});
+    std::vector<ExactRun> runs;
+    std::vector<PageView> pages;
+    put_lane(*table, 0, lane.view(), runs, pages);
+    for (const std::size_t n_tokens : {1u, 9u}) {
+      put_queries(n_tokens, 2, lane.end_position());
+      const Sequence there = {.lanes = table.get(), .n_tokens = n_tokens};
+      const std::vector<float> got = attend({&there, 1});
+      const Sequence here = {.lanes = host_table.get(), .n_tokens = n_tokens};
+      EXPECT_THAT(got, Pointwise(FloatNear(2e-5f), ask(*reference, {&here, 1})));
+    }
+  }
 }
 
 }  // namespace

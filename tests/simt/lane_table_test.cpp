@@ -63,7 +63,7 @@ class Lanes : public testing::Test {
         EXPECT_EQ(pages[i].shift, pages_[l][i].shift);
         EXPECT_EQ(pages[i].live[0], 0xffffffffu);
         const LanePlan plan = read(*device_, there.plans + pages[i].plan, 1)[0];
-        EXPECT_EQ(plan, lane_plan(*pages_[l][i].layout));
+        EXPECT_EQ(plan, lane_plan(*pages_[l][i].layout, device_->shared_bytes_max()));
       }
     }
   }

@@ -122,9 +122,6 @@ Machine& machine() {
 
 }  // namespace simt
 
-// Of sm_86, 89 and 120: what has less room than the largest cards is run too.
-constexpr std::size_t kSharedOptin = 99 * 1024;
-
 using simt::api;
 using simt::refused;
 using simt::refused_by_capture;
@@ -185,7 +182,7 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (const cudaError_t error = refused()) return error;
   *properties = {.name = "executor",
-                 .sharedMemPerBlockOptin = kSharedOptin,
+                 .sharedMemPerBlockOptin = simt::machine().shared_bytes,
                  .major = simt::machine().major,
                  .minor = simt::machine().minor};
   return cudaSuccess;
@@ -318,7 +315,7 @@ cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   if (const cudaError_t error = refused()) return error;
-  if (value < 0 || static_cast<std::size_t>(value) > simt::kSharedBytesMax)
+  if (value < 0 || static_cast<std::size_t>(value) > simt::machine().shared_bytes)
     return said(cudaErrorInvalidValue);
   api().shared_bytes[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;

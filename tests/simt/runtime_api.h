@@ -125,6 +125,9 @@ struct Machine {
   int driver = 13000, runtime = 13000;  // versions of CUDA; driver 0: none is installed
   int n_cards = 1;
   int major = 9, minor = 0;  // of the card
+  // That a block may ask for, at most kSharedBytesMax (block.h): of sm_86, 89 and 120, so that what
+  // has less room than the largest cards is run too.
+  std::size_t shared_bytes = 99 * 1024;
 };
 Machine& machine();
 
