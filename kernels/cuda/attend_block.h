@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <climits>
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/cuda/attend_codes.h"
@@ -168,5 +169,70 @@ __device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, 
   copy_plane(to + places.scale, from + affine.scale_at, places.zero - places.scale);
   copy_plane(to + places.zero, from + affine.zero_at, places.bytes - places.zero);
 }
+
+// What each thread of a block knows. Rows are the tile's.
+template <unsigned kSets, unsigned kDim>
+struct FewBlock {
+  using Memory = FewMemory<kSets, kDim>;
+  static constexpr unsigned kRows = Memory::kRows, kGroups = Memory::kGroups;
+
+  const AttendCall& call;
+  const AttendItem& item;
+  Memory& memory;
+  const unsigned warp, lane, head_dim, padded_dim;
+  std::byte *const key_part, *const value_part;
+
+  __device__ FewBlock(const AttendCall& of, const AttendItem& of_item, Memory& shared)
+      : call(of),
+        item(of_item),
+        memory(shared),
+        warp(threadIdx.x / kWarp),
+        lane(threadIdx.x % kWarp),
+        head_dim(of.head_dim),
+        padded_dim(padded16(of.head_dim)),
+        key_part(reinterpret_cast<std::byte*>(&shared + 1)),
+        value_part(key_part + of.key_bytes) {}
+
+  __device__ __forceinline__ unsigned token_of(unsigned row) const {
+    return item.first_token + (item.first_row + row) / call.n_group;
+  }
+  __device__ __forceinline__ unsigned head_of(unsigned row) const {
+    return item.kv_head * call.n_group + (item.first_row + row) % call.n_group;
+  }
+  // Of this lane's column `i` (0 or 1) of a set: the two halves of a row are four columns apart.
+  __device__ __forceinline__ unsigned row_of_column(unsigned set, unsigned i) const {
+    return set * kRowsOfSet + (lane % 4 * 2 + i) % kRowsOfSet;
+  }
+  // Both halves of this lane's rows of a set together: of its first output row where the lane is in
+  // the front of its quad, else of its second.
+  __device__ __forceinline__ void meet_halves(const float (&x)[4], float (&whole)[2]) const {
+    const bool is_front = lane % 4 < 2;
+    for (unsigned i = 0; i < 2; ++i) {
+      const float kept = is_front ? x[i] : x[i + 2], sent = is_front ? x[i + 2] : x[i];
+      whole[i] = kept + __shfl_xor_sync(~0u, sent, 2);
+    }
+  }
+  __device__ uint2* columns() const { return reinterpret_cast<uint2*>(memory.columns); }
+
+  // Both end behind a barrier.
+  __device__ __forceinline__ void begin() const {
+    for (unsigned row = threadIdx.x; row < kRows; row += kAttendThreads) {
+      memory.positions[row] = row < item.n_rows ? call.positions[token_of(row)] : INT_MIN;
+      memory.most[row] = -INFINITY;
+      memory.sum[row] = memory.rescale[row] = 0;
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ void find_units(unsigned first, unsigned n) const {
+    if (warp == 0) {
+      const bool is_kept =
+          lane < n && find_unit(call, item, first + lane, memory.positions[0],
+                                memory.positions[item.n_rows - 1], memory.units[lane]);
+      const unsigned kept = __ballot_sync(~0u, is_kept);
+      if (lane == 0) memory.kept = kept;
+    }
+    __syncthreads();
+  }
+};
 
 }  // namespace satchel::kernels::cuda
