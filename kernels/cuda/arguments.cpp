@@ -2,10 +2,13 @@
 
 #include <cstring>
 
+#include "kernels/cuda/move.h"
+
 namespace satchel::kernels::cuda {
 namespace {
 
 constexpr std::size_t kRingBytes = std::size_t{1} << 20;
+constexpr std::size_t kSendMost = std::size_t{64} << 10;  // more is not worth a second copy
 
 }  // namespace
 
@@ -37,15 +40,22 @@ Result<void> Arguments::make_room(std::size_t bytes) {
 }
 
 Result<void> Arguments::send(std::byte* to, std::span<const std::byte> bytes) {
-  SATCHEL_TRY(make_room(padded(bytes.size())));
-  return send_bytes(to, bytes);
+  if (bytes.empty()) return {};
+  if (bytes.size() > kSendMost) return device_->upload(to, bytes);
+  const Parcel parcel{.to = to, .n_bytes = bytes.size()};
+  parcel_.resize(sizeof parcel + bytes.size());
+  std::memcpy(parcel_.data(), &parcel, sizeof parcel);
+  std::memcpy(parcel_.data() + sizeof parcel, bytes.data(), bytes.size());
+  SATCHEL_TRY_ASSIGN(const auto [there], put(std::span<const std::byte>(parcel_)));
+  return device_->check(
+      deliver(device_->queue(), reinterpret_cast<const Parcel*>(there), bytes.size()));
 }
 
-Result<void> Arguments::send_bytes(std::byte* to, std::span<const std::byte> bytes) {
-  std::byte* const at = host_.get() + used_;
-  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+Result<void> Arguments::send_bytes(std::span<const std::byte> bytes) {
+  std::byte *const from = host_.get() + used_, *const to = ring_.data() + used_;
+  if (!bytes.empty()) std::memcpy(from, bytes.data(), bytes.size());
   used_ += padded(bytes.size());
-  return device_->upload_pinned(to, {at, bytes.size()});
+  return device_->upload_pinned(to, {from, bytes.size()});
 }
 
 }  // namespace satchel::kernels::cuda

@@ -9,6 +9,7 @@
 #include <span>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/cuda/device.h"
 
@@ -29,23 +30,22 @@ class Arguments {
     const auto send = [&](const auto array, auto*& at) {
       if (!sent.ok()) return;
       at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(ring_.data() + used_);
-      sent = send_bytes(ring_.data() + used_, std::as_bytes(array));
+      sent = send_bytes(std::as_bytes(array));
     };
     std::apply([&](auto*&... at) { (send(arrays, at), ...); }, there);
     SATCHEL_TRY(sent);
     return there;
   }
 
-  // Likewise to memory of the caller's; the bytes have been read when it returns.
-  static constexpr std::size_t kSendMost = std::size_t{64}
-                                           << 10;  // more is not worth a second copy
+  // To memory of the caller's; the bytes have been read when it returns. Where they go is put with
+  // them, so that steps which append to what grows are alike (queue.h).
   Result<void> send(std::byte* to, std::span<const std::byte> bytes);
 
  private:
   explicit Arguments(Device& device) : device_(&device) {}
   static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
   Result<void> make_room(std::size_t bytes);
-  Result<void> send_bytes(std::byte* to, std::span<const std::byte> bytes);
+  Result<void> send_bytes(std::span<const std::byte> bytes);
   Result<void> grow(std::size_t bytes);
 
   struct FreeHost {
@@ -54,6 +54,7 @@ class Arguments {
   Device* device_;
   std::unique_ptr<std::byte, FreeHost> host_;
   Buffer ring_;
+  std::vector<std::byte> parcel_;       // of send()
   std::size_t used_ = 0, of_wait_ = 0;  // since which wait of the device's
 };
 

@@ -46,8 +46,7 @@ class CudaBackend final : public Backend {
 
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
-    return from.size() <= Arguments::kSendMost ? arguments_.send(to, from)
-                                               : device_->upload(to, from);
+    return arguments_.send(to, from);
   }
   Result<void> download(std::span<std::byte> to, const std::byte* from) override {
     return device_->download(to, from);

@@ -54,8 +54,7 @@ class Mirrored {
     for (const Stretch& each : stretches_) {
       std::byte* const to = copy_.data() + each.first * sizeof(T);
       const auto bytes = std::as_bytes(span(each.first, each.end - each.first));
-      const bool is_little = arguments != nullptr && bytes.size() <= Arguments::kSendMost;
-      SATCHEL_TRY(is_little ? arguments->send(to, bytes) : device.upload(to, bytes));
+      SATCHEL_TRY(arguments != nullptr ? arguments->send(to, bytes) : device.upload(to, bytes));
     }
     stretches_.clear();
     return {};

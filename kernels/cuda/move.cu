@@ -44,6 +44,20 @@ __global__ void __launch_bounds__(kThreads) gather_rows(const GatherArgs* items)
     copy_word<std::uint8_t>(args, i);
 }
 
+__global__ void __launch_bounds__(kThreads) deliver_bytes(const Parcel* parcel) {
+  const Parcel args = *parcel;
+  const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+  const auto* from = reinterpret_cast<const std::byte*>(parcel + 1);
+  constexpr std::size_t kWord = sizeof(std::uint32_t);
+  if (reinterpret_cast<std::uintptr_t>(args.to) % kWord == 0 && args.n_bytes % kWord == 0) {
+    if (i * kWord < args.n_bytes)
+      reinterpret_cast<std::uint32_t*>(args.to)[i] =
+          reinterpret_cast<const std::uint32_t*>(from)[i];
+  } else if (i < args.n_bytes) {
+    args.to[i] = from[i];
+  }
+}
+
 }  // namespace
 
 cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
@@ -51,6 +65,10 @@ cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
   return launch(queue,
                 {{blocks_of(n_values_max, kThreads), static_cast<unsigned>(n_items)}, kThreads},
                 store_rows, items);
+}
+
+cudaError_t deliver(Queue& queue, const Parcel* parcel, std::size_t n_bytes) {
+  return launch(queue, {blocks_of(n_bytes, kThreads), kThreads}, deliver_bytes, parcel);
 }
 
 // Rows that are whole words need fewer threads than there are; the others end at once.
