@@ -30,7 +30,7 @@ class Arguments {
     const auto send = [&](const auto array, auto*& at) {
       if (!sent.ok()) return;
       at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(ring_.data() + used_);
-      sent = send_bytes(std::as_bytes(array));
+      (void)(sent = send_bytes(std::as_bytes(array)));  // nvcc takes = for what is discarded
     };
     std::apply([&](auto*&... at) { (send(arrays, at), ...); }, there);
     SATCHEL_TRY(sent);
