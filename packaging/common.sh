@@ -63,8 +63,13 @@ is_cuda_release() { [ -x "$1" ] && [[ $("$1" --version) == *"release $cuda_relea
 
 # get_cuda FOLDER: the packages unpacked there, whole or not at all. They are programs and headers, so any Python will do.
 get_cuda() {
-  local at=$1 nvcc=$1/nvidia/cu13/bin/nvcc
+  local at=${1%/}
+  local nvcc=$at/nvidia/cu13/bin/nvcc
   if is_cuda_release "$nvcc"; then say "the compiler is there: $nvcc"; return 0; fi
+  # What else lies there is somebody's.
+  if [ -e "$at" ] && [ ! -d "$at/nvidia/cu13" ] && [ -n "$(ls -A "$at" 2>&1)" ]; then
+    die "\"$at\" holds something else; name a folder that is empty or not there yet"
+  fi
   local pip="" candidate
   for candidate in pip3 pip "python3 -m pip"; do
     if $candidate --version >/dev/null 2>&1; then pip=$candidate; break; fi
@@ -74,11 +79,12 @@ get_cuda() {
   mkdir -p "$(dirname "$at")"
   rm -rf "$at.part"
   $pip install --quiet --disable-pip-version-check --retries 2 --no-deps --target "$at.part" $cuda_packages >"$at.log" 2>&1 </dev/null ||
-    die "pip could not get it: $(tail -n 1 "$at.log")"
+    die "pip could not get it: $(tail -n 1 "$at.log"). SATCHEL_CUDA=OFF builds and tests without the GPU's backend"
   [ -x "$at.part/nvidia/cu13/bin/nvcc" ] || die "the packages hold no nvcc: see $at.part"
   rm -rf "$at"
   mv "$at.part" "$at"
   say "put it into $at"
+  [ "$at" = "$root/build/cuda" ] || say "to build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
 }
 
 # find_nvcc: prints the nvcc that the build takes, as packaging/cmake/cuda.cmake looks for it; fails where there is none.
