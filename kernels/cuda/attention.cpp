@@ -162,9 +162,11 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   const unsigned n_rounds = std::clamp(blocks_of(bytes, decoded_bytes_most_), 1u, n_pieces);
   // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
   call.n_pieces = std::bit_ceil(blocks_of(n_pieces, n_rounds));
-  for (; call.first_piece < n_pieces; call.first_piece += call.n_pieces)
-    SATCHEL_TRY(run_round(call, n_sets, decode));
-  return {};
+  Result<void> done;
+  for (; done.ok() && call.first_piece < n_pieces; call.first_piece += call.n_pieces)
+    done = run_round(call, n_sets, decode);
+  if (!done.ok()) counters_ = {};  // what an earlier round counted must not be met again
+  return done;
 }
 
 Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode& decode) {

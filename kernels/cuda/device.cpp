@@ -85,7 +85,7 @@ Result<Buffer> Device::allocate(std::size_t bytes) {
   }
   SATCHEL_TRY(check(error));
   Buffer buffer(at, bytes, [this](std::byte* data) {
-    if (queue_ != nullptr) queue_->send();  // an error of it is met again
+    if (queue_ != nullptr) queue_->send_unheard();
     memory_->give(data);
   });
   if (bytes > 0) SATCHEL_TRY(check(cudaMemsetAsync(at, 0, bytes, stream_)));

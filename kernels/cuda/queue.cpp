@@ -1,12 +1,22 @@
 #include "kernels/cuda/queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace satchel::kernels::cuda {
 
 Queue::~Queue() = default;
 
+cudaError_t Queue::take_unheard() {
+  return std::exchange(unheard_, cudaSuccess);
+}
+
+void Queue::send_unheard() {
+  if (unheard_ == cudaSuccess) unheard_ = send();
+}
+
 cudaError_t Queue::add(const Work& work) {
+  if (const cudaError_t error = take_unheard()) return error;
   if (now_.size() == kWorksMost) {
     is_too_long_ = true;
     const cudaError_t error = send();
@@ -32,6 +42,7 @@ bool Queue::goes_as_known() {
 }
 
 cudaError_t Queue::send() {
+  if (const cudaError_t error = take_unheard()) return error;
   while (n_sent_ < now_.size())
     if (const cudaError_t error = now_[n_sent_++].send(stream_)) {
       n_sent_ = now_.size();  // nothing of a step that failed is done later
@@ -44,8 +55,10 @@ cudaError_t Queue::end_step() {
   const auto same = [&](const std::unique_ptr<Step>& step) { return step->works == now_; };
   const auto known = std::ranges::find_if(known_, same);
   const bool is_held = n_sent_ == 0 && !now_.empty();
-  cudaError_t error = cudaSuccess;
-  if (is_held && known != known_.end()) {
+  cudaError_t error = take_unheard();
+  if (error != cudaSuccess) {
+    // The step is over all the same.
+  } else if (is_held && known != known_.end()) {
     std::rotate(known_.begin(), known, known + 1);
     error = launch_graph(*known_.front());
   } else {

@@ -70,6 +70,8 @@ class Queue {
   // What is held goes to the stream now: before anything goes there another way, and before memory
   // that it uses is given back.
   cudaError_t send();
+  // The same where nobody can hear of an error: the next call says it.
+  void send_unheard();
   // The step ends here: the caller waits for the stream next.
   cudaError_t end_step();
   std::size_t n_graphs_launched() const { return n_graphs_launched_; }
@@ -86,6 +88,7 @@ class Queue {
     std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph> graph;
   };
 
+  cudaError_t take_unheard();
   bool goes_as_known();
   cudaError_t launch_graph(Step& step);
   cudaError_t make_graph(Step& step) const;
@@ -97,6 +100,7 @@ class Queue {
   std::size_t n_sent_ = 0;                    // of those, the rest is held
   std::size_t like_ = 0;                      // which known step it goes as
   bool is_too_long_ = false;
+  cudaError_t unheard_ = cudaSuccess;
   std::size_t n_graphs_launched_ = 0;
   std::map<const void*, std::size_t> shared_bytes_;
 };

@@ -22,12 +22,13 @@ using testing::IsEmpty;
 
 // What was sent, in order; a work is its number.
 std::vector<int> sent;
+int breaks = -1;  // this number fails, as do those below 0
 struct Note {
   int number;
   cudaError_t send(cudaStream_t stream) const {
     const auto note = [number = number] {
       sent.push_back(number);
-      return number < 0 ? cudaErrorLaunchFailure : cudaSuccess;
+      return number < 0 || number == breaks ? cudaErrorLaunchFailure : cudaSuccess;
     };
     return simt::is_capturing(stream) ? simt::capture(stream, note) : note();
   }
@@ -210,6 +211,24 @@ TEST(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
     EXPECT_EQ(got[0], std::byte(step));
   }
   EXPECT_EQ(device->queue().n_graphs_launched(), 2u);
+}
+
+TEST_F(GpuQueue, an_error_that_nobody_could_hear_is_said_at_the_next_call) {
+  step(10);
+  add(5);
+  breaks = 2;
+  queue_->send_unheard();
+  breaks = -1;
+  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->end_step(), cudaSuccess) << "once";
+  add(5);
+  breaks = 2;
+  queue_->send_unheard();
+  breaks = -1;
+  EXPECT_EQ(queue_->end_step(), cudaErrorLaunchFailure);
+  (void)taken();
+  step(10);
+  EXPECT_EQ(taken(), counting(10)) << "usable again";
 }
 
 // Of the backend: steps that put other numbers at the same places.
