@@ -3,9 +3,12 @@
 //   order   a thread's copies since its last commit are a group; wait_for_copies<n>() waits for all
 //           of its groups but the last n. Others see them behind a barrier
 //   sm_75   has none: there a copy is done at once
+//   source  PTX ISA 8.5, cp.async
 #pragma once
 
 #include <cuda_runtime.h>
+
+#include <cstdint>
 
 namespace satchel::kernels::cuda {
 
@@ -16,6 +19,15 @@ __device__ __forceinline__ void copy_16_bytes_async(void* to, const void* from) 
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(there), "l"(from) : "memory");
 #else
   *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
+#endif
+}
+// 4 bytes, likewise; the instruction has no way past L1 for so few.
+__device__ __forceinline__ void copy_4_bytes_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(there), "l"(from) : "memory");
+#else
+  *static_cast<std::uint32_t*>(to) = *static_cast<const std::uint32_t*>(from);
 #endif
 }
 __device__ __forceinline__ void commit_copies() {

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/cuda/async_copy.h"
 #include "kernels/cuda/attend_codes.h"
 #include "kernels/cuda/attend_rows.h"
-#include "kernels/cuda/copy_async.h"
 #include "kernels/cuda/launch.h"
 
 namespace satchel::kernels::cuda {
@@ -127,7 +127,7 @@ __device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendIt
 // n_bytes, a multiple of 16, by the block.
 __device__ __forceinline__ void copy_plane(std::byte* to, const std::byte* from, unsigned n_bytes) {
   for (unsigned at = threadIdx.x * 16; at < n_bytes; at += kAttendThreads * 16)
-    copy_async_16(to + at, from + at);
+    copy_16_bytes_async(to + at, from + at);
 }
 // n_rows of n_bytes each, side by side, to rows `stride` apart; filled with zeros to n_rows_padded rows
 // and, behind each row, up to n_bytes_padded.
@@ -140,7 +140,7 @@ __device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, 
   while (row < padded16(n_rows)) {
     std::byte* there = to + row * stride + i * 16;
     if (row < n_rows && i * 16 < n_bytes)
-      copy_async_16(there, from + std::size_t{row} * n_bytes + i * 16);
+      copy_16_bytes_async(there, from + std::size_t{row} * n_bytes + i * 16);
     else
       *reinterpret_cast<uint4*>(there) = uint4{0, 0, 0, 0};
     row += rows_on;

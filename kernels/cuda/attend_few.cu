@@ -50,9 +50,10 @@ __device__ __forceinline__ void load_keys(const FewBlock<kSets, kDim>& block,
     const Slice& slice = slices.at;
     const Unit& unit = block.memory.units[slice.unit];
     for (unsigned i = threadIdx.x; i < slice.n; i += kAttendThreads) {
-      copy_async_4(block.key_part + 4 * i, unit.positions + slice.first + i);
+      copy_4_bytes_async(block.key_part + 4 * i, unit.positions + slice.first + i);
       if (unit.log_counts != nullptr)
-        copy_async_4(block.key_part + 4 * (kUnitTokens + i), unit.log_counts + slice.first + i);
+        copy_4_bytes_async(block.key_part + 4 * (kUnitTokens + i),
+                           unit.log_counts + slice.first + i);
     }
     copy_part(unit, slice, true, block.head_dim, block.key_part + kPlacesBytes);
   }
@@ -85,19 +86,19 @@ __device__ __forceinline__ void attend_units(const FewBlock<kSets, kDim>& block,
       set_queries(block, shift, wants_turned);
     }
     outputs.turn(block, operand_of(unit, false).is_turned);
-    wait_copies<1>();
+    wait_for_copies<1>();
     __syncthreads();
     score(block, unit, here.at);
     ahead.next();
     load_keys(block, ahead);
     weigh(block, padded16(here.at.n));
-    wait_copies<1>();
+    wait_for_copies<1>();
     __syncthreads();
     outputs.add(block, unit, here.at);
     load_values(block, ahead);
     here = ahead;
   }
-  wait_copies<0>();
+  wait_for_copies<0>();
   __syncthreads();
 }
 

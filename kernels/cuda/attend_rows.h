@@ -59,15 +59,6 @@ template <unsigned kSets>
 __device__ __forceinline__ unsigned word_of_pair(unsigned pair, unsigned column) {
   return (pair / 8 * kSets * kWarp + column * 4 + pair % 4) * 2 + pair % 8 / 4;
 }
-// Of a warp: a column of zeros.
-template <unsigned kSets>
-__device__ __forceinline__ void clear_column(unsigned n_pairs, unsigned column, uint2* fragments) {
-  auto* words = reinterpret_cast<std::uint32_t*>(fragments);
-  for (unsigned pair = threadIdx.x % kWarp; pair < n_pairs; pair += kWarp) {
-    const unsigned at = word_of_pair<kSets>(pair, column);
-    words[at] = words[at + 32] = 0;
-  }
-}
 
 // Of a warp: x [2 · n_pairs], n_pairs a multiple of eight and at most 32 · kPairs, into column
 // `column` and, what is left of it, four columns on. fragments: [step][kSets][32], of its set.

@@ -9,6 +9,7 @@
 #include "kernels/contract/turn.h"
 #include "kernels/cuda/attend_many.h"
 #include "kernels/cuda/attend_parts.h"
+#include "kernels/cuda/counts.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 // Blocks that one sequence's rows of a layer are spread over: what a large card holds at a time (132
 // multiprocessors, four blocks each). A constant, so that a lane is cut alike on every card.
 constexpr std::size_t kPiecesOfLayer = 512;
-
-unsigned blocks_of(std::size_t n, std::size_t per_block) {
-  return static_cast<unsigned>((n + per_block - 1) / per_block);
-}
 
 unsigned run_units(const CudaLaneTable& table, std::size_t lane) {
   unsigned n = 0;

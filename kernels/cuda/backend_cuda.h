@@ -13,12 +13,11 @@ namespace satchel::kernels::cuda {
 struct CudaOptions {
   // Of the card's memory, in bytes, all that the backend takes; 0: nearly all that is free.
   std::size_t memory_limit = 0;
-  // cuBLAS for products of many tokens: the first of these files that can be opened; where none can,
+  // cuBLAS for products of many tokens: the first of these files (libcublas.so.13, say) that opens; where none can,
   // and where none is named, the backend's own. Then results are rounded more coarsely, and may
   // depend on how a prompt is cut (blas_products.h).
   std::vector<std::string> blas_files = {};
 };
-inline constexpr const char* kBlasFiles[] = {"libcublas.so.13", "libcublas.so.12"};  // as installed
 
 // Fails as Device::open().
 Result<std::unique_ptr<Backend>> make_backend(const CudaOptions& options = {});

@@ -17,22 +17,6 @@ void make_room(Mirrored<T>& values, std::size_t n_rows, std::size_t& of_row, std
   of_row = wanted;
 }
 
-}  // namespace
-
-LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
-  LanePlan plan{.page = page_plan(layout, {})};
-  const auto is_known = [](const PageOperand& operand) {
-    return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
-           operand.turn != Turn::basis;
-  };
-  plan.has_kernel = is_known(plan.page.k) && is_known(plan.page.v);
-  if (plan.has_kernel) {
-    const std::size_t most = attend_part_bytes_most(plan.page.head_dim, shared_bytes_max);
-    plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
-  }
-  return plan;
-}
-
 DeviceRun device_run(const ExactRun& run) {
   return {.k = run.k,
           .v = run.v,
@@ -49,6 +33,22 @@ DevicePage device_page(const PageView& page, unsigned plan) {
                  .last_position = page.last_position};
   std::ranges::copy(page.live.words, out.live);
   return out;
+}
+
+}  // namespace
+
+LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
+  LanePlan plan{.page = page_plan(layout, {})};
+  const auto is_known = [](const PageOperand& operand) {
+    return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
+           operand.turn != Turn::basis;
+  };
+  plan.has_kernel = is_known(plan.page.k) && is_known(plan.page.v);
+  if (plan.has_kernel) {
+    const std::size_t most = attend_part_bytes_most(plan.page.head_dim, shared_bytes_max);
+    plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
+  }
+  return plan;
 }
 
 unsigned PlanList::index_of(const PageLayout& layout) {

@@ -43,8 +43,6 @@ struct LanePlan {
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };
 LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
-DeviceRun device_run(const ExactRun& run);
-DevicePage device_page(const PageView& page, unsigned plan);
 
 // The plans of the layouts met so far, each once. The same contents are the same plan, wherever a
 // layout lies.

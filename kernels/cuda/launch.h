@@ -10,6 +10,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "kernels/cuda/counts.h"
 #include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
@@ -28,10 +29,6 @@ struct Shape {
     return same(a.grid, b.grid) && same(a.block, b.block) && a.shared_bytes == b.shared_bytes;
   }
 };
-
-constexpr unsigned blocks_of(std::size_t n, unsigned per_block) {
-  return static_cast<unsigned>((n + per_block - 1) / per_block);
-}
 
 template <class T>
 bool same(const T& a, const T& b) {

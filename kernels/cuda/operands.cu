@@ -2,6 +2,7 @@
 #include "kernels/cuda/operands.h"
 
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/places.h"
 #include "kernels/cuda/row_math.h"
 #include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/tile_layout.h"
@@ -142,17 +143,12 @@ OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in)
   const std::size_t n_steps = (n_in + kChunkValues - 1) / kChunkValues * kChunkSteps;
   const std::size_t n_pairs = (n_tokens + 2 * kTokensOfSet - 1) / (2 * kTokensOfSet);
   const std::size_t n_sets = n_tokens <= kTokensOfSet ? 1 : 2 * n_pairs;
+  Places places(at);
   OperandPlan plan;
-  const auto take = [&](std::size_t bytes) {
-    std::byte* here = at == nullptr ? nullptr : at + plan.n_bytes;
-    plan.n_bytes += (bytes + 255) / 256 * 256;
-    return here;
-  };
-  plan.operands.fragments =
-      reinterpret_cast<uint2*>(take(n_steps * n_sets * kLanes * sizeof(uint2)));
-  plan.operands.steps =
-      reinterpret_cast<StepOfToken*>(take(n_steps * n_sets * kTokensOfSet * sizeof(StepOfToken)));
+  plan.operands.fragments = places.take<uint2>(n_steps * n_sets * kLanes);
+  plan.operands.steps = places.take<StepOfToken>(n_steps * n_sets * kTokensOfSet);
   plan.operands.n_sets = static_cast<unsigned>(n_sets);
+  plan.n_bytes = places.n_bytes();
   return plan;
 }
 

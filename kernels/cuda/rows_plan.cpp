@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
+#include "kernels/cuda/counts.h"
 #include "kernels/cuda/places.h"
 
 namespace satchel::kernels::cuda {
@@ -11,10 +12,6 @@ namespace {
 // Chosen, not measured: blocks that a lane's rows should be, and the least that a slice is worth.
 constexpr std::size_t kBlocksOfLane = 32;
 constexpr std::size_t kSliceTokens = 512;
-
-constexpr std::size_t ceil_div(std::size_t n, std::size_t by) {
-  return (n + by - 1) / by;
-}
 
 }  // namespace
 
@@ -38,11 +35,11 @@ void RowsPlan::add(RowsItem item, const LaneSources& lanes, std::size_t first_so
       tiles_.push_back({.source = static_cast<unsigned>(s), .first = first});
   }
   item.n_tiles = static_cast<unsigned>(tiles_.size()) - item.first_tile;
-  const std::size_t n_blocks = ceil_div(item.n_rows(), kRowsOfBlock);
-  const std::size_t n_most = ceil_div(item.n_tiles, kSliceTokens / n_keys);
+  const std::size_t n_blocks = blocks_of(item.n_rows(), kRowsOfBlock);
+  const std::size_t n_most = blocks_of(item.n_tiles, kSliceTokens / n_keys);
   const std::size_t n_slices =
       std::clamp<std::size_t>(kBlocksOfLane / n_blocks, 1, std::max<std::size_t>(n_most, 1));
-  item.tiles_of_slice = static_cast<unsigned>(ceil_div(item.n_tiles, n_slices));
+  item.tiles_of_slice = blocks_of(item.n_tiles, n_slices);
   item.n_slices = static_cast<unsigned>(n_slices);
   shape_.head_dim = d;
   shape_.n_items = items_.size() + 1;

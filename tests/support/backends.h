@@ -19,7 +19,8 @@ struct BackendRow {
   std::string name = {};       // "cpu_avx2"
   std::string backend = {};    // what open_backend is given
   std::string cpu_level = {};  // "" for the others
-  std::string missing = {};    // why it cannot run here; empty: it can
+  std::string missing = {};  // why it cannot run here; empty: it can (cuda: asked at set-up, since
+                             // a card takes its time and rows are listed in every process)
 };
 
 // The cuda backend as it runs without a card (tests/simt), where the program has it.

@@ -8,6 +8,9 @@ namespace satchel::kernels::cuda {
 inline void copy_16_bytes_async(void* to, const void* from) {
   simt::copy_async(to, from, 16);
 }
+inline void copy_4_bytes_async(void* to, const void* from) {
+  simt::copy_async(to, from, 4);
+}
 inline void commit_copies() {
   simt::commit_copies();
 }
