@@ -68,6 +68,21 @@ kernels::BackendOptions backend_options(const EngineOptions& options) {
           .library_folders = options.backend_folders};
 }
 
+// A card has a memory of its own, which the model may have filled.
+Result<void> check_room(const kernels::Backend& backend, const ModelConfig& config) {
+  const kernels::CacheRoom room = backend.cache_room();
+  if (!room.taken_at_once) return {};
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
+  SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(config, full));
+  if (least <= room.most) return {};
+  return Error{
+      ErrorKind::out_of_memory, "GPU_MEMORY",
+      "Beside the model the GPU has " + size_text(room.most) + " for chats; a short one needs " +
+          size_text(least) +
+          ". Close other programs that use the GPU, choose a smaller model, or use the cpu "
+          "backend."};
+}
+
 // With "auto" a GPU that fails at the model, or has no room for it, is one that cannot be used.
 Result<void> load_model(Engine::State& state, const ModelConfig& config,
                         const EngineOptions& options) {
@@ -78,7 +93,7 @@ Result<void> load_model(Engine::State& state, const ModelConfig& config,
     if (chosen.why_not_gpu) state.why_not_gpu = std::move(chosen.why_not_gpu);
     SATCHEL_TRY_ASSIGN(state.model,
                        Model::load(*state.backend, state.file, config, options.progress));
-    return {};
+    return check_room(*state.backend, state.model->config());
   };
   const Result<void> loaded = load(options.backend);
   const bool is_the_gpus = !loaded.ok() && state.backend != nullptr && !state.why_not_gpu &&
@@ -86,6 +101,7 @@ Result<void> load_model(Engine::State& state, const ModelConfig& config,
                             loaded.error().kind == ErrorKind::out_of_memory);
   if (options.backend != "auto" || !is_the_gpus) return loaded;
   state.why_not_gpu = loaded.error();
+  state.model.reset();
   return load("cpu");
 }
 
@@ -224,7 +240,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
   std::size_t budget_bytes = options.budget_bytes;
   if (budget_bytes == 0 && state_->arena != nullptr) budget_bytes = state_->arena->bytes();
   if (budget_bytes == 0) {
-    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget(config()));
+    SATCHEL_TRY_ASSIGN(budget_bytes, default_budget());
   }
   SATCHEL_TRY(check_budget(config(), options, budget_bytes));
   SATCHEL_TRY(check_thinking(*state_->chat_template, options.thinking));
@@ -239,12 +255,27 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
       new Session(std::make_unique<Session::State>(*state_, options, std::move(cache))));
 }
 
+// Where an arena was taken at once it is no longer among what is free, but the caches have it.
+kernels::CacheRoom Engine::cache_room() const {
+  kernels::CacheRoom room = state_->backend->cache_room();
+  if (!room.taken_at_once || state_->arena == nullptr) return room;
+  room.most += state_->arena->capacity_bytes();
+  room.usually += state_->arena->capacity_bytes();
+  return room;
+}
+
+Result<std::size_t> Engine::default_budget() const {
+  return runtime::default_budget(config(), cache_room());
+}
+
 // What the backend repacked is taken already and no longer among the free memory.
 Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
                                   const EstimateRequest& request) const {
   const Weights& weights = state_->model->weights();
-  SATCHEL_TRY_ASSIGN(Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes,
-                                                     recipe, request));
+  EstimateRequest here = request;
+  if (!here.room) here.room = cache_room();
+  SATCHEL_TRY_ASSIGN(
+      Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes, recipe, here));
   out.weight_bytes = weight_bytes();
   out.outside_bytes = state_->model->outside_bytes();
   return out;

@@ -70,6 +70,10 @@ class Engine {
   // An empty chat, or one to resume (Session::resume). All sessions share one budget: the first one's
   // options.budget_bytes, and any later one that names another sets it anew.
   Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);
+  // What the caches of all sessions together can have on this backend, those that are open included.
+  kernels::CacheRoom cache_room() const;
+  Result<std::size_t> default_budget() const;  // where SessionOptions name none
+  // request.room is the engine's own where none is named.
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
 
   // Answers of several chats of this engine, the next token of all of them in one step: the weights

@@ -19,25 +19,32 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
               {"tokens_most", estimate.n_tokens_most},
-              {"memory_free_bytes", estimate.memory_free_bytes},
+              {"memory_free_bytes", estimate.room_bytes},
               {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
 }
 
-std::string verdict(const runtime::Estimate& estimate, bool asked_for) {
-  const std::string free = format_bytes(estimate.memory_free_bytes) + " of memory";
+// Whose budget it is, and whose memory must hold it.
+struct Asked {
+  bool budget = false;
+  bool gpu = false;
+};
+
+std::string verdict(const runtime::Estimate& estimate, const Asked& asked) {
+  const std::string free =
+      format_bytes(estimate.room_bytes) + (asked.gpu ? " of the GPU's memory" : " of memory");
   if (estimate.fits) return "It fits: " + free + " are free.\n";
   const std::size_t taken = estimate.weight_bytes + estimate.pool_bytes;
   const bool fits_budget = estimate.pool_bytes <= estimate.budget_bytes;
   if (fits_budget) return "It does not fit: only " + free + " are free.\n";
   return "It does not fit the budget: it takes " +
          format_bytes(estimate.pool_bytes - estimate.budget_bytes) + " more" +
-         (asked_for ? "" : " than the default; --budget gives another") +
-         (taken > estimate.memory_free_bytes ? ". Nor does it fit the " + free + " that are free.\n"
-                                             : ".\n");
+         (asked.budget ? "" : " than the default; --budget gives another") +
+         (taken > estimate.room_bytes ? ". Nor does it fit the " + free + " that are free.\n"
+                                      : ".\n");
 }
 
-std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
+std::string to_text(const runtime::Estimate& estimate, const Asked& asked) {
   const std::string most = estimate.cache_bytes > estimate.expected_bytes
                                ? ", at most " + format_bytes(estimate.cache_bytes)
                                : "";
@@ -48,13 +55,13 @@ std::string to_text(const runtime::Estimate& estimate, bool asked_for) {
          format_bytes(estimate.outside_bytes) +
          "  rows of logits, the backend's own\n  budget needed  " +
          format_bytes(estimate.pool_bytes) + "\n  budget         " +
-         format_bytes(estimate.budget_bytes) + (asked_for ? "\n" : "  the default\n") +
+         format_bytes(estimate.budget_bytes) + (asked.budget ? "\n" : "  the default\n") +
          "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) +
          (estimate.n_tokens_most > estimate.n_tokens_fit
               ? "; " + with_thousands(estimate.n_tokens_most) +
                     " where older text comes down to what the recipe allows\n"
               : "\n") +
-         verdict(estimate, asked_for);
+         verdict(estimate, asked);
 }
 
 Result<int> run(const Options& options, std::size_t n_tokens, Console& console) {
@@ -73,7 +80,8 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
     console.document(to_json(estimate, n_tokens));
   else
     console.data(engine->config().name + ", recipe " + recipe.name() + ", " +
-                 with_thousands(n_tokens) + " tokens\n" + to_text(estimate, budget > 0));
+                 with_thousands(n_tokens) + " tokens\n" +
+                 to_text(estimate, {.budget = budget > 0, .gpu = engine->on_gpu()}));
   return estimate.fits ? int{kExitOk} : int{kExitMemory};
 }
 

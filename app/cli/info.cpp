@@ -8,6 +8,7 @@
 #include "app/cli/lane_table.h"
 #include "app/cli/selector.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/main_memory.h"
 #include "runtime/gguf/limits.h"
 #include "runtime/gguf/reader.h"
 
@@ -107,8 +108,13 @@ DeviceInUse device_in_use(const Paths& paths) {
   if (!chosen.ok())
     return {.text = "  none: " + chosen.error().message + "\n", .json = {{"backend", nullptr}}};
   const std::string name(chosen->backend->name()), device = chosen->backend->device();
-  Json json{{"backend", name}, {"device", device}, {"why_not_gpu", nullptr}};
+  const kernels::CacheRoom room = chosen->backend->cache_room();
+  Json json{
+      {"backend", name}, {"device", device}, {"room_bytes", room.most}, {"why_not_gpu", nullptr}};
   std::string text = "  " + padded(name, 14) + device + "\n";
+  if (room.taken_at_once)
+    text +=
+        "  " + padded("", 14) + "room for a model and its chats: " + format_bytes(room.most) + "\n";
   if (const auto& why = chosen->why_not_gpu) {
     text += "  no GPU: " + why->message + " [" + why->code + "]\n";
     json["why_not_gpu"] = Json{{"code", why->code}, {"message", why->message}};
@@ -137,7 +143,7 @@ void machine(const Options& options, Console& console) {
   }
   text += "\nFolders\n  chats   " + paths.data_dir.string() + "\n  caches  " +
           paths.cache_dir.string() + "\n  models  " + paths.models_dir.string() +
-          "\n\nFree memory " + format_bytes(runtime::free_memory_bytes()) + "\n";
+          "\n\nFree memory " + format_bytes(free_main_memory()) + "\n";
   if (console.json()) {
     console.document({{"schema", 1},
                       {"version", SATCHEL_VERSION},
@@ -147,7 +153,7 @@ void machine(const Options& options, Console& console) {
                       {"data_dir", paths.data_dir.string()},
                       {"cache_dir", paths.cache_dir.string()},
                       {"models_dir", paths.models_dir.string()},
-                      {"memory_free_bytes", runtime::free_memory_bytes()}});
+                      {"memory_free_bytes", free_main_memory()}});
   } else {
     console.data(text);
   }

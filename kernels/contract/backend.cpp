@@ -5,8 +5,14 @@
 #include <cmath>
 
 #include "kernels/base/assert.h"
+#include "kernels/base/main_memory.h"
 
 namespace satchel::kernels {
+
+CacheRoom main_memory_room() {
+  const std::size_t n_free = free_main_memory();
+  return {.most = n_free, .usually = n_free / 4};
+}
 
 Result<void> Backend::add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) {
   for (std::size_t r = 0; r < n_rows; ++r) SATCHEL_TRY(add(x + r * width, row, width));

@@ -239,6 +239,17 @@ struct CallSize {
   std::size_t multiply_adds = 0;  // of all its tokens
 };
 
+// What caches may take of a backend's memory now, in bytes.
+struct CacheRoom {
+  std::size_t most = 0;     // that they may be given: beside it the kernels have what they need
+  std::size_t usually = 0;  // of it, what they take where nobody says how much
+  // allocate() takes all of a Buffer at once, as a card does; else bytes are taken as they are
+  // written.
+  bool taken_at_once = false;
+};
+// Of main memory: all that is free, usually a quarter.
+CacheRoom main_memory_room();
+
 enum class Activation { silu, gelu_tanh };
 
 class Backend {
@@ -254,6 +265,7 @@ class Backend {
   // Memory kept for its own work, beside what allocate() and load_weight() gave. Grows to what the
   // largest call so far needed.
   virtual std::size_t scratch_bytes() const { return 0; }
+  virtual CacheRoom cache_room() const { return main_memory_room(); }
 
   // Memory.
   virtual Result<Buffer> allocate(std::size_t bytes) = 0;

@@ -44,6 +44,11 @@ class CudaBackend final : public Backend {
            attention_.bytes() + scoring_.bytes();
   }
 
+  CacheRoom cache_room() const override {
+    const std::size_t room = device_->memory().room_bytes();
+    return {.most = room, .usually = room, .taken_at_once = true};
+  }
+
   Result<Buffer> allocate(std::size_t bytes) override { return device_->allocate(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
     return arguments_.send(to, from);

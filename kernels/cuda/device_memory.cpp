@@ -17,6 +17,11 @@ constexpr std::size_t kStepBytes = std::size_t{64} << 20;
 // Of what is free, left for what the driver loads later: kernels, their stacks. Chosen.
 constexpr std::size_t kShareLeft = 32;
 
+// Of what is free, left beside caches for what the kernels work in: products, scores and pages of a
+// chunk take 64 MiB each at most, bases of keys 256, rows of a large model's vocabulary some tens.
+constexpr std::size_t kWorkLeast = std::size_t{256} << 20, kWorkMost = std::size_t{2} << 30;
+constexpr std::size_t kWorkShare = 8;
+
 std::size_t rounded_up(std::size_t bytes, std::size_t step) {
   return (bytes + step - 1) / step * step;
 }
@@ -43,6 +48,14 @@ std::size_t DeviceMemory::asked_bytes() const {
 }
 std::size_t DeviceMemory::taken_bytes() const {
   return range_ == nullptr ? alone_bytes_ : blocks_.taken_bytes();
+}
+
+std::size_t DeviceMemory::room_bytes() const {
+  std::size_t n_free = 0, n_all = 0;
+  if (cudaMemGetInfo(&n_free, &n_all) != cudaSuccess) return 0;
+  const std::size_t at_end = blocks_.free_at_end();
+  const std::size_t room = at_end + std::min(n_free, limit_ - asked_bytes());
+  return room - std::min(room, std::clamp(room / kWorkShare, kWorkLeast, kWorkMost));
 }
 
 std::byte* DeviceMemory::take(std::size_t bytes, cudaError_t& error) {

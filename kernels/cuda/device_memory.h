@@ -32,6 +32,9 @@ class DeviceMemory {
   Error full(std::size_t bytes) const;  // what GPU_MEMORY says of so many bytes
 
   std::size_t limit_bytes() const { return limit_; }
+  // The longest block that may still be had beside what the kernels will work in. 0 where the driver
+  // does not answer.
+  std::size_t room_bytes() const;
   std::size_t asked_bytes() const;  // of the driver, as it counts them
   std::size_t taken_bytes() const;  // by blocks
 

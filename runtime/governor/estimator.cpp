@@ -1,7 +1,6 @@
 #include "runtime/governor/estimator.h"
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 
 #include "kvcache/stages/pipeline.h"
@@ -82,10 +81,11 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
     return Error{ErrorKind::invalid, "PARAM",
                  "tokens must be at most the model's context of " + std::to_string(config.context) +
                      ", is " + std::to_string(n_tokens) + "."};
+  const kernels::CacheRoom room = request.room ? *request.room : kernels::main_memory_room();
   Estimate out;
   out.budget_bytes = request.budget_bytes;
   if (out.budget_bytes == 0) {
-    SATCHEL_TRY_ASSIGN(out.budget_bytes, default_budget(config));
+    SATCHEL_TRY_ASSIGN(out.budget_bytes, default_budget(config, room));
   }
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, recipe, n_tokens));
   out.weight_bytes = weight_bytes;
@@ -101,9 +101,9 @@ Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
   out.pool_bytes = out.cache_bytes + out.scratch_bytes;
   out.fp16_bytes = n_tokens * config.cache_shape().fp16_bytes_per_token();
   if (request.asks.tokens_that_fit) SATCHEL_TRY(find_tokens_that_fit(config, recipe, out));
-  out.memory_free_bytes = free_memory_bytes();
-  out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.memory_free_bytes &&
-             weight_bytes <= out.memory_free_bytes - out.pool_bytes;
+  out.room_bytes = room.most;
+  out.fits = out.pool_bytes <= out.budget_bytes && out.pool_bytes <= out.room_bytes &&
+             weight_bytes <= out.room_bytes - out.pool_bytes;
   return out;
 }
 
@@ -113,22 +113,10 @@ Result<std::size_t> least_budget(const ModelConfig& config, const kvcache::Recip
   return least.total();
 }
 
-Result<std::size_t> default_budget(const ModelConfig& config) {
+Result<std::size_t> default_budget(const ModelConfig& config, const kernels::CacheRoom& room) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
   SATCHEL_TRY_ASSIGN(const PoolNeed need, pool_need(config, full, config.context));
-  return std::min(need.total(), free_memory_bytes() / 4);
-}
-
-// MemAvailable counts what the kernel could drop, mapped model files among it.
-std::size_t free_memory_bytes() {
-  std::ifstream table("/proc/meminfo");
-  std::string key, unit;
-  std::size_t kib = 0;
-  while (table >> key >> kib) {
-    if (key == "MemAvailable:") return kib * 1024;
-    std::getline(table, unit);
-  }
-  return 0;
+  return std::min(need.total(), room.usually);
 }
 
 }  // namespace satchel::runtime

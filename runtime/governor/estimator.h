@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "kernels/base/result.h"
+#include "kernels/contract/backend.h"
 #include "kvcache/cache.h"
 #include "runtime/model/config.h"
 
@@ -38,8 +40,8 @@ struct Estimate {
   std::size_t n_tokens_fit = 0;
   // The same where the recipe comes down to the coarsest tier and the least share it allows.
   std::size_t n_tokens_most = 0;
-  std::size_t memory_free_bytes = 0;  // of the machine, now
-  bool fits = false;  // pool_bytes <= budget_bytes, and weights + pool <= free memory
+  std::size_t room_bytes = 0;  // request.room.most
+  bool fits = false;           // pool_bytes <= budget_bytes, and weights + pool <= room
 };
 
 // What costs more than the bounds: all spans of the text are planned, the tokens that fit searched for.
@@ -51,14 +53,14 @@ struct EstimateRequest {
   std::size_t n_tokens = 0;      // 0: the model's context
   std::size_t budget_bytes = 0;  // 0: the default budget
   EstimateAsks asks = {};
+  std::optional<kernels::CacheRoom> room = {};  // of the backend; nothing: main memory's
 };
 Result<Estimate> estimate(const ModelConfig& config, std::size_t weight_bytes,
                           const kvcache::Recipe& recipe, const EstimateRequest& request);
 // The least limit that a chat of this recipe can be opened under, and say something.
 Result<std::size_t> least_budget(const ModelConfig& config, const kvcache::Recipe& recipe);
-// The full cache with its scratch at the model's context, or a quarter of the free memory if that
-// is less.
-Result<std::size_t> default_budget(const ModelConfig& config);
-std::size_t free_memory_bytes();
+// The full cache with its scratch at the model's context, or what caches usually take of the room if
+// that is less.
+Result<std::size_t> default_budget(const ModelConfig& config, const kernels::CacheRoom& room);
 
 }  // namespace satchel::runtime

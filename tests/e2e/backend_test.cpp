@@ -20,6 +20,7 @@ class Backends : public testing::Test {
     unsetenv("SATCHEL_BACKENDS");
     unsetenv("SATCHEL_TEST_GPU_LOST_AT");
     unsetenv("SATCHEL_TEST_GPU_FULL");
+    unsetenv("SATCHEL_TEST_GPU_BYTES");
   }
   static void use(const std::string& library, const char* lost_at = nullptr) {
     setenv("SATCHEL_BACKENDS", (std::string(SATCHEL_TEST_LIBRARIES "/") + library).c_str(), 1);
@@ -100,6 +101,26 @@ TEST_F(Backends, a_model_that_the_gpu_has_no_room_for_runs_on_the_cpu_unless_the
   const Finished said = run(home_, {"chat", "-p", "Hi", "-n", "2", "--backend", "cuda"});
   EXPECT_EQ(said.exit_code, 5);
   EXPECT_NE(said.err.find("[GPU_MEMORY]"), std::string::npos) << said.err;
+}
+
+TEST_F(Backends, chats_take_what_the_card_has_and_where_that_is_too_little_the_cpu_does_the_work) {
+  use("fake");
+  constexpr std::size_t kCard = std::size_t{8} << 20;
+  setenv("SATCHEL_TEST_GPU_BYTES", std::to_string(kCard).c_str(), 1);
+  const auto room = run(home_, {"info", "--json"}).json()["in_use"]["room_bytes"];
+  EXPECT_GT(room, kCard / 2);
+  EXPECT_LE(room, kCard);
+  EXPECT_NE(run(home_, {"info"}).out.find("room for a model and its chats: 8."), std::string::npos);
+  const auto taken = run(home_, {"estimate", "--json"}).json();
+  EXPECT_LT(taken["budget_bytes"], kCard);
+  EXPECT_LT(taken["memory_free_bytes"], kCard);
+  const Finished said = run(home_, {"chat", "-p", "Hi", "-n", "2", "--backend", "cuda"});
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  setenv("SATCHEL_TEST_GPU_BYTES", "500000", 1);
+  EXPECT_EQ(run(home_, {"chat", "-p", "Hi", "-n", "2"}).exit_code, 0);
+  const Finished demanded = run(home_, {"chat", "-p", "Hi", "-n", "2", "--backend", "cuda"});
+  EXPECT_EQ(demanded.exit_code, 5);
+  EXPECT_NE(demanded.err.find("[GPU_MEMORY]"), std::string::npos) << demanded.err;
 }
 
 TEST_F(Backends, a_gpu_lost_in_a_pipe_ends_the_chat_which_is_saved) {

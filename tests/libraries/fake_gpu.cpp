@@ -1,6 +1,7 @@
 // A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
 // for good at the n-th call that a cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n,
-// and has no room for a model where there is SATCHEL_TEST_GPU_FULL.
+// has no room for a model where there is SATCHEL_TEST_GPU_FULL, and SATCHEL_TEST_GPU_BYTES of memory
+// for the rest.
 #include <cstdlib>
 #include <string>
 
@@ -16,7 +17,10 @@ using namespace satchel::kernels;
 Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> cpu,
                      open_backend("cpu", {.n_threads = options.n_threads}));
-  auto far = std::make_unique<test::FarBackend>(std::move(cpu));
+  const char* bytes = std::getenv("SATCHEL_TEST_GPU_BYTES");
+  auto far = bytes == nullptr
+                 ? std::make_unique<test::FarBackend>(std::move(cpu))
+                 : std::make_unique<test::FarBackend>(std::move(cpu), std::stoul(bytes));
   auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
   fake->fail_weights(std::getenv("SATCHEL_TEST_GPU_FULL") != nullptr);

@@ -78,6 +78,36 @@ class Memory : public testing::Test {
   }
 };
 
+// What is promised to caches can be had, with something left to work in; with the driver's virtual
+// memory and without.
+TEST_F(Memory, room_is_what_can_be_had_beside_the_work) {
+  for (const bool is_alone : {false, true}) {
+    SCOPED_TRACE(is_alone);
+    cudaError_t error = cudaSuccess;
+    if (is_alone) simt::fail_call(1, cudaErrorMemoryAllocation);  // as below
+    const auto memory = DeviceMemory::open(300 * kMiB, error);
+    simt::fail_no_call();
+    const std::size_t room = memory->room_bytes();
+    EXPECT_EQ(room, 44 * kMiB);
+    std::byte* const weights = memory->take(10 * kMiB, error);
+    const std::size_t left = memory->room_bytes();
+    EXPECT_LE(left, 34 * kMiB);
+    EXPECT_GE(left, 33 * kMiB);
+    std::byte* const caches = memory->take(left, error);
+    ASSERT_NE(caches, nullptr);
+    EXPECT_LT(memory->room_bytes(), kMiB);
+    std::byte* const work = memory->take(20 * kMiB, error);
+    EXPECT_NE(work, nullptr);
+    EXPECT_EQ(memory->room_bytes(), 0u);
+    for (std::byte* const each : {weights, caches, work}) memory->give(each);
+    EXPECT_EQ(memory->room_bytes(), room);
+    simt::fail_call(0, cudaErrorIllegalAddress);
+    EXPECT_EQ(memory->room_bytes(), 0u) << "a card that does not answer";
+    simt::fail_no_call();
+    simt::forget_sticky_error();
+  }
+}
+
 TEST_F(Memory, grows_in_steps_within_its_limit_and_counts_as_the_driver_does) {
   cudaError_t error = cudaSuccess;
   const auto memory = DeviceMemory::open(100 * kMiB + 7, error);

@@ -40,6 +40,7 @@ class FailingBackend final : public kernels::Backend {
 
   std::string_view name() const override { return name_; }
   std::string device() const override { return inner_->device(); }
+  kernels::CacheRoom cache_room() const override { return inner_->cache_room(); }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
       return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};

@@ -1,6 +1,7 @@
 // FarBackend: another backend whose memory the host cannot touch but through upload() and
 // download(), as a card's: a layer above that reads or writes it by itself crashes here, on a
 // machine without a card.
+//   memory   as much as is asked for, for buffers; weights are the other backend's
 //   threads  as the Backend's; open while a call of it runs, so its own threads may use it
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "kernels/base/assert.h"
 #include "kernels/contract/backend.h"
 
 namespace satchel::test {
@@ -19,10 +21,13 @@ namespace satchel::test {
 // Addresses that nobody may use but within an Open.
 class FarMemory {
  public:
-  FarMemory()
-      : base_(static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_NONE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
-  ~FarMemory() { munmap(base_, kBytes); }
+  explicit FarMemory(std::size_t bytes)
+      : bytes_(bytes / kPage * kPage),
+        base_(static_cast<std::byte*>(
+            mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+    SATCHEL_ASSERT(base_ != MAP_FAILED);
+  }
+  ~FarMemory() { munmap(base_, bytes_); }
   FarMemory(const FarMemory&) = delete;
   FarMemory& operator=(const FarMemory&) = delete;
 
@@ -49,12 +54,22 @@ class FarMemory {
       if (begin - at >= whole) break;
       at = end;
     }
-    if (at + whole > kBytes) return nullptr;
+    if (at + whole > bytes_) return nullptr;
     taken_[at] = at + whole;
     used_ = std::max(used_, at + whole);
     const Open open(*this);
     std::memset(base_ + at, 0, whole);
     return base_ + at;
+  }
+  // The longest stretch that take() would give.
+  std::size_t longest_free() const {
+    std::size_t longest = 0, at = 0;
+    for (const auto& [begin, end] : taken_) {
+      longest = std::max(longest, begin - at);
+      at = end;
+    }
+    longest = std::max(longest, bytes_ - at);
+    return longest - std::min(longest, kPage);
   }
   void give_back(const std::byte* at) {
     const auto found = taken_.find(static_cast<std::size_t>(at - base_));
@@ -63,9 +78,10 @@ class FarMemory {
   }
 
  private:
-  static constexpr std::size_t kBytes = std::size_t{16} << 30, kPage = 4096;
-  void protect(int how) { mprotect(base_, used_, how); }
+  static constexpr std::size_t kPage = 4096;
+  void protect(int how) { SATCHEL_ASSERT(mprotect(base_, used_, how) == 0); }
 
+  std::size_t bytes_;
   std::byte* base_;
   std::map<std::size_t, std::size_t> taken_;  // begin, end
   std::size_t used_ = 0, n_open_ = 0;
@@ -73,16 +89,23 @@ class FarMemory {
 
 class FarBackend final : public kernels::Backend {
  public:
-  explicit FarBackend(std::unique_ptr<kernels::Backend> inner) : inner_(std::move(inner)) {}
+  explicit FarBackend(std::unique_ptr<kernels::Backend> inner,
+                      std::size_t bytes = std::size_t{16} << 30)
+      : memory_(std::make_shared<FarMemory>(bytes)), inner_(std::move(inner)) {}
 
   std::string_view name() const override { return inner_->name(); }
   std::string device() const override { return inner_->device(); }
   kernels::CallSize call_size() const override { return inner_->call_size(); }
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+  kernels::CacheRoom cache_room() const override {
+    const std::size_t room = memory_->longest_free();
+    return {.most = room, .usually = room, .taken_at_once = true};
+  }
 
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     std::byte* const at = memory_->take(bytes);
-    if (at == nullptr) return Error{ErrorKind::out_of_memory, "MEMORY", "No far memory is left."};
+    if (at == nullptr)
+      return Error{ErrorKind::out_of_memory, "GPU_MEMORY", "No far memory is left."};
     return kernels::Buffer(at, bytes,
                            [memory = memory_](std::byte* data) { memory->give_back(data); });
   }
@@ -199,7 +222,7 @@ class FarBackend final : public kernels::Backend {
     return call();
   }
 
-  std::shared_ptr<FarMemory> memory_ = std::make_shared<FarMemory>();
+  std::shared_ptr<FarMemory> memory_;
   std::unique_ptr<kernels::Backend> inner_;
 };
 

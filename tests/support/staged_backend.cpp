@@ -121,6 +121,7 @@ class StagedBackend final : public Backend {
   std::string device() const override { return inner_->device(); }
   CallSize call_size() const override { return inner_->call_size(); }
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+  CacheRoom cache_room() const override { return inner_->cache_room(); }
 
   Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {

@@ -286,6 +286,12 @@ TEST_F(AppStateTest, what_will_be_held_is_told_and_what_has_to_fit_where_it_does
       << memory->previewText().toStdString();
 }
 
+TEST_F(AppStateTest, on_a_gpu_the_free_memory_is_the_gpus) {
+  engine.script.model.onGpu = true;
+  openModel();
+  EXPECT_EQ(plain(state.memory()->machineText()), u"5.14 GB free on the GPU"_s);
+}
+
 TEST_F(AppStateTest, the_budget_slider_goes_from_little_to_what_the_machine_has) {
   openModel();
   MemoryPanelState* memory = state.memory();
@@ -293,6 +299,7 @@ TEST_F(AppStateTest, the_budget_slider_goes_from_little_to_what_the_machine_has)
   EXPECT_EQ(memory->budgetAt(0), memory->budgetMin());
   EXPECT_EQ(memory->budgetAt(1), memory->budgetMax());
   EXPECT_EQ(memory->budgetMax(), samplePreviews().freeBytes);
+  EXPECT_EQ(plain(memory->machineText()), u"5.14 GB free on this machine"_s);
   quint64 before = 0;
   for (int step = 0; step <= 100; ++step) {
     const quint64 bytes = memory->budgetAt(step / 100.0);

@@ -34,9 +34,9 @@ ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
 
 Result<Previews> makePreviews(const runtime::Engine& engine, quint64 budgetBytes) {
   Previews previews;
-  SATCHEL_TRY_ASSIGN(previews.defaultBytes, runtime::default_budget(engine.config()));
+  SATCHEL_TRY_ASSIGN(previews.defaultBytes, engine.default_budget());
   previews.budgetBytes = budgetBytes != 0 ? budgetBytes : previews.defaultBytes;
-  previews.freeBytes = runtime::free_memory_bytes();
+  previews.freeBytes = engine.cache_room().most;
   for (const runtime::Preset& preset : runtime::presets()) {
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(preset.name));
     Preview preview;

@@ -108,7 +108,7 @@ struct Preview {
 struct Previews {
   quint64 budgetBytes = 0;  // as asked; 0 was replaced by the default
   quint64 defaultBytes = 0;
-  quint64 freeBytes = 0;  // of the machine, now
+  quint64 freeBytes = 0;  // for chats, now: of the GPU where that is used, else of the machine
   QList<Preview> presets;
 };
 

@@ -112,8 +112,10 @@ QString MemoryPanelState::budgetText() const {
 }
 
 QString MemoryPanelState::machineText() const {
-  return hasPreviews() ? tr("%1 free on this machine").arg(formatBytes(m_previews.freeBytes))
-                       : QString();
+  if (!hasPreviews()) return {};
+  const QString free = formatBytes(m_previews.freeBytes);
+  return m_model.onGpu ? tr("%1 free on the GPU").arg(free)
+                       : tr("%1 free on this machine").arg(free);
 }
 
 QString MemoryPanelState::previewText() const {

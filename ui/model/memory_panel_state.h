@@ -51,7 +51,7 @@ class MemoryPanelState : public QObject {
   double budgetPosition() const;
   quint64 budgetAt(double position) const;
   QString budgetText() const;   // "310 MB"
-  QString machineText() const;  // "of 5.1 GB free on this machine"
+  QString machineText() const;  // "5.14 GB free on this machine"
   // What the next chat would be, in one or two sentences.
   QString previewText() const;
   // Whether the sliders differ from what the open chat has.

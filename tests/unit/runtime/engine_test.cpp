@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
+#include "runtime/engine_state.h"
 #include "runtime/governor/presets.h"
+#include "support/far_backend.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -78,6 +80,27 @@ TEST(Engine, counts_what_the_backend_repacked_as_taken_already) {
   const Estimate out = value_of(shared_engine().estimate(recipe, {}));
   EXPECT_EQ(out.weight_bytes, shared_engine().weight_bytes());
   EXPECT_TRUE(out.fits);
+}
+
+// A card's memory is its own, and an arena there is taken at once.
+TEST(Engine, without_a_limit_chats_take_what_their_backend_has_room_for) {
+  const auto engine = open_engine(bundled_model());
+  const std::size_t on_the_machine = value_of(engine->default_budget());
+  constexpr std::size_t kCard = std::size_t{4} << 20;
+  ASSERT_GT(on_the_machine, kCard);
+  const auto models = std::exchange(
+      engine->state().backend,
+      std::make_shared<test::FarBackend>(value_of(kernels::open_backend("cpu", {})), kCard));
+  const std::size_t room = engine->cache_room().most;
+  EXPECT_GT(room, kCard / 2);
+  EXPECT_LE(room, kCard);
+  EXPECT_EQ(value_of(engine->default_budget()), room);
+  const auto recipe = value_of(resolve_recipe("full"));
+  EXPECT_EQ(value_of(engine->estimate(recipe, {})).room_bytes, room);
+  const auto session = value_of(engine->new_session(SessionOptions(recipe)));
+  EXPECT_EQ(engine->state().arena->bytes(), kvcache::Arena::rounded_down(room));
+  EXPECT_NEAR(static_cast<double>(engine->cache_room().most), static_cast<double>(room), 8192)
+      << "what open chats have is theirs";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Engine& shared_engine() {
 }
 
 std::size_t shared_budget() {
-  static const std::size_t bytes = 4 * value_of(default_budget(shared_engine().config()));
+  static const std::size_t bytes = 4 * value_of(shared_engine().default_budget());
   return bytes;
 }
 
