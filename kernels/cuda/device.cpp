@@ -3,8 +3,12 @@
 namespace satchel::kernels::cuda {
 namespace {
 
+std::string named(cudaError_t error) {
+  return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+}
+
+// Of one that passes.
 Error error_of(cudaError_t error) {
-  const std::string named = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
   switch (error) {
     case cudaErrorMemoryAllocation:
       return {
@@ -19,12 +23,18 @@ Error error_of(cudaError_t error) {
               "NVIDIA's driver is missing or older than this build of the cuda backend needs. "
               "Install a newer one, or use the cpu backend."};
     default:
-      return {
-          ErrorKind::device_lost, "GPU_LOST",
-          "The GPU stopped (" + named +
+      return {ErrorKind::device_lost, "GPU_CALL",
+              "The GPU refused a call (" + named(error) +
+                  "). Saved chats are whole. Try again; if it stays so, restart the program or use "
+                  "the cpu backend."};
+  }
+}
+
+Error lost_by(cudaError_t error) {
+  return {ErrorKind::device_lost, "GPU_LOST",
+          "The GPU stopped (" + named(error) +
               "). Saved chats are whole. Restart the program to use the GPU again, or go on with "
               "the cpu backend."};
-  }
 }
 
 struct Copy {
@@ -40,10 +50,17 @@ struct Copy {
 
 }  // namespace
 
-Result<void> Device::check(cudaError_t error) const {
-  if (error == cudaSuccess) return {};
+// An error stays where a call that does nothing meets one too.
+Result<void> Device::check(cudaError_t error) {
+  if (error == cudaSuccess || lost_) return is_there();
   cudaGetLastError();  // one that passes, as a full memory does, is not met again
-  return error_of(error);
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) return error_of(error);
+  const cudaError_t since = cudaStreamQuery(stream_);
+  cudaGetLastError();
+  if (since == cudaSuccess || since == cudaErrorNotReady) return error_of(error);
+  lost_ = lost_by(error);
+  if (queue_ != nullptr) queue_->stop(error);
+  return is_there();
 }
 
 Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
@@ -68,7 +85,7 @@ Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
 Device::~Device() {
   if (stream_ == nullptr) return;
   if (queue_ != nullptr) queue_->send();
-  cudaStreamSynchronize(stream_);
+  if (!lost_) cudaStreamSynchronize(stream_);
   queue_.reset();
   transfers_.reset();
   between_ = {};
@@ -77,6 +94,7 @@ Device::~Device() {
 }
 
 Result<Buffer> Device::allocate(std::size_t bytes) {
+  SATCHEL_TRY(is_there());
   cudaError_t error = cudaSuccess;
   std::byte* const at = memory_->take(bytes, error);
   if (error == cudaErrorMemoryAllocation) {
@@ -93,7 +111,7 @@ Result<Buffer> Device::allocate(std::size_t bytes) {
 }
 
 Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
-  if (from.empty()) return {};
+  if (from.empty()) return is_there();
   SATCHEL_TRY(check(queue_->send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->upload(to, from));
@@ -104,7 +122,7 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
 }
 
 Result<void> Device::upload_pinned(std::byte* to, std::span<const std::byte> from) {
-  if (from.empty()) return {};
+  if (from.empty()) return is_there();
   return check(queue_->add(Work(Copy{to, from.data(), from.size(), cudaMemcpyHostToDevice})));
 }
 
@@ -130,7 +148,7 @@ Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
 }
 
 Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes == 0 || to == from) return {};
+  if (bytes == 0 || to == from) return is_there();
   const auto move = [&](std::byte* there, const std::byte* here) {
     return check(queue_->add(Work(Copy{there, here, bytes, cudaMemcpyDeviceToDevice})));
   };

@@ -1,7 +1,8 @@
 // Device: the card, its one stream, its memory; and what its errors are to us.
 //   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (none, or too
-//            old), GPU_LOST (the card or a kernel failed). After GPU_LOST nothing works in this
-//            process any more (CUDA keeps such an error), and every call says so again
+//            old), GPU_CALL (a call was refused, the next may work), GPU_LOST (the card or a kernel
+//            failed). After GPU_LOST nothing works in this process any more: every call says so
+//            again, without asking the driver
 //   threads  one call at a time, as the Backend
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -34,8 +36,8 @@ class Device {
   // That a block may ask for.
   std::size_t shared_bytes_max() const { return shared_bytes_max_; }
 
-  // Of a call just made.
-  Result<void> check(cudaError_t error) const;
+  // Of a call just made. Once the card is lost, whatever the call said.
+  Result<void> check(cudaError_t error);
   // Waits; errors of what was queued come out here.
   Result<void> finish();
 
@@ -51,6 +53,8 @@ class Device {
 
  private:
   Device() = default;
+  Result<void> is_there() const { return lost_ ? Result<void>(*lost_) : Result<void>(); }
+  std::optional<Error> lost_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Queue> queue_;
   std::string name_;

@@ -7,8 +7,8 @@ namespace satchel::kernels::cuda {
 
 Queue::~Queue() = default;
 
-cudaError_t Queue::take_unheard() {
-  return std::exchange(unheard_, cudaSuccess);
+cudaError_t Queue::take_error() {
+  return stopped_ != cudaSuccess ? stopped_ : std::exchange(unheard_, cudaSuccess);
 }
 
 void Queue::send_unheard() {
@@ -16,7 +16,7 @@ void Queue::send_unheard() {
 }
 
 cudaError_t Queue::add(const Work& work) {
-  if (const cudaError_t error = take_unheard()) return error;
+  if (const cudaError_t error = take_error()) return error;
   if (now_.size() == kWorksMost) {
     is_too_long_ = true;
     const cudaError_t error = send();
@@ -42,7 +42,7 @@ bool Queue::goes_as_known() {
 }
 
 cudaError_t Queue::send() {
-  if (const cudaError_t error = take_unheard()) return error;
+  if (const cudaError_t error = take_error()) return error;
   while (n_sent_ < now_.size())
     if (const cudaError_t error = now_[n_sent_++].send(stream_)) {
       n_sent_ = now_.size();  // nothing of a step that failed is done later
@@ -55,12 +55,12 @@ cudaError_t Queue::end_step() {
   const auto same = [&](const std::unique_ptr<Step>& step) { return step->works == now_; };
   const auto known = std::ranges::find_if(known_, same);
   const bool is_held = n_sent_ == 0 && !now_.empty();
-  cudaError_t error = take_unheard();
+  cudaError_t error = take_error();
   if (error != cudaSuccess) {
     // The step is over all the same.
   } else if (is_held && known != known_.end()) {
     std::rotate(known_.begin(), known, known + 1);
-    error = launch_graph(*known_.front());
+    if (launch_graph(*known_.front()) != cudaSuccess) error = send_without_graph();
   } else {
     error = send();
     if (error == cudaSuccess && known == known_.end()) remember();
@@ -71,8 +71,16 @@ cudaError_t Queue::end_step() {
   return error;
 }
 
+// Of the last known step. An error that stays comes out where its works are sent.
+cudaError_t Queue::send_without_graph() {
+  cudaGetLastError();
+  known_.erase(known_.begin());
+  if (++n_refusals_ == kRefusalsMost) known_.clear();
+  return send();
+}
+
 void Queue::remember() {
-  if (is_too_long_ || now_.size() < kWorksLeast) return;
+  if (n_refusals_ == kRefusalsMost || is_too_long_ || now_.size() < kWorksLeast) return;
   if (known_.size() == kStepsKept) known_.pop_back();
   known_.insert(known_.begin(), std::make_unique<Step>(now_));
 }
@@ -80,8 +88,9 @@ void Queue::remember() {
 cudaError_t Queue::launch_graph(Step& step) {
   if (step.graph == nullptr)
     if (const cudaError_t error = make_graph(step)) return error;
-  ++n_graphs_launched_;
-  return cudaGraphLaunch(step.graph.get(), stream_);
+  const cudaError_t error = cudaGraphLaunch(step.graph.get(), stream_);
+  if (error == cudaSuccess) ++n_graphs_launched_;
+  return error;
 }
 
 cudaError_t Queue::make_graph(Step& step) const {

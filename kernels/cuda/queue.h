@@ -5,7 +5,8 @@
 //   same     kernel, shape and arguments, by value. So what changes from step to step comes to
 //            kernels through memory at the same place (Arguments), not as arguments
 //   graphs   made when a step comes the second time; the last kStepsKept are kept
-//   errors   CUDA's, of this call or of work held before it
+//   errors   CUDA's, of this call or of work held before it. A graph that cannot be had is none: its
+//            works are sent one by one
 //   source   CUDA programming guide, "CUDA Graphs" (stream capture)
 #pragma once
 
@@ -59,6 +60,8 @@ class Queue {
   static constexpr std::size_t kStepsKept = 8;
   // Of a step that is worth a graph; and of one that may be held back, since the card waits meanwhile.
   static constexpr std::size_t kWorksLeast = 8, kWorksMost = 2048;
+  // So many graphs that could not be had are the last to be tried. Chosen.
+  static constexpr unsigned kRefusalsMost = 3;
 
   explicit Queue(cudaStream_t stream) : stream_(stream) {}
   ~Queue();
@@ -72,6 +75,8 @@ class Queue {
   cudaError_t send();
   // The same where nobody can hear of an error: the next call says it.
   void send_unheard();
+  // From now on every call says this, and nothing is sent.
+  void stop(cudaError_t error) { stopped_ = error; }
   // The step ends here: the caller waits for the stream next.
   cudaError_t end_step();
   std::size_t n_graphs_launched() const { return n_graphs_launched_; }
@@ -88,10 +93,11 @@ class Queue {
     std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph> graph;
   };
 
-  cudaError_t take_unheard();
+  cudaError_t take_error();
   bool goes_as_known();
   cudaError_t launch_graph(Step& step);
   cudaError_t make_graph(Step& step) const;
+  cudaError_t send_without_graph();
   void remember();
 
   cudaStream_t stream_;
@@ -100,7 +106,8 @@ class Queue {
   std::size_t n_sent_ = 0;                    // of those, the rest is held
   std::size_t like_ = 0;                      // which known step it goes as
   bool is_too_long_ = false;
-  cudaError_t unheard_ = cudaSuccess;
+  unsigned n_refusals_ = 0;
+  cudaError_t unheard_ = cudaSuccess, stopped_ = cudaSuccess;
   std::size_t n_graphs_launched_ = 0;
   std::map<const void*, std::size_t> shared_bytes_;
 };

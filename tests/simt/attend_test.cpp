@@ -127,9 +127,9 @@ TEST_F(Attending, in_a_steady_step_takes_no_memory_of_the_card) {
     ASSERT_TRUE(backend_->attend(args_).ok());
   };
   step();
-  const std::size_t there = simt::device_bytes_used(), scratch = backend_->scratch_bytes();
+  const std::size_t there = simt::device_bytes_held(), scratch = backend_->scratch_bytes();
   for (int i = 0; i < 5; ++i) step();
-  EXPECT_EQ(simt::device_bytes_used(), there);
+  EXPECT_EQ(simt::device_bytes_held(), there);
   EXPECT_EQ(backend_->scratch_bytes(), scratch);
 }
 

@@ -46,6 +46,7 @@ class CuBlas : public testing::Test {
     simt::fail_no_call();
     simt::forget_sticky_error();
     EXPECT_THAT(simt::take_findings(), IsEmpty());
+    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
     EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
     EXPECT_EQ(fake_->n_living, 0) << "left behind";
     ::dlclose(library_);

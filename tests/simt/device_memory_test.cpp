@@ -74,6 +74,7 @@ class Memory : public testing::Test {
     simt::fail_no_call();
     simt::forget_sticky_error();
     EXPECT_THAT(simt::take_findings(), IsEmpty());
+    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
     EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
   }
 };
@@ -125,11 +126,13 @@ TEST_F(Memory, grows_in_steps_within_its_limit_and_counts_as_the_driver_does) {
   EXPECT_EQ(memory->take(96 * kMiB, error), nullptr);
   EXPECT_EQ(error, cudaErrorMemoryAllocation);
   expect_asked(64);
-  ASSERT_NE(memory->take(60 * kMiB, error), nullptr);
+  std::byte* const third = memory->take(60 * kMiB, error);
+  ASSERT_NE(third, nullptr);
   expect_asked(100);  // no whole step is left
   memory->give(first);
   EXPECT_EQ(memory->take(4 * kMiB, error), first);
   expect_asked(100);
+  for (std::byte* block : {first, second, third}) memory->give(block);
 }
 
 TEST_F(Memory, that_is_full_says_what_was_asked_for_and_what_there_is) {

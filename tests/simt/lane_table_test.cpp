@@ -101,7 +101,7 @@ TEST_F(Lanes, in_a_steady_step_send_one_run_and_take_no_memory) {
   set_pages(0, 9, exact);
   set_runs(0, {4, 1});
   expect_there();
-  const std::size_t before = simt::device_bytes_used();
+  const std::size_t before = simt::device_bytes_held();
   const DeviceLanes first = value_of(table_.send());
   for (std::size_t n = 2; n < 9; ++n) {
     set_runs(0, {4, n});
@@ -109,7 +109,7 @@ TEST_F(Lanes, in_a_steady_step_send_one_run_and_take_no_memory) {
     EXPECT_EQ(value_of(table_.send()).pages, first.pages);
   }
   expect_there();
-  EXPECT_EQ(simt::device_bytes_used(), before);
+  EXPECT_EQ(simt::device_bytes_held(), before);
 }
 
 TEST_F(Lanes, know_a_layout_by_what_it_says_not_by_where_it_lies) {

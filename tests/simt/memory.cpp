@@ -184,6 +184,11 @@ bool is_device(const void* at, std::size_t bytes) {
 std::size_t device_bytes_used() {
   return device().used;
 }
+std::size_t device_bytes_held() {
+  std::size_t sum = 0;
+  for (const auto& [begin, bytes] : device().allocations) sum += bytes;
+  return sum;
+}
 
 DeviceIsOpen::DeviceIsOpen() {
   Device& all = device();

@@ -16,7 +16,8 @@ namespace simt {
 std::byte* allocate_device(std::size_t bytes);
 bool release_device(std::byte* at);                 // false: no allocation begins there
 bool is_device(const void* at, std::size_t bytes);  // within one allocation
-std::size_t device_bytes_used();
+std::size_t device_bytes_used();  // of the driver: whole steps, where memory is mapped
+std::size_t device_bytes_held();  // by allocations alive, to the byte
 inline constexpr std::size_t kDeviceBytes = std::size_t{1} << 30;  // that the card has
 
 // Memory apart from addresses (include/cuda.h). What is mapped belongs to nobody until allocations are

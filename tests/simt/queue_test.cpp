@@ -27,6 +27,7 @@ struct Note {
   int number;
   cudaError_t send(cudaStream_t stream) const {
     const auto note = [number = number] {
+      if (const cudaError_t error = simt::refuse_call()) return error;
       sent.push_back(number);
       return number < 0 || number == breaks ? cudaErrorLaunchFailure : cudaSuccess;
     };
@@ -143,7 +144,30 @@ TEST_F(GpuQueue, an_error_comes_out_once_and_nothing_of_the_step_is_done_later) 
   EXPECT_EQ(queue_->add(Work(Note{-1})), cudaErrorLaunchFailure);
   EXPECT_EQ(queue_->end_step(), cudaSuccess);
   EXPECT_THAT(taken(), ElementsAre(0, 1, 2, 3, -1));
-  for (std::size_t call = 0; call < 13; ++call) {  // of a capture and its launch
+}
+
+// Calls of a graph: the capture begins, ten works, it ends, the graph is made and launched.
+constexpr std::size_t kCallsOfGraph = 14;
+
+TEST_F(GpuQueue, where_a_graph_cannot_be_had_the_works_are_sent_one_by_one) {
+  for (std::size_t call = 0; call < kCallsOfGraph; ++call) {
+    Queue queue(stream_);
+    for (int step = 0; step < 2; ++step) {
+      (void)taken();
+      for (int i = 0; i < 10; ++i) ASSERT_EQ(queue.add(Work(Note{i})), cudaSuccess);
+      if (step == 1) simt::fail_call(call, cudaErrorMemoryAllocation);
+      EXPECT_EQ(queue.end_step(), cudaSuccess) << call;
+    }
+    EXPECT_TRUE(simt::has_failed_call()) << call;
+    EXPECT_FALSE(simt::is_capturing(stream_));
+    EXPECT_EQ(taken(), counting(10)) << call;
+    EXPECT_EQ(queue.n_graphs_launched(), 0u);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+}
+
+TEST_F(GpuQueue, a_graph_that_meets_an_error_that_stays_says_so) {
+  for (std::size_t call = 0; call < kCallsOfGraph; ++call) {
     simt::forget_sticky_error();
     Queue queue(stream_);
     for (int i = 0; i < 10; ++i) (void)queue.add(Work(Note{i}));
@@ -153,6 +177,34 @@ TEST_F(GpuQueue, an_error_comes_out_once_and_nothing_of_the_step_is_done_later) 
     EXPECT_EQ(queue.end_step(), cudaErrorLaunchFailure) << call;
     EXPECT_FALSE(simt::is_capturing(stream_));
   }
+}
+
+TEST_F(GpuQueue, after_a_few_graphs_that_could_not_be_had_none_is_tried) {
+  for (unsigned round = 0; round < Queue::kRefusalsMost; ++round) {
+    step(10);
+    add(10);
+    simt::fail_call(0, cudaErrorStreamCaptureUnsupported);
+    EXPECT_EQ(queue_->end_step(), cudaSuccess);
+    EXPECT_TRUE(simt::has_failed_call());
+  }
+  (void)taken();
+  for (int again = 0; again < 3; ++again) {
+    add(10);
+    EXPECT_EQ(taken(), counting(10)) << "at once: nothing is waited for";
+    EXPECT_EQ(queue_->end_step(), cudaSuccess);
+  }
+  EXPECT_EQ(queue_->n_graphs_launched(), 0u);
+}
+
+TEST_F(GpuQueue, that_was_stopped_sends_nothing_and_says_why) {
+  step(10);
+  add(5);
+  (void)taken();
+  queue_->stop(cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->send(), cudaErrorLaunchFailure);
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(queue_->end_step(), cudaErrorLaunchFailure);
+  EXPECT_THAT(taken(), IsEmpty());
 }
 
 void do_nothing(unsigned) {}
@@ -167,8 +219,35 @@ TEST_F(GpuQueue, a_graph_holds_one_kernel_with_more_shared_memory_and_with_less)
   EXPECT_EQ(queue_->n_graphs_launched(), 2u);
 }
 
+TEST_F(GpuQueue, an_error_that_nobody_could_hear_is_said_at_the_next_call) {
+  step(10);
+  add(5);
+  breaks = 2;
+  queue_->send_unheard();
+  breaks = -1;
+  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->end_step(), cudaSuccess) << "once";
+  add(5);
+  breaks = 2;
+  queue_->send_unheard();
+  breaks = -1;
+  EXPECT_EQ(queue_->end_step(), cudaErrorLaunchFailure);
+  (void)taken();
+  step(10);
+  EXPECT_EQ(taken(), counting(10)) << "usable again";
+}
+
+// With a device or a backend around the queue.
+class GpuSteps : public testing::Test {
+ protected:
+  void TearDown() override {
+    EXPECT_THAT(simt::take_findings(), IsEmpty());
+    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
+  }
+};
+
 // A decode step in small: work, then what a lane table has of a run that grew, then work on that.
-TEST(GpuSteps, in_which_a_lane_grows_are_graphs_too) {
+TEST_F(GpuSteps, in_which_a_lane_grows_are_graphs_too) {
   const auto device = value_of(Device::open());
   auto arguments = value_of(Arguments::make(*device));
   CudaLaneTable table(*device, 3, &arguments);
@@ -194,7 +273,7 @@ TEST(GpuSteps, in_which_a_lane_grows_are_graphs_too) {
 }
 
 // As one that ends with the logits of a large vocabulary.
-TEST(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
+TEST_F(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
   const auto device = value_of(Device::open());
   auto arguments = value_of(Arguments::make(*device));
   auto logits = value_of(device->allocate(kTransferLeast));
@@ -213,26 +292,8 @@ TEST(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
   EXPECT_EQ(device->queue().n_graphs_launched(), 2u);
 }
 
-TEST_F(GpuQueue, an_error_that_nobody_could_hear_is_said_at_the_next_call) {
-  step(10);
-  add(5);
-  breaks = 2;
-  queue_->send_unheard();
-  breaks = -1;
-  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
-  EXPECT_EQ(queue_->end_step(), cudaSuccess) << "once";
-  add(5);
-  breaks = 2;
-  queue_->send_unheard();
-  breaks = -1;
-  EXPECT_EQ(queue_->end_step(), cudaErrorLaunchFailure);
-  (void)taken();
-  step(10);
-  EXPECT_EQ(taken(), counting(10)) << "usable again";
-}
-
 // Of the backend: steps that put other numbers at the same places.
-TEST(GpuSteps, repeated_ones_are_graphs_that_read_what_was_put_for_this_step) {
+TEST_F(GpuSteps, repeated_ones_are_graphs_that_read_what_was_put_for_this_step) {
   const auto backend = value_of(make_backend());
   auto buffer = value_of(backend->allocate(64 * sizeof(float)));
   auto* x = reinterpret_cast<float*>(buffer.data());
@@ -256,7 +317,6 @@ TEST(GpuSteps, repeated_ones_are_graphs_that_read_what_was_put_for_this_step) {
     std::memcpy(&half, got.data(), 2);
     EXPECT_NEAR(half_to_float(half), 1024 * values[static_cast<std::size_t>(step)], 1) << step;
   }
-  EXPECT_THAT(simt::take_findings(), IsEmpty());
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ cudaError_t refused() {
   if ((*all.calls_until_failure)-- != 0) return cudaSuccess;
   all.calls_until_failure.reset();
   all.has_failed = true;
-  if (all.failure >= cudaErrorIllegalAddress) all.sticky = all.failure;
+  if (all.failure == cudaErrorIllegalAddress || all.failure == cudaErrorLaunchFailure)
+    all.sticky = all.failure;
   return said(all.failure);
 }
 
@@ -141,6 +142,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
     case cudaErrorLaunchFailure:
@@ -198,6 +201,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return refused_by_capture();
+}
+cudaError_t cudaStreamQuery(cudaStream_t) {
   return refused_by_capture();
 }
 
