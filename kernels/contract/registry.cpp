@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/contract/backend_library.h"
+#include "kernels/contract/self_check.h"
 #include "kernels/reference/backend_reference.h"
 #ifdef SATCHEL_CPU_BACKEND
 #include "kernels/cpu/backend_cpu.h"
@@ -68,7 +69,8 @@ Result<LibraryBackend> open_cuda(const BackendOptions& options) {
   return open_backend_library(kCudaLibrary, options.library_folders, options);
 }
 
-// A backend that lacks an operation would fail in the middle of a chat.
+// A backend that lacks an operation would fail in the middle of a chat, one that computes wrongly would
+// not even fail.
 Result<std::unique_ptr<Backend>> open_whole_cuda(const BackendOptions& options) {
   if (options.activation_bits != 16 || !options.cpu_level.empty())
     return Error{
@@ -76,10 +78,12 @@ Result<std::unique_ptr<Backend>> open_whole_cuda(const BackendOptions& options) 
         "Activations of 8 bits and CPU levels are the cpu backend's. Leave them out to use "
         "the GPU."};
   SATCHEL_TRY_ASSIGN(LibraryBackend cuda, open_cuda(options));
-  if (cuda.lacks.empty()) return std::move(cuda.backend);
-  return Error{ErrorKind::device_lost, "GPU_OPERATION",
-               "The cuda backend of this build is not whole: it lacks " + cuda.lacks +
-                   ". The cpu backend does the work."};
+  if (!cuda.lacks.empty())
+    return Error{ErrorKind::device_lost, "GPU_OPERATION",
+                 "The cuda backend of this build is not whole: it lacks " + cuda.lacks +
+                     ". The cpu backend does the work."};
+  SATCHEL_TRY(self_check(*cuda.backend));
+  return std::move(cuda.backend);
 }
 
 }  // namespace

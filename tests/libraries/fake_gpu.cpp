@@ -1,7 +1,7 @@
 // A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
-// for good at the n-th call that a cache makes, where the variable SATCHEL_TEST_GPU_LOST_AT says n,
-// has no room for a model where there is SATCHEL_TEST_GPU_FULL, and SATCHEL_TEST_GPU_BYTES of memory
-// for the rest.
+// for good at the n-th call that a cache makes after the first token, where the variable
+// SATCHEL_TEST_GPU_LOST_AT says n, has no room for a model where there is SATCHEL_TEST_GPU_FULL, and
+// SATCHEL_TEST_GPU_BYTES of memory for the rest.
 #include <cstdlib>
 #include <string>
 
@@ -22,7 +22,10 @@ Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
                  ? std::make_unique<test::FarBackend>(std::move(cpu))
                  : std::make_unique<test::FarBackend>(std::move(cpu), std::stoul(bytes));
   auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
-  if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) fake->fail_from(std::stoul(n));
+  if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) {
+    fake->fail_from(std::stoul(n));
+    fake->wait_for_token();
+  }
   fake->fail_weights(std::getenv("SATCHEL_TEST_GPU_FULL") != nullptr);
   return std::unique_ptr<Backend>(std::move(fake));
 }

@@ -32,6 +32,8 @@ struct Api {
   cudaError_t failure = cudaSuccess;
   bool has_failed = false, captures = false;
   std::size_t n_launches = 0;
+  std::optional<std::size_t> launches_until_skip;
+  bool has_skipped = false;
   std::map<const void*, std::size_t> shared_bytes;  // a kernel may ask for, where more than usual
 };
 Api& api() {
@@ -71,12 +73,20 @@ bool is_config_valid(const cudaLaunchConfig_t& config, const void* kernel) {
          config.gridDim.z < 65536 && config.dynamicSmemBytes <= most;
 }
 
+bool is_skipped() {
+  Api& all = api();
+  if (!all.launches_until_skip.has_value() || (*all.launches_until_skip)-- != 0) return false;
+  all.launches_until_skip.reset();
+  return all.has_skipped = true;
+}
+
 }  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
   if (const cudaError_t error = refused()) return error;
   if (!is_config_valid(config, call.kernel)) return said(cudaErrorInvalidConfiguration);
   ++api().n_launches;
+  if (is_skipped()) return cudaSuccess;
   const Launch launch{.kernel = call.kernel,
                       .grid = config.gridDim,
                       .block = config.blockDim,
@@ -112,6 +122,13 @@ bool has_failed_call() {
 }
 std::size_t launches_so_far() {
   return api().n_launches;
+}
+void skip_launch(std::size_t n) {
+  api().launches_until_skip = n;
+  api().has_skipped = false;
+}
+bool has_skipped_launch() {
+  return api().has_skipped;
 }
 void forget_sticky_error() {
   api().sticky = api().last = cudaSuccess;

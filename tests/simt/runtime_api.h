@@ -120,6 +120,9 @@ void fail_no_call();
 cudaError_t refuse_call();  // at the head of a call: what it returns instead, or cudaSuccess
 bool has_failed_call();
 std::size_t launches_so_far();
+// The n-th launch from now on (0: the next) runs no block and says nothing of it.
+void skip_launch(std::size_t n);
+bool has_skipped_launch();
 void forget_sticky_error();  // as a new process would
 
 // What the machine is said to have. Kernels run as they do, whatever it is.
