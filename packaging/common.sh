@@ -1,4 +1,4 @@
-# Sourced by run.sh and test.sh: what is installed, how it is built. Every step says what it does and fails with one line.
+# Sourced by run.sh, test.sh and get-cuda.sh: what is installed, how it is built. Every step says what it does and fails with one line.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -47,6 +47,8 @@ build() {
     grep -A8 'CMake Error' "$log" >&2 || tail -n 15 "$log" >&2
     die "configuring failed; the whole output is in $log"
   fi
+  local cuda; cuda=$(sed -n 's/^-- CUDA backend/the CUDA backend/p' "$log")
+  [ -z "$cuda" ] || say "$cuda"
   if ! cmake --build "$dir" $([ ${#targets[@]} -eq 0 ] || printf -- '--target %s ' "${targets[@]}") >>"$log" 2>&1; then
     grep -B1 -A12 -E 'FAILED|error:' "$log" | head -n 40 >&2
     die "building failed; the whole output is in $log"
@@ -58,23 +60,43 @@ build() {
 cuda_packages="nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
 cuda_release=13.0
 
+# The oldest driver for what it makes; CUDA 12's is 525 (NVIDIA, "CUDA Compatibility", minor versions).
+cuda_driver=580
+
 # is_cuda_release NVCC: whether it is there and of this release.
 is_cuda_release() { [ -x "$1" ] && [[ $("$1" --version) == *"release $cuda_release,"* ]]; }
+
+# find_nvcc: prints the nvcc that a build would take; nothing where there is none.
+find_nvcc() { cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
+
+# Says it where the driver here is too old for what this release's compiler makes.
+check_driver() {
+  local driver
+  driver=$(timeout 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | grep -m1 -E '^[0-9]+\.') || return 0
+  [ "${driver%%.*}" -lt "$cuda_driver" ] || return 0
+  say "the driver here is $driver, and what CUDA $cuda_release builds runs with $cuda_driver or newer: put in a newer driver, or, with one from 525 on, NVIDIA's CUDA toolkit 12.4 to 12.9 and SATCHEL_NVCC=/usr/local/cuda-12.9/bin/nvcc packaging/run.sh"
+}
+
+# find_pip: prints the command; fails where there is none.
+find_pip() {
+  local candidate
+  for candidate in pip3 pip "python3 -m pip"; do
+    if $candidate --version >/dev/null 2>&1; then printf '%s\n' "$candidate"; return 0; fi
+  done
+  return 1
+}
 
 # get_cuda FOLDER: the packages unpacked there, whole or not at all. They are programs and headers, so any Python will do.
 get_cuda() {
   local at=${1%/}
-  local nvcc=$at/nvidia/cu13/bin/nvcc
+  local nvcc=$at/nvidia/cu13/bin/nvcc pip
   if is_cuda_release "$nvcc"; then say "the compiler is there: $nvcc"; return 0; fi
   # What else lies there is somebody's.
   if [ -e "$at" ] && [ ! -d "$at/nvidia/cu13" ] && [ -n "$(ls -A "$at" 2>&1)" ]; then
     die "\"$at\" holds something else; name a folder that is empty or not there yet"
   fi
-  local pip="" candidate
-  for candidate in pip3 pip "python3 -m pip"; do
-    if $candidate --version >/dev/null 2>&1; then pip=$candidate; break; fi
-  done
-  [ -n "$pip" ] || die "the compiler comes in Python packages, and there is no pip here: apt-get install python3-pip, then run this again"
+  if ! find_pip >/dev/null; then install_missing python3-pip; fi
+  pip=$(find_pip) || die "the compiler comes in Python packages, and there is no pip here, not even with python3-pip installed"
   say "getting CUDA's compiler (about 105 MB)"
   mkdir -p "$(dirname "$at")"
   rm -rf "$at.part"
@@ -85,15 +107,6 @@ get_cuda() {
   mv "$at.part" "$at"
   say "put it into $at"
   [ "$at" = "$root/build/cuda" ] || say "to build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
-}
-
-# find_nvcc: prints the nvcc that the build takes, as packaging/cmake/cuda.cmake looks for it; fails where there is none.
-find_nvcc() {
-  local candidate
-  for candidate in "${SATCHEL_NVCC:-}" "${CUDACXX:-}" "$root"/build/cuda/nvidia/cu*/bin/nvcc "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc; do
-    if [ -n "$candidate" ] && [ -x "$candidate" ]; then printf '%s\n' "$candidate"; return 0; fi
-  done
-  return 1
 }
 
 # Makes build/python: Debian's Python and PyTorch, and the package gguf, which Debian lacks. For the trainer's tests.

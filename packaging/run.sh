@@ -2,7 +2,8 @@
 # Installs what is missing, builds Satchel and starts it: the window where there is a display, the chat in the terminal where
 # there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (98 MB;
 # --no-model leaves that out); the demo, and whoever has no network, with the bundled notes-mini.
-# The GPU's backend is built where CUDA's compiler is found (packaging/get-cuda.sh gets it); without, all runs on the CPU.
+# The GPU's backend is built where CUDA's compiler is found (packaging/get-cuda.sh gets it); without, all runs on the CPU. It
+# is built for the card that nvidia-smi names, for all six kinds where it names none (SATCHEL_CUDA_CARDS=all, or 75;90, says so).
 #   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program started]
 #   packaging/run.sh --demo --json     one JSON object as the last line
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,7 +15,7 @@ case "${1:-}" in
   --demo) mode=demo; shift ;;
   --terminal) mode=terminal; shift ;;
   --window) mode=window; shift ;;
-  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
 esac
 if [ -z "$mode" ]; then
   if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then mode=window
@@ -43,9 +44,9 @@ choose_model() {
 }
 
 install_missing $build_packages $run_packages
-build "$root/build/release" satchel satchel-desktop satchel_backends -- -DSATCHEL_TESTS=OFF -DSATCHEL_CUDA="${SATCHEL_CUDA:-AUTO}"
-no_gpu=$(sed -n 's/^-- CUDA backend: not built, //p' "$root/build/release/build.log")
-[ -z "$no_gpu" ] || say "built without the GPU's backend: $no_gpu; packaging/get-cuda.sh gets a compiler for it"
+build "$root/build/release" satchel satchel-desktop satchel_backends -- -DSATCHEL_TESTS=OFF -DSATCHEL_CUDA="${SATCHEL_CUDA:-AUTO}" \
+  -DSATCHEL_CUDA_CARDS="${SATCHEL_CUDA_CARDS:-native}"
+if grep -q '^-- CUDA backend: not built' "$root/build/release/build.log"; then say "packaging/get-cuda.sh gets a compiler for the GPU's backend"; fi
 
 bin=$root/build/release/bin
 chosen=()

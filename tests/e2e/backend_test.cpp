@@ -13,17 +13,17 @@
 namespace satchel::test {
 namespace {
 
-// The programs of this test find this library; "": the one that was built, if any.
+// The programs of this test find the library that it uses, and none unless it says so.
 class Backends : public testing::Test {
  protected:
   ~Backends() override {
-    unsetenv("SATCHEL_BACKENDS");
+    unsetenv(kBackends);
     unsetenv("SATCHEL_TEST_GPU_LOST_AT");
     unsetenv("SATCHEL_TEST_GPU_FULL");
     unsetenv("SATCHEL_TEST_GPU_BYTES");
   }
   static void use(const std::string& library, const char* lost_at = nullptr) {
-    setenv("SATCHEL_BACKENDS", (std::string(SATCHEL_TEST_LIBRARIES "/") + library).c_str(), 1);
+    setenv(kBackends, (std::string(SATCHEL_TEST_LIBRARIES "/") + library).c_str(), 1);
     if (lost_at != nullptr) setenv("SATCHEL_TEST_GPU_LOST_AT", lost_at, 1);
   }
   const Folder home_;
@@ -48,12 +48,8 @@ class Terminal {
   }
   // All that came so far; an empty text is never met: until the end.
   std::string read_until(const std::string& text) {
-    char buffer[256];
-    while (text.empty() || text_.find(text) == std::string::npos) {
-      const ssize_t n = read(fd_, buffer, sizeof buffer);
-      if (n <= 0) break;
-      text_.append(buffer, static_cast<std::size_t>(n));
-    }
+    read_while(pid_, fd_, text_,
+               [&] { return text.empty() || text_.find(text) == std::string::npos; });
     return text_;
   }
   int wait() {
@@ -84,6 +80,14 @@ TEST_F(Backends, info_says_which_device_is_used_and_why_not_the_gpu) {
   const auto in_use = run(home_, {"info", "--json"}).json()["in_use"];
   EXPECT_EQ(in_use["backend"], "cuda");
   EXPECT_TRUE(in_use["why_not_gpu"].is_null());
+}
+
+TEST_F(Backends, the_card_of_this_machine_is_for_no_test_that_does_not_ask_for_it) {
+  const auto in_use = run(home_, {"info", "--json"}).json()["in_use"];
+  EXPECT_EQ(in_use["why_not_gpu"]["code"], "GPU_LIBRARY");
+  EXPECT_NE(in_use["why_not_gpu"]["message"].get<std::string>().find(kNoBackends),
+            std::string::npos)
+      << in_use;
 }
 
 TEST_F(Backends, a_gpu_that_was_demanded_and_is_missing_is_an_error) {

@@ -1,8 +1,15 @@
 # Installs what BUILD has built below PREFIX and asks the installed program for its models: the bundled one must be PREFIX's.
+# HAS_CUDA: it must find and accept its library of the GPU too, whatever that then says of this machine.
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${PREFIX}/bin/satchel info --json OUTPUT_VARIABLE info COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=SATCHEL_BACKENDS ${PREFIX}/bin/satchel info --json OUTPUT_VARIABLE info COMMAND_ERROR_IS_FATAL ANY)
 string(FIND "${info}" "\"path\":\"${PREFIX}/share/satchel/models/" at)
 if(at EQUAL -1)
   message(FATAL_ERROR "the installed satchel does not open the installed model: ${info}")
+endif()
+string(JSON code ERROR_VARIABLE none GET "${info}" in_use why_not_gpu code)
+if(HAS_CUDA AND code MATCHES "^(GPU_LIBRARY|PLUGIN_ABI)$")
+  message(FATAL_ERROR "the installed satchel does not take the installed library of the GPU: ${info}")
+elseif(NOT HAS_CUDA AND NOT code STREQUAL "GPU_LIBRARY")
+  message(FATAL_ERROR "an installed satchel without a library of the GPU found one: ${info}")
 endif()

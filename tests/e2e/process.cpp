@@ -1,11 +1,14 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -23,6 +26,7 @@ std::vector<std::string> environment(const Folder& home) {
     if (text.rfind("HOME=", 0) != 0 && text.rfind("XDG_", 0) != 0) out.push_back(text);
   }
   out.push_back("HOME=" + home.string());
+  if (std::getenv(kBackends) == nullptr) out.push_back(std::string(kBackends) + "=" + kNoBackends);
   return out;
 }
 
@@ -62,6 +66,24 @@ std::string contents(const fs::path& path) {
 }
 
 }  // namespace
+
+void read_while(pid_t pid, int from, std::string& text, const std::function<bool()>& lacks) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kHang;
+  char buffer[256];
+  while (lacks()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    pollfd waited{from, POLLIN, 0};
+    if (left.count() <= 0 || poll(&waited, 1, static_cast<int>(left.count())) == 0) {
+      ADD_FAILURE() << "nothing that was waited for in " << kHang.count() << " s; so far: " << text;
+      kill(pid, SIGKILL);
+      return;
+    }
+    const ssize_t n = read(from, buffer, sizeof buffer);
+    if (n <= 0) return;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+}
 
 Folder::Folder() {
   std::string name = (fs::temp_directory_path() / "satchel-e2e-XXXXXX").string();
@@ -120,23 +142,13 @@ void Running::write(const std::string& text) {
 }
 
 std::string Running::read_until(const std::string& text) {
-  char buffer[256];
-  while (text_.find(text) == std::string::npos) {
-    const ssize_t n = read(out_, buffer, sizeof buffer);
-    if (n <= 0) break;
-    text_.append(buffer, static_cast<std::size_t>(n));
-  }
+  read_while(pid_, out_, text_, [&] { return text_.find(text) == std::string::npos; });
   return text_;
 }
 
 std::string Running::read_more(std::size_t n) {
   const std::size_t enough = text_.size() + n;
-  char buffer[256];
-  while (text_.size() < enough) {
-    const ssize_t got = read(out_, buffer, sizeof buffer);
-    if (got <= 0) break;
-    text_.append(buffer, static_cast<std::size_t>(got));
-  }
+  read_while(pid_, out_, text_, [&] { return text_.size() < enough; });
   return text_;
 }
 

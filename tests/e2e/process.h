@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -33,8 +35,17 @@ struct Finished {
   nlohmann::json json() const;
 };
 
+// Where programs look for libraries of backends, and a folder without any: what a test starts takes
+// no card that the machine happens to have, unless the test names libraries itself.
+inline constexpr const char *kBackends = "SATCHEL_BACKENDS", *kNoBackends = "/nonexistent";
+
 // HOME and the XDG folders of the process lie in `home`. Its input is `input`, then the end.
 Finished run(const Folder& home, const Arguments& arguments, const std::string& input = "");
+
+// Reads on while what came `lacks` something and there is more to come. A process that lets it wait
+// for so long hangs: that is a failure, and it is ended.
+inline constexpr std::chrono::seconds kHang{120};
+void read_while(pid_t pid, int from, std::string& text, const std::function<bool()>& lacks);
 
 // A process that runs on until it is killed or its input ends.
 class Running {

@@ -21,8 +21,8 @@ double worst_distance(Backend& backend, const Tier& tier) {
   const auto reference = must(open_backend("reference", {}));
   const Tokens here(backend, kSize.n_tokens), there(*reference, kSize.n_tokens);
   PackedLanes got(backend, tier, here, kSize), want(*reference, tier, there, kSize);
-  got.attend();
-  want.attend();
+  got.attend(0);
+  want.attend(0);
   must(backend.finish());
   return test::distance(got.out(), want.out());
 }
@@ -52,7 +52,8 @@ void decode_at(const Setting& setting, const Tokens& tokens, std::size_t n_token
     const std::size_t n_layers = std::max<std::size_t>(2, (least + bytes - 1) / bytes);
     lanes.push_back(std::make_unique<PackedLanes>(
         setting.backend, tier, tokens, PackedLanes::Size{n_tokens, n_sequences, n_layers}));
-    calls.emplace_back(setting.backend, [packed = lanes.back().get()] { packed->attend(); });
+    calls.emplace_back(setting.backend,
+                       [packed = lanes.back().get()](std::size_t i) { packed->attend(i); });
   }
   take_turns(calls, 15);
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -134,10 +135,11 @@ class Prompt {
 
 void prefill_at(const Setting& setting, std::size_t n_tokens) {
   Prompt prompt(setting.backend, n_tokens);
-  Queued calls[] = {{setting.backend, [&] { prompt.attend(); }}, {setting.backend, [&] {
-                                                                    prompt.attend();
-                                                                    prompt.score();
-                                                                  }}};
+  Queued calls[] = {{setting.backend, [&](std::size_t) { prompt.attend(); }},
+                    {setting.backend, [&](std::size_t) {
+                       prompt.attend();
+                       prompt.score();
+                     }}};
   take_turns(calls, setting.small ? 3 : 9);
   const auto n = static_cast<double>(n_tokens);
   const double flops = static_cast<double>(kHeads * kHeadDim) * n * (n + 1) / 2 * 4;

@@ -22,7 +22,7 @@ void encode(const Setting& setting, const Tokens& tokens, const Tier& tier, std:
                      .exact = {tokens.k + from, tokens.v + from, tokens.positions, kPageTokens},
                      .page = pages + p * layout.bytes});
   }
-  Queued call(setting.backend, [&] { must(setting.backend.encode_pages(items)); });
+  Queued call(setting.backend, [&](std::size_t) { must(setting.backend.encode_pages(items)); });
   take_turns(call, 15);
   Json result{{"op", "encode"},
               {"tier", tier.name},
@@ -39,7 +39,7 @@ void select(const Setting& setting, std::size_t n_lanes, std::size_t n_scores) {
   std::vector<SelectArgs> items;
   for (std::size_t lane = 0; lane < n_lanes; ++lane)
     items.push_back({arrays.put(some), n_scores, keep, arrays.room<std::int32_t>(keep)});
-  Queued call(setting.backend, [&] { must(setting.backend.select(items)); });
+  Queued call(setting.backend, [&](std::size_t) { must(setting.backend.select(items)); });
   take_turns(call, 15);
   Json result{{"op", "select"},
               {"lanes", n_lanes},

@@ -44,11 +44,10 @@ void bench(const Setting& setting, WeightType type, std::size_t n_out, std::size
   Arrays arrays(setting.backend);
   const auto* x = arrays.put(random_floats(8 * n_in, 14));
   auto* out = arrays.room<float>(8 * n_out);
-  std::size_t next = 0;
   std::vector<Queued> calls;
   for (const std::size_t n_tokens : {1u, 4u, 8u})
-    calls.emplace_back(setting.backend, [&, n_tokens] {
-      must(setting.backend.matmul(*copies[next++ % copies.size()], x, n_tokens, out));
+    calls.emplace_back(setting.backend, [&, n_tokens](std::size_t i) {
+      must(setting.backend.matmul(*copies[i % copies.size()], x, n_tokens, out));
     });
   take_turns(calls, 15);
   for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -1,8 +1,10 @@
 // How the benchmarks of a backend take time and say what came out.
 //   time     wall clock around many queued calls that end in finish(), less what finish() takes when
-//            nothing is queued: the contract has no events. So a call that is shorter than what it
-//            costs to queue it counts as long as that, as it would in a decode step that is no graph
-//   rounds   what is compared takes its rounds in turn; median, 5th and 95th percentile of them
+//            nothing is queued: the contract has no events. What a call costs on the host counts too
+//            and is told apart (queue_us): a graph starts when all of its round has been queued
+//   rounds   what is compared takes its rounds in turn; median, 5th and 95th percentile of them. All
+//            rounds of a call are alike, so that the cuda backend sends a round as one graph, as it
+//            does a decode step (kernels/cuda/queue.h); the graph is made before the clock starts
 //   results  a line of JSON each, written at once, so that what was measured stays if time runs out
 #pragma once
 
@@ -62,13 +64,14 @@ class Arrays {
   std::vector<kernels::Buffer> buffers_;
 };
 
-// One call to time, repeated; each repetition should find its data out of the cache.
+// One call to time, repeated. It is told which of its round it is, from 0: its arguments come of that
+// alone, and each should find its data out of the cache.
 class Queued {
  public:
-  Queued(kernels::Backend& backend, std::function<void()> call)
+  Queued(kernels::Backend& backend, std::function<void(std::size_t i)> call)
       : backend_(&backend), call_(std::move(call)) {}
 
-  // Warms up and finds how many calls make a round.
+  // Finds how many calls make a round.
   void prepare() {
     run(2);
     constexpr double kRound = 4e-3;  // seconds; chosen: some thousand times what the clock costs
@@ -77,22 +80,27 @@ class Queued {
     empty_ = run(0);
     for (int i = 0; i < 8; ++i) empty_ = std::min(empty_, run(0));
   }
+  void warm_up() { run(n_calls_); }
   void round() {
-    const double seconds = run(n_calls_) - empty_;
-    seconds_.push_back(std::max(seconds, 0.0) / static_cast<double>(n_calls_));
+    const auto n = static_cast<double>(n_calls_);
+    seconds_.push_back(std::max(run(n_calls_) - empty_, 0.0) / n);
+    queueing_ = std::min(queueing_, queued_seconds_ / n);
   }
   double median() const { return percentile(0.5); }
   void add_to(Json& result) const {
     result["us"] = median() * 1e6;
     result["us_p5"] = percentile(0.05) * 1e6;
     result["us_p95"] = percentile(0.95) * 1e6;
+    result["queue_us"] = queueing_ * 1e6;
     result["finish_us"] = empty_ * 1e6;
   }
 
  private:
   double run(std::size_t n_calls) {
     return seconds_of([&] {
-      for (std::size_t i = 0; i < n_calls; ++i) call_();
+      queued_seconds_ = seconds_of([&] {
+        for (std::size_t i = 0; i < n_calls; ++i) call_(i);
+      });
       must(backend_->finish());
     });
   }
@@ -103,14 +111,18 @@ class Queued {
   }
 
   kernels::Backend* backend_;
-  std::function<void()> call_;
+  std::function<void(std::size_t i)> call_;
   std::size_t n_calls_ = 1;
-  double empty_ = 0;
+  double empty_ = 0, queued_seconds_ = 0, queueing_ = 1e9;
   std::vector<double> seconds_;
 };
 
+// No more calls than the backend keeps graphs of (8).
 inline void take_turns(std::span<Queued> calls, int n_rounds) {
   for (Queued& call : calls) call.prepare();
+  // A round is known after the first, and a graph in the second.
+  for (int i = 0; i < 3; ++i)
+    for (Queued& call : calls) call.warm_up();
   for (int i = 0; i < n_rounds; ++i)
     for (Queued& call : calls) call.round();
 }

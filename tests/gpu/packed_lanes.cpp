@@ -64,8 +64,8 @@ void PackedLanes::pack(std::size_t lane, const Tokens& tokens) {
   must(table_->set_pages(lane, views_[lane]));
 }
 
-void PackedLanes::attend() {
-  const std::size_t layer = next_layer_++ % size_.n_layers;
+void PackedLanes::attend(std::size_t i) {
+  const std::size_t layer = i % size_.n_layers;
   for (std::size_t s = 0; s < size_.n_sequences; ++s)
     sequences_[s].first_lane = (layer * size_.n_sequences + s) * kKvHeads;
   const auto position = static_cast<std::int32_t>(size_.n_tokens);

@@ -43,8 +43,8 @@ class PackedLanes {
   PackedLanes(kernels::Backend& backend, const Tier& tier, const Tokens& tokens, Size size);
   PackedLanes(const PackedLanes&) = delete;
 
-  // What one token of each sequence gets of one layer, the next one with each call.
-  void attend();
+  // What one token of each sequence gets of the i-th layer, from the first again after the last.
+  void attend(std::size_t i);
   std::vector<float> out();
   // What must be read: codes, scales and zeros, not the positions.
   std::size_t bytes_of_layer() const;
@@ -64,7 +64,6 @@ class PackedLanes {
   Arrays arrays_;
   float *q_, *out_;
   std::int32_t* position_;
-  std::size_t next_layer_ = 0;
 };
 
 }  // namespace satchel::bench

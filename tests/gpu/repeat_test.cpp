@@ -44,11 +44,11 @@ TEST_F(Repeated, attention_over_pages_gives_the_same_bits_each_time) {
   for (const Tier& tier : tiers()) {
     PackedLanes lanes(backend(), tier, tokens,
                       {.n_tokens = kTokens, .n_sequences = 1, .n_layers = 1});
-    lanes.attend();
+    lanes.attend(0);
     const std::vector<float> first = lanes.out();
     std::size_t n_other = 0;
     for (std::size_t i = 0; i < n_launches() / tiers().size(); ++i) {
-      lanes.attend();
+      lanes.attend(0);
       n_other += !same_bits(lanes.out(), first);
     }
     EXPECT_EQ(n_other, 0u) << tier.name;
@@ -61,11 +61,11 @@ TEST_F(Repeated, calls_that_follow_one_another_at_once_do_not_meet) {
   const Tokens tokens(backend(), kTokens);
   PackedLanes lanes(backend(), tiers().at(2), tokens,
                     {.n_tokens = kTokens, .n_sequences = 4, .n_layers = 3});
-  for (std::size_t layer = 0; layer < 3; ++layer) lanes.attend();
+  for (std::size_t layer = 0; layer < 3; ++layer) lanes.attend(layer);
   const std::vector<float> third = lanes.out();
   for (std::size_t round = 0; round < kRounds; ++round) {
     for (std::size_t i = 0; i < n_launches() / kRounds + 1; ++i)
-      for (std::size_t layer = 0; layer < 3; ++layer) lanes.attend();
+      for (std::size_t layer = 0; layer < 3; ++layer) lanes.attend(layer);
     EXPECT_TRUE(same_bits(lanes.out(), third)) << round;
   }
 }

@@ -118,8 +118,8 @@ def attention(report):
     fits = decode_fits(report)
     if fits:
         lines += ["## Decode attention: t = t0 + bytes / slope", "",
-                  "8 KV heads of 4 queries, head_dim 128; codes, scales and zeros counted. Calls queued from the host, no graph: t0 has "
-                  "what queueing costs.", ""]
+                  "8 KV heads of 4 queries, head_dim 128; codes, scales and zeros counted. A round of calls is one graph: t0 has what "
+                  "preparing a call on the host (queue_us in report.json) and starting its kernels costs.", ""]
         rows = [(tier, sequences, f"{bits:.2f}", number(t0 * 1e6), f"{slope * 1e-9:.0f}", number(share_of(report, slope)))
                 for (tier, sequences), (bits, t0, slope) in fits.items()]
         lines += table(("pages", "sequences", "bits", "t0 µs", "slope GB/s", "% of bandwidth"), rows)

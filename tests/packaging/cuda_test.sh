@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What the build and the scripts say of compilers, cards and drivers, with programs that stand in for nvcc, nvidia-smi and pip.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset SATCHEL_NVCC CUDACXX
+failed=0
+
+# program FILE: what it does comes on standard input.
+program() { mkdir -p "$(dirname "$1")"; { echo '#!/bin/bash'; cat; } >"$1"; chmod +x "$1"; }
+# toolkit FOLDER VERSION CARDS COMPILING: a compiler of that release, which does that when it compiles.
+toolkit() {
+  mkdir -p "$1/include" "$1/lib"
+  touch "$1/include/cuda_runtime.h" "$1/lib/libcudart_static.a"
+  program "$1/bin/nvcc" <<END
+case " \$* " in
+  *" --version "*) echo "Cuda compilation tools, release ${2%.*}, V$2" ;;
+  *" --list-gpu-code "*) printf 'sm_%s\n' $3 ;;
+  *) $4 ;;
+esac
+END
+}
+# gpu FOLDER ANSWER: an nvidia-smi that answers this, whatever it is asked.
+gpu() { program "$1/nvidia-smi" <<<"printf '%s\n' '$2'"; }
+
+# find_cuda OPTION…: a configuration's search, in an empty folder.
+find_cuda() { (mkdir -p "$scratch/at" && cd "$scratch/at" && rm -f -- * && cmake -DCMAKE_CXX_COMPILER=g++ "$@" -P "$root/tests/packaging/find_cuda.cmake" 2>&1); }
+# says NAME PATTERN CODE COMMAND…: what it prints matches, on one line or several, and its exit code is this.
+says() {
+  local name=$1 pattern=$2 code=$3 got=0 said
+  shift 3
+  said=$("$@" 2>&1 | tr '\n' ' ' | tr -s ' '; exit "${PIPESTATUS[0]}") || got=$?
+  if ! grep -qE "$pattern" <<<"$said" || [ "$got" != "$code" ]; then
+    printf '%s: expected %s and exit code %s, got %s and: %s\n' "$name" "$pattern" "$code" "$got" "$said"
+    failed=1
+  fi
+}
+
+toolkit "$scratch/good" 13.0.88 "75 80 86 89 90 100 120" true
+toolkit "$scratch/older" 12.4.131 "50 75 80 86 89 90 90a" true
+toolkit "$scratch/oldest" 11.8.89 "75 80" true
+toolkit "$scratch/refuses" 12.4.131 "75 90" 'echo "host_config.h:143:2: #error -- unsupported GNU version! gcc versions later than 13 are not supported!" >&2; exit 1'
+good=(-DSATCHEL_NVCC="$scratch/good/bin/nvcc")
+
+says a_compiler_that_refuses_ours_is_left_out "not built, .*/refuses/bin/nvcc \(12.4.131\) does not compile with g\+\+.*unsupported GNU version" 0 \
+  find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/refuses/bin/nvcc"
+says unless_it_was_demanded "CMake Error.*SATCHEL_CUDA=ON: .*unsupported GNU version" 1 \
+  find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/refuses/bin/nvcc"
+says a_release_too_old "not built, .* is 11.8.89, and 12.4 is needed" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/oldest/bin/nvcc"
+says a_compiler_named_and_missing "not built, /no/nvcc does not say its version" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC=/no/nvcc
+
+says every_card "cards 75, 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON
+says what_an_older_compiler_lacks_takes_its_newest_ptx "cards 75, 80, 86, 89, 90, PTX 90; .*code=compute_90 $" 0 \
+  find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
+for wrong in 91 sm_90 9.0 70 "75;all"; do
+  says "no_card_$wrong" "SATCHEL_CUDA_CARDS: nvcc 13.0.88 knows no card \"${wrong#75;}\".*It knows 75, 80" 1 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON "-DSATCHEL_CUDA_CARDS=$wrong"
+done
+
+native() { gpu "$scratch/gpu" "$1"; shift; PATH=$scratch/gpu:$PATH find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_CUDA_CARDS=native "$@"; }
+says the_card_that_is_here "cards 89 \(here: NVIDIA GeForce RTX 4090\), PTX 89; -gencode;arch=compute_89,code=sm_89;-gencode;arch=compute_89,code=compute_89 $" 0 native "8.9, NVIDIA GeForce RTX 4090" "${good[@]}"
+says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4\), PTX 90;" 0 native $'9.0, H100\n6.1, GTX 1080\n7.5, T4\n9.0, H100' "${good[@]}"
+says a_card_newer_than_the_compiler "cards 90 \(here: B200\), PTX 90;" 0 native "10.0, B200" -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
+says a_driver_that_does_not_answer "cards 75, 80, .*\(all, as nvidia-smi names none\)" 0 native 'Field "compute_cap" is not a valid field to query.' "${good[@]}"
+
+which_nvcc() { env "$@" cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
+says the_scripts_find_what_the_build_finds "^$scratch/older/bin/nvcc " 0 which_nvcc SATCHEL_NVCC="$scratch/older/bin/nvcc" CUDACXX="$scratch/good/bin/nvcc"
+says a_name_alone_is_looked_up "^$scratch/good/bin/nvcc " 0 which_nvcc CUDACXX=nvcc PATH="$scratch/good/bin:$PATH"
+
+# pip that fetches nothing, so that the script ends there.
+program "$scratch/gpu/pip3" <<<'[ "$1" = --version ] || { echo "no network" >&2; exit 1; }'
+get_cuda() { gpu "$scratch/gpu" "$1"; PATH=$scratch/gpu:$PATH "$root/packaging/get-cuda.sh" "$scratch/cuda"; }
+says a_driver_too_old_is_said_first "^satchel: the driver here is 550.54.14, .* 580 or newer.*SATCHEL_NVCC=.*satchel: getting CUDA's compiler.*no network" 1 get_cuda 550.54.14
+says a_driver_that_will_do "^satchel: getting CUDA's compiler" 1 get_cuda 580.65.06
+exit $failed
