@@ -50,7 +50,7 @@ function(satchel_try_nvcc nvcc version includes out_why)
   if(NOT first)
     string(REGEX MATCH "[^\n]+" first "${said}")
   endif()
-  string(STRIP "${first}" first)
+  string(REGEX REPLACE "(! The nvcc flag.*|[.! ]+$)" "" first "${first}")
   set(${out_why} "${nvcc} (${version}) does not compile with ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION}: ${first}" PARENT_SCOPE)
 endfunction()
 

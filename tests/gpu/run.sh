@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
-build=$root/build/gpu work=$root/build/gpu/run
+build=$root/build/gpu work=$root/build/gpu/run bin=$root/build/gpu/bin
 rm -rf "$work" && mkdir -p "$work/tests"
 deadline=$((SECONDS + $(python3 -c "print(int(60 * $minutes))")))
 cores=$(nproc)
@@ -54,16 +54,22 @@ last_words() {
   if [ "$2" = passed ] || [ ! -e "$work/$1.log" ]; then return; fi
   grep -v '^\s*$' "$work/$1.log" | tail -1 | sed '/"why"/!s/^{.*//; s/.*"why": *"\(.*\)"}/\1/' | cut -c1-160 | sed 's/^/  /'
 }
+# is_built NAME PROGRAM: else the step fails, and says so.
+is_built() {
+  case $2 in "$bin"/*) [ -x "$2" ] || step "$1" 5 bash -c 'echo "${0##*/} was not built"; exit 1' "$2" ;; esac
+}
 # bench NAME SECONDS COMMAND…: what it prints are results.
 bench() {
   local name=$1 limit=$2
   shift 2
+  is_built "$name" "$1" || return
   step "$name" "$limit" bash -c 'set -o pipefail; "$@" | tee -a "$0"' "$work/results.jsonl" "$@"
 }
 # tests NAME SECONDS SHARDS COMMAND…: a GoogleTest program in several processes; each writes what it found.
 tests() {
   local name=$1 limit=$2 shards=$3
   shift 3
+  is_built "$name" "$1" || return
   step "$name" "$limit" bash -c '
     work=$0 name=$1 shards=$2; shift 2; code=0; all=()
     for ((i = 0; i < shards; ++i)); do
@@ -101,7 +107,6 @@ fi
 rm -f "$build"/bin/* "$build"/lib/satchel/*
 step build 220 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
 step build_oracles 100 cmake --build "$build" -j "$cores" --target test_kvcache test_runtime -- -k 0
-bin=$build/bin
 
 shards=$((cores < 8 ? cores : 8))
 tests test_kernels 75 "$shards" "$bin/test_kernels" --gtest_filter='*/cuda'

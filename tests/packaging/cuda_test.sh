@@ -72,4 +72,16 @@ program "$scratch/gpu/pip3" <<<'[ "$1" = --version ] || { echo "no network" >&2;
 get_cuda() { gpu "$scratch/gpu" "$1"; PATH=$scratch/gpu:$PATH "$root/packaging/get-cuda.sh" "$scratch/cuda"; }
 says a_driver_too_old_is_said_first "^satchel: the driver here is 550.54.14, .* 580 or newer.*SATCHEL_NVCC=.*satchel: getting CUDA's compiler.*no network" 1 get_cuda 550.54.14
 says a_driver_that_will_do "^satchel: getting CUDA's compiler" 1 get_cuda 580.65.06
+
+# A machine without pip, and an apt-get that brings it.
+tools=$scratch/tools
+mkdir "$tools"
+for each in bash cat chmod dirname env grep id ls mkdir mktemp rm sed tail timeout; do ln -s "$(command -v $each)" "$tools/$each"; done
+program "$tools/dpkg-query" <<<'exit 1'
+program "$tools/sudo" <<<'exec "$@"'
+program "$tools/apt-get" <<END
+case "\$*" in *"install"*python3-pip*) cat "$scratch/gpu/pip3" >"$tools/pip3"; chmod +x "$tools/pip3" ;; esac
+END
+says pip_is_installed_where_it_is_missing "^satchel: installing python3-pip satchel: getting CUDA's compiler.*no network" 1 \
+  env PATH="$tools" "$root/packaging/get-cuda.sh" "$scratch/cuda"
 exit $failed
