@@ -31,7 +31,7 @@ says() {
   local name=$1 pattern=$2 code=$3 got=0 said
   shift 3
   said=$("$@" 2>&1 | tr '\n' ' ' | tr -s ' '; exit "${PIPESTATUS[0]}") || got=$?
-  if ! grep -qE "$pattern" <<<"$said" || [ "$got" != "$code" ]; then
+  if ! grep -qE -- "$pattern" <<<"$said" || [ "$got" != "$code" ]; then
     printf '%s: expected %s and exit code %s, got %s and: %s\n' "$name" "$pattern" "$code" "$got" "$said"
     failed=1
   fi
@@ -84,4 +84,13 @@ case "\$*" in *"install"*python3-pip*) cat "$scratch/gpu/pip3" >"$tools/pip3"; c
 END
 says pip_is_installed_where_it_is_missing "^satchel: installing python3-pip satchel: getting CUDA's compiler.*no network" 1 \
   env PATH="$tools" "$root/packaging/get-cuda.sh" "$scratch/cuda"
+
+# run.sh in a copy, with a cmake that only says what it was told.
+mkdir "$scratch/copy"
+cp -r "$root/packaging" "$scratch/copy"
+program "$scratch/stand_in/dpkg-query" <<<'echo install ok installed'
+program "$scratch/stand_in/cmake" <<<'[ "$1" != -S ] || echo "-- CUDA backend: not built, told $*"'
+run() { env "$@" PATH="$scratch/stand_in:$PATH" "$scratch/copy/packaging/run.sh" --no-model --demo; }
+says run_builds_for_the_card_that_is_here "the CUDA backend: not built, told .*-DSATCHEL_CUDA=AUTO -DSATCHEL_CUDA_CARDS=native .*get-cuda.sh gets a compiler" 127 run
+says unless_it_is_told "-DSATCHEL_CUDA=OFF -DSATCHEL_CUDA_CARDS=75;90 " 127 run SATCHEL_CUDA=OFF "SATCHEL_CUDA_CARDS=75;90"
 exit $failed
