@@ -152,6 +152,8 @@ def head(report):
              f"{here['processor']}, {here['cores']} cores, {here['system']}.", ""]
     if here["cards"]:
         lines += [f"Cards ({here['cards_columns']}): {'; '.join(here['cards'])}.", ""]
+        if report["tests"].get("test_gpu", {}).get("passed", 0) == 0:
+            lines += ["**No test passed on them:** the steps below say why.", ""]
     else:
         lines += ["**No card: nothing here ran on a GPU.** What could be built was built, the rest says why it was skipped.", ""]
     return lines

@@ -140,4 +140,7 @@ bench model_1b 40 "$bin/bench_gpu_model" 1b
 bench model_8b 80 "$bin/bench_gpu_model" 8b
 # The first bandwidth may have been the card's own warming up.
 if [ -x "$bin/read_bandwidth" ]; then bench bandwidth_again 15 "$bin/read_bandwidth"; fi
-! grep -qE '"state": "(failed|time up|no time)"' "$work/steps.jsonl"
+# A card that no test ran on is a failure too.
+bad='"state": "(failed|time up|no time)"'
+[ "$has_card" = 0 ] || bad+='|"step": "test_gpu", "state": "skipped"'
+! grep -qE "$bad" "$work/steps.jsonl"

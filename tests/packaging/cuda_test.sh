@@ -48,7 +48,7 @@ says a_compiler_that_refuses_ours_is_left_out "not built, .*/refuses/bin/nvcc \(
 says unless_it_was_demanded "CMake Error.*SATCHEL_CUDA=ON: .*unsupported GNU version" 1 \
   find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/refuses/bin/nvcc"
 says a_release_too_old "not built, .* is 11.8.89, and 12.4 is needed" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/oldest/bin/nvcc"
-says a_compiler_named_and_missing "not built, /no/nvcc does not say its version" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC=/no/nvcc
+says a_compiler_named_and_missing "not built, /no/nvcc is not there" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC=/no/nvcc
 
 says every_card "cards 75, 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON
 says what_an_older_compiler_lacks_takes_its_newest_ptx "cards 75, 80, 86, 89, 90, PTX 90; .*code=compute_90 $" 0 \
