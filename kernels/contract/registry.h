@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct BackendOptions {
   int activation_bits = 16;
   // Absolute folders where shared libraries of backends lie (backend_library.h).
   std::vector<std::filesystem::path> library_folders = {};
+  // cuBLAS for products of many tokens (backend cuda): the first of these files (libcublas.so.13, say)
+  // that can be used. Results are rounded more coarsely with it, and may depend on how a prompt is cut
+  // (kernels/cuda/blas_products.h). Where none can, and where none is named: products of our own;
+  // device() says why.
+  std::vector<std::string> blas_files = {};
 };
 
 inline constexpr std::string_view kCudaLibrary = "libsatchel-cuda.so";

@@ -26,14 +26,17 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::unique_ptr<Device> device, Arguments arguments, PageOps pages,
-              std::unique_ptr<BlasProducts> blas)
+              BlasProducts::Opened blas)
       : device_(std::move(device)),
         arguments_(std::move(arguments)),
         pages_(std::move(pages)),
-        products_(*device_, std::move(blas)) {}
+        why_no_blas_(std::move(blas.why_not)),
+        products_(*device_, std::move(blas.products)) {}
 
   std::string_view name() const override { return "cuda"; }
-  std::string device() const override { return device_->name(); }
+  std::string device() const override {
+    return device_->name() + (why_no_blas_.empty() ? "" : ", without cuBLAS: " + why_no_blas_);
+  }
   // Chosen, not measured: at 2^37 the largest operation of an 8B model takes 512 tokens, some 2 ms of
   // an RTX 4090 and 10 of a card with an eighth of it, and fills either.
   CallSize call_size() const override {
@@ -168,6 +171,7 @@ class CudaBackend final : public Backend {
   Arguments arguments_;
   PageOps pages_;
   Buffer work_;
+  std::string why_no_blas_;  // where it was asked for
   LayerProducts products_;
   Scoring scoring_;
   Attention attention_{*device_, arguments_};
@@ -233,8 +237,7 @@ Result<std::unique_ptr<Backend>> make_backend(const CudaOptions& options) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Device> device, Device::open(options.memory_limit));
   SATCHEL_TRY_ASSIGN(Arguments arguments, Arguments::make(*device));
   SATCHEL_TRY_ASSIGN(PageOps pages, PageOps::make(*device));
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<BlasProducts> blas,
-                     BlasProducts::open(*device, options.blas_files));
+  SATCHEL_TRY_ASSIGN(BlasProducts::Opened blas, BlasProducts::open(*device, options.blas_files));
   return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(
       std::move(device), std::move(arguments), std::move(pages), std::move(blas)));
 }

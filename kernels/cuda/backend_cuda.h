@@ -13,9 +13,7 @@ namespace satchel::kernels::cuda {
 struct CudaOptions {
   // Of the card's memory, in bytes, all that the backend takes; 0: nearly all that is free.
   std::size_t memory_limit = 0;
-  // cuBLAS for products of many tokens: the first of these files (libcublas.so.13, say) that opens; where none can,
-  // and where none is named, the backend's own. Then results are rounded more coarsely, and may
-  // depend on how a prompt is cut (blas_products.h).
+  // BackendOptions::blas_files.
   std::vector<std::string> blas_files = {};
 };
 

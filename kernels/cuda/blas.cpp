@@ -18,19 +18,6 @@ Error unsupported(const std::string& why) {
           "its own."};
 }
 
-Result<void> said(int status, const char* call) {
-  if (status == kSuccess) return {};
-  if (status == kAllocationFailed)
-    return Error{
-        ErrorKind::out_of_memory, "GPU_MEMORY",
-        "The GPU's memory is full: cuBLAS found no room. Close other programs that use it, "
-        "or leave cuBLAS off."};
-  return Error{ErrorKind::device_lost, "GPU_LOST",
-               std::string("The GPU stopped (") + call + " said " + std::to_string(status) +
-                   "). Saved chats are whole. Restart the program to use the GPU again, or leave "
-                   "cuBLAS off."};
-}
-
 template <class Function>
 bool find(void* library, const char* name, Function*& out) {
   out = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -38,6 +25,20 @@ bool find(void* library, const char* name, Function*& out) {
 }
 
 }  // namespace
+
+// Whether the card is lost too, it says itself.
+Result<void> Blas::said(int status, const char* call) const {
+  if (status == kSuccess) return {};
+  if (status == kAllocationFailed)
+    return Error{
+        ErrorKind::out_of_memory, "GPU_MEMORY",
+        "The GPU's memory is full: cuBLAS found no room. Close other programs that use it, "
+        "or leave cuBLAS off."};
+  SATCHEL_TRY(device_->finish());
+  return Error{ErrorKind::device_lost, "GPU_CALL",
+               std::string("cuBLAS refused a call (") + call + " said " + std::to_string(status) +
+                   "). Saved chats are whole. Try again, or leave cuBLAS off."};
+}
 
 struct Blas::Functions {
   int (*create)(void** handle);
@@ -49,8 +50,10 @@ struct Blas::Functions {
                   const void* beta, void* c, int type_c, int step_c, int sums, int algorithm);
 };
 
+Blas::Blas(Device& device) : device_(&device) {}
+
 Result<std::unique_ptr<Blas>> Blas::open(Device& device, std::span<const std::string> files) {
-  std::unique_ptr<Blas> blas(new Blas);
+  std::unique_ptr<Blas> blas(new Blas(device));
   std::string why = "no file was named";
   for (const std::string& file : files) {
     blas->library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -59,11 +62,11 @@ Result<std::unique_ptr<Blas>> Blas::open(Device& device, std::span<const std::st
     why = reason == nullptr ? file : reason;
   }
   if (blas->library_ == nullptr) return unsupported(why);
-  SATCHEL_TRY(blas->begin(device));
+  SATCHEL_TRY(blas->begin());
   return blas;
 }
 
-Result<void> Blas::begin(Device& device) {
+Result<void> Blas::begin() {
   call_ = std::make_unique<Functions>();
   if (!find(library_, "cublasCreate_v2", call_->create) ||
       !find(library_, "cublasDestroy_v2", call_->destroy) ||
@@ -72,8 +75,8 @@ Result<void> Blas::begin(Device& device) {
       !find(library_, "cublasGemmEx", call_->multiply))
     return unsupported("it lacks a function that is called");
   SATCHEL_TRY(said(call_->create(&handle_), "cublasCreate"));
-  SATCHEL_TRY(said(call_->set_stream(handle_, device.queue().stream()), "cublasSetStream"));
-  SATCHEL_TRY_ASSIGN(room_, device.allocate(kRoomBytes));
+  SATCHEL_TRY(said(call_->set_stream(handle_, device_->queue().stream()), "cublasSetStream"));
+  SATCHEL_TRY_ASSIGN(room_, device_->allocate(kRoomBytes));
   return said(call_->set_workspace(handle_, room_.data(), room_.size()), "cublasSetWorkspace");
 }
 

@@ -1,7 +1,7 @@
 // Blas: NVIDIA's cuBLAS where it is installed, opened while the program runs and never linked with
 // it (it is hundreds of megabytes). One function of it: products of fp16 with fp32 sums.
 //   errors   unsupported GPU_BLAS (no such library, or one that lacks what we call); out_of_memory
-//            GPU_MEMORY; device_lost GPU_LOST (a call of it failed)
+//            GPU_MEMORY; device_lost GPU_CALL (a call of it failed), GPU_LOST (and the card with it)
 //   threads  one call at a time, as the Device
 //   source   NVIDIA, cuBLAS library, sections 2.4 (helper functions) and 2.8.13 (cublasGemmEx)
 #pragma once
@@ -34,9 +34,11 @@ class Blas {
 
  private:
   struct Functions;
-  Blas() = default;
-  Result<void> begin(Device& device);
+  explicit Blas(Device& device);
+  Result<void> begin();
+  Result<void> said(int status, const char* call) const;
 
+  Device* device_;
   void* library_ = nullptr;
   std::unique_ptr<Functions> call_;
   void* handle_ = nullptr;

@@ -19,14 +19,17 @@ std::size_t whole(std::size_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlasProducts>> BlasProducts::open(Device& device,
-                                                         std::span<const std::string> files) {
-  if (files.empty()) return std::unique_ptr<BlasProducts>();
+Result<BlasProducts::Opened> BlasProducts::open(Device& device,
+                                                std::span<const std::string> files) {
+  Opened opened;
+  if (files.empty()) return opened;
   Result<std::unique_ptr<Blas>> blas = Blas::open(device, files);
-  if (!blas.ok() && blas.error().kind == ErrorKind::unsupported)
-    return std::unique_ptr<BlasProducts>();
-  SATCHEL_TRY(blas);
-  return std::make_unique<BlasProducts>(device, std::move(blas).value());
+  SATCHEL_TRY(device.finish());
+  if (blas.ok())
+    opened.products = std::make_unique<BlasProducts>(device, std::move(blas).value());
+  else
+    opened.why_not = blas.error().message;
+  return opened;
 }
 
 Result<void> BlasProducts::multiply(std::span<const Product> products, const float* x,

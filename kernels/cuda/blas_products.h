@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "kernels/cuda/blas.h"
 #include "kernels/cuda/matmul.h"
@@ -22,9 +23,13 @@ class BlasProducts {
   static constexpr std::size_t kTokensMin = 256;
   static constexpr std::size_t kSliceBytes = std::size_t{16} << 20;
 
-  // Null where no library is named, or none can be used.
-  static Result<std::unique_ptr<BlasProducts>> open(Device& device,
-                                                    std::span<const std::string> files);
+  // By the first of these files that can be used. Where none can there are no products, and why; where
+  // none is named, neither. Fails only with the card.
+  struct Opened {
+    std::unique_ptr<BlasProducts> products;
+    std::string why_not;
+  };
+  static Result<Opened> open(Device& device, std::span<const std::string> files);
   BlasProducts(Device& device, std::unique_ptr<Blas> blas, std::size_t slice_bytes = kSliceBytes)
       : device_(&device), blas_(std::move(blas)), slice_bytes_(slice_bytes) {}
   std::size_t bytes() const { return activations_.size() + slice_.size(); }

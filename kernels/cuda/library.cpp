@@ -11,9 +11,9 @@ namespace {
 // What no kernel is there for; while it is not empty, `auto` takes the cpu backend.
 constexpr const char* kLacks = "";
 
-Result<std::unique_ptr<Backend>> make(const BackendOptions&) {
+Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   SATCHEL_TRY(check_driver());
-  return make_backend();
+  return make_backend({.blas_files = options.blas_files});
 }
 
 }  // namespace

@@ -1,20 +1,23 @@
-// bench_gpu [--backend NAME] [--small] [PART …]: what a backend's operations reach, a line of JSON
+// bench_gpu [--backend NAME] [--cublas FILE] [--small] [PART …]: what a backend's operations reach, a line of JSON
 // each. Parts: decode, prefill, cache, weights; all of them where none is named. tests/gpu/run.sh
 // puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
+//   --cublas   libcublas.so.13, say: products of many tokens by it
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "gpu/measure.h"
+#include "kernels/contract/registry.h"
 #include "support/open_named.h"
 
 namespace satchel::bench {
 namespace {
 
-int run(const std::string& name, bool small, const std::vector<std::string>& parts) {
-  auto opened = test::open_named(name);
+int run(const std::string& name, const kernels::BackendOptions& options, bool small,
+        const std::vector<std::string>& parts) {
+  auto opened = kernels::open_backend(name, options);
   if (!opened.ok()) {
     say({{"op", "skipped"}, {"why", opened.error().message}});
     return 77;
@@ -36,6 +39,7 @@ int run(const std::string& name, bool small, const std::vector<std::string>& par
 
 int main(int argc, char** argv) {
   std::string name = "cuda";
+  satchel::kernels::BackendOptions options = satchel::test::options_here();
   bool small = false;
   std::vector<std::string> parts;
   for (int i = 1; i < argc; ++i) {
@@ -43,8 +47,10 @@ int main(int argc, char** argv) {
       small = true;
     else if (std::strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
       name = argv[++i];
+    else if (std::strcmp(argv[i], "--cublas") == 0 && i + 1 < argc)
+      options.blas_files.emplace_back(argv[++i]);
     else
       parts.emplace_back(argv[i]);
   }
-  return satchel::bench::run(name, small, parts);
+  return satchel::bench::run(name, options, small, parts);
 }

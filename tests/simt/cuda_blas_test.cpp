@@ -120,7 +120,7 @@ TEST_F(CuBlas, products_of_every_kind_of_weight_in_slices_are_the_references) {
 TEST_F(CuBlas, takes_the_products_of_many_tokens_of_a_layer_and_leaves_few_alone) {
   const auto device = value_of(Device::open());
   constexpr std::size_t kWidth = 32, kMany = BlasProducts::kTokensMin;
-  LayerProducts layer(*device, value_of(BlasProducts::open(*device, kFake)));
+  LayerProducts layer(*device, value_of(BlasProducts::open(*device, kFake)).products);
   const test::WeightFile file = test::random_weight(WeightType::q8_0, kWidth, kWidth, 7);
   const CudaWeight weight = value_of(CudaWeight::make(*device, file.source()));
   const auto x = test::random_values(kMany * kWidth, 8);
@@ -161,20 +161,36 @@ TEST_F(CuBlas, a_missing_or_strange_library_is_an_error_value_and_the_backend_do
   EXPECT_EQ(refused.error().code, "GPU_BLAS");
   EXPECT_THAT(refused.error().message, HasSubstr("no-such-cublas.so"));
   EXPECT_THAT(Blas::open(*device, strange).error().message, HasSubstr("lacks a function"));
-  EXPECT_EQ(value_of(BlasProducts::open(*device, missing)), nullptr);
-  EXPECT_TRUE(make_backend({.blas_files = {"no-such-cublas.so"}}).ok());
+  const auto opened = value_of(BlasProducts::open(*device, missing));
+  EXPECT_EQ(opened.products, nullptr);
+  EXPECT_THAT(opened.why_not, HasSubstr("no-such-cublas.so"));
+}
+
+TEST_F(CuBlas, that_fails_while_it_is_opened_does_not_stop_the_backend_which_says_why) {
+  for (const int n : {0, 1, 2}) {
+    fake_->calls_until_failure = n;
+    const auto backend = value_of(make_backend({.blas_files = {SATCHEL_FAKE_CUBLAS}}));
+    EXPECT_THAT(backend->device(), HasSubstr("executor, without cuBLAS: cuBLAS refused a call"));
+    EXPECT_EQ(fake_->n_living, 0);
+  }
+  const auto none = value_of(make_backend({.blas_files = {"no-such-cublas.so"}}));
+  EXPECT_THAT(none->device(), HasSubstr("no-such-cublas.so"));
+  const auto used = value_of(make_backend({.blas_files = {SATCHEL_FAKE_CUBLAS}}));
+  EXPECT_EQ(used->device(), "executor");
+  EXPECT_EQ(fake_->n_living, 1);
 }
 
 TEST_F(CuBlas, every_call_of_it_that_fails_is_an_error_value_and_nothing_is_left_behind) {
   const test::WeightFile file = test::random_weight(WeightType::q8_0, 16, 32, 9);
   const auto use = [&]() -> Result<void> {
     SATCHEL_TRY_ASSIGN(const auto device, Device::open());
-    SATCHEL_TRY_ASSIGN(auto products, BlasProducts::open(*device, kFake));
+    SATCHEL_TRY_ASSIGN(auto blas, Blas::open(*device, kFake));
+    BlasProducts products(*device, std::move(blas));
     SATCHEL_TRY_ASSIGN(const CudaWeight weight, CudaWeight::make(*device, file.source()));
     SATCHEL_TRY_ASSIGN(Buffer x, device->allocate(32 * sizeof(float)));
     SATCHEL_TRY_ASSIGN(Buffer out, device->allocate(16 * sizeof(float)));
     const std::array<Product, 1> one = {{{.weight = &weight.matrix(), .out = floats(out)}}};
-    return products->multiply(one, floats(x), 1);
+    return products.multiply(one, floats(x), 1);
   };
   const auto fails = [&](int n, int failure) {
     fake_->calls_until_failure = n;
@@ -183,7 +199,7 @@ TEST_F(CuBlas, every_call_of_it_that_fails_is_an_error_value_and_nothing_is_left
     EXPECT_EQ(fake_->n_living, 0);
     return got.ok() ? std::string("no") : got.error().code;
   };
-  for (const int n : {0, 1, 2, 3}) EXPECT_EQ(fails(n, 13), "GPU_LOST") << n;
+  for (const int n : {0, 1, 2, 3}) EXPECT_EQ(fails(n, 13), "GPU_CALL") << n;
   EXPECT_EQ(fails(4, 13), "no") << "create, stream, workspace, product";
   EXPECT_EQ(fails(0, 3), "GPU_MEMORY");
 }

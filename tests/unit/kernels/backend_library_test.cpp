@@ -53,6 +53,12 @@ TEST(BackendLibrary, gives_errors_as_values_across_its_border) {
   EXPECT_EQ(largest.error().code, "LOGITS_NAN");
 }
 
+TEST(BackendLibrary, is_given_what_the_options_say_of_cublas) {
+  BackendOptions options = with({"executor"});
+  options.blas_files = {"no-such-cublas.so"};
+  EXPECT_THAT(value_of(open_backend("cuda", options))->device(), HasSubstr("no-such-cublas.so"));
+}
+
 TEST(BackendLibrary, may_be_opened_again_and_twice_at_once) {
   for (int i = 0; i < 2; ++i) {
     const auto one = value_of(open_backend("cuda", with({"executor"})));
