@@ -102,16 +102,19 @@ __device__ __forceinline__ void attend_units(const FewBlock<kSets, kDim>& block,
   __syncthreads();
 }
 
-// Whether this block is the last of its tile's. Ends behind a barrier.
+// Whether this block is the last of its tile's. Ends behind a barrier; one thread's fences stand for all:
+// the barriers order the others' accesses with them.
+//   source  PTX ISA, memory consistency model (causality order)
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ bool is_last_piece(const FewBlock<kSets, kDim>& block,
                                               unsigned* counter) {
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();  // what the block wrote, before it is counted
     const unsigned n_pieces = block.item.n_pieces, n_before = atomicAdd(counter, 1u);
     block.memory.is_last = n_before + 1 == n_pieces ? 1 : 0;
     if (block.memory.is_last != 0) atomicAdd(counter, 0u - n_pieces);
+    __threadfence();  // what the others wrote, after they were
   }
   __syncthreads();
   return block.memory.is_last != 0;
@@ -147,7 +150,6 @@ __global__ void __launch_bounds__(kAttendThreads, (kBlocksAtOnce<kSets, kDim>))
   float* partials = call.partials + item.first_partial * stride;
   put_partial(block, outputs, partials + piece * stride);
   if (!is_last_piece(block, call.counters + blockIdx.x)) return;
-  __threadfence();
   merge(block, partials);
 }
 

@@ -17,8 +17,8 @@ static_assert(kWarps * 16 == kRowsOfBlock);
 // kSteps: of 16 channels, at most; kHasPages: some keys or values have to be decoded.
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
 struct Form {
-  static constexpr unsigned kKeys = kSteps > 8 ? 16 : 64;  // of a tile
-  static constexpr unsigned kKeyStride = kSteps * 8 + 4, kValueStride = kSteps * 16 + 8;
+  static constexpr unsigned kKeys = tile_keys_of_rows(kSteps * 16);
+  static constexpr unsigned kKeyStride = key_stride(kSteps), kValueStride = value_stride(kSteps);
   static constexpr unsigned kPlaneWords = kKeys * kKeyStride;
   static_assert(kPlaneWords == kKeys / 2 * kValueStride);
   // Parts of the queries that stay in registers: as many as there is room for beside the outputs.

@@ -140,14 +140,13 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
 
 // The pieces in one launch, or in several where more pages must be read back than there is room for.
 Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
-  std::size_t n_partials = 0, n_decoded = 0;
+  std::size_t n_partials = 0;
   unsigned n_pieces = 0;
   for (std::size_t i = 0; i < items_.size(); ++i) {
     AttendItem& item = items_[i];
     item.first_partial = static_cast<unsigned>(n_partials);
     n_partials += item.n_pieces;
     n_pieces = std::max(n_pieces, item.n_pieces);
-    if (item.first_row == 0) n_decoded += count_decoded(*tables_[i], item.lane);
   }
   const unsigned n_rows = n_sets * kRowsOfSet;
   SATCHEL_TRY(make_room(partials_, n_partials * partial_floats(n_rows, call.head_dim) * 4));
@@ -155,10 +154,11 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   call.partials = reinterpret_cast<float*>(partials_.data());
   call.counters = reinterpret_cast<unsigned*>(counters_.data());
 
-  const std::size_t bytes = n_decoded * decoded_floats(call.head_dim) * sizeof(float);
-  const unsigned n_rounds = std::clamp(blocks_of(bytes, decoded_bytes_most_), 1u, n_pieces);
   // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
-  call.n_pieces = std::bit_ceil(blocks_of(n_pieces, n_rounds));
+  call.n_pieces = std::bit_ceil(n_pieces);
+  const std::size_t page_bytes = decoded_floats(call.head_dim) * sizeof(float);
+  while (call.n_pieces > 1 && decoded_most(call.n_pieces) * page_bytes > decoded_bytes_most_)
+    call.n_pieces /= 2;
   Result<void> done;
   for (; done.ok() && call.first_piece < n_pieces; call.first_piece += call.n_pieces)
     done = run_round(call, n_sets, decode);
@@ -216,11 +216,19 @@ Result<void> Attention::decode_round(const AttendCall& call, const Decode& decod
   return decode(decodes_);
 }
 
-std::size_t Attention::count_decoded(const CudaLaneTable& table, std::size_t lane) {
-  if (!table.has_decoded()) return 0;
-  return static_cast<std::size_t>(std::ranges::count_if(
-      table.pages(lane),
-      [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
+// Pages that so many pieces of every lane may want read back.
+std::size_t Attention::decoded_most(unsigned n_pieces) const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const AttendItem& item = items_[i];
+    const CudaLaneTable& table = *tables_[i];
+    if (item.first_row != 0 || !table.has_decoded()) continue;
+    const auto of_lane = static_cast<std::size_t>(std::ranges::count_if(
+        table.pages(item.lane),
+        [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
+    sum += std::min(of_lane, std::size_t{n_pieces} * item.units_of_piece);
+  }
+  return sum;
 }
 
 Result<void> Attention::make_room(Buffer& buffer, std::size_t bytes) {

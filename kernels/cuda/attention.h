@@ -41,7 +41,7 @@ class Attention {
   Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> decode_round(const AttendCall& call, const Decode& decode);
-  static std::size_t count_decoded(const CudaLaneTable& table, std::size_t lane);
+  std::size_t decoded_most(unsigned n_pieces) const;
   Result<void> make_room(Buffer& buffer, std::size_t bytes);
 
   Device* device_;

@@ -77,9 +77,10 @@ struct GradedPacker {
   const PageRows& rows;
   unsigned first_channel;
   std::byte* page;
-  float* memory;  // shared: 10 floats a channel
+  float* memory;  // shared: kGradedWordsOfChannel floats a channel
 
   static constexpr unsigned kRatios = RangeRatios::kCount, kPerThread = 2;
+  static_assert(2 + kRatios == kGradedWordsOfChannel && kRatios % kPerThread == 0);
 
   // Ends with the codes in their plane, behind no barrier.
   __device__ __forceinline__ void pack() const {

@@ -19,6 +19,14 @@
 
 namespace satchel::kernels::cuda {
 
+// Words from one row of keys to the next, from one pair of values to the next.
+constexpr unsigned key_stride(unsigned n_steps) {
+  return n_steps * 8 + 4;
+}
+constexpr unsigned value_stride(unsigned n_steps) {
+  return n_steps * 16 + 8;
+}
+
 struct alignas(8) CosineSine {
   float cosine, sine;
 };
@@ -179,7 +187,7 @@ template <unsigned kSteps, unsigned kRows, bool kHasPages = true>
 __device__ void fill_keys(const LaneTables& tables, const TokenSource& source, unsigned first,
                           unsigned head_dim, const RotatedPairs& pairs, std::uint32_t* high,
                           std::uint32_t* low, float* row) {
-  constexpr unsigned kWords = kSteps * 8, kStride = kWords + 4;
+  constexpr unsigned kWords = kSteps * 8, kStride = key_stride(kSteps);
   const unsigned lane = threadIdx.x % kWarp;
   if (!kHasPages || source.k_form == RowForm::halves) {
     for (unsigned i = lane; i < kRows * kWords / 4; i += kWarp) {
@@ -216,7 +224,7 @@ __device__ void fill_keys(const LaneTables& tables, const TokenSource& source, u
 template <unsigned kSteps, unsigned kRows, bool kHasPages = true>
 __device__ void fill_values(const LaneTables& tables, const TokenSource& source, unsigned first,
                             unsigned head_dim, std::uint32_t* high, std::uint32_t* low) {
-  constexpr unsigned kWords = kSteps * 16, kStride = kWords + 8;
+  constexpr unsigned kWords = kSteps * 16, kStride = value_stride(kSteps);
   const unsigned lane = threadIdx.x % kWarp;
   if (!kHasPages || source.v_form == RowForm::halves) {
     for (unsigned i = lane; i < kRows / 2 * kWords / 8; i += kWarp) {

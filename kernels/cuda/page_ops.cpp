@@ -122,7 +122,8 @@ Result<Health> PageOps::take_health() {
   PageCounts counts;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&counts, 1)), counts_.data()));
   const PageCounts none = {};
-  SATCHEL_TRY(device_->upload(counts_.data(), std::as_bytes(std::span(&none, 1))));
+  if (counts.n_nan + counts.n_infinite > 0)
+    SATCHEL_TRY(device_->upload(counts_.data(), std::as_bytes(std::span(&none, 1))));
   const Health before = std::exchange(in_main_memory_, {});
   return Health{.n_nan = before.n_nan + counts.n_nan,
                 .n_infinite = before.n_infinite + counts.n_infinite};

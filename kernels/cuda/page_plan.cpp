@@ -84,7 +84,7 @@ void PackShape::add(const PagePlan& plan) {
     n_slices = std::max(n_slices, operand->n_slices);
     slice_floats = std::max(slice_floats, by_token ? operand->slice * (plan.head_dim + 1)
                                                    : plan.capacity * (operand->slice + 1));
-    unsigned words = 10 * operand->slice;  // graded (GradedPacker)
+    unsigned words = kGradedWordsOfChannel * operand->slice;
     if (operand->form == PageForm::affine)
       words = operand->slice / operand->group * (by_token ? plan.head_dim : plan.capacity);
     range_words = std::max(range_words, words);

@@ -19,6 +19,10 @@ namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kUnpackTokens = 32;
 
+// What packing graded keys wants of shared memory (GradedPacker): middle, half width, and what each
+// ratio misses.
+inline constexpr unsigned kGradedWordsOfChannel = 10;
+
 enum class PageForm : std::uint8_t { exact, affine, graded, coded /* by loops in main memory */ };
 
 // K or V of a layout without its lists: byte offsets into the page.

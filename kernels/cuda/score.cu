@@ -15,7 +15,8 @@ constexpr unsigned kColumns = kSets * kQueriesOfSet;
 template <unsigned kSteps, unsigned kTiles, unsigned kParts>
 struct Form {
   static constexpr unsigned kKeyRows = 8;  // that a warp reads at once
-  static constexpr unsigned kStride = kSteps * 8 + 4;
+  static constexpr unsigned kStride = key_stride(kSteps);
+  static_assert(kWarps * kTiles * 16 == tile_keys_of_score(kSteps * 16));
 
   struct KeyMemory {
     std::uint32_t words[kParts][kKeyRows * kStride];

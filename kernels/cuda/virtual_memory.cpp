@@ -35,18 +35,28 @@ cudaError_t error_of(CUresult result) {
 }  // namespace
 
 bool VirtualMemory::Calls::find() {
-  return find_call("cuMemGetAllocationGranularity", granularity) &&
+  return find_call("cuDeviceGet", device) && find_call("cuDeviceGetAttribute", attribute) &&
+         find_call("cuMemGetAllocationGranularity", granularity) &&
          find_call("cuMemAddressReserve", reserve) && find_call("cuMemAddressFree", free) &&
          find_call("cuMemCreate", create) && find_call("cuMemRelease", release) &&
          find_call("cuMemMap", map) && find_call("cuMemUnmap", unmap) &&
          find_call("cuMemSetAccess", set_access);
 }
 
+bool VirtualMemory::Calls::card_can() const {
+  CUdevice card = 0;
+  int can = 0;
+  return device(&card, 0) == CUDA_SUCCESS &&
+         attribute(&can, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, card) ==
+             CUDA_SUCCESS &&
+         can != 0;
+}
+
 std::unique_ptr<VirtualMemory> VirtualMemory::reserve(std::size_t bytes) {
   std::unique_ptr<VirtualMemory> made(new VirtualMemory);
   const bool is_there = made->calls_.find();
   cudaGetLastError();  // of a call that is not there; what stays is met again
-  if (!is_there) return nullptr;
+  if (!is_there || !made->calls_.card_can()) return nullptr;
   const CUmemAllocationProp memory = of_first_card();
   if (made->calls_.granularity(&made->step_, &memory, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) !=
       CUDA_SUCCESS)

@@ -14,7 +14,7 @@ namespace satchel::kernels::cuda {
 class VirtualMemory {
  public:
   // Addresses for `bytes` of the first card, a step at least, and nothing behind them. Null where the
-  // driver has no such calls or refuses.
+  // driver has no such calls or refuses, or the card cannot (a virtual one, say).
   static std::unique_ptr<VirtualMemory> reserve(std::size_t bytes);
   ~VirtualMemory();
   VirtualMemory(const VirtualMemory&) = delete;
@@ -29,6 +29,8 @@ class VirtualMemory {
 
  private:
   struct Calls {
+    decltype(&::cuDeviceGet) device = nullptr;
+    decltype(&::cuDeviceGetAttribute) attribute = nullptr;
     decltype(&::cuMemGetAllocationGranularity) granularity = nullptr;
     decltype(&::cuMemAddressReserve) reserve = nullptr;
     decltype(&::cuMemAddressFree) free = nullptr;
@@ -38,6 +40,7 @@ class VirtualMemory {
     decltype(&::cuMemUnmap) unmap = nullptr;
     decltype(&::cuMemSetAccess) set_access = nullptr;
     bool find();
+    bool card_can() const;
   };
   VirtualMemory() = default;
 

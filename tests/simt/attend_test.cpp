@@ -186,6 +186,41 @@ TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
   EXPECT_EQ(n_decoded, (std::vector<std::size_t>{1, 1}));
 }
 
+// Lanes of very different lengths: the first pieces of all, then the rest of the long one.
+TEST_F(Attending, reads_pages_back_within_its_limit_however_lanes_are_cut) {
+  dim_ = 256;
+  const PageShape shape{.v = test::affine_operand(8, 32)};
+  const test::LaneFixture long_lane({.head_dim = dim_, .n_pages = 7, .page = shape});
+  const test::LaneFixture short_lane({.head_dim = dim_, .n_pages = 1, .page = shape});
+  const auto device = value_of(Device::open());
+  Arguments arguments = value_of(Arguments::make(*device));
+  PageOps pages_there = value_of(PageOps::make(*device));
+  CudaLaneTable table(*device, 2);
+  std::vector<ExactRun> runs[2];
+  std::vector<PageView> pages[2];
+  put_lane(table, 0, long_lane.view(), runs[0], pages[0]);
+  put_lane(table, 1, short_lane.view(), runs[1], pages[1]);
+  put_queries(2, 1, long_lane.end_position());
+  const Sequence sequences[] = {
+      {.lanes = &table, .n_tokens = 1},
+      {.lanes = &table, .first_lane = 1, .first_token = 1, .n_tokens = 1}};
+  args_.sequences = sequences;
+  std::size_t most = 0, sum = 0;
+  const auto decode = [&](std::span<const DecodeArgs> items) -> Result<void> {
+    most = std::max(most, items.size());
+    sum += items.size();
+    return pages_there.decode(items, arguments);
+  };
+  const std::size_t page_bytes = 2 * kPageTokens * dim_ * sizeof(float);
+  for (std::size_t limit = 2; limit < 9; ++limit) {
+    most = sum = 0;
+    Attention attention(*device, arguments, limit * page_bytes);
+    ASSERT_TRUE(attention.attend(args_, decode).ok());
+    EXPECT_LE(most, limit);
+    EXPECT_EQ(sum, 8u) << "each page once";
+  }
+}
+
 // As sm_75: neither the blocks of many rows fit, nor eight bits of a page.
 TEST_F(Attending, wide_heads_is_right_on_a_card_of_little_shared_memory) {
   constexpr std::size_t kShared = 64 * 1024;

@@ -71,6 +71,7 @@ TEST(BlockList, the_smallest_stretch_that_is_large_enough_is_taken) {
 class Memory : public testing::Test {
  protected:
   void TearDown() override {
+    simt::machine() = {};
     simt::fail_no_call();
     simt::forget_sticky_error();
     EXPECT_THAT(simt::take_findings(), IsEmpty());
@@ -156,10 +157,14 @@ TEST_F(Memory, takes_only_what_it_needs_where_a_whole_step_is_not_there) {
 }
 
 TEST_F(Memory, without_the_drivers_calls_is_blocks_of_their_own_within_the_same_limit) {
-  for (std::size_t n = 0; n < 10; ++n) {  // eight calls to be found, the granularity, the addresses
+  // Ten calls to be found, the card and what it can, the granularity, the addresses; and a card that
+  // cannot.
+  for (std::size_t n = 0; n <= 14; ++n) {
     std::unique_ptr<DeviceMemory> memory;
     cudaError_t error = cudaSuccess;
-    simt::fail_call(n + 1, cudaErrorMemoryAllocation);  // behind the question for free memory
+    simt::machine().has_virtual_memory = n < 14;
+    if (n < 14)
+      simt::fail_call(n + 1, cudaErrorMemoryAllocation);  // behind the question for free memory
     memory = DeviceMemory::open(2 * kMiB, error);
     ASSERT_NE(memory, nullptr) << n;
     ASSERT_TRUE(simt::has_failed_call()) << n;

@@ -27,6 +27,15 @@ std::byte* pointer(CUdeviceptr at) {
 
 }  // namespace
 
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return refused();
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) {
+  *value = simt::machine().has_virtual_memory ? 1 : 0;
+  return refused();
+}
+
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {
   *bytes = kGranularity;
@@ -73,6 +82,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** at, unsi
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* found) {
   const std::pair<const char*, void*> calls[] = {
+      {"cuDeviceGet", reinterpret_cast<void*>(cuDeviceGet)},
+      {"cuDeviceGetAttribute", reinterpret_cast<void*>(cuDeviceGetAttribute)},
       {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(cuMemGetAllocationGranularity)},
       {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
       {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},

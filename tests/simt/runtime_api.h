@@ -133,6 +133,7 @@ struct Machine {
   // That a block may ask for, at most kSharedBytesMax (block.h): of sm_86, 89 and 120, so that what
   // has less room than the largest cards is run too.
   std::size_t shared_bytes = 99 * 1024;
+  bool has_virtual_memory = true;
 };
 Machine& machine();
 
