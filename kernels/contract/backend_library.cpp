@@ -58,13 +58,17 @@ Result<const BackendLibrary*> described(const Handle& library, const fs::path& p
     return no_library("\"" + path.string() + "\" is not a backend of Satchel: it has no function " +
                       std::string(kBackendLibraryEntry) + ". Install Satchel again.");
   const BackendLibrary* about = entry();
-  if (about == nullptr || about->abi != kBackendLibraryAbi || build_identity() != about->build) {
-    const std::string theirs = about == nullptr ? "unknown" : about->build;
+  const bool has_build = about != nullptr && about->build != nullptr;
+  if (!has_build || about->abi != kBackendLibraryAbi || build_identity() != about->build) {
+    const std::string theirs = has_build ? about->build : "unknown";
     return Error{ErrorKind::device_lost, "PLUGIN_ABI",
                  "\"" + path.string() + "\" is of another build (" + theirs +
                      ") than this program (" + std::string(build_identity()) +
                      "). Install or build both together; until then the cpu backend is there."};
   }
+  if (about->lacks == nullptr || about->make == nullptr)
+    return no_library("\"" + path.string() + "\" is a backend of Satchel with an empty table: it " +
+                      "cannot be made. Install Satchel again, or use the cpu backend.");
   return about;
 }
 

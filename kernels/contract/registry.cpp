@@ -1,8 +1,10 @@
 #include "kernels/contract/registry.h"
 
 #include <array>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "kernels/contract/backend_library.h"
 #include "kernels/contract/self_check.h"
@@ -16,9 +18,8 @@ namespace satchel::kernels {
 namespace {
 
 Error no_such_backend(std::string_view name) {
-  std::string known;
-  for (const std::string_view have : backend_names())
-    known += (known.empty() ? "" : ", ") + std::string(have);
+  std::string known = "auto";
+  for (const std::string_view have : backend_names()) known += ", " + std::string(have);
   return Error{ErrorKind::device_lost, "BACKEND",
                "This build has no backend \"" + std::string(name) + "\". It has: " + known + "."};
 }
@@ -65,6 +66,14 @@ Result<void> check_activations(std::string_view name, int bits) {
                          : asked + " are not offered. There are: 16, 8."};
 }
 
+// Not silently left out: who forces a level measures it.
+Result<void> check_cpu_level(std::string_view name, std::string_view level) {
+  if (level.empty() || name == "cpu" || name == "auto") return {};
+  return Error{ErrorKind::invalid, "CPU_LEVEL",
+               "The backend \"" + std::string(name) + "\" has no CPU levels: leave \"" +
+                   std::string(level) + "\" out, or ask for the backend cpu."};
+}
+
 Result<LibraryBackend> open_cuda(const BackendOptions& options) {
   return open_backend_library(kCudaLibrary, options.library_folders, options);
 }
@@ -91,6 +100,7 @@ Result<std::unique_ptr<Backend>> open_whole_cuda(const BackendOptions& options) 
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name,
                                               const BackendOptions& options) {
   SATCHEL_TRY(check_activations(name, options.activation_bits));
+  SATCHEL_TRY(check_cpu_level(name, options.cpu_level));
   if (name == "reference") return reference::make_backend();
 #ifdef SATCHEL_CPU_BACKEND
   if (name == "cpu") return open_cpu(options);
@@ -116,6 +126,24 @@ Result<ChosenBackend> choose_backend(std::string_view name, const BackendOptions
   }
   SATCHEL_TRY_ASSIGN(chosen.backend, open_backend(name, options));
   return chosen;
+}
+
+bool has_nvidia_card(const std::filesystem::path& devices) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator device(devices, error), end; !error && device != end;
+       device.increment(error)) {
+    std::string vendor;
+    if (std::ifstream(device->path() / "vendor") >> vendor && vendor == "0x10de") return true;
+  }
+  return false;
+}
+
+bool is_worth_telling(const Error& why_not_gpu, bool has_card) {
+  const std::string& code = why_not_gpu.code;
+  if (code == "GPU_LIBRARY" || code == "GPU_OPTIONS") return false;
+  // What any machine without a card says of a library that was installed on it all the same.
+  const bool may_lack_card = code == "GPU_DRIVER" || code == "GPU_NONE" || code == "PLUGIN_ABI";
+  return has_card || !may_lack_card;
 }
 
 std::span<const std::string_view> backend_names() {

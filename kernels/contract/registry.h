@@ -34,7 +34,7 @@ inline constexpr std::string_view kCudaLibrary = "libsatchel-cuda.so";
 
 // "reference" (always there), "cpu" (x86-64 with AVX2 and FMA), "cuda" (where its library, a card
 // and a driver are). Fails with device_lost, code CPU_FEATURE, BACKEND, PLUGIN_ABI or GPU_*, and
-// with invalid, code ACTIVATIONS.
+// with invalid, code ACTIVATIONS or CPU_LEVEL: asked of a backend that has none.
 Result<std::unique_ptr<Backend>> open_backend(std::string_view name, const BackendOptions& options);
 std::span<const std::string_view> backend_names();
 
@@ -45,6 +45,14 @@ struct ChosenBackend {
 // As open_backend(), and "auto": the GPU where it opens, has a kernel for everything and can do what
 // the options ask for; else the cpu backend.
 Result<ChosenBackend> choose_backend(std::string_view name, const BackendOptions& options);
+
+// Whether the machine shows a card of NVIDIA's on its PCI bus. Some have one that is not shown there
+// (WSL 2, Jetson): good for deciding what to say, not what to try.
+//   devices  a folder for each, with a file "vendor"
+bool has_nvidia_card(const std::filesystem::path& devices = "/sys/bus/pci/devices");
+// Whether who did not ask should be told why "auto" is not the GPU: not where nobody has installed
+// its library or asked for what is the cpu backend's, nor where there is no card to be had.
+bool is_worth_telling(const Error& why_not_gpu, bool has_card);
 
 // "avx2", "avx512" …: the levels built in, lowest first, and how many of them this machine has.
 std::span<const std::string_view> cpu_level_names();

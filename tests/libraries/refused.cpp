@@ -1,4 +1,5 @@
-// A library that the programs must not use: of another ABI, of another build, or without the entry.
+// A library that the programs must not use: of another ABI, of another or no build, without the
+// entry, or with a table that lacks a pointer. None of them can make a backend.
 #include "kernels/contract/backend_library.h"
 #include "kernels/contract/registry.h"
 
@@ -8,6 +9,9 @@
 #ifndef REFUSED_BUILD
 #define REFUSED_BUILD satchel::kernels::build_identity().data()
 #endif
+#ifndef REFUSED_LACKS
+#define REFUSED_LACKS ""
+#endif
 #ifndef REFUSED_ENTRY
 #define REFUSED_ENTRY satchel_backend
 #endif
@@ -15,6 +19,6 @@
 extern "C" __attribute__((visibility("default"))) const satchel::kernels::BackendLibrary*
 REFUSED_ENTRY() {
   static const satchel::kernels::BackendLibrary library{
-      .abi = REFUSED_ABI, .build = REFUSED_BUILD, .lacks = "", .make = nullptr};
+      .abi = REFUSED_ABI, .build = REFUSED_BUILD, .lacks = REFUSED_LACKS, .make = nullptr};
   return &library;
 }

@@ -93,6 +93,17 @@ TEST(BackendLibrary, that_is_no_library_or_has_no_entry_is_refused) {
   }
 }
 
+TEST(BackendLibrary, whose_table_lacks_a_pointer_is_refused) {
+  EXPECT_EQ(refusal("no_build").code, "PLUGIN_ABI");
+  EXPECT_THAT(refusal("no_build").message, HasSubstr("(unknown)"));
+  for (const char* folder : {"no_make", "no_lacks"}) {
+    const Error error = refusal(folder);
+    EXPECT_EQ(error.kind, ErrorKind::device_lost) << folder;
+    EXPECT_EQ(error.code, "GPU_LIBRARY") << folder;
+    EXPECT_THAT(error.message, HasSubstr("empty table"));
+  }
+}
+
 TEST(BackendLibrary, of_another_build_or_abi_is_refused_with_both_builds) {
   EXPECT_EQ(refusal("other_abi").code, "PLUGIN_ABI");
   const Error error = refusal("other_build");

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "support/backends.h"
 
@@ -30,7 +32,7 @@ TEST(Registry, an_unknown_backend_is_refused_with_the_names_there_are) {
   ASSERT_FALSE(backend.ok());
   EXPECT_EQ(backend.error().kind, ErrorKind::device_lost);
   EXPECT_EQ(backend.error().code, "BACKEND");
-  EXPECT_NE(backend.error().message.find("reference"), std::string::npos);
+  EXPECT_NE(backend.error().message.find("It has: auto, reference"), std::string::npos);
 }
 
 TEST(Registry, an_unknown_or_absent_cpu_level_is_refused) {
@@ -40,6 +42,45 @@ TEST(Registry, an_unknown_or_absent_cpu_level_is_refused) {
   EXPECT_EQ(unknown.error().code, "CPU_FEATURE");
   for (std::size_t i = cpu_levels_present(); i < cpu_level_names().size(); ++i)
     EXPECT_FALSE(open_backend("cpu", {.n_threads = 1, .cpu_level = cpu_level_names()[i]}).ok());
+}
+
+TEST(Registry, a_level_of_a_backend_that_has_none_is_refused_and_not_left_out) {
+  for (const char* name : {"cuda", "reference"}) {
+    const auto backend = choose_backend(name, {.n_threads = 1, .cpu_level = "avx2"});
+    ASSERT_FALSE(backend.ok()) << name;
+    EXPECT_EQ(backend.error().kind, ErrorKind::invalid);
+    EXPECT_EQ(backend.error().code, "CPU_LEVEL");
+  }
+}
+
+TEST(Registry, finds_a_card_of_nvidias_among_the_devices_of_the_bus) {
+  namespace fs = std::filesystem;
+  const fs::path devices = fs::path(testing::TempDir()) / "satchel-pci-devices";
+  const auto add = [&](const char* device, const char* vendor) {
+    fs::create_directories(devices / device);
+    std::ofstream(devices / device / "vendor") << vendor << "\n";
+  };
+  EXPECT_FALSE(has_nvidia_card(devices)) << "no such folder";
+  add("0000:00:00.0", "0x8086");
+  fs::create_directories(devices / "0000:00:01.0");  // without the file
+  EXPECT_FALSE(has_nvidia_card(devices));
+  add("0000:01:00.0", "0x10de");
+  EXPECT_TRUE(has_nvidia_card(devices));
+  fs::remove_all(devices);
+}
+
+TEST(Registry, tells_why_it_is_not_the_gpu_only_where_somebody_can_do_something_about_it) {
+  const auto tells = [](const char* code, bool has_card) {
+    return is_worth_telling({ErrorKind::device_lost, code, ""}, has_card);
+  };
+  for (const bool has_card : {false, true}) {
+    EXPECT_FALSE(tells("GPU_LIBRARY", has_card)) << "nothing is installed";
+    EXPECT_FALSE(tells("GPU_OPTIONS", has_card)) << "it was asked for";
+    EXPECT_EQ(tells("GPU_DRIVER", has_card), has_card);
+    EXPECT_EQ(tells("GPU_NONE", has_card), has_card);
+    EXPECT_EQ(tells("PLUGIN_ABI", has_card), has_card);
+    EXPECT_TRUE(tells("GPU_MEMORY", has_card)) << "there is a card that is full";
+  }
 }
 
 TEST(Registry, a_forced_level_is_the_one_that_runs) {
