@@ -35,10 +35,16 @@ fs::path bundled_model() {
 }
 
 // Never the working directory, nor a folder named from it: what lies there may be anybody's.
-std::vector<fs::path> backend_folders() {
+void find_backends(Paths& paths) {
   const char* given = std::getenv("SATCHEL_BACKENDS");
-  if (given != nullptr && fs::path(given).is_absolute()) return {given};
-  return {installed_root() / "lib/satchel"};
+  const bool is_given = given != nullptr && *given != '\0';
+  const bool is_heeded = is_given && fs::path(given).is_absolute();
+  paths.backends = {is_heeded ? fs::path(given) : installed_root() / "lib/satchel"};
+  if (is_given && !is_heeded)
+    paths.notice =
+        "SATCHEL_BACKENDS is \"" + std::string(given) +
+        "\", no absolute folder, and is not heeded: the GPU's library is looked for in \"" +
+        paths.backends[0].string() + "\".";
 }
 
 std::string lower(std::string text) {
@@ -68,7 +74,7 @@ Paths standard_paths(const fs::path& store) {
   paths.cache_dir = from_environment("XDG_CACHE_HOME", ".cache");
   paths.models_dir = paths.data_dir / "models";
   paths.bundled_model = bundled_model();
-  paths.backends = backend_folders();
+  find_backends(paths);
   if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
   paths.lane_tables = paths.cache_dir / "lane-tables";
   return paths;

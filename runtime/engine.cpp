@@ -83,6 +83,15 @@ Result<void> check_room(const kernels::Backend& backend, const ModelConfig& conf
           "backend."};
 }
 
+bool is_gpu(const kernels::Backend& backend) {
+  return backend.name() == "cuda";
+}
+
+bool could_be_the_gpus(const kernels::Backend& backend, const Error& error) {
+  return is_gpu(backend) &&
+         (error.kind == ErrorKind::device_lost || error.code.starts_with("GPU_"));
+}
+
 // With "auto" a GPU that fails at the model, or has no room for it, is one that cannot be used.
 Result<void> load_model(Engine::State& state, const ModelConfig& config,
                         const EngineOptions& options) {
@@ -96,9 +105,8 @@ Result<void> load_model(Engine::State& state, const ModelConfig& config,
     return check_room(*state.backend, state.model->config());
   };
   const Result<void> loaded = load(options.backend);
-  const bool is_the_gpus = !loaded.ok() && state.backend != nullptr && !state.why_not_gpu &&
-                           (loaded.error().kind == ErrorKind::device_lost ||
-                            loaded.error().kind == ErrorKind::out_of_memory);
+  const bool is_the_gpus =
+      !loaded.ok() && state.backend != nullptr && could_be_the_gpus(*state.backend, loaded.error());
   if (options.backend != "auto" || !is_the_gpus) return loaded;
   state.why_not_gpu = loaded.error();
   state.model.reset();
@@ -157,8 +165,14 @@ std::size_t Engine::weight_bytes() const {
 std::string Engine::device() const {
   return state_->backend->device();
 }
+std::string Engine::backend() const {
+  return std::string(state_->backend->name());
+}
 bool Engine::on_gpu() const {
-  return state_->backend->name() == "cuda";
+  return is_gpu(*state_->backend);
+}
+bool Engine::could_be_the_gpus(const Error& error) const {
+  return runtime::could_be_the_gpus(*state_->backend, error);
 }
 const std::optional<Error>& Engine::why_not_gpu() const {
   return state_->why_not_gpu;

@@ -54,8 +54,11 @@ class Engine {
   const Tokenizer& tokenizer() const;
   const ChatTemplate& chat_template() const;
   std::size_t weight_bytes() const;
-  std::string device() const;  // the backend, for people
+  std::string device() const;   // the backend, for people
+  std::string backend() const;  // its name: what "auto" came to, or the one asked for
   bool on_gpu() const;
+  // Whether an engine on the CPU would not meet this error of this one's: the GPU failed or is full.
+  bool could_be_the_gpus(const Error& error) const;
   const std::optional<Error>& why_not_gpu() const;  // of "auto", where the GPU is not used
   Model& model();                                   // for runtime/measure
   // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.

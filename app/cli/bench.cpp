@@ -142,10 +142,8 @@ std::string line_of(const Json& row) {
 }
 
 Result<void> run(const BenchOptions& options, Console& console) {
-  const Paths paths = standard_paths({});
   SATCHEL_TRY_ASSIGN(const auto variants, variants_of(options.recipes, options.keeps));
-  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console,
-                                                    resolve_model(paths, options.common.model)));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   for (const Variant& variant : variants)
     SATCHEL_TRY(ensure_lane_table(*engine, variant.recipe, console));
   console.note(engine->config().name + " on " + engine->device() + ", medians of " +
@@ -163,6 +161,7 @@ Result<void> run(const BenchOptions& options, Console& console) {
   if (console.json())
     console.document({{"schema", 1},
                       {"model", engine->config().name},
+                      {"backend", engine->backend()},
                       {"device", engine->device()},
                       {"rows", rows}});
   return {};

@@ -59,9 +59,7 @@ std::string report_text(const Json& report) {
 Result<void> run(const CalibrateOptions& options, Console& console) {
   TextFiles texts;
   SATCHEL_TRY(read_text_files(options.texts, texts));
-  SATCHEL_TRY_ASSIGN(const auto engine,
-                     open_engine(options.common, console,
-                                 resolve_model(standard_paths({}), options.common.model)));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(const runtime::Calibration found, calibrated(*engine, texts, console));

@@ -63,9 +63,13 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
 }
 
 Result<void> Conversation::begin(const ConversationRequest& request, Console& console) {
-  SATCHEL_TRY(open_session());
+  Result<void> begun = open_session();
+  if (begun.ok() && request.keep && !is_new_) begun = resume(console);
+  if (!begun.ok() && request.keep && request.wants_cpu && could_be_the_gpus(begun.error()) &&
+      request.wants_cpu(begun.error()))
+    begun = move_to_cpu(console);
+  SATCHEL_TRY(begun);
   if (!request.keep || is_new_) return {};
-  SATCHEL_TRY(resume(console));
   return store_->library().set_setup(chat_, setup_);  // only now: the chat opens like this
 }
 
@@ -78,13 +82,15 @@ Result<void> Conversation::resume(Console& console) {
 }
 
 // The lost engine goes first: the machine may not hold the model twice.
-Result<void> Conversation::move_to_cpu(Console& console) {
+Result<void> Conversation::move_to_cpu(Console& console, kvcache::MessageId last) {
   SATCHEL_ASSERT(store_ != nullptr);
   session_.reset();
   engine_.reset();
   options_.backend = "cpu";
   SATCHEL_TRY_ASSIGN(engine_, open_engine(options_, console, setup_.model_path));
   console.end_progress();
+  console.note("On the CPU (" + engine_->device() + ") now.");
+  if (last.value != 0) SATCHEL_TRY(store_->library().truncate(chat_, last));
   resumed_.reset();
   const Result<void> opened = open_session();
   const Result<void> resumed = opened.ok() ? resume(console) : opened;
@@ -109,9 +115,10 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   options_ = options;
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(setup_.budget_bytes, chosen_budget(options));
+  SATCHEL_TRY_ASSIGN(const std::filesystem::path model, chosen_model(paths, options.model));
   setup_.system = request.system;
   thinking_ = request.thinking;
-  setup_.model_path = std::filesystem::absolute(resolve_model(paths, options.model)).string();
+  setup_.model_path = std::filesystem::absolute(model).string();
   std::optional<storage::Chat> saved;
   if (request.keep) {
     SATCHEL_TRY(open_library(paths, console));

@@ -1,6 +1,7 @@
 // Conversation: a chat of the user's library opened for talking: store, engine and session, in the order they need.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct ConversationRequest {
   bool must_exist = false;            // CHAT_NOT_FOUND instead of a new chat
   std::optional<std::string> system;  // system prompt of a new chat
   runtime::Thinking thinking = runtime::Thinking::automatic;
+  // Asked where the GPU fails, or is full, while the chat is opened: whether to go on with the CPU.
+  // Empty: not asked, and not done. Only with keep.
+  std::function<bool(const Error&)> wants_cpu = {};
 };
 
 class Conversation {
@@ -33,6 +37,10 @@ class Conversation {
 
   // Not after start_over() or move_to_cpu() failed: then nothing is left to go on with.
   bool has_session() const { return session_ != nullptr; }
+  // Whether move_to_cpu() would help.
+  bool could_be_the_gpus(const Error& error) const {
+    return engine_ != nullptr && engine_->could_be_the_gpus(error);
+  }
   runtime::Session& session() { return *session_; }
   runtime::Engine& engine() { return *engine_; }
   storage::Store* store() { return store_.get(); }
@@ -52,7 +60,8 @@ class Conversation {
   // On with the CPU after the GPU failed: the chat as it was saved, what its cache lacks is read
   // again. After an error has_session() is false.
   //   needs   a chat that is kept
-  Result<void> move_to_cpu(Console& console);
+  //   last    what comes behind this message goes, once the CPU has the model; 0: nothing goes
+  Result<void> move_to_cpu(Console& console, kvcache::MessageId last = {});
   // A new, empty chat with the same settings.
   Result<void> start_over();
 

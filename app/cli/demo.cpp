@@ -189,7 +189,7 @@ Result<Json> run(Options options, Console& console) {
                    with_thousands(saved.n_tokens) + " tokens");
   const std::string recipe = conversation->session().recipe().name();
   const double keep = conversation->session().recipe().keep();
-  const std::string backend = backend_of(options, conversation->engine());
+  const std::string backend = conversation->engine().backend();
   conversation.reset();
 
   say(console, "3. A new process: resume and ask again");

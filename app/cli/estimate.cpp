@@ -67,9 +67,7 @@ std::string to_text(const runtime::Estimate& estimate, const Asked& asked) {
 Result<int> run(const Options& options, std::size_t n_tokens, Console& console) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, chosen_recipe(options));
   SATCHEL_TRY_ASSIGN(const std::size_t budget, chosen_budget(options));
-  const Paths paths = standard_paths(options.store);
-  SATCHEL_TRY_ASSIGN(const auto engine,
-                     open_engine(options, console, resolve_model(paths, options.model)));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options, console));
   if (n_tokens == 0) n_tokens = engine->config().context;
   SATCHEL_TRY_ASSIGN(
       const runtime::Estimate estimate,

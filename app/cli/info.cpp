@@ -105,25 +105,37 @@ struct DeviceInUse {
 DeviceInUse device_in_use(const Paths& paths) {
   const auto chosen =
       kernels::choose_backend("auto", {.n_threads = 0, .library_folders = paths.backends});
-  if (!chosen.ok())
-    return {.text = "  none: " + chosen.error().message + "\n", .json = {{"backend", nullptr}}};
+  const auto error_json = [](const Error& error) {
+    return Json{{"code", error.code}, {"message", error.message}};
+  };
+  Json json{{"backend", nullptr},
+            {"device", nullptr},
+            {"room_bytes", nullptr},
+            {"why_not_gpu", nullptr},
+            {"error", nullptr}};
+  if (!chosen.ok()) {
+    json["error"] = error_json(chosen.error());
+    return {.text = "  none: " + chosen.error().message + "\n", .json = json};
+  }
   const std::string name(chosen->backend->name()), device = chosen->backend->device();
   const kernels::CacheRoom room = chosen->backend->cache_room();
-  Json json{
-      {"backend", name}, {"device", device}, {"room_bytes", room.most}, {"why_not_gpu", nullptr}};
+  json["backend"] = name;
+  json["device"] = device;
+  json["room_bytes"] = room.most;
   std::string text = "  " + padded(name, 14) + device + "\n";
   if (room.taken_at_once)
     text +=
         "  " + padded("", 14) + "room for a model and its chats: " + format_bytes(room.most) + "\n";
   if (const auto& why = chosen->why_not_gpu) {
     text += "  no GPU: " + why->message + " [" + why->code + "]\n";
-    json["why_not_gpu"] = Json{{"code", why->code}, {"message", why->message}};
+    json["why_not_gpu"] = error_json(*why);
   }
   return {.text = text, .json = json};
 }
 
 void machine(const Options& options, Console& console) {
   const Paths paths = standard_paths(options.store);
+  if (!paths.notice.empty()) console.warning(paths.notice);
   const DeviceInUse used = device_in_use(paths);
   Json models = Json::array(), levels = Json::array();
   std::string text = "satchel " SATCHEL_VERSION
@@ -178,8 +190,9 @@ void add_info(CLI::App& app, const Choose& choose) {
         return int{kExitOk};
       }
       const Paths paths = standard_paths(options->store);
-      Result<void> done = check_model_name(paths, *path);
-      if (done.ok()) done = model_file(resolve_model(paths, *path), paths, console);
+      const auto model = chosen_model(paths, *path);
+      const Result<void> done =
+          model.ok() ? model_file(*model, paths, console) : Result<void>(model.error());
       return done.ok() ? int{kExitOk} : console.fail(done.error());
     });
   });

@@ -27,6 +27,9 @@ inline constexpr std::size_t kTerminalLineMax = 4095;  // N_TTY_BUF_SIZE of Linu
 Input read_input(bool from_terminal,
                  const std::function<Line(std::string& line)>& next_line = read_line);
 
+// Whether there is no word in it.
+bool is_blank(std::string_view text);
+
 // What follows `word` in the line, blanks around it cut off; nothing: the line begins otherwise.
 std::optional<std::string_view> rest_of(std::string_view line, std::string_view word);
 

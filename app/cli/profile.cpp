@@ -119,9 +119,7 @@ Result<void> run(const ProfileOptions& options, Console& console) {
                      "\". There are: " + runtime::lane_rule_names() + "."};
   TextFiles texts;
   SATCHEL_TRY(read_text_files(options.texts, texts));
-  SATCHEL_TRY_ASSIGN(const auto engine,
-                     open_engine(options.common, console,
-                                 resolve_model(standard_paths({}), options.common.model)));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(const runtime::LaneFindings found,

@@ -31,11 +31,18 @@ std::string known_models(const Paths& paths) {
   return names.empty() ? "" : " Models that can be named by their beginning: " + names + ".";
 }
 
+void tell_why_not_gpu(const runtime::Engine& engine, Console& console) {
+  const std::optional<Error>& why = engine.why_not_gpu();
+  if (!why || !kernels::is_worth_telling(*why, kernels::has_nvidia_card())) return;
+  console.end_progress();
+  console.note("On the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+}
+
 }  // namespace
 
-Result<void> check_model_name(const Paths& paths, const std::string& given) {
+Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string& given) {
   const std::vector<ModelFile> models = models_named(paths, given);
-  if (models.size() < 2) return {};
+  if (models.size() < 2) return resolve_model(paths, given);
   return Error{ErrorKind::invalid, "PARAM",
                "\"" + given + "\" is the beginning of several models: " + names_of(models) +
                    ". Write more of the name."};
@@ -43,7 +50,8 @@ Result<void> check_model_name(const Paths& paths, const std::string& given) {
 
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model) {
-  SATCHEL_TRY(check_model_name(standard_paths(options.store), options.model));
+  const Paths paths = standard_paths(options.store);
+  if (!paths.notice.empty()) console.warning(paths.notice);
   runtime::EngineOptions engine;
   engine.model = model;
   engine.backend = options.backend;
@@ -51,23 +59,25 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   engine.cpu_level = options.cpu_level;
   engine.activation_bits = options.activations;
   engine.chat_template = options.chat_template;
-  engine.backend_folders = standard_paths(options.store).backends;
-  engine.lane_tables = standard_paths(options.store).lane_tables;
+  engine.backend_folders = paths.backends;
+  engine.lane_tables = paths.lane_tables;
   engine.progress = console.progress();
   Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::open(engine);
   if (!opened.ok() && opened.error().code == "MODEL_NOT_FOUND")
     return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
-                 opened.error().message + known_models(standard_paths(options.store))};
+                 opened.error().message + known_models(paths)};
   if (!opened.ok() && opened.error().code == "MODEL_ARCH")
     return Error{opened.error().kind, opened.error().code,
                  "\"" + model.string() + "\" does not run here: " + opened.error().message +
                      " Choose another model."};
+  if (opened.ok()) tell_why_not_gpu(**opened, console);
   return opened;
 }
 
-std::string backend_of(const Options& options, const runtime::Engine& engine) {
-  if (engine.on_gpu()) return "cuda";
-  return options.backend == "auto" ? "cpu" : options.backend;
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console) {
+  SATCHEL_TRY_ASSIGN(const std::filesystem::path model,
+                     chosen_model(standard_paths(options.store), options.model));
+  return open_engine(options, console, model);
 }
 
 Json to_json(const kvcache::CacheStats& stats) {

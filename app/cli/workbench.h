@@ -15,13 +15,14 @@ namespace satchel::app {
 Result<kvcache::Recipe> chosen_recipe(const Options& options, std::string_view fallback = "full");
 // --budget in bytes; 0 where it is not given.
 Result<std::size_t> chosen_budget(const Options& options);
-// `given` stands for one model at most; else PARAM with the names that it begins.
-Result<void> check_model_name(const Paths& paths, const std::string& given);
+// The file that --model, or another name of a model, stands for; PARAM with the names that it
+// begins where these are several.
+Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string& given);
+// With the model of --model, or another. Says why it is not on the GPU where somebody could do
+// something about that.
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
                                                      const std::filesystem::path& model);
-
-// The name of the backend that "auto" came to, or the one asked for.
-std::string backend_of(const Options& options, const runtime::Engine& engine);
 
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);

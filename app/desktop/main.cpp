@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
   QApplication::setDesktopFileName(QStringLiteral("satchel"));
   const app::Paths paths = app::standard_paths(arguments.store);
+  if (!paths.notice.empty()) std::fprintf(stderr, "satchel-desktop: %s\n", paths.notice.c_str());
   QSettings settings(textOf((paths.data_dir / "window.ini").string()), QSettings::IniFormat);
   const auto appearance =
       ui::Appearance(qBound(0, settings.value(QStringLiteral("appearance"), 0).toInt(), 2));

@@ -48,8 +48,10 @@ class Joined {
                 [&](std::size_t left, std::size_t right, Score) {
                   symbols_[left].bytes += symbols_[right].bytes;
                 });
-    std::size_t i = 0;
-    std::erase_if(symbols_, [&](const Symbol&) { return !joining.is_there(i++); });
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < symbols_.size(); ++i)
+      if (joining.is_there(i)) symbols_[n++] = symbols_[i];
+    symbols_.resize(n);
   }
 
   // The pieces in order; nothing for a character without one.

@@ -32,13 +32,17 @@ class Backends : public testing::Test {
 // A person at a terminal.
 class Terminal {
  public:
-  Terminal(const Folder& home, const std::string& chat) {
+  Terminal(const Folder& home, const std::string& chat, const Arguments& more = {}) {
+    Arguments arguments{"satchel", "chat", "--chat", chat, "--temperature", "0", "-n", "12"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<char*> pointers;
+    for (std::string& each : arguments) pointers.push_back(each.data());
+    pointers.push_back(nullptr);
     pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
     if (pid_ != 0) return;
     setenv("HOME", home.string().c_str(), 1);
     for (const char* each : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(each);
-    execl(SATCHEL_PROGRAM, "satchel", "chat", "--chat", chat.c_str(), "--temperature", "0", "-n",
-          "12", "--model", kBundledModel, nullptr);
+    execv(SATCHEL_PROGRAM, pointers.data());
     _exit(127);
   }
   Terminal(Terminal&&) = delete;
@@ -177,6 +181,122 @@ TEST_F(Backends, who_does_not_want_the_cpu_leaves_with_the_chat_saved) {
   terminal.wait();
   EXPECT_EQ(run(home_, {"chats", "--show", "c", "--json"}).json()["messages"][0]["text"],
             "Hello there.");
+}
+
+// The n-th call fails while the model is loaded (then it is loaded for the CPU), or the chat opened.
+TEST_F(Backends, a_chat_that_is_opened_on_a_lost_gpu_goes_on_with_the_cpu_on_the_persons_word) {
+  use("nowhere");
+  run(home_, {"chat", "--chat", "c", "-n", "12", "--temperature", "0"}, "Hello there.\n");
+  const auto said = [&] {
+    return run(home_, {"chats", "--show", "c", "--json"}).json()["messages"];
+  };
+  const auto before = said();
+  ASSERT_EQ(before.size(), 2u);
+  for (const char* chat : {"c", "new"}) {
+    int n_offers = 0;
+    bool is_open = false;
+    for (int n = 8; !is_open && n < 100; n += 1) {
+      use("fake", std::to_string(n).c_str());
+      Terminal terminal(home_, chat);
+      const std::string shown = terminal.read_until("> ");
+      const bool offers = shown.find("go on with the CPU") != std::string::npos;
+      if (offers) {
+        ++n_offers;
+        terminal.type("c");
+        EXPECT_NE(terminal.read_until("lists commands").find("On the CPU"), std::string::npos);
+      }
+      is_open = !offers && shown.find("On the CPU") == std::string::npos;
+      terminal.type("/quit");
+      terminal.read_until("");
+      EXPECT_EQ(terminal.wait(), 0) << shown;
+    }
+    EXPECT_GT(n_offers, 0) << chat;
+  }
+  EXPECT_EQ(said(), before);
+}
+
+TEST_F(Backends, who_does_not_want_the_cpu_when_a_chat_is_opened_leaves_with_the_error) {
+  use("nowhere");
+  run(home_, {"chat", "--chat", "c", "-n", "2"}, "Hello there.\n");
+  use("fake", "16");
+  Terminal terminal(home_, "c");
+  terminal.read_until("go on with the CPU");
+  terminal.type("q");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 6);
+  EXPECT_EQ(run(home_, {"chats", "--show", "c", "--json"}).json()["messages"].size(), 2u);
+}
+
+TEST_F(Backends, a_document_that_a_lost_gpu_cannot_read_is_read_by_the_cpu) {
+  const auto notes = home_.write("notes.txt", "The brass bell hangs in the harbour office.");
+  use("fake", "24");
+  Terminal terminal(home_, "c", {"--document", notes.string()});
+  terminal.read_until("go on with the CPU");
+  terminal.type("c");
+  const std::string moved = terminal.read_until("lists commands");
+  EXPECT_NE(moved.find("On the CPU"), std::string::npos) << moved;
+  terminal.type("/memory");
+  EXPECT_NE(terminal.read_until("tokens in ").find(" more fit"), std::string::npos);
+  terminal.type("/quit");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 0);
+  EXPECT_EQ(run(home_, {"chats", "--show", "c", "--json"}).json()["messages"].size(), 2u);
+}
+
+TEST_F(Backends, where_the_cpu_fails_too_the_chat_ends_with_its_error) {
+  const auto model = home_.path() / "model.gguf";
+  std::filesystem::copy_file(kBundledModel, model);
+  use("fake", "20");
+  Terminal terminal(home_, "c", {"--model", model.string()});
+  terminal.read_until("> ");
+  terminal.type("Hello there.");
+  terminal.read_until("go on with the CPU");
+  std::filesystem::remove(model);
+  terminal.type("c");
+  const std::string said = terminal.read_until("");
+  EXPECT_NE(said.find("[MODEL_NOT_FOUND]"), std::string::npos) << said;
+  EXPECT_EQ(terminal.wait(), 3);
+}
+
+// What is looked at in between does not make the question an answered one.
+TEST_F(Backends, a_question_that_waits_is_answered_when_the_cpu_is_taken_later) {
+  use("fake", "20");
+  Terminal terminal(home_, "c");
+  terminal.read_until("> ");
+  terminal.type("Hello there.");
+  terminal.read_until("stay here");
+  terminal.type("");
+  terminal.type("/ledger");
+  terminal.type("/preset compact now");  // reads again: the GPU fails once more
+  terminal.type("c");
+  terminal.read_until("now.");
+  terminal.type("/quit");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 0);
+  const auto rows = run(home_, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 2u) << rows;
+  EXPECT_NE(rows[1]["text"], "");
+}
+
+TEST_F(Backends, auto_says_in_a_line_why_it_is_not_the_gpu_where_there_is_one) {
+  const Arguments ask{"chat", "-p", "Hi", "-n", "2", "--json"};
+  use("fake");
+  setenv("SATCHEL_TEST_GPU_FULL", "1", 1);
+  const Finished full = run(home_, ask);
+  EXPECT_NE(full.err.find("not the GPU: The test's device is full. [GPU_MEMORY]"),
+            std::string::npos)
+      << full.err;
+  EXPECT_EQ(full.json()["backend"], "cpu");
+  EXPECT_NE(full.json()["device"], "");
+  use("nowhere");
+  EXPECT_EQ(run(home_, ask).err.find("GPU"), std::string::npos) << "nothing is installed";
+}
+
+TEST_F(Backends, a_folder_of_libraries_that_is_not_absolute_is_not_heeded_and_said) {
+  setenv("SATCHEL_BACKENDS", "here", 1);
+  EXPECT_NE(run(home_, {"info"}).err.find("SATCHEL_BACKENDS is \"here\""), std::string::npos);
+  EXPECT_NE(run(home_, {"chat", "-p", "Hi", "-n", "2"}).err.find("SATCHEL_BACKENDS"),
+            std::string::npos);
 }
 
 }  // namespace

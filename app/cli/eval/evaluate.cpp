@@ -84,7 +84,7 @@ void add_eval_options(CLI::App& command, EvalOptions& options) {
 // Of the run, that change what is measured.
 Json run_settings(const Options& options, const runtime::Engine& engine) {
   const auto& lanes = engine.config().lane_shares;
-  Json out = {{"backend", backend_of(options, engine)},
+  Json out = {{"backend", engine.backend()},
               {"template", options.chat_template},
               {"lanes", lanes == nullptr ? "" : lanes->json()}};
   if (options.activations != Options{}.activations) out["activations"] = options.activations;
@@ -97,9 +97,7 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
   SATCHEL_TRY_ASSIGN(out.variants, variants_of(options.recipes, options.keeps));
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<WholeFile> sheet, open_sheet(options));
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<EvalLog> log, open_log(options, console));
-  SATCHEL_TRY_ASSIGN(const auto engine,
-                     open_engine(options.common, console,
-                                 resolve_model(standard_paths({}), options.common.model)));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   out.model = engine->config().name;
   out.device = engine->device();
   // Before hours of measuring the others.

@@ -1,0 +1,283 @@
+#include "app/cli/talk.h"
+
+#include <csignal>
+#include <filesystem>
+#include <utility>
+
+#include "app/cli/exit_codes.h"
+#include "app/cli/idle.h"
+#include "app/cli/input.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/meter_text.h"
+#include "app/cli/thoughts.h"
+#include "app/cli/workbench.h"
+
+namespace satchel::app {
+namespace {
+
+constexpr const char* kWasCut =
+    "The line is longer than a terminal hands on, and only its beginning came: nothing was sent. "
+    "Break it, or put the text into a file: /document FILE.";
+
+constexpr const char* kWasLeftOpen =
+    "The input ended inside a message that \"\"\" began; what came of it is sent.";
+
+std::string_view name(runtime::Finish finish) {
+  switch (finish) {
+    case runtime::Finish::end_of_turn:
+      return "end_of_turn";
+    case runtime::Finish::n_tokens_max:
+      return "n_tokens_max";
+    case runtime::Finish::repeats:
+      return "repeats";
+    case runtime::Finish::stopped:
+      return "stopped";
+    case runtime::Finish::context_full:
+      return "context_full";
+    case runtime::Finish::cache_full:
+      return "cache_full";
+  }
+  return "";
+}
+
+Json ids_of(const std::vector<runtime::DocumentIds>& documents) {
+  Json ids = Json::array();
+  for (const runtime::DocumentIds& each : documents) ids.push_back(each.document.value);
+  return ids;
+}
+
+}  // namespace
+
+std::string describe(const runtime::ReadReport& read) {
+  std::string text =
+      "Read " + with_thousands(read.n_tokens) + " tokens in " + format_seconds(read.ms);
+  if (read.fidelity.n_tokens > 0)
+    text += "; after compression the next token is the same " +
+            format_percent(read.fidelity.agreement) + " of the time (measured on the last " +
+            std::to_string(read.fidelity.n_tokens) + " tokens)";
+  return text + ".";
+}
+
+Result<int> Talk::run() {
+  const bool one_shot = !options_.prompt.empty();
+  for (const std::string& document : options_.documents) SATCHEL_TRY(check_text_file(document));
+  SATCHEL_TRY(open());
+  SATCHEL_TRY(read_documents());
+  if (one_shot) {
+    SATCHEL_TRY(answer(options_.prompt));
+  } else {
+    SATCHEL_TRY(converse());
+  }
+  conversation_->save(console_);
+  if (console_.json()) console_.document(report_);
+  if (interrupted_) return int{kExitInterrupted};
+  return is_full_ ? int{kExitMemory} : int{kExitOk};
+}
+
+Result<void> Talk::open() {
+  ConversationRequest request{.name = options_.name,
+                              .keep = options_.prompt.empty() || !options_.name.empty(),
+                              .system = options_.system,
+                              .thinking = options_.thinking};
+  if (asks()) request.wants_cpu = [this](const Error& error) { return wants_cpu(error); };
+  SATCHEL_TRY_ASSIGN(conversation_, Conversation::open(options_.common, request, console_));
+  if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
+  return {};
+}
+
+// A file that cannot be read ends the program; a GPU that failed at one need not.
+Result<void> Talk::read_documents() {
+  for (const std::string& document : options_.documents) {
+    const Result<void> read = read_document(document);
+    if (!read.ok() && !(asks() && conversation_->could_be_the_gpus(read.error())))
+      return read.error();
+    if (!read.ok()) SATCHEL_TRY(recover(read.error()));
+    if (end_asked()) break;
+  }
+  return {};
+}
+
+Result<void> Talk::converse() {
+  if (console_.interactive())
+    console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
+                  "\". /help lists commands.");
+  while (!end_asked()) {
+    if (console_.interactive()) {
+      console_.data("\n> ");
+      pack_while_nobody_types();
+    }
+    const auto [got, line, was_cut, is_quoted, was_left_open] =
+        read_input(console_.reads_terminal());
+    if (got == Line::interrupted) interrupted_ = true;
+    if (got != Line::text || (!is_quoted && line == "/quit")) break;
+    if (was_cut) console_.warning(kWasCut);
+    if (was_cut || is_blank(line)) continue;
+    if (was_left_open) console_.warning(kWasLeftOpen);
+    const bool is_command = !is_quoted && line.front() == '/';
+    const Result<void> done = is_command ? obey(line) : answer(line);
+    if (!done.ok()) SATCHEL_TRY(recover(done.error()));
+    if (take_interrupt() && !asks()) interrupted_ = true;
+    if (interrupted_) break;  // only where nobody can say what next
+  }
+  return {};
+}
+
+void Talk::pack_while_nobody_types() {
+  if (has_packing_failed_) return;
+  const Result<runtime::IdleReport> packed = pack_until_input(conversation_->session());
+  has_packing_failed_ = !packed.ok();
+  if (has_packing_failed_) {
+    console_.warning(packed.error().message + " [" + packed.error().code + "]");
+    return;
+  }
+  if (packed->n_evicted + packed->n_lowered + packed->fidelity.n_tokens > 0 ||
+      packed->recall.n_asked > 0)
+    conversation_->save(console_);
+}
+
+Result<void> Talk::read_document(const std::string& path) {
+  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+  const auto added =
+      conversation_->session().add_document(std::filesystem::path(path).filename().string(), text);
+  if (!added.ok())
+    return Error{added.error().kind, added.error().code,
+                 "\"" + path + "\" was not read. " + added.error().message};
+  unanswered_ = {};
+  documents_.push_back(*added);
+  const Result<runtime::ReadReport> read =
+      conversation_->session().read(begin_interruptible(), console_.progress());
+  console_.end_progress();
+  if (!read.ok()) return conversation_->unread(read.error(), console_);
+  console_.note(describe(*read));
+  if (options_.packs) return pack();
+  conversation_->save(console_);
+  return {};
+}
+
+Result<void> Talk::answer(const std::string& question) {
+  SATCHEL_TRY_ASSIGN(asked_, conversation_->session().add_user(question));
+  unanswered_ = asked_;
+  return reply();
+}
+
+Result<void> Talk::reply() {
+  const bool stream = !console_.json();
+  ThoughtLine thoughts(console_, stream && options_.shows_thoughts);
+  const auto piece = [&](std::string_view text) {
+    thoughts.end();
+    console_.end_progress();
+    if (stream) console_.data(text);
+    return true;
+  };
+  SATCHEL_TRY_ASSIGN(
+      const runtime::GenerateReport report,
+      conversation_->session().generate(options_.common.sampling, piece, begin_interruptible(),
+                                        console_.progress(),
+                                        [&](std::string_view text) { return thoughts.add(text); }));
+  unanswered_ = {};
+  has_packing_failed_ = false;
+  thoughts.end();
+  console_.end_progress();
+  if (stream) console_.data("\n");
+  tell(report);
+  if (report.finish == runtime::Finish::context_full ||
+      report.finish == runtime::Finish::cache_full)
+    return full(report.message);
+  return {};
+}
+
+void Talk::tell(const runtime::GenerateReport& report) {
+  if (!console_.json() && !report.thoughts.text.empty())
+    console_.note(app::describe(report.thoughts, options_.shows_thoughts));
+  // A short question moves no figure worth a line.
+  if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
+    console_.note(describe(report.read));
+  if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
+  if (report.finish == runtime::Finish::n_tokens_max)
+    console_.note("The answer was ended after " + with_thousands(report.n_tokens) +
+                  " tokens; --max-tokens sets the limit.");
+  interrupted_ = report.finish == runtime::Finish::stopped && !asks();
+  conversation_->save(console_);
+  report_ = Json{{"schema", 1},
+                 {"backend", conversation_->engine().backend()},
+                 {"device", conversation_->engine().device()},
+                 {"message_id", asked_.value},
+                 {"answer_id", report.answer.value},
+                 {"document_ids", ids_of(documents_)},
+                 {"answer", report.text},
+                 {"thoughts", report.thoughts.text},
+                 {"finish", name(report.finish)},
+                 {"tokens", report.n_tokens},
+                 {"thought_tokens", report.thoughts.n_tokens},
+                 {"read_tokens", report.read.n_tokens},
+                 {"read_ms", report.read.ms},
+                 {"thought_ms", report.thoughts.ms},
+                 {"generate_ms", report.ms},
+                 {"cache", to_json(conversation_->session().stats())},
+                 {"fidelity", to_json(conversation_->session().fidelity())},
+                 {"recall", to_json(conversation_->session().recall())},
+                 {"ledger", to_json(conversation_->session().ledger())}};
+}
+
+// Never silence: says what is full and lets the person choose.
+Result<void> Talk::full(const std::string& message) {
+  console_.warning(message);
+  is_full_ = !asks();
+  if (is_full_) return {};
+  console_.data("[n] begin a new chat   [q] save and leave   [Enter] stay here to read on\n> ");
+  std::string choice;
+  if (read_line(choice) != Line::text) return {};
+  if (choice == "n") return start_over();
+  if (choice == "q") std::raise(SIGTERM);
+  return {};
+}
+
+// Never without the person's word: the CPU may be slower by far. Without a session there is nothing
+// to stay for.
+bool Talk::wants_cpu(const Error& error) {
+  const bool can_stay = conversation_ != nullptr && conversation_->has_session();
+  console_.end_progress();
+  console_.warning(error.message + " [" + error.code + "]");
+  console_.data(std::string("[c] go on with the CPU   [q] leave, the chat is saved") +
+                (can_stay ? "   [Enter] stay here to read on" : "") + "\n> ");
+  std::string choice;
+  if (read_line(choice) != Line::text) return false;
+  if (can_stay && choice == "q") std::raise(SIGTERM);
+  return choice == "c";
+}
+
+Result<void> Talk::offer_cpu(const Error& error) {
+  if (!wants_cpu(error)) return conversation_->has_session() ? Result<void>() : error;
+  // What was begun of the answer is made again, whole.
+  const kvcache::MessageId asked = std::exchange(unanswered_, {});
+  SATCHEL_TRY(conversation_->move_to_cpu(console_, asked));
+  has_packing_failed_ = false;
+  if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
+  return asked.value != 0 ? reply() : Result<void>();
+}
+
+// What the CPU fails at, too, is the error that counts: the GPU's was shown with the offer.
+Result<void> Talk::recover(const Error& error) {
+  console_.end_progress();
+  if (asks() && conversation_->could_be_the_gpus(error)) {
+    const Result<void> moved = offer_cpu(error);
+    const bool is_declined = !moved.ok() && conversation_->could_be_the_gpus(moved.error());
+    return moved.ok() || is_declined ? moved : recover(moved.error());
+  }
+  if (!conversation_->has_session()) return error;
+  if (error.code == "CONTEXT_FULL" || error.code == "CACHE_FULL") {
+    const Result<void> chosen = full(error.message);
+    return chosen.ok() ? chosen : recover(chosen.error());
+  }
+  if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
+      error.kind == ErrorKind::internal)
+    return error;
+  if (!console_.interactive()) {  // a script stops here, and the caller says why
+    conversation_->save(console_);
+    return error;
+  }
+  console_.warning(error.message + " [" + error.code + "]");
+  return {};
+}
+
+}  // namespace satchel::app

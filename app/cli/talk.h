@@ -1,0 +1,73 @@
+// Talk: who talks to a model in the terminal, a person or a script: what is written is obeyed or
+// answered, and where something is full or lost, a person is asked what next.
+//   files  talk.cpp  the conversation · talk_commands.cpp  what begins with "/"
+//   needs  a person to be asked; a script ends with the error instead
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/console.h"
+#include "app/cli/conversation.h"
+#include "app/cli/options.h"
+
+namespace satchel::app {
+
+struct ChatOptions {
+  Options common;
+  std::string name, prompt;
+  std::vector<std::string> documents;
+  std::optional<std::string> system;
+  runtime::Thinking thinking = runtime::Thinking::automatic;
+  bool packs = false, shows_thoughts = false;
+};
+
+class Talk {
+ public:
+  // Both outlive it.
+  Talk(const ChatOptions& options, Console& console) : options_(options), console_(console) {}
+
+  Result<int> run();  // the exit code
+
+ private:
+  // Whether a person is there to say what next.
+  bool asks() const { return console_.interactive() && options_.prompt.empty(); }
+
+  Result<void> open();
+  Result<void> read_documents();
+  Result<void> converse();
+  void pack_while_nobody_types();
+  Result<void> read_document(const std::string& path);
+  Result<void> answer(const std::string& question);
+  Result<void> reply();  // to the question asked last
+  void tell(const runtime::GenerateReport& report);
+
+  // Nothing where the conversation can go on after this error; else the error it ends with.
+  Result<void> recover(const Error& error);
+  Result<void> full(const std::string& message);
+  bool wants_cpu(const Error& error);
+  Result<void> offer_cpu(const Error& error);
+
+  Result<void> obey(const std::string& line);
+  void show_memory();
+  Result<void> show_thoughts();
+  Result<void> pack();
+  Result<void> start_over();
+
+  const ChatOptions& options_;
+  Console& console_;
+  std::unique_ptr<Conversation> conversation_;
+  std::vector<runtime::DocumentIds> documents_;  // read since the program began
+  // The question asked last; the same while it has no whole answer and nothing was said after it.
+  kvcache::MessageId asked_, unanswered_;
+  Json report_;
+  bool interrupted_ = false, is_full_ = false;
+  bool has_packing_failed_ = false;  // not tried again before something else has worked
+};
+
+// What a document's or a prompt's reading came to, for people.
+std::string describe(const runtime::ReadReport& read);
+
+}  // namespace satchel::app

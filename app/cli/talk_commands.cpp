@@ -1,0 +1,119 @@
+// What begins with "/": looking at the chat, changing it, leaving it.
+#include <algorithm>
+#include <cstdlib>
+
+#include "app/cli/input.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/memory_command.h"
+#include "app/cli/meter_text.h"
+#include "app/cli/talk.h"
+#include "app/cli/thoughts.h"
+#include "app/cli/workbench.h"
+
+namespace satchel::app {
+namespace {
+
+constexpr const char* kHelp =
+    "  /document FILE   read a text file into the chat\n"
+    "  /memory          what the chat holds and what that costs\n"
+    "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
+    "it\n"
+    "  /preset compact  the same of another preset or recipe\n"
+    "  /preset same     the same of reading the chat again: what came down for want of room comes "
+    "back\n"
+    "  /limit, /preset  what they are now\n"
+    "  /ledger          every step that made the chat smaller, and its cost\n"
+    "  /think off       answers without thinking first, where the model has the switch; on, auto\n"
+    "  /thoughts        what was thought before the last answer\n"
+    "  /pack            pack at once what else is packed while nobody types\n"
+    "  /new             begin a new chat with the same settings\n"
+    "  /quit            save and leave (so does Ctrl-D)\n"
+    "  \"\"\"              begins a message of several lines; another one ends it\n"
+    "  Ctrl-C stops an answer; what it said so far is kept.";
+
+// As a shell reads a path that begins with "~/".
+std::string path_from(const std::string& typed) {
+  const char* home = std::getenv("HOME");
+  return typed.starts_with("~/") && home != nullptr ? home + typed.substr(1) : typed;
+}
+
+}  // namespace
+
+Result<void> Talk::obey(const std::string& line) {
+  SATCHEL_TRY_ASSIGN(const auto memory, memory_command(line));
+  if (memory) return app::obey(*memory, *conversation_, console_);
+  if (line == "/help") {
+    console_.reply(kHelp);
+  } else if (line == "/memory") {
+    show_memory();
+  } else if (line == "/ledger") {
+    const auto ledger = conversation_->session().ledger();
+    console_.reply(ledger.empty() ? app::describe(ledger) : table_of(ledger));
+  } else if (line == "/pack") {
+    return pack();
+  } else if (line == "/thoughts") {
+    return show_thoughts();
+  } else if (const auto thinks = rest_of(line, "/think")) {
+    SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(std::string(*thinks)));
+    return conversation_->set_thinking(thinking);
+  } else if (line == "/new") {
+    return start_over();
+  } else if (const auto path = rest_of(line, "/document")) {
+    if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
+    return read_document(path_from(std::string(*path)));
+  } else {
+    return Error{ErrorKind::invalid, "PARAM",
+                 "There is no command " + line.substr(0, line.find_first_of(" \t\n")) +
+                     ". /help lists what there is; a message that begins with / goes between "
+                     "\"\"\" and \"\"\"."};
+  }
+  return {};
+}
+
+void Talk::show_memory() {
+  const runtime::Session& session = conversation_->session();
+  const kvcache::CacheStats stats = session.stats();
+  console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+                 with_thousands(session.n_context_left()) + " more fit the model's context.");
+  const std::int64_t now_ms = SystemClock().wall_ms();
+  const bool is_old =
+      !session.ledger().empty() && session.ledger().back().at_ms > session.fidelity().measured_ms;
+  console_.reply(app::describe(session.fidelity(), now_ms) +
+                 (is_old ? " Compressed further since; /ledger has what that cost." : ""));
+  console_.reply(app::describe(session.recall(), now_ms));
+  console_.reply(app::describe(session.ledger()));
+}
+
+Result<void> Talk::show_thoughts() {
+  const auto messages = conversation_->session().messages();
+  runtime::Thoughts thoughts;
+  const auto last = std::find_if(messages.rbegin(), messages.rend(), [](const auto& message) {
+    return message.role == kvcache::Role::assistant;
+  });
+  if (last != messages.rend()) {
+    SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(last->id));
+  }
+  console_.reply(thoughts.text.empty() ? "Nothing was thought before the last answer."
+                                       : thoughts.text);
+  return {};
+}
+
+Result<void> Talk::pack() {
+  SATCHEL_TRY_ASSIGN(const runtime::IdleReport packed,
+                     conversation_->session().idle(begin_interruptible(), console_.progress()));
+  console_.end_progress();
+  has_packing_failed_ = false;
+  console_.reply(app::describe(conversation_->session().stats()) +
+                 (packed.finished ? "." : "; stopped, it goes on later."));
+  conversation_->save(console_);
+  return {};
+}
+
+Result<void> Talk::start_over() {
+  if (conversation_->has_session()) conversation_->save(console_);
+  unanswered_ = {};
+  has_packing_failed_ = false;
+  return conversation_->start_over();
+}
+
+}  // namespace satchel::app
