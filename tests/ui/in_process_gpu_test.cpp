@@ -2,10 +2,12 @@
 // kept, and answered by the CPU when the user says so.
 #include <gtest/gtest.h>
 
+#include <QFile>
 #include <QTemporaryDir>
 #include <cstdlib>
 
 #include "life.h"
+#include "support/chain_model.h"
 
 namespace satchel::ui {
 namespace {
@@ -15,6 +17,19 @@ const std::vector<std::filesystem::path> kFakeGpu = {SATCHEL_TEST_LIBRARIES "/fa
 class LostGpu : public testing::Test {
  protected:
   ~LostGpu() override { unsetenv("SATCHEL_TEST_GPU_LOST_AT"); }
+  // Sends, and waits until the GPU is lost or there is an answer; whether it was lost.
+  static bool loses(Life& life, const QString& text) {
+    QSignalSpy offered(&life.state, &AppState::cpuOffered);
+    life.state.send(text);
+    EXPECT_TRUE(QTest::qWaitFor([&] { return life.state.phase() == Life::Phase::Ready; }, kWaitMs));
+    life.errors.clear();
+    return !offered.isEmpty();
+  }
+  static void useCpu(Life& life) {
+    QSignalSpy answered(&life.engine, &EngineClient::answerFinished);
+    life.state.useCpu();
+    ASSERT_TRUE(life.wait([&] { return !answered.isEmpty(); })) << life.error();
+  }
   QTemporaryDir m_folder, m_other;
 };
 
@@ -33,19 +48,57 @@ TEST_F(LostGpu, is_left_for_the_cpu_which_gives_the_same_answer) {
     Life life(folder.path(), kFakeGpu);
     ASSERT_TRUE(life.openModel()) << life.error();
     EXPECT_EQ(life.state.deviceName(), u"GPU"_s);
-    QSignalSpy offered(&life.state, &AppState::cpuOffered);
-    life.state.send(question);
-    ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return !offered.isEmpty() && life.state.phase() == Life::Phase::Ready; }, kWaitMs));
-    life.errors.clear();
-    QSignalSpy answered(&life.engine, &EngineClient::answerFinished);
-    life.state.useCpu();
-    ASSERT_TRUE(life.wait([&] { return !answered.isEmpty(); })) << life.error();
+    ASSERT_TRUE(loses(life, question));
+    useCpu(life);
     EXPECT_EQ(life.state.deviceName(), u"CPU"_s);
     ASSERT_EQ(life.state.conversation()->rowCount(), 2) << "lost at " << lostAt;
     EXPECT_EQ(life.state.conversation()->message(0).text, question);
     EXPECT_EQ(life.state.conversation()->message(1).text, want) << "lost at " << lostAt;
   }
+}
+
+// The message is still answered where the CPU is tried again.
+TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can) {
+  const QString model = m_other.filePath(u"model.gguf"_s), away = m_other.filePath(u"away"_s);
+  ASSERT_TRUE(QFile::copy(QString::fromUtf8(test::kBundledModel), model));
+  setenv("SATCHEL_TEST_GPU_LOST_AT", "150", 1);
+  Life life(m_folder.path(), kFakeGpu);
+  ASSERT_TRUE(life.openModel(model)) << life.error();
+  ASSERT_TRUE(loses(life, u"What is a brass bell?"_s));
+  ASSERT_TRUE(QFile::rename(model, away));
+  QSignalSpy offered(&life.state, &AppState::cpuOffered);
+  life.state.useCpu();
+  EXPECT_FALSE(life.wait([&] { return false; }));
+  EXPECT_EQ(life.errors.last()[0].toString(), u"MODEL_NOT_FOUND"_s);
+  EXPECT_EQ(life.state.phase(), Life::Phase::NoModel);
+  EXPECT_EQ(life.state.deviceName(), QString());
+  EXPECT_EQ(offered.count(), 1);
+  life.errors.clear();
+  ASSERT_TRUE(QFile::rename(away, model));
+  useCpu(life);
+  EXPECT_EQ(life.state.deviceName(), u"CPU"_s);
+  ASSERT_EQ(life.state.conversation()->rowCount(), 2);
+  EXPECT_FALSE(life.state.conversation()->message(1).text.isEmpty());
+}
+
+// Lost while the prompt is read, or the answer made: at the n-th call.
+TEST_F(LostGpu, does_not_turn_thinking_on_again) {
+  const QString model = m_other.filePath(u"chain.gguf"_s);
+  ASSERT_TRUE(test::write_chain(test::thoughtful_chain(), model.toStdString()));
+  int lostCount = 0;
+  for (int n = 2; lostCount == 0 && n < 200; n += 2) {
+    setenv("SATCHEL_TEST_GPU_LOST_AT", std::to_string(n).c_str(), 1);
+    QTemporaryDir folder;
+    Life life(folder.path(), kFakeGpu);
+    ASSERT_TRUE(life.openModel(model)) << life.error();
+    life.state.setThinking(false);
+    if (!loses(life, u"Well?"_s)) continue;
+    ++lostCount;
+    useCpu(life);
+    EXPECT_EQ(life.state.conversation()->message(1).text, u"Yes"_s);
+    EXPECT_EQ(life.state.conversation()->message(1).thoughts, QString()) << "lost at " << n;
+  }
+  EXPECT_EQ(lostCount, 1);
 }
 
 }  // namespace

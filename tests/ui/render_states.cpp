@@ -4,6 +4,7 @@
 #include <QDialog>
 #include <QDir>
 #include <QFontDatabase>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTest>
 #include <cstdio>
@@ -227,6 +228,27 @@ void showGpuLost(Scene& scene) {
   scene.engine.playAll();
 }
 
+// After a click on "CPU": why it is not the GPU, in full.
+void showDevice(Scene& scene) {
+  scene.engine.script.model.whyNotGpu =
+      u"NVIDIA's driver is too old: it is for CUDA 11.8, this build needs 13.0. Install driver 580 "
+      "or newer; until then the cpu backend does the work. [GPU_DRIVER]"_s;
+  addChats(scene);
+  scene.openModel();
+  for (QPushButton* button : scene.window->findChildren<QPushButton*>())
+    if (button->text() == u"CPU"_s) button->click();
+}
+
+void showCpuFailed(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.errors.append(
+      {Request::UseCpu, u"MODEL_NOT_FOUND"_s,
+       u"There is no model file \"/home/me/models/SmolLM2-135M-Instruct.gguf\"."_s, false});
+  scene.state.useCpu();
+  scene.engine.playAll();
+}
+
 void showDeleted(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.deleteChat(2);
@@ -261,6 +283,8 @@ const State kStates[] = {
     {"19-thinking", showThinking},
     {"20-base-model", showBase},
     {"21-gpu-lost", showGpuLost},
+    {"22-cpu-failed", showCpuFailed},
+    {"23-device", showDevice},
 };
 
 }  // namespace

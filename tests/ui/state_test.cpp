@@ -81,10 +81,30 @@ TEST_F(AppStateTest, offers_the_cpu_only_where_the_gpu_failed) {
   engine.playAll();
   EXPECT_EQ(state.phase(), Phase::Ready);
   EXPECT_EQ(state.deviceName(), u"CPU"_s);
+  EXPECT_EQ(offered.count(), 1);
+}
+
+TEST_F(AppStateTest, a_cpu_that_fails_too_leaves_no_model_and_can_be_tried_again) {
+  engine.script.model.onGpu = true;
+  openModel();
+  QSignalSpy offered(&state, &AppState::cpuOffered);
+  QSignalSpy errors(&state, &AppState::errorShown);
   engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
   state.send(u"hello"_s);
   engine.playAll();
-  EXPECT_EQ(offered.count(), 1) << "the CPU is in use";
+  failNext(Request::UseCpu);
+  state.useCpu();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::NoModel);
+  EXPECT_FALSE(state.canSend());
+  EXPECT_TRUE(state.model().path.isEmpty());
+  EXPECT_EQ(state.deviceName(), QString());
+  EXPECT_EQ(errors.last()[0].toString(), u"SOME_CODE"_s) << "and nothing after it";
+  EXPECT_EQ(offered.count(), 2);
+  state.useCpu();
+  engine.playAll();
+  EXPECT_EQ(state.phase(), Phase::Ready);
+  EXPECT_EQ(state.deviceName(), u"CPU"_s);
 }
 
 TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {

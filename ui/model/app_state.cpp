@@ -60,6 +60,10 @@ void AppState::connectEngine() {
     m_memory.setModel(model);
     Q_EMIT phaseChanged();
   });
+  connect(m_engine, &EngineClient::modelClosed, this, [this] {
+    m_model = {};
+    m_memory.setModel({});
+  });
   connect(m_engine, &EngineClient::noticed, this, &AppState::noticeShown);
   connect(m_engine, &EngineClient::chatsListed, this,
           [this](const QList<ChatEntry>& chats) { m_chats.load(chats); });
@@ -154,8 +158,10 @@ QString AppState::deviceNote() const {
 
 void AppState::setPhase(Phase phase) {
   if (m_phase == phase) return;
+  const bool wasBusy = isBusy();
   m_phase = phase;
   if (isBusy()) {
+    if (!wasBusy) Q_EMIT workBegun();
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
     m_roomText.clear();
@@ -171,7 +177,6 @@ void AppState::openModel(const QString& path) {
 }
 
 void AppState::useCpu() {
-  if (m_phase == Phase::NoModel) return;
   m_waiting.clear();
   if (canStop()) m_engine->stop();
   setPhase(Phase::Loading);
@@ -364,11 +369,11 @@ void AppState::onFailed(const EngineError& error) {
   }
   switch (error.request) {
     case Request::OpenModel:
+    case Request::UseCpu:
       setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);
       break;
     case Request::NewChat:
     case Request::OpenChat:
-    case Request::UseCpu:
       setPhase(Phase::Ready);
       break;
     case Request::Send:
@@ -384,7 +389,8 @@ void AppState::onFailed(const EngineError& error) {
       break;  // done beside what the user waits for
   }
   if (!error.cancelled) showError(error.code, withRoom(error.message));
-  if (error.isGpus && m_model.onGpu) Q_EMIT cpuOffered();
+  const bool canTryAgain = error.request == Request::UseCpu && m_phase == Phase::NoModel;
+  if (error.isGpus || canTryAgain) Q_EMIT cpuOffered();
 }
 
 }  // namespace satchel::ui

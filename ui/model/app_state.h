@@ -2,7 +2,8 @@
 // the engine's signals into the models and the user's wishes to the engine; the widgets only show
 // it.
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying (other
-//            settings); NoModel when opening failed
+//            settings); NoModel when opening failed, or going on with the CPU did: then what is on
+//            the screen stays to be read
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
 
@@ -52,7 +53,7 @@ class AppState : public QObject {
   const ChatEntry& deleted() const { return m_deleted; }
 
   void openModel(const QString& path);
-  // On with the CPU after the GPU failed; not but on the user's word.
+  // On with the CPU after the GPU failed; not but on the user's word. Again, where that failed.
   void useCpu();
   void newChat();
   void openChat(ChatKey chat);
@@ -82,8 +83,11 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void errorShown(const QString& code, const QString& message);
-  // The error shown just now is the GPU's: useCpu() would help.
+  // The error shown just now is the GPU's, and useCpu() would help; or it was useCpu()'s, which has
+  // left no model open and can be tried again.
   void cpuOffered();
+  // Something else is being done now than what the last error was about.
+  void workBegun();
   // What the user wrote was not taken: it belongs back into the input box.
   void textRefused(const QString& text);
   void noticeShown(const QString& text);

@@ -24,7 +24,8 @@ class EngineClient : public QObject {
   // Ends the chat that is open, loads the model.
   virtual void openModel(const QString& path) = 0;
   // The model goes on with the CPU, from now on; the open chat as it was saved. A message of it that
-  // has no whole answer is answered anew.
+  // has no whole answer is answered anew. May be asked for again after it failed: what was not done
+  // yet is tried again.
   virtual void useCpu() = 0;
   virtual void listChats() = 0;
   // The chat enters the library with its first message.
@@ -57,6 +58,8 @@ class EngineClient : public QObject {
   void modelOpened(const satchel::ui::ModelInfo& model);
   // openChat() met a chat of another model and opened that one for it, or useCpu() the same again.
   void modelSwitched(const satchel::ui::ModelInfo& model);
+  // useCpu() had to let the model go and could not open it again: failed() follows.
+  void modelClosed();
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   // With messages: resumed() or failed() follows.
   void chatOpened(const satchel::ui::OpenedChat& chat);

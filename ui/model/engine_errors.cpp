@@ -8,7 +8,6 @@ EngineError errorOf(Request request, const Error& error) {
   told.code = QString::fromStdString(error.code);
   told.message = QString::fromStdString(error.message);
   told.cancelled = error.kind == ErrorKind::cancelled;
-  told.isGpus = error.kind == ErrorKind::device_lost || error.code == "GPU_MEMORY";
   return told;
 }
 

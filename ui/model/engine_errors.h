@@ -10,6 +10,7 @@
 
 namespace satchel::ui {
 
+// isGpus is for who has the engine to say.
 EngineError errorOf(Request request, const Error& error);
 Error noModel();
 Error noChat();

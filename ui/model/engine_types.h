@@ -160,7 +160,7 @@ struct EngineError {
   QString code;     // stable: "MODEL_TRUNCATED"
   QString message;  // for people: what happened, what was kept, what to do
   bool cancelled = false;
-  bool isGpus = false;  // the GPU failed, or its memory is full
+  bool isGpus = false;  // the GPU failed, or its memory is full: useCpu() would help
 };
 
 }  // namespace satchel::ui

@@ -26,7 +26,9 @@ void EngineWorker::guard(Request request, const std::function<void()>& work) {
 }
 
 void EngineWorker::tellError(Request request, const Error& error) {
-  Q_EMIT failed(errorOf(request, error));
+  EngineError told = errorOf(request, error);
+  told.isGpus = m_engine != nullptr && m_engine->could_be_the_gpus(error);
+  Q_EMIT failed(told);
 }
 
 void EngineWorker::check(Request request, const Result<void>& done) {
@@ -66,23 +68,37 @@ void EngineWorker::useCpu(std::stop_token stop) {
   check(Request::UseCpu, moveToCpu(stop));
 }
 
-// The engine that failed goes first: the machine may not hold the model twice.
+// The engine that failed goes first: the machine may not hold the model twice. The chat stays, also
+// where the model does not open: all this can be tried again.
 Result<void> EngineWorker::moveToCpu(std::stop_token stop) {
-  if (!m_engine) return noModel();
-  const ChatKey key = m_open ? m_open->id().value : 0;
-  const ChatSettings settings = m_open ? m_open->settings() : ChatSettings{};
-  const kvcache::MessageId unanswered = m_unanswered;
-  m_open.reset();
+  if (m_modelPath.empty()) return noModel();
+  std::unique_ptr<OpenChat> open = std::move(m_open);
+  if (open) open->letGo();
   m_engine.reset();
   m_host.backend = "cpu";
-  SATCHEL_TRY_ASSIGN(const ModelInfo model, loadModel(m_modelPath));
-  Q_EMIT modelSwitched(model);
-  if (key == 0) return beginChat(settings);
-  if (unanswered.value != 0) SATCHEL_TRY(m_chats.library().truncate({key}, unanswered));
-  SATCHEL_TRY(openSaved(key, stop));
+  const Result<ModelInfo> model = loadModel(m_modelPath);
+  m_open = std::move(open);
+  if (!model.ok()) {
+    Q_EMIT modelClosed();
+    return model.error();
+  }
+  Q_EMIT modelSwitched(*model);
+  if (!m_open || !m_open->isSaved()) return beginChat(m_open ? m_open->settings() : ChatSettings{});
+  const kvcache::MessageId unanswered = m_unanswered;
+  if (unanswered.value != 0) SATCHEL_TRY(m_chats.library().truncate(m_open->id(), unanswered));
+  const Result<void> opened = openSaved(m_open->id().value, stop);
+  m_unanswered = unanswered;  // still, whatever became of it
+  SATCHEL_TRY(opened);
   if (unanswered.value == 0) return {};
-  m_unanswered = unanswered;
+  SATCHEL_TRY(applyThinking());
   return reply(stop);
+}
+
+// Where there is a switch it is never refused, so nothing has to be taken back.
+Result<void> EngineWorker::applyThinking() {
+  if (!m_engine->chat_template().has_thinking_switch()) return {};
+  return m_open->session()->set_thinking(m_thinks ? runtime::Thinking::automatic
+                                                  : runtime::Thinking::off);
 }
 
 void EngineWorker::listChats() {
@@ -162,11 +178,8 @@ Result<Ids> EngineWorker::commit(const QString& title, std::stop_token stop, con
   if (m_open->isSaved() && m_open->session() == nullptr) SATCHEL_TRY(resumeOpen(stop));
   const bool isFirst = m_open->session() == nullptr;
   SATCHEL_TRY(m_open->enter(m_chats, *m_engine, m_modelPath, title));
-  // Before a document, too: how the chat begins and the answer given to it depend on this. Where
-  // there is a switch it is never refused, so nothing has to be taken back.
-  if (m_engine->chat_template().has_thinking_switch())
-    SATCHEL_TRY(m_open->session()->set_thinking(m_thinks ? runtime::Thinking::automatic
-                                                         : runtime::Thinking::off));
+  // Before a document, too: how the chat begins and the answer given to it depend on this.
+  SATCHEL_TRY(applyThinking());
   Result<Ids> added = add(*m_open->session());
   if (!added.ok()) {
     if (isFirst) check(Request::DeleteChat, m_open->leave(m_chats));

@@ -53,6 +53,7 @@ class EngineWorker : public QObject {
  Q_SIGNALS:
   void modelOpened(const satchel::ui::ModelInfo& model);
   void modelSwitched(const satchel::ui::ModelInfo& model);
+  void modelClosed();
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   void chatOpened(const satchel::ui::OpenedChat& chat);
   void chatEntered(const satchel::ui::ChatEntry& chat);
@@ -86,6 +87,7 @@ class EngineWorker : public QObject {
   template <class Ids, class Add>
   Result<Ids> commit(const QString& title, std::stop_token stop, const Add& add);
   Result<void> moveToCpu(std::stop_token stop);
+  Result<void> applyThinking();  // of the answers to come, to the session; needs one
   Result<void> answer(const QString& text, std::stop_token stop);
   // To the last message, which is in the library.
   Result<void> reply(std::stop_token stop);

@@ -27,6 +27,7 @@ InProcessEngine::~InProcessEngine() {
 void InProcessEngine::relaySignals() {
   connect(m_worker, &EngineWorker::modelOpened, this, &EngineClient::modelOpened);
   connect(m_worker, &EngineWorker::modelSwitched, this, &EngineClient::modelSwitched);
+  connect(m_worker, &EngineWorker::modelClosed, this, &EngineClient::modelClosed);
   connect(m_worker, &EngineWorker::chatsListed, this, &EngineClient::chatsListed);
   connect(m_worker, &EngineWorker::chatOpened, this, &EngineClient::chatOpened);
   connect(m_worker, &EngineWorker::chatEntered, this, &EngineClient::chatEntered);

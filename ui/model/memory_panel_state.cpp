@@ -176,7 +176,7 @@ void MemoryPanelState::setModel(const ModelInfo& model) {
   m_measured.clear();
   m_hasChat = false;
   m_cache = {};
-  Q_EMIT previewWanted(0);
+  if (!model.path.isEmpty()) Q_EMIT previewWanted(0);
   wishChanged();
 }
 

@@ -32,6 +32,9 @@ class OpenChat {
   Result<runtime::ResumeReport> resume(ChatLibrary& chats, runtime::Engine& engine,
                                        std::stop_token stop, const runtime::ProgressFn& progress);
 
+  // Its session goes, before the engine does; it can be resumed again.
+  void letGo() { m_session.reset(); }
+
   // What other settings would do to it.
   Result<runtime::MemoryChange> preview(const ChatSettings& settings, std::stop_token stop);
   // It goes on with them; what has no session yet begins with them. After an error it may have one of

@@ -59,6 +59,10 @@ void ScriptedEngine::newChat(const ChatSettings& settings) {
 }
 
 void ScriptedEngine::useCpu() {
+  const bool fails =
+      std::any_of(script.errors.begin(), script.errors.end(),
+                  [](const EngineError& error) { return error.request == Request::UseCpu; });
+  if (fails) then([this] { Q_EMIT modelClosed(); });
   if (!begins(Request::UseCpu)) return;
   script.model.onGpu = false;
   Q_EMIT modelSwitched(script.model);

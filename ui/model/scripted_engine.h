@@ -42,7 +42,7 @@ class ScriptedEngine final : public EngineClient {
   Script script;
 
   void openModel(const QString& path) override;
-  void useCpu() override;  // the open chat is opened again
+  void useCpu() override;  // the open chat is opened again; where it fails the model is gone
   void listChats() override;
   void newChat(const ChatSettings& settings) override;
   void openChat(ChatKey chat) override;

@@ -55,12 +55,17 @@ void Banner::setAction(const QString& label) {
   m_action->setVisible(!label.isEmpty());
 }
 
+void Banner::dropError() {
+  if (m_isError) hide();
+}
+
 QString Banner::text() const {
   return m_text->text();
 }
 
 void Banner::showText(Tone tone, const QString& text, const QString& code) {
   setTone(tone);
+  m_isError = tone == Danger;
   m_text->setText(text);
   m_code->setText(code);
   m_code->setVisible(!code.isEmpty());

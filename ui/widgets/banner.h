@@ -1,5 +1,6 @@
-// Banner: one message across the conversation that stays until it is closed: an error with its
-// code, a notice, or the chip of a resumed chat. Never a box that must be clicked away.
+// Banner: one message across the conversation that stays until it is closed, or, an error, until it
+// is no longer about what is being done: an error with its code, a notice, or the chip of a resumed
+// chat. Never a box that must be clicked away.
 #pragma once
 
 #include "ui/widgets/card.h"
@@ -23,6 +24,8 @@ class Banner : public Card {
   // Offers to undo or to try again; a later show… takes the offer away.
   void setAction(const QString& label);
   QString text() const;
+  // An error goes; what else is shown stays until it is closed.
+  void dropError();
 
  Q_SIGNALS:
   void actionChosen();
@@ -31,6 +34,7 @@ class Banner : public Card {
  private:
   void showText(Tone tone, const QString& text, const QString& code);
 
+  bool m_isError = false;
   QLabel* m_text;
   QLabel* m_code;
   QPushButton* m_action;

@@ -38,6 +38,17 @@ bool isModelFile(const QString& path) {
   return path.endsWith(QStringLiteral(".gguf"), Qt::CaseInsensitive);
 }
 
+// A menu takes a single & for the key of an entry.
+QString menuText(QString text) {
+  return text.replace(u'&', QStringLiteral("&&"));
+}
+
+// Wraps, as plain text in a tip does not.
+QString tipText(const QString& text) {
+  return QStringLiteral("<p>%1</p>")
+      .arg(text.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>")));
+}
+
 // Keeps its child in the middle, no wider than a line that is easy to read.
 QHBoxLayout* centred(QWidget* child) {
   auto* row = new QHBoxLayout;
@@ -94,8 +105,9 @@ QWidget* MainWindow::makeHeader() {
   m_packing->setToolTip(
       tr("What was read is packed while nothing else is done. It waits while you write."));
   m_packing->hide();
-  m_device = new QLabel(header);
-  m_device->setObjectName(QStringLiteral("muted"));
+  m_device = new QPushButton(header);
+  m_device->setObjectName(QStringLiteral("quiet"));
+  m_device->setCursor(Qt::PointingHandCursor);
   m_device->setFont(scaledFont(font(), 0.92));
   m_model = new QPushButton(header);
   m_model->setObjectName(QStringLiteral("quiet"));
@@ -119,6 +131,7 @@ QWidget* MainWindow::makeHeader() {
   connect(m_foldMemory, &QAbstractButton::clicked, this,
           [this] { m_memory->setVisible(m_memory->isHidden()); });
   connect(m_model, &QAbstractButton::clicked, this, &MainWindow::showModels);
+  connect(m_device, &QAbstractButton::clicked, this, &MainWindow::showDevice);
   connect(help, &QAbstractButton::clicked, this, [this] { ShortcutsDialog(this).exec(); });
   return header;
 }
@@ -168,8 +181,11 @@ void MainWindow::connectState() {
   });
   connect(m_state, &AppState::resumeChanged, this, &MainWindow::refreshResume);
   connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
-  connect(m_state, &AppState::cpuOffered, this,
-          [this] { m_banner->setAction(tr("Go on with the CPU")); });
+  connect(m_state, &AppState::cpuOffered, this, [this] {
+    m_banner->setAction(m_state->phase() == AppState::Phase::NoModel ? tr("Try again")
+                                                                     : tr("Go on with the CPU"));
+  });
+  connect(m_state, &AppState::workBegun, m_banner, &Banner::dropError);
   connect(m_banner, &Banner::actionChosen, this, [this] {  // it offers nothing else
     m_banner->hide();
     m_state->useCpu();
@@ -226,7 +242,7 @@ void MainWindow::showModels() {
   QMenu menu(this);
   for (const ModelChoice& choice : m_options.models ? m_options.models() : QList<ModelChoice>()) {
     QAction* action =
-        menu.addAction(tr("%1   %2").arg(choice.title, formatBytes(choice.bytes)), this,
+        menu.addAction(tr("%1   %2").arg(menuText(choice.title), formatBytes(choice.bytes)), this,
                        [this, path = choice.path] { m_state->openModel(path); });
     action->setCheckable(true);
     action->setChecked(choice.path == m_state->model().path);
@@ -234,13 +250,17 @@ void MainWindow::showModels() {
   menu.addSeparator();
   menu.addAction(tr("Open GGUF…"), this, &MainWindow::chooseModelFile);
   if (!m_options.modelFolder.isEmpty())
-    menu.addAction(tr("Own models: %1").arg(m_options.modelFolder))->setEnabled(false);
-  menu.addSeparator();
-  for (const QString& line : m_state->deviceNote().split(u'\n', Qt::SkipEmptyParts))
-    menu.addAction(line)->setEnabled(false);
+    menu.addAction(tr("Own models: %1").arg(menuText(m_options.modelFolder)))->setEnabled(false);
+  if (!m_state->deviceName().isEmpty())
+    menu.addAction(tr("Runs on the %1…").arg(m_state->deviceName()), this, &MainWindow::showDevice);
   menu.addSeparator();
   showAppearanceMenu(menu);
   menu.exec(m_model->mapToGlobal(QPoint(0, m_model->height())));
+}
+
+// In full, where it wraps and can be copied: why it is not the GPU may take some lines.
+void MainWindow::showDevice() {
+  m_banner->showNotice(m_state->deviceNote());
 }
 
 void MainWindow::showAppearanceMenu(QMenu& menu) {
@@ -302,7 +322,8 @@ void MainWindow::refreshPhase() {
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
   m_model->setToolTip(m_state->modelNote());
   m_device->setText(m_state->deviceName());
-  m_device->setToolTip(m_state->deviceNote());
+  m_device->setVisible(!m_state->deviceName().isEmpty());
+  m_device->setToolTip(tipText(m_state->deviceNote()));
   m_device->setAccessibleName(m_state->deviceNote());
   m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
   m_empty->setNote(phase == Phase::Loading ? QString() : m_state->modelNote());

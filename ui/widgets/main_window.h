@@ -61,6 +61,7 @@ class MainWindow : public QMainWindow {
   void connectState();
   void addShortcuts();
   void showModels();
+  void showDevice();
   void showAppearanceMenu(QMenu& menu);
   void chooseModelFile();
   void chooseDocument();
@@ -80,7 +81,7 @@ class MainWindow : public QMainWindow {
   QLabel* m_title = nullptr;
   QLabel* m_packing = nullptr;
   QPushButton* m_model = nullptr;
-  QLabel* m_device = nullptr;
+  QPushButton* m_device = nullptr;
   IconButton* m_foldChats = nullptr;
   IconButton* m_foldMemory = nullptr;
   Banner* m_banner = nullptr;
