@@ -2,286 +2,60 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/attend_many_steps.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/mma.h"
-#include "kernels/cuda/query_rows.h"
-#include "kernels/cuda/row_sums.h"
 #include "kernels/cuda/shared_memory.h"
 
 namespace satchel::kernels::cuda {
 namespace {
 
-constexpr unsigned kWarps = 4, kThreads = kWarps * kWarp;
-static_assert(kWarps * 16 == kRowsOfBlock);
-
-// kSteps: of 16 channels, at most; kHasPages: some keys or values have to be decoded.
+// Of a block: its rows, and what they have met so far.
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
-struct Form {
-  static constexpr unsigned kKeys = tile_keys_of_rows(kSteps * 16);
-  static constexpr unsigned kKeyStride = key_stride(kSteps), kValueStride = value_stride(kSteps);
-  static constexpr unsigned kPlaneWords = kKeys * kKeyStride;
-  static_assert(kPlaneWords == kKeys / 2 * kValueStride);
-  // Parts of the queries that stay in registers: as many as there is room for beside the outputs.
-  static constexpr unsigned kKept = !kHasValues || kSteps <= 4 ? 2
-                                    : kSteps > 8               ? 0
-                                    : kHasPages                ? 1
-                                                               : 2;
+struct ManyBlock {
+  using F = ManyForm<kSteps, kHasValues, kHasPages>;
+  const LaneTables tables;
+  const LaneRows& rows;
+  typename F::Memory& memory;
+  const PositionRange positions;
+  const OwnRows own;
+  ManyQueries<F, kSteps> queries;
+  ManySoftmax softmax;
+  float outputs[kHasValues ? 2 * kSteps : 1][4];
 
-  struct Memory {
-    // Fp16 rows: keys and values; else the two parts of keys, then of values.
-    std::uint32_t planes[2][kPlaneWords];
-    float row[kWarps][kSteps * 16];
-    std::int32_t positions[kKeys];
-    float bias[kKeys];  // -infinity where no token lives
-    Words4 queries[2 - kKept + (kKept == 2)][kWarps][kKept == 2 ? 1 : kSteps * kWarp];
-  };
-};
-
-// A lane has parts of rows lane / 4 and lane / 4 + 8 of its warp's sixteen.
-struct OwnRows {
-  unsigned token[2], head[2];
-  bool is_there[2];
-  std::int32_t position[2];
-
-  __device__ OwnRows(const LaneRows& rows, unsigned first_row) {
-    for (unsigned i = 0; i < 2; ++i) {
-      const unsigned row = first_row + threadIdx.x % kWarp / 4 + 8 * i;
-      is_there[i] = row < rows.n_tokens * rows.n_group;
-      const unsigned known = is_there[i] ? row : rows.n_tokens * rows.n_group - 1;
-      token[i] = known / rows.n_group;
-      head[i] = rows.first_head + known % rows.n_group;
-      position[i] = rows.positions[token[i]];
-    }
-  }
-  __device__ std::size_t at(const LaneRows& rows, unsigned i) const {
-    return std::size_t{token[i]} * rows.n_heads + head[i];
-  }
-};
-
-// Operand A: both parts of sixteen query rows, the first kKept of them in registers.
-template <class F, unsigned kSteps>
-struct Queries {
-  Words4 kept[F::kKept == 0 ? 1 : F::kKept][F::kKept == 0 ? 1 : kSteps];
-  float factor[2];  // what products of a row are times
-
-  __device__ void load(const LaneRows& rows, const OwnRows& own, typename F::Memory& memory) {
-    const float* of_row[2];
-    RowFactor row_factors[2];
-    for (unsigned i = 0; i < 2; ++i) {
-      of_row[i] = own.is_there[i] ? rows.q + own.at(rows, i) * rows.head_dim : nullptr;
-      row_factors[i] = row_factor(of_row[i], rows.head_dim);
-      factor[i] = rows.scale * row_factors[i].inverse;
-    }
-#pragma unroll
-    for (unsigned step = 0; step < kSteps; ++step) {
-      Words4 high, low;
-      for (unsigned r = 0; r < 4; ++r) {
-        const HalfPair pair = split_at(of_row[r % 2], step * 16 + threadIdx.x % 4 * 2 + r / 2 * 8,
-                                       rows.head_dim, row_factors[r % 2].factor);
-        high.at[r] = pair.high, low.at[r] = pair.low;
-      }
-      put<0>(step, high, memory);
-      put<1>(step, low, memory);
-    }
-  }
-  template <unsigned kPart>
-  __device__ __forceinline__ Words4 get(unsigned step, const typename F::Memory& memory) const {
-    if constexpr (kPart < F::kKept)
-      return kept[kPart][step];
-    else
-      return memory.queries[kPart - F::kKept][threadIdx.x / kWarp][place(step)];
+  __device__ __forceinline__ ManyBlock(const RowsCall& call, const RowsItem& item,
+                                       PositionRange of_block, unsigned first_row,
+                                       typename F::Memory& of_memory)
+      : tables{call.sources, call.plans, reinterpret_cast<const CosineSine*>(call.rotations)},
+        rows(item.rows),
+        memory(of_memory),
+        positions(of_block),
+        own(item.rows, first_row + threadIdx.x / kWarp * 16),
+        outputs() {
+    queries.load(rows, own, memory);
   }
 
- private:
-  __device__ static unsigned place(unsigned step) {
-    return step * kWarp + threadIdx.x % kWarp;
-  }
-  template <unsigned kPart>
-  __device__ __forceinline__ void put(unsigned step, const Words4& four,
-                                      typename F::Memory& memory) {
-    if constexpr (kPart < F::kKept)
-      kept[kPart][step] = four;
-    else
-      memory.queries[kPart - F::kKept][threadIdx.x / kWarp][place(step)] = four;
-  }
-};
-
-// products[n][i]: row lane / 4 + 8 · (i / 2), key 8 · n + 2 · (lane % 4) + i % 2.
-template <class F, unsigned kSteps>
-__device__ __forceinline__ void multiply_keys(const Queries<F, kSteps>& queries,
-                                              const typename F::Memory& memory, unsigned n_steps,
-                                              bool has_low, float (&products)[F::kKeys / 8][4]) {
-  const unsigned lane = threadIdx.x % kWarp;
-#pragma unroll
-  for (unsigned step = 0; step < kSteps; ++step) {
-    if (step >= n_steps) break;
-    const Words4 high = queries.template get<0>(step, memory);
-    const Words4 low = queries.template get<1>(step, memory);
-#pragma unroll
-    for (unsigned n = 0; n < F::kKeys / 8; ++n) {
-      const unsigned at = (n * 8 + lane / 4) * F::kKeyStride + step * 8 + lane % 4;
-      const std::uint32_t key[2] = {memory.planes[0][at], memory.planes[0][at + 4]};
-      multiply_add(products[n], high.at, key);
-      multiply_add(products[n], low.at, key);
-      if (!has_low) continue;
-      const std::uint32_t rest[2] = {memory.planes[1][at], memory.planes[1][at + 4]};
-      multiply_add(products[n], high.at, rest);
-    }
-  }
-}
-
-// Products become logits, -infinity where a row does not see the key.
-template <class F>
-__device__ __forceinline__ void make_logits(const LaneRows& rows, const OwnRows& own,
-                                            const float (&factor)[2],
-                                            const typename F::Memory& memory, bool all_seen,
-                                            float (&logits)[F::kKeys / 8][4]) {
-#pragma unroll
-  for (unsigned n = 0; n < F::kKeys / 8; ++n) {
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      const unsigned key = n * 8 + threadIdx.x % 4 * 2 + i % 2;
-      float logit = logits[n][i] * factor[i / 2];
-      if (rows.soft_cap > 0) logit = rows.soft_cap * tanhf(logit / rows.soft_cap);
-      logit += memory.bias[key];
-      if (!all_seen && !sees(rows, own.position[i / 2], memory.positions[key])) logit = kNothing;
-      logits[n][i] = logit;
-    }
-  }
-}
-
-// The softmax of two rows so far; this lane's share of the sums.
-struct Softmax {
-  float most[2] = {kNothing, kNothing}, sum[2] = {};
-
-  // Logits become weights; what was summed before is times `correction`.
-  template <unsigned kCount>
-  __device__ __forceinline__ void take(float (&logits)[kCount][4], float (&correction)[2]) {
-#pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-      float largest = kNothing;
-#pragma unroll
-      for (unsigned n = 0; n < kCount; ++n)
-        largest = fmaxf(largest, fmaxf(logits[n][2 * i], logits[n][2 * i + 1]));
-      largest = fmaxf(most[i], quad_max(largest));
-      const float base = largest == kNothing ? 0 : largest;
-      correction[i] = exp2f((most[i] - base) * kLog2OfE);
-      most[i] = largest;
-      float added = 0;
-#pragma unroll
-      for (unsigned n = 0; n < kCount; ++n) {
-#pragma unroll
-        for (unsigned k = 2 * i; k < 2 * i + 2; ++k) {
-          logits[n][k] = exp2f(fmaf(logits[n][k] - base, kLog2OfE, kHeadroom));
-          added += logits[n][k];
-        }
-      }
-      sum[i] = fmaf(sum[i], correction[i], added);
-    }
-  }
-};
-
-// outputs[c][i]: row lane / 4 + 8 · (i / 2), channel 8 · c + 2 · (lane % 4) + i % 2.
-template <class F, unsigned kSteps>
-__device__ __forceinline__ void add_values(const float (&weights)[F::kKeys / 8][4],
-                                           const std::uint32_t* plane, const std::uint32_t* rest,
-                                           unsigned n_steps, float (&outputs)[2 * kSteps][4]) {
-  const unsigned lane = threadIdx.x % kWarp;
-#pragma unroll
-  for (unsigned k = 0; k < F::kKeys / 16; ++k) {
-    std::uint32_t high[4], low[4];
-#pragma unroll
-    for (unsigned r = 0; r < 4; ++r) {
-      const float(&two)[4] = weights[2 * k + r / 2];
-      const HalfPair pair = split_pair(two[r % 2 * 2], two[r % 2 * 2 + 1]);
-      high[r] = pair.high, low[r] = pair.low;
-    }
-#pragma unroll
-    for (unsigned c = 0; c < 2 * kSteps; ++c) {
-      if (c >= 2 * n_steps) break;
-      const unsigned at = (k * 8 + lane % 4) * F::kValueStride + c * 8 + lane / 4;
-      const std::uint32_t value[2] = {plane[at], plane[at + 4 * F::kValueStride]};
-      multiply_add(outputs[c], high, value);
-      multiply_add(outputs[c], low, value);
-      if (rest == nullptr) continue;
-      const std::uint32_t beside[2] = {rest[at], rest[at + 4 * F::kValueStride]};
-      multiply_add(outputs[c], high, beside);
-    }
-  }
-}
-
-template <class F>
-__device__ __forceinline__ void fill_places(const TokenSource& source, unsigned first,
-                                            typename F::Memory& memory, bool counts) {
-  for (unsigned i = threadIdx.x; i < F::kKeys; i += kThreads) {
-    const unsigned token = first + i;
-    const bool lives = is_live(source, token);
-    memory.positions[i] = lives ? source.positions[token] + source.shift : 0;
-    const bool has_count = counts && lives && source.log_counts != nullptr;
-    memory.bias[i] = !lives ? kNothing : has_count ? source.log_counts[token] : 0.0f;
-  }
-}
-
-template <unsigned kSteps, bool kHasValues, bool kHasPages>
-__global__ void __launch_bounds__(kThreads, 2) attend_tiles(const RowsCall call) {
-  using F = Form<kSteps, kHasValues, kHasPages>;
-  constexpr unsigned kOfWarp = F::kKeys / kWarps;
-  const RowsItem& item = call.items[blockIdx.y];
-  const LaneRows& rows = item.rows;
-  const auto n_rows = static_cast<unsigned>(item.n_rows());
-  const unsigned n_blocks = (n_rows + kRowsOfBlock - 1) / kRowsOfBlock, slice = blockIdx.z;
-  if (blockIdx.x >= n_blocks || slice >= item.n_slices) return;
-  // The last rows see most: they begin first.
-  const unsigned block_row = (n_blocks - 1 - blockIdx.x) * kRowsOfBlock;
-  const unsigned last_row = block_row + kRowsOfBlock < n_rows ? block_row + kRowsOfBlock : n_rows;
-  const PositionRange of_block = {rows.positions[block_row / rows.n_group],
-                                  rows.positions[(last_row - 1) / rows.n_group]};
-  auto& memory = shared_memory<typename F::Memory>();
-  const LaneTables tables = {call.sources, call.plans,
-                             reinterpret_cast<const CosineSine*>(call.rotations)};
-  const unsigned warp = threadIdx.x / kWarp, n_steps = (rows.head_dim + 15) / 16;
-  const OwnRows own(rows, block_row + warp * 16);
-  Queries<F, kSteps> queries;
-  queries.load(rows, own, memory);
-  Softmax softmax;
-  float outputs[kHasValues ? 2 * kSteps : 1][4] = {};
-
-  const unsigned first_tile = item.first_tile + slice * item.tiles_of_slice;
-  const unsigned all_tiles = item.first_tile + item.n_tiles;
-  const unsigned end_tile =
-      first_tile + item.tiles_of_slice < all_tiles ? first_tile + item.tiles_of_slice : all_tiles;
-  for (unsigned i = first_tile; i < end_tile; ++i) {
-    const KeyTile tile = call.tiles[i];
-    const TokenSource& source = call.sources[tile.source];
-    const PositionRange of_tile = positions_of(source, tile.first, F::kKeys);
-    if (none_sees_any(rows, of_block, of_tile)) continue;
+  // A tile that some row sees.
+  __device__ __forceinline__ void attend(const TokenSource& source, unsigned first,
+                                         PositionRange of_tile) {
+    const unsigned n_steps = (rows.head_dim + 15) / 16;
     const bool plain_keys = !kHasPages || source.k_form == RowForm::halves;
     const bool plain_values = !kHasPages || source.v_form == RowForm::halves;
     const bool plain = plain_keys && plain_values;
-    const unsigned of_warp = warp * kOfWarp;
     __syncthreads();  // nobody reads the tile before any more
-    fill_places<F>(source, tile.first, memory, kHasValues);
-    fill_keys<kSteps, kOfWarp, kHasPages>(
-        tables, source, tile.first + of_warp, rows.head_dim, {rows.n_pairs, rows.adjacent_pairs},
-        memory.planes[0] + of_warp * F::kKeyStride, memory.planes[1] + of_warp * F::kKeyStride,
-        memory.row[warp]);
-    const auto fill = [&](std::uint32_t* high) {
-      fill_values<kSteps, kOfWarp, kHasPages>(tables, source, tile.first + of_warp, rows.head_dim,
-                                              high + of_warp / 2 * F::kValueStride,
-                                              memory.planes[1] + of_warp / 2 * F::kValueStride);
-    };
-    if (kHasValues && plain) fill(memory.planes[1]);
+    fill_places<F>(source, first, memory, kHasValues);
+    fill_keys_of_warp(source, first);
+    if (kHasValues && plain) fill_values_of_warp(source, first, memory.planes[1]);
     __syncthreads();
     float weights[F::kKeys / 8][4] = {};
     multiply_keys<F, kSteps>(queries, memory, n_steps, !plain_keys, weights);
-    make_logits<F>(rows, own, queries.factor, memory, all_see_all(rows, of_block, of_tile),
+    make_logits<F>(rows, own, queries.factor, memory, all_see_all(rows, positions, of_tile),
                    weights);
     float correction[2];
     softmax.take(weights, correction);
     if constexpr (kHasValues) {
       if (!plain) {
         __syncthreads();  // values take the keys' place
-        fill(memory.planes[0]);
+        fill_values_of_warp(source, first, memory.planes[0]);
         __syncthreads();
       }
 #pragma unroll
@@ -292,40 +66,87 @@ __global__ void __launch_bounds__(kThreads, 2) attend_tiles(const RowsCall call)
     }
   }
 
+  // What the rows have met, or a slice of it.
+  __device__ __forceinline__ void put(const RowsItem& item, unsigned slice) const {
 #pragma unroll
-  for (unsigned i = 0; i < 2; ++i) {
-    const float sum = quad_sum(softmax.sum[i]);
-    if (!own.is_there[i]) continue;
-    const std::size_t row = own.at(rows, i), d = rows.head_dim;
-    float* out = item.out;
-    float factor = sum > 0 ? 1 / sum : 0;
-    std::size_t at = row * d;
-    if (item.n_slices > 1) {
-      const std::size_t of_slice =
-          slice * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
-      if (threadIdx.x % 4 == 0) item.sums[of_slice] = {softmax.most[i], sum};
-      out = item.parts, factor = 1, at = of_slice * d;
-    } else if (threadIdx.x % 4 == 0) {
-      put_lse(item, row, {softmax.most[i], sum});
-    }
-    if constexpr (kHasValues) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const float sum = quad_sum(softmax.sum[i]);
+      if (!own.is_there[i]) continue;
+      const std::size_t row = own.at(rows, i), d = rows.head_dim;
+      float* out = item.out;
+      float factor = sum > 0 ? 1 / sum : 0;
+      std::size_t at = row * d;
+      if (item.n_slices > 1) {
+        const std::size_t of_slice =
+            slice * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
+        if (threadIdx.x % 4 == 0) item.sums[of_slice] = {softmax.most[i], sum};
+        out = item.parts, factor = 1, at = of_slice * d;
+      } else if (threadIdx.x % 4 == 0) {
+        put_lse(item, row, {softmax.most[i], sum});
+      }
+      if constexpr (kHasValues) {
 #pragma unroll
-      for (unsigned c = 0; c < 2 * kSteps; ++c) {
-        const unsigned channel = c * 8 + threadIdx.x % 4 * 2;
-        if (channel >= d) break;
-        *reinterpret_cast<TwoFloats*>(out + at + channel) = {outputs[c][2 * i] * factor,
-                                                             outputs[c][2 * i + 1] * factor};
+        for (unsigned c = 0; c < 2 * kSteps; ++c) {
+          const unsigned channel = c * 8 + threadIdx.x % 4 * 2;
+          if (channel >= d) break;
+          *reinterpret_cast<TwoFloats*>(out + at + channel) = {outputs[c][2 * i] * factor,
+                                                               outputs[c][2 * i + 1] * factor};
+        }
       }
     }
   }
+
+ private:
+  static constexpr unsigned kOfWarp = F::kKeys / kManyWarps;
+  __device__ __forceinline__ void fill_keys_of_warp(const TokenSource& source, unsigned first) {
+    const unsigned warp = threadIdx.x / kWarp, of_warp = warp * kOfWarp;
+    fill_keys<kSteps, kOfWarp, kHasPages>(
+        tables, source, first + of_warp, rows.head_dim, {rows.n_pairs, rows.adjacent_pairs},
+        memory.planes[0] + of_warp * F::kKeyStride, memory.planes[1] + of_warp * F::kKeyStride,
+        memory.row[warp]);
+  }
+  __device__ __forceinline__ void fill_values_of_warp(const TokenSource& source, unsigned first,
+                                                      std::uint32_t* high) {
+    const unsigned of_warp = threadIdx.x / kWarp * kOfWarp;
+    fill_values<kSteps, kOfWarp, kHasPages>(tables, source, first + of_warp, rows.head_dim,
+                                            high + of_warp / 2 * F::kValueStride,
+                                            memory.planes[1] + of_warp / 2 * F::kValueStride);
+  }
+};
+
+template <unsigned kSteps, bool kHasValues, bool kHasPages>
+__global__ void __launch_bounds__(kManyThreads, 2) attend_tiles(const RowsCall call) {
+  using Block = ManyBlock<kSteps, kHasValues, kHasPages>;
+  const RowsItem& item = call.items[blockIdx.y];
+  const LaneRows& rows = item.rows;
+  const auto n_rows = static_cast<unsigned>(item.n_rows());
+  const unsigned n_blocks = (n_rows + kRowsOfBlock - 1) / kRowsOfBlock, slice = blockIdx.z;
+  if (blockIdx.x >= n_blocks || slice >= item.n_slices) return;
+  // The last rows see most: they begin first.
+  const unsigned first_row = (n_blocks - 1 - blockIdx.x) * kRowsOfBlock;
+  const unsigned end_row = first_row + kRowsOfBlock < n_rows ? first_row + kRowsOfBlock : n_rows;
+  const PositionRange of_block = {rows.positions[first_row / rows.n_group],
+                                  rows.positions[(end_row - 1) / rows.n_group]};
+  Block block(call, item, of_block, first_row, shared_memory<typename Block::F::Memory>());
+  const unsigned first_tile = item.first_tile + slice * item.tiles_of_slice;
+  const unsigned all_tiles = item.first_tile + item.n_tiles;
+  const unsigned end_tile =
+      first_tile + item.tiles_of_slice < all_tiles ? first_tile + item.tiles_of_slice : all_tiles;
+  for (unsigned i = first_tile; i < end_tile; ++i) {
+    const KeyTile tile = call.tiles[i];
+    const TokenSource& source = call.sources[tile.source];
+    const PositionRange of_tile = positions_of(source, tile.first, Block::F::kKeys);
+    if (!none_sees_any(rows, of_block, of_tile)) block.attend(source, tile.first, of_tile);
+  }
+  block.put(item, slice);
 }
 
 template <unsigned kSteps, bool kHasValues, bool kHasPages>
 cudaError_t attend_with(Queue& queue, const RowsCall& call, const RowsShape& shape) {
-  using Memory = typename Form<kSteps, kHasValues, kHasPages>::Memory;
+  using Memory = typename ManyForm<kSteps, kHasValues, kHasPages>::Memory;
   const dim3 grid(blocks_of(shape.n_rows_max, kRowsOfBlock), static_cast<unsigned>(shape.n_items),
                   static_cast<unsigned>(shape.n_slices_max));
-  return launch(queue, {grid, kThreads, sizeof(Memory)},
+  return launch(queue, {grid, kManyThreads, sizeof(Memory)},
                 attend_tiles<kSteps, kHasValues, kHasPages>, call);
 }
 
@@ -337,11 +158,11 @@ cudaError_t attend_any(Queue& queue, const RowsCall& call, const RowsShape& shap
 }
 
 template <unsigned kSteps>
-constexpr std::size_t kBytesMost = std::max(sizeof(typename Form<kSteps, true, false>::Memory),
-                                            sizeof(typename Form<kSteps, true, true>::Memory));
+constexpr std::size_t kBytesMost = std::max(sizeof(typename ManyForm<kSteps, true, false>::Memory),
+                                            sizeof(typename ManyForm<kSteps, true, true>::Memory));
 // Of sm_75.
 static_assert(std::max(kBytesMost<4>, kBytesMost<8>) <= 64 * 1024);
-static_assert(sizeof(Form<16, false, true>::Memory) <= 64 * 1024);
+static_assert(sizeof(ManyForm<16, false, true>::Memory) <= 64 * 1024);
 
 }  // namespace
 
