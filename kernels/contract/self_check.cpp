@@ -13,7 +13,7 @@ namespace satchel::kernels {
 namespace {
 
 // What a piece of work gave. limit: what rounding may make of it, norm of the difference over norm;
-// chosen above what kernels.md 9 allows, far below what a wrong kernel gives.
+// chosen above the limits of tests/unit/kernels, far below what a wrong kernel gives.
 struct Answer {
   const char* what;
   double limit;

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/cuda/counts.h"
 #include "kernels/cuda/device.h"
 
 namespace satchel::kernels::cuda {
@@ -24,7 +25,7 @@ class Arguments {
   template <class... T>
   Result<std::tuple<const T*...>> put(std::span<const T>... arrays) {
     static_assert((std::is_trivially_copyable_v<T> && ...));
-    SATCHEL_TRY(make_room((padded(arrays.size_bytes()) + ...)));
+    SATCHEL_TRY(make_room((padded256(arrays.size_bytes()) + ...)));
     std::tuple<const T*...> there;
     Result<void> sent;
     const auto send = [&](const auto array, auto*& at) {
@@ -43,7 +44,6 @@ class Arguments {
 
  private:
   explicit Arguments(Device& device) : device_(&device) {}
-  static std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
   Result<void> make_room(std::size_t bytes);
   Result<void> send_bytes(std::span<const std::byte> bytes);
   Result<void> grow(std::size_t bytes);

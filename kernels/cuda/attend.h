@@ -12,8 +12,8 @@
 //            on what else shares the call
 //   source   arXiv:2205.14135 (FlashAttention), arXiv:2311.01282 (FlashDecoding++: partial results),
 //            arXiv:2503.18773 (BitDecoding: packed caches on tensor cores)
-//   differs  kernels.md 2.2 (offsets corrected in sums: 1e-3 off), 2.4 (a warp a page: here a block, so
-//            that one kernel of few registers serves every head_dim and form)
+//   differs  from BitDecoding: offsets come off the operand, not off sums, which lost 1e-3; a page is a
+//            block's, not a warp's, so that one kernel of few registers serves every head_dim and form
 #pragma once
 
 #include <cuda_runtime.h>

@@ -7,7 +7,7 @@
 //   numbers  queries and weights are two fp16, decoded keys and values too: as exact as fp32. Weights
 //            are times 2^14, so that they are normal numbers of fp16 down to 2^-28
 //   order    of sums: tiles, then slices; how many slices depends on the lane and its rows alone
-//   source   arXiv:2205.14135, arXiv:2307.08691 (FlashAttention 1 and 2), kernels.md, section 3
+//   source   arXiv:2205.14135, arXiv:2307.08691 (FlashAttention 1 and 2)
 #pragma once
 
 #include <cuda_runtime.h>

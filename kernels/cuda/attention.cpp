@@ -231,12 +231,10 @@ std::size_t Attention::decoded_most(unsigned n_pieces) const {
   return sum;
 }
 
+// By doubling: a lane that grows wants more step by step.
 Result<void> Attention::make_room(Buffer& buffer, std::size_t bytes) {
   if (buffer.size() >= bytes) return {};
-  const std::size_t wanted = std::max(bytes, 2 * buffer.size());
-  buffer = {};
-  SATCHEL_TRY_ASSIGN(buffer, device_->allocate(wanted));
-  return {};
+  return device_->make_room(buffer, std::max(bytes, 2 * buffer.size()));
 }
 
 }  // namespace satchel::kernels::cuda

@@ -2,23 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/counts.h"
 #include "kernels/cuda/half_products.h"
 
 namespace satchel::kernels::cuda {
-namespace {
-
-Result<void> grow(Device& device, Buffer& buffer, std::size_t bytes) {
-  if (buffer.size() >= bytes) return {};
-  buffer = {};
-  SATCHEL_TRY_ASSIGN(buffer, device.allocate(bytes));
-  return {};
-}
-std::size_t whole(std::size_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
-
-}  // namespace
-
 Result<BlasProducts::Opened> BlasProducts::open(Device& device,
                                                 std::span<const std::string> files) {
   Opened opened;
@@ -35,8 +22,8 @@ Result<BlasProducts::Opened> BlasProducts::open(Device& device,
 Result<void> BlasProducts::multiply(std::span<const Product> products, const float* x,
                                     std::size_t n_tokens) {
   if (products.empty()) return {};
-  const std::size_t n_in = products[0].weight->n_in, n_bytes = whole(n_tokens * n_in * 2);
-  SATCHEL_TRY(grow(*device_, activations_, n_bytes + n_tokens * sizeof(float)));
+  const std::size_t n_in = products[0].weight->n_in, n_bytes = padded256(n_tokens * n_in * 2);
+  SATCHEL_TRY(device_->make_room(activations_, n_bytes + n_tokens * sizeof(float)));
   SATCHEL_TRY(device_->check(round_activations(
       device_->queue(), x, n_tokens, n_in, reinterpret_cast<std::uint16_t*>(activations_.data()),
       reinterpret_cast<float*>(activations_.data() + n_bytes))));
@@ -49,11 +36,11 @@ Result<void> BlasProducts::multiply_one(const Product& product, std::size_t n_to
   const std::size_t n_in = product.weight->n_in, n_out = product.weight->n_out;
   const std::size_t fit = slice_bytes_ / (n_in * 2 + n_tokens * sizeof(float));
   const std::size_t most = std::max<std::size_t>(fit / kTileRows, 1) * kTileRows;
-  const std::size_t rows_bytes = whole(most * n_in * 2);
-  SATCHEL_TRY(grow(*device_, slice_, rows_bytes + most * n_tokens * sizeof(float)));
+  const std::size_t rows_bytes = padded256(most * n_in * 2);
+  SATCHEL_TRY(device_->make_room(slice_, rows_bytes + most * n_tokens * sizeof(float)));
   auto* rows = reinterpret_cast<std::uint16_t*>(slice_.data());
   auto* out = reinterpret_cast<float*>(slice_.data() + rows_bytes);
-  const std::byte* inverse = activations_.data() + whole(n_tokens * n_in * 2);
+  const std::byte* inverse = activations_.data() + padded256(n_tokens * n_in * 2);
   for (std::size_t first = 0; first < n_out; first += most) {
     const std::size_t n = std::min(most, n_out - first);
     SATCHEL_TRY(device_->check(round_rows(device_->queue(), *product.weight, first, n, rows)));

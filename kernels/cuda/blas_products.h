@@ -1,7 +1,7 @@
 // BlasProducts: products with weights by cuBLAS, for many tokens: rows made fp16 slice by slice in a
 // scratch of fixed size, activations one fp16 each, a token's times a power of two.
 //   differs  from matmul.h: activations and weights are rounded to fp16 (errors of some 3e-4, limit
-//            1e-3 of kernels.md 9), weights past 65504 become infinite, and the order of sums is
+//            1e-3), weights past 65504 become infinite, and the order of sums is
 //            cuBLAS's, which may go by the number of tokens: a token's bytes then depend on how a
 //            prompt is cut. So it is off unless it is asked for (CudaOptions)
 //   owns     its scratch; that of the activations grows to what the largest call so far needed
@@ -19,7 +19,7 @@ namespace satchel::kernels::cuda {
 
 class BlasProducts {
  public:
-  // Where a GEMM on fp16 begins to be worth the making of it: kernels.md 6.3, for sm_80 and sm_90.
+  // Where a GEMM on fp16 begins to be worth the making of it on sm_80 and sm_90. Chosen, not measured.
   static constexpr std::size_t kTokensMin = 256;
   static constexpr std::size_t kSliceBytes = std::size_t{16} << 20;
 

@@ -110,6 +110,13 @@ Result<Buffer> Device::allocate(std::size_t bytes) {
   return buffer;
 }
 
+Result<void> Device::make_room(Buffer& buffer, std::size_t bytes) {
+  if (buffer.size() >= bytes) return {};
+  buffer = {};
+  SATCHEL_TRY_ASSIGN(buffer, allocate(bytes));
+  return {};
+}
+
 Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return is_there();
   SATCHEL_TRY(check(queue_->send()));
@@ -153,9 +160,7 @@ Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t byte
     return check(queue_->add(Work(Copy{there, here, bytes, cudaMemcpyDeviceToDevice})));
   };
   if (to + bytes <= from || from + bytes <= to) return move(to, from);
-  if (between_.size() < bytes) {
-    SATCHEL_TRY_ASSIGN(between_, allocate(bytes));
-  }
+  SATCHEL_TRY(make_room(between_, bytes));
   SATCHEL_TRY(move(between_.data(), from));
   return move(to, between_.data());
 }

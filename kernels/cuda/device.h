@@ -45,6 +45,8 @@ class Device {
   // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. What is queued before it goes
   // may still use it.
   Result<Buffer> allocate(std::size_t bytes);
+  // At least so many bytes in a buffer of scratch, whose contents go where it grows.
+  Result<void> make_room(Buffer& buffer, std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
   // From memory of cudaMallocHost, which must stay as it is until the next wait.
   Result<void> upload_pinned(std::byte* to, std::span<const std::byte> from);

@@ -4,7 +4,7 @@
 //            8, so that the eight rows which a fragment touches lie in different banks
 //   columns  V, pairs of neighbouring tokens, a channel a word; stride 8 past a multiple of 32
 //   numbers  fp16 rows stay what they are; what is decoded is two fp16 (half_pair.h)
-//   source   row_order.h (codes), turn.h (Hadamard, RoPE); the strides: kernels.md, section 2.3
+//   source   row_order.h (codes), turn.h (Hadamard, RoPE)
 #pragma once
 
 #include <cuda_runtime.h>

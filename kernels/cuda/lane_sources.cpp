@@ -12,10 +12,10 @@ bool is_same(const RopeTable& a, const RopeTable& b) {
          a.inverse_frequency.size() == b.inverse_frequency.size() && a.pairs == b.pairs;
 }
 
-RowForm form_of(const OperandLayout& operand) {
-  if (operand.turn == Turn::basis || !(operand.is_exact() || operand.is_affine()))
-    return RowForm::floats;
-  return operand.is_exact() && operand.turn == Turn::none ? RowForm::halves : RowForm::page;
+RowForm form_of(const PageOperand& operand) {
+  if (!has_row_kernel(operand)) return RowForm::floats;
+  return operand.form == PageForm::exact && operand.turn == Turn::none ? RowForm::halves
+                                                                       : RowForm::page;
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ void LaneSources::add_run(const ExactRun& run) {
 
 void LaneSources::add_page(const PageView& page, const RopeTable& rope) {
   const PageLayout& layout = *page.layout;
+  const unsigned plan = plan_of(layout);
   TokenSource source{
       .k = page.bytes,
       .v = page.bytes,
@@ -53,10 +54,10 @@ void LaneSources::add_page(const PageView& page, const RopeTable& rope) {
       .live = {page.live.words[0], page.live.words[1]},
       .n_tokens = page.n_tokens,
       .shift = page.shift,
-      .plan = plan_of(layout),
+      .plan = plan,
       .rotation = page.shift == 0 ? 0 : rotation_of(rope, page.shift),
-      .k_form = form_of(layout.k),
-      .v_form = form_of(layout.v),
+      .k_form = form_of(plans_[plan].k),
+      .v_form = form_of(plans_[plan].v),
       .is_page = true};
   if (layout.log_counts_at != 0)
     source.log_counts = reinterpret_cast<const float*>(page.bytes + layout.log_counts_at);
@@ -80,13 +81,15 @@ unsigned LaneSources::plan_of(const PageLayout& layout) {
 }
 
 Result<void> LaneSources::decode(const Workplace& at, bool wants_values) {
+  if (decodes_.empty()) return {};
   std::size_t n = 0;
-  for (const DecodeArgs& each : decodes_) n += 2 * each.n_tokens * each.layout->head_dim;
-  if (n == 0) return {};
-  if (decoded_.size() < n * sizeof(float)) {
-    decoded_ = {};
-    SATCHEL_TRY_ASSIGN(decoded_, at.device.allocate(n * sizeof(float)));
+  for (std::size_t i = 0; i < decodes_.size(); ++i) {
+    const TokenSource& source = sources_[decoded_sources_[i]];
+    const bool wants_k = source.k_form == RowForm::floats,
+               wants_v = wants_values && source.v_form == RowForm::floats;
+    n += (std::size_t{wants_k} + wants_v) * decodes_[i].n_tokens * decodes_[i].layout->head_dim;
   }
+  SATCHEL_TRY(at.device.make_room(decoded_, n * sizeof(float)));
   auto* rows = reinterpret_cast<float*>(decoded_.data());
   const auto take = [&](RowForm form, const std::byte*& of_source, const DecodeArgs& each) {
     if (form != RowForm::floats) return static_cast<float*>(nullptr);

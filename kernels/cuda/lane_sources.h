@@ -55,6 +55,15 @@ class LaneSources {
   std::size_t n_pairs_ = 0;
 };
 
+// Room for what place() gives its places, as it counts them (Places), and behind it for the rotations of
+// the pages' shifts, to which it points: [n_pairs()][2].
+template <class Place>
+Result<float*> take_room(const Workplace& at, const LaneSources& lanes, const Place& place) {
+  const std::size_t n_bytes = place(nullptr);
+  SATCHEL_TRY_ASSIGN(std::byte * room, at.take(n_bytes + lanes.n_pairs() * 2 * sizeof(float)));
+  place(room);
+  return reinterpret_cast<float*>(room + n_bytes);
+}
 // Queues the rotations of the pages' shifts. shifts: lanes.shifts(), there; rotations: [n_pairs()][2].
 Result<void> make_rotations(const Workplace& at, const LaneSources& lanes,
                             const std::int32_t* shifts, float* rotations);

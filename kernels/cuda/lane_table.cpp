@@ -39,11 +39,7 @@ DevicePage device_page(const PageView& page, unsigned plan) {
 
 LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
   LanePlan plan{.page = page_plan(layout, {})};
-  const auto is_known = [](const PageOperand& operand) {
-    return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
-           operand.turn != Turn::basis;
-  };
-  plan.has_kernel = is_known(plan.page.k) && is_known(plan.page.v);
+  plan.has_kernel = has_row_kernel(plan.page.k) && has_row_kernel(plan.page.v);
   if (plan.has_kernel) {
     const std::size_t most = attend_part_bytes_most(plan.page.head_dim, shared_bytes_max);
     plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;

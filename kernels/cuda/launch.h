@@ -10,6 +10,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "kernels/base/assert.h"
 #include "kernels/cuda/counts.h"
 #include "kernels/cuda/queue.h"
 
@@ -75,11 +76,14 @@ struct Launch {
   }
 };
 
+inline constexpr unsigned kGridMost = 65535;  // second and third length of a grid
+
 // Queued; what the kernel itself does wrong comes out at a later call. An empty grid is no error.
 template <class... Parameters, class... Arguments>
 cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return cudaSuccess;
+  SATCHEL_ASSERT(shape.grid.y <= kGridMost && shape.grid.z <= kGridMost);
   std::size_t* const most = shape.shared_bytes > kSharedByDefault
                                 ? &queue.shared_bytes_of(reinterpret_cast<const void*>(kernel))
                                 : nullptr;

@@ -75,10 +75,7 @@ Result<Operands> LayerProducts::operands_of(const Activations& from, std::size_t
   if (!takes_operands(n_tokens)) return Operands();
   const std::size_t n_in = products_[0].weight->n_in;
   const std::size_t n_bytes = plan_operands(nullptr, n_tokens, n_in).n_bytes;
-  if (operands_.size() < n_bytes) {
-    operands_ = {};
-    SATCHEL_TRY_ASSIGN(operands_, device_->allocate(n_bytes));
-  }
+  SATCHEL_TRY(device_->make_room(operands_, n_bytes));
   const Operands operands = plan_operands(operands_.data(), n_tokens, n_in).operands;
   SATCHEL_TRY(device_->check(make_operands(device_->queue(), from, n_tokens, n_in, operands)));
   return operands;

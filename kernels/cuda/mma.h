@@ -1,4 +1,4 @@
-// The matrix instruction that every kernel here is built on. For .cu files; the executor has a
+// The matrix instruction of fp16 (bytes have byte_mma.h). For .cu files; the executor has a
 // header of this name of its own.
 //   d += a · b over a warp: a [16, 16] and b [16, 8] fp16, d [16, 8] fp32. Of lane l, with g = l /
 //   4 and t = l % 4: a's registers hold (row g, k 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8),

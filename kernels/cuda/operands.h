@@ -5,7 +5,7 @@
 //            largest. Below 1e-30 all are 0. A NaN or an infinity makes the scale NaN: it must not
 //            vanish. An integer is two signed bytes, 256 · high + low: two columns of the operand,
 //            whose products come together in one lane again, exactly
-//   differs  kernels.md 6.2 (B), 6.3: activations of one fp16, or of one byte. Both were judged too
+//   differs  from llama.cpp and cuBLAS: activations of one byte, or of one fp16. Both were judged too
 //            coarse for the limits that the backends share (1e-4); two bytes cost half of what two
 //            fp16 would, and less than one where bytes run at four times the speed
 #pragma once

@@ -8,14 +8,13 @@
 namespace satchel::kernels::cuda {
 namespace {
 
+using reference::Operand;
+
 // Lent to the kernels that pack; more pages than have room in it go in several rounds. Chosen.
 constexpr std::size_t kWorkBytesMost = std::size_t{64} << 20;
 
-const OperandLayout& operand_of(const PageLayout& layout, bool is_k) {
-  return is_k ? layout.k : layout.v;
-}
-reference::Operand which(bool is_k) {
-  return is_k ? reference::Operand::k : reference::Operand::v;
+const OperandLayout& layout_of(const PageLayout& layout, Operand which) {
+  return which == Operand::k ? layout.k : layout.v;
 }
 
 }  // namespace
@@ -43,7 +42,7 @@ Result<void> PageOps::encode(std::span<const EncodeArgs> items, Arguments& argum
   }
   SATCHEL_TRY(pack(queued, shape, arguments));
   for (const EncodeArgs& args : items)
-    for (const bool is_k : {true, false}) SATCHEL_TRY(encode_coded(args, is_k));
+    for (const Operand which : {Operand::k, Operand::v}) SATCHEL_TRY(encode_coded(args, which));
   return {};
 }
 
@@ -53,11 +52,7 @@ Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& s
   const std::size_t of_item = shape.work_floats() * sizeof(float);
   const std::size_t most =
       of_item == 0 ? items.size() : std::max<std::size_t>(kWorkBytesMost / of_item, 1);
-  const std::size_t work_bytes = std::min(items.size(), most) * of_item;
-  if (work_.size() < work_bytes) {
-    work_ = {};
-    SATCHEL_TRY_ASSIGN(work_, device_->allocate(work_bytes));
-  }
+  SATCHEL_TRY(device_->make_room(work_, std::min(items.size(), most) * of_item));
   for (std::size_t first = 0; first < items.size(); first += most)
     SATCHEL_TRY(device_->check(encode_pages(
         device_->queue(), there + first, std::min(most, items.size() - first), shape,
@@ -66,20 +61,20 @@ Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& s
 }
 
 // Its planes; the rest of the page has been queued.
-Result<void> PageOps::encode_coded(const EncodeArgs& args, bool is_k) {
+Result<void> PageOps::encode_coded(const EncodeArgs& args, Operand which) {
   const PageLayout& layout = *args.layout;
-  const OperandLayout& operand = operand_of(layout, is_k);
+  const OperandLayout& operand = layout_of(layout, which);
   const std::size_t n = args.exact.n_tokens;
   if (operand.code == nullptr || n == 0) return {};
   std::vector<Half> rows(n * layout.head_dim);
   std::vector<std::byte> page(layout.bytes);
   const auto positions = std::span(page).subspan(layout.positions_at, n * sizeof(std::int32_t));
-  SATCHEL_TRY(
-      device_->download(std::as_writable_bytes(std::span(rows)),
-                        reinterpret_cast<const std::byte*>(is_k ? args.exact.k : args.exact.v)));
+  SATCHEL_TRY(device_->download(
+      std::as_writable_bytes(std::span(rows)),
+      reinterpret_cast<const std::byte*>(which == Operand::k ? args.exact.k : args.exact.v)));
   SATCHEL_TRY(
       device_->download(positions, reinterpret_cast<const std::byte*>(args.exact.positions)));
-  reference::encode_operand(layout, which(is_k), rows.data(), n, page.data(), in_main_memory_);
+  reference::encode_operand(layout, which, rows.data(), n, page.data(), in_main_memory_);
   for (const Plane& plane : operand.all())
     SATCHEL_TRY(
         device_->upload(args.page + plane.at, std::span(page).subspan(plane.at, plane.bytes)));
@@ -103,18 +98,18 @@ Result<void> PageOps::decode(std::span<const DecodeArgs> items, Arguments& argum
   SATCHEL_TRY(device_->check(
       decode_pages(device_->queue(), std::get<0>(there), items.size(), head_dim_max)));
   for (const DecodeArgs& args : items)
-    for (const bool is_k : {true, false}) SATCHEL_TRY(decode_coded(args, is_k));
+    for (const Operand which : {Operand::k, Operand::v}) SATCHEL_TRY(decode_coded(args, which));
   return {};
 }
 
-Result<void> PageOps::decode_coded(const DecodeArgs& args, bool is_k) {
+Result<void> PageOps::decode_coded(const DecodeArgs& args, Operand which) {
   const PageLayout& layout = *args.layout;
-  float* const to = is_k ? args.k : args.v;
-  if (operand_of(layout, is_k).code == nullptr || to == nullptr) return {};
+  float* const to = which == Operand::k ? args.k : args.v;
+  if (layout_of(layout, which).code == nullptr || to == nullptr) return {};
   std::vector<std::byte> page(layout.bytes);
   std::vector<float> rows(args.n_tokens * layout.head_dim);
   SATCHEL_TRY(device_->download(page, args.page));
-  reference::decode_operand(layout, which(is_k), page.data(), args.n_tokens, rows.data());
+  reference::decode_operand(layout, which, page.data(), args.n_tokens, rows.data());
   return device_->upload(reinterpret_cast<std::byte*>(to), std::as_bytes(std::span(rows)));
 }
 

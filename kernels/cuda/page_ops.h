@@ -9,6 +9,7 @@
 #include "kernels/cuda/basis_store.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/pages.h"
+#include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::cuda {
 
@@ -28,8 +29,8 @@ class PageOps {
   Result<PagePlan> plan_of(const PageLayout& layout);
   Result<void> pack(std::span<const EncodeItem> items, const PackShape& shape,
                     Arguments& arguments);
-  Result<void> encode_coded(const EncodeArgs& args, bool is_k);
-  Result<void> decode_coded(const DecodeArgs& args, bool is_k);
+  Result<void> encode_coded(const EncodeArgs& args, reference::Operand which);
+  Result<void> decode_coded(const DecodeArgs& args, reference::Operand which);
 
   Device* device_;
   BasisStore bases_;

@@ -40,6 +40,12 @@ struct PageOperand {
   friend bool operator==(const PageOperand&, const PageOperand&) = default;
 };
 
+// Whether attention knows its rows: others are read back before.
+constexpr bool has_row_kernel(const PageOperand& operand) {
+  return (operand.form == PageForm::exact || operand.form == PageForm::affine) &&
+         operand.turn != Turn::basis;
+}
+
 // A layout's Basis there.
 struct PageBasis {
   const float* to = nullptr;    // [from which channel, to which]

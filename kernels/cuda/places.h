@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/counts.h"
+
 namespace satchel::kernels::cuda {
 
 class Places {
@@ -12,7 +14,7 @@ class Places {
   template <class T>
   T* take(std::size_t n) {
     std::byte* here = at_ == nullptr ? nullptr : at_ + n_bytes_;
-    n_bytes_ += (n * sizeof(T) + 255) / 256 * 256;
+    n_bytes_ += padded256(n * sizeof(T));
     return reinterpret_cast<T*>(here);
   }
   std::size_t n_bytes() const { return n_bytes_; }

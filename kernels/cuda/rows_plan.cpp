@@ -63,10 +63,8 @@ std::size_t RowsPlan::place(std::byte* at) {
 Result<void> RowsPlan::run(const Workplace& at, LaneSources& lanes) {
   if (items_.empty()) return {};
   SATCHEL_TRY(lanes.decode(at, shape_.has_values));
-  const std::size_t n_bytes = place(nullptr);
-  SATCHEL_TRY_ASSIGN(std::byte * room, at.take(n_bytes + lanes.n_pairs() * 2 * sizeof(float)));
-  place(room);
-  auto* rotations = reinterpret_cast<float*>(room + n_bytes);
+  SATCHEL_TRY_ASSIGN(float* const rotations,
+                     take_room(at, lanes, [&](std::byte* to) { return place(to); }));
   SATCHEL_TRY_ASSIGN(
       const auto there,
       at.arguments.put(std::span<const RowsItem>(items_), std::span<const KeyTile>(tiles_),

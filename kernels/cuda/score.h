@@ -3,8 +3,8 @@
 //            queries that see any of them pass by as operand B, head by head. A key's sum or maximum
 //            stays with four lanes until all have passed: no atomics, one order
 //   numbers  a query is two fp16, a decoded key too (half_pair.h): as exact as fp32
-//   source   kernels.md, section 3; arXiv:2411.18077 (MiniKV): columns without the matrix
-//   differs  kernels.md: keys of 128 always; queries of one fp16
+//   source   arXiv:2411.18077 (MiniKV): columns without the matrix
+//   differs  there the queries stay and probabilities are added by atomics; one fp16 a query
 #pragma once
 
 #include <cuda_runtime.h>
@@ -58,7 +58,7 @@ struct ScoreCall {
 // Fills the items' fragments and columns. n_sets_max, n_group_max: of the largest.
 cudaError_t make_query_columns(Queue& queue, const ScoreItem* items, std::size_t n_items,
                                std::size_t n_sets_max, std::size_t n_group_max);
-// All n_tiles of a call, whose items have this head_dim; are_halves: their keys are rows of fp16.
+// All n_tiles of a call, whose items have at most this head_dim; are_halves: their keys are rows of fp16.
 cudaError_t score_tiles(Queue& queue, const ScoreCall& call, std::size_t n_tiles,
                         std::size_t head_dim, bool are_halves);
 

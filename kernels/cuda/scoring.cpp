@@ -68,10 +68,8 @@ Result<void> Scoring::score(const Workplace& at, std::span<const ScoreArgs> item
     n_group_max = std::max<std::size_t>(n_group_max, item.rows.n_group);
   }
   SATCHEL_TRY(lanes_.decode(at, false));
-  const std::size_t n_bytes = place(nullptr);
-  SATCHEL_TRY_ASSIGN(std::byte * room, at.take(n_bytes + lanes_.n_pairs() * 2 * sizeof(float)));
-  place(room);
-  auto* rotations = reinterpret_cast<float*>(room + n_bytes);
+  SATCHEL_TRY_ASSIGN(float* const rotations,
+                     take_room(at, lanes_, [&](std::byte* to) { return place(to); }));
   SATCHEL_TRY_ASSIGN(
       const auto there,
       at.arguments.put(std::span<const ScoreItem>(scores_), std::span<const KeyTile>(halves_),

@@ -20,10 +20,7 @@ struct Workplace {
   Result<void> check(cudaError_t error) const { return device.check(error); }
   // Room for one operation's own use, until the next asks.
   Result<std::byte*> take(std::size_t bytes) const {
-    if (room.size() < bytes) {
-      room = {};
-      SATCHEL_TRY_ASSIGN(room, device.allocate(bytes));
-    }
+    SATCHEL_TRY(device.make_room(room, bytes));
     return room.data();
   }
 };

@@ -86,7 +86,7 @@ struct Zeros {
   Buffer room;
 };
 
-// What kernels.md 6.4 counts: a decode step is made of launches.
+// A decode step is made of launches.
 TEST_F(CudaBackendTest, products_of_a_layer_take_few_launches) {
   const auto backend = value_of(make_backend());
   constexpr std::size_t kWidth = 256, kInner = 512;

@@ -1,4 +1,4 @@
-// Matrix products and embedding of every backend against the reference (limits: kernels.md 9).
+// Matrix products and embedding of every backend against the reference.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ class EveryMatmul : public test::OnEveryBackend {};
 TEST_P(EveryMatmul, is_the_references_for_every_type_and_odd_shape) {
   // Activations of 16 bits under a scale for 32 err by 3e-5 here, on the cpu as on a card (every
   // 50th is an outlier); one lone product of the 364, with nothing to even it out, by 1.1e-4 on the
-  // card, whose codes end at 32639. kernels.md 9 has 5e-4.
+  // card, whose codes end at 32639. 5e-4 is what models bear.
   const double packed = GetParam().backend.starts_with("cuda") ? 1.5e-4 : 1e-4;
   for (const WeightType type : kWeightTypes) {
     const double limit = weight_type_traits(type).block_values == 1 ? 1e-6 : packed;
