@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/cuda/attend_values.h"
+#include "kernels/cuda/warp.h"
 
 namespace satchel::kernels::cuda {
 
@@ -35,8 +36,7 @@ __device__ __forceinline__ void merge(const FewBlock<kSets, kDim>& block, const 
     const float* mosts = partials + std::size_t{kRows} * head_dim + row;
     float most = -INFINITY, sum = 0;
     for (unsigned p = lane; p < n_pieces; p += kWarp) most = fmaxf(most, mosts[p * stride]);
-    for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, lanes));
+    most = warp_max(most);
     const auto weight = [&](unsigned p) {
       return most == -INFINITY ? 0.0f : exp2f(mosts[p * stride] - most);
     };

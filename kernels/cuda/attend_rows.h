@@ -9,8 +9,8 @@
 
 #include "kernels/contract/row_order.h"
 #include "kernels/cuda/attend_codes.h"
-#include "kernels/cuda/block_sum.h"
 #include "kernels/cuda/half.h"
+#include "kernels/cuda/warp.h"
 
 namespace satchel::kernels::cuda {
 
@@ -78,8 +78,7 @@ __device__ __forceinline__ ColumnFactors make_column(const float* x, unsigned n_
     most = fmaxf(most, fmaxf(fabsf(pairs[j].scaled[0]), fabsf(pairs[j].scaled[1])));
     zeros += pairs[j].zeros;
   }
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-    most = fmaxf(most, __shfl_xor_sync(~0u, most, lanes));
+  most = warp_max(most);
   if (group.scale != nullptr) zeros = warp_sum(zeros);
   const int exponent = column_exponent(most);
   const float factor = __int_as_float((exponent + 127) << 23);

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/attend_columns.h"
 #include "kernels/cuda/attend_queries.h"
+#include "kernels/cuda/warp.h"
 
 namespace satchel::kernels::cuda {
 
@@ -101,8 +102,7 @@ __device__ __forceinline__ void weigh(const FewBlock<kSets, kDim>& block, unsign
     const float before = memory.most[row];
     float most = before, sum = 0;
     for (unsigned t = lane; t < n_padded; t += kWarp) most = fmaxf(most, x[t]);
-    for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, lanes));
+    most = warp_max(most);
     for (unsigned t = lane; t < n_padded; t += kWarp) {
       const float weight = most == -INFINITY ? 0.0f : exp2f(x[t] - most);
       x[t] = weight;

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/warp.h"
 
 namespace satchel::kernels::cuda {
 
@@ -12,11 +13,6 @@ template <unsigned kThreads>
 struct BlockSums {
   float of_warp[kThreads / kWarp];
 };
-
-__device__ __forceinline__ float warp_sum(float x) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
-  return x;
-}
 
 // Of all threads' x, the same for every thread. Ends behind a barrier.
 template <unsigned kThreads>

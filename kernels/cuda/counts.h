@@ -6,6 +6,8 @@
 
 namespace satchel::kernels::cuda {
 
+inline constexpr unsigned kWarp = 32;  // threads
+
 constexpr unsigned blocks_of(std::size_t n, std::size_t per_block) {
   return static_cast<unsigned>((n + per_block - 1) / per_block);
 }

@@ -16,7 +16,6 @@
 
 namespace satchel::kernels::cuda {
 
-inline constexpr unsigned kWarp = 32;
 inline constexpr std::size_t kSharedByDefault =
     48 * 1024;  // more must be asked for, kernel by kernel
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/half_pair.h"
 #include "kernels/cuda/lane_queries.h"
 #include "kernels/cuda/lane_rows.h"
+#include "kernels/cuda/warp.h"
 
 namespace satchel::kernels::cuda {
 
@@ -63,16 +64,6 @@ __device__ __forceinline__ RowFactor factor_of(float most) {
   const int exponent = static_cast<int>(__float_as_uint(most) >> 23) - 127;
   if (exponent < -126 || exponent > 126) return {1, 1};  // 0, subnormal, infinite, NaN
   return {__int_as_float((127 - exponent) << 23), __int_as_float((127 + exponent) << 23)};
-}
-
-// Largest magnitude of what a quad of lanes holds.
-__device__ __forceinline__ float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-}
-__device__ __forceinline__ float quad_sum(float x) {
-  x += __shfl_xor_sync(~0u, x, 1);
-  return x + __shfl_xor_sync(~0u, x, 2);
 }
 
 // Two channels of a query; zeros where there is none.

@@ -11,13 +11,13 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/counts.h"
 #include "kernels/cuda/lane_queries.h"
 #include "kernels/cuda/queue.h"
 
 namespace satchel::kernels::cuda {
 
-inline constexpr unsigned kQueriesOfSet = 8;      // columns of an instruction
-inline constexpr unsigned kLanesOfFragment = 32;  // a warp's
+inline constexpr unsigned kQueriesOfSet = 8;  // columns of an instruction
 
 // Two steps of a query's two parts, as a lane wants them.
 struct alignas(16) QueryFragment {

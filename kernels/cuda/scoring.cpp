@@ -50,8 +50,7 @@ std::size_t Scoring::place(std::byte* at) {
   Places places(at);
   for (ScoreItem& item : scores_) {
     const std::size_t n_sets = std::size_t{item.rows.n_group} * item.n_sets;
-    item.fragments =
-        places.take<QueryFragment>(n_sets * steps_of(item.rows.head_dim) * kLanesOfFragment);
+    item.fragments = places.take<QueryFragment>(n_sets * steps_of(item.rows.head_dim) * kWarp);
     item.columns = places.take<QueryColumn>(n_sets * kQueriesOfSet);
   }
   return places.n_bytes();
