@@ -16,12 +16,13 @@ struct Paths {
   std::filesystem::path bundled_model;
   std::filesystem::path lane_tables;            // disposable: lane tables made on this machine
   std::vector<std::filesystem::path> backends;  // folders of the GPU's library
-  std::string notice;  // what of the environment is not heeded, and why, for people; mostly nothing
+  // What of the environment is not heeded, and why, for people; mostly nothing.
+  std::string notice;
 };
 
 // From XDG_DATA_HOME, XDG_CACHE_HOME, HOME and SATCHEL_BACKENDS (an absolute folder, instead of
-// lib/satchel beside the folder of the program; another is not heeded, and said). `store`, if not empty, takes the place of both
-// data_dir and cache_dir.
+// lib/satchel beside the folder of the program; another is not heeded, and said). `store`, if not
+// empty, takes the place of both data_dir and cache_dir.
 Paths standard_paths(const std::filesystem::path& store);
 
 struct ModelFile {
