@@ -1,5 +1,5 @@
 // A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
-// for good at the n-th call that a cache makes after the first token, where the variable
+// for good at the n-th call that a cache makes after the self-check, where the variable
 // SATCHEL_TEST_GPU_LOST_AT says n, has no room for a model where there is SATCHEL_TEST_GPU_FULL, and
 // SATCHEL_TEST_GPU_BYTES of memory for the rest.
 #include <cstdlib>
@@ -24,7 +24,7 @@ Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) {
     fake->fail_from(std::stoul(n));
-    fake->wait_for_token();
+    fake->wait_for_check();
   }
   fake->fail_weights(std::getenv("SATCHEL_TEST_GPU_FULL") != nullptr);
   return std::unique_ptr<Backend>(std::move(fake));

@@ -19,16 +19,16 @@ class FailingBackend final : public kernels::Backend {
   void fail_at(std::optional<std::size_t> n) {
     n_calls_ = 0;
     fail_at_ = n;
-    stays_lost_ = counts_copies_ = waits_for_token_ = false;
+    stays_lost_ = counts_copies_ = waits_for_check_ = false;
   }
   // The n-th and all that follow, until fail_at().
   void fail_from(std::size_t n) {
     fail_at(n);
     stays_lost_ = true;
   }
-  // Counts from the first token that is embedded: what a program does until it has a model is no
-  // matter.
-  void wait_for_token() { waits_for_token_ = true; }
+  // Counts from the end of a self-check, whose last call is argmax(), or from the first token where
+  // there was none.
+  void wait_for_check() { waits_for_check_ = true; }
   // The n-th copy() from now on; no other call fails.
   void fail_at_copy(std::size_t n) {
     fail_at(n);
@@ -70,7 +70,7 @@ class FailingBackend final : public kernels::Backend {
   Result<kernels::Health> finish() override { return inner_->finish(); }
   Result<void> embed(const kernels::Weight& table, std::span<const std::int32_t> ids,
                      float* out) override {
-    waits_for_token_ = false;
+    waits_for_check_ = false;
     return inner_->embed(table, ids, out);
   }
   Result<void> rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
@@ -141,6 +141,7 @@ class FailingBackend final : public kernels::Backend {
     return inner_->decode_pages(items);
   }
   Result<std::int32_t> argmax(const float* logits, std::size_t n) override {
+    waits_for_check_ = false;
     return inner_->argmax(logits, n);
   }
   Result<void> top_k(const float* logits, std::size_t n, std::span<Ranked> out) override {
@@ -150,7 +151,7 @@ class FailingBackend final : public kernels::Backend {
  private:
   Result<void> count() { return counts_copies_ ? Result<void>() : count_call(); }
   Result<void> count_call() {
-    if (!fail_at_ || waits_for_token_) return {};
+    if (!fail_at_ || waits_for_check_) return {};
     const std::size_t n = n_calls_++;
     if (n == *fail_at_ || (stays_lost_ && n > *fail_at_)) return lost();
     return {};
@@ -163,7 +164,7 @@ class FailingBackend final : public kernels::Backend {
   std::string_view name_;
   std::size_t n_calls_ = 0;
   std::optional<std::size_t> fail_at_;
-  bool stays_lost_ = false, counts_copies_ = false, waits_for_token_ = false;
+  bool stays_lost_ = false, counts_copies_ = false, waits_for_check_ = false;
   bool fails_tables_ = false, fails_allocations_ = false, fails_weights_ = false;
 };
 
