@@ -220,7 +220,8 @@ TEST_F(Backends, who_does_not_want_the_cpu_when_a_chat_is_opened_leaves_with_the
   run(home_, {"chat", "--chat", "c", "-n", "2"}, "Hello there.\n");
   use("fake", "16");
   Terminal terminal(home_, "c");
-  terminal.read_until("go on with the CPU");
+  const std::string offered = terminal.read_until("go on with the CPU");
+  EXPECT_NE(offered.find("go on with the CPU"), std::string::npos) << offered;
   terminal.type("q");
   terminal.read_until("");
   EXPECT_EQ(terminal.wait(), 6);
@@ -283,7 +284,12 @@ TEST_F(Backends, packing_that_a_lost_gpu_cannot_do_is_said_once) {
   use("fake", "1000");  // the document has been read
   Terminal terminal(home_, "c", {"--recipe", "compact", "--document", notes.string()});
   terminal.read_until("lists commands");
-  for (int i = 0; i < 4; ++i) terminal.type("/thoughts");
+  for (const auto& [line, reply] : {std::pair("/thoughts", "Nothing was thought"),
+                                    {"/help", "Ctrl-C stops"},
+                                    {"/memory", "more fit"}}) {
+    terminal.type(line);
+    terminal.read_until(reply);  // then it would pack, until the next line is typed
+  }
   terminal.type("/quit");
   const std::string said = terminal.read_until("");
   EXPECT_EQ(terminal.wait(), 0);
