@@ -8,18 +8,20 @@ namespace satchel::kernels {
 namespace {
 namespace fs = std::filesystem;
 
-Error no_library(std::string message) {
-  return {ErrorKind::device_lost, "GPU_LIBRARY", std::move(message)};
+Error bad_library(const fs::path& path, const std::string& why) {
+  return {ErrorKind::device_lost, "GPU_LIBRARY_BAD",
+          "\"" + path.string() + "\" " + why + ". Install Satchel again, or use the cpu backend."};
 }
 
 Error not_there(std::string_view file, std::span<const fs::path> folders) {
   std::string looked;
   for (const fs::path& folder : folders)
     looked += (looked.empty() ? " It was looked for in " : " and ") + folder.string();
-  return no_library(
+  return {
+      ErrorKind::device_lost, "GPU_LIBRARY",
       "The GPU's library " + std::string(file) + " is not there." + looked +
       (looked.empty() ? "" : ".") +
-      " packaging/get-cuda.sh and a new build make it; the cpu backend runs without.");
+      " packaging/get-cuda.sh and a new build make it; the cpu backend runs without."};
 }
 
 Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) {
@@ -55,8 +57,8 @@ Result<const BackendLibrary*> described(const Handle& library, const fs::path& p
   const auto entry =
       reinterpret_cast<BackendLibraryEntry>(dlsym(library.get(), kBackendLibraryEntry));
   if (entry == nullptr)
-    return no_library("\"" + path.string() + "\" is not a backend of Satchel: it has no function " +
-                      std::string(kBackendLibraryEntry) + ". Install Satchel again.");
+    return bad_library(path, "is not a backend of Satchel: it has no function " +
+                                 std::string(kBackendLibraryEntry));
   const BackendLibrary* about = entry();
   const bool has_build = about != nullptr && about->build != nullptr;
   if (!has_build || about->abi != kBackendLibraryAbi || build_identity() != about->build) {
@@ -67,8 +69,7 @@ Result<const BackendLibrary*> described(const Handle& library, const fs::path& p
                      "). Install or build both together; until then the cpu backend is there."};
   }
   if (about->lacks == nullptr || about->make == nullptr)
-    return no_library("\"" + path.string() + "\" is a backend of Satchel with an empty table: it " +
-                      "cannot be made. Install Satchel again, or use the cpu backend.");
+    return bad_library(path, "is a backend of Satchel with an empty table: it cannot be made");
   return about;
 }
 
@@ -80,8 +81,7 @@ Result<LibraryBackend> open_backend_library(std::string_view file,
   SATCHEL_TRY_ASSIGN(const fs::path path, find(file, folders));
   Handle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (library.get() == nullptr)
-    return no_library("\"" + path.string() + "\" cannot be loaded: " + why_not_loaded() +
-                      ". Install Satchel again, or use the cpu backend.");
+    return bad_library(path, "cannot be loaded: " + why_not_loaded());
   SATCHEL_TRY_ASSIGN(const BackendLibrary* const about, described(library, path));
   library.keep();
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> backend, about->make(options));

@@ -6,8 +6,8 @@
 //            identity is made of the headers they are declared in, compiler and version
 //   stays    a library that was accepted is never closed: weights and buffers call into it when
 //            they go, and a driver may have threads in it. One that is refused is closed
-//   errors   device_lost: GPU_LIBRARY (not there, or not such a library), PLUGIN_ABI (of another
-//            build), and whatever its backend says when it is made
+//   errors   device_lost: GPU_LIBRARY (not there), GPU_LIBRARY_BAD (not such a library, or broken),
+//            PLUGIN_ABI (of another build), and whatever its backend says when it is made
 //   source   after the tables of ONNX Runtime (OrtGetApiBase) and ggml (ggml_backend_init)
 #pragma once
 

@@ -78,8 +78,8 @@ Result<LibraryBackend> open_cuda(const BackendOptions& options) {
   return open_backend_library(kCudaLibrary, options.library_folders, options);
 }
 
-// A backend that lacks an operation would fail in the middle of a chat, one that computes wrongly would
-// not even fail.
+// A backend that lacks an operation would fail in the middle of a chat, one that computes wrongly
+// would not even fail.
 Result<std::unique_ptr<Backend>> open_whole_cuda(const BackendOptions& options) {
   if (options.activation_bits != 16 || !options.cpu_level.empty())
     return Error{
@@ -142,7 +142,8 @@ bool is_worth_telling(const Error& why_not_gpu, bool has_card) {
   const std::string& code = why_not_gpu.code;
   if (code == "GPU_LIBRARY" || code == "GPU_OPTIONS") return false;
   // What any machine without a card says of a library that was installed on it all the same.
-  const bool may_lack_card = code == "GPU_DRIVER" || code == "GPU_NONE" || code == "PLUGIN_ABI";
+  const bool may_lack_card = code == "GPU_DRIVER" || code == "GPU_NONE" || code == "PLUGIN_ABI" ||
+                             code == "GPU_LIBRARY_BAD";
   return has_card || !may_lack_card;
 }
 

@@ -3,7 +3,9 @@
 // by few queries and by many, a choice.
 //   errors  device_lost, GPU_CHECK: which of them differs, by how much, and what would be rounding;
 //           what the backend itself says where a call of it fails
-//   cost    some ms on a card, most of it the reference's; 1 MB of its memory, given back
+//   cost    reckoned, not measured: some ms on a card, most of it the reference's; where a driver
+//           compiles PTX first, as long as that takes, once. 1 MB of a card's memory, given back, and
+//           what the backend keeps to work in
 #pragma once
 
 #include "kernels/contract/backend.h"

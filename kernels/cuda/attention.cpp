@@ -157,6 +157,7 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
   call.n_pieces = std::bit_ceil(n_pieces);
   const std::size_t page_bytes = decoded_floats(call.head_dim) * sizeof(float);
+  count_decoded();
   while (call.n_pieces > 1 && decoded_most(call.n_pieces) * page_bytes > decoded_bytes_most_)
     call.n_pieces /= 2;
   Result<void> done;
@@ -216,18 +217,22 @@ Result<void> Attention::decode_round(const AttendCall& call, const Decode& decod
   return decode(decodes_);
 }
 
+void Attention::count_decoded() {
+  n_decoded_.assign(items_.size(), 0);
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const CudaLaneTable& table = *tables_[i];
+    if (items_[i].first_row != 0 || !table.has_decoded()) continue;
+    n_decoded_[i] = static_cast<std::size_t>(std::ranges::count_if(
+        table.pages(items_[i].lane),
+        [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
+  }
+}
+
 // Pages that so many pieces of every lane may want read back.
 std::size_t Attention::decoded_most(unsigned n_pieces) const {
   std::size_t sum = 0;
-  for (std::size_t i = 0; i < items_.size(); ++i) {
-    const AttendItem& item = items_[i];
-    const CudaLaneTable& table = *tables_[i];
-    if (item.first_row != 0 || !table.has_decoded()) continue;
-    const auto of_lane = static_cast<std::size_t>(std::ranges::count_if(
-        table.pages(item.lane),
-        [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
-    sum += std::min(of_lane, std::size_t{n_pieces} * item.units_of_piece);
-  }
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    sum += std::min(n_decoded_[i], std::size_t{n_pieces} * items_[i].units_of_piece);
   return sum;
 }
 

@@ -41,6 +41,7 @@ class Attention {
   Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
   Result<void> decode_round(const AttendCall& call, const Decode& decode);
+  void count_decoded();
   std::size_t decoded_most(unsigned n_pieces) const;
   Result<void> make_room(Buffer& buffer, std::size_t bytes);
 
@@ -53,6 +54,7 @@ class Attention {
   std::vector<Sequence> few_, many_;
   std::vector<AttendItem> items_;
   std::vector<const CudaLaneTable*> tables_;  // of the items
+  std::vector<std::size_t> n_decoded_;        // pages of an item's lane to be read back, at its first
   std::vector<double> turns_;
   std::vector<unsigned> places_;
   std::vector<DecodeArgs> decodes_;

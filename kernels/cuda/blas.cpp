@@ -53,27 +53,30 @@ struct Blas::Functions {
 Blas::Blas(Device& device) : device_(&device) {}
 
 Result<std::unique_ptr<Blas>> Blas::open(Device& device, std::span<const std::string> files) {
-  std::unique_ptr<Blas> blas(new Blas(device));
-  std::string why = "no file was named";
+  Error why = unsupported("no file was named");
   for (const std::string& file : files) {
-    blas->library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (blas->library_ != nullptr) break;
-    const char* reason = ::dlerror();
-    why = reason == nullptr ? file : reason;
+    std::unique_ptr<Blas> blas(new Blas(device));
+    const Result<void> begun = blas->begin(file);
+    if (begun.ok()) return blas;
+    why = begun.error();
+    if (why.code == "GPU_LOST") break;
   }
-  if (blas->library_ == nullptr) return unsupported(why);
-  SATCHEL_TRY(blas->begin());
-  return blas;
+  return why;
 }
 
-Result<void> Blas::begin() {
+Result<void> Blas::begin(const std::string& file) {
+  library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr) {
+    const char* reason = ::dlerror();
+    return unsupported(reason == nullptr ? file : reason);
+  }
   call_ = std::make_unique<Functions>();
   if (!find(library_, "cublasCreate_v2", call_->create) ||
       !find(library_, "cublasDestroy_v2", call_->destroy) ||
       !find(library_, "cublasSetStream_v2", call_->set_stream) ||
       !find(library_, "cublasSetWorkspace_v2", call_->set_workspace) ||
       !find(library_, "cublasGemmEx", call_->multiply))
-    return unsupported("it lacks a function that is called");
+    return unsupported(file + " lacks a function that is called");
   SATCHEL_TRY(said(call_->create(&handle_), "cublasCreate"));
   SATCHEL_TRY(said(call_->set_stream(handle_, device_->queue().stream()), "cublasSetStream"));
   SATCHEL_TRY_ASSIGN(room_, device_->allocate(kRoomBytes));

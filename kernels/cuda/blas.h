@@ -18,7 +18,7 @@ namespace satchel::kernels::cuda {
 
 class Blas {
  public:
-  // The first of these files that can be opened.
+  // By the first of these files that can be used; else what was wrong with the last.
   static Result<std::unique_ptr<Blas>> open(Device& device, std::span<const std::string> files);
   ~Blas();
   Blas(const Blas&) = delete;
@@ -35,7 +35,7 @@ class Blas {
  private:
   struct Functions;
   explicit Blas(Device& device);
-  Result<void> begin();
+  Result<void> begin(const std::string& file);
   Result<void> said(int status, const char* call) const;
 
   Device* device_;

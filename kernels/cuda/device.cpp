@@ -58,7 +58,7 @@ Result<void> Device::check(cudaError_t error) {
   const cudaError_t since = cudaStreamQuery(stream_);
   cudaGetLastError();
   if (since == cudaSuccess || since == cudaErrorNotReady) return error_of(error);
-  lost_ = lost_by(error);
+  lost_ = lost_by(since);  // which may be an older fault than the call that met it
   if (queue_ != nullptr) queue_->stop(error);
   return is_there();
 }

@@ -17,7 +17,7 @@ constexpr std::size_t kStepBytes = std::size_t{64} << 20;
 // Of what is free, left for what the driver loads later: kernels, their stacks. Chosen.
 constexpr std::size_t kShareLeft = 32;
 
-// Of what is free, left beside caches for what the kernels work in: products, scores and pages of a
+// Of the limit, left beside caches for what the kernels work in: products, scores and pages of a
 // chunk take 64 MiB each at most, bases of keys 256, rows of a large model's vocabulary some tens.
 constexpr std::size_t kWorkLeast = std::size_t{256} << 20, kWorkMost = std::size_t{2} << 30;
 constexpr std::size_t kWorkShare = 8;
@@ -36,6 +36,7 @@ std::unique_ptr<DeviceMemory> DeviceMemory::open(std::size_t limit, cudaError_t&
   made->limit_ = std::min(limit == 0 ? n_free - n_free / kShareLeft : limit, n_all);
   made->range_ = VirtualMemory::reserve(made->limit_);
   if (made->range_ != nullptr) made->limit_ = made->range_->capacity();
+  made->work_bytes_ = std::clamp(made->limit_ / kWorkShare, kWorkLeast, kWorkMost);
   return made;
 }
 
@@ -55,7 +56,7 @@ std::size_t DeviceMemory::room_bytes() const {
   if (cudaMemGetInfo(&n_free, &n_all) != cudaSuccess) return 0;
   const std::size_t at_end = blocks_.free_at_end();
   const std::size_t room = at_end + std::min(n_free, limit_ - asked_bytes());
-  return room - std::min(room, std::clamp(room / kWorkShare, kWorkLeast, kWorkMost));
+  return room - std::min(room, work_bytes_);
 }
 
 std::byte* DeviceMemory::take(std::size_t bytes, cudaError_t& error) {

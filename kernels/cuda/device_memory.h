@@ -44,6 +44,7 @@ class DeviceMemory {
   std::byte* take_alone(std::size_t bytes, cudaError_t& error);
 
   std::size_t limit_ = 0;
+  std::size_t work_bytes_ = 0;  // that caches leave to the kernels, the same for all time
   std::unique_ptr<VirtualMemory> range_;  // null: blocks are alone
   BlockList blocks_;                      // of the range
   std::map<std::byte*, std::size_t> alone_;

@@ -70,7 +70,7 @@ class Terminal {
 
 TEST_F(Backends, info_says_which_device_is_used_and_why_not_the_gpu) {
   for (const auto& [library, code] : {std::pair("nowhere", "GPU_LIBRARY"),
-                                      {"text", "GPU_LIBRARY"},
+                                      {"text", "GPU_LIBRARY_BAD"},
                                       {"other_build", "PLUGIN_ABI"},
                                       {"old_driver", "GPU_DRIVER"},
                                       {"half", "GPU_OPERATION"}}) {

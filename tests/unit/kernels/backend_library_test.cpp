@@ -88,7 +88,7 @@ TEST(BackendLibrary, in_a_folder_that_is_not_absolute_is_not_loaded) {
 TEST(BackendLibrary, that_is_no_library_or_has_no_entry_is_refused) {
   for (const char* folder : {"text", "no_entry"}) {
     const Error error = refusal(folder);
-    EXPECT_EQ(error.code, "GPU_LIBRARY") << folder;
+    EXPECT_EQ(error.code, "GPU_LIBRARY_BAD") << folder;
     EXPECT_THAT(error.message, HasSubstr(fs::path(folder) / "libsatchel-cuda.so"));
   }
 }
@@ -99,7 +99,7 @@ TEST(BackendLibrary, whose_table_lacks_a_pointer_is_refused) {
   for (const char* folder : {"no_make", "no_lacks"}) {
     const Error error = refusal(folder);
     EXPECT_EQ(error.kind, ErrorKind::device_lost) << folder;
-    EXPECT_EQ(error.code, "GPU_LIBRARY") << folder;
+    EXPECT_EQ(error.code, "GPU_LIBRARY_BAD") << folder;
     EXPECT_THAT(error.message, HasSubstr("empty table"));
   }
 }

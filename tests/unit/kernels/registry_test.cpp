@@ -79,6 +79,7 @@ TEST(Registry, tells_why_it_is_not_the_gpu_only_where_somebody_can_do_something_
     EXPECT_EQ(tells("GPU_DRIVER", has_card), has_card);
     EXPECT_EQ(tells("GPU_NONE", has_card), has_card);
     EXPECT_EQ(tells("PLUGIN_ABI", has_card), has_card);
+    EXPECT_EQ(tells("GPU_LIBRARY_BAD", has_card), has_card);
     EXPECT_TRUE(tells("GPU_MEMORY", has_card)) << "there is a card that is full";
   }
 }
