@@ -279,28 +279,6 @@ TEST_F(Backends, a_question_that_waits_is_answered_when_the_cpu_is_taken_later) 
   EXPECT_NE(rows[1]["text"], "");
 }
 
-TEST_F(Backends, packing_that_a_lost_gpu_cannot_do_is_said_once) {
-  const auto notes = std::filesystem::path(SATCHEL_SOURCE_DIR) / "docs/samples/notes.txt";
-  use("fake", "1000");  // the document has been read
-  Terminal terminal(home_, "c", {"--recipe", "compact", "--document", notes.string()});
-  terminal.read_until("lists commands");
-  for (const auto& [line, reply] : {std::pair("/thoughts", "Nothing was thought"),
-                                    {"/help", "Ctrl-C stops"},
-                                    {"/memory", "more fit"}}) {
-    terminal.type(line);
-    terminal.read_until(reply);  // then it would pack, until the next line is typed
-  }
-  terminal.type("/quit");
-  const std::string said = terminal.read_until("");
-  EXPECT_EQ(terminal.wait(), 0);
-  int n_said = 0;
-  for (std::size_t at = 0; (at = said.find("[DEVICE_LOST]", at)) != std::string::npos; ++at)
-    ++n_said;
-  EXPECT_EQ(said.find("after compression"), std::string::npos) << "lost too late";
-  EXPECT_GE(n_said, 1) << said;
-  EXPECT_LE(n_said, 3) << said;  // and where the cache is saved: after the document, and at the end
-}
-
 TEST_F(Backends, auto_says_in_a_line_why_it_is_not_the_gpu_where_there_is_one) {
   const Arguments ask{"chat", "-p", "Hi", "-n", "2", "--json"};
   use("fake");
