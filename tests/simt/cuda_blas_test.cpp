@@ -180,6 +180,13 @@ TEST_F(CuBlas, that_fails_while_it_is_opened_does_not_stop_the_backend_which_say
   EXPECT_EQ(fake_->n_living, 1);
 }
 
+TEST_F(CuBlas, is_the_first_of_the_files_that_can_be_used) {
+  const auto backend =
+      value_of(make_backend({.blas_files = {"no-such.so", "libm.so.6", SATCHEL_FAKE_CUBLAS}}));
+  EXPECT_EQ(backend->device(), "executor");
+  EXPECT_EQ(fake_->n_living, 1);
+}
+
 TEST_F(CuBlas, every_call_of_it_that_fails_is_an_error_value_and_nothing_is_left_behind) {
   const test::WeightFile file = test::random_weight(WeightType::q8_0, 16, 32, 9);
   const auto use = [&]() -> Result<void> {
