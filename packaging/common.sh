@@ -1,6 +1,7 @@
 # Sourced by run.sh, test.sh and get-cuda.sh: what is installed, how it is built. Every step says what it does and fails with one line.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PATH=$PATH:/usr/lib/wsl/lib  # where Windows puts nvidia-smi, which sudo's PATH lacks
 
 say() { [ "${quiet:-0}" = 1 ] || printf 'satchel: %s\n' "$*" >&2; }
 die() { printf 'satchel: %s\n' "$*" >&2; exit 1; }

@@ -46,7 +46,9 @@ choose_model() {
 install_missing $build_packages $run_packages
 build "$root/build/release" satchel satchel-desktop satchel_backends -- -DSATCHEL_TESTS=OFF -DSATCHEL_CUDA="${SATCHEL_CUDA:-AUTO}" \
   -DSATCHEL_CUDA_CARDS="${SATCHEL_CUDA_CARDS:-native}"
-if grep -q '^-- CUDA backend: not built' "$root/build/release/build.log"; then say "packaging/get-cuda.sh gets a compiler for the GPU's backend"; fi
+if grep '^-- CUDA backend: not built' "$root/build/release/build.log" | grep -qv 'SATCHEL_CUDA=OFF$'; then
+  say "packaging/get-cuda.sh gets a compiler for the GPU's backend"
+fi
 
 bin=$root/build/release/bin
 chosen=()

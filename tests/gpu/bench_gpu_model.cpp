@@ -24,8 +24,10 @@ using runtime::Model;
 
 // What the driver says is taken of the card; null where there is no nvidia-smi.
 Json memory_used() {
-  std::FILE* asked =
-      popen("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null", "r");
+  std::FILE* asked = popen(
+      "PATH=$PATH:/usr/lib/wsl/lib nvidia-smi --query-gpu=memory.used "
+      "--format=csv,noheader,nounits 2>/dev/null",
+      "r");
   if (asked == nullptr) return nullptr;
   unsigned long mebibytes = 0;
   const bool told = std::fscanf(asked, "%lu", &mebibytes) == 1;

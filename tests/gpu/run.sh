@@ -82,7 +82,8 @@ tests() {
     exit $code' "$work" "$name" "$shards" "$@"
 }
 
-has_card=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -cE '^[0-9]+\.[0-9]$')
+export PATH=$PATH:/usr/lib/wsl/lib  # where Windows puts nvidia-smi
+has_card=$(timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -cE '^[0-9]+\.[0-9]$')
 # For the cards that are here; where none is, one kind is enough to see that it builds.
 cards=native
 [ "$has_card" -gt 0 ] || cards=90

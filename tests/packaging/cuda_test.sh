@@ -85,12 +85,26 @@ END
 says pip_is_installed_where_it_is_missing "^satchel: installing python3-pip satchel: getting CUDA's compiler.*no network" 1 \
   env PATH="$tools" "$root/packaging/get-cuda.sh" "$scratch/cuda"
 
-# run.sh in a copy, with a cmake that only says what it was told.
+# run.sh in a copy, with a cmake that says what it was told, configures the project itself, without what Debian packages bring,
+# and builds nothing. A library lies there as if built before.
 mkdir "$scratch/copy"
 cp -r "$root/packaging" "$scratch/copy"
 program "$scratch/stand_in/dpkg-query" <<<'echo install ok installed'
-program "$scratch/stand_in/cmake" <<<'[ "$1" != -S ] || echo "-- CUDA backend: not built, told $*"'
-run() { env "$@" PATH="$scratch/stand_in:$PATH" "$scratch/copy/packaging/run.sh" --no-model --demo; }
-says run_builds_for_the_card_that_is_here "the CUDA backend: not built, told .*-DSATCHEL_CUDA=AUTO -DSATCHEL_CUDA_CARDS=native .*get-cuda.sh gets a compiler" 127 run
-says unless_it_is_told "-DSATCHEL_CUDA=OFF -DSATCHEL_CUDA_CARDS=75;90 " 127 run SATCHEL_CUDA=OFF "SATCHEL_CUDA_CARDS=75;90"
+program "$scratch/stand_in/cmake" <<END
+[ "\$1" = -S ] || exit 0
+echo "-- CUDA backend: told \$*"
+exec "$(command -v cmake)" -S "$root" "\${@:3}" -DSATCHEL_STORAGE=OFF -DSATCHEL_DESKTOP=OFF
+END
+built=$scratch/copy/build/release/lib/satchel
+run() {
+  mkdir -p "$built" && touch "$built/libsatchel-cuda.so"
+  env LC_ALL=C "$@" PATH="$scratch/stand_in:$PATH" "$scratch/copy/packaging/run.sh" --no-model --demo
+  local code=$?
+  [ -z "$(ls "$built")" ] || echo "a library of an earlier build was left"
+  return "$code"
+}
+says run_builds_for_the_card_that_is_here "told .*-DSATCHEL_CUDA=AUTO -DSATCHEL_CUDA_CARDS=native .*not built, /no/nvcc is not there.*get-cuda.sh gets a compiler .*No such file or directory $" 127 \
+  run SATCHEL_NVCC=/no/nvcc
+says unless_it_is_told "told .*-DSATCHEL_CUDA=OFF -DSATCHEL_CUDA_CARDS=75;90 the CUDA backend: not built, SATCHEL_CUDA=OFF satchel: built in [0-9]+ s [^ ]*run.sh: .*No such file or directory $" 127 \
+  run SATCHEL_CUDA=OFF "SATCHEL_CUDA_CARDS=75;90"
 exit $failed
