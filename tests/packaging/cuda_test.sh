@@ -40,6 +40,9 @@ says() {
 toolkit "$scratch/good" 13.0.88 "75 80 86 89 90 100 120" true
 toolkit "$scratch/older" 12.4.131 "50 75 80 86 89 90 90a" true
 toolkit "$scratch/oldest" 11.8.89 "75 80" true
+toolkit "$scratch/newer" 15.0.10 "80 86 89 90 90a 100 120 130" true
+toolkit "$scratch/newest" 20.0.10 "150 160" true
+toolkit "$scratch/silent" 13.0.88 "" true
 toolkit "$scratch/refuses" 12.4.131 "75 90" 'echo "host_config.h:143:2: #error -- unsupported GNU version! gcc versions later than 13 are not supported!" >&2; exit 1'
 good=(-DSATCHEL_NVCC="$scratch/good/bin/nvcc")
 
@@ -48,11 +51,18 @@ says a_compiler_that_refuses_ours_is_left_out "not built, .*/refuses/bin/nvcc \(
 says unless_it_was_demanded "CMake Error.*SATCHEL_CUDA=ON: .*unsupported GNU version" 1 \
   find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/refuses/bin/nvcc"
 says a_release_too_old "not built, .* is 11.8.89, and 12.4 is needed" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/oldest/bin/nvcc"
+says a_compiler_that_names_no_cards "not built, .*/silent/bin/nvcc \(13.0.88\) names no card from 75 on" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/silent/bin/nvcc"
 says a_compiler_named_and_missing "not built, /no/nvcc is not there" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC=/no/nvcc
 
 says every_card "cards 75, 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON
 says what_an_older_compiler_lacks_takes_its_newest_ptx "cards 75, 80, 86, 89, 90, PTX 90; .*code=compute_90 $" 0 \
   find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
+says what_a_newer_compiler_dropped_is_left_out "cards 80, 86, 89, 90, 120, PTX 120;" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newer/bin/nvcc"
+says where_it_dropped_all_its_oldest "cards 150, PTX 150;" 0 find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newest/bin/nvcc"
+says unless_a_card_was_written "CMake Error.*knows no card \"75\".*It knows 80, 86" 1 \
+  find_cuda -DSATCHEL_CUDA=AUTO -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" "-DSATCHEL_CUDA_CARDS=75;90"
+says newer_than_the_compiler_too "CMake Error.*nvcc 12.4.131 knows no card \"120\"" 1 \
+  find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_NVCC="$scratch/older/bin/nvcc" "-DSATCHEL_CUDA_CARDS=90;120"
 for wrong in 91 sm_90 9.0 70 "75;all"; do
   says "no_card_$wrong" "SATCHEL_CUDA_CARDS: nvcc 13.0.88 knows no card \"${wrong#75;}\".*It knows 75, 80" 1 find_cuda "${good[@]}" -DSATCHEL_CUDA=ON "-DSATCHEL_CUDA_CARDS=$wrong"
 done
@@ -61,6 +71,8 @@ native() { gpu "$scratch/gpu" "$1"; shift; PATH=$scratch/gpu:$PATH find_cuda -DS
 says the_card_that_is_here "cards 89 \(here: NVIDIA GeForce RTX 4090\), PTX 89; -gencode;arch=compute_89,code=sm_89;-gencode;arch=compute_89,code=compute_89 $" 0 native "8.9, NVIDIA GeForce RTX 4090" "${good[@]}"
 says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4\), PTX 90;" 0 native $'9.0, H100\n6.1, GTX 1080\n7.5, T4\n9.0, H100' "${good[@]}"
 says a_card_newer_than_the_compiler "cards 90 \(here: B200\), PTX 90;" 0 native "10.0, B200" -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
+says a_card_older_than_the_compiler_takes_no_other_ones "cards 90 \(here: H100\), PTX 90;" 0 native $'9.0, H100\n7.5, T4' -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
+says where_it_is_alone_that_is_said "cards 80, .*\(all, as nvcc 15.0.10 makes nothing from 75 on for what is here: T4\), PTX 120;" 0 native "7.5, T4" -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
 says a_driver_that_does_not_answer "cards 75, 80, .*\(all, as nvidia-smi names none\)" 0 native 'Field "compute_cap" is not a valid field to query.' "${good[@]}"
 
 which_nvcc() { env "$@" cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
