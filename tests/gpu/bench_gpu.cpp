@@ -1,6 +1,6 @@
-// bench_gpu [--backend NAME] [--cublas FILE] [--small] [PART …]: what a backend's operations reach, a line of JSON
-// each. Parts: decode, prefill, cache, weights; all of them where none is named. tests/gpu/run.sh
-// puts the lines beside the bandwidth of the same run and makes a report of them.
+// bench_gpu [--backend NAME] [--cublas FILE] [--small] [PART …]: what a backend's operations reach,
+// a line of JSON each. Parts: decode, prefill, cache, weights; all of them where none is named.
+// tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
 //   --cublas   libcublas.so.13, say: products of many tokens by it
 #include <algorithm>

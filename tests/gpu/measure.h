@@ -1,10 +1,12 @@
 // How the benchmarks of a backend take time and say what came out.
-//   time     wall clock around many queued calls that end in finish(), less what finish() takes when
-//            nothing is queued: the contract has no events. What a call costs on the host counts too
-//            and is told apart (queue_us): a graph starts when all of its round has been queued
-//   rounds   what is compared takes its rounds in turn; median, 5th and 95th percentile of them. All
-//            rounds of a call are alike, so that the cuda backend sends a round as one graph, as it
-//            does a decode step (kernels/cuda/queue.h); the graph is made before the clock starts
+//   time     wall clock around many queued calls that end in finish(), less what finish() takes
+//            when nothing is queued: the contract has no events. What a call costs on the host
+//            counts too and is told apart (queue_us): a graph starts when all of its round has
+//            been queued
+//   rounds   what is compared takes its rounds in turn; median, 5th and 95th percentile of them.
+//            All rounds of a call are alike, so that the cuda backend sends a round as one graph,
+//            as it does a decode step (kernels/cuda/queue.h); the graph is made before the clock
+//            starts
 //   results  a line of JSON each, written at once, so that what was measured stays if time runs out
 #pragma once
 
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "bench/rounds.h"
+#include "kernels/base/assert.h"
 #include "kernels/contract/backend.h"
 
 namespace satchel::bench {
@@ -64,8 +67,8 @@ class Arrays {
   std::vector<kernels::Buffer> buffers_;
 };
 
-// One call to time, repeated. It is told which of its round it is, from 0: its arguments come of that
-// alone, and each should find its data out of the cache.
+// One call to time, repeated. It is told which of its round it is, from 0: its arguments come of
+// that alone, and each should find its data out of the cache.
 class Queued {
  public:
   Queued(kernels::Backend& backend, std::function<void(std::size_t i)> call)
@@ -117,8 +120,11 @@ class Queued {
   std::vector<double> seconds_;
 };
 
-// No more calls than the backend keeps graphs of (8).
+// A graph each: as many as the cuda backend keeps (Queue::kStepsKept), else each turn would find its
+// own forgotten and be timed without.
+inline constexpr std::size_t kTurnsMost = 8;
 inline void take_turns(std::span<Queued> calls, int n_rounds) {
+  SATCHEL_ASSERT(calls.size() <= kTurnsMost);
   for (Queued& call : calls) call.prepare();
   // A round is known after the first, and a graph in the second.
   for (int i = 0; i < 3; ++i)
