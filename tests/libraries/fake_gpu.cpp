@@ -1,8 +1,9 @@
 // A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
 // for good at the n-th call that a cache makes after the self-check, where the variable
 // SATCHEL_TEST_GPU_LOST_AT says n, has no room for a model where there is SATCHEL_TEST_GPU_FULL, and
-// SATCHEL_TEST_GPU_BYTES of memory for the rest.
+// SATCHEL_TEST_GPU_BYTES of memory for the rest, of all that are open in the program together.
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "kernels/contract/backend_library.h"
@@ -14,13 +15,21 @@ namespace {
 using namespace satchel;
 using namespace satchel::kernels;
 
+// One card's, for as long as it is used.
+std::shared_ptr<test::FarMemory> memory_of(std::size_t bytes) {
+  static std::weak_ptr<test::FarMemory> card;
+  std::shared_ptr<test::FarMemory> memory = card.lock();
+  if (memory == nullptr) card = memory = std::make_shared<test::FarMemory>(bytes);
+  return memory;
+}
+
 Result<std::unique_ptr<Backend>> make(const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> cpu,
                      open_backend("cpu", {.n_threads = options.n_threads}));
   const char* bytes = std::getenv("SATCHEL_TEST_GPU_BYTES");
   auto far = bytes == nullptr
                  ? std::make_unique<test::FarBackend>(std::move(cpu))
-                 : std::make_unique<test::FarBackend>(std::move(cpu), std::stoul(bytes));
+                 : std::make_unique<test::FarBackend>(std::move(cpu), memory_of(std::stoul(bytes)));
   auto fake = std::make_unique<test::FailingBackend>(std::move(far), "cuda");
   if (const char* n = std::getenv("SATCHEL_TEST_GPU_LOST_AT")) {
     fake->fail_from(std::stoul(n));

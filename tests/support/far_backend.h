@@ -91,7 +91,10 @@ class FarBackend final : public kernels::Backend {
  public:
   explicit FarBackend(std::unique_ptr<kernels::Backend> inner,
                       std::size_t bytes = std::size_t{16} << 30)
-      : memory_(std::make_shared<FarMemory>(bytes)), inner_(std::move(inner)) {}
+      : FarBackend(std::move(inner), std::make_shared<FarMemory>(bytes)) {}
+  // memory: shared with other backends, which one thread uses
+  FarBackend(std::unique_ptr<kernels::Backend> inner, std::shared_ptr<FarMemory> memory)
+      : memory_(std::move(memory)), inner_(std::move(inner)) {}
 
   std::string_view name() const override { return inner_->name(); }
   std::string device() const override { return inner_->device(); }

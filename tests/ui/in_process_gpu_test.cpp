@@ -16,7 +16,10 @@ const std::vector<std::filesystem::path> kFakeGpu = {SATCHEL_TEST_LIBRARIES "/fa
 
 class LostGpu : public testing::Test {
  protected:
-  ~LostGpu() override { unsetenv("SATCHEL_TEST_GPU_LOST_AT"); }
+  ~LostGpu() override {
+    unsetenv("SATCHEL_TEST_GPU_LOST_AT");
+    unsetenv("SATCHEL_TEST_GPU_BYTES");
+  }
   // Sends, and waits until the GPU is lost or there is an answer; whether it was lost.
   static bool loses(Life& life, const QString& text) {
     QSignalSpy offered(&life.state, &AppState::cpuOffered);
@@ -68,7 +71,9 @@ TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can)
   ASSERT_TRUE(QFile::rename(model, away));
   QSignalSpy offered(&life.state, &AppState::cpuOffered);
   life.state.useCpu();
+  life.state.newChat();  // fails after it, and says nothing
   EXPECT_FALSE(life.wait([&] { return false; }));
+  QTest::qWait(20);
   EXPECT_EQ(life.errors.last()[0].toString(), u"MODEL_NOT_FOUND"_s);
   EXPECT_EQ(life.state.phase(), Life::Phase::NoModel);
   EXPECT_EQ(life.state.deviceName(), QString());
@@ -79,6 +84,38 @@ TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can)
   EXPECT_EQ(life.state.deviceName(), u"CPU"_s);
   ASSERT_EQ(life.state.conversation()->rowCount(), 2);
   EXPECT_FALSE(life.state.conversation()->message(1).text.isEmpty());
+}
+
+// A card's memory is taken by the chats of the first model.
+TEST_F(LostGpu, has_room_for_a_second_model_where_the_first_makes_way) {
+  const QString other = m_other.filePath(u"other.gguf"_s);
+  ASSERT_TRUE(QFile::copy(QString::fromUtf8(test::kBundledModel), other));
+  setenv("SATCHEL_TEST_GPU_BYTES", "8000000", 1);
+  Life life(m_folder.path(), kFakeGpu);
+  ASSERT_TRUE(life.openModel()) << life.error();
+  ASSERT_TRUE(life.send(u"Hello there."_s)) << life.error();
+  ASSERT_TRUE(life.openModel(other)) << life.error();
+  EXPECT_EQ(life.state.deviceName(), u"GPU"_s) << life.state.deviceNote().toStdString();
+  EXPECT_TRUE(life.send(u"Hello there."_s)) << life.error();
+}
+
+TEST_F(LostGpu, is_the_first_models_again_where_the_second_is_too_large_for_it) {
+  const QString small = m_other.filePath(u"chain.gguf"_s);
+  ASSERT_TRUE(test::write_chain(test::thoughtful_chain(), small.toStdString()));
+  setenv("SATCHEL_TEST_GPU_BYTES", "3000000", 1);
+  Life life(m_folder.path(), kFakeGpu, "cuda");
+  ASSERT_TRUE(life.openModel(small)) << life.error();
+  ASSERT_TRUE(life.send(u"Well?"_s)) << life.error();
+  QSignalSpy offered(&life.state, &AppState::cpuOffered);
+  EXPECT_FALSE(life.openModel());
+  EXPECT_EQ(life.errors.last()[0].toString(), u"GPU_MEMORY"_s);
+  EXPECT_TRUE(offered.isEmpty()) << "the CPU would open the first";
+  EXPECT_EQ(life.state.phase(), Life::Phase::Ready);
+  EXPECT_EQ(life.state.model().title, u"chain"_s);
+  EXPECT_EQ(life.state.conversation()->rowCount(), 2);
+  life.errors.clear();
+  EXPECT_TRUE(life.send(u"Well?"_s)) << life.error();
+  EXPECT_EQ(life.state.conversation()->rowCount(), 4);
 }
 
 // Lost while the prompt is read, or the answer made: at the n-th call.

@@ -23,9 +23,11 @@ struct Life {
   using Phase = AppState::Phase;
 
   // libraries: where the GPU's lies
-  explicit Life(const QString& folder, const std::vector<std::filesystem::path>& libraries = {})
-      : engine(openStore(folder),
-               {.threadCount = 1, .laneTables = {}, .backendFolders = libraries}),
+  explicit Life(const QString& folder, const std::vector<std::filesystem::path>& libraries = {},
+                const std::string& backend = "auto")
+      : engine(
+            openStore(folder),
+            {.threadCount = 1, .laneTables = {}, .backend = backend, .backendFolders = libraries}),
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
         resumed(&engine, &EngineClient::resumed),

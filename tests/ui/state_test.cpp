@@ -51,62 +51,6 @@ TEST_F(AppStateTest, a_model_is_ready_only_when_its_first_chat_is_open) {
   EXPECT_TRUE(state.canSend());
 }
 
-TEST_F(AppStateTest, says_what_it_runs_on_and_why_that_is_not_the_gpu) {
-  EXPECT_EQ(state.deviceName(), QString());
-  engine.script.model.whyNotGpu = u"No driver. [GPU_DRIVER]"_s;
-  openModel();
-  EXPECT_EQ(state.deviceName(), u"CPU"_s);
-  EXPECT_EQ(state.deviceNote(),
-            u"Runs on the CPU: AVX-512 VNNI, 8 threads.\nNo driver. [GPU_DRIVER]"_s);
-  engine.script.model.device = u"NVIDIA RTX 4090"_s;
-  engine.script.model.onGpu = true;
-  engine.script.model.whyNotGpu.clear();
-  openModel();
-  EXPECT_EQ(state.deviceNote(), u"Runs on the GPU: NVIDIA RTX 4090."_s);
-}
-
-TEST_F(AppStateTest, offers_the_cpu_only_where_the_gpu_failed) {
-  engine.script.model.onGpu = true;
-  openModel();
-  QSignalSpy offered(&state, &AppState::cpuOffered);
-  failNext(Request::Send);
-  state.send(u"hello"_s);
-  engine.playAll();
-  EXPECT_TRUE(offered.isEmpty());
-  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
-  state.send(u"hello"_s);
-  engine.playAll();
-  ASSERT_EQ(offered.count(), 1);
-  state.useCpu();
-  engine.playAll();
-  EXPECT_EQ(state.phase(), Phase::Ready);
-  EXPECT_EQ(state.deviceName(), u"CPU"_s);
-  EXPECT_EQ(offered.count(), 1);
-}
-
-TEST_F(AppStateTest, a_cpu_that_fails_too_leaves_no_model_and_can_be_tried_again) {
-  engine.script.model.onGpu = true;
-  openModel();
-  QSignalSpy offered(&state, &AppState::cpuOffered);
-  QSignalSpy errors(&state, &AppState::errorShown);
-  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
-  state.send(u"hello"_s);
-  engine.playAll();
-  failNext(Request::UseCpu);
-  state.useCpu();
-  engine.playAll();
-  EXPECT_EQ(state.phase(), Phase::NoModel);
-  EXPECT_FALSE(state.canSend());
-  EXPECT_TRUE(state.model().path.isEmpty());
-  EXPECT_EQ(state.deviceName(), QString());
-  EXPECT_EQ(errors.last()[0].toString(), u"SOME_CODE"_s) << "and nothing after it";
-  EXPECT_EQ(offered.count(), 2);
-  state.useCpu();
-  engine.playAll();
-  EXPECT_EQ(state.phase(), Phase::Ready);
-  EXPECT_EQ(state.deviceName(), u"CPU"_s);
-}
-
 TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {
   openModel();
   engine.script.progress = {{runtime::Phase::read_prompt, 5, 10}};

@@ -100,41 +100,6 @@ TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
   EXPECT_FALSE(scene.window->banner()->isVisible());
 }
 
-TEST_F(WindowTest, the_banner_of_a_gpu_that_failed_offers_the_cpu) {
-  scene.state.openModel(u"/m.gguf"_s);
-  scene.engine.script.model.onGpu = true;
-  scene.engine.playAll();
-  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
-  scene.engine.script.errors.append(
-      {Request::Send, u"GPU_LOST"_s, u"The GPU stopped."_s, false, true});
-  type(u"precious"_s);
-  press(Qt::Key_Return);
-  scene.engine.playAll();
-  Scene::settle();
-  auto* action = scene.window->banner()->findChild<QPushButton*>(u"quiet"_s);
-  ASSERT_TRUE(action->isVisible());
-  EXPECT_EQ(action->text(), u"Go on with the CPU"_s);
-  action->click();
-  scene.engine.playAll();
-  EXPECT_FALSE(scene.window->banner()->isVisible());
-  EXPECT_EQ(scene.state.deviceName(), u"CPU"_s);
-}
-
-TEST_F(WindowTest, a_cpu_that_fails_too_is_offered_again_with_its_error) {
-  scene.engine.script.errors.append(
-      {Request::UseCpu, u"MODEL_NOT_FOUND"_s, u"The file is gone."_s, false});
-  scene.state.useCpu();
-  scene.engine.playAll();
-  Scene::settle();
-  EXPECT_EQ(scene.window->banner()->text(), u"The file is gone."_s);
-  auto* action = scene.window->banner()->findChild<QPushButton*>(u"quiet"_s);
-  ASSERT_TRUE(action->isVisible());
-  EXPECT_EQ(action->text(), u"Try again"_s);
-  action->click();
-  scene.engine.playAll();
-  EXPECT_TRUE(scene.state.canSend());
-}
-
 TEST_F(WindowTest, an_error_goes_when_something_else_is_begun_and_a_notice_stays) {
   const auto isShown = [this] { return scene.window->banner()->isVisible(); };
   scene.engine.script.errors.append(
@@ -150,19 +115,6 @@ TEST_F(WindowTest, an_error_goes_when_something_else_is_begun_and_a_notice_stays
   type(u"more"_s);
   press(Qt::Key_Return);
   EXPECT_TRUE(isShown());
-}
-
-TEST_F(WindowTest, who_asks_what_it_runs_on_is_told_in_full) {
-  scene.engine.script.model.whyNotGpu = u"The driver of \"R&D\" is too old. [GPU_DRIVER]"_s;
-  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
-  QPushButton* device = nullptr;
-  for (QPushButton* each : scene.window->findChildren<QPushButton*>())
-    if (each->text() == u"CPU"_s) device = each;
-  ASSERT_NE(device, nullptr);
-  EXPECT_TRUE(device->toolTip().contains(u"&quot;R&amp;D&quot;"_s)) << "it wraps as rich text only";
-  device->click();
-  EXPECT_TRUE(scene.window->banner()->isVisible());
-  EXPECT_EQ(scene.window->banner()->text(), scene.state.deviceNote());
 }
 
 TEST_F(WindowTest, the_resume_chip_shows_and_goes_with_the_next_message) {

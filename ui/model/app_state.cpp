@@ -80,7 +80,8 @@ void AppState::connectEngine() {
     m_chats.remove(chat.id);
     m_deleted = chat;
     Q_EMIT deletedChanged();
-    if (chat.id == m_chat.id) newChat();
+    if (chat.id != m_chat.id) return;
+    m_phase == Phase::NoModel ? showNoChat() : newChat();
   });
   connect(m_engine, &EngineClient::resumed, this, [this](const runtime::ResumeReport& report) {
     m_resume = ResumeState::of(report);
@@ -126,11 +127,26 @@ void AppState::takeChat(const ChatEntry& chat) {
 // is what is being waited for.
 void AppState::finishWork() {
   if (m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Applying)
-    setPhase(Phase::Ready);
+    setIdle();
+}
+
+// Another request may have found no model before.
+void AppState::setIdle() {
+  setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);
+}
+
+void AppState::showNoChat() {
+  m_conversation.load({});
+  dismissResume();
+  takeChat({});
 }
 
 bool AppState::isBusy() const {
   return m_phase != Phase::NoModel && m_phase != Phase::Ready;
+}
+
+bool AppState::canTryAgain() const {
+  return m_phase == Phase::NoModel && m_conversation.rowCount() > 0;
 }
 
 bool AppState::canStop() const {
@@ -293,6 +309,7 @@ void AppState::dismissResume() {
 
 void AppState::showError(const QString& code, const QString& message) {
   Q_EMIT errorShown(code, message);
+  if (canTryAgain()) Q_EMIT cpuOffered();
 }
 
 void AppState::onModelOpened(const ModelInfo& model) {
@@ -367,14 +384,14 @@ void AppState::onFailed(const EngineError& error) {
     m_sentText.clear();
     m_waiting.clear();
   }
+  // What was asked for while the model was lost: why it was lost has been said.
+  const bool isKnown = m_phase == Phase::NoModel && error.code == QStringLiteral("NO_MODEL");
   switch (error.request) {
     case Request::OpenModel:
     case Request::UseCpu:
-      setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);
-      break;
     case Request::NewChat:
     case Request::OpenChat:
-      setPhase(Phase::Ready);
+      setIdle();
       break;
     case Request::Send:
     case Request::AttachDocument:
@@ -388,9 +405,9 @@ void AppState::onFailed(const EngineError& error) {
     default:
       break;  // done beside what the user waits for
   }
-  if (!error.cancelled) showError(error.code, withRoom(error.message));
-  const bool canTryAgain = error.request == Request::UseCpu && m_phase == Phase::NoModel;
-  if (error.isGpus || canTryAgain) Q_EMIT cpuOffered();
+  if (!error.cancelled && !isKnown) showError(error.code, withRoom(error.message));
+  const bool isCpus = error.request == Request::UseCpu && m_phase == Phase::NoModel;
+  if ((error.isGpus || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
 }
 
 }  // namespace satchel::ui

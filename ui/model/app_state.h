@@ -83,8 +83,8 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void errorShown(const QString& code, const QString& message);
-  // The error shown just now is the GPU's, and useCpu() would help; or it was useCpu()'s, which has
-  // left no model open and can be tried again.
+  // The error shown just now is the GPU's, and useCpu() would help; or no model is open any more for
+  // the chat that is shown: useCpu() tries again.
   void cpuOffered();
   // Something else is being done now than what the last error was about.
   void workBegun();
@@ -95,6 +95,9 @@ class AppState : public QObject {
  private:
   void connectEngine();
   void setPhase(Phase phase);
+  void setIdle();
+  bool canTryAgain() const;
+  void showNoChat();
   void takeChat(const ChatEntry& chat);
   void finishWork();
   void attachNext();

@@ -56,9 +56,10 @@ class EngineClient : public QObject {
 
  Q_SIGNALS:
   void modelOpened(const satchel::ui::ModelInfo& model);
-  // openChat() met a chat of another model and opened that one for it, or useCpu() the same again.
+  // openChat() met a chat of another model and opened that one for it, or useCpu() the same again, or
+  // a model that did not open had taken the place of this one, which is back; its chat follows.
   void modelSwitched(const satchel::ui::ModelInfo& model);
-  // useCpu() had to let the model go and could not open it again: failed() follows.
+  // The model had to be let go, for the CPU or for another, and none is open: failed() follows.
   void modelClosed();
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   // With messages: resumed() or failed() follows.

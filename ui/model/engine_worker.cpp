@@ -8,7 +8,6 @@
 #include "ui/model/engine_facts.h"
 
 namespace satchel::ui {
-static constexpr double kCacheEveryMs = 500;  // while an answer streams
 
 EngineWorker::EngineWorker(std::unique_ptr<storage::Store> store, const EngineHost& host)
     : m_chats(std::move(store)), m_measured(m_chats.library()), m_host(host) {}
@@ -25,9 +24,13 @@ void EngineWorker::guard(Request request, const std::function<void()>& work) {
   }
 }
 
+// However the model was lost, the window must not go on showing it.
 void EngineWorker::tellError(Request request, const Error& error) {
+  if (!m_engine && std::exchange(m_isModelTold, false)) Q_EMIT modelClosed();
   EngineError told = errorOf(request, error);
-  told.isGpus = m_engine != nullptr && m_engine->could_be_the_gpus(error);
+  // useCpu() is for the model that is open: it helps no other.
+  const bool isAnothers = std::exchange(m_isAnothers, false);
+  told.isGpus = m_engine != nullptr && !isAnothers && m_engine->could_be_the_gpus(error);
   Q_EMIT failed(told);
 }
 
@@ -41,13 +44,33 @@ void EngineWorker::tellStore() {
   check(Request::DeleteChat, m_chats.tidy());
 }
 
-void EngineWorker::openModel(const QString& path) {
+void EngineWorker::openModel(const QString& path, std::stop_token stop) {
   if (std::exchange(m_isFirstModel, false)) tellStore();
-  tell(Request::OpenModel, loadModel(path.toStdString()), &EngineWorker::modelOpened);
+  const Result<ModelInfo> model = loadModel(path.toStdString(), stop);
+  if (model.ok()) m_open.reset();
+  tell(Request::OpenModel, model, &EngineWorker::modelOpened);
 }
 
-// The model that is open stays open where the other one does not open.
-Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
+// The model that is open stays open where the other one does not open. Its chat has no session where
+// there is another engine afterwards.
+Result<ModelInfo> EngineWorker::loadModel(const std::string& path, std::stop_token stop) {
+  {
+    Result<std::unique_ptr<runtime::Engine>> engine = openEngine(path);
+    if (engine.ok() && !isCrowdedOut(engine)) return take(std::move(*engine), path);
+    if (!isCrowdedOut(engine)) {
+      m_isAnothers = m_engine != nullptr;
+      return engine.error();
+    }
+  }
+  letModelGo();
+  Result<std::unique_ptr<runtime::Engine>> engine = openEngine(path);
+  if (engine.ok()) return take(std::move(*engine), path);
+  takeModelBack(stop);
+  m_isAnothers = true;
+  return engine.error();
+}
+
+Result<std::unique_ptr<runtime::Engine>> EngineWorker::openEngine(const std::string& path) {
   runtime::EngineOptions options;
   options.model = path;
   options.n_threads = m_host.threadCount;
@@ -57,11 +80,36 @@ Result<ModelInfo> EngineWorker::loadModel(const std::string& path) {
   options.progress = [this](const runtime::Progress& progress) {
     Q_EMIT progressed(progressOf(progress, 1));
   };
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<runtime::Engine> engine, runtime::Engine::open(options));
-  m_open.reset();
+  return runtime::Engine::open(options);
+}
+
+// A card seldom holds two models: the chats of the first take what is left beside it.
+bool EngineWorker::isCrowdedOut(const Result<std::unique_ptr<runtime::Engine>>& other) const {
+  if (!m_engine || !m_engine->on_gpu()) return false;
+  if (!other.ok()) return other.error().code == "GPU_MEMORY";
+  const std::optional<Error>& why = (*other)->why_not_gpu();
+  return why && why->code == "GPU_MEMORY";
+}
+
+void EngineWorker::letModelGo() {
+  if (m_open) m_open->letGo();
+  m_engine.reset();
+}
+
+// The one that was let go for another, which did not open even so.
+void EngineWorker::takeModelBack(std::stop_token stop) {
+  Result<std::unique_ptr<runtime::Engine>> engine = openEngine(m_modelPath);
+  if (!engine.ok()) return;
+  Q_EMIT modelSwitched(take(std::move(*engine), m_modelPath));
+  check(Request::OpenChat, reopenChat(stop));
+}
+
+ModelInfo EngineWorker::take(std::unique_ptr<runtime::Engine> engine, const std::string& path) {
+  letModelGo();
   m_engine = std::move(engine);
   m_modelPath = path;
-  return modelInfoOf(*m_engine, path);
+  m_isModelTold = true;
+  return modelInfoOf(*m_engine, m_modelPath);
 }
 
 void EngineWorker::useCpu(std::stop_token stop) {
@@ -72,33 +120,24 @@ void EngineWorker::useCpu(std::stop_token stop) {
 // where the model does not open: all this can be tried again.
 Result<void> EngineWorker::moveToCpu(std::stop_token stop) {
   if (m_modelPath.empty()) return noModel();
-  std::unique_ptr<OpenChat> open = std::move(m_open);
-  if (open) open->letGo();
-  m_engine.reset();
+  letModelGo();
   m_host.backend = "cpu";
-  const Result<ModelInfo> model = loadModel(m_modelPath);
-  m_open = std::move(open);
-  if (!model.ok()) {
-    Q_EMIT modelClosed();
-    return model.error();
-  }
-  Q_EMIT modelSwitched(*model);
-  if (!m_open || !m_open->isSaved()) return beginChat(m_open ? m_open->settings() : ChatSettings{});
-  const kvcache::MessageId unanswered = m_unanswered;
-  if (unanswered.value != 0) SATCHEL_TRY(m_chats.library().truncate(m_open->id(), unanswered));
-  const Result<void> opened = openSaved(m_open->id().value, stop);
-  m_unanswered = unanswered;  // still, whatever became of it
-  SATCHEL_TRY(opened);
-  if (unanswered.value == 0) return {};
+  SATCHEL_TRY_ASSIGN(const ModelInfo model, loadModel(m_modelPath, stop));
+  Q_EMIT modelSwitched(model);
+  if (m_open && m_unanswered.value != 0)
+    SATCHEL_TRY(m_chats.library().truncate(m_open->id(), m_unanswered));
+  SATCHEL_TRY(reopenChat(stop));
+  if (m_unanswered.value == 0) return {};
   SATCHEL_TRY(applyThinking());
   return reply(stop);
 }
 
-// Where there is a switch it is never refused, so nothing has to be taken back.
-Result<void> EngineWorker::applyThinking() {
-  if (!m_engine->chat_template().has_thinking_switch()) return {};
-  return m_open->session()->set_thinking(m_thinks ? runtime::Thinking::automatic
-                                                  : runtime::Thinking::off);
+Result<void> EngineWorker::reopenChat(std::stop_token stop) {
+  if (!m_open || !m_open->isSaved()) return beginChat(m_open ? m_open->settings() : ChatSettings{});
+  const kvcache::MessageId unanswered = m_unanswered;
+  const Result<void> opened = openSaved(m_open->id().value, stop);
+  m_unanswered = unanswered;  // still, whatever became of it
+  return opened;
 }
 
 void EngineWorker::listChats() {
@@ -123,7 +162,7 @@ void EngineWorker::openChat(ChatKey chat, std::stop_token stop) {
 
 Result<void> EngineWorker::openSaved(ChatKey key, std::stop_token stop) {
   SATCHEL_TRY_ASSIGN(const storage::Chat chat, m_chats.library().chat({key}));
-  SATCHEL_TRY(switchModelFor(chat));
+  SATCHEL_TRY(switchModelFor(chat, stop));
   SATCHEL_TRY_ASSIGN(const QList<Message> messages, m_chats.messages(key));
   SATCHEL_TRY_ASSIGN(m_open, OpenChat::of(chat));
   m_unanswered = {};
@@ -160,38 +199,16 @@ void EngineWorker::tellThoughts() {
 }
 
 // A chat goes on with the model it was held with: its tokens mean nothing to another.
-Result<void> EngineWorker::switchModelFor(const storage::Chat& chat) {
+Result<void> EngineWorker::switchModelFor(const storage::Chat& chat, std::stop_token stop) {
   if (m_engine && m_engine->fingerprint() == chat.setup.model_fingerprint) return {};
   if (m_engine && m_modelPath == chat.setup.model_path) return {};  // the file was replaced
   std::error_code error;
   if (!std::filesystem::exists(chat.setup.model_path, error))
     return modelMissing(chat.setup.model_path);
-  SATCHEL_TRY_ASSIGN(const ModelInfo model, loadModel(chat.setup.model_path));
+  SATCHEL_TRY_ASSIGN(const ModelInfo model, loadModel(chat.setup.model_path, stop));
+  m_open.reset();
   Q_EMIT modelSwitched(model);
   return {};
-}
-
-template <class Ids, class Add>
-Result<Ids> EngineWorker::commit(const QString& title, std::stop_token stop, const Add& add) {
-  if (!m_engine || !m_open) return noChat();
-  // A saved chat whose memory did not open before is tried again.
-  if (m_open->isSaved() && m_open->session() == nullptr) SATCHEL_TRY(resumeOpen(stop));
-  const bool isFirst = m_open->session() == nullptr;
-  SATCHEL_TRY(m_open->enter(m_chats, *m_engine, m_modelPath, title));
-  // Before a document, too: how the chat begins and the answer given to it depend on this.
-  SATCHEL_TRY(applyThinking());
-  Result<Ids> added = add(*m_open->session());
-  if (!added.ok()) {
-    if (isFirst) check(Request::DeleteChat, m_open->leave(m_chats));
-    return added;
-  }
-  SATCHEL_TRY_ASSIGN(const ChatEntry entry, m_chats.entry(m_open->id().value));
-  if (isFirst) {
-    Q_EMIT chatEntered(entry);
-  } else {
-    Q_EMIT chatChanged(entry);
-  }
-  return added;
 }
 
 void EngineWorker::renameChat(ChatKey key, const QString& title) {
@@ -210,111 +227,6 @@ void EngineWorker::deleteChat(ChatKey key) {
 
 void EngineWorker::restoreChat(ChatKey key) {
   tell(Request::RestoreChat, m_chats.restore(key), &EngineWorker::chatChanged);
-}
-
-runtime::ProgressFn EngineWorker::progressFn(std::function<void()> onGenerate) {
-  const std::size_t layers = m_engine->config().n_layers();
-  return [this, layers, onGenerate = std::move(onGenerate)](const runtime::Progress& progress) {
-    if (progress.phase != runtime::Phase::generate) {
-      Q_EMIT progressed(progressOf(progress, layers));
-    } else if (onGenerate) {
-      onGenerate();
-    }
-  };
-}
-
-void EngineWorker::send(const QString& text, std::stop_token stop) {
-  check(Request::Send, answer(text, stop));
-}
-
-Result<void> EngineWorker::answer(const QString& text, std::stop_token stop) {
-  Message message;
-  message.text = text;
-  SATCHEL_TRY_ASSIGN(
-      const kvcache::MessageId id,
-      commit<kvcache::MessageId>(titleFrom(text), stop, [&](runtime::Session& session) {
-        return session.add_user(text.toStdString());
-      }));
-  message.id = id.value;
-  m_unanswered = id;
-  Q_EMIT messageAdded(message);
-  return reply(stop);
-}
-
-Result<void> EngineWorker::reply(std::stop_token stop) {
-  bool isStarted = false;
-  const SystemClock clock;
-  double told = clock.steady_ms();
-  const auto start = [&] {
-    if (std::exchange(isStarted, true)) return;
-    tellCache();
-    Message begun;
-    begun.role = kvcache::Role::assistant;
-    const runtime::SessionMessage& last = m_open->session()->messages().back();
-    // Where there was no room for an answer, the question is the last message.
-    if (last.role == kvcache::Role::assistant) begun.id = last.id.value;
-    Q_EMIT answerStarted(begun);
-  };
-  const auto tellPiece = [&](std::string_view piece,
-                             void (EngineWorker::*signal)(const QString& piece)) {
-    start();
-    Q_EMIT(this->*signal)(QString::fromUtf8(piece.data(), qsizetype(piece.size())));
-    if (const double now = clock.steady_ms(); now - told > kCacheEveryMs) {
-      told = now;
-      tellCache();
-    }
-    return true;
-  };
-  const Result<runtime::GenerateReport> report = m_open->session()->generate(
-      runtime::Sampling{},
-      [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::pieceArrived); }, stop,
-      progressFn(start),
-      [&](std::string_view piece) { return tellPiece(piece, &EngineWorker::thoughtArrived); });
-  if (report.ok()) {
-    m_unanswered = {};
-    start();
-  }
-  tellCache();
-  if (report.ok()) {
-    keepMeasured(report->read);
-    Q_EMIT answerFinished(*report);
-  }
-  save();
-  if (!report.ok()) return report.error();
-  return {};
-}
-
-void EngineWorker::attachDocument(const QString& title, const QString& text, std::stop_token stop) {
-  check(Request::AttachDocument, readDocument(title, text, stop));
-}
-
-Result<void> EngineWorker::readDocument(const QString& title, const QString& text,
-                                        std::stop_token stop) {
-  Message document, noted;
-  document.documentTitle = title;
-  document.text = text;
-  noted.role = kvcache::Role::assistant;
-  noted.text = QString::fromUtf8(runtime::kNoted.data(), qsizetype(runtime::kNoted.size()));
-  SATCHEL_TRY_ASSIGN(
-      const runtime::DocumentIds ids,
-      commit<runtime::DocumentIds>(titleFrom(title), stop, [&](runtime::Session& session) {
-        return session.add_document(title.toStdString(), text.toStdString());
-      }));
-  m_unanswered = {};
-  document.id = ids.document.value;
-  noted.id = ids.answer.value;
-  Q_EMIT messageAdded(document);
-  const Result<runtime::ReadReport> report = m_open->session()->read(stop, progressFn());
-  // The answer is in the library with the document, read or not.
-  Q_EMIT messageAdded(noted);
-  tellCache();
-  if (report.ok()) {
-    keepMeasured(*report);
-    Q_EMIT documentRead(*report);
-  }
-  save();
-  if (!report.ok()) return report.error();
-  return {};
 }
 
 }  // namespace satchel::ui

@@ -1,7 +1,7 @@
 // EngineWorker: the engine's work, on the engine's thread: one model, one open chat, one store.
 // InProcessEngine calls its slots there one after the other.
-//   files    engine_worker.cpp  models, chats, what is said in them · engine_worker_memory.cpp  what
-//            the open chat holds: told, kept, packed, changed
+//   files    engine_worker.cpp  models and chats · engine_worker_turns.cpp  what is said in them ·
+//            engine_worker_memory.cpp  what the open chat holds: told, kept, packed, changed
 //   owns     Store, Engine, Session; let go in that order from the last
 //   errors   of every layer below become failed(); nothing is thrown through to the event loop
 //   order    a message is in the library before the model sees it (Session); a chat enters the
@@ -31,7 +31,7 @@ class EngineWorker : public QObject {
   EngineWorker(std::unique_ptr<storage::Store> store, const EngineHost& host);
   ~EngineWorker() override;
 
-  void openModel(const QString& path);
+  void openModel(const QString& path, std::stop_token stop);
   void useCpu(std::stop_token stop);
   void listChats();
   void newChat(const ChatSettings& settings);
@@ -78,10 +78,16 @@ class EngineWorker : public QObject {
   void failed(const satchel::ui::EngineError& error);
 
  private:
-  Result<ModelInfo> loadModel(const std::string& path);
+  Result<ModelInfo> loadModel(const std::string& path, std::stop_token stop);
+  Result<std::unique_ptr<runtime::Engine>> openEngine(const std::string& path);
+  bool isCrowdedOut(const Result<std::unique_ptr<runtime::Engine>>& other) const;
+  void letModelGo();
+  void takeModelBack(std::stop_token stop);
+  ModelInfo take(std::unique_ptr<runtime::Engine> engine, const std::string& path);
   Result<void> beginChat(const ChatSettings& settings);
   Result<void> openSaved(ChatKey chat, std::stop_token stop);
-  Result<void> switchModelFor(const storage::Chat& chat);
+  Result<void> switchModelFor(const storage::Chat& chat, std::stop_token stop);
+  Result<void> reopenChat(std::stop_token stop);  // after another engine was opened
   Result<void> resumeOpen(std::stop_token stop);
   // What add(session) commits; the chat enters the library with it if it is its first.
   template <class Ids, class Add>
@@ -113,7 +119,9 @@ class EngineWorker : public QObject {
   Measured m_measured;
   EngineHost m_host;
   std::unique_ptr<runtime::Engine> m_engine;
-  std::string m_modelPath;
+  std::string m_modelPath;     // of the engine, or of the one that had to go
+  bool m_isModelTold = false;  // the window believes that a model is open
+  bool m_isAnothers = false;   // the next error is of a model that did not open beside the open one
   bool m_isFirstModel = true;
   bool m_thinks = true;
   std::unique_ptr<OpenChat> m_open;

@@ -83,8 +83,9 @@ void InProcessEngine::postIdle() {
 }
 
 void InProcessEngine::openModel(const QString& path) {
-  post(Request::OpenModel,
-       [path](EngineWorker& worker, const std::stop_token&) { worker.openModel(path); });
+  post(Request::OpenModel, [path](EngineWorker& worker, const std::stop_token& token) {
+    worker.openModel(path, token);
+  });
 }
 
 void InProcessEngine::useCpu() {

@@ -51,7 +51,7 @@ void ScriptedEngine::listChats() {
 }
 
 void ScriptedEngine::newChat(const ChatSettings& settings) {
-  endPacking();
+  if (!begins(Request::NewChat)) return;
   m_open = {};
   m_open.settings = settings;
   m_open.recipe = recipeOf(settings.preset);

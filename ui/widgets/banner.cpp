@@ -55,6 +55,10 @@ void Banner::setAction(const QString& label) {
   m_action->setVisible(!label.isEmpty());
 }
 
+bool Banner::hasAction() const {
+  return isVisible() && m_action->isVisible();
+}
+
 void Banner::dropError() {
   if (m_isError) hide();
 }

@@ -23,6 +23,7 @@ class Banner : public Card {
   void showGood(const QString& text);
   // Offers to undo or to try again; a later show… takes the offer away.
   void setAction(const QString& label);
+  bool hasAction() const;  // it is shown, and offers something
   QString text() const;
   // An error goes; what else is shown stays until it is closed.
   void dropError();

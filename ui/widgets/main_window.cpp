@@ -142,6 +142,7 @@ QWidget* MainWindow::makeCentre() {
   centre->setBackgroundRole(QPalette::Base);
   m_banner = new Banner(centre);
   m_resume = new Banner(centre);
+  m_deviceNote = new Banner(centre);
   m_empty = new EmptyState(centre);
   m_conversation = new ConversationView(centre);
   m_conversation->setConversation(m_state->conversation());
@@ -155,6 +156,7 @@ QWidget* MainWindow::makeCentre() {
   column->setContentsMargins(0, 0, 0, kGapLarge);
   column->setSpacing(kGap);
   column->addWidget(makeHeader());
+  column->addLayout(centred(m_deviceNote));
   column->addLayout(centred(m_banner));
   column->addLayout(centred(m_resume));
   column->addWidget(m_stack, 1);
@@ -228,7 +230,9 @@ void MainWindow::addShortcuts() {
 void MainWindow::escape() {
   if (m_state->canStop()) {
     m_state->stop();
-  } else if (m_banner->isVisible()) {
+  } else if (m_deviceNote->isVisible()) {
+    m_deviceNote->hide();
+  } else if (!m_banner->hasAction()) {  // what is offered there may not come again
     m_banner->hide();
   }
 }
@@ -258,9 +262,10 @@ void MainWindow::showModels() {
   menu.exec(m_model->mapToGlobal(QPoint(0, m_model->height())));
 }
 
-// In full, where it wraps and can be copied: why it is not the GPU may take some lines.
+// In full, where it wraps and can be copied: why it is not the GPU may take some lines. Beside an
+// error, which may offer something.
 void MainWindow::showDevice() {
-  m_banner->showNotice(m_state->deviceNote());
+  m_deviceNote->showNotice(m_state->deviceNote());
 }
 
 void MainWindow::showAppearanceMenu(QMenu& menu) {
@@ -325,6 +330,7 @@ void MainWindow::refreshPhase() {
   m_device->setVisible(!m_state->deviceName().isEmpty());
   m_device->setToolTip(tipText(m_state->deviceNote()));
   m_device->setAccessibleName(m_state->deviceNote());
+  if (m_deviceNote->text() != m_state->deviceNote()) m_deviceNote->hide();
   m_empty->setModel(model, phase == Phase::Loading, !m_options.sampleText.isEmpty());
   m_empty->setNote(phase == Phase::Loading ? QString() : m_state->modelNote());
 }

@@ -45,6 +45,7 @@ class MainWindow : public QMainWindow {
   ConversationView* conversation() { return m_conversation; }
   Banner* banner() { return m_banner; }
   Banner* resumeChip() { return m_resume; }
+  Banner* deviceNote() { return m_deviceNote; }
   void setColumns(bool chats, bool memory);
 
  Q_SIGNALS:
@@ -86,6 +87,7 @@ class MainWindow : public QMainWindow {
   IconButton* m_foldMemory = nullptr;
   Banner* m_banner = nullptr;
   Banner* m_resume = nullptr;
+  Banner* m_deviceNote = nullptr;
   QStackedWidget* m_stack = nullptr;
   EmptyState* m_empty = nullptr;
   ConversationView* m_conversation = nullptr;
