@@ -44,6 +44,12 @@ Conversation::~Conversation() {
   if (is_new_) drop_if_empty(chat_);
 }
 
+bool Conversation::is_kept() const {
+  if (store_ == nullptr || !is_new_) return store_ != nullptr;
+  const auto said = store_->library().messages(chat_);
+  return said.ok() && !said->empty();
+}
+
 void Conversation::drop_if_empty(kvcache::ChatId begun) {
   const auto said = store_->library().messages(begun);
   // A failure leaves an empty chat in the list, and nothing else.
@@ -66,7 +72,7 @@ Result<void> Conversation::begin(const ConversationRequest& request, Console& co
   Result<void> begun = open_session();
   if (begun.ok() && request.keep && !is_new_) begun = resume(console);
   if (!begun.ok() && request.keep && request.wants_cpu && could_be_the_gpus(begun.error()) &&
-      request.wants_cpu(begun.error()))
+      request.wants_cpu(begun.error(), is_kept()))
     begun = move_to_cpu(console);
   SATCHEL_TRY(begun);
   if (!request.keep || is_new_) return {};

@@ -20,8 +20,8 @@ struct ConversationRequest {
   std::optional<std::string> system;  // system prompt of a new chat
   runtime::Thinking thinking = runtime::Thinking::automatic;
   // Asked where the GPU fails, or is full, while the chat is opened: whether to go on with the CPU.
-  // Empty: not asked, and not done. Only with keep.
-  std::function<bool(const Error&)> wants_cpu = {};
+  // is_kept: Conversation::is_kept(). Empty: not asked, and not done. Only with keep.
+  std::function<bool(const Error&, bool is_kept)> wants_cpu = {};
 };
 
 class Conversation {
@@ -41,6 +41,8 @@ class Conversation {
   bool could_be_the_gpus(const Error& error) const {
     return engine_ != nullptr && engine_->could_be_the_gpus(error);
   }
+  // Whether it is in the library for good: it was there before, or has a message.
+  bool is_kept() const;
   runtime::Session& session() { return *session_; }
   runtime::Engine& engine() { return *engine_; }
   storage::Store* store() { return store_.get(); }

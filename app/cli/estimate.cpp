@@ -3,6 +3,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/workbench.h"
+#include "kernels/base/main_memory.h"
 
 namespace satchel::app {
 namespace {
@@ -19,7 +20,8 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
               {"tokens_most", estimate.n_tokens_most},
-              {"memory_free_bytes", estimate.room_bytes},
+              {"room_bytes", estimate.room_bytes},
+              {"memory_free_bytes", free_main_memory()},
               {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
 }

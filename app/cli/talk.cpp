@@ -59,6 +59,12 @@ std::string describe(const runtime::ReadReport& read) {
 }
 
 Result<int> Talk::run() {
+  const Result<int> code = talk();
+  if (code.ok() || code.error().code != said_) return code;
+  return int{exit_code(code.error().kind)};
+}
+
+Result<int> Talk::talk() {
   const bool one_shot = !options_.prompt.empty();
   for (const std::string& document : options_.documents) SATCHEL_TRY(check_text_file(document));
   SATCHEL_TRY(open());
@@ -79,7 +85,10 @@ Result<void> Talk::open() {
                               .keep = options_.prompt.empty() || !options_.name.empty(),
                               .system = options_.system,
                               .thinking = options_.thinking};
-  if (asks()) request.wants_cpu = [this](const Error& error) { return wants_cpu(error); };
+  if (asks())
+    request.wants_cpu = [this](const Error& error, bool is_kept) {
+      return wants_cpu(error, is_kept);
+    };
   SATCHEL_TRY_ASSIGN(conversation_, Conversation::open(options_.common, request, console_));
   if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
   return {};
@@ -91,10 +100,20 @@ Result<void> Talk::read_documents() {
     const Result<void> read = read_document(document);
     if (!read.ok() && !(asks() && conversation_->could_be_the_gpus(read.error())))
       return read.error();
-    if (!read.ok()) SATCHEL_TRY(recover(read.error()));
+    if (!read.ok()) {
+      SATCHEL_TRY(recover(read.error()));
+      if (!conversation_->engine().on_gpu()) SATCHEL_TRY(finish_reread());
+    }
     if (end_asked()) break;
   }
   return {};
+}
+
+// The CPU has read the document with the rest of the chat, and has said so.
+Result<void> Talk::finish_reread() {
+  const runtime::Fidelity& fidelity = conversation_->session().fidelity();
+  if (fidelity.n_tokens > 0) console_.note(app::describe(fidelity, SystemClock().wall_ms()));
+  return options_.packs ? pack() : Result<void>();
 }
 
 Result<void> Talk::converse() {
@@ -148,6 +167,7 @@ Result<void> Talk::read_document(const std::string& path) {
       conversation_->session().read(begin_interruptible(), console_.progress());
   console_.end_progress();
   if (!read.ok()) return conversation_->unread(read.error(), console_);
+  has_packing_failed_ = false;
   console_.note(describe(*read));
   if (options_.packs) return pack();
   conversation_->save(console_);
@@ -234,20 +254,23 @@ Result<void> Talk::full(const std::string& message) {
 
 // Never without the person's word: the CPU may be slower by far. Without a session there is nothing
 // to stay for.
-bool Talk::wants_cpu(const Error& error) {
+bool Talk::wants_cpu(const Error& error, bool is_kept) {
   const bool can_stay = conversation_ != nullptr && conversation_->has_session();
   console_.end_progress();
   console_.warning(error.message + " [" + error.code + "]");
-  console_.data(std::string("[c] go on with the CPU   [q] leave, the chat is saved") +
+  console_.data(std::string("[c] go on with the CPU   [q] leave") +
+                (is_kept ? ", the chat is saved" : "") +
                 (can_stay ? "   [Enter] stay here to read on" : "") + "\n> ");
   std::string choice;
-  if (read_line(choice) != Line::text) return false;
+  const bool moves = read_line(choice) == Line::text && choice == "c";
   if (can_stay && choice == "q") std::raise(SIGTERM);
-  return choice == "c";
+  if (!moves && !can_stay) said_ = error.code;
+  return moves;
 }
 
 Result<void> Talk::offer_cpu(const Error& error) {
-  if (!wants_cpu(error)) return conversation_->has_session() ? Result<void>() : error;
+  if (!wants_cpu(error, conversation_->is_kept()))
+    return conversation_->has_session() ? Result<void>() : error;
   // What was begun of the answer is made again, whole.
   const kvcache::MessageId asked = std::exchange(unanswered_, {});
   SATCHEL_TRY(conversation_->move_to_cpu(console_, asked));

@@ -35,8 +35,10 @@ class Talk {
   // Whether a person is there to say what next.
   bool asks() const { return console_.interactive() && options_.prompt.empty(); }
 
+  Result<int> talk();
   Result<void> open();
   Result<void> read_documents();
+  Result<void> finish_reread();
   Result<void> converse();
   void pack_while_nobody_types();
   Result<void> read_document(const std::string& path);
@@ -47,7 +49,7 @@ class Talk {
   // Nothing where the conversation can go on after this error; else the error it ends with.
   Result<void> recover(const Error& error);
   Result<void> full(const std::string& message);
-  bool wants_cpu(const Error& error);
+  bool wants_cpu(const Error& error, bool is_kept);
   Result<void> offer_cpu(const Error& error);
 
   Result<void> obey(const std::string& line);
@@ -64,6 +66,7 @@ class Talk {
   kvcache::MessageId asked_, unanswered_;
   Json report_;
   bool interrupted_ = false, is_full_ = false;
+  std::string said_;  // code of an error that was shown and ends it, the CPU not being wanted
   bool has_packing_failed_ = false;  // not tried again before something else has worked
 };
 

@@ -41,7 +41,11 @@ std::string path_from(const std::string& typed) {
 
 Result<void> Talk::obey(const std::string& line) {
   SATCHEL_TRY_ASSIGN(const auto memory, memory_command(line));
-  if (memory) return app::obey(*memory, *conversation_, console_);
+  if (memory) {
+    SATCHEL_TRY(app::obey(*memory, *conversation_, console_));
+    if (memory->now) has_packing_failed_ = false;
+    return {};
+  }
   if (line == "/help") {
     console_.reply(kHelp);
   } else if (line == "/memory") {

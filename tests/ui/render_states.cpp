@@ -239,6 +239,13 @@ void showDevice(Scene& scene) {
     if (button->text() == u"CPU"_s) button->click();
 }
 
+// After a click on "GPU" there: what the error offers stays.
+void showDeviceOfLost(Scene& scene) {
+  showGpuLost(scene);
+  for (QPushButton* button : scene.window->findChildren<QPushButton*>())
+    if (button->text() == u"GPU"_s) button->click();
+}
+
 void showCpuFailed(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
@@ -246,6 +253,13 @@ void showCpuFailed(Scene& scene) {
       {Request::UseCpu, u"MODEL_NOT_FOUND"_s,
        u"There is no model file \"/home/me/models/SmolLM2-135M-Instruct.gguf\"."_s, false});
   scene.state.useCpu();
+  scene.engine.playAll();
+}
+
+// The chat that was open when the model was lost is deleted.
+void showDeletedOfLost(Scene& scene) {
+  showCpuFailed(scene);
+  scene.state.deleteChat(scene.state.chat().id);
   scene.engine.playAll();
 }
 
@@ -285,6 +299,8 @@ const State kStates[] = {
     {"21-gpu-lost", showGpuLost},
     {"22-cpu-failed", showCpuFailed},
     {"23-device", showDevice},
+    {"24-device-of-lost", showDeviceOfLost},
+    {"25-deleted-of-lost", showDeletedOfLost, 1100, 700},
 };
 
 }  // namespace
