@@ -1,6 +1,7 @@
 // AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
 // the engine's signals into the models and the user's wishes to the engine; the widgets only show
 // it.
+//   files    app_state.cpp  what the user wishes · app_state_engine.cpp  what the engine says
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying (other
 //            settings); NoModel when opening failed, or going on with the CPU did: then what is on
 //            the screen stays to be read
@@ -94,6 +95,8 @@ class AppState : public QObject {
 
  private:
   void connectEngine();
+  void connectAnswers();
+  void connectMemory();
   void setPhase(Phase phase);
   void setIdle();
   bool canTryAgain() const;
