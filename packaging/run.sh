@@ -3,7 +3,8 @@
 # there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (98 MB;
 # --no-model leaves that out); the demo, and whoever has no network, with the bundled notes-mini.
 # The GPU's backend is built where CUDA's compiler is found (packaging/get-cuda.sh gets it); without, all runs on the CPU. It
-# is built for the card that nvidia-smi names, for all six kinds where it names none (SATCHEL_CUDA_CARDS=all, or 75;90, says so).
+# is built for the card that nvidia-smi names, for all six kinds where it names none (SATCHEL_CUDA_CARDS=all, or "75;90", says so;
+# SATCHEL_CUDA=OFF leaves it out).
 #   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program started]
 #   packaging/run.sh --demo --json     one JSON object as the last line
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -15,7 +16,7 @@ case "${1:-}" in
   --demo) mode=demo; shift ;;
   --terminal) mode=terminal; shift ;;
   --window) mode=window; shift ;;
-  -h | --help) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
 esac
 if [ -z "$mode" ]; then
   if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then mode=window

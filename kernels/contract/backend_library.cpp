@@ -17,11 +17,12 @@ Error not_there(std::string_view file, std::span<const fs::path> folders) {
   std::string looked;
   for (const fs::path& folder : folders)
     looked += (looked.empty() ? " It was looked for in " : " and ") + folder.string();
-  return {
-      ErrorKind::device_lost, "GPU_LIBRARY",
-      "The GPU's library " + std::string(file) + " is not there." + looked +
-      (looked.empty() ? "" : ".") +
-      " packaging/get-cuda.sh and a new build make it; the cpu backend runs without."};
+  return {ErrorKind::device_lost, "GPU_LIBRARY",
+          "The GPU's library " + std::string(file) + " is not there." + looked +
+              (looked.empty() ? "" : ".") +
+              " packaging/run.sh builds it where there is a CUDA compiler (packaging/get-cuda.sh "
+              "gets one); "
+              "the cpu backend runs without."};
 }
 
 Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) {
@@ -80,8 +81,7 @@ Result<LibraryBackend> open_backend_library(std::string_view file,
                                             const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(const fs::path path, find(file, folders));
   Handle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (library.get() == nullptr)
-    return bad_library(path, "cannot be loaded: " + why_not_loaded());
+  if (library.get() == nullptr) return bad_library(path, "cannot be loaded: " + why_not_loaded());
   SATCHEL_TRY_ASSIGN(const BackendLibrary* const about, described(library, path));
   library.keep();
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> backend, about->make(options));
