@@ -7,7 +7,6 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QShortcut>
@@ -16,13 +15,11 @@
 #include <QVBoxLayout>
 
 #include "ui/model/document_file.h"
-#include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/empty_state.h"
-#include "ui/widgets/icon_button.h"
 #include "ui/widgets/mark.h"
 #include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
@@ -36,11 +33,6 @@ constexpr int kColumnMax = 740;  // the input box is as wide as the messages
 
 bool isModelFile(const QString& path) {
   return path.endsWith(QStringLiteral(".gguf"), Qt::CaseInsensitive);
-}
-
-// A menu takes a single & for the key of an entry.
-QString menuText(QString text) {
-  return text.replace(u'&', QStringLiteral("&&"));
 }
 
 // Wraps, as plain text in a tip does not.
@@ -86,54 +78,6 @@ MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* p
   refreshPhase();
   refreshChat();
   m_composer->setFocus();
-}
-
-QWidget* MainWindow::makeHeader() {
-  auto* header = new QWidget(this);
-  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chats (Ctrl+B)"),
-                               IconButton::Flat, header);
-  m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"),
-                                IconButton::Flat, header);
-  auto* help = new IconButton(Icon::Help, tr("Keys (F1)"), IconButton::Flat, header);
-  m_title = new QLabel(header);
-  m_title->setTextFormat(Qt::PlainText);
-  m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
-  m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  m_packing = new QLabel(header);
-  m_packing->setObjectName(QStringLiteral("packing"));
-  m_packing->setFont(scaledFont(font(), 0.92));
-  m_packing->setToolTip(
-      tr("What was read is packed while nothing else is done. It waits while you write."));
-  m_packing->hide();
-  m_device = new QPushButton(header);
-  m_device->setObjectName(QStringLiteral("quiet"));
-  m_device->setCursor(Qt::PointingHandCursor);
-  m_device->setFont(scaledFont(font(), 0.92));
-  m_model = new QPushButton(header);
-  m_model->setObjectName(QStringLiteral("quiet"));
-  m_model->setCursor(Qt::PointingHandCursor);
-  m_model->setAccessibleName(tr("Model"));
-  auto* row = new QHBoxLayout(header);
-  row->setContentsMargins(kGap + 2, kGap, kGap + 2, kGap);
-  row->setSpacing(kGapSmall);
-  row->addWidget(m_foldChats);
-  row->addSpacing(kGapSmall);
-  row->addWidget(m_title, 1);
-  row->addWidget(m_packing);
-  row->addSpacing(kGap);
-  row->addWidget(m_model);
-  row->addWidget(m_device);
-  row->addSpacing(kGapSmall);
-  row->addWidget(help);
-  row->addWidget(m_foldMemory);
-  connect(m_foldChats, &QAbstractButton::clicked, this,
-          [this] { m_chats->setVisible(m_chats->isHidden()); });
-  connect(m_foldMemory, &QAbstractButton::clicked, this,
-          [this] { m_memory->setVisible(m_memory->isHidden()); });
-  connect(m_model, &QAbstractButton::clicked, this, &MainWindow::showModels);
-  connect(m_device, &QAbstractButton::clicked, this, &MainWindow::showDevice);
-  connect(help, &QAbstractButton::clicked, this, [this] { ShortcutsDialog(this).exec(); });
-  return header;
 }
 
 QWidget* MainWindow::makeCentre() {
@@ -240,47 +184,6 @@ void MainWindow::escape() {
 void MainWindow::setColumns(bool chats, bool memory) {
   m_chats->setVisible(chats);
   m_memory->setVisible(memory);
-}
-
-void MainWindow::showModels() {
-  QMenu menu(this);
-  for (const ModelChoice& choice : m_options.models ? m_options.models() : QList<ModelChoice>()) {
-    QAction* action =
-        menu.addAction(tr("%1   %2").arg(menuText(choice.title), formatBytes(choice.bytes)), this,
-                       [this, path = choice.path] { m_state->openModel(path); });
-    action->setCheckable(true);
-    action->setChecked(choice.path == m_state->model().path);
-  }
-  menu.addSeparator();
-  menu.addAction(tr("Open GGUF…"), this, &MainWindow::chooseModelFile);
-  if (!m_options.modelFolder.isEmpty())
-    menu.addAction(tr("Own models: %1").arg(menuText(m_options.modelFolder)))->setEnabled(false);
-  if (!m_state->deviceName().isEmpty())
-    menu.addAction(tr("Runs on the %1…").arg(m_state->deviceName()), this, &MainWindow::showDevice);
-  menu.addSeparator();
-  showAppearanceMenu(menu);
-  menu.exec(m_model->mapToGlobal(QPoint(0, m_model->height())));
-}
-
-// In full, where it wraps and can be copied: why it is not the GPU may take some lines. Beside an
-// error, which may offer something.
-void MainWindow::showDevice() {
-  m_deviceNote->showNotice(m_state->deviceNote());
-}
-
-void MainWindow::showAppearanceMenu(QMenu& menu) {
-  QMenu* looks = menu.addMenu(tr("Appearance"));
-  const auto add = [this, looks](const QString& name, Appearance appearance) {
-    QAction* action = looks->addAction(name, this, [this, appearance] {
-      m_options.appearance = appearance;
-      Q_EMIT appearanceChosen(appearance);
-    });
-    action->setCheckable(true);
-    action->setChecked(m_options.appearance == appearance);
-  };
-  add(tr("As the system"), Appearance::System);
-  add(tr("Light"), Appearance::Light);
-  add(tr("Dark"), Appearance::Dark);
 }
 
 void MainWindow::chooseModelFile() {
