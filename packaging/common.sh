@@ -67,6 +67,13 @@ cuda_driver=580
 # is_cuda_release NVCC: whether it is there and of this release.
 is_cuda_release() { [ -x "$1" ] && [[ $("$1" --version) == *"release $cuda_release,"* ]]; }
 
+# is_cuda_from RELEASE NVCC: whether it is there and of that release or a newer one.
+is_cuda_from() {
+  local release
+  release=$("$2" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p') || return 1
+  [ -n "$release" ] && printf '%s\n' "$1" "$release" | sort -VC
+}
+
 # find_nvcc: prints the nvcc that a build would take; nothing where there is none.
 find_nvcc() { cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
 

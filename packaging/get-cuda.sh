@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 case "${1:-}" in -h | --help) sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;; -*) die "there is no option \"$1\"" ;; esac
 [ $# -le 1 ] || die "one folder is taken, and \"${*:2}\" is more"
 check_driver
-if [ $# -eq 0 ] && nvcc=$(find_nvcc) && [ -n "$nvcc" ] && [[ $nvcc != "$root/build/cuda/"* ]]; then
+if [ $# -eq 0 ] && nvcc=$(find_nvcc) && [[ $nvcc != "$root/build/cuda/"* ]] && is_cuda_from 12.4 "$nvcc"; then
   say "nothing to do: packaging/run.sh builds with $nvcc, which is there"
   say "CUDA $cuda_release's all the same: packaging/get-cuda.sh build/cuda"
   exit 0

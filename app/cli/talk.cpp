@@ -60,7 +60,7 @@ std::string describe(const runtime::ReadReport& read) {
 
 Result<int> Talk::run() {
   const Result<int> code = talk();
-  if (code.ok() || code.error().code != said_) return code;
+  if (code.ok() || console_.json() || code.error().code != said_) return code;
   return int{exit_code(code.error().kind)};
 }
 

@@ -59,7 +59,7 @@ Result<void> Device::check(cudaError_t error) {
   cudaGetLastError();
   if (since == cudaSuccess || since == cudaErrorNotReady) return error_of(error);
   lost_ = lost_by(since);  // which may be an older fault than the call that met it
-  if (queue_ != nullptr) queue_->stop(error);
+  if (queue_ != nullptr) queue_->stop(since);
   return is_there();
 }
 

@@ -14,10 +14,10 @@ constexpr std::size_t kAlignment = 256;
 // Chosen: a step costs the driver some 100 µs, and a cache that grows has room for thousands of pages
 // in it.
 constexpr std::size_t kStepBytes = std::size_t{64} << 20;
-// Of what is free, left for what the driver loads later: kernels, their stacks. Chosen.
+// Of the card, left for what the driver loads later: kernels, their stacks. Chosen.
 constexpr std::size_t kShareLeft = 32;
 
-// Of the limit, left beside caches for what the kernels work in: products, scores and pages of a
+// Of what is free at the beginning, left beside caches for what the kernels work in: products, scores and pages of a
 // chunk take 64 MiB each at most, bases of keys 256, rows of a large model's vocabulary some tens.
 constexpr std::size_t kWorkLeast = std::size_t{256} << 20, kWorkMost = std::size_t{2} << 30;
 constexpr std::size_t kWorkShare = 8;
@@ -33,10 +33,12 @@ std::unique_ptr<DeviceMemory> DeviceMemory::open(std::size_t limit, cudaError_t&
   error = cudaMemGetInfo(&n_free, &n_all);
   if (error != cudaSuccess) return nullptr;
   std::unique_ptr<DeviceMemory> made(new DeviceMemory);
-  made->limit_ = std::min(limit == 0 ? n_free - n_free / kShareLeft : limit, n_all);
+  // Not what is free now: who has the rest, an earlier model perhaps, may give it back.
+  made->limit_ = std::min(limit == 0 ? n_all - n_all / kShareLeft : limit, n_all);
   made->range_ = VirtualMemory::reserve(made->limit_);
   if (made->range_ != nullptr) made->limit_ = made->range_->capacity();
-  made->work_bytes_ = std::clamp(made->limit_ / kWorkShare, kWorkLeast, kWorkMost);
+  made->work_bytes_ =
+      std::clamp(std::min(made->limit_, n_free) / kWorkShare, kWorkLeast, kWorkMost);
   return made;
 }
 
@@ -54,6 +56,7 @@ std::size_t DeviceMemory::taken_bytes() const {
 std::size_t DeviceMemory::room_bytes() const {
   std::size_t n_free = 0, n_all = 0;
   if (cudaMemGetInfo(&n_free, &n_all) != cudaSuccess) return 0;
+  n_free -= std::min(n_free, n_all / kShareLeft);
   const std::size_t at_end = blocks_.free_at_end();
   const std::size_t room = at_end + std::min(n_free, limit_ - asked_bytes());
   return room - std::min(room, work_bytes_);

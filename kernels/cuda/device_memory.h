@@ -20,7 +20,7 @@ namespace satchel::kernels::cuda {
 
 class DeviceMemory {
  public:
-  // limit 0: nearly all that the card has free now.
+  // limit 0: nearly all that the card has, as far as others leave it.
   static std::unique_ptr<DeviceMemory> open(std::size_t limit, cudaError_t& error);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;

@@ -89,10 +89,8 @@ cudaError_t Queue::launch_graph(Step& step) {
   if (step.graph == nullptr)
     if (const cudaError_t error = make_graph(step)) return error;
   const cudaError_t error = cudaGraphLaunch(step.graph.get(), stream_);
-  if (error != cudaSuccess) return error;
-  ++n_graphs_launched_;
-  n_refusals_ = 0;
-  return cudaSuccess;
+  if (error == cudaSuccess) ++n_graphs_launched_;
+  return error;
 }
 
 cudaError_t Queue::make_graph(Step& step) const {

@@ -60,8 +60,9 @@ class Queue {
   static constexpr std::size_t kStepsKept = 8;
   // Of a step that is worth a graph; and of one that may be held back, since the card waits meanwhile.
   static constexpr std::size_t kWorksLeast = 8, kWorksMost = 2048;
-  // So many graphs in a row that could not be had are the last to be tried. Chosen.
-  static constexpr unsigned kRefusalsMost = 3;
+  // So many graphs that could not be had are the last to be tried: a full memory passes, a driver that
+  // refuses them does not. Chosen.
+  static constexpr unsigned kRefusalsMost = 16;
 
   explicit Queue(cudaStream_t stream) : stream_(stream) {}
   ~Queue();

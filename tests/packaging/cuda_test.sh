@@ -69,9 +69,9 @@ done
 
 native() { gpu "$scratch/gpu" "$1"; shift; PATH=$scratch/gpu:$PATH find_cuda -DSATCHEL_CUDA=ON -DSATCHEL_CUDA_CARDS=native "$@"; }
 says the_card_that_is_here "cards 89 \(here: NVIDIA GeForce RTX 4090\), PTX 89; -gencode;arch=compute_89,code=sm_89;-gencode;arch=compute_89,code=compute_89 $" 0 native "8.9, NVIDIA GeForce RTX 4090" "${good[@]}"
-says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4\), PTX 90;" 0 native $'9.0, H100\n6.1, GTX 1080\n7.5, T4\n9.0, H100' "${good[@]}"
+says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4; nothing for GTX 1080\), PTX 90;" 0 native $'9.0, H100\n6.1, GTX 1080\n7.5, T4\n9.0, H100' "${good[@]}"
 says a_card_newer_than_the_compiler "cards 90 \(here: B200\), PTX 90;" 0 native "10.0, B200" -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
-says a_card_older_than_the_compiler_takes_no_other_ones "cards 90 \(here: H100\), PTX 90;" 0 native $'9.0, H100\n7.5, T4' -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
+says a_card_older_than_the_compiler_takes_no_other_ones "cards 90 \(here: H100; nothing for T4\), PTX 90;" 0 native $'9.0, H100\n7.5, T4' -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
 says where_it_is_alone_that_is_said "cards 80, .*\(all, as nvcc 15.0.10 makes nothing from 75 on for what is here: T4\), PTX 120;" 0 native "7.5, T4" -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
 says a_driver_that_does_not_answer "cards 75, 80, .*\(all, as nvidia-smi names none\)" 0 native 'Field "compute_cap" is not a valid field to query.' "${good[@]}"
 
@@ -82,6 +82,10 @@ says a_name_alone_is_looked_up "^$scratch/good/bin/nvcc " 0 which_nvcc CUDACXX=n
 # pip that fetches nothing, so that the script ends there.
 program "$scratch/gpu/pip3" <<<'[ "$1" = --version ] || { echo "no network" >&2; exit 1; }'
 get_cuda() { gpu "$scratch/gpu" "$1"; PATH=$scratch/gpu:$PATH "$root/packaging/get-cuda.sh" "$scratch/cuda"; }
+says an_nvcc_that_will_do_is_left_alone "nothing to do: .*$scratch/older/bin/nvcc" 0 env SATCHEL_NVCC="$scratch/older/bin/nvcc" "$root/packaging/get-cuda.sh"
+for nvcc in "$scratch/oldest/bin/nvcc" /no/nvcc; do
+  says one_that_will_not_is_not "^ ?$" 1 bash -c "source $root/packaging/common.sh; is_cuda_from 12.4 $nvcc"
+done
 says a_driver_too_old_is_said_first "^satchel: the driver here is 550.54.14, .* 580 or newer.*SATCHEL_NVCC=.*satchel: getting CUDA's compiler.*no network" 1 get_cuda 550.54.14
 says a_driver_that_will_do "^satchel: getting CUDA's compiler" 1 get_cuda 580.65.06
 

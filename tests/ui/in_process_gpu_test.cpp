@@ -69,11 +69,13 @@ TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can)
   ASSERT_TRUE(life.openModel(model)) << life.error();
   ASSERT_TRUE(loses(life, u"What is a brass bell?"_s));
   ASSERT_TRUE(QFile::rename(model, away));
-  QSignalSpy offered(&life.state, &AppState::cpuOffered);
+  QSignalSpy offered(&life.state, &AppState::cpuOffered),
+      failed(&life.engine, &EngineClient::failed);
+  life.errors.clear();
   life.state.useCpu();
   life.state.newChat();  // fails after it, and says nothing
-  EXPECT_FALSE(life.wait([&] { return false; }));
-  QTest::qWait(20);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return failed.count() == 2; }, 60'000));
+  ASSERT_EQ(life.errors.count(), 1);
   EXPECT_EQ(life.errors.last()[0].toString(), u"MODEL_NOT_FOUND"_s);
   EXPECT_EQ(life.state.phase(), Life::Phase::NoModel);
   EXPECT_EQ(life.state.deviceName(), QString());
@@ -94,8 +96,10 @@ TEST_F(LostGpu, has_room_for_a_second_model_where_the_first_makes_way) {
   Life life(m_folder.path(), kFakeGpu);
   ASSERT_TRUE(life.openModel()) << life.error();
   ASSERT_TRUE(life.send(u"Hello there."_s)) << life.error();
+  const QString room = life.state.memory()->machineText();
   ASSERT_TRUE(life.openModel(other)) << life.error();
   EXPECT_EQ(life.state.deviceName(), u"GPU"_s) << life.state.deviceNote().toStdString();
+  EXPECT_EQ(life.state.memory()->machineText(), room) << "all that the first had";
   EXPECT_TRUE(life.send(u"Hello there."_s)) << life.error();
 }
 

@@ -95,6 +95,7 @@ void AppState::setPhase(Phase phase) {
 }
 
 void AppState::openModel(const QString& path) {
+  m_waiting.clear();
   if (canStop()) m_engine->stop();
   setPhase(Phase::Loading);
   m_engine->openModel(path);

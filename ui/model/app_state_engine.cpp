@@ -1,4 +1,6 @@
 // What the engine says, led into the models.
+#include <utility>
+
 #include "ui/model/app_state.h"
 #include "ui/model/format.h"
 #include "ui/model/memory_change_text.h"
@@ -44,6 +46,7 @@ void AppState::connectEngine() {
   connect(m_engine, &EngineClient::modelClosed, this, [this] {
     m_model = {};
     m_memory.setModel({});
+    m_waiting.clear();
   });
   connect(m_engine, &EngineClient::noticed, this, &AppState::noticeShown);
   connect(m_engine, &EngineClient::chatsListed, this,
@@ -68,6 +71,7 @@ void AppState::connectEngine() {
     m_resume = ResumeState::of(report);
     setPhase(Phase::Ready);
     Q_EMIT resumeChanged();
+    attachNext();
   });
   connect(m_engine, &EngineClient::failed, this, &AppState::onFailed);
   connectAnswers();
@@ -109,10 +113,11 @@ void AppState::connectMemory() {
 void AppState::onModelOpened(const ModelInfo& model) {
   m_model = model;
   m_memory.setModel(model);
-  setPhase(
-      Phase::Opening);  // ready when the new chat is open: it must not end what is asked before
+  const bool isChatAsked = m_phase == Phase::Opening;  // while the model was loaded
+  // Ready when the new chat is open: it must not end what is asked before.
+  setPhase(Phase::Opening);
   m_engine->listChats();
-  m_engine->newChat(m_memory.nextSettings());
+  if (!isChatAsked) m_engine->newChat(m_memory.nextSettings());
 }
 
 void AppState::onChatOpened(const OpenedChat& chat) {
@@ -174,8 +179,8 @@ void AppState::onFailed(const EngineError& error) {
   }
   if (isWaitedFor(error.request)) {
     m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
-    if (error.request == Request::Send && !m_sentText.isEmpty()) Q_EMIT textRefused(m_sentText);
-    m_sentText.clear();
+    if (error.request == Request::Send && !m_sentText.isEmpty())
+      Q_EMIT textRefused(std::exchange(m_sentText, {}));
     m_waiting.clear();
   }
   // What was asked for while the model was lost: why it was lost has been said.

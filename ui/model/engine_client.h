@@ -59,7 +59,8 @@ class EngineClient : public QObject {
   // openChat() met a chat of another model and opened that one for it, or useCpu() the same again, or
   // a model that did not open had taken the place of this one, which is back; its chat follows.
   void modelSwitched(const satchel::ui::ModelInfo& model);
-  // The model had to be let go, for the CPU or for another, and none is open: failed() follows.
+  // The model had to be let go, for the CPU or for another: failed() follows, or modelSwitched() where
+  // it came back. What waits to be read was for another model.
   void modelClosed();
   void chatsListed(const QList<satchel::ui::ChatEntry>& chats);
   // With messages: resumed() or failed() follows.

@@ -65,9 +65,12 @@ Result<ModelInfo> EngineWorker::loadModel(const std::string& path, std::stop_tok
   letModelGo();
   Result<std::unique_ptr<runtime::Engine>> engine = openEngine(path);
   if (engine.ok()) return take(std::move(*engine), path);
-  takeModelBack(stop);
-  m_isAnothers = true;
-  return engine.error();
+  Error why = engine.error();
+  const Result<void> back = takeModelBack(stop);
+  if (!back.ok())
+    why.message += " The model that was open did not come back: " + back.error().message;
+  m_isAnothers = back.ok();
+  return why;
 }
 
 Result<std::unique_ptr<runtime::Engine>> EngineWorker::openEngine(const std::string& path) {
@@ -97,11 +100,12 @@ void EngineWorker::letModelGo() {
 }
 
 // The one that was let go for another, which did not open even so.
-void EngineWorker::takeModelBack(std::stop_token stop) {
-  Result<std::unique_ptr<runtime::Engine>> engine = openEngine(m_modelPath);
-  if (!engine.ok()) return;
-  Q_EMIT modelSwitched(take(std::move(*engine), m_modelPath));
+Result<void> EngineWorker::takeModelBack(std::stop_token stop) {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<runtime::Engine> engine, openEngine(m_modelPath));
+  if (std::exchange(m_isModelTold, false)) Q_EMIT modelClosed();
+  Q_EMIT modelSwitched(take(std::move(engine), m_modelPath));
   check(Request::OpenChat, reopenChat(stop));
+  return {};
 }
 
 ModelInfo EngineWorker::take(std::unique_ptr<runtime::Engine> engine, const std::string& path) {

@@ -82,7 +82,7 @@ class EngineWorker : public QObject {
   Result<std::unique_ptr<runtime::Engine>> openEngine(const std::string& path);
   bool isCrowdedOut(const Result<std::unique_ptr<runtime::Engine>>& other) const;
   void letModelGo();
-  void takeModelBack(std::stop_token stop);
+  Result<void> takeModelBack(std::stop_token stop);
   ModelInfo take(std::unique_ptr<runtime::Engine> engine, const std::string& path);
   Result<void> beginChat(const ChatSettings& settings);
   Result<void> openSaved(ChatKey chat, std::stop_token stop);
