@@ -64,14 +64,16 @@ cuda_release=13.0
 # The oldest driver for what it makes; CUDA 12's is 525 (NVIDIA, "CUDA Compatibility", minor versions).
 cuda_driver=580
 
-# is_cuda_release NVCC: whether it is there and of this release.
-is_cuda_release() { [ -x "$1" ] && [[ $("$1" --version) == *"release $cuda_release,"* ]]; }
+# cuda_release_of NVCC: prints it, 13.0; fails where there is none that says it.
+cuda_release_of() { "$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p' | grep .; }
+
+# is_cuda_release NVCC: whether it is there and of the release above.
+is_cuda_release() { [ "$(cuda_release_of "$1")" = "$cuda_release" ]; }
 
 # is_cuda_from RELEASE NVCC: whether it is there and of that release or a newer one.
 is_cuda_from() {
   local release
-  release=$("$2" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p') || return 1
-  [ -n "$release" ] && printf '%s\n' "$1" "$release" | sort -VC
+  release=$(cuda_release_of "$2") && printf '%s\n' "$1" "$release" | sort -VC
 }
 
 # find_nvcc: prints the nvcc that a build would take; nothing where there is none.

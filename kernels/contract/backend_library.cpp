@@ -21,8 +21,7 @@ Error not_there(std::string_view file, std::span<const fs::path> folders) {
           "The GPU's library " + std::string(file) + " is not there." + looked +
               (looked.empty() ? "" : ".") +
               " packaging/run.sh builds it where there is a CUDA compiler (packaging/get-cuda.sh "
-              "gets one); "
-              "the cpu backend runs without."};
+              "gets one); the cpu backend runs without."};
 }
 
 Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) {

@@ -11,7 +11,7 @@
 namespace satchel::kernels::cuda {
 
 struct CudaOptions {
-  // Of the card's memory, in bytes, all that the backend takes; 0: nearly all that is free.
+  // Of the card's memory, in bytes, all that the backend takes; 0: as DeviceMemory::open().
   std::size_t memory_limit = 0;
   // BackendOptions::blas_files.
   std::vector<std::string> blas_files = {};

@@ -11,6 +11,7 @@
 #include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/on_executor.h"
 #include "simt/runtime_api.h"
 #include "support/value_of.h"
 #include "support/weights.h"
@@ -18,17 +19,7 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-using testing::IsEmpty;
-
-class CudaBackendTest : public testing::Test {
- protected:
-  void TearDown() override {
-    simt::forget_sticky_error();
-    EXPECT_THAT(simt::take_findings(), IsEmpty());
-    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
-    EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
-  }
-};
+class CudaBackendTest : public OnExecutor {};
 
 TEST_F(CudaBackendTest, memory_is_zeroed_aligned_and_copied_where_it_overlaps) {
   const auto backend = value_of(make_backend());

@@ -14,6 +14,7 @@
 #include "simt/fake_cublas/fake_cublas.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/on_executor.h"
 #include "simt/runtime_api.h"
 #include "support/value_of.h"
 #include "support/weights.h"
@@ -22,11 +23,10 @@ namespace satchel::kernels::cuda {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::array<std::string, 2> kFake = {"no-such-cublas.so", SATCHEL_FAKE_CUBLAS};
 
-class CuBlas : public testing::Test {
+class CuBlas : public OnExecutor {
  protected:
   void SetUp() override {
     library_ = ::dlopen(SATCHEL_FAKE_CUBLAS, RTLD_NOW);
@@ -43,11 +43,7 @@ class CuBlas : public testing::Test {
     };
   }
   void TearDown() override {
-    simt::fail_no_call();
-    simt::forget_sticky_error();
-    EXPECT_THAT(simt::take_findings(), IsEmpty());
-    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
-    EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
+    OnExecutor::TearDown();
     EXPECT_EQ(fake_->n_living, 0) << "left behind";
     ::dlclose(library_);
   }

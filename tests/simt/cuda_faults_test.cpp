@@ -9,6 +9,7 @@
 #include "kernels/cuda/transfers.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/on_executor.h"
 #include "simt/runtime_api.h"
 #include "support/graded.h"
 #include "support/lanes.h"
@@ -19,7 +20,6 @@ namespace satchel::kernels::cuda {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 float* floats(Buffer& buffer) {
   return reinterpret_cast<float*>(buffer.data());
@@ -170,16 +170,7 @@ Result<std::int32_t> use_memory(Backend& backend) {
   return ranked[0].index;
 }
 
-class Faults : public testing::Test {
- protected:
-  void TearDown() override {
-    simt::fail_no_call();
-    simt::forget_sticky_error();
-    EXPECT_THAT(simt::take_findings(), IsEmpty());
-    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
-    EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
-  }
-};
+class Faults : public OnExecutor {};
 
 // A backend from its opening to its end, of which one call fails.
 struct Use {

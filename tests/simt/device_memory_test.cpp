@@ -11,6 +11,7 @@
 #include "kernels/cuda/device.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/on_executor.h"
 #include "simt/runtime_api.h"
 #include "simt/small_kernels.h"
 #include "support/value_of.h"
@@ -68,17 +69,7 @@ TEST(BlockList, the_smallest_stretch_that_is_large_enough_is_taken) {
   EXPECT_EQ(blocks.take(37), 63u);
 }
 
-class Memory : public testing::Test {
- protected:
-  void TearDown() override {
-    simt::machine() = {};
-    simt::fail_no_call();
-    simt::forget_sticky_error();
-    EXPECT_THAT(simt::take_findings(), IsEmpty());
-    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
-    EXPECT_EQ(simt::device_bytes_used(), 0u) << "left behind";
-  }
-};
+class Memory : public OnExecutor {};
 
 // What is promised to caches can be had, with something left to work in; with the driver's virtual
 // memory and without.

@@ -11,6 +11,7 @@
 #include "kernels/cuda/queue.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
+#include "simt/on_executor.h"
 #include "simt/runtime_api.h"
 #include "support/value_of.h"
 
@@ -238,13 +239,7 @@ TEST_F(GpuQueue, an_error_that_nobody_could_hear_is_said_at_the_next_call) {
 }
 
 // With a device or a backend around the queue.
-class GpuSteps : public testing::Test {
- protected:
-  void TearDown() override {
-    EXPECT_THAT(simt::take_findings(), IsEmpty());
-    EXPECT_EQ(simt::device_bytes_held(), 0u) << "left behind";
-  }
-};
+class GpuSteps : public OnExecutor {};
 
 // A decode step in small: work, then what a lane table has of a run that grew, then work on that.
 TEST_F(GpuSteps, in_which_a_lane_grows_are_graphs_too) {

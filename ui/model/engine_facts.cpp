@@ -34,9 +34,10 @@ ModelInfo modelInfoOf(const runtime::Engine& engine, const std::string& path) {
 
 Result<Previews> makePreviews(const runtime::Engine& engine, quint64 budgetBytes) {
   Previews previews;
-  SATCHEL_TRY_ASSIGN(previews.defaultBytes, engine.default_budget());
+  const kernels::CacheRoom room = engine.cache_room();
+  SATCHEL_TRY_ASSIGN(previews.defaultBytes, runtime::default_budget(engine.config(), room));
   previews.budgetBytes = budgetBytes != 0 ? budgetBytes : previews.defaultBytes;
-  previews.freeBytes = engine.cache_room().most;
+  previews.freeBytes = room.most;
   for (const runtime::Preset& preset : runtime::presets()) {
     SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(preset.name));
     Preview preview;
@@ -45,7 +46,8 @@ Result<Previews> makePreviews(const runtime::Engine& engine, quint64 budgetBytes
         preview.estimate,
         engine.estimate(recipe, {.n_tokens = 0,
                                  .budget_bytes = previews.budgetBytes,
-                                 .asks = {.expected_bytes = true, .tokens_that_fit = true}}));
+                                 .asks = {.expected_bytes = true, .tokens_that_fit = true},
+                                 .room = room}));
     previews.presets.append(preview);
   }
   return previews;
