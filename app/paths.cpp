@@ -43,7 +43,7 @@ void find_backends(Paths& paths) {
   if (is_given && !is_heeded)
     paths.notice =
         "SATCHEL_BACKENDS is \"" + std::string(given) +
-        "\", no absolute folder, and is not heeded: the GPU's library is looked for in \"" +
+        "\", which is not an absolute path and is ignored. The GPU library is expected in \"" +
         paths.backends[0].string() + "\".";
 }
 
@@ -76,7 +76,7 @@ Paths standard_paths(const fs::path& store) {
   paths.bundled_model = bundled_model();
   find_backends(paths);
   if (!store.empty()) paths.data_dir = paths.cache_dir = fs::absolute(store);
-  paths.lane_tables = paths.cache_dir / "lane-tables";
+  paths.profiles = paths.cache_dir / "lane-tables";
   return paths;
 }
 

@@ -14,7 +14,7 @@ struct Paths {
   std::filesystem::path cache_dir;   // disposable: kvcache.db
   std::filesystem::path models_dir;  // the user's own models
   std::filesystem::path bundled_model;
-  std::filesystem::path lane_tables;            // disposable: lane tables made on this machine
+  std::filesystem::path profiles;               // disposable: head-budget profiles made here
   std::vector<std::filesystem::path> backends;  // folders of the GPU's library
   // What of the environment is not heeded, and why, for people; mostly nothing.
   std::string notice;

@@ -1,4 +1,4 @@
-# Sourced by run.sh, test.sh and get-cuda.sh: what is installed, how it is built. Every step says what it does and fails with one line.
+# Sourced by run.sh, test.sh and get-cuda.sh: packages, builds, compilers. Every step says what it does and fails with one line.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 PATH=$PATH:/usr/lib/wsl/lib  # where Windows puts nvidia-smi, which sudo's PATH lacks
@@ -13,7 +13,7 @@ test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrac
 
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {
-  command -v dpkg-query >/dev/null || die "this script installs Debian packages, and there is no dpkg here. Install the packages named in packaging/common.sh by hand, then build with: cmake --preset release && cmake --build --preset release"
+  command -v dpkg-query >/dev/null || die "this script installs Debian packages, but this system has no dpkg. Install the packages listed in packaging/common.sh yourself, then build with: cmake --preset release && cmake --build --preset release"
   local missing=() package
   for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
@@ -21,7 +21,7 @@ install_missing() {
   [ ${#missing[@]} -gt 0 ] || return 0
   local as_root=""
   if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || die "these packages are missing, and neither root nor sudo is at hand: ${missing[*]}"
+    command -v sudo >/dev/null || die "these packages are missing, and installing them needs root or sudo: ${missing[*]}"
     as_root="sudo"
   fi
   say "installing ${missing[*]}"
@@ -29,7 +29,7 @@ install_missing() {
   if ! { $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
          $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
     tail -n 15 "$log" >&2
-    die "apt-get could not install them; the whole output is in $log"
+    die "apt-get could not install them; the full output is in $log"
   fi
   rm -f "$log"
 }
@@ -43,16 +43,16 @@ build() {
   options=("$@")
   mkdir -p "$dir"
   local log=$dir/build.log started=$SECONDS
-  say "building in ${dir#"$root"/} (the first time takes minutes)"
+  say "building in ${dir#"$root"/} (the first build takes minutes)"
   if ! cmake -S "$root" -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release "${options[@]}" >"$log" 2>&1; then
     grep -A8 'CMake Error' "$log" >&2 || tail -n 15 "$log" >&2
-    die "configuring failed; the whole output is in $log"
+    die "configuring failed; the full output is in $log"
   fi
   local cuda; cuda=$(sed -n 's/^-- CUDA backend/the CUDA backend/p' "$log")
   [ -z "$cuda" ] || say "$cuda"
   if ! cmake --build "$dir" $([ ${#targets[@]} -eq 0 ] || printf -- '--target %s ' "${targets[@]}") >>"$log" 2>&1; then
     grep -B1 -A12 -E 'FAILED|error:' "$log" | head -n 40 >&2
-    die "building failed; the whole output is in $log"
+    die "building failed; the full output is in $log"
   fi
   say "built in $((SECONDS - started)) s"
 }
@@ -79,12 +79,12 @@ is_cuda_from() {
 # find_nvcc: prints the nvcc that a build would take; nothing where there is none.
 find_nvcc() { cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
 
-# Says it where the driver here is too old for what this release's compiler makes.
+# Warns if the driver is too old for programs that this release's compiler builds.
 check_driver() {
   local driver
   driver=$(timeout 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | grep -m1 -E '^[0-9]+\.') || return 0
   [ "${driver%%.*}" -lt "$cuda_driver" ] || return 0
-  say "the driver here is $driver, and what CUDA $cuda_release builds runs with $cuda_driver or newer: put in a newer driver, or, with one from 525 on, NVIDIA's CUDA toolkit 12.4 to 12.9 and SATCHEL_NVCC=/usr/local/cuda-12.9/bin/nvcc packaging/run.sh"
+  say "the driver here is $driver, but programs built with CUDA $cuda_release need $cuda_driver or newer. Install a newer driver. Or, with driver 525 or newer, install NVIDIA's CUDA toolkit 12.4 to 12.9 and run: SATCHEL_NVCC=/usr/local/cuda-12.9/bin/nvcc packaging/run.sh"
 }
 
 # find_pip: prints the command; fails where there is none.
@@ -96,27 +96,27 @@ find_pip() {
   return 1
 }
 
-# get_cuda FOLDER: the packages unpacked there, whole or not at all. They are programs and headers, so any Python will do.
+# get_cuda FOLDER: unpacks the packages there, completely or not at all. They are programs and headers, so any Python will do.
 get_cuda() {
   local at=${1%/}
   local nvcc=$at/nvidia/cu13/bin/nvcc pip
-  if is_cuda_release "$nvcc"; then say "the compiler is there: $nvcc"; return 0; fi
-  # What else lies there is somebody's.
+  if is_cuda_release "$nvcc"; then say "the compiler is already there: $nvcc"; return 0; fi
+  # Other contents belong to somebody.
   if [ -e "$at" ] && [ ! -d "$at/nvidia/cu13" ] && [ -n "$(ls -A "$at" 2>&1)" ]; then
-    die "\"$at\" holds something else; name a folder that is empty or not there yet"
+    die "\"$at\" holds other files; name an empty or a new folder"
   fi
   if ! find_pip >/dev/null; then install_missing python3-pip; fi
-  pip=$(find_pip) || die "the compiler comes in Python packages, and there is no pip here, not even with python3-pip installed"
-  say "getting CUDA's compiler (about 105 MB)"
+  pip=$(find_pip) || die "the compiler comes in Python packages, but pip is missing, even with python3-pip installed"
+  say "getting CUDA's compiler (downloads about 105 MB)"
   mkdir -p "$(dirname "$at")"
   rm -rf "$at.part"
   $pip install --quiet --disable-pip-version-check --retries 2 --no-deps --target "$at.part" $cuda_packages >"$at.log" 2>&1 </dev/null ||
-    die "pip could not get it: $(tail -n 1 "$at.log"). SATCHEL_CUDA=OFF builds and tests without the GPU's backend"
-  [ -x "$at.part/nvidia/cu13/bin/nvcc" ] || die "the packages hold no nvcc: see $at.part"
+    die "pip could not get it: $(tail -n 1 "$at.log"). SATCHEL_CUDA=OFF builds and tests without the CUDA backend"
+  [ -x "$at.part/nvidia/cu13/bin/nvcc" ] || die "the packages contain no nvcc: see $at.part"
   rm -rf "$at"
   mv "$at.part" "$at"
-  say "put it into $at"
-  [ "$at" = "$root/build/cuda" ] || say "to build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
+  say "installed it in $at"
+  [ "$at" = "$root/build/cuda" ] || say "build with it: SATCHEL_NVCC=$nvcc packaging/run.sh"
 }
 
 # Makes build/python: Debian's Python and PyTorch, and the package gguf, which Debian lacks. For the trainer's tests.

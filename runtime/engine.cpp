@@ -4,11 +4,11 @@
 
 #include "kernels/base/size_text.h"
 #include "runtime/engine_state.h"
+#include "runtime/profile/head_budget_files.h"
 #include "runtime/profile/key_bases_files.h"
-#include "runtime/profile/lane_profiler.h"
-#include "runtime/profile/lane_tables.h"
 #include "runtime/profile/selector_files.h"
 #include "runtime/session/session_state.h"
+#include "runtime/session/thoughts.h"
 
 namespace satchel::runtime {
 namespace {
@@ -25,8 +25,9 @@ Result<ChatTemplate> choose_template(const GgufFile& file, const std::string& na
 Result<void> check_vocabulary(const Tokenizer& tokenizer, const ModelConfig& config) {
   if (tokenizer.size() <= config.n_vocabulary) return {};
   return Error{ErrorKind::corrupt, "MODEL_TOKENIZER",
-               "The tokenizer has " + count_text(tokenizer.size()) + " tokens, the model only " +
-                   count_text(config.n_vocabulary) + "."};
+               "The tokenizer has " + count_text(tokenizer.size()) +
+                   " tokens, but the model only " + count_text(config.n_vocabulary) +
+                   ". The file is damaged; get it again."};
 }
 
 Result<void> check_budget(const ModelConfig& config, const SessionOptions& options,
@@ -41,22 +42,16 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
                    " tokens. Raise the limit."};
 }
 
-Error another_chat_is_open(const kvcache::Arena& arena) {
-  return {ErrorKind::invalid, "CACHE_LIMIT",
-          "The memory limit can be raised to " + size_text(arena.capacity_bytes()) +
-              " while another chat is open. Close it, and raise the limit again."};
-}
-
 // What is damaged is as good as absent.
-void know_what_was_learnt(Engine::State& state) {
+void know_what_was_learnt(EngineState& state) {
   const ModelConfig& config = state.model->config();
-  const LaneTable table = find_lane_table(state.lane_tables, state.fingerprint, config);
-  if (table.damage) state.record(LogLevel::warning, "lane_table_damaged");
-  state.model->set_lane_shares(table.value);
-  const FoundBases keys = find_key_bases(state.lane_tables, state.fingerprint, config);
+  const FoundHeadBudgets table = find_head_budgets(state.profiles, state.fingerprint, config);
+  if (table.damage) state.record(LogLevel::warning, "head_budgets_damaged");
+  state.model->set_head_budgets(table.value);
+  const FoundBases keys = find_key_bases(state.profiles, state.fingerprint, config);
   if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
   state.model->set_key_bases(keys.value);
-  const FoundSelector selector = find_selector(state.lane_tables, state.fingerprint, config);
+  const FoundSelector selector = find_selector(state.profiles, state.fingerprint, config);
   if (selector.damage) state.record(LogLevel::warning, "selector_weights_damaged");
   state.model->set_selector(selector.value);
 }
@@ -69,15 +64,15 @@ kernels::BackendOptions backend_options(const EngineOptions& options) {
 }
 
 // A card has a memory of its own, which the model may have filled.
-Result<void> check_room(const kernels::Backend& backend, const ModelConfig& config) {
-  const kernels::CacheRoom room = backend.cache_room();
-  if (!room.taken_at_once) return {};
+Result<void> check_available(const kernels::Backend& backend, const ModelConfig& config) {
+  const kernels::AvailableMemory available = backend.available_memory();
+  if (!available.taken_at_once) return {};
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
   SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(config, full));
-  if (least <= room.most) return {};
+  if (least <= available.most) return {};
   return Error{
       ErrorKind::out_of_memory, "GPU_MEMORY",
-      "Beside the model the GPU has " + size_text(room.most) + " for chats; a short one needs " +
+      "The GPU has " + size_text(available.most) + " left beside the model; a short chat needs " +
           size_text(least) +
           ". Close other programs that use the GPU, choose a smaller model, or use the cpu "
           "backend."};
@@ -87,42 +82,40 @@ bool is_gpu(const kernels::Backend& backend) {
   return backend.name() == "cuda";
 }
 
-bool could_be_the_gpus(const kernels::Backend& backend, const Error& error) {
+bool is_gpu_failure(const kernels::Backend& backend, const Error& error) {
   return is_gpu(backend) &&
          (error.kind == ErrorKind::device_lost || error.code.starts_with("GPU_"));
 }
 
 // With "auto" a GPU that fails at the model, or has no room for it, is one that cannot be used.
-Result<void> load_model(Engine::State& state, const ModelConfig& config,
+Result<void> load_model(EngineState& state, const ModelConfig& config,
                         const EngineOptions& options) {
   const auto load = [&](std::string_view backend) -> Result<void> {
     SATCHEL_TRY_ASSIGN(kernels::ChosenBackend chosen,
                        kernels::choose_backend(backend, backend_options(options)));
     state.backend = std::move(chosen.backend);
-    if (chosen.why_not_gpu) state.why_not_gpu = std::move(chosen.why_not_gpu);
+    if (chosen.gpu_fallback_reason)
+      state.gpu_fallback_reason = std::move(chosen.gpu_fallback_reason);
     SATCHEL_TRY_ASSIGN(state.model,
                        Model::load(*state.backend, state.file, config, options.progress));
-    return check_room(*state.backend, state.model->config());
+    return check_available(*state.backend, state.model->config());
   };
   const Result<void> loaded = load(options.backend);
   const bool is_the_gpus =
-      !loaded.ok() && state.backend != nullptr && could_be_the_gpus(*state.backend, loaded.error());
+      !loaded.ok() && state.backend != nullptr && is_gpu_failure(*state.backend, loaded.error());
   if (options.backend != "auto" || !is_the_gpus) return loaded;
-  state.why_not_gpu = loaded.error();
+  state.gpu_fallback_reason = loaded.error();
   state.model.reset();
   return load("cpu");
 }
 
 }  // namespace
 
-Engine::State::State() = default;
-Engine::State::~State() = default;
-
-Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Engine::Engine(std::unique_ptr<EngineState> state) : state_(std::move(state)) {}
 Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_unique<EngineState>();
   state->log = options.log;
   SATCHEL_TRY_ASSIGN(state->file, GgufFile::open(options.model));
   SATCHEL_TRY_ASSIGN(const ModelConfig config, ModelConfig::from(state->file));
@@ -133,13 +126,14 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   state->chat_template = std::make_unique<ChatTemplate>(std::move(chat_template));
   SATCHEL_TRY(load_model(*state, config, options));
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
-  state->lane_tables = options.lane_tables;
+  state->profiles = options.profiles;
   know_what_was_learnt(*state);
-  state->record(LogLevel::info,
-                "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
-                    " weight_bytes=" + std::to_string(state->model->weights().bytes) +
-                    " backend=" + std::string(state->backend->name()) +
-                    (state->why_not_gpu ? " no_gpu=" + state->why_not_gpu->code : ""));
+  state->record(
+      LogLevel::info,
+      "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
+          " weight_bytes=" + std::to_string(state->model->weights().bytes) +
+          " backend=" + std::string(state->backend->name()) +
+          (state->gpu_fallback_reason ? " no_gpu=" + state->gpu_fallback_reason->code : ""));
   return std::unique_ptr<Engine>(new Engine(std::move(state)));
 }
 
@@ -171,79 +165,35 @@ std::string Engine::backend() const {
 bool Engine::on_gpu() const {
   return is_gpu(*state_->backend);
 }
-bool Engine::could_be_the_gpus(const Error& error) const {
-  return runtime::could_be_the_gpus(*state_->backend, error);
+bool Engine::is_gpu_failure(const Error& error) const {
+  return runtime::is_gpu_failure(*state_->backend, error);
 }
-const std::optional<Error>& Engine::why_not_gpu() const {
-  return state_->why_not_gpu;
+const std::optional<Error>& Engine::gpu_fallback_reason() const {
+  return state_->gpu_fallback_reason;
 }
 Model& Engine::model() {
   return *state_->model;
 }
-Engine::State& Engine::state() {
+EngineState& Engine::state() {
   return *state_;
 }
 
-Result<void> Engine::set_lane_shares(const kvcache::LaneShares& shares) {
-  if (!config().cache_shape().suits(shares))
+Result<void> Engine::set_head_budgets(const kvcache::HeadBudgets& budgets) {
+  if (!config().cache_shape().suits(budgets))
     return Error{ErrorKind::invalid, "LANE_SHARES",
-                 "The lane table is not one of \"" + config().name +
-                     "\": it has another number of lanes, or keys of another size."};
-  return state_->keep_lane_shares(shares);
-}
-
-Result<void> Engine::State::keep_lane_shares(const kvcache::LaneShares& shares) {
-  model->set_lane_shares(std::make_shared<const kvcache::LaneShares>(shares));
-  return lane_tables.empty() ? Result<void>() : keep_lane_table(lane_tables, shares);
+                 "The head budgets do not fit \"" + config().name +
+                     "\": its number of lanes or its key size differs."};
+  return state_->keep_head_budgets(budgets);
 }
 
 Result<void> Engine::set_key_bases(const kvcache::KeyBases& bases) {
   if (bases.model != fingerprint() || !config().cache_shape().suits(bases))
     return Error{ErrorKind::invalid, "KEY_BASES",
-                 "The key bases are not those of \"" + config().name +
-                     "\": they were made of another file, or have lanes of another number or "
-                     "size."};
+                 "The key bases do not fit \"" + config().name +
+                     "\": they are from another model file, or the number or size of its lanes "
+                     "differs."};
   model().set_key_bases(std::make_shared<const kvcache::KeyBases>(bases));
-  return state_->lane_tables.empty() ? Result<void>() : keep_key_bases(state_->lane_tables, bases);
-}
-
-Result<double> Engine::State::profile_step(const std::stop_token& stop) {
-  SATCHEL_ASSERT(arena != nullptr && model->config().lane_shares == nullptr);
-  if (lane_profiler == nullptr) lane_profiler = std::make_unique<LaneProfiler>(*this, arena);
-  const Result<bool> goes_on = lane_profiler->step(stop);
-  if (goes_on.ok() && *goes_on) return lane_profiler->done();
-  if (!goes_on.ok() && goes_on.error().kind == ErrorKind::cancelled) return goes_on.error();
-  const std::unique_ptr<LaneProfiler> finished = std::move(lane_profiler);
-  if (!goes_on.ok()) {
-    can_profile = false;
-    record(LogLevel::warning, "lane_table_not_made code=" + goes_on.error().code);
-    return goes_on.error();
-  }
-  if (!keep_lane_shares(finished->table()).ok()) record(LogLevel::warning, "lane_table_not_kept");
-  return 1.0;
-}
-
-// The arena lives as long as a cache does; without one it can be made anew, of any size.
-Result<void> Engine::State::set_budget(std::size_t bytes) {
-  if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
-  lane_profiler.reset();  // it is begun anew, with the memory there is then
-  can_profile = true;
-  if (arena != nullptr && arena.use_count() > 1) return another_chat_is_open(*arena);
-  arena.reset();
-  SATCHEL_TRY_ASSIGN(arena, kvcache::Arena::open(backend, bytes));
-  return {};
-}
-
-void Engine::State::take_arena(std::shared_ptr<kvcache::Arena> other) {
-  lane_profiler.reset();  // as in set_budget()
-  can_profile = true;
-  arena = std::move(other);
-}
-
-Result<void> Engine::State::check_alone() const {
-  const long mine = 2 + (lane_profiler != nullptr ? 1 : 0);  // the engine's share and the cache's
-  if (arena.use_count() <= mine) return {};
-  return another_chat_is_open(*arena);
+  return state_->profiles.empty() ? Result<void>() : save_key_bases(state_->profiles, bases);
 }
 
 Result<void> Engine::set_budget(std::size_t bytes) {
@@ -270,16 +220,16 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
 }
 
 // Where an arena was taken at once it is no longer among what is free, but the caches have it.
-kernels::CacheRoom Engine::cache_room() const {
-  kernels::CacheRoom room = state_->backend->cache_room();
-  if (!room.taken_at_once || state_->arena == nullptr) return room;
-  room.most += state_->arena->capacity_bytes();
-  room.usually += state_->arena->capacity_bytes();
-  return room;
+kernels::AvailableMemory Engine::available_memory() const {
+  kernels::AvailableMemory available = state_->backend->available_memory();
+  if (!available.taken_at_once || state_->arena == nullptr) return available;
+  available.most += state_->arena->capacity_bytes();
+  available.usually += state_->arena->capacity_bytes();
+  return available;
 }
 
 Result<std::size_t> Engine::default_budget() const {
-  return runtime::default_budget(config(), cache_room());
+  return runtime::default_budget(config(), available_memory());
 }
 
 // What the backend repacked is taken already and no longer among the free memory.
@@ -287,7 +237,7 @@ Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
                                   const EstimateRequest& request) const {
   const Weights& weights = state_->model->weights();
   EstimateRequest here = request;
-  if (!here.room) here.room = cache_room();
+  if (!here.available) here.available = available_memory();
   SATCHEL_TRY_ASSIGN(
       Estimate out, runtime::estimate(config(), weights.bytes - weights.owned_bytes, recipe, here));
   out.weight_bytes = weight_bytes();

@@ -1,10 +1,10 @@
-// Engine: one loaded model with its tokenizer, chat template and backend; sessions are made from it.
-//   owns     model, backend, the arena of all caches. Sessions must not outlive their Engine.
-//   threads  one call at a time over an Engine and all its sessions (they share the backend's
+// Engine: a loaded model with its tokenizer, chat template and backend. It creates sessions.
+//   owns     model, backend, and the arena of all caches. Sessions must not outlive their Engine.
+//   threads  one call at a time for an Engine and all its sessions (they share the backend's
 //            threads)
 //   errors   MODEL_*, TEMPLATE_UNKNOWN, CPU_FEATURE, ACTIVATIONS, MEMORY, GPU_*, PLUGIN_ABI,
-//            THINKING (of a session's options): docs/reliability.md (codes). After GPU_LOST nothing
-//            works here any more: an engine on the CPU goes on with what was saved
+//            THINKING (a session's options): docs/reliability.md (codes). After GPU_LOST this
+//            engine is unusable; an engine on the CPU can continue saved chats.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@
 
 #include "kernels/base/clock.h"
 #include "kernels/base/log_sink.h"
-#include "kernels/contract/registry.h"
-#include "runtime/governor/estimator.h"
+#include "kernels/registry/registry.h"
+#include "runtime/limits/estimator.h"
 #include "runtime/model/config.h"
 #include "runtime/progress.h"
 #include "runtime/session/session.h"
@@ -28,21 +28,22 @@ namespace satchel::runtime {
 
 struct EngineOptions {
   std::filesystem::path model;
-  // A name of kernels::backend_names(), or "auto": the GPU where that can be used and has room for
-  // the model, else the CPU; why_not_gpu() says why.
+  // A name of kernels::backend_names(), or "auto": the GPU if it is usable and the model fits into
+  // its memory, otherwise the CPU; gpu_fallback_reason() has the reason.
   std::string backend = "auto";
   std::size_t n_threads = 0;                           // 0: one per physical core
-  std::string cpu_level;                               // "": the best the machine has
-  int activation_bits = 16;                            // or 8: kernels/contract/registry.h
-  std::vector<std::filesystem::path> backend_folders;  // where the GPU's library lies; absolute
-  std::filesystem::path lane_tables;  // folder of what was learnt of models here (lane tables, key
-                                      // bases, selectors' weights); "": only what ships
-  std::string chat_template;  // "": recognised from the file; else a name of ChatTemplate::names()
+  std::string cpu_level;                               // "": the highest available
+  int activation_bits = 16;                            // or 8: kernels/registry/registry.h
+  std::vector<std::filesystem::path> backend_folders;  // of the GPU library; absolute
+  std::filesystem::path profiles;  // folder of model profiles (head budgets, key bases, selector
+                                   // weights); "": shipped ones only
+  std::string chat_template;  // "": detected from the file; else a name of ChatTemplate::names()
   LogSink log;
   ProgressFn progress;
 };
 
 class Model;
+struct EngineState;
 
 class Engine {
  public:
@@ -55,45 +56,45 @@ class Engine {
   const ChatTemplate& chat_template() const;
   std::size_t weight_bytes() const;
   std::string device() const;   // the backend, for people
-  std::string backend() const;  // its name: what "auto" came to, or the one asked for
+  std::string backend() const;  // its name: the choice of "auto", or the requested one
   bool on_gpu() const;
-  // Whether an engine on the CPU would not meet this error of this one's: the GPU failed or is full.
-  bool could_be_the_gpus(const Error& error) const;
-  const std::optional<Error>& why_not_gpu() const;  // of "auto", where the GPU is not used
-  Model& model();                                   // for runtime/measure
-  // Of this model, kept for later runs if there is a folder, known to sessions opened from now on.
-  // LANE_SHARES: it is not this model's (invalid), or cannot be kept (storage), but is known.
-  Result<void> set_lane_shares(const kvcache::LaneShares& shares);
-  // The same of its key bases: KEY_BASES.
+  // Whether the error is the GPU's (it failed or is full), so that an engine on the CPU would not
+  // have it.
+  bool is_gpu_failure(const Error& error) const;
+  const std::optional<Error>& gpu_fallback_reason() const;  // set if "auto" did not choose the GPU
+  Model& model();                                           // for who measures it
+  // Sets the model's head budgets for sessions opened from now on, and saves them if there is a
+  // folder. LANE_SHARES: they do not fit the model (invalid), or are set but not saved (storage).
+  Result<void> set_head_budgets(const kvcache::HeadBudgets& budgets);
+  // The same for key bases; error code KEY_BASES.
   Result<void> set_key_bases(const kvcache::KeyBases& bases);
 
-  // What the caches of all sessions together may take. Raising it beyond what was reserved works
-  // only while no session is open: CACHE_LIMIT says so.
+  // The memory limit for the caches of all sessions together. Raising it above the reserved memory
+  // requires that no session is open; otherwise CACHE_LIMIT.
   Result<void> set_budget(std::size_t bytes);
-  // An empty chat, or one to resume (Session::resume). All sessions share one budget: the first one's
-  // options.budget_bytes, and any later one that names another sets it anew.
+  // Creates an empty chat, or one to resume (Session::resume). All sessions share one memory limit,
+  // options.budget_bytes of the first one; later sessions may change it.
   Result<std::unique_ptr<Session>> new_session(const SessionOptions& options);
-  // What the caches of all sessions together can have on this backend, those that are open included.
-  kernels::CacheRoom cache_room() const;
-  Result<std::size_t> default_budget() const;  // where SessionOptions name none
-  // request.room is the engine's own where none is named.
+  // Backend memory available to the caches of all sessions together, including open ones.
+  kernels::AvailableMemory available_memory() const;
+  Result<std::size_t> default_budget() const;  // if SessionOptions have none
+  // If request.available is not set, the engine's own is used.
   Result<Estimate> estimate(const kvcache::Recipe& recipe, const EstimateRequest& request) const;
 
-  // Answers of several chats of this engine, the next token of all of them in one step: the weights
-  // are read once for all. Prompts are read before that, chat by chat. Each chat gets the answer, or
-  // the error, it would have got alone, as far as the memory reaches that all of them share; a chat
-  // that is done, stopped or failed leaves the others to go on.
-  //   needs    each session once, all of this engine
-  //   errors   each chat's own, in its place: those of Session::generate
-  //   threads  the caller's, which also calls the listeners; Stop of each chat from any thread
+  // Batched decode: generates the answers of several chats together, so that each step reads the
+  // weights once. Prompts are prefilled before, chat by chat. Each chat gets the same answer or
+  // error as alone, as long as the shared memory suffices. If one chat ends, stops or fails, the
+  // others continue.
+  //   needs    each session at most once, all of this engine
+  //   errors   per chat, at its index: those of Session::generate
+  //   threads  listeners are called on the caller's thread; each chat's Stop works from any thread
   std::vector<Result<GenerateReport>> generate(std::span<const TurnRequest> turns);
 
-  struct State;  // for Session
-  State& state();
+  EngineState& state();  // engine_state.h: for those who measure a model, and tests
 
  private:
-  explicit Engine(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Engine(std::unique_ptr<EngineState> state);
+  std::unique_ptr<EngineState> state_;
 };
 
 }  // namespace satchel::runtime

@@ -1,7 +1,7 @@
-// Progress and Stop, shared by everything that takes longer than a blink.
-//   threads  progress is called on the thread that made the call, at least every 100 ms of work,
-//            done never falls and ends at total. Stop is a std::stop_token: any thread may ask;
-//            bound 200 ms on a CPU.
+// Progress and Stop for all long operations.
+//   threads  progress is called on the caller's thread, at least every 100 ms of work. `done` never
+//            falls, and ends at `total`. Stop is a std::stop_token: any thread may request it; it
+//            takes effect within 200 ms on a CPU.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ enum class Phase {
   save,
   restore,
   pack,
-  profile,  // finding the lanes that remember; in thousandths
+  profile,  // measuring head budgets; in thousandths
 };
 
 struct Progress {

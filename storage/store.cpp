@@ -79,8 +79,8 @@ Result<void> Store::State::open_library() {
   return {};
 }
 
-// A library that lost its bytes is damaged, not new. Its words may still lie in the write-ahead log,
-// which SQLite deletes beside an empty file; and where caches are saved, there were chats.
+// A library that lost its bytes is damaged, not new. Its words may still lie in the write-ahead
+// log, which SQLite deletes beside an empty file; and where caches are saved, there were chats.
 Result<void> Store::State::check_not_emptied(const fs::path& library_file) const {
   if (!is_empty_or_missing(library_file)) return {};
   const fs::path log_file = library_file.string() + "-wal",
@@ -91,7 +91,7 @@ Result<void> Store::State::check_not_emptied(const fs::path& library_file) const
                "The library \"" + library_file.string() +
                    (is_new_library ? "\" is missing, but \"" : "\" is empty, but \"") +
                    (has_log ? log_file : caches).string() +
-                   "\" shows that chats were saved. Nothing was changed. " +
+                   "\" shows that chats were saved here. Nothing was changed. " +
                    advice_for_damaged_library(library_file)};
 }
 
@@ -122,8 +122,8 @@ Result<void> Store::State::open_kv() {
 Result<void> Store::State::sweep_orphans() {
   SATCHEL_TRY_ASSIGN(const std::vector<SavedCache> saved, kv->caches());
   for (const SavedCache& cache : saved) {
-    if (!cache.key.chat) continue;
-    const auto known = library->chat(*cache.key.chat);
+    if (!cache.key.owner) continue;
+    const auto known = library->chat({*cache.key.owner});
     if (known.ok()) continue;
     if (known.error().code != "CHAT_NOT_FOUND") return known.error();
     SATCHEL_TRY(kv->drop(cache.key));
@@ -144,6 +144,13 @@ bool Store::ended_unclean() const {
   return state_->ended_unclean;
 }
 
+std::vector<std::string> Store::notices() const {
+  std::vector<std::string> notices;
+  if (!state_->cache_notice.empty()) notices.push_back(state_->cache_notice);
+  if (const auto& why = state_->library->report().read_only) notices.push_back(why->message);
+  return notices;
+}
+
 Result<void> Store::delete_now(ChatId chat) {
   // The cache first: were it the other way round, a failure between would leave it without an
   // owner until the next opening.
@@ -152,6 +159,7 @@ Result<void> Store::delete_now(ChatId chat) {
 }
 
 Result<std::size_t> Store::purge_expired() {
+  if (state_->library->report().read_only) return std::size_t{0};
   SATCHEL_TRY_ASSIGN(const std::vector<ChatId> expired, state_->library->expired_chats());
   for (const ChatId chat : expired) SATCHEL_TRY(delete_now(chat));
   return expired.size();

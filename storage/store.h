@@ -1,10 +1,10 @@
-// Store: a user's folders, opened: the lock, library.db and kvcache.db.
-//   owns    library.lock (flock; holds the process id while open, and so tells an unclean end),
-//           one writing connection per file
-//   needs   folders on a local disk; they are made, 0700, where missing; files are 0600. A folder
-//           of another user is refused. Both folders may be the same
-//   errors  LIBRARY_LOCKED (another process writes; open read_only to list), NO_LIBRARY (read_only,
-//           nothing there yet), LIBRARY_DAMAGED, STORAGE
+// Store: the open data of a user: the lock, library.db and kvcache.db.
+//   owns    library.lock (flock; contains the process id while open, which reveals unclean ends),
+//           and one writing connection per file
+//   needs   folders on a local disk; missing ones are created with mode 0700, files with 0600. A
+//           folder of another user is refused. Both folders may be the same.
+//   errors  LIBRARY_LOCKED (another process is writing; open read_only to list), NO_LIBRARY
+//           (read_only, but nothing exists), LIBRARY_DAMAGED, STORAGE
 //   threads one call at a time, for the store and what it owns together
 //   source  docs/reliability.md (rules for what is on disk)
 #pragma once
@@ -30,23 +30,25 @@ struct StoreOptions {
   std::string vfs = {};                    // SQLite's default if empty
 };
 
-class Store {
+class Store final : public runtime::ChatStore {
  public:
   static Result<std::unique_ptr<Store>> open(StoreOptions options);
-  ~Store();
+  ~Store() override;
   Store(Store&&) = delete;
 
-  Library& library();
+  Library& library() override;
   // nullptr where there is no place for it: chats work, only reopening takes longer.
   KvStore* kv();
+  kvcache::RecordStore* records() override { return kv(); }
+  std::vector<std::string> notices() const override;
   // For people: why saved caches are not kept, or were thrown away; empty: all is well.
   const std::string& cache_notice() const;
-  bool ended_unclean() const;  // the process before this one
+  bool ended_unclean() const;  // whether the previous process did
 
   // The chat's messages and its saved cache, at once and for good.
-  Result<void> delete_now(ChatId chat);
+  Result<void> delete_now(ChatId chat) override;
   // delete_now for all that were removed more than 30 days ago; how many.
-  Result<std::size_t> purge_expired();
+  Result<std::size_t> purge_expired() override;
 
  private:
   struct State;

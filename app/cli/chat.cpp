@@ -3,6 +3,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/input.h"
+#include "app/cli/on_run.h"
 #include "app/cli/talk.h"
 #include "app/cli/thoughts.h"
 
@@ -32,19 +33,14 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);
   command->add_flag("--pack", options->packs,
-                    "Pack documents before the first question, not while nobody types");
+                    "Compress documents before the first question, not while nobody types");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_model_options(*command, options->common);
   add_recipe_options(*command, options->common);
   add_sampling_options(*command, options->common);
-  command->callback([=] {
-    choose([=] {
-      Console console(options->common.json, options->common.quiet);
-      const Result<int> code = Talk(*options, console).run();
-      return code.ok() ? *code : console.fail(code.error());
-    });
-  });
+  on_run(*command, choose, options,
+         [](const ChatOptions& given, Console& console) { return Talk(given, console).run(); });
 }
 
 }  // namespace satchel::app

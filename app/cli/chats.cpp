@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/exit_codes.h"
 #include "app/cli/meter_text.h"
+#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "runtime/fidelity/meter.h"
 #include "storage/store.h"
@@ -13,46 +13,47 @@ namespace {
 
 struct ChatsOptions {
   Options common;
-  std::string show, ledger, remove;
+  std::string show, ledger, remove, restore;
+  bool lists_removed = false;
 };
 
-std::string_view name(kvcache::Role role) {
+std::string_view name(runtime::Role role) {
   switch (role) {
-    case kvcache::Role::system:
+    case runtime::Role::system:
       return "system";
-    case kvcache::Role::user:
+    case runtime::Role::user:
       return "user";
-    case kvcache::Role::assistant:
+    case runtime::Role::assistant:
       return "assistant";
   }
   return "";
 }
 
-std::string_view name(kvcache::MessageState state) {
+std::string_view name(runtime::MessageState state) {
   switch (state) {
-    case kvcache::MessageState::complete:
+    case runtime::MessageState::complete:
       return "complete";
-    case kvcache::MessageState::streaming:
+    case runtime::MessageState::streaming:
       return "streaming";
-    case kvcache::MessageState::interrupted:
+    case runtime::MessageState::interrupted:
       return "interrupted";
-    case kvcache::MessageState::damaged:
+    case runtime::MessageState::damaged:
       return "damaged";
   }
   return "";
 }
 
 // What stands over a message: "[user]", "[user, notes.txt]", "[assistant, interrupted]".
-std::string heading(const kvcache::StoredMessage& message) {
+std::string heading(const runtime::StoredMessage& message) {
   std::string text = "[" + std::string(name(message.role));
   if (!message.title.empty()) text += ", " + message.title;
-  if (message.state != kvcache::MessageState::complete)
+  if (message.state != runtime::MessageState::complete)
     text += ", " + std::string(name(message.state));
   return text + "]\n";
 }
 
-Result<void> list(storage::Store& store, Console& console) {
-  SATCHEL_TRY_ASSIGN(const auto chats, store.library().chats());
+Result<void> list(storage::Store& store, runtime::ChatFilter filter, Console& console) {
+  SATCHEL_TRY_ASSIGN(const auto chats, store.library().chats(filter));
   Json rows = Json::array();
   std::string text;
   for (const storage::Chat& chat : chats) {
@@ -66,12 +67,21 @@ Result<void> list(storage::Store& store, Console& console) {
                     {"used_ms", chat.used_ms}});
     text += date_text(chat.used_ms) + "  " + with_thousands(chat.n_messages) + " messages  " +
             with_thousands(chat.n_tokens) + " tokens  " +
-            (chat.name.empty() ? chat.title : chat.name) + "\n";
+            (chat.name.empty() ? chat.title : chat.name);
+    if (chat.removed_ms) {
+      rows.back()["removed_ms"] = *chat.removed_ms;
+      text += "  (id " + std::to_string(chat.id.value) + ")";
+    }
+    text += "\n";
   }
   if (console.json()) {
     console.document({{"schema", 1}, {"chats", rows}});
+  } else if (!text.empty()) {
+    console.data(text);
   } else {
-    console.data(text.empty() ? "No chats yet. `satchel chat` begins one.\n" : text);
+    console.data(filter == runtime::ChatFilter::removed
+                     ? "No removed chats.\n"
+                     : "No saved chats yet. Start one with `satchel chat`.\n");
   }
   return {};
 }
@@ -79,8 +89,28 @@ Result<void> list(storage::Store& store, Console& console) {
 Result<storage::Chat> find(storage::Store& store, const std::string& wanted) {
   SATCHEL_TRY_ASSIGN(std::optional<storage::Chat> chat, store.library().find_chat(wanted));
   if (chat) return std::move(*chat);
+  return Error{
+      ErrorKind::not_found, "CHAT_NOT_FOUND",
+      "There is no chat named \"" + wanted + "\". Run `satchel chats` to list the saved chats."};
+}
+
+// By its name, else by its id: several removed chats may have one name.
+Result<storage::Chat> find_removed(storage::Store& store, const std::string& wanted) {
+  SATCHEL_TRY_ASSIGN(const auto chats, store.library().chats(runtime::ChatFilter::removed));
+  std::vector<storage::Chat> named, numbered;
+  for (const storage::Chat& chat : chats) {
+    if (chat.name == wanted) named.push_back(chat);
+    if (std::to_string(chat.id.value) == wanted) numbered.push_back(chat);
+  }
+  if (named.size() > 1)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Several removed chats are named \"" + wanted +
+                     "\". Give the id instead; `satchel chats --removed` lists the ids."};
+  if (!named.empty()) return named.front();
+  if (!numbered.empty()) return numbered.front();
   return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
-               "There is no chat named \"" + wanted + "\". `satchel chats` lists what is saved."};
+               "There is no removed chat \"" + wanted +
+                   "\". Run `satchel chats --removed` to list the removed chats."};
 }
 
 Result<void> show(storage::Store& store, const std::string& wanted, Console& console) {
@@ -88,8 +118,8 @@ Result<void> show(storage::Store& store, const std::string& wanted, Console& con
   SATCHEL_TRY_ASSIGN(const auto messages, store.library().messages(chat.id));
   Json rows = Json::array();
   std::string text;
-  for (const kvcache::StoredMessage& message : messages) {
-    const bool is_document = message.kind == kvcache::MessageKind::document;
+  for (const runtime::StoredMessage& message : messages) {
+    const bool is_document = message.kind == runtime::MessageKind::document;
     rows.push_back({{"id", message.id.value},
                     {"role", name(message.role)},
                     {"kind", is_document ? "document" : "text"},
@@ -98,10 +128,11 @@ Result<void> show(storage::Store& store, const std::string& wanted, Console& con
                     {"text", message.text},
                     {"tokens", message.tokens.size()},
                     {"created_ms", message.created_ms}});
-    const bool is_damaged = message.state == kvcache::MessageState::damaged;
+    const bool is_damaged = message.state == runtime::MessageState::damaged;
     text +=
         heading(message) +
-        (is_damaged ? "(It cannot be shown. A backup of the library may have it.)" : message.text) +
+        (is_damaged ? "(This message is damaged. A backup of the chat library may still have it.)"
+                    : message.text) +
         "\n\n";
   }
   if (console.json()) {
@@ -128,8 +159,25 @@ Result<void> show_ledger(storage::Store& store, const std::string& wanted, Conso
     return {};
   }
   const std::int64_t now_ms = SystemClock().wall_ms();
-  console.data((ledger.empty() ? "Nothing of this chat was compressed.\n" : table_of(ledger)) +
+  console.data((ledger.empty() ? "Nothing in this chat has been compressed.\n" : table_of(ledger)) +
                describe(meter.fidelity, now_ms) + "\n" + describe(meter.recall, now_ms) + "\n");
+  return {};
+}
+
+Result<void> remove_chat(storage::Store& store, const std::string& wanted, Console& console) {
+  SATCHEL_TRY_ASSIGN(const storage::Chat chat, find(store, wanted));
+  SATCHEL_TRY(store.library().remove_chat(chat.id));
+  console.note("Removed \"" + chat.name +
+               "\". It will be deleted for good in 30 days; until then, `satchel chats --restore` "
+               "brings it back.");
+  return {};
+}
+
+Result<void> restore_chat(storage::Store& store, const std::string& wanted, Console& console) {
+  SATCHEL_TRY_ASSIGN(const storage::Chat removed, find_removed(store, wanted));
+  SATCHEL_TRY(store.library().restore_chat(removed.id));
+  SATCHEL_TRY_ASSIGN(const storage::Chat chat, store.library().chat(removed.id));
+  console.note("Restored \"" + chat.name + "\".");
   return {};
 }
 
@@ -138,48 +186,45 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   storage::StoreOptions open;
   open.data_dir = paths.data_dir;
   open.cache_dir = paths.cache_dir;
-  const bool change = !options.remove.empty();
+  const bool change = !options.remove.empty() || !options.restore.empty();
   open.mode = change ? storage::OpenMode::read_write : storage::OpenMode::read_only;
   Result<std::unique_ptr<storage::Store>> store = storage::Store::open(std::move(open));
   if (!store.ok()) {
     if (store.error().code != "NO_LIBRARY") return std::move(store).error();
     if (!options.show.empty() || !options.ledger.empty())
       return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
-                   "No chats yet. `satchel chat` begins one."};
+                   "No saved chats yet. Start one with `satchel chat`."};
     console.json() ? console.document({{"schema", 1}, {"chats", Json::array()}})
-                   : console.data("No chats yet. `satchel chat` begins one.\n");
+                   : console.data("No saved chats yet. Start one with `satchel chat`.\n");
     return {};
   }
   if (!options.show.empty()) return show(**store, options.show, console);
   if (!options.ledger.empty()) return show_ledger(**store, options.ledger, console);
-  if (!change) return list(**store, console);
-  SATCHEL_TRY_ASSIGN(const storage::Chat chat, find(**store, options.remove));
-  SATCHEL_TRY((*store)->library().remove_chat(chat.id));
-  console.note("\"" + chat.name + "\" is removed; it is kept for 30 days.");
-  return {};
+  if (!options.remove.empty()) return remove_chat(**store, options.remove, console);
+  if (!options.restore.empty()) return restore_chat(**store, options.restore, console);
+  return list(**store,
+              options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::kept,
+              console);
 }
 
 }  // namespace
 
 void add_chats(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ChatsOptions>();
-  CLI::App* command = app.add_subcommand("chats", "The saved chats");
+  CLI::App* command = app.add_subcommand("chats", "List, show, remove or restore saved chats");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   command->add_option("--show", options->show, "Print a chat's messages")->type_name("NAME");
   command
       ->add_option("--ledger", options->ledger,
-                   "Print every step that made a chat smaller, and what it cost")
+                   "Print a chat's compression history and what each step cost")
       ->type_name("NAME");
-  command->add_option("--remove", options->remove, "Remove a chat (kept for 30 days)")
+  command->add_option("--remove", options->remove, "Remove a chat (deleted for good after 30 days)")
       ->type_name("NAME");
-  command->callback([=] {
-    choose([=] {
-      Console console(options->common.json, options->common.quiet);
-      const Result<void> done = run(*options, console);
-      return done.ok() ? int{kExitOk} : console.fail(done.error());
-    });
-  });
+  command->add_flag("--removed", options->lists_removed, "List the removed chats and their ids");
+  command->add_option("--restore", options->restore, "Bring a removed chat back")
+      ->type_name("NAME|ID");
+  on_run(*command, choose, options, run);
 }
 
 }  // namespace satchel::app

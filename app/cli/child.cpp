@@ -18,7 +18,7 @@ Result<ChildOutput> run_self(const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
 
   int ends[2];
-  const Error failed{ErrorKind::internal, "PROCESS", "A second process could not be started."};
+  const Error failed{ErrorKind::internal, "PROCESS", "Cannot start a second process."};
   if (pipe(ends) != 0) return failed;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

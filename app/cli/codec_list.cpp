@@ -6,8 +6,8 @@
 
 #include "app/cli/exit_codes.h"
 #include "kernels/contract/page_layout.h"
-#include "kvcache/recipes/json.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/base/json.h"
+#include "kvcache/stages/registry.h"
 
 namespace satchel::app {
 namespace {
@@ -41,7 +41,7 @@ Result<BitsPerValue> bits_of(const Codec& codec, std::size_t head_dim) {
                       .v = static_cast<double>(layout.v.bytes()) * 8 / n_values};
 }
 
-// The codec at its defaults, or what it says that it needs.
+// The codec at its defaults.
 Result<CodecRow> row_of(const kvcache::StageEntry& entry, std::span<const std::size_t> head_dims) {
   SATCHEL_TRY_ASSIGN(const kvcache::JsonNode node, kvcache::parse_json("{}", entry.name));
   kvcache::Params params(node, entry.name);
@@ -52,10 +52,6 @@ Result<CodecRow> row_of(const kvcache::StageEntry& entry, std::span<const std::s
                .parameters = {params.asked().begin(), params.asked().end()},
                .bits = {},
                .needs = ""};
-  if (!stage.ok() && stage.error().code == "CODEC_NEEDS") {
-    row.needs = stage.error().message;
-    return row;
-  }
   if (!stage.ok()) return stage.error();
   const auto& codec = static_cast<const Codec&>(**stage);
   row.is_calibrated = codec.is_calibrated();
@@ -64,6 +60,24 @@ Result<CodecRow> row_of(const kvcache::StageEntry& entry, std::span<const std::s
     row.bits.push_back(bits);
   }
   return row;
+}
+
+Result<std::vector<CodecRow>> all_rows(std::span<const std::size_t> head_dims) {
+  std::vector<CodecRow> rows;
+  for (const kvcache::StageEntry* entry : kvcache::all_stages()) {
+    if (entry->kind != kvcache::StageKind::codec) continue;
+    SATCHEL_TRY_ASSIGN(rows.emplace_back(), row_of(*entry, head_dims));
+  }
+  for (const kvcache::RefusedStage& refused : kvcache::refused_stages())
+    if (refused.kind == kvcache::StageKind::codec)
+      rows.push_back({.name = std::string(refused.name),
+                      .source = std::string(refused.source),
+                      .is_calibrated = false,
+                      .parameters = {},
+                      .bits = {},
+                      .needs = std::string(refused.why)});
+  std::ranges::sort(rows, {}, &CodecRow::name);
+  return rows;
 }
 
 Json to_json(const CodecRow& row) {
@@ -93,20 +107,19 @@ std::string to_text(const CodecRow& row) {
 
 int list_codecs(Console& console, std::span<const std::size_t> head_dims) {
   std::string text =
-      "Codecs: bits per value of K / V at the defaults, with all metadata but positions\n" +
+      "Codecs: bits per K / V value with default parameters and all metadata except positions\n" +
       padded("  head_dim", 20);
   for (const std::size_t head_dim : head_dims) text += padded(std::to_string(head_dim), 18);
   text += "source\n";
-  Json rows = Json::array();
-  for (const kvcache::StageEntry* entry : kvcache::all_stages()) {
-    if (entry->kind != kvcache::StageKind::codec) continue;
-    const Result<CodecRow> row = row_of(*entry, head_dims);
-    if (!row.ok()) return console.fail(row.error());
-    rows.push_back(to_json(*row));
-    text += to_text(*row);
+  Json json = Json::array();
+  const Result<std::vector<CodecRow>> rows = all_rows(head_dims);
+  if (!rows.ok()) return console.fail(rows.error());
+  for (const CodecRow& row : *rows) {
+    json.push_back(to_json(row));
+    text += to_text(row);
   }
   if (console.json()) {
-    console.document({{"schema", 1}, {"codecs", rows}});
+    console.document({{"schema", 1}, {"codecs", json}});
   } else {
     console.data(text);
   }

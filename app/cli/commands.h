@@ -1,5 +1,5 @@
-// The commands of `satchel`, a file each. Each adds its subcommand; main.cpp runs the one chosen
-// and returns its exit code.
+// The commands of `satchel`, a file each (app/eval/commands/commands.h: those that measure). Each
+// adds its subcommand; main.cpp runs the one chosen and returns its exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,9 +17,5 @@ void add_demo(CLI::App& app, const Choose& choose);
 void add_info(CLI::App& app, const Choose& choose);
 void add_recipes(CLI::App& app, const Choose& choose);
 void add_estimate(CLI::App& app, const Choose& choose);
-void add_bench(CLI::App& app, const Choose& choose);
-void add_eval(CLI::App& app, const Choose& choose);
-void add_profile(CLI::App& app, const Choose& choose);
-void add_calibrate(CLI::App& app, const Choose& choose);
 
 }  // namespace satchel::app

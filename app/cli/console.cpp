@@ -20,11 +20,11 @@ constexpr double kBarAfterMs = 1000, kRedrawMs = 100, kStatusMs = 10'000;
 std::string_view title(runtime::Phase phase) {
   switch (phase) {
     case runtime::Phase::load_model:
-      return "Loading the model";
+      return "Loading model";
     case runtime::Phase::read_prompt:
       return "Reading";
     case runtime::Phase::measure_fidelity:
-      return "Measuring";
+      return "Measuring accuracy";
     case runtime::Phase::generate:
       return "Answering";
     case runtime::Phase::save:
@@ -32,9 +32,9 @@ std::string_view title(runtime::Phase phase) {
     case runtime::Phase::restore:
       return "Resuming";
     case runtime::Phase::pack:
-      return "Packing";
+      return "Compressing";
     case runtime::Phase::profile:
-      return "Learning the model's lanes";
+      return "Profiling attention heads";
   }
   return "Working";
 }
@@ -186,7 +186,7 @@ Result<std::size_t> parse_bytes(std::string_view text) {
   const auto bad = [&] {
     return Error{ErrorKind::invalid, "PARAM",
                  "\"" + std::string(text) +
-                     "\" is no amount of memory. Write for example 300MB, 1.5GB or 512MiB."};
+                     "\" is not a memory size. Use for example 300MB, 1.5GB or 512MiB."};
   };
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -216,11 +216,12 @@ Result<void> check_text_file(const std::string& path, std::uintmax_t bytes_max) 
   if (!std::filesystem::is_regular_file(path, error))
     return Error{ErrorKind::invalid, "DOC_READ",
                  "\"" + path +
-                     "\" is no regular file but a device or pipe. Write what comes from "
-                     "it into a file and name that."};
+                     "\" is a device or a pipe, not a regular file. Save its output to a file "
+                     "and use that."};
   if (std::filesystem::file_size(path, error) > bytes_max)
     return Error{ErrorKind::invalid, "DOC_LIMIT",
-                 "\"" + path + "\" is larger than " + std::to_string(bytes_max >> 20) + " MiB."};
+                 "\"" + path + "\" is larger than the limit of " + std::to_string(bytes_max >> 20) +
+                     " MiB."};
   return {};
 }
 
@@ -236,7 +237,7 @@ Result<std::string> read_text_file(const std::string& path, std::uintmax_t bytes
     if (step.form != runtime::Utf8Form::whole || text[at] == '\0')
       return Error{ErrorKind::corrupt, "DOC_ENCODING",
                    "\"" + path + "\" is not UTF-8 text: byte " + std::to_string(at) +
-                       " is none of a character. Convert it first."};
+                       " is invalid. Convert the file to UTF-8 first."};
     at += step.bytes;
   }
   return text;

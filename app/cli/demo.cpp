@@ -1,6 +1,7 @@
 // `satchel demo`: the whole product in one run: read, ask, compress, ask, save, end the process,
-// start a new one, resume without reading again, ask once more. Every figure is of this run.
-#include <algorithm>
+// start a new one, resume without rereading, ask once more; then the presets side by side. Every
+// figure is measured in this run.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -10,15 +11,15 @@
 #include "app/cli/commands.h"
 #include "app/cli/conversation.h"
 #include "app/cli/demo_notes.h"
+#include "app/cli/demo_run.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
-
-constexpr std::string_view kChatName = "demo";
 
 // A folder for this run, removed at its end.
 class ScratchFolder {
@@ -28,7 +29,7 @@ class ScratchFolder {
     std::string name = (fs::temp_directory_path(error) / "satchel-demo-XXXXXX").string();
     if (error || mkdtemp(name.data()) == nullptr)
       return Error{ErrorKind::storage, "STORAGE",
-                   "No folder can be made in the system's temporary folder."};
+                   "Cannot create a folder in the system's temporary folder."};
     return std::make_unique<ScratchFolder>(name);
   }
   explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
@@ -43,64 +44,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-constexpr std::size_t kAnswerTokensMax = 64;  // the answers are a sentence each
-
-struct Answers {
-  std::vector<std::string> texts;
-  std::vector<bool> correct;
-  std::size_t n_correct() const {
-    return static_cast<std::size_t>(std::count(correct.begin(), correct.end(), true));
-  }
-};
-
-void say(Console& console, const std::string& line) {
-  console.data(line + "\n");
-}
-
-Error stopped() {
-  return {ErrorKind::cancelled, "STOPPED", "Stopped."};
-}
-
-Result<Answers> ask_all(Conversation& conversation, Console& console) {
-  Answers answers;
-  for (const DemoQuestion& question : kDemoQuestions) {
-    SATCHEL_TRY(conversation.session().add_user(question.question));
-    SATCHEL_TRY_ASSIGN(
-        const runtime::GenerateReport report,
-        conversation.session().generate(runtime::Sampling::plain_greedy(kAnswerTokensMax), {},
-                                        begin_interruptible(), {}));
-    if (report.finish == runtime::Finish::stopped) return stopped();
-    const bool correct = report.text.find(question.value) != std::string::npos;
-    say(console, "  " + std::string(question.question) + "  " + report.text +
-                     (correct ? "  [right]" : "  [wrong]"));
-    answers.texts.push_back(report.text);
-    answers.correct.push_back(correct);
-  }
-  return answers;
-}
-
-std::string score(const Answers& answers) {
-  return std::to_string(answers.n_correct()) + " of " + std::to_string(answers.correct.size()) +
-         " right";
-}
-
-Result<std::unique_ptr<Conversation>> open_and_read(const Options& options, bool keep,
-                                                    Console& console) {
-  const ConversationRequest request{
-      .name = keep ? std::string(kChatName) : "", .keep = keep, .system = {}};
-  SATCHEL_TRY_ASSIGN(auto conversation, Conversation::open(options, request, console));
-  SATCHEL_TRY(conversation->session().add_document("notes", kDemoNotes));
-  SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
-                     conversation->session().read(begin_interruptible(), console.progress()));
-  console.end_progress();
-  std::string line = "  read " + with_thousands(read.n_tokens) + " tokens in " +
-                     format_seconds(read.ms) + "; the cache takes " +
-                     describe(conversation->session().stats());
-  if (read.fidelity.n_tokens > 0)
-    line += "; next token unchanged " + format_percent(read.fidelity.agreement) +
-            " of the time (measured)";
-  say(console, line);
-  return conversation;
+Say say_to(Console& console) {
+  return [&console](const std::string& line) { console.data(line + "\n"); };
 }
 
 // What the second process does; its JSON goes to the first.
@@ -108,13 +53,13 @@ Result<Json> resume_and_ask(const Options& options, Console& console) {
   SATCHEL_TRY_ASSIGN(
       const auto conversation,
       Conversation::open(
-          options, {.name = std::string(kChatName), .must_exist = true, .system = {}}, console));
+          options, {.name = std::string(kDemoChat), .must_exist = true, .system = {}}, console));
   if (!conversation->resumed())
     return Error{ErrorKind::internal, "DEMO", "The saved chat has no messages."};
   const runtime::ResumeReport& resumed = *conversation->resumed();
-  say(console, "  " + describe(resumed));
-  SATCHEL_TRY_ASSIGN(const Answers answers, ask_all(*conversation, console));
-  say(console, "  " + score(answers));
+  const Say say = say_to(console);
+  say("  " + describe(resumed));
+  SATCHEL_TRY_ASSIGN(const DemoAnswers answers, ask_all(*conversation, say));
   return Json{{"texts", answers.texts},
               {"correct", answers.correct},
               {"chat_tokens", resumed.n_chat_tokens},
@@ -123,7 +68,7 @@ Result<Json> resume_and_ask(const Options& options, Console& console) {
               {"resume_ms", resumed.ms}};
 }
 
-Json report(const Answers& full, const Answers& packed, const Json& resumed) {
+Json report(const DemoAnswers& full, const DemoAnswers& packed, const Json& resumed) {
   Json answers = Json::array();
   for (std::size_t i = 0; i < full.correct.size(); ++i)
     answers.push_back({{"question", kDemoQuestions[i].question},
@@ -152,59 +97,51 @@ Result<Json> run_second_process(const Options& options, const fs::path& store, C
   if (!options.chat_template.empty())
     arguments.insert(arguments.end(), {"--template", options.chat_template});
   SATCHEL_TRY_ASSIGN(const ChildOutput child, run_self(arguments));
-  if (child.exit_code == kExitInterrupted) return stopped();
+  if (child.exit_code == kExitInterrupted) return demo_stopped();
   const std::size_t last =
       child.text.rfind('\n', child.text.size() < 2 ? 0 : child.text.size() - 2);
   const std::size_t json_at = last == std::string::npos ? 0 : last + 1;
   console.data(child.text.substr(0, json_at));
   const Json json = Json::parse(child.text.substr(json_at), nullptr, false);
   if (child.exit_code != 0 || json.is_discarded() || !json.contains("texts"))
-    return Error{ErrorKind::internal, "DEMO",
-                 "The second process ended with code " + std::to_string(child.exit_code) + "."};
+    return Error{
+        ErrorKind::internal, "DEMO",
+        "The second process ended with exit code " + std::to_string(child.exit_code) + "."};
   return json;
 }
 
 Result<Json> run(Options options, Console& console) {
   SATCHEL_TRY_ASSIGN(const auto scratch, ScratchFolder::make());
   if (options.store.empty()) options.store = scratch->path().string();
+  if (options.recipe.empty()) options.recipe = kDemoRecipe;
   Options exact = options;
   exact.recipe = "full";
   exact.keep = 0;
+  const Say say = say_to(console);
 
-  say(console, "1. Read the notes, every token exact (recipe full)");
-  SATCHEL_TRY_ASSIGN(auto conversation, open_and_read(exact, false, console));
-  SATCHEL_TRY_ASSIGN(const Answers full, ask_all(*conversation, console));
-  say(console, "  " + score(full));
-  conversation.reset();
+  say("1. Read the notes and keep every token exact (full)");
+  SATCHEL_TRY_ASSIGN(ReadNotes full, read_and_ask(exact, false, say, console));
+  full.conversation.reset();
 
-  if (options.recipe.empty()) options.recipe = kDemoRecipe;
-  say(console, "2. Read them again, compressed (recipe " + options.recipe + "), and save");
-  SATCHEL_TRY_ASSIGN(conversation, open_and_read(options, true, console));
-  const runtime::Fidelity fidelity = conversation->session().fidelity();
-  const kvcache::CacheStats stats = conversation->session().stats();
-  SATCHEL_TRY_ASSIGN(const Answers packed, ask_all(*conversation, console));
-  say(console, "  " + score(packed));
-  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport saved, conversation->session().save());
-  say(console, "  saved " + format_bytes(saved.bytes_total) + " for " +
-                   with_thousands(saved.n_tokens) + " tokens");
-  const std::string recipe = conversation->session().recipe().name();
-  const double keep = conversation->session().recipe().keep();
-  const std::string backend = conversation->engine().backend();
-  conversation.reset();
+  say("2. Read them again, compressed (" + demo_name(options) + "), and save the chat");
+  SATCHEL_TRY_ASSIGN(ReadNotes packed, read_and_ask(options, true, say, console));
+  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport saved, packed.conversation->session().save());
+  say("  Saved " + format_bytes(saved.bytes_total) + " for " + with_thousands(saved.n_tokens) +
+      " tokens.");
+  const std::string backend = packed.conversation->engine().backend();
+  packed.conversation.reset();
 
-  say(console, "3. A new process: resume and ask again");
+  say("3. Resume the chat in a new process and ask again");
   SATCHEL_TRY_ASSIGN(const Json resumed, run_second_process(options, options.store, console));
-  Json json = report(full, packed, resumed);
-  json["kv_bytes_fp16"] = stats.fp16_bytes;
-  json["kv_bytes"] = stats.bytes;
-  json["body_bytes_fp16"] = stats.body_fp16_bytes;
-  json["body_bytes"] = stats.body_bytes;
-  json["agreement"] = fidelity.agreement;
-  json["agreement_tokens"] = fidelity.n_tokens;
-  json["kl_nats"] = fidelity.kl;
-  json["recipe"] = recipe;
-  json["keep"] = keep;
+
+  say("4. Compare the presets on the same notes and questions (all measured in this run)");
+  const std::array known = {full.run, packed.run};
+  SATCHEL_TRY_ASSIGN(const Json presets, compare_presets(options, known, console));
+  say("  Presets compress older text; the first and the newest tokens stay exact.");
+  Json json = report(full.run.answers, packed.run.answers, resumed);
+  json.update(packed.run.figures());
   json["backend"] = backend;
+  json["presets"] = presets;
   return json;
 }
 
@@ -213,26 +150,23 @@ Result<Json> run(Options options, Console& console) {
 void add_demo(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<Options>();
   auto second = std::make_shared<bool>(false);
-  CLI::App* command =
-      app.add_subcommand("demo", "Read, ask, compress, save, resume in a new process, ask again");
+  CLI::App* command = app.add_subcommand(
+      "demo", "Show what Satchel does: read, ask, compress, save, resume, compare presets");
   command
       ->add_flag("--second-process", *second,
-                 "The part after the restart; the demo starts it itself")
+                 "The part after the restart; started by the demo itself")
       ->group("");
   add_output_options(*command, *options);
   add_store_option(*command, *options);
   add_model_options(*command, *options);
   add_recipe_options(*command, *options, std::string(kDemoRecipe));
-  command->callback([=] {
-    choose([=] {
-      Console console(options->json, options->quiet);
-      const Result<Json> json =
-          *second ? resume_and_ask(*options, console) : run(*options, console);
-      if (!json.ok()) return console.fail(json.error());
-      if (options->json) console.document(*json);
-      return int{kExitOk};
-    });
-  });
+  const auto go = [second](const Options& given, Console& console) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(const Json json,
+                       *second ? resume_and_ask(given, console) : run(given, console));
+    if (given.json) console.document(json);
+    return {};
+  };
+  on_run(*command, choose, options, go);
 }
 
 }  // namespace satchel::app

@@ -8,7 +8,7 @@
 
 namespace satchel::app {
 
-inline constexpr std::string_view kDemoRecipe = "balanced";
+inline constexpr std::string_view kDemoRecipe = "compact";
 
 inline constexpr std::string_view kDemoNotes =
     "Notes:\n"

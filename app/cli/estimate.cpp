@@ -2,6 +2,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "kernels/base/main_memory.h"
 
@@ -15,12 +16,12 @@ Json to_json(const runtime::Estimate& estimate, std::size_t n_tokens) {
               {"cache_bytes", estimate.cache_bytes},
               {"expected_bytes", estimate.expected_bytes},
               {"scratch_bytes", estimate.scratch_bytes},
-              {"pool_bytes", estimate.pool_bytes},
+              {"pool_bytes", estimate.arena_bytes},
               {"budget_bytes", estimate.budget_bytes},
               {"kv_bytes_fp16", estimate.fp16_bytes},
               {"tokens_fit", estimate.n_tokens_fit},
               {"tokens_most", estimate.n_tokens_most},
-              {"room_bytes", estimate.room_bytes},
+              {"room_bytes", estimate.available_bytes},
               {"memory_free_bytes", free_main_memory()},
               {"outside_bytes", estimate.outside_bytes},
               {"fits", estimate.fits}};
@@ -33,35 +34,36 @@ struct Asked {
 };
 
 std::string verdict(const runtime::Estimate& estimate, const Asked& asked) {
-  const std::string free =
-      format_bytes(estimate.room_bytes) + (asked.gpu ? " of the GPU's memory" : " of memory");
-  if (estimate.fits) return "It fits: " + free + " are free.\n";
-  const std::size_t taken = estimate.weight_bytes + estimate.pool_bytes;
-  const bool fits_budget = estimate.pool_bytes <= estimate.budget_bytes;
-  if (fits_budget) return "It does not fit: only " + free + " are free.\n";
-  return "It does not fit the budget: it takes " +
-         format_bytes(estimate.pool_bytes - estimate.budget_bytes) + " more" +
-         (asked.budget ? "" : " than the default; --budget gives another") +
-         (taken > estimate.room_bytes ? ". Nor does it fit the " + free + " that are free.\n"
-                                      : ".\n");
+  const std::string free = format_bytes(estimate.available_bytes) +
+                           (asked.gpu ? " of GPU memory is" : " of memory is") + " free";
+  if (estimate.fits) return "It fits: " + free + ".\n";
+  const std::size_t taken = estimate.weight_bytes + estimate.arena_bytes;
+  const bool fits_budget = estimate.arena_bytes <= estimate.budget_bytes;
+  if (fits_budget) return "It does not fit: only " + free + ".\n";
+  return "It does not fit the budget, which is " +
+         format_bytes(estimate.arena_bytes - estimate.budget_bytes) + " too small." +
+         (asked.budget ? "" : " Set a larger one with --budget.") +
+         (taken > estimate.available_bytes
+              ? " It does not fit in memory either: only " + free + ".\n"
+              : "\n");
 }
 
 std::string to_text(const runtime::Estimate& estimate, const Asked& asked) {
   const std::string most = estimate.cache_bytes > estimate.expected_bytes
                                ? ", at most " + format_bytes(estimate.cache_bytes)
                                : "";
-  return "  weights        " + format_bytes(estimate.weight_bytes) + "\n  cache          " +
+  return "  weights          " + format_bytes(estimate.weight_bytes) + "\n  cache            " +
          format_bytes(estimate.expected_bytes) + most + "  (" + format_bytes(estimate.fp16_bytes) +
-         " in fp16)\n  scratch        " + format_bytes(estimate.scratch_bytes) +
-         "  while reading one prompt of that length\n  beside them    " +
+         " in fp16)\n  workspace        " + format_bytes(estimate.scratch_bytes) +
+         "  while reading a prompt of this length\n  other buffers    " +
          format_bytes(estimate.outside_bytes) +
-         "  rows of logits, the backend's own\n  budget needed  " +
-         format_bytes(estimate.pool_bytes) + "\n  budget         " +
-         format_bytes(estimate.budget_bytes) + (asked.budget ? "\n" : "  the default\n") +
-         "  tokens that fit the budget: " + with_thousands(estimate.n_tokens_fit) +
+         "  logits and the backend's own\n  required budget  " +
+         format_bytes(estimate.arena_bytes) + "\n  budget           " +
+         format_bytes(estimate.budget_bytes) + (asked.budget ? "\n" : "  (default)\n") +
+         "  tokens that fit  " + with_thousands(estimate.n_tokens_fit) +
          (estimate.n_tokens_most > estimate.n_tokens_fit
               ? "; " + with_thousands(estimate.n_tokens_most) +
-                    " where older text comes down to what the recipe allows\n"
+                    " with older text at lower precision\n"
               : "\n") +
          verdict(estimate, asked);
 }
@@ -90,20 +92,15 @@ Result<int> run(const Options& options, std::size_t n_tokens, Console& console) 
 void add_estimate(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<Options>();
   auto n_tokens = std::make_shared<std::size_t>(0);
-  CLI::App* command = app.add_subcommand(
-      "estimate", "What a model, recipe and length would take, before it is taken");
+  CLI::App* command = app.add_subcommand("estimate", "Estimate memory use");
   add_output_options(*command, *options);
   add_model_options(*command, *options);
   add_recipe_options(*command, *options);
-  command->add_option("--tokens", *n_tokens, "Length of the chat; default: the model's context")
+  command->add_option("--tokens", *n_tokens, "Chat length in tokens; default: the model's context")
       ->type_name("N")
       ->check(whole_number(1));
-  command->callback([=] {
-    choose([=] {
-      Console console(options->json, options->quiet);
-      const Result<int> code = run(*options, *n_tokens, console);
-      return code.ok() ? *code : console.fail(code.error());
-    });
+  on_run(*command, choose, options, [n_tokens](const Options& given, Console& console) {
+    return run(given, *n_tokens, console);
   });
 }
 

@@ -1,4 +1,4 @@
-// Exit codes of `satchel`, documented in README.md and `satchel --help`.
+// Exit codes of `satchel`, documented in docs/command-line.md and `satchel --help`.
 #pragma once
 
 #include "kernels/base/result.h"

@@ -8,10 +8,15 @@
 
 namespace satchel::app {
 
-Result<runtime::IdleReport> pack_until_input(runtime::Session& session) {
-  if (!session.has_idle_work()) return runtime::IdleReport{};
+Result<runtime::IdleReport> pack_until_input(Conversation& conversation) {
+  if (!conversation.session().has_idle_work()) return runtime::IdleReport{};
   constexpr int kPollMs = 50;
+  const runtime::ChatCall call = conversation.call();
   std::stop_source stop;
+  const std::stop_callback interrupted(call.stop, [&stop] { stop.request_stop(); });
+  const auto sink = [&call](runtime::ChatHandle chat, const runtime::ChatEvent& event) {
+    if (std::holds_alternative<runtime::Failed>(event)) call.sink(chat, event);
+  };
   std::atomic<bool> done = false;
   std::thread watch([&] {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -21,7 +26,8 @@ Result<runtime::IdleReport> pack_until_input(runtime::Session& session) {
         return;
       }
   });
-  Result<runtime::IdleReport> report = session.idle(stop.get_token(), {});
+  Result<runtime::IdleReport> report =
+      conversation.service().idle(conversation.chat(), {stop.get_token(), sink});
   done = true;
   watch.join();
   return report;

@@ -1,11 +1,12 @@
 // Work that may wait, done while nobody types.
 #pragma once
 
-#include "runtime/session/session.h"
+#include "app/cli/conversation.h"
 
 namespace satchel::app {
 
-// Packs until nothing waits or a key is pressed; what is left goes on next time.
-Result<runtime::IdleReport> pack_until_input(runtime::Session& session);
+// Compresses until nothing is pending, a key is pressed or Ctrl-C comes; the rest waits its turn.
+// Shows nothing but what failed beside it.
+Result<runtime::IdleReport> pack_until_input(Conversation& conversation);
 
 }  // namespace satchel::app

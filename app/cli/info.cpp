@@ -1,12 +1,9 @@
 // `satchel info`: what a model file holds, and what this machine offers.
-#include <algorithm>
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/exit_codes.h"
-#include "app/cli/key_bases.h"
-#include "app/cli/lane_table.h"
-#include "app/cli/selector.h"
+#include "app/cli/model_profile.h"
+#include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "kernels/base/main_memory.h"
 #include "runtime/gguf/limits.h"
@@ -27,29 +24,29 @@ std::string padded(std::string_view text, std::size_t width) {
 }
 
 std::string of_parts(const runtime::GgufFile& file) {
-  return file.n_parts() == 1 ? "" : " in " + with_thousands(file.n_parts()) + " parts";
+  return file.n_parts() == 1 ? "" : " in " + with_thousands(file.n_parts()) + " shards";
 }
 
-// What was learnt of the model; shown on its own, after what is at hand. Null of a file that is no model
-// we can run.
-struct Learnt {
+// The model's profiles, shown after what the file itself says. Null for a model that we cannot run.
+struct ProfilesInUse {
   Json lane_table = nullptr, key_bases = nullptr, selector = nullptr;
   Json refusal = nullptr;  // why it does not run here
 };
-Learnt show_learnt(const runtime::GgufFile& file, const std::string& fingerprint,
-                   const Paths& paths, Console& console) {
+ProfilesInUse show_profiles(const runtime::GgufFile& file, const std::string& fingerprint,
+                            const Paths& paths, Console& console) {
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
   if (!config.ok()) {
     if (!console.json())
-      console.data("This model does not run here: " + config.error().message + "\n");
+      console.data("Satchel cannot run this model: " + config.error().message + "\n");
     return {.refusal = config.error().message};
   }
-  const LaneTableInUse lanes = lane_table_in_use(paths, fingerprint, *config, console);
-  const KeyBasesInUse keys = key_bases_in_use(paths, fingerprint, *config, console);
-  const SelectorInUse selector = selector_in_use(paths, fingerprint, *config, console);
+  const ProfileOf of{paths, fingerprint, *config};
+  const HeadBudgetsInUse lanes = head_budgets_in_use(of, console);
+  const KeyBasesInUse keys = key_bases_in_use(of, console);
+  const SelectorInUse selector = selector_in_use(of, console);
   if (!console.json())
-    console.data("Lane table: " + describe(lanes) + "\nKey bases: " + describe(keys) +
-                 "\nSelector: " + describe(selector) + "\n");
+    console.data("Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
+                 "\nSelector weights: " + describe(selector) + "\n");
   return {.lane_table = to_json(lanes), .key_bases = to_json(keys), .selector = to_json(selector)};
 }
 
@@ -79,7 +76,7 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   if (!console.json()) console.data(text);
   // Takes reading the whole file.
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
-  const Learnt learnt = show_learnt(file, fingerprint, paths, console);
+  const ProfilesInUse profiles = show_profiles(file, fingerprint, paths, console);
   if (!console.json()) return {};
   console.document({{"schema", 1},
                     {"path", path.string()},
@@ -87,10 +84,10 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
                     {"bytes", file.file_bytes()},
                     {"parts", file.n_parts()},
                     {"fingerprint", fingerprint},
-                    {"lane_table", learnt.lane_table},
-                    {"key_bases", learnt.key_bases},
-                    {"selector", learnt.selector},
-                    {"refusal", learnt.refusal},
+                    {"lane_table", profiles.lane_table},
+                    {"key_bases", profiles.key_bases},
+                    {"selector", profiles.selector},
+                    {"refusal", profiles.refusal},
                     {"values", n_values},
                     {"metadata", metadata},
                     {"tensors", tensors}});
@@ -118,16 +115,16 @@ DeviceInUse device_in_use(const Paths& paths) {
     return {.text = "  none: " + chosen.error().message + "\n", .json = json};
   }
   const std::string name(chosen->backend->name()), device = chosen->backend->device();
-  const kernels::CacheRoom room = chosen->backend->cache_room();
+  const kernels::AvailableMemory available = chosen->backend->available_memory();
   json["backend"] = name;
   json["device"] = device;
-  json["room_bytes"] = room.most;
+  json["room_bytes"] = available.most;
   std::string text = "  " + padded(name, 14) + device + "\n";
-  if (room.taken_at_once)
-    text +=
-        "  " + padded("", 14) + "room for a model and its chats: " + format_bytes(room.most) + "\n";
-  if (const auto& why = chosen->why_not_gpu) {
-    text += "  no GPU: " + why->message + " [" + why->code + "]\n";
+  if (available.taken_at_once)
+    text += "  " + padded("", 14) +
+            "memory for a model and its chats: " + format_bytes(available.most) + "\n";
+  if (const auto& why = chosen->gpu_fallback_reason) {
+    text += "  GPU not used: " + why->message + " [" + why->code + "]\n";
     json["why_not_gpu"] = error_json(*why);
   }
   return {.text = text, .json = json};
@@ -139,13 +136,13 @@ void machine(const Options& options, Console& console) {
   const DeviceInUse used = device_in_use(paths);
   Json models = Json::array(), levels = Json::array();
   std::string text = "satchel " SATCHEL_VERSION
-                     "\n\nDevice (used unless --backend says otherwise)\n" +
-                     used.text + "\nInstruction levels (the highest present is used)\n";
+                     "\n\nDevice (used unless --backend selects another)\n" +
+                     used.text + "\nCPU instruction sets (the best available one is used)\n";
   const auto names = kernels::cpu_level_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool present = i < kernels::cpu_levels_present();
     levels.push_back({{"name", names[i]}, {"present", present}});
-    text += "  " + padded(names[i], 14) + (present ? "present" : "absent") + "\n";
+    text += "  " + padded(names[i], 14) + (present ? "available" : "not available") + "\n";
   }
   text += "\nModels\n";
   for (const ModelFile& model : find_models(paths)) {
@@ -155,7 +152,7 @@ void machine(const Options& options, Console& console) {
   }
   text += "\nFolders\n  chats   " + paths.data_dir.string() + "\n  caches  " +
           paths.cache_dir.string() + "\n  models  " + paths.models_dir.string() +
-          "\n\nFree memory " + format_bytes(free_main_memory()) + "\n";
+          "\n\nFree memory: " + format_bytes(free_main_memory()) + "\n";
   if (console.json()) {
     console.document({{"schema", 1},
                       {"version", SATCHEL_VERSION},
@@ -176,26 +173,22 @@ void machine(const Options& options, Console& console) {
 void add_info(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<Options>();
   auto path = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("info", "What a GGUF file holds; without a file: this machine");
-  command->add_option("file", *path, "GGUF file, or the beginning of a name in the model folder")
+  CLI::App* command = app.add_subcommand(
+      "info", "Show what a GGUF file contains or, without FILE, what this machine offers");
+  command->add_option("file", *path, "GGUF file, or the start of a name in the model folder")
       ->type_name("FILE");
   add_output_options(*command, *options);
   add_store_option(*command, *options);
-  command->callback([=] {
-    choose([=] {
-      Console console(options->json, options->quiet);
-      if (path->empty()) {
-        machine(*options, console);
-        return int{kExitOk};
-      }
-      const Paths paths = standard_paths(options->store);
-      const auto model = chosen_model(paths, *path);
-      const Result<void> done =
-          model.ok() ? model_file(*model, paths, console) : Result<void>(model.error());
-      return done.ok() ? int{kExitOk} : console.fail(done.error());
-    });
-  });
+  const auto run = [path](const Options& given, Console& console) -> Result<void> {
+    if (path->empty()) {
+      machine(given, console);
+      return {};
+    }
+    const Paths paths = standard_paths(given.store);
+    SATCHEL_TRY_ASSIGN(const auto model, chosen_model(paths, *path));
+    return model_file(model, paths, console);
+  };
+  on_run(*command, choose, options, run);
 }
 
 }  // namespace satchel::app

@@ -32,7 +32,9 @@ Input read_input(bool from_terminal, const std::function<Line(std::string& line)
     return got;
   };
   input.line = next(input.text);
-  if (input.line != Line::text || !input.text.starts_with(kQuotes)) return input;
+  while (input.text.ends_with('\n')) input.text.pop_back();
+  input.is_quoted = input.text.find('\n') != std::string::npos;
+  if (input.is_quoted || !input.text.starts_with(kQuotes)) return input;
   input.is_quoted = true;
   input.text.erase(0, kQuotes.size());
   for (std::string line; !input.was_left_open && !input.text.ends_with(kQuotes);) {

@@ -13,11 +13,11 @@ enum class Line { text, interrupted, end };
 // Without its end. interrupted: by a signal.
 Line read_line(std::string& line);
 
-// A message: a line, or those between """ and """. The end of the input closes it too.
-//   is_quoted  it was: every word of it is the message's, and none a command
-//   was_left_open  it was, and its end was the end of the input
-//   was_cut  the terminal gave only the beginning of a line: longer ones than kTerminalLineMax bytes
-//            do not get through it
+// A message: a line, or those between """ and """. The end of the input closes it too. A line with
+// line ends in it was pasted and is a message as well.
+//   is_quoted  of several lines: every word of it is the message's, and none a command
+//   was_left_open  """ was not closed before the end of the input
+//   was_cut  the terminal passed only the start of a line: it cuts lines at kTerminalLineMax bytes
 struct Input {
   Line line = Line::end;
   std::string text = {};

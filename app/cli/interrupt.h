@@ -8,7 +8,8 @@ namespace satchel::app {
 
 // Installs the SIGINT and SIGTERM handlers (once per program). SIGTERM asks to stop and to end.
 void catch_interrupts();
-// A fresh token for the work that begins now; the next Ctrl-C stops it, and so does one that nobody took.
+// A fresh token for the work that begins now. The next Ctrl-C stops it, and so does an earlier one
+// that was not taken.
 std::stop_token begin_interruptible();
 // Whether Ctrl-C came since the last call of this.
 bool take_interrupt();

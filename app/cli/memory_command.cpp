@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "app/cli/input.h"
-#include "app/cli/interrupt.h"
-#include "runtime/governor/coarser.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/coarser.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -13,8 +12,8 @@ namespace {
 constexpr std::string_view kLimit = "/limit", kPreset = "/preset", kNow = "now", kSame = "same";
 constexpr std::string_view kBlanks = " \t";
 
-// Whether the last of several words is `word`; then it is cut off, and the blanks before it. A file's
-// name may have blanks in it, which stay.
+// Removes `word` and the blanks before it if it is the last of several words. Blanks elsewhere
+// stay: they may belong to a file's name.
 bool take_last(std::string_view& text, std::string_view word) {
   if (!text.ends_with(word)) return false;
   const std::string_view before = text.substr(0, text.size() - word.size());
@@ -28,23 +27,24 @@ std::string share_of(std::size_t n, const runtime::MemoryChange& change) {
                         static_cast<double>(std::max<std::size_t>(change.n_lane_tokens, 1)));
 }
 
-// What a limit does that may be too low for all that is read again.
-std::string describe_room(const runtime::MemoryChange& change) {
+// The effect of a limit that may be too low for all the text to be reread.
+std::string describe_reclaim(const runtime::MemoryChange& change) {
   if (change.limit_all == 0) return "";
-  const std::string all = " A limit of " + format_bytes(change.limit_all) + " holds all of it.";
+  const std::string all = " A limit of " + format_bytes(change.limit_all) + " avoids that.";
   if (change.bytes_all <= change.bytes_after)
-    return " Under this limit text may go to fewer bits again while it is read." + all;
-  return " Under this limit text goes to fewer bits again, until it takes " +
-         format_bytes(change.bytes_after) + " at most: all of it would take " +
+    return " With this limit, text may drop to lower precision again while it is reread." + all;
+  return " With this limit, text drops to lower precision again until it takes " +
+         format_bytes(change.bytes_after) + " at most, instead of " +
          format_bytes(change.bytes_all) + "." +
-         (change.bytes_after <= change.bytes_before ? " So hardly anything comes back." : "") + all;
+         (change.bytes_after <= change.bytes_before ? " Rereading would restore almost nothing."
+                                                    : "") +
+         all;
 }
 
 std::string cost_text(const runtime::Fidelity& cost) {
-  if (cost.n_tokens == 0) return " What it costs is not measured.";
-  return " Its cost, measured on the last " + with_thousands(cost.n_tokens) +
-         " tokens: the same next token in " + format_percent(cost.agreement) + ", KL " +
-         format_fixed(cost.kl, 4) + ".";
+  if (cost.n_tokens == 0) return " The effect on accuracy is not measured.";
+  return " Measured on the last " + with_thousands(cost.n_tokens) + " tokens: same next token " +
+         format_percent(cost.agreement) + " of the time, KL " + format_fixed(cost.kl, 4) + ".";
 }
 
 }  // namespace
@@ -53,26 +53,27 @@ Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
   const auto limit = rest_of(line, kLimit), preset = rest_of(line, kPreset);
   if (!limit && !preset) return std::optional<MemoryCommand>();
   MemoryCommand command{.of = limit ? MemoryCommand::Of::limit : MemoryCommand::Of::preset,
-                        .wish = {}};
+                        .request = {}};
   std::string_view rest = limit ? *limit : *preset;
   if (rest.empty()) return std::optional(command);
   command.now = take_last(rest, kNow);
   if (limit) {
-    SATCHEL_TRY_ASSIGN(command.wish.limit_bytes, parse_bytes(rest));
-    if (command.wish.limit_bytes == 0)
-      return Error{ErrorKind::invalid, "PARAM", "A memory limit must be above 0."};
+    SATCHEL_TRY_ASSIGN(command.request.limit_bytes, parse_bytes(rest));
+    if (command.request.limit_bytes == 0)
+      return Error{ErrorKind::invalid, "PARAM", "The memory limit must be greater than 0."};
   } else if (rest == kSame) {
     command.same = true;
   } else {
-    SATCHEL_TRY_ASSIGN(command.wish.recipe, runtime::resolve_recipe(rest));
+    SATCHEL_TRY_ASSIGN(command.request.recipe, runtime::resolve_recipe(rest));
   }
   return std::optional(command);
 }
 
 std::string describe_limit(const kvcache::CacheStats& stats) {
-  return "The memory limit is " + format_bytes(stats.pool_bytes) + ", " +
-         format_bytes(stats.pool_used_bytes) +
-         " are in use. \"/limit 40MB\" says what another would do, \"/limit 40MB now\" does it.";
+  return "The memory limit is " + format_bytes(stats.arena_bytes) + "; " +
+         format_bytes(stats.arena_used_bytes) +
+         " is in use. \"/limit 40MB\" shows what another limit would do, \"/limit 40MB now\" "
+         "applies it.";
 }
 
 std::string describe_preset(const kvcache::Recipe& recipe) {
@@ -84,11 +85,12 @@ std::string describe_preset(const kvcache::Recipe& recipe) {
     known += (known.empty() ? "" : ", ") + std::string(preset.name);
   }
   if (text.empty())
-    text = "The recipe is \"" + recipe.name() + "\", none of the presets" +
-           (recipe.keep() < 1 ? "; " + format_percent(recipe.keep()) + " of what is read are kept."
+    text = "The recipe is \"" + recipe.name() + "\", which is not a preset" +
+           (recipe.keep() < 1 ? "; it keeps " + format_percent(recipe.keep()) + " of the tokens."
                               : ".");
-  return text + " There are " + known +
-         ". \"/preset compact\" says what another would do, \"/preset compact now\" does it.";
+  return text + " Presets: " + known +
+         ". \"/preset compact\" shows what another preset would do, \"/preset compact now\" "
+         "applies it.";
 }
 
 std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats) {
@@ -96,40 +98,38 @@ std::string describe_coarser(const kvcache::Recipe& recipe, const kvcache::Cache
   if (n == 0) return "";
   const std::size_t n_held = std::max<std::size_t>(stats.n_kept, 1);
   return " " + format_percent(static_cast<double>(n) / static_cast<double>(n_held)) +
-         " of what is held came to fewer bits than the preset has, for want of room, and stays so "
-         "until the chat is read again: \"/preset same\" says what that takes, \"/preset same "
-         "now\" "
+         " of the cache was lowered below the preset's precision to save memory, and stays so "
+         "until the chat is reread: \"/preset same\" shows what that takes, \"/preset same now\" "
          "does it.";
 }
 
 std::string describe_done(const runtime::MemoryChange& done) {
   if (done.n_reread == 0) return describe(done);
   return format_bytes(done.bytes_after) + " instead of " + format_bytes(done.bytes_before) + "; " +
-         with_thousands(done.n_reread) + " tokens were read again.";
+         with_thousands(done.n_reread) + " tokens were reread.";
 }
 
 std::string describe(const runtime::MemoryChange& change) {
   if (!change.fits)
-    return "That does not fit: the least limit for this chat is " +
+    return "That does not fit: this chat needs a limit of at least " +
            format_bytes(change.limit_least) + ".";
   const std::string bytes =
       format_bytes(change.bytes_after) + " instead of " + format_bytes(change.bytes_before);
   if (change.n_reread > 0)
-    return "About " + bytes + "; " + with_thousands(change.n_reread) +
-           " tokens have to be read again" +
+    return "About " + bytes + "; " + with_thousands(change.n_reread) + " tokens must be reread" +
            (change.reread_ms > 0 ? ", which takes about " + format_seconds(change.reread_ms) : "") +
-           "." + describe_room(change);
+           "." + describe_reclaim(change);
   if (change.n_lowered + change.n_evicted == 0 && change.bytes_after >= change.bytes_before)
     return bytes + "; the chat stays as it is.";
   if (change.n_lowered + change.n_evicted == 0)
     return "At most " + bytes +
-           ". There is no room to try beforehand what that costs; "
-           "older text goes to fewer bits, as far as needed.";
-  std::string text = bytes + ";";
+           ". Older text drops to lower precision as far as needed; there is too little memory to "
+           "measure the effect beforehand.";
+  std::string text = bytes + ": ";
   if (change.n_lowered > 0)
-    text += " " + share_of(change.n_lowered, change) + " of what is held goes to fewer bits";
+    text += share_of(change.n_lowered, change) + " of the cache at lower precision";
   if (change.n_evicted > 0)
-    text += (change.n_lowered > 0 ? ", " : " ") + share_of(change.n_evicted, change) + " goes";
+    text += (change.n_lowered > 0 ? ", " : "") + share_of(change.n_evicted, change) + " dropped";
   return text + "." + cost_text(change.cost);
 }
 
@@ -140,21 +140,23 @@ Result<void> obey(const MemoryCommand& command, Conversation& conversation, Cons
                                                          : describe_preset(session.recipe()));
     return {};
   }
-  runtime::MemoryWish wish = command.wish;
-  if (command.same) wish.recipe = session.recipe();
-  const bool rises = wish.limit_bytes > session.stats().pool_bytes;
+  runtime::MemoryRequest request = command.request;
+  if (command.same) request.recipe = session.recipe();
+  const bool rises = request.limit_bytes > session.stats().arena_bytes;
   const auto coarser = [&] {
     return rises ? describe_coarser(session.recipe(), session.stats()) : std::string();
   };
   if (!command.now) {
-    SATCHEL_TRY_ASSIGN(const runtime::MemoryChange change,
-                       conversation.session().preview_memory(wish, begin_interruptible()));
+    SATCHEL_TRY_ASSIGN(
+        const runtime::MemoryChange change,
+        conversation.service().preview_memory(conversation.chat(), request, conversation.call()));
     console.reply(describe(change) +
-                  (change.fits ? " The same line with \"now\" behind it does it." : "") +
-                  coarser());
+                  (change.fits ? " Add \"now\" to the command to apply it." : "") + coarser());
     return {};
   }
-  SATCHEL_TRY_ASSIGN(const runtime::MemoryChange done, conversation.change_memory(wish, console));
+  SATCHEL_TRY_ASSIGN(
+      const runtime::MemoryChange done,
+      conversation.service().change_memory(conversation.chat(), request, conversation.call()));
   console.reply(describe_done(done) + coarser());
   return {};
 }

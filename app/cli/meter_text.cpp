@@ -1,9 +1,10 @@
 #include "app/cli/meter_text.h"
 
-#include <algorithm>
 #include <ctime>
 #include <string_view>
 #include <vector>
+
+#include "app/cli/text_table.h"
 
 namespace satchel::app {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 using runtime::LedgerCause;
 using runtime::LedgerEntry;
 
+// In JSON.
 std::string_view name(LedgerCause cause) {
   switch (cause) {
     case LedgerCause::read:
@@ -23,6 +25,22 @@ std::string_view name(LedgerCause cause) {
       return "limit";
     case LedgerCause::asked:
       return "asked";
+  }
+  return "";
+}
+
+std::string_view reason(LedgerCause cause) {
+  switch (cause) {
+    case LedgerCause::read:
+      return "new text";
+    case LedgerCause::turn:
+      return "turn ended";
+    case LedgerCause::idle:
+      return "idle time";
+    case LedgerCause::limit:
+      return "memory limit";
+    case LedgerCause::asked:
+      return "your request";
   }
   return "";
 }
@@ -43,30 +61,14 @@ std::string measured_text(std::size_t at, std::int64_t ms, std::int64_t now_ms) 
   return " (measured at token " + with_thousands(at) + ", " + ago(now_ms - ms) + ")";
 }
 
-// Columns as wide as they must be; all but the first are flush right.
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string space(widths[c] - row[c].size(), ' ');
-      text += (c == 0 ? "" : "  ") + (c == 0 ? row[c] + space : space + row[c]);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
-std::vector<std::string> row_of(const LedgerEntry& entry) {
+Cells row_of(const LedgerEntry& entry) {
   const runtime::Fidelity& cost = entry.fidelity;
-  const std::string step = entry.n_steps == 1 ? std::string(name(entry.cause))
+  const std::string step = entry.n_steps == 1 ? std::string(reason(entry.cause))
                                               : with_thousands(entry.n_steps) + " steps";
-  std::vector<std::string> row = {date_text(entry.at_ms),          step,
-                                  with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
-                                  with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
-                                  format_bytes(entry.bytes_after)};
+  Cells row = {date_text(entry.at_ms),          step,
+               with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
+               with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
+               format_bytes(entry.bytes_after)};
   if (cost.n_tokens == 0) {
     row.insert(row.end(), {"-", "-", "-", "not measured"});
   } else {
@@ -115,37 +117,37 @@ Json to_json(std::span<const LedgerEntry> ledger) {
 }
 
 std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
-  if (fidelity.n_tokens == 0) return "Fidelity: not measured.";
-  return "Fidelity: the next token is the same " + format_percent(fidelity.agreement) +
-         " of the time, KL " + kl_text(fidelity.kl) + " nats, " +
-         format_percent(fidelity.attention_kept) + " of the attention kept" +
+  if (fidelity.n_tokens == 0) return "Fidelity: not measured yet.";
+  return "Fidelity: same next token " + format_percent(fidelity.agreement) + " of the time, KL " +
+         kl_text(fidelity.kl) + " nats, " + format_percent(fidelity.attention_kept) +
+         " of attention retained" +
          measured_text(fidelity.measured_at, fidelity.measured_ms, now_ms) + ".";
 }
 
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {
-  if (recall.n_asked == 0) return "Recall: not measured.";
+  if (recall.n_asked == 0) return "Recall: not measured yet.";
   return "Recall: " + with_thousands(recall.n_said) + " of " + with_thousands(recall.n_asked) +
-         " facts of what was read are said again" +
+         " facts from the text repeated correctly" +
          measured_text(recall.measured_at, recall.measured_ms, now_ms) + ".";
 }
 
 std::string describe(std::span<const LedgerEntry> ledger) {
-  if (ledger.empty()) return "Ledger: nothing was compressed.";
+  if (ledger.empty()) return "Ledger: nothing has been compressed.";
   std::size_t n_steps = 0, n_lowered = 0, n_evicted = 0;
   for (const LedgerEntry& entry : ledger) {
     n_steps += entry.n_steps;
     n_lowered += entry.n_lowered;
     n_evicted += entry.n_evicted;
   }
-  return "Ledger: " + with_thousands(n_steps) + (n_steps == 1 ? " step" : " steps") + "; " +
-         with_thousands(n_lowered) + " keys and values made coarser, " + with_thousands(n_evicted) +
-         " gone. /ledger lists them.";
+  return "Ledger: " + with_thousands(n_steps) +
+         (n_steps == 1 ? " compression step" : " compression steps") + "; precision lowered for " +
+         with_thousands(n_lowered) + " keys and values, " + with_thousands(n_evicted) +
+         " dropped. Enter /ledger for the list.";
 }
 
 std::string table_of(std::span<const LedgerEntry> ledger) {
-  std::vector<std::vector<std::string>> rows = {{"when", "step", "at token", "coarser", "gone",
-                                                 "before", "after", "same token", "KL", "attention",
-                                                 "measured at"}};
+  std::vector<Cells> rows = {{"when", "reason", "at token", "lowered", "dropped", "before", "after",
+                              "same token", "KL", "attention", "measured at"}};
   for (const LedgerEntry& entry : ledger) rows.push_back(row_of(entry));
   return aligned(rows);
 }

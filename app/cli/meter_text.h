@@ -1,5 +1,5 @@
-// What was measured of a chat, and its ledger, for people and as JSON. Every figure says at which token
-// and when it was measured.
+// A chat's measurements and its ledger, for people and as JSON. Every figure says when, and at
+// which token, it was measured.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ bool is_number(const std::string& text, Number& value) {
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const bool is_bounded = most != std::numeric_limits<std::uint64_t>::max();
   const std::string wanted = "a whole number from " + std::to_string(least) +
-                             (is_bounded ? " to " + std::to_string(most) : " on");
+                             (is_bounded ? " to " + std::to_string(most) : " up");
   return CLI::Validator(
       [=](const std::string& text) {
         std::uint64_t value = 0;
@@ -30,52 +30,54 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 }
 
 void add_output_options(CLI::App& command, Options& options) {
-  command.add_flag("--json", options.json, "One JSON document on stdout");
-  command.add_flag("-q,--quiet", options.quiet, "No progress, no notes; warnings and errors stay");
+  command.add_flag("--json", options.json, "Print one JSON document on stdout");
+  command.add_flag("-q,--quiet", options.quiet,
+                   "Hide progress and notes, but not warnings and errors");
 }
 
 void add_store_option(CLI::App& command, Options& options) {
   command
       .add_option("--store", options.store,
-                  "Folder for chats and saved caches instead of the user's own")
+                  "Folder for chats and saved caches; default: your data and cache folders")
       ->type_name("DIR");
 }
 
 void add_model_options(CLI::App& command, Options& options) {
   command
       .add_option("-m,--model", options.model,
-                  "GGUF file, or the beginning of a name in the model folder; default: the bundled "
+                  "GGUF file, or the start of a name in the model folder; default: the bundled "
                   "notes-mini")
       ->type_name("FILE");
   command
       .add_option("--template", options.chat_template,
-                  "Chat template, where the file's own is not recognised")
+                  "Chat template to use when the model file's own is not recognized")
       ->type_name("NAME");
   command
       .add_option(
           "--backend", options.backend,
-          "auto (the GPU where it can be used, else the CPU), cuda, cpu, or reference (slow, "
-          "plain loops)")
+          "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference (slow, for "
+          "comparison)")
       ->capture_default_str()
       ->type_name("NAME");
   command
-      .add_option("--cpu-level", options.cpu_level, "Force an instruction level: avx2, avx512 …")
+      .add_option("--cpu-level", options.cpu_level, "CPU instruction set to use: avx2, avx512 …")
       ->type_name("NAME");
   command
       .add_option("--activations", options.activations,
-                  "Bits of what meets quantised weights: 16, or 8, which reads faster and is less "
+                  "Precision of activations: 16 bits, or 8, which reads prompts faster but is less "
                   "exact")
       ->check(CLI::Validator(
           [](const std::string& text) {
             int bits = 0;  // which of them there are is the backend's to say
             return is_number(text, bits) ? std::string()
-                                         : "\"" + text + "\" is no number of bits: write 16 or 8";
+                                         : "\"" + text + "\" is not a number of bits; use 16 or 8";
           },
           ""))
       ->capture_default_str()
       ->type_name("BITS");
   command
-      .add_option("-t,--threads", options.threads, "Threads; 0, the default: one per physical core")
+      .add_option("-t,--threads", options.threads,
+                  "Number of threads; default: 0, one per physical core")
       ->type_name("N")
       ->check(whole_number(0, kThreadsMax));
 }
@@ -89,34 +91,42 @@ void add_recipe_options(CLI::App& command, Options& options, const std::string& 
       ->type_name("NAME");
   command
       .add_option("--keep", options.keep,
-                  "Share of a prompt's tokens to keep, instead of the recipe's own")
+                  "Share of a prompt's tokens to keep, overriding the recipe")
       ->check(CLI::Range(0.01, 1.0));
   command
       .add_option("--budget", options.budget,
-                  "Hard limit for the cache and its scratch, weights not counted: 300MB, 2GiB …")
+                  "Memory limit for the cache and its workspace, without weights: 300MB, 2GiB …")
       ->type_name("BYTES");
 }
 
 void add_sampling_options(CLI::App& command, Options& options) {
   runtime::Sampling& sampling = options.sampling;
-  command.add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
-  command.add_option("--top-k", sampling.top_k, "0 is off")
+  command.add_option("--temperature", sampling.temperature, "Sampling temperature; 0: greedy")
+      ->capture_default_str();
+  command.add_option("--top-k", sampling.top_k, "Sample from the k most likely tokens; 0: off")
       ->check(whole_number())
       ->capture_default_str();
-  command.add_option("--top-p", sampling.top_p, "1 is off")->capture_default_str();
-  command.add_option("--min-p", sampling.min_p, "0 is off")->capture_default_str();
-  command.add_option("--repetition-penalty", sampling.repetition_penalty, "1 is off")
+  command
+      .add_option("--top-p", sampling.top_p, "Sample from the top share p of probability; 1: off")
       ->capture_default_str();
-  command.add_option("--seed", sampling.seed, "Same seed, same text")
+  command
+      .add_option("--min-p", sampling.min_p,
+                  "Minimum probability, relative to the likeliest token; 0: off")
+      ->capture_default_str();
+  command
+      .add_option("--repetition-penalty", sampling.repetition_penalty,
+                  "Penalty on repeated tokens; 1: off")
+      ->capture_default_str();
+  command.add_option("--seed", sampling.seed, "Random seed; the same seed gives the same text")
       ->check(whole_number())
       ->capture_default_str();
   command
       .add_option("-n,--max-tokens", sampling.n_tokens_max,
-                  "Of the answer, thoughts not counted; 0: until it ends")
+                  "Maximum tokens per answer, without thoughts; 0: no limit")
       ->check(whole_number())
       ->capture_default_str();
   command.add_flag("!--allow-loops", sampling.ends_loops,
-                   "Do not end an answer that says the same again and again");
+                   "Do not stop an answer that keeps repeating itself");
 }
 
 void add_output_file(CLI::App& command, std::string& file, const std::string& about) {
@@ -124,7 +134,7 @@ void add_output_file(CLI::App& command, std::string& file, const std::string& ab
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](const std::string& path) {
-            return path.empty() ? std::string("--output needs the name of a file") : std::string();
+            return path.empty() ? std::string("--output needs a file name") : std::string();
           },
           ""));
 }

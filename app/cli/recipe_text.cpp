@@ -1,13 +1,13 @@
 #include "app/cli/recipe_text.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "app/cli/exit_codes.h"
-#include "kvcache/recipes/json.h"
-#include "kvcache/stages/pipeline.h"
-#include "runtime/governor/presets.h"
+#include "kvcache/base/json.h"
+#include "kvcache/recipes/pipeline.h"
+#include "kvcache/stages/registry.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -31,17 +31,11 @@ struct StageText {
   std::vector<Parameter> parameters;
 };
 
-const kvcache::StageEntry* entry_of(StageKind kind, std::string_view name) {
-  for (const kvcache::StageEntry* entry : kvcache::all_stages())
-    if (entry->kind == kind && entry->name == name) return entry;
-  return nullptr;
-}
-
 // The recipe has been read before: all its stages are there, and their parameters right.
 void add_stage(StageKind kind, const std::string& place, const JsonNode& node,
                std::vector<StageText>& out) {
   const JsonNode* use = node.kind == JsonNode::Kind::string ? &node : node.find("use");
-  const kvcache::StageEntry* entry = entry_of(kind, use->string);
+  const kvcache::StageEntry* entry = kvcache::find_stage(kind, use->string);
   if (entry == nullptr) return;
   kvcache::Params params(node, place);
   (void)entry->make(params);  // asks for what it takes, whatever comes of it
@@ -127,11 +121,11 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 }
 
 std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>& stages,
-                    const JsonNode* room) {
+                    const JsonNode* reclaim) {
   std::string text = recipe.name() + "\n  source     " + recipe.source() + "\n  keeps      " +
-                     (recipe.keep() < 1 ? format_percent(recipe.keep()) + " of a text's tokens"
+                     (recipe.keep() < 1 ? format_percent(recipe.keep()) + " of the tokens"
                                         : std::string("every token")) +
-                     "\n  differs\n" + wrapped(recipe.differs(), 4);
+                     "\n  differs from the source\n" + wrapped(recipe.differs(), 4);
   if (const std::string needs = needs_of(recipe); !needs.empty())
     text += "  needs\n" + wrapped(needs, 4);
   text += "  stages\n";
@@ -139,12 +133,13 @@ std::string to_text(const kvcache::Recipe& recipe, const std::vector<StageText>&
     text += "    " + padded(stage.place, 12) + padded(stage.name, 22) + stage.source + "\n";
     for (const Parameter& each : stage.parameters)
       text += std::string(16, ' ') + padded(each.asked.key, 14) + padded(each.value, 8) +
-              (each.is_given ? "" : "the default; ") + each.asked.allowed + "\n";
+              (each.is_given ? "" : "default; ") + each.asked.allowed + "\n";
   }
-  text += "  where memory is short\n";
-  if (room == nullptr) return text + "    nothing more may go: it asks\n";
-  for (std::size_t i = 0; i < room->items.size(); ++i)
-    text += "    " + std::to_string(i + 1) + " " + kvcache::canonical_json(room->items[i]) + "\n";
+  text += "  when memory runs short\n";
+  if (reclaim == nullptr) return text + "    nothing more can be dropped: Satchel asks you\n";
+  for (std::size_t i = 0; i < reclaim->items.size(); ++i)
+    text +=
+        "    " + std::to_string(i + 1) + " " + kvcache::canonical_json(reclaim->items[i]) + "\n";
   return text;
 }
 

@@ -1,4 +1,4 @@
-// A recipe told in full: what it keeps, its stages with every parameter, where it comes from and where
+// A recipe explained in full: what it keeps, its stages with every parameter, its source, and where
 // it differs from that.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace satchel::app {
 
-// What no cache has as it comes: weights that were trained, for one model or together with it. Empty:
-// any model's can have the recipe.
+// What the recipe needs beyond the model: weights trained for it or with it. Empty: it runs on any
+// model.
 std::string needs_of(const kvcache::Recipe& recipe);
 // name: as runtime::resolve_recipe takes it. As text or JSON; the exit code.
 //   errors  those of resolve_recipe

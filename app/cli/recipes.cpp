@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -6,7 +7,8 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/recipe_text.h"
 #include "app/cli/workbench.h"
-#include "runtime/governor/presets.h"
+#include "kvcache/stages/registry.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -29,26 +31,54 @@ int check(Console& console, const std::string& path) {
   } else {
     const std::string needs = needs_of(*recipe);
     console.data(recipe->name() + " is a valid recipe.\n" +
-                 (needs.empty() ? "" : "What it needs: " + needs + "\n") + recipe->json() + "\n");
+                 (needs.empty() ? "" : "Requires: " + needs + "\n") + recipe->json() + "\n");
   }
   return kExitOk;
 }
 
+// A line of the list, and the same for scripts.
+struct Listed {
+  std::string name, line;
+  Json json;
+};
+Listed listed(const kvcache::Recipe& recipe) {
+  const char* needs = needs_of(recipe).empty() ? "" : ", needs trained weights";
+  return {.name = recipe.name(),
+          .line = padded(recipe.keep() < 1 ? format_percent(recipe.keep()) : "all", 8) +
+                  recipe.source() + needs,
+          .json = to_json(recipe)};
+}
+Listed listed(const kvcache::RefusedStage& refused) {
+  return {.name = std::string(refused.recipe),
+          .line = padded("-", 8) + std::string(refused.source) + ", needs trained weights",
+          .json = {{"name", refused.recipe}, {"source", refused.source}, {"needs", refused.why}}};
+}
+
+Result<std::vector<Listed>> all_listed() {
+  std::vector<Listed> out;
+  for (const kvcache::BuiltinRecipe& builtin : kvcache::builtin_recipes()) {
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, kvcache::Recipe::builtin(builtin.name));
+    out.push_back(listed(recipe));
+  }
+  for (const kvcache::RefusedStage& refused : kvcache::refused_stages())
+    if (!refused.recipe.empty()) out.push_back(listed(refused));
+  std::ranges::sort(out, {}, &Listed::name);
+  return out;
+}
+
 int list(Console& console) {
+  const Result<std::vector<Listed>> recipes = all_listed();
+  if (!recipes.ok()) return console.fail(recipes.error());
   Json rows = Json::array();
   std::string text = "Presets\n";
   for (const runtime::Preset& preset : runtime::presets())
     text += "  " + std::string(preset.name) + std::string(12 - preset.name.size(), ' ') +
             std::string(preset.recipe) + ", keeps " + format_percent(preset.keep) +
             " of a prompt's tokens\n";
-  text += "Recipes, and how much of a text's tokens they keep (--explain NAME says how)\n";
-  for (const kvcache::BuiltinRecipe& builtin : kvcache::builtin_recipes()) {
-    Result<kvcache::Recipe> recipe = kvcache::Recipe::builtin(builtin.name);
-    if (!recipe.ok()) return console.fail(recipe.error());
-    rows.push_back(to_json(*recipe));
-    text += "  " + padded(recipe->name(), 20) +
-            padded(recipe->keep() < 1 ? format_percent(recipe->keep()) : "all", 8) +
-            recipe->source() + (needs_of(*recipe).empty() ? "" : ", needs trained weights") + "\n";
+  text += "Recipes and the share of tokens they keep (details: --explain NAME)\n";
+  for (const Listed& recipe : *recipes) {
+    rows.push_back(recipe.json);
+    text += "  " + padded(recipe.name, 20) + recipe.line + "\n";
   }
   if (!console.json()) {
     console.data(text);
@@ -69,20 +99,20 @@ void add_recipes(CLI::App& app, const Choose& choose) {
   auto explained = std::make_shared<std::string>();
   auto codecs = std::make_shared<bool>(false);
   auto head_dims = std::make_shared<std::vector<std::size_t>>(std::vector<std::size_t>{64, 128});
-  CLI::App* command = app.add_subcommand("recipes", "The compression recipes, presets and codecs");
+  CLI::App* command = app.add_subcommand("recipes", "List presets, compression recipes and codecs");
   add_output_options(*command, *options);
   command->add_option("--check", *path, "Check a recipe file and print it in canonical form")
       ->type_name("FILE");
   command
       ->add_option(
           "--explain", *explained,
-          "What a preset, recipe or recipe file keeps, its stages with all that they take, "
-          "its source and where it differs")
+          "Show what a preset, recipe or recipe file does: its stages, parameters and source")
       ->type_name("NAME");
   CLI::Option* list_option = command->add_flag(
-      "--codecs", *codecs, "The codecs that recipes choose from, with what they take");
+      "--codecs", *codecs, "List the codecs that recipes can use, with their parameters");
   command
-      ->add_option("--head-dim", *head_dims, "Widths of a head to say bits per value for (64, 128)")
+      ->add_option("--head-dim", *head_dims,
+                   "Head dimensions to list bits per value for; default: 64,128")
       ->needs(list_option)
       ->delimiter(',');
   command->callback([=] {

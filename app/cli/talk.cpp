@@ -2,12 +2,12 @@
 
 #include <csignal>
 #include <filesystem>
-#include <utility>
 
 #include "app/cli/exit_codes.h"
 #include "app/cli/idle.h"
 #include "app/cli/input.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/line_editor.h"
 #include "app/cli/meter_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
@@ -16,11 +16,11 @@ namespace satchel::app {
 namespace {
 
 constexpr const char* kWasCut =
-    "The line is longer than a terminal hands on, and only its beginning came: nothing was sent. "
-    "Break it, or put the text into a file: /document FILE.";
+    "The line is too long for the terminal. Nothing was sent. Break it up, or put the text into a "
+    "file: /document FILE.";
 
 constexpr const char* kWasLeftOpen =
-    "The input ended inside a message that \"\"\" began; what came of it is sent.";
+    "The input ended inside a message opened with \"\"\". The message is sent as it is.";
 
 std::string_view name(runtime::Finish finish) {
   switch (finish) {
@@ -40,9 +40,9 @@ std::string_view name(runtime::Finish finish) {
   return "";
 }
 
-Json ids_of(const std::vector<runtime::DocumentIds>& documents) {
+Json ids_of(const std::vector<runtime::MessageId>& documents) {
   Json ids = Json::array();
-  for (const runtime::DocumentIds& each : documents) ids.push_back(each.document.value);
+  for (const runtime::MessageId document : documents) ids.push_back(document.value);
   return ids;
 }
 
@@ -57,6 +57,11 @@ std::string describe(const runtime::ReadReport& read) {
             std::to_string(read.fidelity.n_tokens) + " tokens)";
   return text + ".";
 }
+
+Talk::Talk(const ChatOptions& options, Console& console)
+    : options_(options),
+      console_(console),
+      thoughts_(console, !console.json() && options.shows_thoughts) {}
 
 Result<int> Talk::run() {
   const Result<int> code = talk();
@@ -74,32 +79,60 @@ Result<int> Talk::talk() {
   } else {
     SATCHEL_TRY(converse());
   }
-  conversation_->save(console_);
-  if (console_.json()) console_.document(report_);
+  SATCHEL_TRY(conversation_->service().save(conversation_->chat(), conversation_->call()));
   if (interrupted_) return int{kExitInterrupted};
   return is_full_ ? int{kExitMemory} : int{kExitOk};
 }
 
 Result<void> Talk::open() {
-  ConversationRequest request{.name = options_.name,
-                              .keep = options_.prompt.empty() || !options_.name.empty(),
-                              .system = options_.system,
-                              .thinking = options_.thinking};
+  ConversationRequest request{
+      .name = options_.name,
+      .keep = options_.prompt.empty() || !options_.name.empty(),
+      .system = options_.system,
+      .thinking = options_.thinking,
+      .sink = [this](runtime::ChatHandle, const runtime::ChatEvent& event) { see(event); }};
   if (asks())
     request.wants_cpu = [this](const Error& error, bool is_kept) {
       return wants_cpu(error, is_kept);
     };
   SATCHEL_TRY_ASSIGN(conversation_, Conversation::open(options_.common, request, console_));
-  if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
   return {};
+}
+
+void Talk::see(const runtime::ChatEvent& event) {
+  const bool streams = !console_.json();
+  std::visit(runtime::Overloaded{
+                 [&](const runtime::ResumeReport& report) { console_.note(app::describe(report)); },
+                 [&](const runtime::StoredMessage& added) { see(added); },
+                 [&](const runtime::AnswerDelta& delta) {
+                   if (delta.is_thought) return (void)thoughts_.add(delta.text);
+                   thoughts_.end();
+                   console_.end_progress();
+                   if (streams) console_.data(delta.text);
+                 },
+                 [&](const runtime::GenerateReport&) {
+                   thoughts_.end();
+                   console_.end_progress();
+                   if (streams) console_.data("\n");
+                 },
+                 [](const auto&) {}},
+             event);
+}
+
+void Talk::see(const runtime::StoredMessage& message) {
+  if (message.role != runtime::Role::user) return;
+  if (message.kind == runtime::MessageKind::document) {
+    documents_.push_back(message.id);
+  } else {
+    asked_ = message.id;
+  }
 }
 
 // A file that cannot be read ends the program; a GPU that failed at one need not.
 Result<void> Talk::read_documents() {
   for (const std::string& document : options_.documents) {
     const Result<void> read = read_document(document);
-    if (!read.ok() && !(asks() && conversation_->could_be_the_gpus(read.error())))
-      return read.error();
+    if (!read.ok() && !(asks() && conversation_->is_gpu_failure(read.error()))) return read.error();
     if (!read.ok()) {
       SATCHEL_TRY(recover(read.error()));
       if (!conversation_->engine().on_gpu()) SATCHEL_TRY(finish_reread());
@@ -121,12 +154,7 @@ Result<void> Talk::converse() {
     console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
                   "\". /help lists commands.");
   while (!end_asked()) {
-    if (console_.interactive()) {
-      console_.data("\n> ");
-      pack_while_nobody_types();
-    }
-    const auto [got, line, was_cut, is_quoted, was_left_open] =
-        read_input(console_.reads_terminal());
+    const auto [got, line, was_cut, is_quoted, was_left_open] = next_input();
     if (got == Line::interrupted) interrupted_ = true;
     if (got != Line::text || (!is_quoted && line == "/quit")) break;
     if (was_cut) console_.warning(kWasCut);
@@ -141,64 +169,50 @@ Result<void> Talk::converse() {
   return {};
 }
 
+Input Talk::next_input() {
+  if (!console_.interactive()) return read_input(console_.reads_terminal());
+  const TypingMode typing;
+  console_.data("\n> ");
+  pack_while_nobody_types();
+  if (take_interrupt()) return {.line = Line::interrupted};
+  return read_input(false, read_typed);
+}
+
 void Talk::pack_while_nobody_types() {
   if (has_packing_failed_) return;
-  const Result<runtime::IdleReport> packed = pack_until_input(conversation_->session());
+  const Result<runtime::IdleReport> packed = pack_until_input(*conversation_);
   has_packing_failed_ = !packed.ok();
-  if (has_packing_failed_) {
+  if (has_packing_failed_)
     console_.warning(packed.error().message + " [" + packed.error().code + "]");
-    return;
-  }
-  if (packed->n_evicted + packed->n_lowered + packed->fidelity.n_tokens > 0 ||
-      packed->recall.n_asked > 0)
-    conversation_->save(console_);
 }
 
 Result<void> Talk::read_document(const std::string& path) {
   SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
-  const auto added =
-      conversation_->session().add_document(std::filesystem::path(path).filename().string(), text);
-  if (!added.ok())
-    return Error{added.error().kind, added.error().code,
-                 "\"" + path + "\" was not read. " + added.error().message};
-  unanswered_ = {};
-  documents_.push_back(*added);
-  const Result<runtime::ReadReport> read =
-      conversation_->session().read(begin_interruptible(), console_.progress());
+  const std::string title = std::filesystem::path(path).filename().string();
+  const std::size_t n_before = documents_.size();
+  const Result<runtime::ReadReport> read = conversation_->service().attach(
+      conversation_->chat(), {.title = title, .text = text, .saves = !options_.packs},
+      conversation_->call());
   console_.end_progress();
-  if (!read.ok()) return conversation_->unread(read.error(), console_);
+  if (!read.ok() && documents_.size() == n_before)
+    return Error{read.error().kind, read.error().code,
+                 "\"" + path + "\" was not read. " + read.error().message};
+  if (!read.ok()) return conversation_->unread(read.error());
   has_packing_failed_ = false;
   console_.note(describe(*read));
-  if (options_.packs) return pack();
-  conversation_->save(console_);
-  return {};
+  return options_.packs ? pack() : Result<void>();
 }
 
 Result<void> Talk::answer(const std::string& question) {
-  SATCHEL_TRY_ASSIGN(asked_, conversation_->session().add_user(question));
-  unanswered_ = asked_;
-  return reply();
-}
-
-Result<void> Talk::reply() {
-  const bool stream = !console_.json();
-  ThoughtLine thoughts(console_, stream && options_.shows_thoughts);
-  const auto piece = [&](std::string_view text) {
-    thoughts.end();
-    console_.end_progress();
-    if (stream) console_.data(text);
-    return true;
-  };
   SATCHEL_TRY_ASSIGN(
       const runtime::GenerateReport report,
-      conversation_->session().generate(options_.common.sampling, piece, begin_interruptible(),
-                                        console_.progress(),
-                                        [&](std::string_view text) { return thoughts.add(text); }));
-  unanswered_ = {};
+      conversation_->service().send(conversation_->chat(), question, options_.common.sampling,
+                                    conversation_->call()));
+  return answered(report);
+}
+
+Result<void> Talk::answered(const runtime::GenerateReport& report) {
   has_packing_failed_ = false;
-  thoughts.end();
-  console_.end_progress();
-  if (stream) console_.data("\n");
   tell(report);
   if (report.finish == runtime::Finish::context_full ||
       report.finish == runtime::Finish::cache_full)
@@ -214,29 +228,37 @@ void Talk::tell(const runtime::GenerateReport& report) {
     console_.note(describe(report.read));
   if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
   if (report.finish == runtime::Finish::n_tokens_max)
-    console_.note("The answer was ended after " + with_thousands(report.n_tokens) +
-                  " tokens; --max-tokens sets the limit.");
+    console_.note("Stopped at the length limit of " + with_thousands(report.n_tokens) +
+                  " tokens; --max-tokens sets it.");
   interrupted_ = report.finish == runtime::Finish::stopped && !asks();
-  conversation_->save(console_);
-  report_ = Json{{"schema", 1},
-                 {"backend", conversation_->engine().backend()},
-                 {"device", conversation_->engine().device()},
-                 {"message_id", asked_.value},
-                 {"answer_id", report.answer.value},
-                 {"document_ids", ids_of(documents_)},
-                 {"answer", report.text},
-                 {"thoughts", report.thoughts.text},
-                 {"finish", name(report.finish)},
-                 {"tokens", report.n_tokens},
-                 {"thought_tokens", report.thoughts.n_tokens},
-                 {"read_tokens", report.read.n_tokens},
-                 {"read_ms", report.read.ms},
-                 {"thought_ms", report.thoughts.ms},
-                 {"generate_ms", report.ms},
-                 {"cache", to_json(conversation_->session().stats())},
-                 {"fidelity", to_json(conversation_->session().fidelity())},
-                 {"recall", to_json(conversation_->session().recall())},
-                 {"ledger", to_json(conversation_->session().ledger())}};
+  if (!console_.json()) return;
+  console_.document({{"schema", 1},
+                     {"backend", conversation_->engine().backend()},
+                     {"device", conversation_->engine().device()},
+                     {"message_id", asked_.value},
+                     {"answer_id", report.answer.value},
+                     {"document_ids", ids_of(documents_)},
+                     {"answer", report.text},
+                     {"thoughts", report.thoughts.text},
+                     {"finish", name(report.finish)},
+                     {"tokens", report.n_tokens},
+                     {"thought_tokens", report.thoughts.n_tokens},
+                     {"read_tokens", report.read.n_tokens},
+                     {"read_ms", report.read.ms},
+                     {"thought_ms", report.thoughts.ms},
+                     {"generate_ms", report.ms},
+                     {"cache", to_json(conversation_->session().stats())},
+                     {"fidelity", to_json(conversation_->session().fidelity())},
+                     {"recall", to_json(conversation_->session().recall())},
+                     {"ledger", to_json(conversation_->session().ledger())}});
+}
+
+std::string Talk::chosen(const std::string& offer) {
+  const TypingMode typing;
+  console_.data(offer + "\n> ");
+  std::string choice;
+  (void)read_typed(choice);
+  return choice;
 }
 
 // Never silence: says what is full and lets the person choose.
@@ -244,9 +266,7 @@ Result<void> Talk::full(const std::string& message) {
   console_.warning(message);
   is_full_ = !asks();
   if (is_full_) return {};
-  console_.data("[n] begin a new chat   [q] save and leave   [Enter] stay here to read on\n> ");
-  std::string choice;
-  if (read_line(choice) != Line::text) return {};
+  const std::string choice = chosen("[n] start a new chat   [q] save and quit   [Enter] stay here");
   if (choice == "n") return start_over();
   if (choice == "q") std::raise(SIGTERM);
   return {};
@@ -258,11 +278,10 @@ bool Talk::wants_cpu(const Error& error, bool is_kept) {
   const bool can_stay = conversation_ != nullptr && conversation_->has_session();
   console_.end_progress();
   console_.warning(error.message + " [" + error.code + "]");
-  console_.data(std::string("[c] go on with the CPU   [q] leave") +
-                (is_kept ? ", the chat is saved" : "") +
-                (can_stay ? "   [Enter] stay here to read on" : "") + "\n> ");
-  std::string choice;
-  const bool moves = read_line(choice) == Line::text && choice == "c";
+  const std::string choice =
+      chosen(std::string("[c] continue on the CPU   [q] quit") +
+             (is_kept ? ", the chat is saved" : "") + (can_stay ? "   [Enter] stay here" : ""));
+  const bool moves = choice == "c";
   if (can_stay && choice == "q") std::raise(SIGTERM);
   if (!moves && !can_stay) said_ = error.code;
   return moves;
@@ -271,20 +290,18 @@ bool Talk::wants_cpu(const Error& error, bool is_kept) {
 Result<void> Talk::offer_cpu(const Error& error) {
   if (!wants_cpu(error, conversation_->is_kept()))
     return conversation_->has_session() ? Result<void>() : error;
-  // What was begun of the answer is made again, whole.
-  const kvcache::MessageId asked = std::exchange(unanswered_, {});
-  SATCHEL_TRY(conversation_->move_to_cpu(console_, asked));
+  SATCHEL_TRY_ASSIGN(const std::optional<runtime::GenerateReport> report,
+                     conversation_->use_cpu(options_.common.sampling));
   has_packing_failed_ = false;
-  if (conversation_->resumed()) console_.note(app::describe(*conversation_->resumed()));
-  return asked.value != 0 ? reply() : Result<void>();
+  return report ? answered(*report) : Result<void>();
 }
 
 // What the CPU fails at, too, is the error that counts: the GPU's was shown with the offer.
 Result<void> Talk::recover(const Error& error) {
   console_.end_progress();
-  if (asks() && conversation_->could_be_the_gpus(error)) {
+  if (asks() && conversation_->is_gpu_failure(error)) {
     const Result<void> moved = offer_cpu(error);
-    const bool is_declined = !moved.ok() && conversation_->could_be_the_gpus(moved.error());
+    const bool is_declined = !moved.ok() && conversation_->is_gpu_failure(moved.error());
     return moved.ok() || is_declined ? moved : recover(moved.error());
   }
   if (!conversation_->has_session()) return error;
@@ -295,10 +312,7 @@ Result<void> Talk::recover(const Error& error) {
   if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||
       error.kind == ErrorKind::internal)
     return error;
-  if (!console_.interactive()) {  // a script stops here, and the caller says why
-    conversation_->save(console_);
-    return error;
-  }
+  if (!console_.interactive()) return error;  // a script stops here, and the caller says why
   console_.warning(error.message + " [" + error.code + "]");
   return {};
 }

@@ -11,7 +11,9 @@
 
 #include "app/cli/console.h"
 #include "app/cli/conversation.h"
+#include "app/cli/input.h"
 #include "app/cli/options.h"
+#include "app/cli/thoughts.h"
 
 namespace satchel::app {
 
@@ -27,7 +29,7 @@ struct ChatOptions {
 class Talk {
  public:
   // Both outlive it.
-  Talk(const ChatOptions& options, Console& console) : options_(options), console_(console) {}
+  Talk(const ChatOptions& options, Console& console);
 
   Result<int> run();  // the exit code
 
@@ -40,15 +42,21 @@ class Talk {
   Result<void> read_documents();
   Result<void> finish_reread();
   Result<void> converse();
+  Input next_input();
   void pack_while_nobody_types();
   Result<void> read_document(const std::string& path);
   Result<void> answer(const std::string& question);
-  Result<void> reply();  // to the question asked last
+  // What an answer came to; where something is full, a person is asked what next.
+  Result<void> answered(const runtime::GenerateReport& report);
   void tell(const runtime::GenerateReport& report);
+  // What the conversation's calls tell while they run.
+  void see(const runtime::ChatEvent& event);
+  void see(const runtime::StoredMessage& message);
 
   // Nothing where the conversation can go on after this error; else the error it ends with.
   Result<void> recover(const Error& error);
   Result<void> full(const std::string& message);
+  std::string chosen(const std::string& offer);  // by the person; empty: nothing
   bool wants_cpu(const Error& error, bool is_kept);
   Result<void> offer_cpu(const Error& error);
 
@@ -61,10 +69,9 @@ class Talk {
   const ChatOptions& options_;
   Console& console_;
   std::unique_ptr<Conversation> conversation_;
-  std::vector<runtime::DocumentIds> documents_;  // read since the program began
-  // The question asked last; the same while it has no whole answer and nothing was said after it.
-  kvcache::MessageId asked_, unanswered_;
-  Json report_;
+  std::vector<runtime::MessageId> documents_;  // added since the program began
+  runtime::MessageId asked_;                   // the question asked last
+  ThoughtLine thoughts_;                       // of the answer that comes
   bool interrupted_ = false, is_full_ = false;
   std::string said_;  // code of an error that was shown and ends it, the CPU not being wanted
   bool has_packing_failed_ = false;  // not tried again before something else has worked

@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "app/cli/input.h"
-#include "app/cli/interrupt.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
 #include "app/cli/talk.h"
@@ -19,17 +18,19 @@ constexpr const char* kHelp =
     "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
     "it\n"
     "  /preset compact  the same of another preset or recipe\n"
-    "  /preset same     the same of reading the chat again: what came down for want of room comes "
-    "back\n"
+    "  /preset same     the same of rereading the chat, which restores what was lowered to save "
+    "memory\n"
     "  /limit, /preset  what they are now\n"
     "  /ledger          every step that made the chat smaller, and its cost\n"
     "  /think off       answers without thinking first, where the model has the switch; on, auto\n"
     "  /thoughts        what was thought before the last answer\n"
-    "  /pack            pack at once what else is packed while nobody types\n"
+    "  /pack            compress now what is otherwise compressed while nobody types\n"
     "  /new             begin a new chat with the same settings\n"
     "  /quit            save and leave (so does Ctrl-D)\n"
-    "  \"\"\"              begins a message of several lines; another one ends it\n"
-    "  Ctrl-C stops an answer; what it said so far is kept.";
+    "  \"\"\"              begins a message of several lines; another one ends it. Pasted lines "
+    "need\n"
+    "                   none: Enter sends them together\n"
+    "  Ctrl-C stops an answer; the partial answer is saved.";
 
 // As a shell reads a path that begins with "~/".
 std::string path_from(const std::string& typed) {
@@ -59,7 +60,8 @@ Result<void> Talk::obey(const std::string& line) {
     return show_thoughts();
   } else if (const auto thinks = rest_of(line, "/think")) {
     SATCHEL_TRY_ASSIGN(const runtime::Thinking thinking, thinking_named(std::string(*thinks)));
-    return conversation_->set_thinking(thinking);
+    return conversation_->service().set_thinking(conversation_->chat(), thinking,
+                                                 conversation_->call());
   } else if (line == "/new") {
     return start_over();
   } else if (const auto path = rest_of(line, "/document")) {
@@ -92,7 +94,7 @@ Result<void> Talk::show_thoughts() {
   const auto messages = conversation_->session().messages();
   runtime::Thoughts thoughts;
   const auto last = std::find_if(messages.rbegin(), messages.rend(), [](const auto& message) {
-    return message.role == kvcache::Role::assistant;
+    return message.role == runtime::Role::assistant;
   });
   if (last != messages.rend()) {
     SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(last->id));
@@ -103,19 +105,18 @@ Result<void> Talk::show_thoughts() {
 }
 
 Result<void> Talk::pack() {
+  const bool has_work = conversation_->session().has_idle_work();
   SATCHEL_TRY_ASSIGN(const runtime::IdleReport packed,
-                     conversation_->session().idle(begin_interruptible(), console_.progress()));
+                     conversation_->service().idle(conversation_->chat(), conversation_->call()));
   console_.end_progress();
   has_packing_failed_ = false;
   console_.reply(app::describe(conversation_->session().stats()) +
-                 (packed.finished ? "." : "; stopped, it goes on later."));
-  conversation_->save(console_);
-  return {};
+                 (packed.finished ? "." : "; stopped. The rest is compressed later."));
+  if (has_work && packed.finished) return {};  // saved with it
+  return conversation_->service().save(conversation_->chat(), conversation_->call());
 }
 
 Result<void> Talk::start_over() {
-  if (conversation_->has_session()) conversation_->save(console_);
-  unanswered_ = {};
   has_packing_failed_ = false;
   return conversation_->start_over();
 }

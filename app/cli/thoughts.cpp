@@ -22,22 +22,21 @@ void add_thinking_options(CLI::App& command, Thinking& thinking, bool& shows) {
   command
       .add_option_function<std::string>(
           "--think", [&thinking](const std::string& name) { thinking = names().at(name); },
-          "Whether the model thinks before it answers, where its template has the switch: on, off; "
-          "auto (the default) leaves it to the template")
+          "Turn the model's thinking on or off, if its template supports that; auto (the default) "
+          "leaves it to the template")
       ->check(CLI::IsMember({"on", "off", "auto"}).description(""))
       ->type_name("on|off|auto");
-  command.add_flag("--show-thoughts", shows, "Print on stderr what is thought before the answer");
+  command.add_flag("--show-thoughts", shows, "Print the model's thoughts on stderr");
 }
 
 Result<Thinking> thinking_named(const std::string& name) {
   if (const auto found = names().find(name); found != names().end()) return found->second;
-  return Error{ErrorKind::invalid, "PARAM", "Write /think on, /think off or /think auto."};
+  return Error{ErrorKind::invalid, "PARAM", "Enter /think on, /think off or /think auto."};
 }
 
 std::string describe(const runtime::Thoughts& thoughts, bool shown) {
-  return "Thought " + with_thousands(thoughts.n_tokens) + " tokens in " +
-         format_seconds(thoughts.ms) + " before the answer" +
-         (shown ? "." : "; --show-thoughts prints them.");
+  return "Thought for " + format_seconds(thoughts.ms) + " (" + with_thousands(thoughts.n_tokens) +
+         " tokens)." + (shown ? "" : " Use --show-thoughts to see the thoughts.");
 }
 
 bool ThoughtLine::add(std::string_view text) {
@@ -46,7 +45,7 @@ bool ThoughtLine::add(std::string_view text) {
     console_.aside(text);
   } else {
     const double passed = clock_.steady_ms() - began_ms_;
-    if (passed > kSaidAfterMs) console_.status("Thinking … " + format_seconds(passed));
+    if (passed > kSaidAfterMs) console_.status("Thinking… " + format_seconds(passed));
   }
   return true;
 }

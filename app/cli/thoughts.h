@@ -15,14 +15,14 @@ namespace satchel::app {
 void add_thinking_options(CLI::App& command, runtime::Thinking& thinking, bool& shows);
 // "on", "off", "auto"; PARAM: another word.
 Result<runtime::Thinking> thinking_named(const std::string& name);
-// "Thought 123 tokens in 4.2 s before the answer; --show-thoughts prints them."
+// "Thought for 4.2 s (123 tokens). Use --show-thoughts to see the thoughts."
 std::string describe(const runtime::Thoughts& thoughts, bool shown);
 
 // Thoughts as they come: folded into one line that says for how long, or printed.
 class ThoughtLine {
  public:
   ThoughtLine(Console& console, bool shows) : console_(console), shows_(shows) {}
-  bool add(std::string_view text);  // true, as a PieceFn
+  bool add(std::string_view text);  // true, as a DeltaFn
   void end();                       // the answer begins
 
  private:

@@ -1,6 +1,6 @@
 #include "app/cli/workbench.h"
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::app {
 
@@ -28,14 +28,7 @@ std::string names_of(const std::vector<ModelFile>& models) {
 // What a name could have begun.
 std::string known_models(const Paths& paths) {
   const std::string names = names_of(find_models(paths));
-  return names.empty() ? "" : " Models that can be named by their beginning: " + names + ".";
-}
-
-void tell_why_not_gpu(const runtime::Engine& engine, Console& console) {
-  const std::optional<Error>& why = engine.why_not_gpu();
-  if (!why || !kernels::is_worth_telling(*why, kernels::has_nvidia_card())) return;
-  console.end_progress();
-  console.note("On the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+  return names.empty() ? "" : " Available models: " + names + ".";
 }
 
 }  // namespace
@@ -43,34 +36,48 @@ void tell_why_not_gpu(const runtime::Engine& engine, Console& console) {
 Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string& given) {
   const std::vector<ModelFile> models = models_named(paths, given);
   if (models.size() < 2) return resolve_model(paths, given);
-  return Error{ErrorKind::invalid, "PARAM",
-               "\"" + given + "\" is the beginning of several models: " + names_of(models) +
-                   ". Write more of the name."};
+  return Error{
+      ErrorKind::invalid, "PARAM",
+      "\"" + given + "\" matches several models: " + names_of(models) + ". Type more of the name."};
 }
 
-Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
-                                                     const std::filesystem::path& model) {
-  const Paths paths = standard_paths(options.store);
-  if (!paths.notice.empty()) console.warning(paths.notice);
+void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console) {
+  const std::optional<Error>& why = engine.gpu_fallback_reason();
+  if (!why || !kernels::shows_fallback_reason(*why, kernels::has_nvidia_card())) return;
+  console.end_progress();
+  console.note("On the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+}
+
+runtime::EngineOptions engine_options(const Options& options, const Paths& paths) {
   runtime::EngineOptions engine;
-  engine.model = model;
   engine.backend = options.backend;
   engine.n_threads = options.threads;
   engine.cpu_level = options.cpu_level;
   engine.activation_bits = options.activations;
   engine.chat_template = options.chat_template;
   engine.backend_folders = paths.backends;
-  engine.lane_tables = paths.lane_tables;
+  engine.profiles = paths.profiles;
+  return engine;
+}
+
+Error explain_not_opened(const Error& why, const Paths& paths, const std::filesystem::path& model) {
+  if (why.code == "MODEL_NOT_FOUND") return {why.kind, why.code, why.message + known_models(paths)};
+  if (why.code != "MODEL_ARCH") return why;
+  return {
+      why.kind, why.code,
+      "\"" + model.string() + "\" does not run here: " + why.message + " Choose another model."};
+}
+
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
+                                                     const std::filesystem::path& model) {
+  const Paths paths = standard_paths(options.store);
+  if (!paths.notice.empty()) console.warning(paths.notice);
+  runtime::EngineOptions engine = engine_options(options, paths);
+  engine.model = model;
   engine.progress = console.progress();
   Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::open(engine);
-  if (!opened.ok() && opened.error().code == "MODEL_NOT_FOUND")
-    return Error{ErrorKind::not_found, "MODEL_NOT_FOUND",
-                 opened.error().message + known_models(paths)};
-  if (!opened.ok() && opened.error().code == "MODEL_ARCH")
-    return Error{opened.error().kind, opened.error().code,
-                 "\"" + model.string() + "\" does not run here: " + opened.error().message +
-                     " Choose another model."};
-  if (opened.ok()) tell_why_not_gpu(**opened, console);
+  if (!opened.ok()) return explain_not_opened(opened.error(), paths, model);
+  tell_gpu_fallback_reason(**opened, console);
   return opened;
 }
 
@@ -89,8 +96,8 @@ Json to_json(const kvcache::CacheStats& stats) {
               {"kept_lane_tokens", stats.n_kept},
               {"evicted_lane_tokens", stats.n_evicted},
               {"pending_tokens", stats.n_pending},
-              {"pool_bytes", stats.pool_bytes},
-              {"pool_peak_bytes", stats.pool_peak_bytes}};
+              {"pool_bytes", stats.arena_bytes},
+              {"pool_peak_bytes", stats.arena_peak_bytes}};
 }
 
 std::string describe(const kvcache::CacheStats& stats) {
@@ -99,7 +106,7 @@ std::string describe(const kvcache::CacheStats& stats) {
          format_percent(static_cast<double>(stats.bytes) / static_cast<double>(stats.fp16_bytes)) +
          ")" +
          (stats.n_pending == 0 ? ""
-                               : "; packing " + with_thousands(stats.n_pending) + " tokens, " +
+                               : "; compressing " + with_thousands(stats.n_pending) + " tokens, " +
                                      format_percent(static_cast<double>(stats.n_pending_probed) /
                                                     static_cast<double>(stats.n_pending)));
 }

@@ -18,6 +18,11 @@ Result<std::size_t> chosen_budget(const Options& options);
 // The file that --model, or another name of a model, stands for; PARAM with the names that it
 // begins where these are several.
 Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string& given);
+// What an engine is opened with; model and progress are the caller's.
+runtime::EngineOptions engine_options(const Options& options, const Paths& paths);
+// The error of an engine that did not open, with what the user can do.
+Error explain_not_opened(const Error& why, const Paths& paths, const std::filesystem::path& model);
+void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console);
 // With the model of --model, or another. Says why it is not on the GPU where somebody could do
 // something about that.
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);

@@ -11,7 +11,9 @@
 
 #include "app/cli/demo_notes.h"
 #include "app/paths.h"
+#include "kvcache/comparison/comparison.h"
 #include "storage/store.h"
+#include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
 #include "ui/widgets/main_window.h"
 #include "ui/widgets/mark.h"
@@ -21,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace satchel;
+using ui::textOf;
 
 struct Arguments {
   std::string model, store, backend = "auto";
@@ -28,24 +31,19 @@ struct Arguments {
   std::vector<std::string> files;
 };
 
-QString textOf(std::string_view text) {
-  return QString::fromUtf8(text.data(), qsizetype(text.size()));
-}
-
 // The exit code, or -1 to go on.
 int parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App parser("The Satchel window: chats with a long memory in a fixed amount of space.");
+  CLI::App parser("Chat with local models and long documents in a fixed amount of memory.");
   parser.set_version_flag("--version", SATCHEL_VERSION);
   parser.add_option("--model", arguments.model,
-                    "a GGUF file, or the name of a model in the model folder; default: the "
-                    "bundled one");
+                    "GGUF file, or the start of a name in the model folder; default: the bundled "
+                    "model");
   parser.add_option("--store", arguments.store,
-                    "folder for chats and saved caches; default: the user's data and cache "
-                    "folders");
-  parser.add_option("--threads", arguments.threads, "0: one per physical core");
+                    "Folder for chats and saved caches; default: your data and cache folders");
+  parser.add_option("--threads", arguments.threads, "Number of threads; 0: one per physical core");
   parser.add_option("--backend", arguments.backend,
-                    "auto: the GPU where it can be used, else the CPU; cuda, cpu, reference");
-  parser.add_option("files", arguments.files, "text or Markdown documents to attach");
+                    "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference");
+  parser.add_option("files", arguments.files, "Text or Markdown documents to attach");
   try {
     parser.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -90,6 +88,8 @@ int main(int argc, char** argv) {
   QApplication::setApplicationName(QStringLiteral("satchel"));
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
   QApplication::setDesktopFileName(QStringLiteral("satchel"));
+  if (const auto added = kvcache::register_comparison_stages(); !added.ok())
+    return refuse(added.error());
   const app::Paths paths = app::standard_paths(arguments.store);
   if (!paths.notice.empty()) std::fprintf(stderr, "satchel-desktop: %s\n", paths.notice.c_str());
   QSettings settings(textOf((paths.data_dir / "window.ini").string()), QSettings::IniFormat);
@@ -104,10 +104,12 @@ int main(int argc, char** argv) {
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;
-  ui::InProcessEngine engine(std::move(store).value(), {.threadCount = arguments.threads,
-                                                        .laneTables = paths.lane_tables,
-                                                        .backend = arguments.backend,
-                                                        .backendFolders = paths.backends});
+  runtime::EngineOptions engineOptions;
+  engineOptions.backend = arguments.backend;
+  engineOptions.n_threads = arguments.threads;
+  engineOptions.backend_folders = paths.backends;
+  engineOptions.profiles = paths.profiles;
+  ui::InProcessEngine engine(std::move(store).value(), std::move(engineOptions));
   ui::AppState state(&engine, &clock);
   ui::MainWindow window(&state, windowOptions(paths, appearance));
   QObject::connect(&window, &ui::MainWindow::appearanceChosen, &application,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/base/released_by.h"
 #include "kernels/base/result.h"
 #include "kernels/base/zeroed_memory.h"
 
@@ -19,7 +20,8 @@ class AlignedBuffer {
     void* memory = zeroed_memory(64, bytes);
     if (memory == nullptr)
       return Error{ErrorKind::out_of_memory, "MEMORY",
-                   "The machine refused " + std::to_string(bytes) + " bytes of main memory."};
+                   "The system could not allocate " + std::to_string(bytes) +
+                       " bytes of main memory. Close other programs, or choose a smaller limit."};
     AlignedBuffer out;
     out.memory_.reset(static_cast<std::byte*>(memory));
     out.bytes_ = bytes;
@@ -31,10 +33,7 @@ class AlignedBuffer {
   std::size_t size() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, ReleasedBy<&std::free>> memory_;
   std::size_t bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// SATCHEL_ASSERT: a bug of ours, never bytes from outside. On in every build type that tests run;
-// prints one line and stops the program. Hot loops use SATCHEL_DEBUG_ASSERT, which is off under
-// NDEBUG.
+// SATCHEL_ASSERT: detects our own bugs; never use it to check bytes from outside. Enabled in every
+// build type that tests run; prints one line and aborts. Hot loops use SATCHEL_DEBUG_ASSERT, which
+// NDEBUG disables.
 #pragma once
 
 namespace satchel {

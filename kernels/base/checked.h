@@ -1,7 +1,6 @@
-// Checked: arithmetic on sizes that came from outside. Once a step overflows the value stays bad,
-// so a chain of steps is judged once, at its end.
-//   source  the class of bugs CVE-2026-33298 and CVE-2025-53630 belong to: fix the class, not the
-//           line
+// Checked: overflow-checked arithmetic on sizes from outside. A value stays bad after an overflow,
+// so a chain of steps needs one check, at its end.
+//   source  CVE-2026-33298 and CVE-2025-53630: this fixes their class of bugs, not one line
 #pragma once
 
 #include <cstddef>

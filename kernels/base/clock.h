@@ -1,4 +1,4 @@
-// Clock: where time comes from, so that tests own it.
+// Clock: the source of time, which tests can replace.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ class Clock {
   virtual ~Clock() = default;
   // Milliseconds since 1970, UTC: for what people see. May jump.
   virtual std::int64_t wall_ms() const = 0;
-  // Milliseconds that only grow, from any origin: for durations.
+  // Monotonic milliseconds from an arbitrary origin: for durations.
   virtual double steady_ms() const = 0;
 };
 

@@ -1,10 +1,9 @@
-// IEEE fp16 as stored in caches and weights: conversion by plain bit arithmetic, so that every
-// machine gives the same bits. SIMD units use F16C, which rounds alike (nearest, ties to even);
-// half_test.cpp holds them together.
+// IEEE fp16 as stored in caches and weights. Conversion uses plain bit arithmetic, so every machine
+// gives the same bits. SIMD units use F16C, which rounds the same way (nearest, ties to even);
+// store_gather_test.cpp compares the two.
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 namespace satchel {
@@ -35,8 +34,8 @@ inline Half float_to_half(float x) {
   return static_cast<Half>(sign | ((rest - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-// Toward -infinity and toward +infinity, for finite x with |x| <= 65504 (the quantiser's bound
-// rests on them).
+// Rounds toward -infinity or +infinity; x is finite with |x| <= 65504. The quantisers' error bounds
+// rely on these.
 inline Half float_to_half_down(float x) {
   Half h = float_to_half(x);
   if (half_to_float(h) <= x) return h;

@@ -1,5 +1,5 @@
-// A number as it lies in a file or a page: little-endian, at any alignment. The caller has checked
-// that its bytes are there.
+// Reads a number from a file or a page: little-endian, unaligned. The caller has checked that its
+// bytes exist.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 static_assert(std::endian::native == std::endian::little,
-              "numbers are read as they lie in files and pages");
+              "files and pages are little-endian; the machine must be, too");
 
 namespace satchel {
 

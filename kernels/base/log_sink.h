@@ -1,6 +1,6 @@
-// LogSink: how a lower layer says one line without knowing who writes it. `runtime/log` leads it to
-// spdlog; the default is silence.
-//   needs   a record is "what key=value", one line, without user text, titles, file names or tokens
+// LogSink: how a lower layer logs a line without knowing the logger. `runtime/log` forwards it to
+// spdlog; the default discards it.
+//   needs   a record is one line, "what key=value", without user text, titles, file names or tokens
 //   threads may be called from any thread
 #pragma once
 

@@ -1,5 +1,5 @@
-// Main memory that can be had now, in bytes: what the system would give without swapping, mapped
-// files that it could drop among it. 0: the system does not say.
+// Available main memory in bytes: what the system can provide without swapping, including file
+// mappings that it can drop. 0 if the system does not tell.
 //   source  MemAvailable of /proc/meminfo (Linux)
 #pragma once
 

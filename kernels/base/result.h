@@ -1,8 +1,8 @@
-// Result<T>: a value or an Error. Expected failures (file, memory, device, Stop) travel as values;
-// our own bugs are assertions (assert.h). Named after std::expected, which g++ 12 has only under
-// C++23, so that it can replace this.
-//   needs   value() only where ok(), error() only where not
-//   threads as its T
+// Result<T>: a value or an Error. Expected failures (file, memory, device, Stop) are values; our
+// own bugs are assertions (assert.h). The interface follows std::expected, which g++ 12 has only
+// under C++23, so that it can replace this class.
+//   needs   value() requires ok(), error() requires !ok()
+//   threads as T
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace satchel {
 
-// The classes a caller may want to tell apart; the programs map them to exit codes
+// The classes of errors that callers distinguish; programs map them to exit codes
 // (app/cli/exit_codes.h).
 enum class ErrorKind {
-  invalid,        // what the caller asked for makes no sense
-  not_found,      // a file, chat, model or name that is not there
+  invalid,        // the caller's request makes no sense
+  not_found,      // a file, chat, model or name does not exist
   corrupt,        // bytes from outside are damaged or forged
-  unsupported,    // well formed, but not something this build can do
-  out_of_memory,  // does not fit into the pool or the machine
-  device_lost,    // the backend's device is gone or was demanded and is missing
+  unsupported,    // well formed, but this build cannot do it
+  out_of_memory,  // does not fit into the arena or the machine
+  device_lost,    // the backend's device failed, or was requested and is missing
   storage,        // disk full, read-only, in use
-  cancelled,      // the user said stop
-  internal,       // a stranger's exception or a broken promise of ours
+  cancelled,      // the user asked to stop
+  internal,       // an exception of a library, or a broken guarantee of ours
 };
 
-// What went wrong. `code` is stable and for programs ("MODEL_TRUNCATED"); `message` is for people:
-// what, where, what was kept, what to do.
+// An error. `code` is stable and for programs ("MODEL_TRUNCATED"). `message` is for people: what
+// happened, to what, what was kept and what to do.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;
@@ -100,8 +100,8 @@ class [[nodiscard]] Result<void> {
 #define SATCHEL_JOIN_(a, b) a##b
 #define SATCHEL_JOIN(a, b) SATCHEL_JOIN_(a, b)
 
-// Runs an expression that gives a Result; returns its Error from the surrounding function
-// unchanged.
+// Evaluates an expression of type Result and returns its Error, if any, from the enclosing
+// function.
 #define SATCHEL_TRY(...) SATCHEL_TRY_NAMED_(SATCHEL_JOIN(satchel_try_, __COUNTER__), __VA_ARGS__)
 #define SATCHEL_TRY_NAMED_(name, ...)                                  \
   do {                                                                 \
@@ -109,8 +109,8 @@ class [[nodiscard]] Result<void> {
     if (!name.ok()) return std::forward<decltype(name)>(name).error(); \
   } while (false)
 
-// SATCHEL_TRY_ASSIGN(const Page page, pool.page_at(id)): declares and fills a variable, or returns
-// the Error unchanged.
+// SATCHEL_TRY_ASSIGN(const Page page, pool.page_at(id)): declares a variable with the value, or
+// returns the Error from the enclosing function.
 #define SATCHEL_TRY_ASSIGN(declaration, ...) \
   SATCHEL_TRY_ASSIGN_NAMED_(SATCHEL_JOIN(satchel_try_, __COUNTER__), declaration, __VA_ARGS__)
 #define SATCHEL_TRY_ASSIGN_NAMED_(name, declaration, ...) \

@@ -1,5 +1,5 @@
-// Rng: the project's own generator, because the distributions of <random> differ between libraries
-// and the same seed must give the same text everywhere.
+// Rng: our own random number generator. The distributions of <random> differ between libraries, but
+// the same seed must give the same text everywhere.
 //   source  xoshiro256** by Blackman and Vigna, seeded by splitmix64 (public domain algorithms)
 #pragma once
 

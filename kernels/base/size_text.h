@@ -1,4 +1,4 @@
-// Figures as people read and give them: "612 bytes", "8.5 MB"; "8,192".
+// Sizes and counts as text for people: "612 bytes", "8.5 MB"; "8,192".
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace satchel {
 
-// Decimal units, one digit after the point from kB on.
+// Decimal units; one digit after the point from kB up.
 inline std::string size_text(std::size_t bytes) {
   static constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
@@ -20,7 +20,7 @@ inline std::string size_text(std::size_t bytes) {
   return text.data();
 }
 
-// Digit by digit: g++ 12 takes an insert() for an overlapping copy (GCC bug 105651).
+// Digit by digit, because g++ 12 warns about insert() (false overlap, GCC bug 105651).
 inline std::string count_text(std::size_t count) {
   const std::string digits = std::to_string(count);
   std::string text;

@@ -1,10 +1,9 @@
-// zeroed_memory: main memory aligned to `align` (a power of two, of a pointer's size at least), to
-// be freed by std::free; zeroed. Null where there is none.
-//   huge pages  memory of 2 MiB and more asks for pages of that size, where the system gives them
-//               to who asks (Linux: transparent_hugepage "madvise", the default of Debian and
-//               Ubuntu). Weights are read from end to end for every token: one thread of a virtual
-//               Xeon (Sapphire Rapids) does so at 10 GB/s from pages of 4 KiB, at 15 from these
-//               (2026-11-23)
+// zeroed_memory: allocates zeroed main memory aligned to `align`, a power of two of at least
+// pointer size. Free it with std::free. Returns null if there is not enough memory.
+//   huge pages  allocations of 2 MiB and more request huge pages, which Linux grants with
+//               transparent_hugepage "madvise" (the default of Debian and Ubuntu). Every token
+//               reads all weights: one thread of a virtual Xeon (Sapphire Rapids) reads 10 GB/s
+//               from 4 KiB pages, 15 GB/s from huge pages (2026-11-23).
 #pragma once
 
 #include <cstddef>

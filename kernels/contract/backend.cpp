@@ -1,6 +1,5 @@
 #include "kernels/contract/backend.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -9,7 +8,7 @@
 
 namespace satchel::kernels {
 
-CacheRoom main_memory_room() {
+AvailableMemory available_main_memory() {
   const std::size_t n_free = free_main_memory();
   return {.most = n_free, .usually = n_free / 4};
 }
@@ -53,7 +52,7 @@ Result<void> Backend::feed_forward(const FeedForward& args, float* x, std::size_
   SATCHEL_TRY(norm_project(x, args.gain, n_tokens, args.epsilon, args.normed, projections));
   const std::size_t width = args.down->n_out();
   SATCHEL_ASSERT(args.gate->n_out() == args.up->n_out() && width == args.gate->n_in());
-  SATCHEL_TRY(gated(args.activation, args.gate_out, args.up_out, n_tokens * args.gate->n_out()));
+  SATCHEL_TRY(glu(args.activation, args.gate_out, args.up_out, n_tokens * args.gate->n_out()));
   SATCHEL_TRY(matmul(*args.down, args.gate_out, n_tokens, args.normed));
   return add(x, args.normed, n_tokens * width);
 }
@@ -81,9 +80,10 @@ Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts
                     std::span<Ranked> chosen) {
   const Result<void> ranked = backend.top_k(routed, n_experts, chosen);
   if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // which speaks of tokens
-    return Error{ErrorKind::internal, "LOGITS_NAN",
-                 "The router of a layer gave no number for one of its experts. The conversation is "
-                 "kept; its file or its cache may be damaged."};
+    return Error{
+        ErrorKind::internal, "LOGITS_NAN",
+        "A layer's expert router produced NaN. The conversation is kept; the model file or "
+        "the saved cache may be damaged."};
   SATCHEL_TRY(ranked);
   softmax(chosen);
   return {};
@@ -91,7 +91,7 @@ Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts
 
 // The tokens that chose one expert, in order; calls see(i-th of them, token, weight).
 template <class See>
-Result<std::size_t> each_token_of(std::size_t expert, const Backend::Experts& args,
+Result<std::size_t> each_token_of(std::size_t expert, const Backend::MixtureOfExperts& args,
                                   std::size_t n_tokens, const See& see) {
   std::size_t n = 0;
   for (std::size_t t = 0; t < n_tokens; ++t) {
@@ -102,19 +102,19 @@ Result<std::size_t> each_token_of(std::size_t expert, const Backend::Experts& ar
 }
 
 // args.taken [n, width], what the expert makes of it in its place.
-Result<void> run_expert(Backend& backend, const Backend::Experts& args,
+Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
                         const Backend::Expert& expert, std::size_t n) {
   const std::array<Backend::Projection, 2> up = {
       {{.weight = expert.gate, .out = args.gate_out}, {.weight = expert.up, .out = args.up_out}}};
   SATCHEL_TRY(backend.project(args.taken, n, up));
-  SATCHEL_TRY(backend.gated(args.activation, args.gate_out, args.up_out, n * expert.gate->n_out()));
+  SATCHEL_TRY(backend.glu(args.activation, args.gate_out, args.up_out, n * expert.gate->n_out()));
   return backend.matmul(*expert.down, args.gate_out, n, args.taken);
 }
 
 }  // namespace
 
 // Expert by expert, the tokens that chose it side by side.
-Result<void> Backend::feed_experts(const Experts& args, float* x, std::size_t n_tokens) {
+Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) {
   const std::size_t width = args.router->n_in(), n_experts = args.experts.size();
   SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);
   SATCHEL_ASSERT(args.chosen.size() >= n_tokens * args.n_used);

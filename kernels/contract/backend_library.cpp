@@ -16,12 +16,12 @@ Error bad_library(const fs::path& path, const std::string& why) {
 Error not_there(std::string_view file, std::span<const fs::path> folders) {
   std::string looked;
   for (const fs::path& folder : folders)
-    looked += (looked.empty() ? " It was looked for in " : " and ") + folder.string();
+    looked += (looked.empty() ? " Satchel looked in " : " and ") + folder.string();
   return {ErrorKind::device_lost, "GPU_LIBRARY",
-          "The GPU's library " + std::string(file) + " is not there." + looked +
+          "The GPU library " + std::string(file) + " is not installed." + looked +
               (looked.empty() ? "" : ".") +
-              " packaging/run.sh builds it where there is a CUDA compiler (packaging/get-cuda.sh "
-              "gets one); the cpu backend runs without."};
+              " packaging/run.sh builds it if a CUDA compiler is installed (packaging/get-cuda.sh "
+              "installs one). The cpu backend runs without it."};
 }
 
 Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) {
@@ -50,26 +50,26 @@ class Handle {
 
 std::string why_not_loaded() {
   const char* said = dlerror();
-  return said == nullptr ? "unknown to the system" : said;
+  return said == nullptr ? "the system gave no reason" : said;
 }
 
 Result<const BackendLibrary*> described(const Handle& library, const fs::path& path) {
   const auto entry =
       reinterpret_cast<BackendLibraryEntry>(dlsym(library.get(), kBackendLibraryEntry));
   if (entry == nullptr)
-    return bad_library(path, "is not a backend of Satchel: it has no function " +
-                                 std::string(kBackendLibraryEntry));
+    return bad_library(
+        path, "is not a Satchel backend: it has no function " + std::string(kBackendLibraryEntry));
   const BackendLibrary* about = entry();
   const bool has_build = about != nullptr && about->build != nullptr;
   if (!has_build || about->abi != kBackendLibraryAbi || build_identity() != about->build) {
     const std::string theirs = has_build ? about->build : "unknown";
     return Error{ErrorKind::device_lost, "PLUGIN_ABI",
-                 "\"" + path.string() + "\" is of another build (" + theirs +
+                 "\"" + path.string() + "\" is from another build (" + theirs +
                      ") than this program (" + std::string(build_identity()) +
-                     "). Install or build both together; until then the cpu backend is there."};
+                     "). Install or build both together. Until then, use the cpu backend."};
   }
   if (about->lacks == nullptr || about->make == nullptr)
-    return bad_library(path, "is a backend of Satchel with an empty table: it cannot be made");
+    return bad_library(path, "is a Satchel backend with an incomplete table");
   return about;
 }
 

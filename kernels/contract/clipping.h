@@ -1,11 +1,12 @@
-// How an affine operand that clips (OperandLayout::clips) finds the range of a group: of 1 and these
-// shares of the half range about its middle (symmetric: of the largest magnitude about 0) the one
-// whose codes leave the least sum of squared errors, the wider one of equals.
-//   halves  at 1 rounded outward, as without clipping; below 1 scale and zero to the nearest. A
-//           share whose scale becomes 0 is none of the choices
-//   sum     fp32 from the group's first value to its last, every step one rounding, codes and
-//           halves as they are stored: so the same bytes on every machine
-//   source  arXiv:2306.00978 (AWQ) searches the clipping of weights likewise; which shares is ours
+// The range search of an affine operand with OperandLayout::clips. Each group tries its full range
+// and these shares of it, and takes the one with the least sum of squared errors. Of equal sums the
+// wider range wins.
+//   range   shares scale the half range about the group's middle; symmetric: the largest magnitude
+//   fp16    at share 1 scale and zero are rounded outward, as without clipping; below 1 to nearest.
+//           A share whose scale becomes 0 is skipped.
+//   sum     fp32 from the group's first value to its last, with one rounding per step, over stored
+//           codes and fp16 metadata. So all machines write the same bytes.
+//   source  arXiv:2306.00978 (AWQ) searches the clipping of weights this way; the shares are ours
 #pragma once
 
 namespace satchel::kernels {

@@ -1,5 +1,5 @@
-// HostLaneTable: a LaneTable for backends whose memory is main memory. It keeps the spans it is
-// given, so setting a lane is O(1) and copies nothing; the caller keeps them valid.
+// HostLaneTable: the LaneTable of backends whose memory is main memory. It stores the caller's
+// spans, so setting a lane is O(1) and copies nothing. The caller keeps the spans valid.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ class HostLaneTable final : public LaneTable {
  public:
   explicit HostLaneTable(std::size_t n_lanes) : lanes_(n_lanes) {}
 
-  // What a backend in main memory may assume of the tables it made.
+  // Downcast for backends in main memory, all of whose tables have this type.
   static const HostLaneTable& of(const LaneTable& table) {
     return static_cast<const HostLaneTable&>(table);
   }

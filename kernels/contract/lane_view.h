@@ -1,8 +1,8 @@
 // LaneView: what attention may read of one lane (one layer and KV head): runs of exact tokens and
-// packed pages. LaneTable: the views of many lanes where the backend wants them. Nothing here owns
-// tokens. All data pointers are addresses in the backend's memory, all spans are in main memory.
-//   invariants  positions rise inside a run and inside a page; the same position never stands twice
-//               in a lane among tokens that may be seen
+// quantised pages. LaneTable: the views of many lanes, held by the backend. Nothing here owns
+// tokens. All data pointers are addresses in the backend's memory; all spans are in main memory.
+//   invariants  positions rise within a run and within a page; a position occurs at most once among
+//               the visible tokens of a lane
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace satchel::kernels {
 
-// Exact tokens side by side: sinks, the tail, or the prompt being read.
+// Contiguous exact tokens: sinks, the tail, or the prompt during prefill.
 struct ExactRun {
   const Half* k = nullptr;                  // [n_tokens, head_dim], after RoPE
   const Half* v = nullptr;                  // [n_tokens, head_dim]
@@ -24,7 +24,7 @@ struct ExactRun {
   std::size_t n_tokens = 0;
 };
 
-// One bit a slot: bit s % 64 of word s / 64. A slot whose bit is 0 is never seen.
+// One bit per slot: bit s % 64 of word s / 64. Attention skips slots whose bit is 0.
 struct LiveMask {
   std::array<std::uint64_t, kPageTokens / 64> words = {};
 
@@ -46,14 +46,14 @@ struct LiveMask {
 };
 
 struct PageView {
-  const std::byte* bytes = nullptr;  // layout->bytes of them
+  const std::byte* bytes = nullptr;  // [layout->bytes]
   const PageLayout* layout = nullptr;
   std::uint32_t n_tokens = 0;  // slots filled, at most layout->capacity
-  LiveMask live;               // only filled slots are set
-  // Added to every position of the page. RoPE is relative: keys stay as they were encoded, the
-  // query is turned back by the shift (AttendArgs::rope).
+  LiveMask live;               // set for filled slots only
+  // Added to every position of the page. RoPE is relative, so keys stay as encoded and the query is
+  // rotated back by the shift (AttendArgs::rope).
   std::int32_t shift = 0;
-  // Of the live tokens, shift included: lets a kernel skip the mask.
+  // Range of the live tokens' positions, shift included. Lets a kernel skip the mask.
   std::int32_t first_position = 0, last_position = 0;
 };
 
@@ -62,11 +62,11 @@ struct LaneView {
   std::span<const PageView> pages;
 };
 
-// The views of n_lanes lanes, kept by the backend from step to step and changed when lanes change,
-// so that a step that changes one tail sends one tail.
-//   lifetime  the spans of a view stay valid until that part of the lane is set again; the table
-//             may copy them, and then does not need them
-//   threads   as the Backend's
+// The views of n_lanes lanes. The backend keeps them between steps, so a step that changes one tail
+// sends one tail.
+//   lifetime  the caller keeps the spans of a view valid until it sets that part of the lane again;
+//             the table may copy them instead
+//   threads   as the Backend
 class LaneTable {
  public:
   virtual ~LaneTable() = default;

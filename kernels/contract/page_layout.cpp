@@ -19,7 +19,8 @@ std::size_t round_up(std::size_t bytes, std::size_t step) {
 }
 
 Error refuse(const std::string& what) {
-  return Error{ErrorKind::unsupported, "PAGE_LAYOUT", "No page can be laid out with " + what + "."};
+  return Error{ErrorKind::unsupported, "PAGE_LAYOUT",
+               "The page layout does not support " + what + "."};
 }
 
 // Places stretches one after the other.
@@ -67,7 +68,7 @@ Result<void> check_affine(const OperandShape& shape, const Axes& axes, const std
   const bool group_fits =
       shape.group > 0 && shape.group % kGroupStep == 0 && axes.grouped % shape.group == 0;
   if (!group_fits)
-    return refuse(name + " groups of " + std::to_string(shape.group) + " in " +
+    return refuse(name + " in groups of " + std::to_string(shape.group) + " out of " +
                   std::to_string(axes.grouped));
   return {};
 }
@@ -81,8 +82,9 @@ void add_ranges(OperandLayout& operand, std::size_t group, bool has_zeros, std::
 }
 
 // A group is the page: a channel has one range.
-Result<OperandLayout> graded_layout(const OperandShape& shape, const Axes& axes) {
-  OperandLayout operand{.turn = shape.turn, .basis = shape.basis, .quad_bits = shape.quad_bits};
+Result<OperandLayout> mixed_bit_layout(const OperandShape& shape, const Axes& axes) {
+  OperandLayout operand{
+      .transform = shape.transform, .basis = shape.basis, .quad_bits = shape.quad_bits};
   std::size_t bits = 0;
   for (std::size_t i = 0; i < kQuadsMax; ++i) {
     const std::size_t of_quad = i < axes.along / kQuad ? shape.quad_bits[i] : 0;
@@ -91,7 +93,7 @@ Result<OperandLayout> graded_layout(const OperandShape& shape, const Axes& axes)
     bits += of_quad * kQuad;
   }
   // Bytes: bits of a value are not the same everywhere.
-  add_plane(operand, {.kind = PlaneKind::graded_codes, .bits = 8}, axes.grouped * bits / 8);
+  add_plane(operand, {.kind = PlaneKind::mixed_bit_codes, .bits = 8}, axes.grouped * bits / 8);
   add_ranges(operand, axes.grouped, true, axes.along);
   return operand;
 }
@@ -99,8 +101,8 @@ Result<OperandLayout> graded_layout(const OperandShape& shape, const Axes& axes)
 // Its planes, codes or rows first; where they lie is still open.
 Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes,
                                      const std::string& name) {
-  if (shape.form == OperandShape::Form::graded) return graded_layout(shape, axes);
-  OperandLayout operand{.turn = shape.turn, .basis = shape.basis, .clips = shape.clips};
+  if (shape.form == OperandShape::Form::mixed_bit) return mixed_bit_layout(shape, axes);
+  OperandLayout operand{.transform = shape.transform, .basis = shape.basis, .clips = shape.clips};
   if (shape.form == OperandShape::Form::exact16) {
     add_plane(operand, {.kind = PlaneKind::exact16},
               axes.grouped * axes.along * sizeof(std::uint16_t));
@@ -108,7 +110,7 @@ Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes
   }
   if (shape.form == OperandShape::Form::coded) {
     if (shape.code == nullptr || shape.planes.empty() || shape.planes.size() > kPlanesMax)
-      return refuse(name + " without its own code and 1 to 8 planes");
+      return refuse(name + " without a code of its own and 1 to 8 planes");
     operand.code = shape.code;
     for (const Plane& plane : shape.planes) add_plane(operand, plane, plane.bytes);
     return operand;
@@ -153,11 +155,11 @@ Result<PageLayout> page_layout(const PageShape& shape) {
   if (head_dim < kHeadDimStep || head_dim > kHeadDimMax || head_dim % kHeadDimStep != 0)
     return refuse("head_dim " + std::to_string(head_dim));
   if (capacity < kPageStep || capacity > kPageTokens || capacity % kPageStep != 0)
-    return refuse("room for " + std::to_string(capacity) + " tokens");
+    return refuse("a capacity of " + std::to_string(capacity) + " tokens");
   PageLayout layout{.head_dim = static_cast<std::uint16_t>(head_dim),
                     .capacity = static_cast<std::uint16_t>(capacity)};
-  if (shape.v.form == OperandShape::Form::graded || shape.v.turn == Turn::basis)
-    return refuse("graded values, or values in a basis");
+  if (shape.v.form == OperandShape::Form::mixed_bit || shape.v.transform == Transform::basis)
+    return refuse("values in mixed-bit planes or in a calibrated basis");
   Places places;
   layout.positions_at = places.add(capacity * sizeof(std::int32_t));
   if (shape.has_log_counts) layout.log_counts_at = places.add(capacity * sizeof(float));

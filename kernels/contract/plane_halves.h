@@ -1,4 +1,4 @@
-// A plane of fp16 numbers in a page. Units for one instruction level have their own loads.
+// Access to a plane of fp16 numbers in a page. Units for one instruction level use their own loads.
 #pragma once
 
 #include <cstddef>

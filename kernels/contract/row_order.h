@@ -1,16 +1,17 @@
-// The storage order of a row of codes (and of the scales that belong to its axis): the order in
-// which the threads of a GPU's matrix instruction want them. A dot product does not care, as long
-// as the other operand is permuted alike.
-//   row     blocks of 128 entries, the last may be shorter (a multiple of 16, which at 2 bits is one
-//           32-bit word). A row is always whole words: of 1-bit codes the last may be filled up
-//   slots   of a block of n: slot s holds entry 8·m + 2·t + h of the block, where
-//           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2: the same for every number of bits
-//   words   little-endian u32, filled slot by slot: at 1, 2 and 4 bits the r-th slot of a word lies at
-//           bit (r / 2) · bits + 16 · (r % 2), at 8 bits at bit 8 · r
-//   linkage always inlined where units for one instruction level use it: the linker might keep
+// The storage order of a row of codes, and of the scales along the same axis. It matches the order
+// in which the threads of a GPU matrix instruction need them. A dot product gives the same result
+// if the other operand is permuted alike.
+//   row     blocks of 128 entries; the last may be shorter (a multiple of 16, which at 2 bits is
+//           one 32-bit word). A row is a whole number of words; 1-bit codes may need padding.
+//   slots   slot s of a block of n holds entry 8·m + 2·t + h of the block, where
+//           t = s / (n / 4), m = s % (n / 4) / 2, h = s % 2, for every number of bits
+//   words   little-endian u32, filled slot by slot. The r-th slot of a word starts at bit
+//           (r / 2) · bits + 16 · (r % 2) for 1, 2 and 4 bits, at bit 8 · r for 8 bits.
+//   linkage always inlined in units for one instruction level: otherwise the linker might keep
 //           the copy of another level
-//   source  chosen; t is a thread's place in its quad in the operands of NVIDIA's mma.m16n8k16
-//           (PTX ISA, "Matrix Fragments for mma.m16n8k16"), which holds entries 2t, 2t + 1 of every 8
+//   source  chosen; t is a thread's index in its quad for the operands of NVIDIA's mma.m16n8k16
+//           (PTX ISA, "Matrix Fragments for mma.m16n8k16"), which hold entries 2t, 2t + 1 of
+//           every 8
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace satchel::kernels {
 
 inline constexpr std::size_t kRowBlock = 128;
 
-// The entry of a row of n_entries that lies in storage slot `slot`.
+// The entry of a row of n_entries stored in slot `slot`.
 [[gnu::always_inline]] constexpr std::size_t entry_of_slot(std::size_t n_entries,
                                                            std::size_t slot) {
   const std::size_t first = slot / kRowBlock * kRowBlock;
@@ -55,7 +56,7 @@ inline unsigned read_code(const std::byte* row, std::size_t bits, std::size_t sl
   return (word >> bit_of_slot(bits, slot)) & ((1u << bits) - 1);
 }
 
-// Adds a code to a row whose bits of this slot are still 0.
+// Writes a code to a row whose bits of this slot are still 0.
 inline void put_code(std::byte* row, std::size_t bits, std::size_t slot, unsigned code) {
   std::uint32_t word = 0;
   std::memcpy(&word, row + slot * bits / 32 * 4, sizeof word);

@@ -1,17 +1,14 @@
 #include "kernels/contract/weight_type.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/checked.h"
 
 namespace satchel::kernels {
 namespace {
-struct Row {
-  WeightType type;
-  WeightTypeTraits traits;
-};
-constexpr Row kTraits[] = {
+constexpr std::pair<WeightType, WeightTypeTraits> kTraits[] = {
     {WeightType::f32, {"F32", 1, 4}},
     {WeightType::f16, {"F16", 1, 2}},
     {WeightType::q4_0, {"Q4_0", 32, 18}},
@@ -43,9 +40,9 @@ static_assert(std::size(kTraits) == kWeightTypes.size());
 
 const WeightTypeTraits& weight_type_traits(WeightType type) {
   const auto* row = std::find_if(std::begin(kTraits), std::end(kTraits),
-                                 [&](const Row& r) { return r.type == type; });
+                                 [&](const auto& each) { return each.first == type; });
   SATCHEL_ASSERT(row != std::end(kTraits));
-  return row->traits;
+  return row->second;
 }
 
 std::optional<WeightType> weight_type_of(std::uint32_t gguf_id) {

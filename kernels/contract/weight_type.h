@@ -1,7 +1,7 @@
-// WeightType: how the numbers of a weight matrix are stored. The values are GGUF's type ids, so
-// that a file's id becomes one by weight_type_of(); what is not listed, no backend computes with.
-//   layout  a row is a run of blocks of block_values values in block_bytes bytes each; their bits
-//           are in kernels/reference/dequant*.cpp
+// WeightType: the storage format of a weight matrix. The values are GGUF type ids; weight_type_of()
+// converts a file's id. No backend supports formats that are not listed.
+//   layout  a row is a sequence of blocks, each of block_values values in block_bytes bytes;
+//           kernels/reference/dequant*.cpp defines their bits
 //   source  ggml's block formats, sized as in the Python package gguf (GGML_QUANT_SIZES)
 #pragma once
 
@@ -58,10 +58,10 @@ struct WeightTypeTraits {
 // Asserts that `type` is one of the enumerators.
 const WeightTypeTraits& weight_type_traits(WeightType type);
 
-// The type with this GGUF id, or nothing if no backend computes with it.
+// The type with this GGUF id, or nothing if no backend supports it.
 std::optional<WeightType> weight_type_of(std::uint32_t gguf_id);
 
-// Bytes of `n_values` consecutive values, or nothing if they are no whole number of blocks or the
+// Bytes of `n_values` consecutive values; nothing if that is not a whole number of blocks or the
 // size overflows.
 std::optional<std::size_t> row_bytes(WeightType type, std::size_t n_values);
 

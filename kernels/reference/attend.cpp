@@ -59,7 +59,7 @@ PlainLane read_lane(const LaneView& view, std::size_t head_dim) {
 }
 
 // The query as keys want it that stand `shift` positions behind where they were encoded.
-std::vector<double> turned_back(const float* q, const AttendArgs& args, std::int32_t shift) {
+std::vector<double> transformed_back(const float* q, const AttendArgs& args, std::int32_t shift) {
   std::vector<double> out(q, q + args.head_dim);
   if (shift == 0) return out;
   const std::span<const double> frequency = args.rope.inverse_frequency;
@@ -81,12 +81,12 @@ double dot(const std::vector<double>& a, const float* b) {
   return sum;
 }
 
-bool sees(const AttendArgs& args, std::int32_t position, const PlainLane::Token& token) {
+bool can_attend(const AttendArgs& args, std::int32_t position, const PlainLane::Token& token) {
   if (token.position > position) return false;
   return args.window == 0 || token.position > position - static_cast<std::int64_t>(args.window);
 }
 
-// One query row against a lane: its output, and its log-sum-exp, which is returned.
+// One query row against a lane: its output, and its logsumexp-exp, which is returned.
 class OneQuery {
  public:
   OneQuery(const AttendArgs& args, std::size_t token, std::size_t head)
@@ -123,13 +123,13 @@ class OneQuery {
     const float* q = args_.q + row_ * args_.head_dim;
     const auto scale = static_cast<double>(args_.scale), cap = static_cast<double>(args_.soft_cap);
     std::int32_t shift = 0;
-    std::vector<double> turned = turned_back(q, args_, shift);
+    std::vector<double> transformed = transformed_back(q, args_, shift);
     logits_.assign(lane.tokens.size(), kNone);
     for (std::size_t t = 0; t < logits_.size(); ++t) {
       const PlainLane::Token& token = lane.tokens[t];
-      if (!sees(args_, position_, token)) continue;
-      if (token.shift != shift) turned = turned_back(q, args_, shift = token.shift);
-      const double logit = dot(turned, lane.k.data() + t * args_.head_dim) * scale;
+      if (!can_attend(args_, position_, token)) continue;
+      if (token.shift != shift) transformed = transformed_back(q, args_, shift = token.shift);
+      const double logit = dot(transformed, lane.k.data() + t * args_.head_dim) * scale;
       logits_[t] = (cap == 0 ? logit : cap * std::tanh(logit / cap)) + token.log_count;
     }
   }

@@ -34,7 +34,7 @@ class ReferenceBackend final : public Backend {
   std::string device() const override { return "plain loops, 1 thread"; }
 
   // Plain loops do some 2^29 multiply-adds a second.
-  CallSize call_size() const override {
+  WorkLimits work_limits() const override {
     return {.n_tokens = 256, .multiply_adds = std::size_t{1} << 26};
   }
 
@@ -54,7 +54,7 @@ class ReferenceBackend final : public Backend {
     return std::unique_ptr<Weight>(std::make_unique<ReferenceWeight>(source));
   }
 
-  Result<Health> finish() override { return std::exchange(health_, {}); }
+  Result<NumericWarnings> finish() override { return std::exchange(warnings_, {}); }
 
   Result<void> embed(const Weight& table, std::span<const std::int32_t> ids, float* out) override {
     return reference::embed(source_of(table), ids, out);
@@ -76,9 +76,9 @@ class ReferenceBackend final : public Backend {
                       float* out) override {
     return reference::matmul(source_of(weight), x, n_tokens, out);
   }
-  Result<void> gated(Activation activation, float* gate, const float* up,
-                     std::size_t n_values) override {
-    reference::gated(activation, gate, up, n_values);
+  Result<void> glu(Activation activation, float* gate, const float* up,
+                   std::size_t n_values) override {
+    reference::glu(activation, gate, up, n_values);
     return {};
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
@@ -106,12 +106,12 @@ class ReferenceBackend final : public Backend {
     for (const ScoreArgs& args : items) reference::score(args);
     return {};
   }
-  Result<void> log_sum(std::span<const LogSumArgs> items) override {
-    for (const LogSumArgs& args : items) reference::log_sum(args);
+  Result<void> logsumexp(std::span<const LogSumExpArgs> items) override {
+    for (const LogSumExpArgs& args : items) reference::logsumexp(args);
     return {};
   }
-  Result<void> key_worth(std::span<const KeyWorthArgs> items) override {
-    for (const KeyWorthArgs& args : items) reference::key_worth(args);
+  Result<void> key_importance(std::span<const KeyImportanceArgs> items) override {
+    for (const KeyImportanceArgs& args : items) reference::key_importance(args);
     return {};
   }
   Result<void> select(std::span<const SelectArgs> items) override {
@@ -123,7 +123,7 @@ class ReferenceBackend final : public Backend {
     return {};
   }
   Result<void> encode_pages(std::span<const EncodeArgs> items) override {
-    for (const EncodeArgs& args : items) encode_page(args, health_);
+    for (const EncodeArgs& args : items) encode_page(args, warnings_);
     return {};
   }
   Result<void> decode_pages(std::span<const DecodeArgs> items) override {
@@ -139,7 +139,7 @@ class ReferenceBackend final : public Backend {
   }
 
  private:
-  Health health_;
+  NumericWarnings warnings_;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace satchel::kernels::reference {
 void store(const StoreArgs& args);
 Result<void> attend(const AttendArgs& args);
 void score(const ScoreArgs& args);
-void log_sum(const LogSumArgs& args);
-void key_worth(const KeyWorthArgs& args);
+void logsumexp(const LogSumExpArgs& args);
+void key_importance(const KeyImportanceArgs& args);
 void select(const SelectArgs& args);
 void gather(const GatherArgs& args);
 

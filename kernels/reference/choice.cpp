@@ -11,8 +11,8 @@ namespace satchel::kernels::reference {
 
 Error nan_among_logits(std::size_t index) {
   return Error{ErrorKind::internal, "LOGITS_NAN",
-               "The model gave no number for token " + std::to_string(index) +
-                   ". The conversation is kept; its file or its cache may be damaged."};
+               "The model produced NaN for token " + std::to_string(index) +
+                   ". The conversation is kept; the model file or the saved cache may be damaged."};
 }
 
 Result<std::int32_t> argmax(const float* logits, std::size_t n) {

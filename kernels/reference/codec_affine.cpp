@@ -12,12 +12,12 @@ namespace {
 // Not 65504: minimum + top code · scale may pass the maximum by a rounding and must stay finite.
 constexpr float kValueMax = 60000;
 
-float mend_value(float x, Health& health) {
+float mend_value(float x, NumericWarnings& warnings) {
   if (std::isnan(x)) {
-    ++health.n_nan;
+    ++warnings.n_nan;
     return 0;
   }
-  if (std::isinf(x)) ++health.n_infinite;
+  if (std::isinf(x)) ++warnings.n_infinite;
   return std::clamp(x, -kValueMax, kValueMax);
 }
 
@@ -79,14 +79,14 @@ AffineGroup range_of(const AffineKind& kind, std::span<const float> x) {
 
 }  // namespace
 
-void mend(std::span<float> x, Health& health) {
-  for (float& value : x) value = mend_value(value, health);
+void mend(std::span<float> x, NumericWarnings& warnings) {
+  for (float& value : x) value = mend_value(value, warnings);
 }
 
 AffineGroup encode_group(std::span<float> x, const AffineKind& kind, std::span<std::uint8_t> codes,
-                         Health& health) {
+                         NumericWarnings& warnings) {
   SATCHEL_ASSERT(!x.empty() && codes.size() == x.size());
-  mend(x, health);
+  mend(x, warnings);
   const AffineGroup group = range_of(kind, x);
   for (std::size_t i = 0; i < x.size(); ++i)
     codes[i] = static_cast<std::uint8_t>(code_of(kind, group, x[i]));

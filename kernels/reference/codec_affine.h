@@ -29,10 +29,10 @@ struct AffineGroup {
 };
 
 // NaN to 0, beyond ±60000 clamped; counted.
-void mend(std::span<float> x, Health& health);
+void mend(std::span<float> x, NumericWarnings& warnings);
 // Mends x in place and writes one code a value.
 AffineGroup encode_group(std::span<float> x, const AffineKind& kind, std::span<std::uint8_t> codes,
-                         Health& health);
+                         NumericWarnings& warnings);
 
 inline float decode_value(const AffineKind& kind, AffineGroup group, unsigned code) {
   const auto value = static_cast<float>(code);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
@@ -81,11 +82,7 @@ void one_bf16(const std::byte* at, float* out) {
 }
 
 using BlockReader = void (*)(const std::byte* block, float* out);
-struct Reader {
-  WeightType type;
-  BlockReader read;
-};
-constexpr Reader kReaders[] = {
+constexpr std::pair<WeightType, BlockReader> kReaders[] = {
     {WeightType::f32, one_f32},           {WeightType::f16, one_f16},
     {WeightType::bf16, one_bf16},         {WeightType::q4_0, block_q4_0},
     {WeightType::q4_1, block_q4_1},       {WeightType::q5_0, block_q5_0},
@@ -103,8 +100,8 @@ constexpr Reader kReaders[] = {
 static_assert(std::size(kReaders) == kWeightTypes.size());
 
 BlockReader block_reader(WeightType type) {
-  for (const Reader& reader : kReaders)
-    if (reader.type == type) return reader.read;
+  for (const auto& [of, read] : kReaders)
+    if (of == type) return read;
   return nullptr;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/base/half.h"
 #include "kernels/base/load_number.h"

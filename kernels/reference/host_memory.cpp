@@ -11,7 +11,8 @@ Result<Buffer> allocate_host(std::size_t bytes) {
   void* memory = zeroed_memory(256, bytes);
   if (memory == nullptr)
     return Error{ErrorKind::out_of_memory, "MEMORY",
-                 "The machine refused " + std::to_string(bytes) + " bytes of main memory."};
+                 "The system could not allocate " + std::to_string(bytes) +
+                     " bytes of main memory. Close other programs, or choose a smaller limit."};
   return Buffer(static_cast<std::byte*>(memory), bytes, [](std::byte* p) { std::free(p); });
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/base/assert.h"
-#include "kernels/contract/turn.h"
+#include "kernels/contract/transform.h"
 #include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::reference {
@@ -40,10 +40,10 @@ void for_each_key(const LaneQueries& lane, const std::function<void(const LaneKe
   }
 }
 
-bool sees(const LaneQueries& lane, std::int32_t query, std::int32_t key) {
+bool can_attend(const LaneQueries& lane, std::int32_t query, std::int32_t key) {
   const auto back = std::int64_t{query} - std::int64_t{key};
-  if (lane.sees == Sees::here_and_next) return back == 0 || back == -1;
-  if (lane.sees == Sees::past && back < 0) return false;
+  if (lane.mask == AttentionMask::band) return back == 0 || back == -1;
+  if (lane.mask == AttentionMask::causal && back < 0) return false;
   return lane.window == 0 || back < static_cast<std::int64_t>(lane.window);
 }
 

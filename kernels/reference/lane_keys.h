@@ -1,4 +1,4 @@
-// The keys of a lane one after the other, and how a query meets one: what score() and log_sum()
+// The keys of a lane one after the other, and how a query meets one: what score() and logsumexp()
 // share.
 #pragma once
 
@@ -17,7 +17,7 @@ struct LaneKey {
 // Calls body for each key that may be seen at all: dead slots are left out.
 void for_each_key(const LaneQueries& lane, const std::function<void(const LaneKey&)>& body);
 
-bool sees(const LaneQueries& lane, std::int32_t query, std::int32_t key);
+bool can_attend(const LaneQueries& lane, std::int32_t query, std::int32_t key);
 
 // cap(q·k·scale) of head `head` of token `token`.
 double logit(const LaneQueries& lane, std::size_t token, std::size_t head, const LaneKey& key);

@@ -22,7 +22,7 @@ void rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size
               float epsilon, float* out);
 void make_rotation(const Batch& batch, const RopeTable& table, float* rotation);
 void rope(const RopeArgs& args);
-void gated(Activation activation, float* gate, const float* up, std::size_t n_values);
+void glu(Activation activation, float* gate, const float* up, std::size_t n_values);
 void add(float* x, const float* y, std::size_t n_values);
 void scale(float* x, float factor, std::size_t n_values);
 void soft_cap(float* x, float cap, std::size_t n_values);

@@ -31,7 +31,7 @@ double activate(Activation activation, double x) {
 
 }  // namespace
 
-void gated(Activation activation, float* gate, const float* up, std::size_t n_values) {
+void glu(Activation activation, float* gate, const float* up, std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i)
     gate[i] = static_cast<float>(activate(activation, static_cast<double>(gate[i])) *
                                  static_cast<double>(up[i]));

@@ -8,9 +8,9 @@
 #include "kernels/base/assert.h"
 #include "kernels/contract/plane_halves.h"
 #include "kernels/contract/row_order.h"
-#include "kernels/contract/turn.h"
+#include "kernels/contract/transform.h"
 #include "kernels/reference/codec_affine.h"
-#include "kernels/reference/codec_graded.h"
+#include "kernels/reference/codec_mixed_bit.h"
 
 namespace satchel::kernels::reference {
 namespace {
@@ -64,7 +64,7 @@ struct Matrix {
 void encode_column(const Matrix& matrix, std::size_t first, std::size_t entry, std::span<float> x,
                    std::byte* page) {
   std::array<std::uint8_t, 256> codes;
-  Health counted_before;
+  NumericWarnings counted_before;
   const AffineGroup group = encode_group(x, matrix.kind, {codes.data(), x.size()}, counted_before);
   const std::size_t slot = slot_of_entry(matrix.n_entries, entry);
   const std::size_t at = matrix.range_at(first, slot);
@@ -107,17 +107,17 @@ void decode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
 // An operand as fp32 on the stack: packing the pages of a decode step allocates nothing.
 using Rows = std::array<float, kPageTokens * 256>;
 
-// Mended, turned and in range again.
+// Mended, transformed and in range again.
 std::span<const float> load(const OperandLayout& operand, std::int32_t frame, const Half* from,
                             std::size_t n_tokens, std::size_t head_dim, Rows& rows,
-                            Health& health) {
+                            NumericWarnings& warnings) {
   SATCHEL_ASSERT(n_tokens * head_dim <= rows.size());
   const std::span<float> x = std::span(rows).first(n_tokens * head_dim);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = half_to_float(from[i]);
-  mend(x, health);
-  if (operand.turn == Turn::none) return x;
-  turn_into(operand, frame, x.data(), n_tokens, head_dim);
-  Health clamped_only;
+  mend(x, warnings);
+  if (operand.transform == Transform::none) return x;
+  transform_into(operand, frame, x.data(), n_tokens, head_dim);
+  NumericWarnings clamped_only;
   mend(x, clamped_only);
   return x;
 }
@@ -140,25 +140,25 @@ void encode_frame(const EncodeArgs& args) {
 }
 
 void encode_operand(const PageLayout& layout, Operand which, const Half* x, std::size_t n_tokens,
-                    std::byte* page, Health& health) {
+                    std::byte* page, NumericWarnings& warnings) {
   const OperandLayout& operand = of(layout, which);
   const std::size_t d = layout.head_dim;
   if (n_tokens == 0) return;
-  if (operand.is_exact() && operand.turn == Turn::none) {
+  if (operand.is_exact() && operand.transform == Transform::none) {
     std::memcpy(page + operand.planes[0].at, x, n_tokens * d * sizeof(Half));
     return;
   }
   Rows rows;
   // The frame stands in the page before (encode_frame).
   const std::int32_t frame = which == Operand::k ? frame_of(layout, page) : 0;
-  const std::span<const float> values = load(operand, frame, x, n_tokens, d, rows, health);
+  const std::span<const float> values = load(operand, frame, x, n_tokens, d, rows, warnings);
   if (operand.code != nullptr) {
     operand.code->encode(operand, values.data(), n_tokens, d, page);
   } else if (operand.is_exact()) {
     Half* to = halves(page, operand.planes[0]);
     for (std::size_t i = 0; i < values.size(); ++i) to[i] = float_to_half(values[i]);
-  } else if (operand.is_graded()) {
-    encode_graded(layout, operand, values.data(), n_tokens, page);
+  } else if (operand.is_mixed_bit()) {
+    encode_mixed_bit(layout, operand, values.data(), n_tokens, page);
   } else {
     encode_affine(layout, operand, which, values.data(), n_tokens, page);
   }
@@ -175,19 +175,19 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
   } else if (operand.is_exact()) {
     const Half* from = halves(page, operand.planes[0]);
     for (std::size_t i = 0; i < n_tokens * d; ++i) out[i] = half_to_float(from[i]);
-  } else if (operand.is_graded()) {
-    decode_graded(layout, operand, page, n_tokens, out);
+  } else if (operand.is_mixed_bit()) {
+    decode_mixed_bit(layout, operand, page, n_tokens, out);
   } else {
     decode_affine(layout, operand, which, page, n_tokens, out);
   }
-  turn_out(operand, frame, out, n_tokens, d);
+  transform_out(operand, frame, out, n_tokens, d);
 }
 
-void encode_page(const EncodeArgs& args, Health& health) {
+void encode_page(const EncodeArgs& args, NumericWarnings& warnings) {
   const ExactRun& exact = args.exact;
   encode_frame(args);
-  encode_operand(*args.layout, Operand::k, exact.k, exact.n_tokens, args.page, health);
-  encode_operand(*args.layout, Operand::v, exact.v, exact.n_tokens, args.page, health);
+  encode_operand(*args.layout, Operand::k, exact.k, exact.n_tokens, args.page, warnings);
+  encode_operand(*args.layout, Operand::v, exact.v, exact.n_tokens, args.page, warnings);
 }
 
 void decode_page(const DecodeArgs& args) {

@@ -30,7 +30,7 @@ double reduced(const ScoreArgs& args, const LaneKey& key) {
   for (std::size_t h = lane.first_head; h < lane.first_head + lane.n_group; ++h) {
     double queries = sum ? 0 : kNone;
     for (std::size_t i = 0; i < lane.batch.n_tokens; ++i) {
-      if (!sees(lane, lane.batch.positions[i], key.position)) continue;
+      if (!can_attend(lane, lane.batch.positions[i], key.position)) continue;
       const double found = value(args, i, h, key);
       queries = sum ? queries + found : std::max(queries, found);
     }
@@ -48,9 +48,9 @@ void score(const ScoreArgs& args) {
   const LaneQueries& lane = args.lane;
   SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
   SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
-  SATCHEL_ASSERT(
-      args.of == ScoreArgs::Of::probability ||
-      (args.queries == ScoreArgs::Queries::sum && lane.sees == Sees::past && lane.window == 0));
+  SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
+                 (args.queries == ScoreArgs::Queries::sum && lane.mask == AttentionMask::causal &&
+                  lane.window == 0));
   for_each_key(lane, [&](const LaneKey& key) {
     const auto found = static_cast<float>(reduced(args, key));
     float& score = args.scores[key.slot];

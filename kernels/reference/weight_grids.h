@@ -1,7 +1,8 @@
 // Code books of the IQ types: an index of 8 to 11 bits stands for eight (IQ3: four) values. An
 // entry is a word of eight 2-bit (IQ3: four 4-bit) fields, the first value's lowest; what a field
 // stands for is in grid_blocks.h.
-//   source  ggml's formats, as the Python package gguf holds them (tests/oracle/make_weight_grids.py)
+//   source  ggml's formats, as the Python package gguf holds them
+//           (tests/oracle/make_weight_grids.py)
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Lets the lanes of a layer compete for what the layer has, with a safeguard for each.
+// The lanes of a layer compete for the layer's budget, with a minimum for each.
 //   formula a lane's budget: what it protects, and of the rest (1 - alpha) · its share among the
 //           layer's best tokens + alpha · an equal share
 //   params  alpha   the safeguard (0.2)
@@ -27,7 +27,7 @@ class AcrossHeadsAllocator final : public Allocator {
     std::vector<std::size_t> least, free;
     for (const LaneScores& lane : lanes) {
       const LaneRange range = lane_range(lane);
-      lists.push_back(lane.scores);
+      lists.push_back(lane);
       least.push_back(range.least);
       free.push_back(range.n_free());
     }
@@ -36,10 +36,10 @@ class AcrossHeadsAllocator final : public Allocator {
     std::vector<std::size_t> winners(lanes.size());
     best_of_all(lists, n_least + rest, winners);  // the protected rank before all others
     const double equal = static_cast<double>(rest) / static_cast<double>(lanes.size());
-    std::vector<double> wishes(lanes.size());
+    std::vector<double> desired(lanes.size());
     for (std::size_t i = 0; i < lanes.size(); ++i)
-      wishes[i] = (1 - alpha_) * static_cast<double>(winners[i] - least[i]) + alpha_ * equal;
-    share_out(wishes, free, rest, budgets);
+      desired[i] = (1 - alpha_) * static_cast<double>(winners[i] - least[i]) + alpha_ * equal;
+    share_out(desired, free, rest, budgets);
     for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
   }
 
@@ -48,8 +48,6 @@ class AcrossHeadsAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_across_heads{.kind = StageKind::allocator,
-                                                .name = "across_heads",
-                                                .source = "arXiv:2407.11550",
-                                                .make = make_stage<AcrossHeadsAllocator>};
+extern const StageMaker allocators_across_heads =
+    stage_of<AcrossHeadsAllocator>("arXiv:2407.11550");
 }  // namespace satchel::kvcache

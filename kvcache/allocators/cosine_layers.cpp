@@ -1,13 +1,14 @@
-// Gives each layer a little less than the one below it, at first hardly so, then faster, then slower
-// again; what is protected stands beside that in every layer.
+// Budgets fall from layer to layer along a cosine: slowly, then faster, then slowly again.
+// Protected tokens come on top in every layer.
 //   formula layer l chooses from what the layer below it chose the share
-//           rho_l = (1 - delta) · (cos(pi · l / L) + 1) / 2 + delta, so that of all tokens it chooses
-//           rho_0 · … · rho_l, scaled by one factor so that the total is met; none above what there is
+//           rho_l = (1 - delta) · (cos(pi · l / L) + 1) / 2 + delta, so that of all tokens it
+//           chooses rho_0 · … · rho_l, scaled by one factor so that the total is met; none above
+//           what there is
 //   params  delta   the least that a layer leaves of the one below it (0.9)
 //   source  arXiv:2405.12532 (PyramidInfer), the authors' settings
 //   differs the schedule gives the shape and the recipe's share the size, where the schedule gives
-//           both in the paper; largest remainder over all lanes; no lane gets less than a tenth of the
-//           mean, what it protects counted
+//           both in the paper; largest remainder over all lanes; no lane gets less than a tenth of
+//           the mean, what it protects counted
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -63,8 +64,6 @@ class CosineLayersAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_cosine_layers{.kind = StageKind::allocator,
-                                                 .name = "cosine_layers",
-                                                 .source = "arXiv:2405.12532",
-                                                 .make = make_stage<CosineLayersAllocator>};
+extern const StageMaker allocators_cosine_layers =
+    stage_of<CosineLayersAllocator>("arXiv:2405.12532");
 }  // namespace satchel::kvcache

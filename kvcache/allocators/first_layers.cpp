@@ -1,9 +1,9 @@
-// Spares the first layers, whose keys say little of what will be looked at: they keep all, the others
-// share what is left alike.
+// The first layers keep everything, because their keys predict attention poorly. The other layers
+// share the rest equally.
 //   params  layers  how many (2)
 //   source  arXiv:2406.11430 section 3
-//   differs the spared layers have half of all that is kept at most, so that something is left for the
-//           others of a model with few layers or a small share
+//   differs the spared layers have half of all that is kept at most, so that something is left for
+//           the others of a model with few layers or a small share
 #include <algorithm>
 #include <vector>
 
@@ -32,9 +32,9 @@ class FirstLayersAllocator final : public Allocator {
       others = (total - spared * static_cast<double>(n_spared)) /
                static_cast<double>(span.n_lanes - n_spared);
     }
-    std::vector<double> wishes(span.n_layers, others);
-    std::fill_n(wishes.begin(), n_layers, spared);
-    totals_of_layers(span, n_protected, wishes, totals, LaneFloor::none);
+    std::vector<double> desired(span.n_layers, others);
+    std::fill_n(desired.begin(), n_layers, spared);
+    totals_of_layers(span, n_protected, desired, totals, LaneFloor::none);
   }
 
  private:
@@ -42,8 +42,6 @@ class FirstLayersAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_first_layers{.kind = StageKind::allocator,
-                                                .name = "first_layers",
-                                                .source = "arXiv:2406.11430",
-                                                .make = make_stage<FirstLayersAllocator>};
+extern const StageMaker allocators_first_layers =
+    stage_of<FirstLayersAllocator>("arXiv:2406.11430");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Gives each layer as many tokens as it takes to keep the most of its attention, over all layers
-// together, or the same share of it; lanes inside a layer keep alike.
+// Distributes the budget over layers so that they retain the most attention together, or each the
+// same share of its attention. Lanes of a layer keep the same number.
 //   formula w_l: the mean of the layer's lanes' scores, divided by its sum; the tokens with the
 //           largest w over all layers are counted by layer. That is what the paper's greedy loop
 //           (one token at a time to the layer whose next best adds the most) ends with.
@@ -7,8 +7,8 @@
 //           layer; the largest share for which the total suffices, where the paper gives the share
 //   params  floor       no layer keeps less than this part of the mean, unless it holds less (0.1)
 //           equal_mass  the same share of attention in every layer (false)
-//           means       scores are means over the queries that saw a token (filter per_query), and w
-//                       is of their sums (false)
+//           means       scores are means over the queries that saw a token (filter per_query), and
+//                       w is of their sums (false)
 //   source  arXiv:2412.05896 (XKV) algorithm 1; equal_mass: arXiv:2410.08584 (ZipVL)
 //   differs the floor, ours: a layer with one loud token would be left with nothing
 #include <algorithm>
@@ -26,14 +26,14 @@ namespace {
 // Of one layer, by place in the span: the normalised mean score of the lanes that hold the token.
 // Never evicted in any lane: ranks first; in no lane: no candidate.
 std::vector<float> layer_weights(std::span<const LaneScores> lanes, bool means) {
-  const std::size_t n = lanes.front().scores.size();
+  const std::size_t n = lanes.front().size();
   std::vector<float> weights(n, kNotThere);
   double all = 0;
   for (std::size_t t = 0; t < n; ++t) {
     double sum = 0, n_holding = 0;
     for (const LaneScores& lane : lanes) {
-      if (lane.scores[t] == kNotThere) continue;
-      sum += static_cast<double>(lane.scores[t]);
+      if (lane[t] == kNotThere) continue;
+      sum += static_cast<double>(lane[t]);
       ++n_holding;
     }
     if (n_holding == 0) continue;
@@ -77,18 +77,18 @@ class GreedyLayersAllocator final : public Allocator {
              std::span<std::size_t> budgets) const override {
     const std::vector<std::size_t> counts = tokens_of_layers(span, lanes, total);
     std::vector<std::size_t> least(lanes.size()), free(lanes.size());
-    std::vector<double> wishes(lanes.size());
+    std::vector<double> desired(lanes.size());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const LaneRange range = lane_range(lanes[i]);
       least[i] = range.least;
       free[i] = range.n_free();
       const std::size_t count = counts[layer_of(span, i)];
-      wishes[i] = static_cast<double>(count - std::min(count, range.least));
+      desired[i] = static_cast<double>(count - std::min(count, range.least));
     }
     const std::size_t n_least = std::accumulate(least.begin(), least.end(), std::size_t{0});
     const std::size_t rest = total - std::min(total, n_least);
-    fit(wishes, rest);
-    share_out(wishes, free, rest, budgets);
+    fit(desired, rest);
+    share_out(desired, free, rest, budgets);
     for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
   }
 
@@ -97,11 +97,12 @@ class GreedyLayersAllocator final : public Allocator {
     return std::min(lane / (span.n_lanes / span.n_layers), span.n_layers - 1);
   }
 
-  // Protected tokens differ from lane to lane (pins of another text): then the wishes are over.
-  static void fit(std::span<double> wishes, std::size_t rest) {
-    const double all = std::accumulate(wishes.begin(), wishes.end(), 0.0);
+  // Protected tokens differ from lane to lane (pins of another text): then more is desired than is
+  // left.
+  static void fit(std::span<double> desired, std::size_t rest) {
+    const double all = std::accumulate(desired.begin(), desired.end(), 0.0);
     if (all <= static_cast<double>(rest)) return;
-    for (double& wish : wishes) wish *= static_cast<double>(rest) / all;
+    for (double& each : desired) each *= static_cast<double>(rest) / all;
   }
 
   // How many tokens each lane of a layer keeps.
@@ -130,8 +131,6 @@ class GreedyLayersAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_greedy_layers{.kind = StageKind::allocator,
-                                                 .name = "greedy_layers",
-                                                 .source = "arXiv:2412.05896, arXiv:2410.08584",
-                                                 .make = make_stage<GreedyLayersAllocator>};
+extern const StageMaker allocators_greedy_layers =
+    stage_of<GreedyLayersAllocator>("arXiv:2412.05896, arXiv:2410.08584");
 }  // namespace satchel::kvcache

@@ -1,11 +1,11 @@
-// Splits the lanes in two: those that remember keep everything, as many of them as the total
-// allows, the others their newest tokens. The model's lane table says which remember.
+// Divides lanes into two kinds. Retrieval lanes keep everything, as many of them as the total
+// allows; the others keep their newest tokens. The model's head-budget profile ranks the lanes.
 //   params  recent        newest tokens that every lane keeps beside what it protects (0)
 //           recent_share  the same as a part of the text, where that is more (0)
 //   formula every lane gets what it protects and its recent part; then lanes are filled up, in the
 //           order of their mean share over the table's rows, ties to the lower, until the total is
 //           spent, the last of them as far as that goes
-//   needs   CacheShape::lane_shares; without them all lanes keep alike (uniform)
+//   needs   CacheShape::head_budgets; without them all lanes keep alike (uniform)
 //   source  arXiv:2410.10819 (DuoAttention), arXiv:2407.15891 (RazorAttention; recent_share)
 //   differs the total says how many lanes remember, where the papers say how many and the total
 //           follows; where it does not reach for all recent parts these are shorter, all alike, and
@@ -24,9 +24,9 @@ namespace {
 // Of the n lanes that are asked about, by the mean of all rows: where lanes are whole or not, few
 // rows tell any two of them apart.
 std::vector<std::size_t> most_remembering_first(const TokenSpan& span, std::size_t n) {
-  SATCHEL_ASSERT(span.first_lane + n <= span.lane_shares->n_lanes());
+  SATCHEL_ASSERT(span.first_lane + n <= span.head_budgets->n_lanes());
   std::vector<double> sums(n);
-  for (const LaneShares::Row& row : span.lane_shares->rows)
+  for (const HeadBudgets::Row& row : span.head_budgets->rows)
     for (std::size_t i = 0; i < n; ++i) sums[i] += row.shares[span.first_lane + i];
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -42,7 +42,7 @@ class HeadSplitAllocator final : public Allocator {
                        params.number("recent_share", {.fallback = 0, .min = 0, .max = 1}));
     return {};
   }
-  bool wants_lane_shares() const override { return true; }
+  bool needs_head_budgets() const override { return true; }
 
   void totals(const TokenSpan& span, std::size_t n_protected,
               std::span<std::size_t> totals) const override {
@@ -56,7 +56,7 @@ class HeadSplitAllocator final : public Allocator {
 
   bool known(const TokenSpan& span, std::size_t n_protected,
              std::span<std::size_t> budgets) const override {
-    if (span.lane_shares == nullptr) return false;
+    if (span.head_budgets == nullptr) return false;
     const std::vector<LaneRange> ranges(
         span.n_lanes, {.least = std::min(n_protected, span.n_tokens), .most = span.n_tokens});
     split(span, ranges, keep_total(span), budgets);
@@ -65,7 +65,7 @@ class HeadSplitAllocator final : public Allocator {
 
   void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
-    if (span.lane_shares == nullptr) return Allocator::lanes(span, lanes, total, budgets);
+    if (span.head_budgets == nullptr) return Allocator::lanes(span, lanes, total, budgets);
     std::vector<LaneRange> ranges;
     for (const LaneScores& lane : lanes) ranges.push_back(lane_range(lane));
     split(span, ranges, total, budgets);
@@ -99,8 +99,6 @@ class HeadSplitAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_head_split{.kind = StageKind::allocator,
-                                              .name = "head_split",
-                                              .source = "arXiv:2410.10819, arXiv:2407.15891",
-                                              .make = make_stage<HeadSplitAllocator>};
+extern const StageMaker allocators_head_split =
+    stage_of<HeadSplitAllocator>("arXiv:2410.10819, arXiv:2407.15891");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Lets the tokens of all lanes of all layers compete: whoever scored best stays, wherever it is. Lanes
-// that do the remembering keep nearly all, others next to nothing.
+// The tokens of all lanes of all layers compete: the best scores are retained, wherever they are.
+// Retrieval lanes keep nearly everything, others almost nothing.
 //   source  arXiv:2505.23416 (KVzip), non-uniform budgets
 //   differs exactly the total, ties by lane and position; the paper's code takes a threshold
 #include <algorithm>
@@ -19,7 +19,7 @@ class OverAllAllocator final : public Allocator {
     std::vector<std::span<const float>> lists;
     std::size_t n_least = 0;
     for (const LaneScores& lane : lanes) {
-      lists.push_back(lane.scores);
+      lists.push_back(lane);
       n_least += lane_range(lane).least;
     }
     best_of_all(lists, std::max(total, n_least), budgets);  // the protected rank before all others
@@ -27,8 +27,5 @@ class OverAllAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_over_all{.kind = StageKind::allocator,
-                                            .name = "over_all",
-                                            .source = "arXiv:2505.23416",
-                                            .make = make_stage<OverAllAllocator>};
+extern const StageMaker allocators_over_all = stage_of<OverAllAllocator>("arXiv:2505.23416");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Gives the lower layers more: a share that is the same in every layer, and a share that falls
-// linearly from layer 0 to the last.
+// Gives the lower layers more: a constant share for every layer, plus a share that falls linearly
+// from layer 0 to the last.
 //   formula k_0 = 2x - x/delta, k_{L-1} = x/delta, linear between; x: the mean falling share
 //   params  delta     steepness (7)
 //           constant  part of the budget that is the same in every layer (0.5)
@@ -28,10 +28,10 @@ class PyramidAllocator final : public Allocator {
     const auto constant =
         static_cast<double>(static_cast<std::size_t>(constant_ * span.keep * n_tokens));
     const double falling = static_cast<double>(keep_total(span)) - constant * n_lanes;
-    std::vector<double> wishes(span.n_layers);
+    std::vector<double> desired(span.n_layers);
     for (std::size_t layer = 0; layer < span.n_layers; ++layer)
-      wishes[layer] = constant + slope(layer, span.n_layers) * falling / n_lanes;
-    totals_of_layers(span, n_protected, wishes, totals);
+      desired[layer] = constant + slope(layer, span.n_layers) * falling / n_lanes;
+    totals_of_layers(span, n_protected, desired, totals);
   }
 
  private:
@@ -47,8 +47,5 @@ class PyramidAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_pyramid{.kind = StageKind::allocator,
-                                           .name = "pyramid",
-                                           .source = "arXiv:2411.18077",
-                                           .make = make_stage<PyramidAllocator>};
+extern const StageMaker allocators_pyramid = stage_of<PyramidAllocator>("arXiv:2411.18077");
 }  // namespace satchel::kvcache

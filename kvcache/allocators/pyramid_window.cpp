@@ -1,13 +1,13 @@
-// Gives the lower layers more of what can be chosen; what is protected stands beside that in every
-// layer, as an observation window does.
+// Gives the lower layers more of the tokens that can be chosen. Protected tokens come on top in
+// every layer, like an observation window.
 //   formula b: the mean budget of a lane without what it protects. The last layer's lanes choose
 //           b/beta, the first's 2b - b/beta, linear between; where the first's would be more than
 //           there is, they choose all, and the slope is flatter so that the mean stays b
 //   params  beta    steepness (20)
 //   source  arXiv:2406.02069 (PyramidKV) section 4.2
-//   differs real numbers and largest remainder over all lanes, where the authors' code divides whole
-//           numbers and exceeds the total, and has no slope at all where a text is shorter than 2b;
-//           no lane gets less than a tenth of the mean, what it protects counted
+//   differs real numbers and largest remainder over all lanes, where the authors' code divides
+//           whole numbers and exceeds the total, and has no slope at all where a text is shorter
+//           than 2b; no lane gets less than a tenth of the mean, what it protects counted
 #include <algorithm>
 #include <vector>
 
@@ -29,14 +29,14 @@ class PyramidWindowAllocator final : public Allocator {
     const double first = std::min(2 * mean - mean / beta_,
                                   std::max(mean, static_cast<double>(span.n_tokens - beside)));
     const double last = 2 * mean - first;
-    std::vector<double> wishes(span.n_layers);
+    std::vector<double> desired(span.n_layers);
     for (std::size_t layer = 0; layer < span.n_layers; ++layer) {
       const double depth =
           span.n_layers == 1 ? 0.5
                              : static_cast<double>(layer) / static_cast<double>(span.n_layers - 1);
-      wishes[layer] = static_cast<double>(beside) + first + (last - first) * depth;
+      desired[layer] = static_cast<double>(beside) + first + (last - first) * depth;
     }
-    totals_of_layers(span, n_protected, wishes, totals);
+    totals_of_layers(span, n_protected, desired, totals);
   }
 
  private:
@@ -44,8 +44,6 @@ class PyramidWindowAllocator final : public Allocator {
 };
 }  // namespace
 
-extern const StageEntry allocators_pyramid_window{.kind = StageKind::allocator,
-                                                  .name = "pyramid_window",
-                                                  .source = "arXiv:2406.02069",
-                                                  .make = make_stage<PyramidWindowAllocator>};
+extern const StageMaker allocators_pyramid_window =
+    stage_of<PyramidWindowAllocator>("arXiv:2406.02069");
 }  // namespace satchel::kvcache

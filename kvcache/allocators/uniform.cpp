@@ -7,8 +7,6 @@ namespace {
 class UniformAllocator final : public Allocator {};
 }  // namespace
 
-extern const StageEntry allocators_uniform{.kind = StageKind::allocator,
-                                           .name = "uniform",
-                                           .source = "arXiv:2306.14048, arXiv:2404.14469",
-                                           .make = make_stage<UniformAllocator>};
+extern const StageMaker allocators_uniform =
+    stage_of<UniformAllocator>("arXiv:2306.14048, arXiv:2404.14469");
 }  // namespace satchel::kvcache

@@ -1,20 +1,21 @@
-// Part of what a lane may keep goes not to the next best tokens but to representatives of those that
-// go: tokens that the layer's lanes agree about alike stand for one another. Added to any recipe in
-// place of top_k.
-//   formula bit c of a token = it is among the `budget` best of lane c; distance = bits in which it is
-//           unlike the anchor. A lane's budget, less what is protected: 1 - share of it goes to the
-//           best by score, B to representatives. What some lane would let go, in order of distance and
-//           position, is cut into B equal parts, the middle of each stays in all lanes of the layer; a
-//           lane that has one of them anyway takes its next best instead
+// Spends part of a lane's budget on representatives of the dropped tokens instead of the next best
+// scores. Tokens on which the layer's lanes agree in the same way represent one another. It can
+// replace top_k in any recipe.
+//   formula bit c of a token = it is among the `budget` best of lane c; distance = bits in which it
+//           is unlike the anchor. A lane's budget, less what is protected: 1 - share of it goes to
+//           the best by score, B to representatives. What some lane would let go, in order of
+//           distance and position, is cut into B equal parts, the middle of each stays in all lanes
+//           of the layer; a lane that has one of them anyway takes its next best instead
 //   params  share      of what a lane keeps beside protected tokens (0.25)
-//           alternate  the anchor; false: the mean of all tokens, where a bit is 1 if more than half
-//                      have it (below half of the tokens none has); true: 0, 1, 0, 1 … (false)
+//           alternate  the anchor; false: the mean of all tokens, where a bit is 1 if more than
+//                      half have it (below half of the tokens none has); true: 0, 1, 0, 1 … (false)
 //   cost    sorts a layer's tokens once, and chooses three times for each of its lanes
 //   source  arXiv:2503.00022 (KVCrush) sections III-A and III-B
-//   differs a bit for each lane, where the paper has one for each query head: scores are a lane's here;
-//           equal parts in order of distance, of each the middle one, where the paper puts tokens into
-//           the nearest bucket and draws: with one anchor all distances are to the same point; no random
-//           anchor; in a lane of another budget than its neighbours' the parts are as many as it needs
+//   differs a bit for each lane, where the paper has one for each query head: scores are a lane's
+//           here; equal parts in order of distance, of each the middle one, where the paper puts
+//           tokens into the nearest bucket and draws: with one anchor all distances are to the same
+//           point; no random anchor; in a lane of another budget than its neighbours' the parts are
+//           as many as it needs
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -48,8 +49,8 @@ class RepresentativesAssigner final : public Assigner {
     const std::vector<std::size_t> candidates = in_order(lanes);
     std::vector<float> raised;
     for (const AssignedLane& lane : lanes) {
-      // Above all others: what is left of the budget then goes to the best by score, one more for each
-      // representative that is among these anyway.
+      // Above all others: what is left of the budget then goes to the best by score, one more for
+      // each representative that is among these anyway.
       raised.assign(lane.scores.begin(), lane.scores.end());
       for (const std::size_t token : chosen(candidates, split(lane).n_representatives))
         if (is_there(raised[token])) raised[token] = kNeverEvict;
@@ -116,8 +117,6 @@ class RepresentativesAssigner final : public Assigner {
 };
 }  // namespace
 
-extern const StageEntry assigners_representatives{.kind = StageKind::assigner,
-                                                  .name = "representatives",
-                                                  .source = "arXiv:2503.00022",
-                                                  .make = make_stage<RepresentativesAssigner>};
+extern const StageMaker assigners_representatives =
+    stage_of<RepresentativesAssigner>("arXiv:2503.00022");
 }  // namespace satchel::kvcache

@@ -1,11 +1,12 @@
-// Of the tokens that stay, the best few pages' worth are held at the recipe's first tier, the next at
-// its second, and so on; what is beyond the last stair at the tier behind it. With the scorer `position`
-// the best are the latest, and each token comes down the stairs as the text grows.
+// Of the retained tokens, the best few pages' worth are held at the recipe's first tier, the next
+// at its second, and so on; the rest at the tier after the last stair. With the scorer `position`
+// the newest tokens are best, and each token descends the stairs as the text grows.
 //   params  first, second  how many pages of 128 tokens stand on the first two stairs (8, 32), not
-//                          counting protected ones, which are at the first tier; the recipe lists three
-//                          codecs
-//   source  The Nature of Mathematical Modeling and Probabilistic Optimization Engineering in Generative
-//           AI (SAQ, staircase adaptive quantization); the widths of the stairs are chosen
+//                          counting protected ones, which are at the first tier; the recipe lists
+//                          three codecs
+//   source  The Nature of Mathematical Modeling and Probabilistic Optimization Engineering in
+//           Generative AI (SAQ, staircase adaptive quantization); the widths of the stairs are
+//           chosen
 #include <algorithm>
 
 #include "kvcache/stages/ranking.h"
@@ -40,8 +41,5 @@ class StaircaseAssigner final : public Assigner {
 };
 }  // namespace
 
-extern const StageEntry assigners_staircase{.kind = StageKind::assigner,
-                                            .name = "staircase",
-                                            .source = "SAQ",
-                                            .make = make_stage<StaircaseAssigner>};
+extern const StageMaker assigners_staircase = stage_of<StaircaseAssigner>("SAQ");
 }  // namespace satchel::kvcache

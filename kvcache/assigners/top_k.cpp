@@ -1,5 +1,5 @@
-// Keeps the tokens with the largest scores at the recipe's first tier; the rest is gone. Ties go to
-// the lower position.
+// Keeps the tokens with the largest scores at the recipe's first tier and evicts the rest. Ties go
+// to the lower position.
 //   source  arXiv:2306.14048
 #include "kvcache/stages/ranking.h"
 #include "kvcache/stages/stage.h"
@@ -16,8 +16,5 @@ class TopKAssigner final : public Assigner {
 };
 }  // namespace
 
-extern const StageEntry assigners_top_k{.kind = StageKind::assigner,
-                                        .name = "top_k",
-                                        .source = "arXiv:2306.14048",
-                                        .make = make_stage<TopKAssigner>};
+extern const StageMaker assigners_top_k = stage_of<TopKAssigner>("arXiv:2306.14048");
 }  // namespace satchel::kvcache

@@ -1,4 +1,4 @@
-// Of the tokens that stay, those with the largest scores are held at the recipe's first tier, the
+// Of the retained tokens, those with the largest scores are held at the recipe's first tier, the
 // others at its second.
 //   params  fine    share of the kept tokens at the first tier (0.4)
 //   source  arXiv:2405.14256 (ZipCache: salient tokens 4 bits, the rest 2; share 0.4 to 0.6),
@@ -29,8 +29,6 @@ class TwoTiersAssigner final : public Assigner {
 };
 }  // namespace
 
-extern const StageEntry assigners_two_tiers{.kind = StageKind::assigner,
-                                            .name = "two_tiers",
-                                            .source = "arXiv:2405.14256, arXiv:2402.18096",
-                                            .make = make_stage<TwoTiersAssigner>};
+extern const StageMaker assigners_two_tiers =
+    stage_of<TwoTiersAssigner>("arXiv:2405.14256, arXiv:2402.18096");
 }  // namespace satchel::kvcache

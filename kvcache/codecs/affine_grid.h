@@ -1,7 +1,7 @@
-// AffineGrid: 2^bits values from a minimum in equal steps, both fp16, for codecs with loops of their
-// own (those of the affine family have theirs in the backends).
-//   bound   |x - value_of(code_of(x))| <= scale / 2 and the rounding of fp32, because the minimum is
-//           rounded down and the step up before the codes are made
+// AffineGrid: 2^bits equidistant values from a minimum, with fp16 minimum and step. For codecs with
+// loops of their own; the backends implement those of the affine family.
+//   bound   |x - value_of(code_of(x))| <= scale / 2 and the rounding of fp32, because the minimum
+//           is rounded down and the step up before the codes are made
 //   source  arXiv:2402.02750 (KIVI) section 3.1; the directions of the roundings are ours
 #pragma once
 
@@ -18,7 +18,7 @@ struct AffineGrid {
   Half scale_half = 0, zero_half = 0;
   float scale = 0, zero = 0, top = 0;
 
-  // Finite values only; the same low and high: one value, all codes 0.
+  // low and high are finite. If they are equal, all codes are 0.
   static AffineGrid over(float low, float high, std::size_t bits) {
     AffineGrid grid;
     grid.top = static_cast<float>((1u << bits) - 1);
@@ -29,8 +29,8 @@ struct AffineGrid {
     return grid;
   }
   unsigned code_of(float x) const {
-    const float wish = scale > 0 ? std::nearbyint((x - zero) / scale) : 0.0f;
-    return static_cast<unsigned>(std::clamp(wish, 0.0f, top));
+    const float code = scale > 0 ? std::nearbyint((x - zero) / scale) : 0.0f;
+    return static_cast<unsigned>(std::clamp(code, 0.0f, top));
   }
   float value_of(unsigned code) const { return static_cast<float>(code) * scale + zero; }
 };

@@ -1,7 +1,8 @@
-// Block floating point: n channels of a token share an exponent, of which each has a short mantissa;
-// channels of K are sorted first, so that loud ones share blocks and leave the others fine steps.
-//   planes  codes          [capacity, head_dim] of `bits`, low bits first, across bytes: mantissas, as
-//                          whole numbers from -2^(bits - 1), in the order of channels below
+// Block floating point: n channels of a token share an exponent, of which each has a short
+// mantissa; channels of K are sorted first, so that loud ones share blocks and leave the others
+// fine steps.
+//   planes  codes          [capacity, head_dim] of `bits`, low bits first, across bytes: mantissas,
+//                          as whole numbers from -2^(bits - 1), in the order of channels below
 //           scale          bytes [capacity, head_dim / block]: exponent + 127; 0: a block of zeros
 //           kept_channels  bytes [head_dim], K if sorted: which channel lies where, loudest first
 //   formula x = mantissa · 2^(exponent - bits + 2), exponent = floor(log2(largest of the block))
@@ -90,7 +91,7 @@ class BfpCode final : public kernels::OperandCode {
   }
 };
 
-class BfpCodec final : public Codec {
+class BfpCodec final : public PlaneCodec<BfpCode> {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4, block = 32;
@@ -111,19 +112,8 @@ class BfpCodec final : public Codec {
         });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(code_, operand, head_dim, capacity);
-  }
-
- private:
-  BfpCode code_;
-  PlaneTable table_;
 };
 }  // namespace
 
-extern const StageEntry codecs_bfp{.kind = StageKind::codec,
-                                   .name = "bfp",
-                                   .source = "arXiv:2403.20137",
-                                   .make = make_stage<BfpCodec>};
+extern const StageMaker codecs_bfp = stage_of<BfpCodec>("arXiv:2403.20137");
 }  // namespace satchel::kvcache

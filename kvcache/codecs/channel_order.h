@@ -1,5 +1,5 @@
-// The channels of a page's operand from the loudest to the quietest: the mean of their squares, ties
-// to the lower channel. A page that needs the order holds it, a byte a channel.
+// The channels of a page's operand in falling order of mean square; ties go to the lower channel. A
+// page that needs the order stores it, one byte per channel.
 #pragma once
 
 #include <algorithm>

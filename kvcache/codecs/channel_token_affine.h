@@ -1,5 +1,6 @@
-// ChannelTokenAffine: affine codes with K in groups of tokens per channel and V in groups of channels per
-// token, the axes along which each varies least (arXiv:2402.02750). A codec says which bits it has.
+// ChannelTokenAffine: affine codes with K in groups of tokens per channel and V in groups of
+// channels per token, the axes along which each varies least (arXiv:2402.02750). A codec says which
+// bits it has.
 //   params  bits; group 16, 32, 64 or 128 (32), V's the most that divide head_dim (head_group.h)
 #pragma once
 

@@ -12,6 +12,5 @@ class ExactCodec final : public Codec {
 };
 }  // namespace
 
-extern const StageEntry codecs_exact{
-    .kind = StageKind::codec, .name = "exact", .source = "ours", .make = make_stage<ExactCodec>};
+extern const StageMaker codecs_exact = stage_of<ExactCodec>("ours");
 }  // namespace satchel::kvcache

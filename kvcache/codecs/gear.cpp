@@ -10,16 +10,19 @@
 //   formula x = codes · scale + zero + token_factors · channel_factors; then the outliers
 //   params  bits     2, 4 or 8 (4)
 //           group    16, 32, 64 or 128 (64); V's is the largest common divisor of it and head_dim
-//           outliers part of a row (K: a channel's tokens, V: a token's channels) kept as it is (0.02)
+//           outliers part of a row (K: a channel's tokens, V: a token's channels) kept as it is
+//                    (0.02)
 //           rank     of the error (4)
-//   bytes   per value bits / 8 + 4 / group + 3 · n / row + 2 · rank · (1 / head_dim + 1 / capacity),
-//           n = outliers · row, rounded to an even number, row = capacity (K), head_dim (V)
+//   bytes   per value bits / 8 + 4 / group + 3 · n / row + 2 · rank · (1 /
+//           head_dim + 1 / capacity), n = outliers · row, rounded to an even number, row = capacity
+//                    (K), head_dim (V)
 //   bound   the error of a page, as the root of the sum of squares, is not larger than that of the
-//           codes alone, each at most scale / 2, but for the rounding of the factors; outliers exact
+//           codes alone, each at most scale / 2, but for the rounding of the factors; outliers
+//           exact
 //   source  arXiv:2403.05527 (GEAR)
 //   differs a filled outlier place is coded as the mean of the row's other values, so that it does
-//           not widen the range; the iteration starts from signs of a fixed hash and orthonormalises
-//           in every round; rank 4 in every page; places take one byte
+//           not widen the range; the iteration starts from signs of a fixed hash and
+//           orthonormalises in every round; rank 4 in every page; places take one byte
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -68,8 +71,8 @@ struct Form {
   std::size_t rank() const { return tokens == nullptr ? 0 : tokens->count; }
 };
 
-// Takes the n / 2 largest and n / 2 smallest of each row out of x, ties to the lower entry, and marks
-// them. A row of fewer values has its last place written several times.
+// Takes the n / 2 largest and n / 2 smallest of each row out of x, ties to the lower entry, and
+// marks them. A row of fewer values has its last place written several times.
 void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x,
                    std::vector<bool>& is_taken, std::byte* page) {
   const std::size_t n = form.n_outliers(), n_entries = form.n_entries(n_tokens);
@@ -228,8 +231,5 @@ class GearCodec final : public Codec {
 };
 }  // namespace
 
-extern const StageEntry codecs_gear{.kind = StageKind::codec,
-                                    .name = "gear",
-                                    .source = "arXiv:2403.05527",
-                                    .make = make_stage<GearCodec>};
+extern const StageMaker codecs_gear = stage_of<GearCodec>("arXiv:2403.05527");
 }  // namespace satchel::kvcache

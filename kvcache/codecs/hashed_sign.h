@@ -1,4 +1,4 @@
-// Signs that look random and are the same everywhere: 1 or -1 by the lowest bit of splitmix64's mix.
+// Pseudo-random signs, the same on every machine: 1 or -1 by the lowest bit of splitmix64's mix.
 #pragma once
 
 #include <cstdint>

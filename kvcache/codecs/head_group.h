@@ -1,5 +1,6 @@
-// How many channels of a head share a range: the most that divide head_dim, in steps of 16 (which is
-// what kernels read affine codes by), and are no more than asked for. 80 of 128, 48 of 64 (96).
+// The number of channels that share a range: the largest multiple of 16 (the step of the affine
+// kernels) that divides head_dim and is at most `most`. For head_dim 80 and 128: 80; for 96 and 64:
+// 48.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// factorise: a low-rank picture of a page's values, tokens · channelsᵀ, by block power iteration from
-// signs of a fixed hash. The tokens' columns come out orthonormal; with rounds enough both span the
-// largest singular vectors.
+// factorise: a low-rank approximation of a page's values, tokens · channelsᵀ, by block power
+// iteration from hashed signs. The columns of `tokens` are orthonormal; with enough rounds both
+// factors span the largest singular vectors.
 //   source  arXiv:2403.05527 (GEAR), section 3
 //   differs orthonormalised in every round, not in the last only
 #pragma once

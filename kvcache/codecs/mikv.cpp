@@ -1,11 +1,11 @@
-// Affine codes per token, of K after its channels have been balanced, so that a loud channel does not
-// widen the range of all others.
+// Affine codes per token, of K after its channels have been balanced, so that a loud channel does
+// not widen the range of all others.
 //   planes  codes            [capacity, head_dim] of `bits`, low bits first
 //           scale, zero      fp16 [capacity, head_dim / group]
 //           channel_factors  fp16 [head_dim], K: here a factor and no sum
 //   formula k = (code · scale + zero) · factor, where factor[c] is the power of two nearest to
-//           sqrt(largest |k[c]|), from 1 / 256 to 256, 1 for a channel of zeros: k / factor is exact;
-//           v = code · scale + zero
+//           sqrt(largest |k[c]|), from 1 / 256 to 256, 1 for a channel of zeros: k / factor is
+//           exact; v = code · scale + zero
 //   params  bits   2, 3, 4 or 8 (2)
 //           group  16, 32, 64 or 128 (128); or the most that divide head_dim (head_group.h)
 //   bytes   per value bits / 8 + 4 / group, and 2 / capacity of K: 2.375 and 2.25 bits at 2 bits,
@@ -13,9 +13,9 @@
 //   bound   K scale / 2 · factor, V scale / 2; and the rounding of two halves
 //   source  arXiv:2402.18096 (MiKV, No Token Left Behind); which tokens get how many bits is the
 //           recipe's (a list of codecs with `two_tiers`)
-//   differs the authors balance by sqrt(largest |q| / largest |k|) of a prompt, once for a lane; a page
-//           knows no query when it is made, so that all of them count as equally large, and has factors
-//           of its own. V is of the affine family, so that fused attention reads it
+//   differs the authors balance by sqrt(largest |q| / largest |k|) of a prompt, once for a lane; a
+//           page knows no query when it is made, so that all of them count as equally large, and
+//           has factors of its own. V is of the affine family, so that fused attention reads it
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -94,8 +94,5 @@ class MiKvCodec final : public Codec {
 };
 }  // namespace
 
-extern const StageEntry codecs_mikv{.kind = StageKind::codec,
-                                    .name = "mikv",
-                                    .source = "arXiv:2402.18096",
-                                    .make = make_stage<MiKvCodec>};
+extern const StageMaker codecs_mikv = stage_of<MiKvCodec>("arXiv:2402.18096");
 }  // namespace satchel::kvcache

@@ -1,10 +1,11 @@
 // Affine codes with an fp16 scale and minimum per group: K per channel over `group` kept tokens, V
 // per token over `group` channels.
-//   params  bits 2, 4 or 8 (2); group 16, 32, 64 or 128 (16); clip (false): the range of every group
-//           is searched for the least squared error (kernels/contract/clipping.h)
+//   params  bits 2, 4 or 8 (2); group 16, 32, 64 or 128 (16); clip (false): the range of every
+//           group is searched for the least squared error (kernels/contract/clipping.h)
 //   bytes   bits / 8 + 4 / group per value: 4 bits per value at 2 bits, group 16. V's group is the
 //           largest common divisor of `group` and head_dim (96 and 64: 32)
-//   bound   |x - decoded| <= scale / 2, and the rounding of two halves; with clip only within the range
+//   bound   |x - decoded| <= scale / 2, and the rounding of two halves; with clip only within the
+//           range
 //   source  arXiv:2411.18077 (MiniKV)
 //   differs scale and minimum are rounded outward before coding; groups of 32 and 64 are offered
 #include <algorithm>
@@ -36,8 +37,5 @@ class MiniKv2Codec final : public Codec {
 };
 }  // namespace
 
-extern const StageEntry codecs_minikv2{.kind = StageKind::codec,
-                                       .name = "minikv2",
-                                       .source = "arXiv:2411.18077",
-                                       .make = make_stage<MiniKv2Codec>};
+extern const StageMaker codecs_minikv2 = stage_of<MiniKv2Codec>("arXiv:2411.18077");
 }  // namespace satchel::kvcache

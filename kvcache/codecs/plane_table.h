@@ -1,5 +1,6 @@
-// PlaneTable: the planes of a coded operand for every head_dim and capacity that a page may have, made
-// once when the codec is read, as Codec::operand() returns a span that lives as long as the codec.
+// PlaneTable: the planes of a coded operand for every possible head_dim and capacity. It is made
+// once, when the codec is constructed, because Codec::operand() returns a span that lives as long
+// as the codec.
 #pragma once
 
 #include <array>
@@ -46,9 +47,9 @@ class PlaneTable {
   // An operand of these planes with loops of its own.
   kernels::OperandShape coded(const kernels::OperandCode& code, Codec::Operand operand,
                               std::size_t head_dim, std::size_t capacity,
-                              kernels::Turn turn = kernels::Turn::none) const {
+                              kernels::Transform transform = kernels::Transform::none) const {
     return {.form = kernels::OperandShape::Form::coded,
-            .turn = turn,
+            .transform = transform,
             .code = &code,
             .planes = find(operand, head_dim, capacity)};
   }
@@ -71,6 +72,23 @@ class PlaneTable {
   }
 
   std::array<Planes, kDims * kCapacities * 2> planes_;
+};
+
+// A codec whose keys, and values too unless they stay exact, are the planes that its read() makes,
+// with the loops of Code.
+enum class CodedOperands { both, keys };
+template <class Code, CodedOperands kCoded = CodedOperands::both>
+class PlaneCodec : public Codec {
+ public:
+  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
+                                std::size_t capacity) const override {
+    if (kCoded == CodedOperands::keys && operand == Operand::v) return {};
+    return table_.coded(code_, operand, head_dim, capacity);
+  }
+
+ protected:
+  Code code_;
+  PlaneTable table_;
 };
 
 }  // namespace satchel::kvcache

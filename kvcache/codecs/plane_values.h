@@ -1,5 +1,5 @@
-// The numbers of a plane, one by one, for codecs with loops of their own. `i` counts a plane's values;
-// nothing is checked, so that a place which came from the page itself is checked before.
+// Access to single values of a plane, for codecs with loops of their own. `i` is the index of a
+// value. It is not checked: the caller checks indices that come from the page itself.
 #pragma once
 
 #include <cstddef>

@@ -1,21 +1,21 @@
-// Turned by Hadamard, affine per token in groups of channels; of K the channels are sorted first, so
-// that each group holds channels that are alike loud.
-//   planes  codes          [capacity, head_dim] of `bits`, low bits first, across bytes; of K in the
-//                          order of channels below
+// Transformed by Hadamard, affine per token in groups of channels; of K the channels are sorted
+// first, so that each group holds channels that are alike loud.
+//   planes  codes          [capacity, head_dim] of `bits`, low bits first, across bytes; of K in
+//                          the order of channels below
 //           scale, zero    fp16 [capacity, head_dim / group]
 //           kept_channels  bytes [head_dim], K of more than one group: which channel lies where,
 //                          loudest first
-//   formula x = code · scale + zero, turned back
+//   formula x = code · scale + zero, transformed back
 //   params  bits   2, 3 or 4 (4)
 //           group  16, 32, 64 or 128 (64); or the most that divide head_dim (head_group.h)
-//   bytes   per value bits / 8 + 4 / group, and 1 / capacity for K's order: at 4 bits, head_dim 128,
-//           group 64 4.5625 bits of K, 4.5 of V
-//   bound   per turned value scale / 2, and the rounding of two halves
+//   bytes   per value bits / 8 + 4 / group, and 1 / capacity for K's order: at 4 bits, head_dim
+//           128, group 64 4.5625 bits of K, 4.5 of V
+//   bound   per transformed value scale / 2, and the rounding of two halves
 //   source  arXiv:2501.16383 (RotateKV)
-//   differs after RoPE and head by head, where the authors turn four heads' keys together before RoPE
-//           and by weights; the order is the page's own, by the mean of squares, not calibrated; the
-//           minimum is an fp16 number; which tokens stay exact is the recipe's. V of 2 or 4 bits is of
-//           the affine family, so that fused attention reads it
+//   differs after RoPE and head by head, where the authors transform four heads' keys together
+//           before RoPE and by weights; the order is the page's own, by the mean of squares, not
+//           calibrated; the minimum is an fp16 number; which tokens stay exact is the recipe's. V
+//           of 2 or 4 bits is of the affine family, so that fused attention reads it
 #include <algorithm>
 #include <vector>
 
@@ -90,8 +90,8 @@ class RotateCodec final : public Codec {
       return {.form = Form::affine,
               .bits = bits_,
               .group = head_group(head_dim, group_),
-              .turn = kernels::Turn::hadamard};
-    return table_.coded(code_, operand, head_dim, capacity, kernels::Turn::hadamard);
+              .transform = kernels::Transform::hadamard};
+    return table_.coded(code_, operand, head_dim, capacity, kernels::Transform::hadamard);
   }
 
  private:
@@ -101,8 +101,5 @@ class RotateCodec final : public Codec {
 };
 }  // namespace
 
-extern const StageEntry codecs_rotatekv{.kind = StageKind::codec,
-                                        .name = "rotatekv",
-                                        .source = "arXiv:2501.16383",
-                                        .make = make_stage<RotateCodec>};
+extern const StageMaker codecs_rotatekv = stage_of<RotateCodec>("arXiv:2501.16383");
 }  // namespace satchel::kvcache

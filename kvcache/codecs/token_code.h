@@ -1,5 +1,5 @@
-// TokenCode: affine codes per token in groups of channels, a range each; for codecs whose keys are coded
-// as values are (for values the backends know it by heart).
+// TokenCode: affine codes per token in groups of channels, a range each; for codecs whose keys are
+// coded as values are (for values the backends know it by heart).
 //   planes  codes        [capacity, head_dim] of 1 to 8 bits, low bits first
 //           scale, zero  fp16 [capacity, head_dim / group]
 //   bound   |x - decoded| <= scale / 2, and the rounding of two halves

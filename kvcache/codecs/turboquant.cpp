@@ -1,17 +1,17 @@
-// A token's length, and its direction turned at random, where each coordinate is about normal: the
-// nearest of 2^bits levels that are best for normal values.
+// A token's length, and its direction transformed at random, where each coordinate is about normal:
+// the nearest of 2^bits levels that are best for normal values.
 //   planes  codes          [capacity, head_dim] of `bits`, low bits first, across bytes
 //           token_factors  fp16 [capacity]
-//   formula x = back(level[code] · factor); back undoes: signs by a fixed hash, Hadamard in blocks of
-//           the largest power of two that divides head_dim, then, of several blocks, the reflection
-//           of all blocks about their mean
+//   formula x = back(level[code] · factor); back undoes: signs by a fixed hash, Hadamard in blocks
+//           of the largest power of two that divides head_dim, then, of several blocks, the
+//           reflection of all blocks about their mean
 //   params  bits  2, 3 or 4 (4)
 //           turn  false: coordinates as they are (true)
 //   bytes   per value bits / 8 + 2 / head_dim: 4.125 bits per value at 4 bits, head_dim 128
-//   bound   none for a value; of a normal vector's squares 0.12, 0.035 and 0.0095 are missed at 2, 3
-//           and 4 bits. Lengths are kept: factor = |x| / |levels|
-//   source  arXiv:2504.19874 (TurboQuant), the codes for least squared error; levels: Lloyd 1957, Max
-//           1960, for a normal distribution
+//   bound   none for a value; of a normal vector's squares 0.12, 0.035 and 0.0095 are missed at 2,
+//           3 and 4 bits. Lengths are kept: factor = |x| / |levels|
+//   source  arXiv:2504.19874 (TurboQuant), the codes for least squared error; levels: Lloyd 1957,
+//           Max 1960, for a normal distribution
 //   differs the factor makes the decoded vector as long as x, and no second sketch of a bit a value
 //           corrects products; a fast transform in place of a random rotation; K and V alike
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/contract/turn.h"
+#include "kernels/contract/transform.h"
 #include "kvcache/codecs/hashed_sign.h"
 #include "kvcache/codecs/plane_table.h"
 #include "kvcache/codecs/plane_values.h"
@@ -59,7 +59,7 @@ unsigned code_of(std::span<const double> upper, double x) {
 
 // Blocks of the transform know nothing of each other: this spreads what one of them holds.
 void reflect_blocks(float* row, std::size_t head_dim) {
-  const std::size_t block = kernels::turn_block(head_dim), n = head_dim / block;
+  const std::size_t block = kernels::hadamard_block(head_dim), n = head_dim / block;
   if (n == 1) return;
   for (std::size_t i = 0; i < block; ++i) {
     float sum = 0;
@@ -74,18 +74,18 @@ void give_signs(float* row, std::size_t head_dim) {
 
 class TurboCode final : public kernels::OperandCode {
  public:
-  bool turns = true;
+  bool transforms = true;
 
-  std::string_view name() const override { return turns ? "turboquant" : "turboquant.plain"; }
+  std::string_view name() const override { return transforms ? "turboquant" : "turboquant.plain"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
     std::vector<float> row(head_dim);
     for (std::size_t t = 0; t < n_tokens; ++t) {
       std::copy_n(x + t * head_dim, head_dim, row.begin());
-      if (turns) {
+      if (transforms) {
         give_signs(row.data(), head_dim);
-        kernels::turn_rows(kernels::Turn::hadamard, row.data(), 1, head_dim);
+        kernels::transform_rows(kernels::Transform::hadamard, row.data(), 1, head_dim);
         reflect_blocks(row.data(), head_dim);
       }
       encode_row(layout, row, t, page);
@@ -102,9 +102,9 @@ class TurboCode final : public kernels::OperandCode {
       for (std::size_t c = 0; c < head_dim; ++c)
         row[c] =
             static_cast<float>(level_of(levels, code_at(page, codes, t * head_dim + c))) * factor;
-      if (!turns) continue;
+      if (!transforms) continue;
       reflect_blocks(row, head_dim);
-      kernels::turn_rows(kernels::Turn::hadamard, row, 1, head_dim);
+      kernels::transform_rows(kernels::Transform::hadamard, row, 1, head_dim);
       give_signs(row, head_dim);
     }
   }
@@ -128,12 +128,12 @@ class TurboCode final : public kernels::OperandCode {
   }
 };
 
-class TurboCodec final : public Codec {
+class TurboCodec final : public PlaneCodec<TurboCode> {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4;
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {2, 3, 4}));
-    SATCHEL_TRY_ASSIGN(code_.turns, params.flag("turn", true));
+    SATCHEL_TRY_ASSIGN(code_.transforms, params.flag("turn", true));
     table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
       to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits)},
              capacity * head_dim);
@@ -141,19 +141,8 @@ class TurboCodec final : public Codec {
     });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(code_, operand, head_dim, capacity);
-  }
-
- private:
-  TurboCode code_;
-  PlaneTable table_;
 };
 }  // namespace
 
-extern const StageEntry codecs_turboquant{.kind = StageKind::codec,
-                                          .name = "turboquant",
-                                          .source = "arXiv:2504.19874",
-                                          .make = make_stage<TurboCodec>};
+extern const StageMaker codecs_turboquant = stage_of<TurboCodec>("arXiv:2504.19874");
 }  // namespace satchel::kvcache

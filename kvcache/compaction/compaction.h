@@ -1,5 +1,6 @@
 // Compaction: the one transaction that changes what is held of text that has been read.
-//   occasion -> scores (of the store) -> budgets -> tiers -> rewrite, lane by lane, page by page
+//   trigger event -> scores (of the store) -> budgets -> tiers -> rewrite, lane by lane, page by
+//            page
 //   memory   works when the arena is full: the cache's scratch and one page are reserved for it
 //   after an error of the backend  lanes done so far stay as they became, each is whole; the span
 //            keeps its state, and the next compaction goes on where this one ended
@@ -9,9 +10,10 @@
 #include <functional>
 #include <vector>
 
-#include "kvcache/cache_state.h"
-#include "kvcache/compaction/decide.h"
+#include "kvcache/compaction/compaction_report.h"
 #include "kvcache/compaction/rewrite.h"
+#include "kvcache/recipes/decide.h"
+#include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
 
@@ -21,28 +23,28 @@ class Compaction {
   ~Compaction();
   Compaction(Compaction&&) = delete;
 
-  // What is pending, as far as the recipe fires on this occasion and needs no second pass any more.
-  Result<CompactionReport> settle(Occasion occasion);
-  // Everything but kept text and the open turn competes again (Occasion::steps).
+  // What is pending, as far as the recipe fires on this event and needs no second pass any more.
+  Result<CompactionReport> settle(TriggerEvent event);
+  // Everything but pinned text and the open turn competes again (TriggerEvent::steps).
   Result<CompactionReport> decide_all_text();
   // What each lane would keep of a text whose scores are there, at each share: [keeps][lanes that
   // take part], tokens. Changes nothing.
-  Result<std::vector<std::vector<std::size_t>>> budgets(const TextSpan& text,
+  Result<std::vector<std::vector<std::size_t>>> budgets(const TextSegment& text,
                                                         std::span<const double> keeps);
-  // What waits exact, or is kept, goes to 8 bits.
+  // What is pending and exact, or pinned, goes to 8 bits.
   Result<CompactionReport> lower_held();
   // The recipe's steps for when memory is short, one after the other, each from the oldest text on,
-  // until it is enough. Text that is kept, open or waits stays as it is.
-  Result<CompactionReport> make_room(std::size_t free_bytes);  // free beside the reserve
+  // until it is enough. Text that is pinned, open or pending stays as it is.
+  Result<CompactionReport> reclaim(std::size_t free_bytes);    // free beside the reserve
   Result<CompactionReport> shrink_to(std::size_t body_bytes);  // of the cache's own pages
   // Text that has been decided comes down to what the recipe would have left of it.
   Result<CompactionReport> follow_recipe();
 
  private:
-  enum class Fate { wait, lower, lower_and_wait, decide };
+  enum class Decision { wait, lower, lower_and_wait, decide };
   void cut_probed();
-  Fate fate_of(const TextSpan& span, Occasion occasion) const;
-  Result<void> decide_span(const TextSpan& span);
+  Decision decision_of(const TextSegment& segment, TriggerEvent event) const;
+  Result<void> decide_segment(const TextSegment& segment);
   // Scores of a lane's tokens of the span.
   using ScoresOf =
       std::function<Result<void>(std::size_t lane, const TokenSpan& span, std::span<float> scores)>;
@@ -53,7 +55,7 @@ class Compaction {
   void choose_tails(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   Result<void> mark_missing(const TokenSpan& span, LaneDecision& lane);
   Result<void> apply(const TokenSpan& span, std::vector<LaneDecision>& lanes);
-  Result<void> lower_span(const TextSpan& span);
+  Result<void> lower_segment(const TextSegment& segment);
   // Its pages, or the oldest n_flush tokens of its tail.
   Result<void> rewrite(std::size_t lane, const LaneRewriter::TierOf& tier_of, std::size_t n_flush,
                        const LaneRewriter::Takes& takes = {});
@@ -61,7 +63,7 @@ class Compaction {
   Result<CompactionReport> take_steps(const Enough& enough);
   Result<void> lower_text(std::uint8_t tier, const Enough& enough);
   Result<void> thin_text(double keep, const Enough& enough);
-  Result<void> thin(const TextSpan& text, double keep);
+  Result<void> thin(const TextSegment& text, double keep);
 
   CacheState& cache_;
   CompactionReport report_ = {};

@@ -4,8 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "kvcache/compaction/waiting_text.h"
-#include "kvcache/turn_pairs.h"
+#include "kvcache/shape/rope_pairs.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -15,7 +14,7 @@ class KeyReader {
   KeyReader(CacheState& cache, std::size_t lane, std::size_t first, std::size_t end,
             const TakesKey& take)
       : cache_(cache),
-        shape_(cache.layer(lane)),
+        shape_(cache.layout.layer(lane)),
         first_(first),
         end_(end),
         take_(take),
@@ -63,7 +62,7 @@ class KeyReader {
     if (at < first_ || at >= end_) return;
     const std::size_t d = shape_.head_dim;
     std::copy_n(rows.data() + row * d, d, key_.begin());
-    turn_pairs(shape_, -static_cast<double>(position - shift), std::span(key_));
+    rope_pairs(shape_, -static_cast<double>(position - shift), std::span(key_));
     take_(at, key_);
   }
 
@@ -83,24 +82,6 @@ Result<void> read_held_keys(CacheState& cache, std::size_t lane, std::size_t fir
   SATCHEL_TRY(reader.read_exact(from.sinks(), from.n_sinks()));
   for (const PageRecord& page : from.pages()) SATCHEL_TRY(reader.read_page(page));
   return reader.read_exact(from.tail(), from.n_tail());
-}
-
-Result<std::vector<float>> Cache::waiting_keys(std::size_t lane) {
-  State& s = *state_;
-  SATCHEL_ASSERT(s.reading == nullptr && lane < s.lanes.size());
-  s.undo_open_step();
-  SATCHEL_TRY_ASSIGN(const TextSpan text, scored_text(s));
-  const std::size_t d = s.layer(lane).head_dim;
-  std::vector<float> keys(text.n_tokens * d);
-  std::size_t n_found = 0;
-  const TakesKey take = [&](std::size_t position, std::span<const float> key) {
-    std::copy(key.begin(), key.end(),
-              keys.begin() + static_cast<std::ptrdiff_t>((position - text.first) * d));
-    ++n_found;
-  };
-  SATCHEL_TRY(read_held_keys(s, lane, text.first, text.end(), take));
-  if (n_found == text.n_tokens) return keys;
-  return Error{ErrorKind::invalid, "CACHE_SCORES", "The lane does not hold all of the text."};
 }
 
 }  // namespace satchel::kvcache

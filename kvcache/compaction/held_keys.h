@@ -1,13 +1,13 @@
-// Keys as a lane holds them, decoded and turned back to before RoPE: what is learned from keys, and what
-// a scorer can say of text whose queries are long gone.
-//   threads  not while a reading is open; works in the cache's scratch of compaction
+// Keys as a lane holds them, decoded and rotated back to before RoPE: what is learned from keys,
+// and what a scorer can say of text whose queries are long gone.
+//   threads  not while a prefill is open; works in the cache's scratch of compaction
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <span>
 
-#include "kvcache/cache_state.h"
+#include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
 

@@ -9,7 +9,7 @@ LaneRewriter::LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& ti
       index_(lane),
       lane_(cache.lanes[lane]),
       tier_of_(tier_of),
-      staged_(cache.n_stages()) {}
+      staged_(cache.layout.n_stages()) {}
 
 Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
   std::vector<std::uint64_t> serials;
@@ -61,7 +61,7 @@ Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes
     SATCHEL_TRY(cache_.backend.download(std::as_writable_bytes(std::span(log_counts)),
                                         cache_.arena.at(page.extent) + page.layout->log_counts_at));
   if (!masks) SATCHEL_TRY(load(page));
-  for (std::uint8_t tier = 0; !masks && tier < cache_.layouts.n_tiers(); ++tier) {
+  for (std::uint8_t tier = 0; !masks && tier < cache_.layout.tiers.n_tiers(); ++tier) {
     std::vector<std::size_t> slots;
     std::vector<Place> places;
     std::vector<std::int32_t> at;
@@ -107,7 +107,7 @@ Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::i
                                  std::span<const std::size_t> slots, std::span<const Place> places,
                                  std::span<const std::int32_t> positions,
                                  std::span<const float> log_counts) {
-  const std::size_t at = cache_.stage_of(tier);
+  const std::size_t at = cache_.layout.stage_of(tier);
   Staged& staged = staged_[at];
   for (std::size_t done = 0; done < slots.size();) {
     const bool other_shift = !staged.places.empty() && staged.shift != shift;
@@ -208,13 +208,13 @@ void LaneRewriter::take_away(std::span<const Place> places) {
   lane_.drop_empty_pages();
 }
 
-// The tail's oldest tokens are staged, made into pages, and only then leave it. Where that fails the
-// pages go again: the tail still has the tokens.
+// The tail's oldest tokens are staged, made into pages, and only then leave it. Where that fails
+// the pages go again: the tail still has the tokens.
 Result<void> LaneRewriter::flush_tail(std::size_t n) {
   if (n == 0) return {};
   const Result<void> packed = pack_tail(n);
   if (!packed.ok()) {
-    const auto first = static_cast<std::int32_t>(cache_.n_tokens - lane_.n_tail());
+    const auto first = static_cast<std::int32_t>(cache_.text.n_tokens - lane_.n_tail());
     for (std::size_t i = 0; i < lane_.pages().size(); ++i) {
       PageRecord page = lane_.pages()[i];
       if (page.first_position >= first) page.live = {};
@@ -233,10 +233,10 @@ Result<void> LaneRewriter::flush_tail(std::size_t n) {
 
 // needs  nothing else is staged
 Result<void> LaneRewriter::pack_tail(std::size_t n) {
-  const std::size_t first = cache_.n_tokens - lane_.n_tail();
+  const std::size_t first = cache_.text.n_tokens - lane_.n_tail();
   std::vector<std::uint8_t> targets;
   for (std::size_t i = 0; i < n; ++i) targets.push_back(tier_of_(first + i, kTierExact));
-  for (std::uint8_t tier = 0; tier < cache_.layouts.n_tiers(); ++tier) {
+  for (std::uint8_t tier = 0; tier < cache_.layout.tiers.n_tiers(); ++tier) {
     std::vector<std::size_t> slots;
     std::vector<std::int32_t> positions;
     for (std::size_t i = 0; i < n; ++i) {

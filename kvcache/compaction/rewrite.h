@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "kvcache/cache_state.h"
+#include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
 
@@ -19,7 +19,8 @@ class LaneRewriter {
   using TierOf = std::function<std::uint8_t(std::size_t position, std::uint8_t tier)>;
 
   LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& tier_of);
-  // Of all pages, or those it takes. Errors: the backend's, CACHE_FULL; the lane is whole after either.
+  // Of all pages, or those it takes. Errors: the backend's, CACHE_FULL; the lane is whole after
+  // either.
   using Takes = std::function<bool(const PageRecord& page)>;
   Result<void> rewrite_pages(const Takes& takes = {});
   // Of the oldest n tokens of the tail, which leave it. After finish().

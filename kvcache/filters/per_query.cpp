@@ -1,10 +1,10 @@
-// Turns column sums of a reading into means: a token at place j of n has been seen by the n - j
-// queries from its own on, so that early tokens do not win because more looked at them.
+// Converts column sums of a prefill to means. Token j of n has been visible to n - j queries, from
+// its own on; dividing by that number removes the advantage of early tokens.
 //   formula score / (n - j)
 //   source  arXiv:2405.14256 (ZipCache) section 4.2, normalised attention
-//   differs every query of the span is a probe, where the paper takes one in ten and its code divides
-//           by the wrong number of them; the last tokens, of which few queries speak, are left to the
-//           protection of the tail
+//   differs every query of the span is a probe, where the paper takes one in ten and its code
+//           divides by the wrong number of them; the last tokens, of which few queries speak, are
+//           left to the protection of the tail
 #include <cmath>
 
 #include "kvcache/stages/stage.h"
@@ -20,8 +20,5 @@ class PerQueryFilter final : public Filter {
 };
 }  // namespace
 
-extern const StageEntry filters_per_query{.kind = StageKind::filter,
-                                          .name = "per_query",
-                                          .source = "arXiv:2405.14256",
-                                          .make = make_stage<PerQueryFilter>};
+extern const StageMaker filters_per_query = stage_of<PerQueryFilter>("arXiv:2405.14256");
 }  // namespace satchel::kvcache

@@ -1,6 +1,6 @@
-// Smooths scores over neighbours in the text, so that what stays are stretches and not single tokens.
-// Tokens that are never evicted or not there any more are no neighbours: a window ends at them as at
-// the ends of the span, their scores stay and do not spread.
+// Smooths scores over neighbours in the text, so that contiguous runs are retained rather than
+// single tokens. Protected and evicted tokens are not neighbours: a window ends at them as at the
+// ends of the span, and their scores neither change nor spread.
 //   params  kernel  width of the window, odd (5)
 //           max     the largest score in the window instead of the mean (false)
 //   formula mean: sum over the window / kernel, also where the window is cut short, so that edges
@@ -48,8 +48,5 @@ class PoolFilter final : public Filter {
 };
 }  // namespace
 
-extern const StageEntry filters_pool{.kind = StageKind::filter,
-                                     .name = "pool",
-                                     .source = "arXiv:2404.14469",
-                                     .make = make_stage<PoolFilter>};
+extern const StageMaker filters_pool = stage_of<PoolFilter>("arXiv:2404.14469");
 }  // namespace satchel::kvcache

@@ -1,7 +1,8 @@
 // Protects both ends of a text, whatever their scores.
 //   params  sinks   first tokens of the conversation (4)
 //           tail    newest tokens of the whole text (128)
-//           recent  part of the budget that goes to the span's newest tokens, the tail among them (0)
+//           recent  part of the budget that goes to the span's newest tokens, the tail among them
+//                   (0)
 //   source  sinks: arXiv:2309.17453; recent: arXiv:2411.18077, where half of the budget is a
 //           recent window
 #include <algorithm>
@@ -34,8 +35,6 @@ class ProtectFilter final : public Filter {
 };
 }  // namespace
 
-extern const StageEntry filters_protect{.kind = StageKind::filter,
-                                        .name = "protect",
-                                        .source = "arXiv:2309.17453, arXiv:2411.18077",
-                                        .make = make_stage<ProtectFilter>};
+extern const StageMaker filters_protect =
+    stage_of<ProtectFilter>("arXiv:2309.17453, arXiv:2411.18077");
 }  // namespace satchel::kvcache

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "kernels/base/size_text.h"
@@ -137,7 +136,7 @@ Result<void> Arena::set_limit(std::size_t bytes) {
   if (limit < used_bytes())
     return Error{ErrorKind::out_of_memory, "CACHE_FULL",
                  "The memory limit cannot be " + size_text(bytes) + ": " + size_text(used_bytes()) +
-                     " are in use. Nothing was changed. Close a chat, or choose a recipe that "
+                     " are in use. Nothing was changed. Close a chat or choose a recipe that "
                      "keeps less, then lower the limit."};
   if (limit > capacity_bytes())
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
@@ -151,11 +150,12 @@ Result<void> Arena::set_limit(std::size_t bytes) {
 
 Result<void> Arena::check_free(std::size_t bytes) const {
   if (bytes <= free_bytes()) return {};  // free_bytes() is a multiple of 256: so is it rounded up
-  return Error{ErrorKind::out_of_memory, "CACHE_FULL",
-               "The memory limit of " + size_text(limit_) + " is reached: " + size_text(bytes) +
-                   " more needed, " + size_text(free_bytes()) +
-                   " free. Nothing was changed. Raise the limit, close a chat, or choose a recipe "
-                   "that keeps less."};
+  return Error{
+      ErrorKind::out_of_memory, "CACHE_FULL",
+      "The memory limit of " + size_text(limit_) + " is reached: " + size_text(bytes) +
+          " more are needed, " + size_text(free_bytes()) +
+          " are free. Nothing was changed. Raise the limit, close a chat, or choose a recipe "
+          "that keeps less."};
 }
 
 void Arena::check_invariants() const {

@@ -1,22 +1,22 @@
-// Arena: the memory of an engine for all that its caches hold, reserved when it opens and never
-// grown. Extents (stretches of any size, counted by reference) lie at the bottom, scratch at the
-// top; the free middle serves both.
-//   limit    used_bytes() never passes bytes(), which set_limit() moves below the capacity
-//   holes    what was given back is used again; where no hole fits and the middle is too small, the
-//            holes are closed: extents move down. So taking fails for want of memory only when
-//            fewer bytes are free than asked for (rounded up to 256).
-//   moving   happens inside take() and take_scratch() only. An address from at() is good until the
-//            next of these calls; work that was queued with it before is done before the move.
-//            Every ExtentUser is told after it. Scratch never moves.
-//   owns     its memory, and a share of the backend that it comes from. Caches hold the shared_ptr,
-//            so they may outlive whoever opened it.
-//   errors   out_of_memory, CACHE_FULL: how much was asked, how much is free, what to do; nothing
-//            has changed. An error of the backend while holes are closed is returned as it is: no
-//            extent or lease is taken or lost; extents below the failed copy have moved (users are
-//            told), those above have not. If that copy wrote a part before it failed, its extents'
-//            bytes are as good as the backend: lost with it.
-//   cost     see ExtentTable: after reserve_extents(n), the next n takes and all gives leave the
-//            heap alone, closing holes too
+// Arena: the memory of all caches of an engine, reserved when it opens and never grown. Extents
+// (reference-counted, of any size) grow from the bottom and workspace from the top; both share the
+// free middle.
+//   limit    used_bytes() never exceeds bytes(), which set_limit() moves below the capacity
+//   holes    freed extents are reused. If no hole fits and the middle is too small, the arena
+//            compacts: extents move down. So an allocation fails only if fewer bytes are free than
+//            requested (rounded up to 256).
+//   moving   happens only inside take() and take_scratch(). An address from at() is valid until the
+//            next such call; work queued with it completes before the move. Every ExtentUser is
+//            notified afterwards. Workspace never moves.
+//   owns     its memory and a share of the backend. Caches hold the shared_ptr, so they may outlive
+//            the arena's creator.
+//   errors   out_of_memory, CACHE_FULL: how much was requested, how much is free, what to do; the
+//            arena is unchanged. A backend error while compacting is returned as it is. No extent
+//            or lease is then taken or lost: extents below the failed copy have moved (users are
+//            notified), those above have not. If the failed copy was partial, the bytes of its
+//            extents are lost with the backend.
+//   cost     see ExtentTable: after reserve_extents(n), the next n takes, all gives and compaction
+//            do not use the heap
 //   threads  one call at a time, as its Backend
 #pragma once
 
@@ -29,18 +29,18 @@
 
 namespace satchel::kvcache {
 
-// Who keeps addresses of extents.
+// Implemented by objects that store addresses of extents.
 class ExtentUser {
  public:
   virtual ~ExtentUser() = default;
-  // Any of its extents may lie elsewhere now. May ask at(), must not take or give.
+  // Any extent may have moved. May call at(), but must not take or give.
   virtual void extents_moved() = 0;
 };
 
 class Arena {
  public:
-  // A stretch of the top, given back when it goes. Leases are given back in reverse order of taking,
-  // and before the arena goes (asserted).
+  // A piece of workspace, returned by the destructor. Leases must end in reverse order, and before
+  // the arena (asserted).
   class Lease {
    public:
     Lease() = default;
@@ -64,12 +64,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // What an extent or a lease of so many bytes takes.
+  // The bytes that an extent or lease of this size takes.
   static std::size_t rounded_up(std::size_t bytes);
-  // A limit of so many bytes, as it is kept.
+  // The limit that set_limit() stores for this value.
   static std::size_t rounded_down(std::size_t bytes);
 
-  // bytes > 0; one share, 256-byte aligned, not zeroed.
+  // Allocates bytes > 0 with one share; 256-byte aligned, not zeroed.
   Result<ExtentId> take(std::size_t bytes);
   void share(ExtentId id);
   void give(ExtentId id);
@@ -81,13 +81,14 @@ class Arena {
   // 256-byte aligned; not zeroed.
   Result<Lease> take_scratch(std::size_t bytes);
 
-  // `user` must be removed before it goes. Users are told in the order they were added.
+  // A user must be removed before it is destroyed. Users are notified in the order of addition.
   void add_user(ExtentUser& user);
   void remove_user(ExtentUser& user);
 
-  // Rounded down to 256. CACHE_FULL below what is used; invalid, CACHE_LIMIT above the capacity.
+  // Rounds down to 256. Fails with CACHE_FULL below used_bytes(), and with invalid, CACHE_LIMIT
+  // above the capacity.
   Result<void> set_limit(std::size_t bytes);
-  // Fails as take() would. For several extents: the sum of what each takes, rounded up.
+  // Fails as take() would. For several extents pass the sum of their rounded_up() sizes.
   Result<void> check_free(std::size_t bytes) const;
   std::size_t bytes() const { return limit_; }
   std::size_t capacity_bytes() const { return memory_.size(); }
@@ -103,7 +104,7 @@ class Arena {
   Result<void> close_holes();
 
   std::shared_ptr<kernels::Backend> backend_;
-  kernels::Buffer memory_;  // after backend_, so that it goes before
+  kernels::Buffer memory_;  // after backend_, so that it is destroyed first
   ExtentTable extents_;
   std::vector<ExtentUser*> users_;
   bool tells_users_ = false;

@@ -1,5 +1,5 @@
-// ExactBlock: K, V and positions of some exact tokens of one lane, side by side in one stretch of
-// the backend's memory. Sinks, tails and the pieces of a prompt on its way all lie like this.
+// ExactBlock: K, V and positions of exact tokens of one lane, in one piece of the backend's memory.
+// Sinks, tails and the chunks of a prompt in prefill all use this layout.
 //   layout  k [n, head_dim] fp16, v [n, head_dim] fp16, positions [n] int32, each at a multiple of
 //           64 bytes
 #pragma once
@@ -34,7 +34,7 @@ inline ExactBlock exact_block(std::byte* at, std::size_t n_tokens, std::size_t h
           reinterpret_cast<std::int32_t*>(at + 2 * rows)};
 }
 
-// Copies tokens from … from + n of one block behind token `to` of another.
+// Copies tokens from … from + n_tokens - 1 of one block to another, starting at its token `to`.
 struct ExactCopy {
   const ExactBlock& source;
   std::size_t from;

@@ -1,13 +1,12 @@
-// ExtentTable: which stretches of an arena are taken, by whom shared, and where the holes are. Only
-// the books: offsets and sizes, no memory.
-//   order   extents and holes lie side by side from offset 0 to end(); no two holes touch, and the
-//           topmost is never a hole
-//   choice  the smallest hole that is large enough (of equal ones the last given), else the end:
-//           the same calls give the same offsets
-//   cost    take, share and give O(log s), s the different sizes of holes there are now: of pages
-//           of few sizes, O(1); close_holes O(extents). After reserve(n), n more extents than now
-//           may be taken, and given in any order, without the heap; giving and closing never need
-//           it.
+// ExtentTable: the allocator of an arena's extents and their share counts. It manages offsets and
+// sizes only, no memory.
+//   order   extents and holes are contiguous from offset 0 to end(); no two holes touch, and the
+//           topmost entry is never a hole
+//   choice  the smallest hole that fits (of equal ones the last freed), otherwise the end: the same
+//           calls give the same offsets
+//   cost    take, share and give O(log s) for s different hole sizes, so O(1) for pages of few
+//           sizes; close_holes O(extents). After reserve(n), n more extents can be taken, and given
+//           in any order, without the heap. Giving and closing never use the heap.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +29,14 @@ class ExtentTable {
   };
 
   void reserve(std::size_t n_more);
-  // Nothing if no hole is large enough and the end would rise above end_max. One share.
+  // Takes an extent with one share; nothing if no hole fits and end() would exceed end_max.
   std::optional<ExtentId> take(std::size_t bytes, std::size_t end_max);
   void share(ExtentId id);
   void give(ExtentId id);  // with its last share the extent becomes a hole
 
-  // Moves what lies above holes down until there is none, a run of extents at a time, lowest first:
-  // `copy` moves the bytes, then the books follow. An error of `copy` ends it and is returned: that
-  // run and all above lie where they lay, what was moved before stays moved.
+  // Moves extents down until there are no holes, one run of extents at a time, lowest first. `copy`
+  // moves the bytes, then the table is updated. An error of `copy` stops and is returned: that run
+  // and all above stay in place, earlier moves remain.
   Result<void> close_holes(const std::function<Result<void>(const Move&)>& copy);
 
   std::size_t offset(ExtentId id) const { return extent(id).offset; }
@@ -46,7 +45,7 @@ class ExtentTable {
   std::size_t n_extents() const { return n_extents_; }
   std::size_t used_bytes() const { return used_bytes_; }
   std::size_t end() const { return end_; }  // the first byte above all extents
-  void check_invariants() const;            // asserts what the head says; O(extents)
+  void check_invariants() const;            // asserts the head's invariants; O(extents)
 
  private:
   using Index = std::uint32_t;

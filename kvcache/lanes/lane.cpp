@@ -1,16 +1,19 @@
 #include "kvcache/lanes/lane.h"
 
-#include <algorithm>
-
 namespace satchel::kvcache {
 
-std::size_t Lane::exact_bytes(std::size_t head_dim, const Room& room) {
-  return exact_block_bytes(room.n_sinks, head_dim) + exact_block_bytes(room.n_tail, head_dim);
+std::size_t Lane::exact_bytes(std::size_t head_dim, const Capacity& capacity) {
+  return exact_block_bytes(capacity.n_sinks, head_dim) +
+         exact_block_bytes(capacity.n_tail, head_dim);
 }
 
-Lane::Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Room& room,
+Lane::Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Capacity& capacity,
            std::size_t tail_kept)
-    : arena_(arena), head_dim_(head_dim), exact_(exact), room_(room), tail_kept_(tail_kept) {}
+    : arena_(arena),
+      head_dim_(head_dim),
+      exact_(exact),
+      capacity_(capacity),
+      tail_kept_(tail_kept) {}
 
 std::size_t Lane::n_body() const {
   std::size_t n = 0;
@@ -25,16 +28,16 @@ std::size_t Lane::n_slots() const {
 }
 
 ExactBlock Lane::sinks() const {
-  return exact_block(arena_.at(exact_), room_.n_sinks, head_dim_);
+  return exact_block(arena_.at(exact_), capacity_.n_sinks, head_dim_);
 }
 
 ExactBlock Lane::tail() const {
-  return exact_block(arena_.at(exact_) + exact_block_bytes(room_.n_sinks, head_dim_), room_.n_tail,
-                     head_dim_);
+  return exact_block(arena_.at(exact_) + exact_block_bytes(capacity_.n_sinks, head_dim_),
+                     capacity_.n_tail, head_dim_);
 }
 
 void Lane::set_lengths(std::size_t n_sinks, std::size_t n_tail) {
-  SATCHEL_ASSERT(n_sinks <= room_.n_sinks && n_tail <= room_.n_tail);
+  SATCHEL_ASSERT(n_sinks <= capacity_.n_sinks && n_tail <= capacity_.n_tail);
   n_sinks_ = n_sinks;
   n_tail_ = n_tail;
   n_runs_ = 0;
@@ -42,9 +45,9 @@ void Lane::set_lengths(std::size_t n_sinks, std::size_t n_tail) {
   if (n_tail > 0) runs_[n_runs_++] = tail().run(n_tail);
 }
 
-void Lane::set_exact(ExtentId exact, const Room& room, std::size_t tail_kept) {
+void Lane::set_exact(ExtentId exact, const Capacity& capacity, std::size_t tail_kept) {
   exact_ = exact;
-  room_ = room;
+  capacity_ = capacity;
   tail_kept_ = tail_kept;
   set_lengths(n_sinks_, n_tail_);
 }

@@ -1,11 +1,11 @@
-// Lane: sinks, body and tail of one layer and KV head. The bytes lie in extents of the arena; here
-// are lengths, the page list, and the views that attention reads.
-//   owns       a share of its extents; give_all() before it goes
-//   invariants 1 pages and views have the same length; views_[i] describes pages_[i] where it lies
+// Lane: the sinks, body and tail of one layer and KV head. The bytes are in extents of the arena;
+// the lane has lengths, the page list, and the views that attention reads.
+//   owns       a share of its extents; call give_all() before destruction
+//   invariants 1 pages and views have the same length; views_[i] has the address of pages_[i]
 //              2 view spans point into this lane, which therefore never moves
-//              3 sinks hold positions 0 …, the tail [end - n_tail, end) of the cache's n_tokens; a
-//                tail only behind full sinks
-//              4 a page has a live slot; slots of two pages never stand for one position
+//              3 sinks hold positions 0 …, the tail [end - n_tail, end) of the cache's n_tokens;
+//                there is a tail only if the sinks are full
+//              4 every page has a live slot; no two pages hold the same position
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@
 
 namespace satchel::kvcache {
 
-// A page as a lane knows it. The bytes never change; what a lane sees of them does.
+// A page of a lane. Its bytes never change; which slots are live and its shift may.
 struct PageRecord {
   ExtentId extent = {};
-  std::uint64_t serial = 0;  // of the cache that made it, never used twice
-  // Of the page whose bytes these are: its own serial, but for the second part of a page that is
-  // seen in two. What is saved is known by it.
+  std::uint64_t serial = 0;  // unique within the cache that made it
+  // Serial of the page that owns the bytes: its own, except for the second half of a page that was
+  // split in two. Saved records refer to it.
   std::uint64_t bytes_serial = 0;
   std::uint8_t tier = 0;
   std::uint32_t n_tokens = 0;  // slots filled
@@ -37,23 +37,24 @@ struct PageRecord {
 
 class Lane {
  public:
-  // head_dim of its layer; n_sinks_max, n_tail_max: room in `exact`, an extent of exact_bytes().
-  struct Room {
+  // Capacity for sinks and tail in `exact`, an extent of exact_bytes().
+  struct Capacity {
     std::size_t n_sinks = 0, n_tail = 0;
   };
-  static std::size_t exact_bytes(std::size_t head_dim, const Room& room);
-  Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Room& room, std::size_t tail_kept);
+  static std::size_t exact_bytes(std::size_t head_dim, const Capacity& capacity);
+  Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Capacity& capacity,
+       std::size_t tail_kept);
   Lane(const Lane&) = delete;
   Lane(Lane&&) = delete;
 
   std::size_t head_dim() const { return head_dim_; }
   std::size_t n_sinks() const { return n_sinks_; }
   std::size_t n_tail() const { return n_tail_; }
-  std::size_t tail_kept() const { return tail_kept_; }  // what a flush leaves in the tail
-  const Room& room() const { return room_; }
+  std::size_t tail_kept() const { return tail_kept_; }  // tail length after a flush
+  const Capacity& capacity() const { return capacity_; }
   ExtentId exact_extent() const { return exact_; }
   std::size_t n_body() const;   // live tokens in pages
-  std::size_t n_slots() const;  // of sinks, pages and tail, live or not
+  std::size_t n_slots() const;  // in sinks, pages and tail, live or not
   std::size_t n_kept() const { return n_sinks_ + n_body() + n_tail_; }
   ExactBlock sinks() const;
   ExactBlock tail() const;
@@ -62,16 +63,16 @@ class Lane {
   std::span<const kernels::ExactRun> runs() const { return std::span(runs_).first(n_runs_); }
 
   void set_lengths(std::size_t n_sinks, std::size_t n_tail);
-  // Another extent for sinks and tail, with their tokens copied by the caller.
-  void set_exact(ExtentId exact, const Room& room, std::size_t tail_kept);
+  // Uses another extent for sinks and tail; the caller has copied their tokens.
+  void set_exact(ExtentId exact, const Capacity& capacity, std::size_t tail_kept);
   void reserve_pages(std::size_t n_pages);
   void add_page(const PageRecord& page);
-  // For a page whose live mask, shift or positions have changed.
+  // Updates a page whose live mask, shift or positions have changed.
   void replace_page(std::size_t index, const PageRecord& page);
-  // Forgets pages without live slots; gives their extents.
+  // Removes pages without live slots and gives back their extents.
   void drop_empty_pages();
   void give_all();
-  // Addresses again, after extents have moved.
+  // Updates all addresses after extents have moved.
   void refresh();
 
  private:
@@ -80,7 +81,7 @@ class Lane {
   Arena& arena_;
   std::size_t head_dim_;
   ExtentId exact_;
-  Room room_;
+  Capacity capacity_;
   std::size_t tail_kept_, n_sinks_ = 0, n_tail_ = 0, n_runs_ = 0;
   std::array<kernels::ExactRun, 2> runs_{};
   std::vector<PageRecord> pages_;

@@ -1,6 +1,5 @@
-// ScoreStore: one number for each lane and position of text whose fate is not decided yet, or, for
-// recipes that go on scoring while decoding, of all text. By position, so that nothing moves when
-// tokens move or go.
+// ScoreStore: one score per lane and position of pending text, or of all text for recipes that also
+// score while decoding. It is indexed by position, so nothing moves when tokens are evicted.
 //   layout  chunks of kChunk positions, each an extent: [n_lanes, kChunk] fp32
 //   owns    its extents
 #pragma once
@@ -23,29 +22,29 @@ class ScoreStore {
   ~ScoreStore();
   ScoreStore(ScoreStore&&) = delete;
 
-  // Room for positions first … first + n - 1, zero where they are new. Fails with CACHE_FULL.
+  // Allocates positions first … first + n - 1 and zeroes new ones. Fails with CACHE_FULL.
   Result<void> ensure(std::size_t first, std::size_t n);
-  // What that takes.
+  // The bytes that ensure() would allocate.
   std::size_t missing_bytes(std::size_t first, std::size_t n) const;
   bool has(std::size_t position) const;
   // After ensure() for text up to the model's context no later ensure() allocates on the heap.
   void reserve(std::size_t n_positions);
 
-  // Zero where there is no room yet.
+  // Gives 0 for positions that are not allocated.
   Result<void> read(std::size_t lane, std::size_t first, std::span<float> scores) const;
   Result<void> write(std::size_t lane, std::size_t first, std::span<const float> scores);
 
-  // Zeroes what is held from `first` to the end of its chunk.
+  // Zeroes positions from `first` to the end of its chunk.
   Result<void> zero_from(std::size_t first);
 
-  // Gives chunks with no position in [first, end).
+  // Frees chunks with no position in [first, end).
   void keep_only(std::size_t first, std::size_t end);
-  // Gives chunks that are not among those: what chunks() said before.
+  // Frees chunks that are not in `firsts`, an earlier result of chunks().
   void keep_only(std::span<const std::size_t> firsts);
   void clear() { keep_only(0, 0); }
 
   std::size_t bytes() const;
-  // Of those held, in order: the index of the first position of each chunk.
+  // The first positions of all allocated chunks, in order.
   std::vector<std::size_t> chunks() const;
 
  private:

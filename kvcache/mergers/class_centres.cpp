@@ -1,22 +1,22 @@
-// The best of the dropped tokens are added to the kept one whose key points most alike, wherever it
-// stands; one that resembles none of them, and all other dropped ones, leave nothing behind.
+// Merges the best dropped tokens into the retained token with the most similar key, at any
+// position. A token that resembles none of them, and all other dropped tokens, are lost.
 //   params  gamma  how many dropped tokens may be added, for each kept one (1)
 //           tau    the least cosine; above 1: nothing is added (0.6)
-//   formula i goes to c = argmax cos(k_i, k_c) of keys before RoPE, or to none if that is below tau;
-//           k_c' = (s_c·k_c + Σ s_i·k_i) / (s_c + Σ s_i) of keys after RoPE, s the scores, none below 0;
-//           v alike with the same weights
+//   formula i goes to c = argmax cos(k_i, k_c) of keys before RoPE, or to none if that is below
+//           tau; k_c' = (s_c·k_c + Σ s_i·k_i) / (s_c + Σ s_i) of keys after RoPE, s the scores,
+//           none below 0; v alike with the same weights
 //   cost    added · kept · head_dim multiplications of a lane; its K and V in fp32
 //   source  arXiv:2412.08521 (EMS), evict-then-merge with a zero class
-//   differs protected tokens are no centres; the zero class is a threshold, where the paper gives all
-//           heads equal shapes; there is no public code to compare with
+//   differs protected tokens are no centres; the zero class is a threshold, where the paper gives
+//           all heads equal shapes; there is no public code to compare with
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "kvcache/shape/rope_pairs.h"
 #include "kvcache/stages/merge_rows.h"
 #include "kvcache/stages/ranking.h"
-#include "kvcache/turn_pairs.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -79,7 +79,7 @@ class ClassCentresMerger final : public Merger {
     for (const std::size_t t : tokens) {
       const std::span<const float> key = keys.row(t);
       rows.x.insert(rows.x.end(), key.begin(), key.end());
-      turn_pairs(*lane.layer, -static_cast<double>(lane.first_position + t),
+      rope_pairs(*lane.layer, -static_cast<double>(lane.first_position + t),
                  std::span(rows.x).last(lane.head_dim));
     }
     return directions_of(std::move(rows));
@@ -89,8 +89,5 @@ class ClassCentresMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_class_centres{.kind = StageKind::merger,
-                                              .name = "class_centres",
-                                              .source = "arXiv:2412.08521",
-                                              .make = make_stage<ClassCentresMerger>};
+extern const StageMaker mergers_class_centres = stage_of<ClassCentresMerger>("arXiv:2412.08521");
 }  // namespace satchel::kvcache

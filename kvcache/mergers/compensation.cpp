@@ -1,5 +1,5 @@
-// Leaves one token for all that a lane drops: their mean key and value, which attention weighs as
-// so many tokens (their number's logarithm is added to the logit).
+// Replaces all dropped tokens of a lane by one token with their mean key and value. Attention
+// weights it like that many tokens: the logarithm of their number is added to its logit.
 //   formula of N dropped tokens i and the carrier c, the oldest that is kept and not protected:
 //           k_c' = (k_c + Σ k_i) / (N + 1), v alike, c stands for N + 1 tokens; without such a c
 //           nothing is left
@@ -17,7 +17,7 @@ namespace {
 
 class CompensationMerger final : public Merger {
  public:
-  bool wants_counts() const override { return true; }
+  bool needs_counts() const override { return true; }
 
   Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const override {
     const auto may_carry = [&lane](std::size_t t) { return lane.scores[t] != kNeverEvict; };
@@ -34,8 +34,5 @@ class CompensationMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_compensation{.kind = StageKind::merger,
-                                             .name = "compensation",
-                                             .source = "arXiv:2407.15891",
-                                             .make = make_stage<CompensationMerger>};
+extern const StageMaker mergers_compensation = stage_of<CompensationMerger>("arXiv:2407.15891");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Adds a dropped token to the kept one whose key points most alike: every one, or those that do so
-// more than dropped tokens do on average; what resembles nothing goes then.
+// Merges a dropped token into the retained token with the most similar key: every dropped token, or
+// only those with more than average similarity; the others are lost.
 //   params  all      whether every dropped token merges (false)
 //           pivotal  a kept token counts for at least half of what it becomes (false)
 //   formula u_i = max over kept c of cos(k_i, k_c); merged if u_i >= the mean of all u;
@@ -7,9 +7,9 @@
 //           pivotal: the mean of k_c and of all (k_c + k_i) / 2
 //   cost    dropped · kept · head_dim multiplications of a lane; its K and V in fp32
 //   source  arXiv:2406.13035 (D2O) section 3.3; all and pivotal: arXiv:2406.18139 (LOOK-M)
-//   differs from D2O: the threshold is the mean of this decision, where the paper lets it drift over
-//           decode steps (a text is decided once here); the decision is a lane's own, where the
-//           authors' code averages over heads; weights after the paper, not the code
+//   differs from D2O: the threshold is the mean of this decision, where the paper lets it drift
+//           over decode steps (a text is decided once here); the decision is a lane's own, where
+//           the authors' code averages over heads; weights after the paper, not the code
 #include <cmath>
 
 #include "kvcache/stages/merge_rows.h"
@@ -78,8 +78,6 @@ class NearestKeptMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_nearest_kept{.kind = StageKind::merger,
-                                             .name = "nearest_kept",
-                                             .source = "arXiv:2406.13035, arXiv:2406.18139",
-                                             .make = make_stage<NearestKeptMerger>};
+extern const StageMaker mergers_nearest_kept =
+    stage_of<NearestKeptMerger>("arXiv:2406.13035, arXiv:2406.18139");
 }  // namespace satchel::kvcache

@@ -1,4 +1,4 @@
-// Averages a dropped token into the kept one that stands nearest to it in the text.
+// Averages a dropped token into the retained token nearest to it in the text.
 //   formula of m dropped tokens i whose nearest kept one is c, ties to the lower:
 //           k_c' = (k_c + Σ k_i) / (1 + m), v alike
 //   cost    a lane's K and V in fp32, once
@@ -37,8 +37,6 @@ class NearestPositionMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_nearest_position{.kind = StageKind::merger,
-                                                 .name = "nearest_position",
-                                                 .source = "arXiv:2407.18121",
-                                                 .make = make_stage<NearestPositionMerger>};
+extern const StageMaker mergers_nearest_position =
+    stage_of<NearestPositionMerger>("arXiv:2407.18121");
 }  // namespace satchel::kvcache

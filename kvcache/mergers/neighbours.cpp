@@ -1,17 +1,17 @@
-// Adds every dropped token to the kept one before or behind it: what lies between two is parted where
-// neighbouring keys are least alike.
+// Merges every dropped token into the retained token before or after it. The tokens between two
+// retained ones are divided where neighbouring keys are least similar.
 //   params  epsilon  a token is reached over neighbours whose keys have more than this cosine (-1)
 //           heavy    part of the kept tokens: those with the largest scores of the scorer, so many,
 //                    carry nothing (0)
-//           counts   whether a merged token weighs in attention as many as it stands for: ln of their
-//                    number is added to its logit (true)
+//           counts   whether a merged token weighs in attention as many as it stands for: ln of
+//                    their number is added to its logit (true)
 //   formula g_i = exp(-|k_p - k_i|² / 2σ²) of a dropped token i and its carrier p, g_p = 1,
 //           σ² = mean of |k_p - k_i|² over the set, p among it, 1 if zero;
 //           k_p' = Σ g_i·k_i / Σ g_i over the set, v alike with the same weights
 //   cost    n · head_dim of a lane; its K and V in fp32; counts: four bytes a kept token
 //   source  arXiv:2407.08454 (KVMerger) section 3
-//   differs protected tokens carry nothing: those at the ends are exact, and have no counts; σ is ours,
-//           and so are counts
+//   differs protected tokens carry nothing: those at the ends are exact, and have no counts; σ is
+//           ours, and so are counts
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,7 +30,7 @@ class NeighboursMerger final : public Merger {
     SATCHEL_TRY_ASSIGN(counts_, params.flag("counts", true));
     return {};
   }
-  bool wants_counts() const override { return counts_; }
+  bool needs_counts() const override { return counts_; }
 
   Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const override {
     SATCHEL_TRY_ASSIGN(LaneRows keys, download_rows(backend, lane.k, lane));
@@ -114,8 +114,5 @@ class NeighboursMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_neighbours{.kind = StageKind::merger,
-                                           .name = "neighbours",
-                                           .source = "arXiv:2407.08454",
-                                           .make = make_stage<NeighboursMerger>};
+extern const StageMaker mergers_neighbours = stage_of<NeighboursMerger>("arXiv:2407.08454");
 }  // namespace satchel::kvcache

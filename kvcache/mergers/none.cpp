@@ -1,4 +1,4 @@
-// Dropped tokens leave nothing behind.
+// Does not merge: dropped tokens are lost.
 //   source  arXiv:2306.14048, arXiv:2411.18077
 #include "kvcache/stages/stage.h"
 
@@ -11,8 +11,5 @@ class NoneMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_none{.kind = StageKind::merger,
-                                     .name = "none",
-                                     .source = "arXiv:2306.14048",
-                                     .make = make_stage<NoneMerger>};
+extern const StageMaker mergers_none = stage_of<NoneMerger>("arXiv:2306.14048");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Spreads a dropped token's value over the kept tokens that follow it; its key goes. The more it was
-// looked at, beside the newest tokens, the more of its value.
+// Spreads a dropped token's value over the retained tokens that follow it; its key is lost. The
+// more attention it received, compared with the newest tokens, the more of its value.
 //   params  carriers   how many kept tokens share a value (32)
 //           per_query  scores are sums over a text's queries, compared as means over those that saw
 //                      the token (true); false: compared as they are
@@ -8,12 +8,11 @@
 //   needs   scores that are attention: attention_sum, or attention_window with per_query false
 //   cost    dropped · carriers · head_dim additions of a lane; its V in fp32
 //   source  CaM (ICML 2024), openreview.net/forum?id=LCTmppB165; the authors' settings for LLaMA
-//   differs p_i is a factor, where the paper draws by it whether the whole value is spread: the same
-//           expectation, no chance; once for a text, where the paper spreads at each step; beside the
-//           newest after the authors' code, where NVIDIA's kvpress compares with the carriers
+//   differs p_i is a factor, where the paper draws by it whether the whole value is spread: the
+//           same expectation, no chance; once for a text, where the paper spreads at each step;
+//           beside the newest after the authors' code, where NVIDIA's kvpress compares with the
+//           carriers
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "kvcache/stages/merge_rows.h"
@@ -75,8 +74,6 @@ class SpreadValuesMerger final : public Merger {
 };
 }  // namespace
 
-extern const StageEntry mergers_spread_values{.kind = StageKind::merger,
-                                              .name = "spread_values",
-                                              .source = "CaM (ICML 2024), openreview LCTmppB165",
-                                              .make = make_stage<SpreadValuesMerger>};
+extern const StageMaker mergers_spread_values =
+    stage_of<SpreadValuesMerger>("CaM (ICML 2024), openreview LCTmppB165");
 }  // namespace satchel::kvcache

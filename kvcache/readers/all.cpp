@@ -1,4 +1,4 @@
-// Every step reads every page.
+// Every step attends to every page.
 //   source  ours
 #include "kvcache/stages/stage.h"
 
@@ -7,6 +7,5 @@ namespace {
 class AllReader final : public Reader {};
 }  // namespace
 
-extern const StageEntry readers_all{
-    .kind = StageKind::reader, .name = "all", .source = "ours", .make = make_stage<AllReader>};
+extern const StageMaker readers_all = stage_of<AllReader>("ours");
 }  // namespace satchel::kvcache

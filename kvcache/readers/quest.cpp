@@ -1,18 +1,19 @@
-// Reads the pages whose keys may match the query best: per box of tokens the smallest and largest
-// value of each channel bound every dot product with a key in it.
-//   note    boxes of up to `box` tokens, each min [head_dim] then max [head_dim], fp16 rounded outward
+// Selects the pages whose keys may match the query best. For each box of tokens, the smallest and
+// largest value of each channel bound the dot product with any of its keys.
+//   note    boxes of up to `box` tokens, each min [head_dim] then max [head_dim], fp16 rounded
+//           outward
 //   bytes   (128 / box) · 4 · head_dim a page: 1 KiB at head_dim 64, 3 % of an exact page
-//   formula U = sum over channels of max(q·min, q·max), a page has the largest of its boxes; a query
-//           head's bounds become shares: U·scale - ln sum exp(U·scale); a page of the lane has the
-//           largest share of its heads
+//   formula U = sum over channels of max(q·min, q·max), a page has the largest of its boxes; a
+//           query head's bounds become shares: U·scale - ln sum exp(U·scale); a page of the lane
+//           has the largest share of its heads
 //   params  tokens  live tokens that are read, at least (1024); sinks and tail come on top
 //           pages   pages that are read, at least (3)
 //           box     tokens in a box (32)
 //           dense_layers  first layers that read everything (2)
 //   source  arXiv:2406.10774 (Quest) section 3; 3 pages and 2 layers: the authors' code
-//   differs pages of up to 128 tokens with boxes of 32, where the paper's pages have 16; one list for
-//           the query heads of a lane; pages that have been moved in the text are always read, as
-//           their keys are not where the box says
+//   differs pages of up to 128 tokens with boxes of 32, where the paper's pages have 16; one list
+//           for the query heads of a lane; pages that have been moved in the text are always read,
+//           as their keys are not where the box says
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -117,9 +118,9 @@ class QuestReader final : public Reader {
     }
     double sum = 0;
     for (const std::size_t page : pages) sum += std::exp(static_cast<double>(bounds[page] - most));
-    const auto log_sum = static_cast<float>(std::log(sum));
+    const auto logsumexp = static_cast<float>(std::log(sum));
     for (const std::size_t page : pages)
-      shares[page] = std::max(shares[page], bounds[page] - most - log_sum);
+      shares[page] = std::max(shares[page], bounds[page] - most - logsumexp);
   }
 
   double page_bound(const Step& step, std::span<const float> q, std::size_t page) const {
@@ -135,8 +136,5 @@ class QuestReader final : public Reader {
 };
 }  // namespace
 
-extern const StageEntry readers_quest{.kind = StageKind::reader,
-                                      .name = "quest",
-                                      .source = "arXiv:2406.10774",
-                                      .make = make_stage<QuestReader>};
+extern const StageMaker readers_quest = stage_of<QuestReader>("arXiv:2406.10774");
 }  // namespace satchel::kvcache

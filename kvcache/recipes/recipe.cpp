@@ -3,9 +3,10 @@
 #include <array>
 #include <span>
 
-#include "kvcache/hash.h"
-#include "kvcache/recipes/json.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/base/hash.h"
+#include "kvcache/base/json.h"
+#include "kvcache/recipes/pipeline.h"
+#include "kvcache/stages/registry.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -17,8 +18,9 @@ Result<std::string> read_text(const JsonNode& root, std::string_view key, std::s
   if (node == nullptr)
     return recipe_error(called, root.line, "\"" + std::string(key) + "\" is missing.");
   if (node->kind != JsonNode::Kind::string)
-    return recipe_error(called, node->line,
-                        "\"" + std::string(key) + "\" must be text, is " + json_text(*node) + ".");
+    return recipe_error(
+        called, node->line,
+        "\"" + std::string(key) + "\" must be a string, but is " + json_text(*node) + ".");
   return node->string;
 }
 
@@ -33,7 +35,7 @@ Result<void> check_keys(const JsonNode& root, std::string_view called) {
     std::string keys;
     for (const std::string_view key : kKnown) keys += (keys.empty() ? "" : ", ") + std::string(key);
     return recipe_error(called, node.line,
-                        "\"" + name + "\" is not known here; known: " + keys + ".");
+                        "unknown key \"" + name + "\". Known keys: " + keys + ".");
   }
   const JsonNode* version = root.find("recipe");
   if (version == nullptr || version->kind != JsonNode::Kind::number ||
@@ -55,7 +57,7 @@ void set_keep(JsonNode& root, double keep) {
 Result<Recipe> Recipe::parse(std::string_view json, std::string_view called) {
   SATCHEL_TRY_ASSIGN(const JsonNode root, parse_json(json, called));
   if (root.kind != JsonNode::Kind::object)
-    return recipe_error(called, root.line, "a recipe is an object: { \"recipe\": 1, … }.");
+    return recipe_error(called, root.line, "a recipe must be an object: { \"recipe\": 1, … }.");
   SATCHEL_TRY(check_keys(root, called));
   Recipe recipe;
   SATCHEL_TRY_ASSIGN(recipe.name_, read_text(root, "name", called));
@@ -75,8 +77,10 @@ Result<Recipe> Recipe::builtin(std::string_view name) {
     if (recipe.name == name) return parse(recipe.json, std::string(name) + ".json");
     known += (known.empty() ? "" : ", ") + std::string(recipe.name);
   }
+  for (const RefusedStage& refused : refused_stages())
+    if (!name.empty() && refused.recipe == name) return refused.error();
   return Error{ErrorKind::not_found, "RECIPE",
-               "There is no recipe \"" + std::string(name) + "\". Known: " + known + "."};
+               "There is no recipe \"" + std::string(name) + "\". Choose one of: " + known + "."};
 }
 
 Result<Recipe> Recipe::with_keep(double keep) const {
@@ -87,9 +91,9 @@ Result<Recipe> Recipe::with_keep(double keep) const {
 
 Result<Recipe> Recipe::at_floor() const {
   SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
-  const JsonNode* room = root.find("room");
-  if (room == nullptr) return *this;
-  const JsonNode steps = *room;
+  const JsonNode* reclaim = root.find("room");
+  if (reclaim == nullptr) return *this;
+  const JsonNode steps = *reclaim;
   std::erase_if(root.members, [](const auto& member) { return member.first == "room"; });
   for (const JsonNode& step : steps.items) {
     if (const JsonNode* codec = step.find("codec"); codec != nullptr) *root.find("codec") = *codec;

@@ -1,12 +1,10 @@
-// Recipe: one published (or the user's own) system as data: a choice per stage with parameters,
-// read from a small JSON text.
+// Recipe: a published or user-defined compression method as data: one choice per stage with
+// parameters, read from a small JSON text.
 //   trigger -> scorer -> filter -> allocator -> assigner -> merger -> codec (K, V) -> reader
-//   errors  invalid, code RECIPE: names the recipe, the place and what would be right
+//   errors  invalid, code RECIPE: names the recipe, the place and the expected value
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,19 +18,19 @@ struct BuiltinRecipe {
 };
 std::span<const BuiltinRecipe> builtin_recipes();  // by name
 
-class Pipeline;  // stages/pipeline.h: the stages, made and checked
+class Pipeline;  // recipes/pipeline.h: the stages, constructed and checked
 
 class Recipe {
  public:
-  // `called` stands at the head of messages: a file's name.
+  // Messages begin with `called`, for example a file name.
   static Result<Recipe> parse(std::string_view json, std::string_view called = "recipe");
   static Result<Recipe> builtin(std::string_view name);
-  // The same recipe with another share of tokens kept, (0, 1]. A recipe that never evicts refuses
-  // all but 1.
+  // The same recipe with another share of retained tokens, (0, 1]. A recipe that never evicts
+  // accepts only 1.
   Result<Recipe> with_keep(double keep) const;
 
-  // What it comes down to where memory is short: its last codec, its least share, and no step further.
-  // Itself where it allows nothing.
+  // The recipe after all its steps under memory pressure: its last codec, its smallest share, and
+  // no further steps. The recipe itself if it allows none.
   Result<Recipe> at_floor() const;
 
   const std::string& name() const { return name_; }

@@ -1,18 +1,18 @@
-// Scores a token by the attention it received from all queries: the column sum of the attention map,
-// without the map.
+// Scores a token by the attention it received from all queries: the column sum of the attention
+// matrix, without materialising it.
 //   params  decoding       whether generated tokens' queries count too (false)
-//           half_life      in how many tokens what a query says fades to a half: a query n tokens
-//                          before the end of its text counts 2^(-n / half_life); 0: all alike (0)
-//           layer_shared   one score for all lanes of a layer: the mean over its query heads (false)
+//           half_life      decay in tokens: a query n tokens before the end of its text counts
+//                          2^(-n / half_life); 0: all queries count equally (0)
+//           layer_shared   one score for all lanes of a layer: the mean over its query heads
+//                          (false)
 //   needs   queries and LSE of every chunk, and of every step where decoding
-//   cost    one more Q·Kᵀ (Backend::score); with a half-life that of its last 13.3 half-lives, before
-//           which a query would count less than 1e-4
+//   cost    one more Q·Kᵀ (Backend::score); with a half-life that of its last 13.3 half-lives,
+//           before which a query would count less than 1e-4
 //   source  arXiv:2306.14048 (H2O), arXiv:2411.18077 section 3.3 (two passes); half_life:
 //           arXiv:2407.20485 (A2SF), whose forgetting factor is 2^(-1 / half_life); layer_shared:
 //           arXiv:2407.18121 (Elastic Cache)
 //   differs mean over the query heads of a lane, which the papers (one KV head per query head) need
 //           not say; what fades does so towards the end of the text that is read, once and for all
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -35,12 +35,12 @@ class AttentionSumScorer final : public Scorer {
     if (decoding_ && half_life_ > 0)
       return Error{
           ErrorKind::invalid, "RECIPE",
-          "attention_sum: \"half_life\" goes with \"decoding\": false only: what was summed "
-          "before an answer does not fade while it is written."};
+          "attention_sum: \"half_life\" requires \"decoding\": false, because sums from before "
+          "an answer do not decay while it is written."};
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .decoding = decoding_};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .decoding = decoding_};
   }
   std::size_t state_floats(const LayerShape&, std::size_t) const override {
     return half_life_ > 0 ? kWeightRows : 0;
@@ -69,9 +69,6 @@ class AttentionSumScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_attention_sum{
-    .kind = StageKind::scorer,
-    .name = "attention_sum",
-    .source = "arXiv:2306.14048, arXiv:2411.18077, arXiv:2407.20485, arXiv:2407.18121",
-    .make = make_stage<AttentionSumScorer>};
+extern const StageMaker scorers_attention_sum = stage_of<AttentionSumScorer>(
+    "arXiv:2306.14048, arXiv:2411.18077, arXiv:2407.20485, arXiv:2407.18121");
 }  // namespace satchel::kvcache

@@ -1,16 +1,17 @@
-// Scores a token by the attention it received from the last queries of its text: those that say what
-// the text is about, or ask.
-//   params  window         how many last queries look (32)
-//           share          the last so many of the text's instead, as a share, and one more; 0: window
+// Scores a token by the attention it received from the last queries of its text, which tend to
+// state its topic or ask a question.
+//   params  window         number of last queries (32)
+//           share          number of last queries as a share of the text's, plus one; 0: use window
 //                          (0)
-//           newest         what the newest of them counts, the oldest counting 1, evenly between (1)
-//           layer_shared   one score for all lanes of a layer: the mean over its query heads (false)
+//           newest         weight of the newest query; the oldest has 1, linear in between (1)
+//           layer_shared   one score for all lanes of a layer: the mean over its query heads
+//                          (false)
 //   needs   queries and LSE of the chunks in which the span ends
 //   cost    one more Q·Kᵀ of the window's rows
 //   source  arXiv:2404.14469 (SnapKV) section 4; layer_shared: arXiv:2412.05896 (XKV); share and
 //           newest: arXiv:2405.12532 (PyramidInfer), the authors' settings 0.2 and 1.2
-//   differs sums over the window where the papers take the mean, which ranks the same; mean over the
-//           query heads of a lane, where the authors' code keeps a cache per query head
+//   differs sums over the window where the papers take the mean, which ranks the same; mean over
+//           the query heads of a lane, where the authors' code keeps a cache per query head
 #include <algorithm>
 #include <vector>
 
@@ -29,7 +30,7 @@ class AttentionWindowScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(layer_shared_, params.flag("layer_shared", false));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
   std::size_t state_floats(const LayerShape&, std::size_t) const override {
     return newest_ > 1 ? kWeightRows : 0;
   }
@@ -68,9 +69,6 @@ class AttentionWindowScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_attention_window{
-    .kind = StageKind::scorer,
-    .name = "attention_window",
-    .source = "arXiv:2404.14469, arXiv:2412.05896, arXiv:2405.12532",
-    .make = make_stage<AttentionWindowScorer>};
+extern const StageMaker scorers_attention_window =
+    stage_of<AttentionWindowScorer>("arXiv:2404.14469, arXiv:2412.05896, arXiv:2405.12532");
 }  // namespace satchel::kvcache

@@ -1,14 +1,15 @@
-// Scores a token by how seldom it received less attention than it would if its query looked at all
-// entries alike: what mattered to the last queries is taken to matter to the next.
-//   formula m: of the last queries that see the token, how many give it less than 1 / t, t being the
-//           number of entries that the query sees; mean over a lane's query heads; score 1 / (1 + m)
-//   params  window    how many last queries of a text look (400)
+// Scores a token by how rarely it received less attention than uniform attention would give it. It
+// assumes that tokens that mattered to the last queries matter to the next.
+//   formula m: of the last queries that see the token, how many give it less than 1 / t, t being
+//           the number of entries that the query sees; mean over a lane's query heads; score
+//           1 / (1 + m)
+//   params  window    number of last queries of a text (400)
 //           decoding  whether generated tokens' queries count too (false)
 //   needs   queries and LSE of the chunks in which the text ends, and of every step where decoding
 //   cost    one more Q·Kᵀ of the window's rows (Backend::score)
 //   source  arXiv:2305.17118 (Scissorhands) algorithm 2
-//   differs ties go to the lower position; while answering, steps add to what stands, beyond the window
-#include <algorithm>
+//   differs ties go to the lower position; while answering, steps add to what stands, beyond the
+//           window
 #include <cmath>
 
 #include "kvcache/stages/row_weights.h"
@@ -30,8 +31,8 @@ class BelowMeanScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(decoding_, params.flag("decoding", false));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .decoding = decoding_};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .decoding = decoding_};
   }
 
   // Lane by lane: each has lost entries of its own.
@@ -43,8 +44,8 @@ class BelowMeanScorer final : public Scorer {
     kernels::ScoreArgs args;
     args.of = kernels::ScoreArgs::Of::below_mean;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      // A reading's own tokens are all there; a step sees its lane's entries and nothing else.
-      const bool reads = seen.purpose == Purpose::reading;
+      // A prefill's own tokens are all there; a step sees its lane's entries and nothing else.
+      const bool reads = seen.purpose == Purpose::prefill;
       const std::size_t n_held = n_entries(reads ? lanes[i].held : lanes[i].keys);
       const std::size_t n_positions = reads ? seen.span_first : seen.span_end;
       args.n_beside = static_cast<std::int64_t>(n_held) - static_cast<std::int64_t>(n_positions);
@@ -69,8 +70,5 @@ class BelowMeanScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_below_mean{.kind = StageKind::scorer,
-                                           .name = "below_mean",
-                                           .source = "arXiv:2305.17118",
-                                           .make = make_stage<BelowMeanScorer>};
+extern const StageMaker scorers_below_mean = stage_of<BelowMeanScorer>("arXiv:2305.17118");
 }  // namespace satchel::kvcache

@@ -1,25 +1,28 @@
-// Scores a token by two things together: the leverage of its key, and the attention that its
-// neighbourhood, past and future, pays it.
-//   formula score = blend · z(leverage) + z(a), z: less the mean, over the standard deviation, of the
-//           lane's candidates; a_j = mean over three neighbours of |v_j| · mean over the lane's heads of
-//           Σ_i softmax(s q_i·k) over the block of j, i in that block, before and behind j
-//   params  block   tokens of a block, counted from the first candidate (256); the last may be shorter
+// Scores a token by the leverage of its key plus the attention from its neighbourhood, both past
+// and future.
+//   formula score = blend · z(leverage) + z(a), z: less the mean, over the standard deviation, of
+//           the lane's candidates; a_j = mean over three neighbours of |v_j| · mean over the lane's
+//           heads of Σ_i softmax(s q_i·k) over the block of j, i in that block, before and behind j
+//   params  block   tokens of a block, counted from the first candidate (256); the last may be
+//                   shorter
 //           blend   weight of leverage (-1: the share of the text that goes)
 //           first   first tokens of the conversation that are no candidates (8)
 //           last    last tokens of the text that are no candidates (4)
 //           sketch  as of leverage (48)
 //           scaled  false: s = 1, as in NVIDIA's kvpress; true: the attention scale
-//   needs   queries, and keys before RoPE, of every chunk; a block of queries, and mean and covariance of
-//           keys, kept while a layer is read
+//   needs   queries, and keys before RoPE, of every chunk; a block of queries, and mean and
+//           covariance of keys, kept while a layer is read
 //   cost    one more Q·Kᵀ of each block; leverage
 //   source  arXiv:2507.08143 (Compactor)
-//   differs kvpress does not scale logits, lets the padding of the last block take part, and normalises
-//           over all heads of a layer; its default blend is kept, the paper calibrates it; the sketch is
-//           the same on every run; tokens that are no candidates get the largest score
+//   differs kvpress does not scale logits, lets the padding of the last block take part, and
+//           normalises over all heads of a layer; its default blend is kept, the paper calibrates
+//           it; the sketch is the same on every run; tokens that are no candidates get the largest
+//           score
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/base/index_range.h"
 #include "kvcache/stages/leverage.h"
 
 namespace satchel::kvcache {
@@ -46,8 +49,8 @@ class CompactorScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(scaled_, params.flag("scaled", true));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .pre_rope = true};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .pre_rope = true};
   }
   // Moments of keys, a block's queries, their normalisers.
   std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
@@ -58,10 +61,10 @@ class CompactorScorer final : public Scorer {
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     const LayerShape& layer = seen.layer;
-    const Candidates all = candidates(seen);
+    const IndexRange all = candidates(seen);
     const auto begin = static_cast<std::size_t>(seen.positions.front()) - seen.span_first;
     const std::size_t end = begin + seen.batch.n_tokens;
-    const std::size_t from = std::clamp(all.first, begin, end), to = std::clamp(all.end, from, end);
+    const std::size_t from = std::clamp(all.begin, begin, end), to = std::clamp(all.end, from, end);
     SATCHEL_TRY_ASSIGN(const std::vector<double> keys, add_moments(backend,
                                                                    {.x = seen.pre_rope_k,
                                                                     .first = from - begin,
@@ -76,25 +79,24 @@ class CompactorScorer final : public Scorer {
   }
 
  private:
-  struct Candidates {  // of the span's tokens
-    std::size_t first = 0, end = 0;
-  };
-  Candidates candidates(const Observation& seen) const {
+  // Of the span's tokens.
+  IndexRange candidates(const Observation& seen) const {
     const std::size_t n = seen.span_end - seen.span_first;
     const std::size_t first = std::min(n, first_ - std::min(first_, seen.span_first));
-    return {.first = first, .end = std::max(first, n - std::min(n, last_))};
+    return {.begin = first, .end = std::max(first, n - std::min(n, last_))};
   }
 
-  // Adds the chunk's candidates to the block that is open; blocks that are whole then are looked at.
+  // Adds the chunk's candidates to the block that is open; blocks that are whole then are looked
+  // at.
   Result<void> look_around(kernels::Backend& backend, const Observation& seen,
-                           std::span<const ObservedLane> lanes, Candidates chunk) const {
+                           std::span<const ObservedLane> lanes, IndexRange chunk) const {
     const LayerShape& layer = seen.layer;
-    const Candidates all = candidates(seen);
+    const IndexRange all = candidates(seen);
     const auto begin = static_cast<std::size_t>(seen.positions.front()) - seen.span_first;
     const std::size_t row = layer.n_heads * layer.head_dim;
     float* queries = seen.state + moments_floats(layer.n_kv_heads, layer.head_dim);
-    for (std::size_t at = chunk.first; at < chunk.end;) {
-      const std::size_t in_block = (at - all.first) % block_;
+    for (std::size_t at = chunk.begin; at < chunk.end;) {
+      const std::size_t in_block = (at - all.begin) % block_;
       const std::size_t n = std::min(chunk.end - at, block_ - in_block);
       SATCHEL_TRY(backend.copy(reinterpret_cast<std::byte*>(queries + in_block * row),
                                reinterpret_cast<const std::byte*>(seen.q + (at - begin) * row),
@@ -107,8 +109,8 @@ class CompactorScorer final : public Scorer {
   }
 
   Result<void> look(kernels::Backend& backend, const Observation& seen,
-                    std::span<const ObservedLane> lanes, Candidates block) const {
-    const std::size_t n = block.end - block.first;
+                    std::span<const ObservedLane> lanes, IndexRange block) const {
+    const std::size_t n = block.end - block.begin;
     LayerShape layer = seen.layer;
     if (!scaled_) layer.attention_scale = 1;
     float* queries = seen.state + moments_floats(layer.n_kv_heads, layer.head_dim);
@@ -120,12 +122,12 @@ class CompactorScorer final : public Scorer {
     std::vector<ObservedLane> of_block(lanes.begin(), lanes.end());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const kernels::ExactRun& all = lanes[i].keys.runs[0];
-      runs[i] = {.k = all.k + block.first * layer.head_dim,
-                 .v = all.v + block.first * layer.head_dim,
-                 .positions = all.positions + block.first,
+      runs[i] = {.k = all.k + block.begin * layer.head_dim,
+                 .v = all.v + block.begin * layer.head_dim,
+                 .positions = all.positions + block.begin,
                  .n_tokens = n};
       of_block[i].keys = {.runs = {&runs[i], 1}, .pages = {}};
-      of_block[i].scores += block.first;
+      of_block[i].scores += block.begin;
     }
     const auto position = [&](std::size_t t) {
       return static_cast<std::int32_t>(seen.span_first + t);
@@ -133,34 +135,34 @@ class CompactorScorer final : public Scorer {
     const Observation whole{.layer = layer,
                             .batch = {.positions = runs[0].positions,
                                       .n_tokens = n,
-                                      .position_min = position(block.first),
+                                      .position_min = position(block.begin),
                                       .position_max = position(block.end - 1)},
                             .positions = {},
                             .q = queries,
                             .lse = lse,
                             .block_lse = lse};
-    SATCHEL_TRY(log_sum_lanes(backend, whole, of_block, kernels::Sees::all));
+    SATCHEL_TRY(logsumexp_lanes(backend, whole, of_block, kernels::AttentionMask::full));
     kernels::ScoreArgs args;
-    args.lane.sees = kernels::Sees::all;
+    args.lane.mask = kernels::AttentionMask::full;
     return score_lanes(backend, whole, of_block, args);
   }
 
   // What look() has added up stands in the lane's scores.
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane, const Moments& keys,
                           std::span<float> scores) const {
-    const Candidates all = candidates(lane.seen);
-    const std::size_t n = all.end - all.first;
+    const IndexRange all = candidates(lane.seen);
+    const std::size_t n = all.end - all.begin;
     if (n == 0) return {};
     SATCHEL_TRY(load_scores(backend, lane.lane.scores, scores));
     std::vector<double> looked(n), pooled(n), lever(n);
     SATCHEL_TRY(each_row(backend, lane.v, [&](std::size_t t, std::span<const float> value) {
-      if (t < all.first || t >= all.end) return;
-      looked[t - all.first] = static_cast<double>(scores[t]) * std::sqrt(squared_length(value));
+      if (t < all.begin || t >= all.end) return;
+      looked[t - all.begin] = static_cast<double>(scores[t]) * std::sqrt(squared_length(value));
     }));
     for (std::size_t i = 0; i < n; ++i)
       pooled[i] = ((i > 0 ? looked[i - 1] : 0) + looked[i] + (i + 1 < n ? looked[i + 1] : 0)) / 3;
     SATCHEL_TRY(leverage(backend, lane, {.keys = keys, .sketch = sketch_}, scores));
-    for (std::size_t i = 0; i < n; ++i) lever[i] = static_cast<double>(scores[all.first + i]);
+    for (std::size_t i = 0; i < n; ++i) lever[i] = static_cast<double>(scores[all.begin + i]);
     normalise(pooled);
     normalise(lever);
     const double blend = blend_ < 0 ? 1 - lane.seen.keep : blend_;
@@ -168,7 +170,7 @@ class CompactorScorer final : public Scorer {
     for (std::size_t i = 0; i < n; ++i) most = std::max(most, blend * lever[i] + pooled[i]);
     std::fill(scores.begin(), scores.end(), static_cast<float>(most));
     for (std::size_t i = 0; i < n; ++i)
-      scores[all.first + i] = static_cast<float>(blend * lever[i] + pooled[i]);
+      scores[all.begin + i] = static_cast<float>(blend * lever[i] + pooled[i]);
     return {};
   }
 
@@ -178,8 +180,5 @@ class CompactorScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_compactor{.kind = StageKind::scorer,
-                                          .name = "compactor",
-                                          .source = "arXiv:2507.08143",
-                                          .make = make_stage<CompactorScorer>};
+extern const StageMaker scorers_compactor = stage_of<CompactorScorer>("arXiv:2507.08143");
 }  // namespace satchel::kvcache

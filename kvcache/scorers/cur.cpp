@@ -1,14 +1,15 @@
-// Scores a token by the share that its key and its value have of the squared lengths around them: the
-// rows that a CUR decomposition of K and of V would choose.
-//   formula share of |k_j|² in its window · share of |v_j|² in its window, over the sum of the lane's
-//   params  window  tokens side by side whose squares are 1 together, counted from the text's first (16);
-//                   0: the whole text
+// Scores a token by its key's and its value's share of the squared norms around them: the rows that
+// a CUR decomposition of K and V would choose.
+//   formula share of |k_j|² in its window · share of |v_j|² in its window, over the sum of the
+//           lane's
+//   params  window  tokens over which squared norms are normalised to 1, counted from the text's
+//                   first (16); 0: the whole text
 //           sinks   first tokens of the conversation, which score 1 (4)
 //   needs   the exact keys and values of the text when all of it has been read
 //   cost    one read of K and V
 //   source  arXiv:2509.15038 (CurDKV)
-//   differs as in NVIDIA's kvpress: squared lengths in windows stand in for leverage scores, without the
-//           paper's random projection; a window of zeros has no shares
+//   differs as in NVIDIA's kvpress: squared lengths in windows stand in for leverage scores,
+//           without the paper's random projection; a window of zeros has no shares
 #include <algorithm>
 #include <vector>
 
@@ -59,8 +60,5 @@ class CurScorer final : public SpanScorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_cur{.kind = StageKind::scorer,
-                                    .name = "cur",
-                                    .source = "arXiv:2509.15038",
-                                    .make = make_stage<CurScorer>};
+extern const StageMaker scorers_cur = stage_of<CurScorer>("arXiv:2509.15038");
 }  // namespace satchel::kvcache

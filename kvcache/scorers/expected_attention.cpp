@@ -1,35 +1,37 @@
-// Scores a token by the attention that queries of the text's own kind would pay it from places to come:
-// these are taken to be normally distributed, so that the mean of exp(q·k) has a closed form.
-//   formula e_j = s · u·m + s² / 2 · u·C u, u = R̄ᵀ k_j, m and C mean and covariance of a head's queries
-//           before RoPE, R̄ the mean of RoPE's rotations over the places to come, s the attention scale;
-//           score = (mean over the lane's heads of softmax_j(e) + epsilon) · |v_j|
-//   params  future      places to come, from the end of the text on (512)
-//           sinks       first tokens of the conversation: no part of the statistics nor of the softmax (4)
+// Scores a token by the expected attention of future queries. They are modelled as normally
+// distributed like those of the text, so that the mean of exp(q·k) has a closed form.
+//   formula e_j = s · u·m + s² / 2 · u·C u, u = R̄ᵀ k_j, m and C mean and covariance of a head's
+//           queries before RoPE, R̄ the mean of RoPE's rotations over the places to come, s the
+//           attention scale; score = (mean over the lane's heads of softmax_j(e) + epsilon) · |v_j|
+//   params  future      future positions, from the end of the text on (512)
+//           sinks       first tokens of the conversation: no part of the statistics nor of the
+//                       softmax (4)
 //           covariance  false: C = 0 (true)
-//           epsilon     what a token that nobody looks at still has of its value's length (0); 0.01 where
-//                       heads compete
-//           values      whether the length of values counts (true)
-//   needs   queries before RoPE of every chunk; mean and covariance of each head, kept while a layer is read
+//           epsilon     weight of a value's norm for a token without attention (0); 0.01 if heads
+//                       compete
+//           values      whether the norm of values counts (true)
+//   needs   queries before RoPE of every chunk; mean and covariance of each head, kept while a
+//           layer is read
 //   cost    head_dim² / 2 multiplications of each query, head_dim² of each key and query head
 //   source  arXiv:2510.00636 (Expected Attention)
-//   differs the statistics are those of the text that is read, not of all that was said before; places to
-//           come begin where the text ends, where NVIDIA's kvpress counts from the length of what it is
-//           given; sinks get the largest score
+//   differs the statistics are those of the text that is read, not of all that was said before;
+//           places to come begin where the text ends, where NVIDIA's kvpress counts from the length
+//           of what it is given; sinks get the largest score
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kvcache/shape/rope_pairs.h"
 #include "kvcache/stages/moments.h"
 #include "kvcache/stages/span_rows.h"
-#include "kvcache/turn_pairs.h"
 
 namespace satchel::kvcache {
 namespace {
 
 // The mean of RoPE's rotations over places to come, transposed, pair by pair.
-class MeanTurn {
+class MeanRotation {
  public:
-  MeanTurn(const LayerShape& layer, std::size_t first, std::size_t n)
+  MeanRotation(const LayerShape& layer, std::size_t first, std::size_t n)
       : halves_(layer.rope_pairs == kernels::RopePairs::halves) {
     for (const double frequency : layer.inverse_frequency) {
       double cosine = 0, sine = 0;
@@ -66,8 +68,8 @@ class ExpectedAttentionScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(values_, params.flag("values", true));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .pre_rope = true};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .pre_rope = true};
   }
   std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return moments_floats(layer.n_heads, layer.head_dim);
@@ -87,22 +89,22 @@ class ExpectedAttentionScorer final : public Scorer {
                      .d = layer.head_dim},
                     seen.state));
     if (first + seen.batch.n_tokens != seen.span_end) return {};
-    const MeanTurn turn(layer, seen.span_end, future_);
+    const MeanRotation rotation(layer, seen.span_end, future_);
     return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
-      return score_lane(backend, lane, state, turn, scores);
+      return score_lane(backend, lane, state, rotation, scores);
     });
   }
 
  private:
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
-                          std::span<const double> state, const MeanTurn& turn,
+                          std::span<const double> state, const MeanRotation& rotation,
                           std::span<float> scores) const {
     const std::size_t n = lane.k.n, n_group = lane.lane.n_group, skip = lane.n_first(sinks_);
     std::vector<double> logits(n_group * n);
     std::vector<float> key(lane.k.head_dim);
     SATCHEL_TRY(each_row(backend, lane.k, [&](std::size_t t, std::span<const float> row) {
       std::copy(row.begin(), row.end(), key.begin());
-      turn.back(key);
+      rotation.back(key);
       for (std::size_t h = 0; h < n_group; ++h)
         logits[h * n + t] = logit(moments_of(state, lane.lane.first_head + h, key.size()), key,
                                   static_cast<double>(lane.seen.layer.attention_scale));
@@ -153,8 +155,6 @@ class ExpectedAttentionScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_expected_attention{.kind = StageKind::scorer,
-                                                   .name = "expected_attention",
-                                                   .source = "arXiv:2510.00636",
-                                                   .make = make_stage<ExpectedAttentionScorer>};
+extern const StageMaker scorers_expected_attention =
+    stage_of<ExpectedAttentionScorer>("arXiv:2510.00636");
 }  // namespace satchel::kvcache

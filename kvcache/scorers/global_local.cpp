@@ -1,13 +1,14 @@
-// Scores a token by the attention it received from all queries or from the last ones, whichever says
-// more of it.
-//   params  window  how many last queries look (32)
-//   formula s = max(local, global · Σ local / Σ global), each a lane's column sums; Σ over its tokens
+// Scores a token by the attention it received from all queries or from the last ones, whichever is
+// larger.
+//   params  window  number of last queries (32)
+//   formula s = max(local, global · Σ local / Σ global), each a lane's column sums; Σ over its
+//           tokens
 //   needs   queries and LSE of every chunk; another vector of scores for each lane of a layer
 //   cost    one more Q·Kᵀ, and one of the window's rows
 //   source  arXiv:2412.08521 (EMS), global-local score
-//   differs the form of the alignment is ours: there is no public code to compare with; sums where the
-//           paper may take means, which the alignment makes the same; mean over the query heads of a
-//           lane
+//   differs the form of the alignment is ours: there is no public code to compare with; sums where
+//           the paper may take means, which the alignment makes the same; mean over the query heads
+//           of a lane
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -29,7 +30,7 @@ class GlobalLocalScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(window_, params.count("window", {.fallback = 32, .min = 1, .max = 4096}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
   // The local scores of all lanes; the global ones are added up where the lanes' scores are.
   std::size_t state_floats(const LayerShape& layer, std::size_t n_tokens) const override {
     return layer.n_kv_heads * n_tokens;
@@ -65,8 +66,5 @@ class GlobalLocalScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_global_local{.kind = StageKind::scorer,
-                                             .name = "global_local",
-                                             .source = "arXiv:2412.08521",
-                                             .make = make_stage<GlobalLocalScorer>};
+extern const StageMaker scorers_global_local = stage_of<GlobalLocalScorer>("arXiv:2412.08521");
 }  // namespace satchel::kvcache

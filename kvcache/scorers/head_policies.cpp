@@ -1,21 +1,24 @@
-// Scores a token by how much attention a lane would miss without it, if the lane kept as simple a set
-// as it can. Sets are nested: first tokens; and those looked at most; and those near the query; all. So
-// the lanes whose simple sets suffice keep little, wherever tokens of several lanes compete.
-//   formula score = what the set misses that is just short of the token, its attention being the mean
-//           over the text's queries i of the sum of a_ij over j in that set. Where tokens compete by
-//           that, all lanes take the cheapest set that misses no more than one threshold: the paper's
-//           1 - T, here whatever fits what may be kept. Inside a set the token goes first that is
-//           looked at more, by a part that is too small to reach the next set (kWithin)
-//   params  special   how many first tokens of the conversation are in every set (4)
-//           frequent  which share of the text's tokens is looked at most, by column sum (0.3)
-//           local     how far "near" reaches back from a query, as a share of the text's tokens (0.3);
-//                     when all is read its last tokens are near
-//   needs   queries and LSE of every chunk; for each token of a layer a number in each lane, and one more
+// Scores a token by how much attention a lane would lose without it, if the lane kept the simplest
+// set that suffices. Sets are nested: sinks; plus the most attended tokens; plus those near the
+// query; all tokens. So lanes with a simple set keep little when tokens of several lanes compete.
+//   formula score = what the set misses that is just short of the token, its attention being the
+//           mean over the text's queries i of the sum of a_ij over j in that set. Where tokens
+//           compete by that, all lanes take the cheapest set that misses no more than one
+//           threshold: the paper's 1 - T, here whatever fits what may be kept. Inside a set the
+//           token goes first that is looked at more, by a part that is too small to reach the next
+//           set (kWithin)
+//   params  special   number of first tokens of the conversation in every set (4)
+//           frequent  share of the text's tokens that counts as most attended, by column sum (0.3)
+//           local     how far "near" reaches back from a query, as a share of the text's tokens
+//                     (0.3); after prefill the last tokens are near
+//   needs   queries and LSE of every chunk; for each token of a layer a number in each lane, and
+//           one more
 //   cost    one more Q·Kᵀ, in two parts: keys near a query and keys beyond (Backend::score)
 //   source  arXiv:2310.01801 (FastGen) section 4
-//   differs punctuation is no set, as a cache does not know what tokens say; mean over the query heads
-//           of a lane, of which the most demanding would have to decide, as a lane has one set for all;
-//           decided once, when the text has been read; what earlier text is looked at is not missed
+//   differs punctuation is no set, as a cache does not know what tokens say; mean over the query
+//           heads of a lane, of which the most demanding would have to decide, as a lane has one
+//           set for all; decided once, when the text has been read; what earlier text is looked at
+//           is not missed
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,8 +33,8 @@ namespace {
 enum Policy : std::size_t { kSpecial, kFrequent, kLocal, kFull };
 constexpr std::size_t kPolicies = 4;
 
-// Of a score, which place inside a set makes at most; two lanes that miss amounts closer than this are
-// taken to miss the same.
+// Of a score, which place inside a set makes at most; two lanes that miss amounts closer than this
+// are taken to miss the same.
 constexpr double kWithin = 1e-3;
 
 class HeadPoliciesScorer final : public Scorer {
@@ -43,7 +46,7 @@ class HeadPoliciesScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(local_, params.number("local", {.fallback = 0.3, .min = 0, .max = 1}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
   // What near queries give each token of each lane; positions of a chunk's queries.
   std::size_t state_floats(const LayerShape& layer, std::size_t n_tokens) const override {
     return (layer.n_kv_heads + 1) * n_tokens;
@@ -155,8 +158,5 @@ class HeadPoliciesScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_head_policies{.kind = StageKind::scorer,
-                                              .name = "head_policies",
-                                              .source = "arXiv:2310.01801",
-                                              .make = make_stage<HeadPoliciesScorer>};
+extern const StageMaker scorers_head_policies = stage_of<HeadPoliciesScorer>("arXiv:2310.01801");
 }  // namespace satchel::kvcache

@@ -1,12 +1,12 @@
-// Scores a token by how unlike its key is to the keys of its text: what resembles all others says
-// little that they do not.
+// Scores a token by how dissimilar its key is to the other keys of its text: similar keys are
+// redundant.
 //   formula 1 - cos(k_j, m), m = the mean over the text of k / |k|; k after RoPE
-//   needs   the exact keys of the text when all of it has been read
+//   needs   the exact keys of the text at the end of prefill
 //   cost    two reads of K
 //   source  arXiv:2504.15364 (KeyDiff) section 3
-//   differs one decision per text over all of its keys, where the paper decides block by block over the
-//           keys that are still held; + 1, so that no score is negative and lanes can share by scores;
-//           a key of length 0 has cosine 0
+//   differs one decision per text over all of its keys, where the paper decides block by block over
+//           the keys that are still held; + 1, so that no score is negative and lanes can share by
+//           scores; a key of length 0 has cosine 0
 #include <cmath>
 #include <vector>
 
@@ -42,8 +42,5 @@ class KeydiffScorer final : public SpanScorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_keydiff{.kind = StageKind::scorer,
-                                        .name = "keydiff",
-                                        .source = "arXiv:2504.15364",
-                                        .make = make_stage<KeydiffScorer>};
+extern const StageMaker scorers_keydiff = stage_of<KeydiffScorer>("arXiv:2504.15364");
 }  // namespace satchel::kvcache

@@ -1,17 +1,19 @@
-// Scores a token by how unevenly its key and its value stand in the ranges of the stretch behind it:
-// the text is cut into stretches, each is measured by the next, and ranked in itself.
-//   formula x = (k_j - min) / (max - min), min and max of each channel over the next stretch;
-//           y_j = softmax over the stretch of the standard deviation of x over channels; the same of
-//           values; score = rank of (y of the key + y of the value) / 2 in its stretch, / lag
-//   params  lag    tokens of a stretch (128)
-//           sinks  first tokens of the conversation, before the first stretch (4)
-//           ranked false: (y + y) / 2 itself, so that stretches compete (true)
-//   needs   the exact keys and values of the text when all of it has been read
+// Scores a token by the spread of its key and value relative to the ranges of the next partition.
+// The text is divided into partitions; each is normalised by the next one and ranked by itself.
+//   formula x = (k_j - min) / (max - min), min and max of each channel over the next
+//           partition; y_j = softmax over the partition of the standard deviation of x over
+//           channels; the same of values; score = rank of (y of the key + y of the value) / 2 in
+//           its partition, / lag
+//   params  lag    tokens per partition (128)
+//           sinks  first tokens of the conversation, before the first partition (4)
+//           ranked false: (y + y) / 2 itself, so that partitions compete (true)
+//   needs   the exact keys and values of the text at the end of prefill
 //   cost    two reads of K and V
 //   source  arXiv:2504.04704 (LagKV)
-//   differs the first tokens, the last whole stretch and what is behind it have no next one and score 1;
-//           a text of less than two stretches is worth the more the later; a channel that does not change
-//           in the next stretch says nothing; of equal tokens the earlier ranks higher
+//   differs the first tokens, the last whole partition and the tokens after it have no next one
+//           and score 1; in a text of less than two partitions later tokens score higher; a channel
+//           that is constant in the next partition is ignored; of equal tokens the earlier ranks
+//           higher
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,16 +30,16 @@ class LagMeter {
   LagMeter(std::size_t lag, std::size_t head_dim) : lag_(lag), d_(head_dim) {}
 
   // `worth` [so many stretches · lag]: to add to.
-  void take(std::span<const float> row, std::span<double> worth) {
+  void take(std::span<const float> row, std::span<double> importance) {
     next_.insert(next_.end(), row.begin(), row.end());
     if (next_.size() < lag_ * d_) return;
-    if (!measured_.empty()) add(worth.subspan(n_done_++ * lag_, lag_));
+    if (!measured_.empty()) add(importance.subspan(n_done_++ * lag_, lag_));
     measured_.swap(next_);
     next_.clear();
   }
 
  private:
-  void add(std::span<double> worth) const {
+  void add(std::span<double> importance) const {
     std::vector<double> least(d_, INFINITY), most(d_, -INFINITY), uneven(lag_);
     for (std::size_t i = 0; i < next_.size(); ++i) {
       const auto x = static_cast<double>(next_[i]);
@@ -48,7 +50,7 @@ class LagMeter {
     const double top = *std::max_element(uneven.begin(), uneven.end());
     double sum = 0;
     for (double& x : uneven) sum += x = std::exp(x - top);
-    for (std::size_t t = 0; t < lag_; ++t) worth[t] += uneven[t] / sum / 2;
+    for (std::size_t t = 0; t < lag_; ++t) importance[t] += uneven[t] / sum / 2;
   }
   double deviation(std::size_t t, std::span<const double> least,
                    std::span<const double> most) const {
@@ -88,25 +90,25 @@ class LagkvScorer final : public SpanScorer {
       return {};
     }
     const std::size_t n_measured = (n - skip) / lag_ - 1;
-    std::vector<double> worth(n_measured * lag_);
+    std::vector<double> importance(n_measured * lag_);
     for (const Rows& rows : {lane.k, lane.v}) {
       LagMeter meter(lag_, rows.head_dim);
       SATCHEL_TRY(each_row(backend, rows, [&](std::size_t t, std::span<const float> row) {
-        if (t >= skip && t - skip < (n_measured + 1) * lag_) meter.take(row, worth);
+        if (t >= skip && t - skip < (n_measured + 1) * lag_) meter.take(row, importance);
       }));
     }
-    for (std::size_t at = 0; at < worth.size(); at += lag_)
-      place(std::span(worth).subspan(at, lag_), scores.subspan(skip + at, lag_));
+    for (std::size_t at = 0; at < importance.size(); at += lag_)
+      place(std::span(importance).subspan(at, lag_), scores.subspan(skip + at, lag_));
     return {};
   }
-  void place(std::span<const double> worth, std::span<float> scores) const {
-    std::vector<std::size_t> order(worth.size());
+  void place(std::span<const double> importance, std::span<float> scores) const {
+    std::vector<std::size_t> order(importance.size());
     std::iota(order.rbegin(), order.rend(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return worth[a] < worth[b]; });
+                     [&](std::size_t a, std::size_t b) { return importance[a] < importance[b]; });
     for (std::size_t rank = 0; rank < order.size(); ++rank)
       scores[order[rank]] = ranked_ ? static_cast<float>(rank) / static_cast<float>(order.size())
-                                    : static_cast<float>(worth[order[rank]]);
+                                    : static_cast<float>(importance[order[rank]]);
   }
 
   std::size_t lag_ = 128, sinks_ = 4;
@@ -114,8 +116,5 @@ class LagkvScorer final : public SpanScorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_lagkv{.kind = StageKind::scorer,
-                                      .name = "lagkv",
-                                      .source = "arXiv:2504.04704",
-                                      .make = make_stage<LagkvScorer>};
+extern const StageMaker scorers_lagkv = stage_of<LagkvScorer>("arXiv:2504.04704");
 }  // namespace satchel::kvcache

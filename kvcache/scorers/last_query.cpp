@@ -1,9 +1,8 @@
-// Scores a token by the attention that the newest query pays it, one score for all lanes of a layer:
+// Scores a token by the attention from the newest query, with one score for all lanes of a layer:
 // the mean over its query heads.
-//   needs   the last row of a reading, and the newest decode step
+//   needs   the last query of prefill, and the newest decode step
 //   cost    one row per layer and step
 //   source  arXiv:2401.06104 (TOVA) section 3.2
-#include <algorithm>
 
 #include "kvcache/stages/share.h"
 #include "kvcache/stages/stage.h"
@@ -12,13 +11,13 @@ namespace satchel::kvcache {
 namespace {
 class LastQueryScorer final : public Scorer {
  public:
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .decoding = true, .newest_step = true};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .decoding = true, .newest_step = true};
   }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     const auto newest = static_cast<std::size_t>(seen.positions.back());
-    if (seen.purpose == Purpose::reading && newest + 1 != seen.span_end) return {};
+    if (seen.purpose == Purpose::prefill && newest + 1 != seen.span_end) return {};
     return score_lanes(backend, last_rows(seen, 1), lanes, {});
   }
   Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan&,
@@ -29,8 +28,5 @@ class LastQueryScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_last_query{.kind = StageKind::scorer,
-                                           .name = "last_query",
-                                           .source = "arXiv:2401.06104",
-                                           .make = make_stage<LastQueryScorer>};
+extern const StageMaker scorers_last_query = stage_of<LastQueryScorer>("arXiv:2401.06104");
 }  // namespace satchel::kvcache

@@ -1,11 +1,13 @@
-// Scores a token by the leverage of its key: how far it lies, before RoPE, from what the others span.
+// Scores a token by the leverage of its key: how far it is, before RoPE, from the span of the
+// others.
 //   formula kvcache/stages/leverage.h
 //   params  sketch  columns of the random sketch (48); 0: none, exact scores
 //   needs   keys before RoPE of every chunk; their mean and covariance, kept while a layer is read
 //   cost    head_dim² / 2 + sketch · head_dim multiplications of each key
 //   source  arXiv:2507.08143 (Compactor), its first half alone
-//   differs the sketch is the same on every run, one for each KV head, where NVIDIA's kvpress draws a new
-//           one; a key that is scored has been rounded to fp16; no z-normalisation, which ranks the same
+//   differs the sketch is the same on every run, one for each KV head, where NVIDIA's kvpress draws
+//           a new one; a key that is scored has been rounded to fp16; no z-normalisation, which
+//           ranks the same
 #include "kvcache/stages/leverage.h"
 
 namespace satchel::kvcache {
@@ -17,8 +19,8 @@ class LeverageScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(sketch_, params.count("sketch", {.fallback = 48, .min = 0, .max = 1024}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .pre_rope = true};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .pre_rope = true};
   }
   std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return moments_floats(layer.n_kv_heads, layer.head_dim);
@@ -44,8 +46,5 @@ class LeverageScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_leverage{.kind = StageKind::scorer,
-                                         .name = "leverage",
-                                         .source = "arXiv:2507.08143",
-                                         .make = make_stage<LeverageScorer>};
+extern const StageMaker scorers_leverage = stage_of<LeverageScorer>("arXiv:2507.08143");
 }  // namespace satchel::kvcache

@@ -1,18 +1,19 @@
-// Scores a token by a small network that was trained, once for a model, to foretell how much the answers
-// to come look at it: Locret's retaining heads. A token's score depends on nothing but the token itself,
-// so it holds for any later question.
-//   formula s = fc2 · silu(fc1 · [q k v]), all heads of the layer side by side, q and k before RoPE; one
-//           output a KV head; score = 1 + s, or 1 / (1 - s) where s is less than 0
-//   needs   weights trained for the model (SelectorWeights): training/locret makes them, a small model's
-//           in minutes
-//   cost    hidden · (n_heads + 2 n_kv_heads) · head_dim multiply-adds a token and layer, on the host and
-//           on one thread: nothing much for the bundled model, but 6.3 million a token and layer for one
-//           of 8 B with the paper's hidden layer of 1,024
+// Scores a token by a small network, trained once per model to predict its attention from future
+// answers: Locret's retaining heads. The score depends on the token only, so it holds for any later
+// question.
+//   formula s = fc2 · silu(fc1 · [q k v]), all heads of the layer side by side, q and k before
+//           RoPE; one output a KV head; score = 1 + s, or 1 / (1 - s) where s is less than 0
+//   needs   weights trained for the model (SelectorWeights): training/locret makes them, a small
+//           model's in minutes
+//   cost    hidden · (n_heads + 2 n_kv_heads) · head_dim multiply-adds a token and layer, on the
+//           host and on one thread: nothing much for the bundled model, but 6.3 million a token and
+//           layer for one of 8 B with the paper's hidden layer of 1,024
 //   source  arXiv:2410.01805 (Locret)
-//   differs the score is the paper's bent so that none is below 0, where tokens stand that nothing was
-//           said of, in the same order; values as the cache keeps them, in fp16. The paper evicts chunk by chunk
-//           while it reads, and spares the newest 2,500 entries ("stabilisers") until the last; here all
-//           of a text is there when it is decided, and none need sparing
+//   differs the score is the paper's bent so that none is below 0, where tokens stand that nothing
+//           was said of, in the same order; values as the cache keeps them, in fp16. The paper
+//           evicts chunk by chunk while it reads, and spares the newest 2,500 entries
+//           ("stabilisers") until the last; here all of a text is there when it is decided, and
+//           none need sparing
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -27,10 +28,10 @@ constexpr std::size_t kAtOnce = 128;  // tokens in main memory; chosen
 Error no_weights() {
   return {
       ErrorKind::not_found, "SELECTOR_WEIGHTS",
-      "The scorer \"locret\" needs weights that were trained for the very model; only the bundled "
-      "model's come with Satchel. training/locret makes them (training/README.md), and \"satchel "
-      "info MODEL\" says where their file goes, and what is wrong with one that is there. The "
-      "recipes \"keydiff\" and \"expected-attention\" need none."};
+      "The scorer \"locret\" needs weights trained for this model; only those of the bundled model "
+      "come with Satchel. Train them with training/locret (training/README.md). \"satchel info "
+      "MODEL\" says where to put the file, or what is wrong with it. The recipes \"keydiff\" and "
+      "\"expected-attention\" need no such weights."};
 }
 
 // Sixteen sums side by side, which a compiler keeps in registers; added up in one order, always.
@@ -94,8 +95,8 @@ class TokenRows {
 
 class LocretScorer final : public Scorer {
  public:
-  ScorerWants wants(const LaneShares*) const override {
-    return {.reading = true, .pre_rope = true};
+  ScorerRequirements requirements(const HeadBudgets*) const override {
+    return {.prefill = true, .pre_rope = true};
   }
   Result<void> check(const CacheShape& shape) const override {
     return shape.selector == nullptr ? Result<void>(no_weights()) : Result<void>();
@@ -138,8 +139,5 @@ class LocretScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_locret{.kind = StageKind::scorer,
-                                       .name = "locret",
-                                       .source = "arXiv:2410.01805",
-                                       .make = make_stage<LocretScorer>};
+extern const StageMaker scorers_locret = stage_of<LocretScorer>("arXiv:2410.01805");
 }  // namespace satchel::kvcache

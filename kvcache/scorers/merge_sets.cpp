@@ -1,21 +1,20 @@
-// Finds runs of neighbours whose keys point alike, to be merged: of each run the token that received
-// most attention outranks the others. How many runs there are the budget says, exactly: scores are the
-// order in which runs join, the most alike first.
+// Finds runs of neighbours with similar keys, to be merged. In each run, the token with the most
+// attention outranks the others. The number of runs is exactly the budget: scores are the order in
+// which runs join, the most similar first.
 //   params  set    tokens of a run at most (8)
-//           heavy  part of the budget: the tokens with the largest column sums, so many, stand alone
-//                  and outrank all (0)
-//   formula links of neighbours are taken from the largest cosine of their keys (after RoPE) down; each
-//           joins two runs, and while both have no more than `set` tokens together the one of their two
-//           heads with the smaller column sum is given away, with the score (1 - cosine) / 2; what is
-//           never given away scores 1 + its column sum
+//           heavy  part of the budget: the tokens with the largest column sums, so many, stand
+//                  alone and outrank all (0)
+//   formula links of neighbours are taken from the largest cosine of their keys (after RoPE) down;
+//           each joins two runs, and while both have no more than `set` tokens together the one of
+//           their two heads with the smaller column sum is given away, with the score
+//           (1 - cosine) / 2; what is never given away scores 1 + its column sum
 //   needs   queries and LSE of every chunk; the keys of the text, a few at a time
 //   cost    one more Q·Kᵀ; n · head_dim, and links in order
 //   source  arXiv:2407.08454 (KVMerger) section 3
-//   differs the threshold of the cosine is where the budget cuts the order, where the paper fixes it
-//           and takes what is left; a run that is too long is cut at its weakest links; what a filter
-//           protects is not known here and joins runs like the rest: it stays all the same
+//   differs the threshold of the cosine is where the budget cuts the order, where the paper fixes
+//           it and takes what is left; a run that is too long is cut at its weakest links; what a
+//           filter protects is not known here and joins runs like the rest: it stays all the same
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -60,7 +59,7 @@ class MergeSetsScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(heavy_, params.number("heavy", {.fallback = 0, .min = 0, .max = 1}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
 
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
@@ -109,8 +108,5 @@ class MergeSetsScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_merge_sets{.kind = StageKind::scorer,
-                                           .name = "merge_sets",
-                                           .source = "arXiv:2407.08454",
-                                           .make = make_stage<MergeSetsScorer>};
+extern const StageMaker scorers_merge_sets = stage_of<MergeSetsScorer>("arXiv:2407.08454");
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Scores a token by how late it stands: with sinks protected, what stays is the beginning and the end
-// of a text.
+// Scores a token by its position: with protected sinks, the beginning and end of a text are
+// retained.
 //   cost    none
 //   source  arXiv:2309.17453 (StreamingLLM)
 #include "kvcache/stages/stage.h"
@@ -8,7 +8,7 @@ namespace satchel::kvcache {
 namespace {
 class PositionScorer final : public Scorer {
  public:
-  ScorerWants wants(const LaneShares*) const override { return {}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {}; }
   Result<void> observe(kernels::Backend&, const Observation&,
                        std::span<const ObservedLane>) const override {
     return {};
@@ -25,8 +25,5 @@ class PositionScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_position{.kind = StageKind::scorer,
-                                         .name = "position",
-                                         .source = "arXiv:2309.17453",
-                                         .make = make_stage<PositionScorer>};
+extern const StageMaker scorers_position = stage_of<PositionScorer>("arXiv:2309.17453");
 }  // namespace satchel::kvcache

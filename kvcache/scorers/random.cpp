@@ -1,5 +1,5 @@
-// Scores tokens by chance: what any other scorer has to beat. The same on every run and machine.
-//   params  seed    another chance (1)
+// Scores tokens randomly: a baseline for all other scorers. The same on every run and machine.
+//   params  seed    seed of the random numbers (1)
 //   cost    none
 //   source  ours, after the baseline of NVIDIA's kvpress
 //   differs lanes of a layer have chances of their own, layers share them
@@ -23,7 +23,7 @@ class RandomScorer final : public Scorer {
     SATCHEL_TRY_ASSIGN(seed_, params.count("seed", {.fallback = 1, .min = 0, .max = 65535}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {}; }
   Result<void> observe(kernels::Backend&, const Observation&,
                        std::span<const ObservedLane>) const override {
     return {};
@@ -47,8 +47,5 @@ class RandomScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_random{.kind = StageKind::scorer,
-                                       .name = "random",
-                                       .source = "ours",
-                                       .make = make_stage<RandomScorer>};
+extern const StageMaker scorers_random = stage_of<RandomScorer>("ours");
 }  // namespace satchel::kvcache

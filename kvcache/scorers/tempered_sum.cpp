@@ -1,10 +1,11 @@
 // Scores a token by the attention it would have received from all queries at a higher temperature:
-// column sums as attention_sum's, of a flatter softmax, so that what is nearly looked at counts too.
+// column sums as attention_sum's, of a flatter softmax, so that what is nearly looked at counts
+// too.
 //   formula sum over queries i of softmax_j(logit_ij / temperature), over all that i sees
 //   params  temperature  1: attention_sum's scores (1.5: the middle of the paper's 1 to 2)
 //   needs   queries of every chunk
-//   cost    two more Q·Kᵀ: the softmax has a normaliser of its own (Backend::log_sum, score), for
-//           which 256 queries at a time have room in the plan
+//   cost    two more Q·Kᵀ: the softmax has a normaliser of its own (Backend::logsumexp,
+//           score), for which the plan holds 256 queries at a time
 //   source  arXiv:2403.09054 (Keyformer) sections 3.2 and 3.3
 //   differs no Gumbel noise is added to the logits, so that the same text is always cut alike; one
 //           temperature, where the paper's rises from 1 to 2 while it answers
@@ -22,7 +23,7 @@ class TemperedSumScorer final : public Scorer {
                        params.number("temperature", {.fallback = 1.5, .min = 0.1, .max = 1e6}));
     return {};
   }
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
   // The normalisers of kRows queries.
   std::size_t state_floats(const LayerShape& layer, std::size_t) const override {
     return kRows * layer.n_heads;
@@ -59,10 +60,10 @@ class TemperedSumScorer final : public Scorer {
                            .span_first = seen.span_first,
                            .span_end = seen.span_end,
                            .block_lse = lse};
-    SATCHEL_TRY(log_sum_lanes(backend, warm, lanes, kernels::Sees::past));
+    SATCHEL_TRY(logsumexp_lanes(backend, warm, lanes, kernels::AttentionMask::causal));
     std::vector<ObservedLane> held(lanes.begin(), lanes.end());
     for (ObservedLane& lane : held) lane.keys = lane.held;
-    SATCHEL_TRY(log_sum_lanes(backend, warm, held, kernels::Sees::past));
+    SATCHEL_TRY(logsumexp_lanes(backend, warm, held, kernels::AttentionMask::causal));
     return score_lanes(backend, warm, lanes, {});
   }
 
@@ -70,8 +71,5 @@ class TemperedSumScorer final : public Scorer {
 };
 }  // namespace
 
-extern const StageEntry scorers_tempered_sum{.kind = StageKind::scorer,
-                                             .name = "tempered_sum",
-                                             .source = "arXiv:2403.09054",
-                                             .make = make_stage<TemperedSumScorer>};
+extern const StageMaker scorers_tempered_sum = stage_of<TemperedSumScorer>("arXiv:2403.09054");
 }  // namespace satchel::kvcache

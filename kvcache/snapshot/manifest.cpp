@@ -39,10 +39,10 @@ class ManifestReader {
   Result<Manifest> read() {
     SATCHEL_TRY(read_head());
     SATCHEL_TRY(read_text());
-    SATCHEL_TRY(read_spans());
+    SATCHEL_TRY(read_segments());
     SATCHEL_TRY(read_lanes());
     SATCHEL_TRY(read_score_chunks());
-    SATCHEL_TRY(read_blocks());
+    SATCHEL_TRY(read_records());
     return std::move(manifest_);
   }
 
@@ -60,17 +60,17 @@ class ManifestReader {
   }
   Result<void> check(bool fits, const char* what) const {
     if (fits && is_whole_ && reader_.ok()) return {};
-    return damaged(std::string("its table is inconsistent: ") + what + " before byte " +
+    return damaged(std::string("its manifest is inconsistent: ") + what + " before byte " +
                    std::to_string(reader_.at()));
   }
 
   Result<void> read_head();
   Result<void> read_text();
-  Result<void> read_spans();
+  Result<void> read_segments();
   Result<void> read_lanes();
   Result<void> read_page(const StoredLane& lane, StoredPage& page);
   Result<void> read_score_chunks();
-  Result<void> read_blocks();
+  Result<void> read_records();
 
   std::span<const std::byte> bytes_;
   ByteReader reader_;
@@ -82,19 +82,19 @@ Result<void> ManifestReader::read_head() {
   const std::span<const std::byte> magic = reader_.bytes(kMagic.size());
   const auto version = reader_.number<std::uint16_t>();
   if (!reader_.ok() || !std::ranges::equal(magic, as_bytes(kMagic)))
-    return damaged("its table does not begin like one");
+    return damaged("its manifest has a wrong magic number");
   if (version < kSnapshotVersionOldest || version > kSnapshotVersion)
     return Error{ErrorKind::unsupported, "CACHE_VERSION",
-                 "format " + std::to_string(version) + ", this program reads " +
+                 "format " + std::to_string(version) + "; this version reads " +
                      std::to_string(kSnapshotVersionOldest) + " to " +
                      std::to_string(kSnapshotVersion)};
   const std::size_t body = bytes_.size() - std::min(bytes_.size(), sizeof(Hash128));
   if (!std::ranges::equal(hash_bytes(bytes_.first(body)), bytes_.subspan(body)))
-    return damaged("the checksum of its table is wrong");
+    return damaged("the checksum of its manifest is wrong");
   const auto zero = reader_.number<std::uint16_t>();
   const auto size = reader_.number<std::uint32_t>();
   manifest_.generation = reader_.number<std::uint64_t>();
-  manifest_.next_block = reader_.number<std::uint64_t>();
+  manifest_.next_record = reader_.number<std::uint64_t>();
   manifest_.model = reader_.text(kTextMax);
   manifest_.recipe = reader_.text(kTextMax);
   manifest_.shape = blob();
@@ -116,26 +116,26 @@ Result<void> ManifestReader::read_text() {
 }
 
 // Spans lie side by side and cover all tokens.
-Result<void> ManifestReader::read_spans() {
+Result<void> ManifestReader::read_segments() {
   const std::size_t n = count(kSpanBytes);
   std::size_t end = 0;
   bool fits = true;
   for (std::size_t i = 0; i < n && fits; ++i) {
-    TextSpan span;
-    span.first = reader_.number<std::uint64_t>();
-    span.n_tokens = reader_.number<std::uint64_t>();
-    span.n_probed = reader_.number<std::uint64_t>();
+    TextSegment segment;
+    segment.first = reader_.number<std::uint64_t>();
+    segment.n_tokens = reader_.number<std::uint64_t>();
+    segment.n_probed = reader_.number<std::uint64_t>();
     const auto kind = reader_.number<std::uint8_t>(), state = reader_.number<std::uint8_t>();
-    span.kind = static_cast<SpanKind>(kind);
-    span.state = static_cast<SpanState>(state);
-    fits = reader_.number<std::uint16_t>() == 0 && span.first == end && span.n_tokens > 0 &&
-           span.n_tokens <= manifest_.n_tokens() - end && span.n_probed <= span.n_tokens &&
-           kind <= static_cast<std::uint8_t>(SpanKind::answer) &&
-           state <= static_cast<std::uint8_t>(SpanState::done);
-    end += fits ? span.n_tokens : 0;
-    manifest_.spans.push_back(span);
+    segment.kind = static_cast<SegmentKind>(kind);
+    segment.state = static_cast<SegmentState>(state);
+    fits = reader_.number<std::uint16_t>() == 0 && segment.first == end && segment.n_tokens > 0 &&
+           segment.n_tokens <= manifest_.n_tokens() - end && segment.n_probed <= segment.n_tokens &&
+           kind <= static_cast<std::uint8_t>(SegmentKind::answer) &&
+           state <= static_cast<std::uint8_t>(SegmentState::done);
+    end += fits ? segment.n_tokens : 0;
+    manifest_.segments.push_back(segment);
   }
-  return check(fits && end == manifest_.n_tokens(), "spans");
+  return check(fits && end == manifest_.n_tokens(), "segments");
 }
 
 Result<void> ManifestReader::read_lanes() {
@@ -192,23 +192,23 @@ Result<void> ManifestReader::read_score_chunks() {
   return check(fits, "scores");
 }
 
-Result<void> ManifestReader::read_blocks() {
+Result<void> ManifestReader::read_records() {
   const std::size_t n = count(kEntryBytes);
   for (std::size_t i = 0; i < n; ++i) {
-    BlockEntry block;
-    block.id = reader_.number<std::uint64_t>();
+    RecordEntry record;
+    record.id = reader_.number<std::uint64_t>();
     const auto kind = reader_.number<std::uint16_t>();
-    block.kind = static_cast<BlockKind>(kind);
+    record.kind = static_cast<RecordKind>(kind);
     const auto zero = reader_.number<std::uint16_t>();
-    block.n_bytes = reader_.number<std::uint32_t>();
-    block.checksum = reader_.array<sizeof(Hash128)>();
-    const bool fits = zero == 0 && block.id < manifest_.next_block &&
-                      kind >= static_cast<std::uint16_t>(BlockKind::pages) &&
-                      kind <= static_cast<std::uint16_t>(BlockKind::scores);
-    SATCHEL_TRY(check(fits, "blocks"));
-    manifest_.blocks.push_back(block);
+    record.n_bytes = reader_.number<std::uint32_t>();
+    record.checksum = reader_.array<sizeof(Hash128)>();
+    const bool fits = zero == 0 && record.id < manifest_.next_record &&
+                      kind >= static_cast<std::uint16_t>(RecordKind::pages) &&
+                      kind <= static_cast<std::uint16_t>(RecordKind::scores);
+    SATCHEL_TRY(check(fits, "records"));
+    manifest_.records.push_back(record);
   }
-  return check(reader_.left() == sizeof(Hash128), "blocks");
+  return check(reader_.left() == sizeof(Hash128), "records");
 }
 
 }  // namespace
@@ -221,19 +221,19 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   ByteWriter writer;
   writer.bytes(as_bytes(kMagic)).number(kSnapshotVersion).number(std::uint16_t{0});
   writer.number(std::uint32_t{0});  // the size, below
-  writer.number(manifest.generation).number(manifest.next_block);
+  writer.number(manifest.generation).number(manifest.next_record);
   writer.text(manifest.model).text(manifest.recipe);
   write_bytes(writer, manifest.shape);
   write_bytes(writer, manifest.layouts);
   writer.number(manifest.since_flush).number(manifest.next_serial);
   write_count(writer, manifest.tokens);
   for (const std::int32_t token : manifest.tokens) writer.number(token);
-  write_count(writer, manifest.spans);
-  for (const TextSpan& span : manifest.spans) {
-    for (const std::size_t value : {span.first, span.n_tokens, span.n_probed})
+  write_count(writer, manifest.segments);
+  for (const TextSegment& segment : manifest.segments) {
+    for (const std::size_t value : {segment.first, segment.n_tokens, segment.n_probed})
       writer.number(std::uint64_t{value});
-    writer.number(static_cast<std::uint8_t>(span.kind));
-    writer.number(static_cast<std::uint8_t>(span.state)).number(std::uint16_t{0});
+    writer.number(static_cast<std::uint8_t>(segment.kind));
+    writer.number(static_cast<std::uint8_t>(segment.state)).number(std::uint16_t{0});
   }
   write_count(writer, manifest.lanes);
   for (const StoredLane& lane : manifest.lanes) {
@@ -243,14 +243,14 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   }
   write_count(writer, manifest.score_chunks);
   for (const std::uint64_t first : manifest.score_chunks) writer.number(first);
-  write_count(writer, manifest.blocks);
-  for (const BlockEntry& block : manifest.blocks)
-    writer.number(block.id)
-        .number(static_cast<std::uint16_t>(block.kind))
+  write_count(writer, manifest.records);
+  for (const RecordEntry& record : manifest.records)
+    writer.number(record.id)
+        .number(static_cast<std::uint16_t>(record.kind))
         .number(std::uint16_t{0})
-        .number(block.n_bytes)
-        .bytes(block.checksum);
-  writer.room(sizeof(Hash128));
+        .number(record.n_bytes)
+        .bytes(record.checksum);
+  writer.extend(sizeof(Hash128));
   ByteWriter size;
   size.number(static_cast<std::uint32_t>(writer.size()));
   std::ranges::copy(size.buffer(), writer.buffer().begin() + kSizeAt);

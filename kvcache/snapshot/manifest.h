@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/bytes.h"
 #include "kernels/base/result.h"
-#include "kvcache/cache_state.h"
-#include "kvcache/hash.h"
-#include "kvcache/snapshot/block_store.h"
-#include "kvcache/snapshot/bytes.h"
+#include "kvcache/base/hash.h"
+#include "kvcache/snapshot/record_store.h"
+#include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
 
-// Written; those from the oldest on are read. Since 3 blocks may be tight.
+// Written; those from the oldest on are read. Since 3 records may be tight.
 inline constexpr std::uint16_t kSnapshotVersion = 3, kSnapshotVersionOldest = 2;
 
-enum class BlockKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
+enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
 
-struct BlockEntry {
-  BlockId id = 0;
-  BlockKind kind = BlockKind::pages;
+struct RecordEntry {
+  RecordId id = 0;
+  RecordKind kind = RecordKind::pages;
   std::uint32_t n_bytes = 0;
   Hash128 checksum = {};
 };
@@ -43,16 +43,16 @@ struct StoredLane {
 
 struct Manifest {
   std::uint64_t generation = 0;
-  BlockId next_block = 1;
+  RecordId next_record = 1;
   std::string model = {}, recipe = {};
   std::vector<std::byte> shape = {}, layouts = {};  // shape_bytes(), layout_bytes()
   std::uint32_t since_flush = 0;
   std::uint64_t next_serial = 1;
   std::vector<std::int32_t> tokens = {};  // all that the cache has seen
-  std::vector<TextSpan> spans = {};
+  std::vector<TextSegment> segments = {};
   std::vector<StoredLane> lanes = {};
   std::vector<std::uint64_t> score_chunks = {};  // first positions, rising
-  std::vector<BlockEntry> blocks = {};
+  std::vector<RecordEntry> records = {};
 
   std::size_t n_tokens() const { return tokens.size(); }
 };
@@ -66,7 +66,7 @@ void sign_manifest(std::span<std::byte> bytes);
 
 // What a cache's lanes are, and how its pages are laid out, to be compared byte for byte.
 std::vector<std::byte> shape_bytes(const CacheShape& shape);
-std::vector<std::byte> layout_bytes(const CacheBook& book);
+std::vector<std::byte> layout_bytes(const CacheLayout& layout);
 
 Error damaged(const std::string& what);  // corrupt, CACHE_PARTIAL
 

@@ -1,6 +1,5 @@
 #include "kvcache/snapshot/planes.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -34,8 +33,8 @@ std::size_t planes_of(Numbers numbers) {
   return kPlanes[static_cast<std::size_t>(numbers)];
 }
 
-// n numbers of 2 or 4 bytes to their planes and back. The planes are named one by one, and apart from
-// each other, so that the compiler can take many numbers at once.
+// n numbers of 2 or 4 bytes to their planes and back. The planes are named one by one, and apart
+// from each other, so that the compiler can take many numbers at once.
 void split_halves(const std::byte* __restrict from, std::size_t n, std::byte* __restrict low,
                   std::byte* __restrict high) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -156,11 +155,11 @@ std::optional<PlaneMap> PlaneMap::make(std::span<const Cut> cuts,
     map.stream_bytes_.insert(map.stream_bytes_.end(), planes_of(group.numbers), group.n);
   }
   for (const Cut& cut : cuts) {
-    std::vector<Piece>& pieces = map.pieces_.emplace_back();
+    std::vector<StreamPart>& parts = map.parts_.emplace_back();
     for (const Stretch& stretch : cut)
-      pieces.push_back({.stream = groups[stretch.tag].stream,
-                        .numbers = stretch.numbers,
-                        .n = stretch.n_bytes / planes_of(stretch.numbers)});
+      parts.push_back({.stream = groups[stretch.tag].stream,
+                       .numbers = stretch.numbers,
+                       .n = stretch.n_bytes / planes_of(stretch.numbers)});
   }
   return map;
 }
@@ -174,14 +173,14 @@ void PlaneMap::split(std::span<const std::byte> values, std::span<std::byte* con
   std::vector<std::byte*> next(streams.begin(), streams.end());
   const std::byte* from = values.data();
   for (const std::uint16_t which : cut_of_)
-    for (const Piece& piece : pieces_[which]) {
-      std::byte** const to = &next[piece.stream];
-      if (piece.numbers == Numbers::bytes) std::memcpy(*to, from, piece.n);
-      if (piece.numbers == Numbers::halves) split_halves(from, piece.n, to[0], to[1]);
-      if (piece.numbers == Numbers::words) split_words(from, piece.n, to);
-      if (piece.numbers == Numbers::rising) split_rising(from, piece.n, to);
-      for (std::size_t plane = 0; plane < planes_of(piece.numbers); ++plane) to[plane] += piece.n;
-      from += piece.n * planes_of(piece.numbers);
+    for (const StreamPart& part : parts_[which]) {
+      std::byte** const to = &next[part.stream];
+      if (part.numbers == Numbers::bytes) std::memcpy(*to, from, part.n);
+      if (part.numbers == Numbers::halves) split_halves(from, part.n, to[0], to[1]);
+      if (part.numbers == Numbers::words) split_words(from, part.n, to);
+      if (part.numbers == Numbers::rising) split_rising(from, part.n, to);
+      for (std::size_t plane = 0; plane < planes_of(part.numbers); ++plane) to[plane] += part.n;
+      from += part.n * planes_of(part.numbers);
     }
 }
 
@@ -190,14 +189,14 @@ void PlaneMap::join(std::span<const std::byte* const> streams, std::span<std::by
   std::vector<const std::byte*> next(streams.begin(), streams.end());
   std::byte* to = values.data();
   for (const std::uint16_t which : cut_of_)
-    for (const Piece& piece : pieces_[which]) {
-      const std::byte** const from = &next[piece.stream];
-      if (piece.numbers == Numbers::bytes) std::memcpy(to, *from, piece.n);
-      if (piece.numbers == Numbers::halves) join_halves(from[0], from[1], piece.n, to);
-      if (piece.numbers == Numbers::words) join_words(from, piece.n, to);
-      if (piece.numbers == Numbers::rising) join_rising(from, piece.n, to);
-      for (std::size_t plane = 0; plane < planes_of(piece.numbers); ++plane) from[plane] += piece.n;
-      to += piece.n * planes_of(piece.numbers);
+    for (const StreamPart& part : parts_[which]) {
+      const std::byte** const from = &next[part.stream];
+      if (part.numbers == Numbers::bytes) std::memcpy(to, *from, part.n);
+      if (part.numbers == Numbers::halves) join_halves(from[0], from[1], part.n, to);
+      if (part.numbers == Numbers::words) join_words(from, part.n, to);
+      if (part.numbers == Numbers::rising) join_rising(from, part.n, to);
+      for (std::size_t plane = 0; plane < planes_of(part.numbers); ++plane) from[plane] += part.n;
+      to += part.n * planes_of(part.numbers);
     }
 }
 

@@ -1,8 +1,9 @@
-// Planes: where alike bytes lie in the items of a block. A cut says of what numbers an item consists,
-// side by side; the bytes of alike numbers of all items go to streams of their own, a number's low
-// bytes apart from its high ones, since of an fp16 number only the high byte has a pattern.
-//   differs by codec and tier: a cut is data and is stored with the block, so that nothing but the
-//           block is needed to put it together again
+// Planes: where alike bytes lie in the items of a record. A cut says of what numbers an item
+// consists, side by side; the bytes of alike numbers of all items go to streams of their own, a
+// number's low bytes apart from its high ones, since of an fp16 number only the high byte has a
+// pattern.
+//   differs by codec and tier: a cut is data and is stored with the record, so that nothing but the
+//           record is needed to put it together again
 //   source  arXiv:2310.07240 (CacheGen: KV at rest is worth an entropy coder); Parquet's
 //           BYTE_STREAM_SPLIT (bytes of equal rank side by side)
 #pragma once
@@ -38,8 +39,8 @@ Cut cut_page(const kernels::PageLayout& layout, std::size_t note_bytes);
 Cut cut_exact(std::size_t n_bytes);   // sinks or a tail: k, then v
 Cut cut_scores(std::size_t n_bytes);  // fp32
 
-// The streams of a block whose item i is cut as cuts[cut_of[i]]: by tag, rising; of a tag its planes,
-// the lowest byte first.
+// The streams of a record whose item i is cut as cuts[cut_of[i]]: by tag, rising; of a tag its
+// planes, the lowest byte first.
 class PlaneMap {
  public:
   // Nothing: a stretch is empty or no whole number of numbers, or one tag has two kinds of them, or
@@ -54,12 +55,12 @@ class PlaneMap {
   void join(std::span<const std::byte* const> streams, std::span<std::byte> values) const;
 
  private:
-  struct Piece {
+  struct StreamPart {
     std::size_t stream = 0;  // the first of its planes
     Numbers numbers = Numbers::bytes;
     std::size_t n = 0;  // numbers
   };
-  std::vector<std::vector<Piece>> pieces_ = {};  // of each cut
+  std::vector<std::vector<StreamPart>> parts_ = {};  // of each cut
   std::vector<std::uint16_t> cut_of_ = {};
   std::vector<std::size_t> stream_bytes_ = {};
 };

@@ -1,5 +1,5 @@
-// Snapshot::restore: what the manifest says, then block after block, then live, then cut to what is
-// both whole and wanted.
+// Snapshot::restore: what the manifest says, then record after record, then live, then cut to what
+// is both whole and wanted.
 #include <algorithm>
 #include <array>
 #include <future>
@@ -13,7 +13,7 @@ namespace satchel::kvcache {
 namespace {
 
 std::string tokens_text(std::size_t n) {
-  return "reading the chat's " + count_text(n) + " tokens again.";
+  return "recomputing the chat's " + count_text(n) + " tokens.";
 }
 
 RestoreReport refused(RestoreOutcome outcome, std::string why, const SnapshotIdentity& identity) {
@@ -36,37 +36,37 @@ std::optional<RestoreReport> refuse(const CacheState& cache, const Manifest& man
   const auto no = [&](RestoreOutcome outcome, std::string why) {
     return refused(outcome, std::move(why), identity);
   };
-  if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.shape))
-    return no(RestoreOutcome::other_model, "Saved with another model");
+  if (manifest.model != identity.model || manifest.shape != shape_bytes(cache.layout.shape))
+    return no(RestoreOutcome::other_model, "The cache was saved with another model");
   if (manifest.recipe != identity.recipe)
-    return no(RestoreOutcome::other_recipe, "Saved with another recipe");
-  if (manifest.layouts != layout_bytes(cache))
-    return no(RestoreOutcome::other_format, "Saved with another layout of pages");
+    return no(RestoreOutcome::other_recipe, "The cache was saved with another recipe");
+  if (manifest.layouts != layout_bytes(cache.layout))
+    return no(RestoreOutcome::other_format, "The cache was saved with another page layout");
   if (common_prefix(manifest.tokens, identity.tokens) == 0)
-    return no(RestoreOutcome::other_tokens, "The chat was changed since it was saved");
+    return no(RestoreOutcome::other_tokens, "The chat has changed since it was saved");
   return std::nullopt;
 }
 
-// A block that has been read and is being decoded.
+// A record that has been read and is being decoded.
 struct Fetched {
-  const BlockEntry* entry = nullptr;
+  const RecordEntry* entry = nullptr;
   std::vector<std::byte> bytes = {};
-  BlockRoom room = {};
-  std::future<Result<Block>> block = {};  // of the bytes and the room; goes first
+  RecordCapacity capacity = {};
+  std::future<Result<Record>> record = {};  // of the bytes and the capacity; goes first
 };
 
-Result<Block> decode(Fetched& fetched, const StreamCoder* coder) {
+Result<Record> decode(Fetched& fetched, const StreamCoder* coder) {
   const std::size_t n_bytes = fetched.bytes.size(), n_expected = fetched.entry->n_bytes;
   if (n_bytes != n_expected)
     return damaged("it has " + std::to_string(n_bytes) + " of " + std::to_string(n_expected) +
                    " bytes");
-  return decode_block(fetched.bytes, coder, fetched.room);
+  return decode_record(fetched.bytes, coder, fetched.capacity);
 }
 
 // One restore on its way, into an empty cache.
 class Restore {
  public:
-  Restore(Cache& cache, CacheState& lanes, BlockStore& store, const CacheKey& key,
+  Restore(Cache& cache, CacheState& lanes, RecordStore& store, const CacheKey& key,
           const SnapshotIdentity& identity)
       : cache_(cache), lanes_(lanes), store_(store), key_(key), identity_(identity) {}
 
@@ -74,37 +74,37 @@ class Restore {
 
  private:
   Result<RestoreReport> run(Manifest& manifest, StoredSnapshot& stored);
-  Result<void> add_blocks(Restorer& restorer, const Manifest& manifest);
-  Result<void> fetch(const BlockEntry& entry, Fetched& into);
+  Result<void> add_records(Restorer& restorer, const Manifest& manifest);
+  Result<void> fetch(const RecordEntry& entry, Fetched& into);
   Result<void> add(Restorer& restorer, Fetched& fetched);
   Result<RestoreReport> cut(std::size_t n_whole, std::size_t n_saved);
   RestoreReport whole_or_part(std::size_t n_kept, bool is_edited) const;
 
   Cache& cache_;
   CacheState& lanes_;
-  BlockStore& store_;
+  RecordStore& store_;
   const CacheKey& key_;
   const SnapshotIdentity& identity_;
   std::size_t n_common_ = 0;  // tokens that saved and present text begin with alike
   std::size_t bytes_read_ = 0;
-  std::string first_damage_ = {};  // empty: all blocks are sound
+  std::string first_damage_ = {};  // empty: all records are sound
 };
 
-// While one block is read, those before it are decoded: a tight block costs no time where the store
-// takes longer to read it.
-Result<void> Restore::add_blocks(Restorer& restorer, const Manifest& manifest) {
+// While one record is read, those before it are decoded: a tight record costs no time where the
+// store takes longer to read it.
+Result<void> Restore::add_records(Restorer& restorer, const Manifest& manifest) {
   std::array<Fetched, 3> ring;
-  const std::size_t n = manifest.blocks.size();
+  const std::size_t n = manifest.records.size();
   for (std::size_t i = 0; i < n + ring.size() - 1; ++i) {
-    if (i < n) SATCHEL_TRY(fetch(manifest.blocks[i], ring[i % ring.size()]));
+    if (i < n) SATCHEL_TRY(fetch(manifest.records[i], ring[i % ring.size()]));
     const std::size_t done = i - (ring.size() - 1);  // wraps around below 0
     if (done < n) SATCHEL_TRY(add(restorer, ring[done % ring.size()]));
   }
   return {};
 }
 
-Result<void> Restore::fetch(const BlockEntry& entry, Fetched& into) {
-  Result<std::vector<std::byte>> bytes = store_.block(key_, entry.id);
+Result<void> Restore::fetch(const RecordEntry& entry, Fetched& into) {
+  Result<std::vector<std::byte>> bytes = store_.record(key_, entry.id);
   const bool is_gone = !bytes.ok() && (bytes.error().kind == ErrorKind::not_found ||
                                        bytes.error().kind == ErrorKind::corrupt);
   if (!bytes.ok() && !is_gone) return bytes.error();
@@ -113,35 +113,37 @@ Result<void> Restore::fetch(const BlockEntry& entry, Fetched& into) {
   // Without `async` it is done when it is asked for, as it is where no thread can be had.
   const auto when =
       is_tight(into.bytes) ? std::launch::async | std::launch::deferred : std::launch::deferred;
-  into.block = std::async(when, [&into, is_gone, coder = store_.coder()] {
+  into.record = std::async(when, [&into, is_gone, coder = store_.coder()] {
     return is_gone ? damaged("it is missing") : decode(into, coder);
   });
   return {};
 }
 
-// A block that is damaged or missing is left out; the rest goes on.
+// A record that is damaged or missing is left out; the rest goes on.
 Result<void> Restore::add(Restorer& restorer, Fetched& fetched) {
-  const BlockEntry& entry = *fetched.entry;
-  const Result<Block> block = fetched.block.get();
-  const Result<void> added = block.ok() ? restorer.add(entry, *block) : block.error();
+  const RecordEntry& entry = *fetched.entry;
+  const Result<Record> record = fetched.record.get();
+  const Result<void> added = record.ok() ? restorer.add(entry, *record) : record.error();
   if (!added.ok() && added.error().kind != ErrorKind::corrupt) return added.error();
   if (added.ok()) bytes_read_ += fetched.bytes.size();
   if (!added.ok() && first_damage_.empty())
-    first_damage_ = "block " + std::to_string(entry.id) + ": " + added.error().message;
+    first_damage_ = "record " + std::to_string(entry.id) + ": " + added.error().message;
   return {};
 }
 
 Result<RestoreReport> Restore::run(StoredSnapshot& stored) {
   SATCHEL_TRY_ASSIGN(const std::optional<SavedManifest> saved, store_.newest_manifest(key_));
   if (!saved)
-    return RestoreReport{.outcome = RestoreOutcome::nothing_saved,
-                         .message = "No saved cache; " + tokens_text(identity_.tokens.size())};
+    return RestoreReport{
+        .outcome = RestoreOutcome::nothing_saved,
+        .message = "There is no saved cache; " + tokens_text(identity_.tokens.size())};
   Result<Manifest> manifest = decode_manifest(saved->bytes);
   if (!manifest.ok() && manifest.error().kind == ErrorKind::unsupported)
-    return refused(RestoreOutcome::other_format, "Saved in " + manifest.error().message, identity_);
+    return refused(RestoreOutcome::other_format,
+                   "The cache was saved in " + manifest.error().message, identity_);
   if (!manifest.ok()) return damaged_report(manifest.error().message, identity_);
   if (manifest->generation != saved->generation)
-    return damaged_report("its table is of another save", identity_);
+    return damaged_report("its manifest is from another save", identity_);
   if (std::optional<RestoreReport> no = refuse(lanes_, *manifest, identity_)) return *no;
   bytes_read_ = saved->bytes.size();
   n_common_ = common_prefix(manifest->tokens, identity_.tokens);
@@ -154,19 +156,19 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   if (!prepared.ok() && prepared.error().kind == ErrorKind::out_of_memory)
     return refused(
         RestoreOutcome::other_format,
-        "The saved cache is more than the memory limit leaves: " + prepared.error().message,
+        "The saved cache does not fit into the memory limit: " + prepared.error().message,
         identity_);
   if (!prepared.ok() && prepared.error().kind == ErrorKind::corrupt)
     return damaged_report(prepared.error().message, identity_);
   SATCHEL_TRY(prepared);
-  SATCHEL_TRY(add_blocks(restorer, manifest));
+  SATCHEL_TRY(add_records(restorer, manifest));
   const Result<void> checked = restorer.check_pages();
   if (!checked.ok() && checked.error().kind == ErrorKind::corrupt)
     return damaged_report(checked.error().message, identity_);
   SATCHEL_TRY(checked);
   const std::size_t n_whole = restorer.n_whole();
   if (n_whole < manifest.n_tokens() && first_damage_.empty())
-    first_damage_ = "its blocks do not hold all that its table lists";
+    first_damage_ = "its records lack data that its manifest lists";
   if (n_whole == 0) return damaged_report(first_damage_, identity_);
   SATCHEL_TRY(restorer.make_live());
   const Result<RestoreReport> report = cut(n_whole, manifest.n_tokens());
@@ -176,7 +178,7 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
   }
   cache_.clear();
   for (std::size_t i = 0; i < lanes_.lanes.size(); ++i)
-    SATCHEL_TRY(lanes_.fit_exact(i, lanes_.pipeline.tail()));
+    SATCHEL_TRY(lanes_.fit_exact(i, lanes_.layout.pipeline.tail()));
   return report;
 }
 
@@ -184,23 +186,23 @@ Result<RestoreReport> Restore::run(Manifest& manifest, StoredSnapshot& stored) {
 Result<RestoreReport> Restore::cut(std::size_t n_whole, std::size_t n_saved) {
   const std::size_t n_kept = std::min(n_whole, n_common_);
   const bool is_edited = n_common_ < n_whole;
-  if (!cache_.can_truncate(n_kept)) {
+  if (!cache_.edit().can_truncate(n_kept)) {
     if (!is_edited) return damaged_report(first_damage_, identity_);
-    return refused(RestoreOutcome::other_tokens, "The chat was changed since it was saved",
+    return refused(RestoreOutcome::other_tokens, "The chat has changed since it was saved",
                    identity_);
   }
-  SATCHEL_TRY(cache_.truncate(n_kept));
+  SATCHEL_TRY(cache_.edit().truncate(n_kept));
   if (n_kept < n_saved || !first_damage_.empty()) return whole_or_part(n_kept, is_edited);
   return RestoreReport{
       .outcome = RestoreOutcome::restored, .n_tokens = n_kept, .bytes_read = bytes_read_};
 }
 
 RestoreReport Restore::whole_or_part(std::size_t n_kept, bool is_edited) const {
-  const std::string why = is_edited ? "The chat was changed since it was saved"
+  const std::string why = is_edited ? "The chat has changed since it was saved"
                                     : "The saved cache is damaged (" + first_damage_ + ")";
   const std::size_t n_all = identity_.tokens.size();
   const std::string rest =
-      n_all > n_kept ? ", reading the other " + count_text(n_all - n_kept) + " again." : ".";
+      n_all > n_kept ? ", recomputing the other " + count_text(n_all - n_kept) + "." : ".";
   return {.outcome = RestoreOutcome::partly,
           .n_tokens = n_kept,
           .bytes_read = bytes_read_,
@@ -212,7 +214,7 @@ RestoreReport Restore::whole_or_part(std::size_t n_kept, bool is_edited) const {
 
 Result<RestoreReport> Snapshot::restore(const SnapshotIdentity& identity) {
   State& s = *state_;
-  SATCHEL_ASSERT(s.lanes.n_tokens == 0 && !s.lanes.step_open && s.lanes.reading == nullptr);
+  SATCHEL_ASSERT(s.lanes.text.n_tokens == 0 && !s.lanes.step_open && s.lanes.prefill == nullptr);
   s.stored = {};
   return Restore(s.cache, s.lanes, s.store, s.key, identity).run(s.stored);
 }

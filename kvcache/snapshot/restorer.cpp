@@ -34,10 +34,10 @@ Result<void> check_values(const kernels::PageLayout& layout, std::span<const std
   for (const kernels::OperandLayout* operand : {&layout.k, &layout.v})
     for (const kernels::Plane& plane : operand->all())
       if (holds_halves(plane) && !are_finite_halves(bytes.subspan(plane.at, plane.bytes)))
-        return damaged("a page holds values that are no numbers");
+        return damaged("a page contains NaN or infinite values");
   const std::size_t n_counts = layout.log_counts_at == 0 ? 0 : layout.capacity * sizeof(float);
   if (!are_finite_floats(bytes.subspan(layout.log_counts_at, n_counts)))
-    return damaged("a page holds values that are no numbers");
+    return damaged("a page contains NaN or infinite values");
   return {};
 }
 
@@ -62,7 +62,7 @@ Restorer::~Restorer() {
 }
 
 Result<void> Restorer::prepare() {
-  if (manifest_.lanes.size() != lanes_.size()) return damaged("its table has other lanes");
+  if (manifest_.lanes.size() != lanes_.size()) return damaged("its manifest lists other lanes");
   SATCHEL_TRY(index_pages());
   return take_memory();
 }
@@ -70,8 +70,9 @@ Result<void> Restorer::prepare() {
 Result<void> Restorer::index_pages() {
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     const std::size_t tail_kept = manifest_.lanes[lane].tail_kept;
-    if (tail_kept != cache_.pipeline.tail() && tail_kept != cache_.pipeline.short_tail())
-      return damaged("lane " + std::to_string(lane) + " has an impossible tail");
+    if (tail_kept != cache_.layout.pipeline.tail() &&
+        tail_kept != cache_.layout.pipeline.short_tail())
+      return damaged("lane " + std::to_string(lane) + " has a tail of an impossible size");
     for (const StoredPage& stored : manifest_.lanes[lane].pages)
       SATCHEL_TRY(index_page(lane, stored));
   }
@@ -80,11 +81,11 @@ Result<void> Restorer::index_pages() {
 
 // A page in two parts stands twice in one lane, and no slot in both.
 Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) {
-  if (stored.tier >= cache_.layouts.n_tiers())
-    return damaged("lane " + std::to_string(lane) + " has a page of no tier");
+  if (stored.tier >= cache_.layout.tiers.n_tiers())
+    return damaged("lane " + std::to_string(lane) + " has a page of an unknown tier");
   const auto [found, is_new] = pages_.try_emplace(
       stored.serial, Page{.lane = lane,
-                          .layout = &cache_.layouts.of_lane(
+                          .layout = &cache_.layout.tiers.of_lane(
                               stored.tier, lane, cache_.lanes[lane].head_dim(), stored.n_tokens),
                           .n_tokens = stored.n_tokens,
                           .tier = stored.tier});
@@ -97,7 +98,7 @@ Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) 
     page.live.words[i] |= stored.live.words[i];
   }
   if (!is_same || overlaps)
-    return damaged("page " + std::to_string(stored.serial) + " stands twice in its table");
+    return damaged("page " + std::to_string(stored.serial) + " occurs twice in its manifest");
   return {};
 }
 
@@ -105,111 +106,112 @@ std::size_t Restorer::bytes_needed() const {
   std::size_t bytes =
       manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk);
   for (const auto& [serial, page] : pages_)
-    bytes += cache_.page_bytes(page.tier, cache_.lanes[page.lane].head_dim(), page.n_tokens);
+    bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].head_dim(), page.n_tokens);
   return bytes;
 }
 
-// Tails first: short ones make room.
+// Tails first: short ones give memory back.
 Result<void> Restorer::take_memory() {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const StoredLane& lane = manifest_.lanes[i];
     SATCHEL_TRY(cache_.fit_exact(i, lane.tail_kept));
     if (cache_.lanes[i].tail_kept() < lane.tail_kept)
-      return Error{ErrorKind::out_of_memory, "CACHE_FULL", "its tails take more"};
+      return Error{ErrorKind::out_of_memory, "CACHE_FULL", "its tails need more memory"};
   }
   const std::size_t bytes = bytes_needed();
   if (!cache_.arena.check_free(bytes).ok())
     return Error{ErrorKind::out_of_memory, "CACHE_FULL",
-                 "it takes " + size_text(bytes) + " beside sinks and tails"};
+                 "it needs " + size_text(bytes) + " besides sinks and tails"};
   for (const std::uint64_t first : manifest_.score_chunks)
     SATCHEL_TRY(cache_.scores.ensure(first, ScoreStore::kChunk));
   return {};
 }
 
-Result<void> Restorer::add(const BlockEntry& entry, const Block& block) {
-  if (block.checksum != entry.checksum || block.id != entry.id || block.kind != entry.kind)
-    return damaged("it is not the block the table names");
+Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
+  if (record.checksum != entry.checksum || record.id != entry.id || record.kind != entry.kind)
+    return damaged("it is not the record that the manifest names");
   std::size_t at = 0;
-  for (std::size_t i = 0; i < block.items.size(); ++i) {
-    const BlockItem& item = block.items[i];
-    const Result<void> added = add_item(block.kind, item, block.values.subspan(at, item.n_bytes));
+  for (std::size_t i = 0; i < record.items.size(); ++i) {
+    const RecordItem& item = record.items[i];
+    const Result<void> added = add_item(record.kind, item, record.values.subspan(at, item.n_bytes));
     if (!added.ok()) {
-      undo(block.kind, std::span(block.items).first(i));
+      undo(record.kind, std::span(record.items).first(i));
       return added.error();
     }
     at += item.n_bytes;
   }
-  StoredBlock stored{.entry = entry};
-  if (block.kind != BlockKind::pages) stored.payload_hash = block.payload_hash();
-  for (const BlockItem& item : block.items)
-    if (block.kind == BlockKind::pages && pages_.contains(item.number))
+  StoredRecord stored{.entry = entry};
+  if (record.kind != RecordKind::pages) stored.payload_hash = record.payload_hash();
+  for (const RecordItem& item : record.items)
+    if (record.kind == RecordKind::pages && pages_.contains(item.number))
       stored.serials.push_back(item.number);
-  stored_.blocks.push_back(std::move(stored));
+  stored_.records.push_back(std::move(stored));
   return {};
 }
 
-Result<void> Restorer::add_item(BlockKind kind, const BlockItem& item,
+Result<void> Restorer::add_item(RecordKind kind, const RecordItem& item,
                                 std::span<const std::byte> values) {
-  if (item.lane >= lanes_.size()) return damaged("it names a lane that is not there");
-  if (kind == BlockKind::pages) return add_page(item, values);
-  return kind == BlockKind::scores ? add_scores(item, values) : add_exact(kind, item, values);
+  if (item.lane >= lanes_.size()) return damaged("it names a lane that does not exist");
+  if (kind == RecordKind::pages) return add_page(item, values);
+  return kind == RecordKind::scores ? add_scores(item, values) : add_exact(kind, item, values);
 }
 
 // Of items that add_item() has taken.
-void Restorer::undo(BlockKind kind, std::span<const BlockItem> items) {
-  for (const BlockItem& item : items) {
+void Restorer::undo(RecordKind kind, std::span<const RecordItem> items) {
+  for (const RecordItem& item : items) {
     StagedLane& lane = lanes_[item.lane];
-    if (kind == BlockKind::sinks) lane.has_sinks = false;
-    if (kind == BlockKind::tails) lane.has_tail = false;
-    if (kind == BlockKind::scores) {
+    if (kind == RecordKind::sinks) lane.has_sinks = false;
+    if (kind == RecordKind::tails) lane.has_tail = false;
+    if (kind == RecordKind::scores) {
       const auto chunk = std::ranges::lower_bound(manifest_.score_chunks, item.number);
       scores_[static_cast<std::size_t>(chunk - manifest_.score_chunks.begin())][item.lane] = false;
       const std::vector<float> zeros(ScoreStore::kChunk);
       (void)cache_.scores.write(item.lane, item.number, zeros);
     }
     const auto page = pages_.find(item.number);
-    if (kind != BlockKind::pages || page == pages_.end() || !page->second.is_here) continue;
+    if (kind != RecordKind::pages || page == pages_.end() || !page->second.is_here) continue;
     cache_.arena.give(page->second.extent);
     page->second.is_here = false;
   }
 }
 
-Result<void> Restorer::add_page(const BlockItem& item, std::span<const std::byte> bytes) {
+Result<void> Restorer::add_page(const RecordItem& item, std::span<const std::byte> bytes) {
   const auto found = pages_.find(item.number);
   if (found == pages_.end()) return {};  // no lane sees it any more
   Page& page = found->second;
   const std::size_t n_bytes =
-      page.layout->bytes + cache_.note_bytes(cache_.lanes[page.lane].head_dim());
+      page.layout->bytes + cache_.layout.note_bytes(cache_.lanes[page.lane].head_dim());
   if (page.is_here || page.lane != item.lane || bytes.size() != n_bytes)
-    return damaged("its page " + std::to_string(item.number) + " is not the one the table names");
+    return damaged("its page " + std::to_string(item.number) +
+                   " is not the one that the manifest names");
   ByteReader reader(bytes.subspan(page.layout->positions_at));
   std::int32_t last = 0;
   for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
     const auto position = reader.number<std::int32_t>();
-    if (slot > 0 && position <= last) return damaged("positions of a page do not rise");
+    if (slot > 0 && position <= last) return damaged("the positions of a page do not increase");
     last = position;
   }
   SATCHEL_TRY(check_values(*page.layout, bytes));
   SATCHEL_TRY_ASSIGN(page.extent, cache_.arena.take(bytes.size()));
   page.is_here = true;
   const Result<void> uploaded = cache_.backend.upload(cache_.arena.at(page.extent), bytes);
-  if (!uploaded.ok()) undo(BlockKind::pages, {&item, 1});
+  if (!uploaded.ok()) undo(RecordKind::pages, {&item, 1});
   return uploaded;
 }
 
 // Into the lane's own extent: it is empty, so what is written is not seen yet.
-Result<void> Restorer::add_exact(BlockKind kind, const BlockItem& item,
+Result<void> Restorer::add_exact(RecordKind kind, const RecordItem& item,
                                  std::span<const std::byte> bytes) {
-  const bool is_sinks = kind == BlockKind::sinks;
+  const bool is_sinks = kind == RecordKind::sinks;
   const StoredLane& stored = manifest_.lanes[item.lane];
   const std::size_t n = is_sinks ? stored.n_sinks : stored.n_tail;
   const Lane& lane = cache_.lanes[item.lane];
   bool& is_here = is_sinks ? lanes_[item.lane].has_sinks : lanes_[item.lane].has_tail;
   const std::size_t row_bytes = n * lane.head_dim() * sizeof(Half);
   if (is_here || n == 0 || item.number != 0 || bytes.size() != 2 * row_bytes)
-    return damaged("lane " + std::to_string(item.lane) + " has other exact tokens");
+    return damaged("lane " + std::to_string(item.lane) + " has a different number of exact tokens");
   if (!are_finite_halves(bytes))
-    return damaged("lane " + std::to_string(item.lane) + " holds values that are no numbers");
+    return damaged("lane " + std::to_string(item.lane) + " contains NaN or infinite values");
   const ExactBlock to = is_sinks ? lane.sinks() : lane.tail();
   std::vector<std::int32_t> positions(n);
   std::iota(positions.begin(), positions.end(),
@@ -222,13 +224,13 @@ Result<void> Restorer::add_exact(BlockKind kind, const BlockItem& item,
   return {};
 }
 
-Result<void> Restorer::add_scores(const BlockItem& item, std::span<const std::byte> bytes) {
+Result<void> Restorer::add_scores(const RecordItem& item, std::span<const std::byte> bytes) {
   const auto chunk = std::ranges::lower_bound(manifest_.score_chunks, item.number);
   const auto index = static_cast<std::size_t>(chunk - manifest_.score_chunks.begin());
   if (chunk == manifest_.score_chunks.end() || *chunk != item.number || scores_[index][item.lane] ||
       bytes.size() != ScoreStore::kChunk * sizeof(float))
-    return damaged("it has scores that the table does not name");
-  if (!are_finite_floats(bytes)) return damaged("it holds scores that are no numbers");
+    return damaged("it has scores that the manifest does not list");
+  if (!are_finite_floats(bytes)) return damaged("it contains NaN or infinite scores");
   std::vector<float> row(ScoreStore::kChunk);
   std::memcpy(row.data(), bytes.data(), bytes.size());
   SATCHEL_TRY(cache_.scores.write(item.lane, item.number, row));
@@ -243,7 +245,7 @@ Result<void> Restorer::check_pages() {
       if (pages_.at(stored.serial).is_here) SATCHEL_TRY(check_page(lane, stored, taken));
     std::ranges::sort(taken);
     if (std::ranges::adjacent_find(taken) != taken.end())
-      return damaged("a position stands twice in lane " + std::to_string(lane));
+      return damaged("a position occurs twice in lane " + std::to_string(lane));
   }
   return {};
 }
@@ -269,7 +271,8 @@ Result<void> Restorer::check_page(std::uint32_t lane, const StoredPage& stored,
                           ? position >= stored.first_position && position <= stored.last_position
                           : position >= std::numeric_limits<std::int32_t>::min() &&
                                 position <= std::numeric_limits<std::int32_t>::max();
-    if (!fits) return damaged("a page of lane " + std::to_string(lane) + " holds other positions");
+    if (!fits)
+      return damaged("a page of lane " + std::to_string(lane) + " contains the wrong positions");
     if (!stored.live.has(slot)) continue;
     const auto here = static_cast<std::int32_t>(position);
     taken.push_back(here);
@@ -287,12 +290,13 @@ bool Restorer::has_scores(std::size_t chunk) const {
 
 // A second pass looks again. Other scores can't be had again, so the text they are about is lost.
 std::size_t Restorer::scores_lost_at(std::size_t chunk) const {
-  const ScorerWants wants = cache_.wants();
+  const ScorerRequirements requirements = cache_.requirements();
   const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
-  if (wants.decoding) return first;
-  for (const TextSpan& span : manifest_.spans)
-    if (!wants.probe && span.state != SpanState::done && span.end() > first && span.first < end)
-      return std::max(span.first, first);
+  if (requirements.decoding) return first;
+  for (const TextSegment& segment : manifest_.segments)
+    if (!requirements.probe && segment.state != SegmentState::done && segment.end() > first &&
+        segment.first < end)
+      return std::max(segment.first, first);
   return manifest_.n_tokens();
 }
 
@@ -316,8 +320,8 @@ Result<void> Restorer::make_live() {
   for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk) {
     if (has_scores(chunk)) continue;
     const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
-    for (TextSpan& span : manifest_.spans)
-      if (span.end() > first && span.first < end) span.n_probed = 0;
+    for (TextSegment& segment : manifest_.segments)
+      if (segment.end() > first && segment.first < end) segment.n_probed = 0;
   }
   is_live_ = true;  // from here on the lanes own what was staged
   cache_.next_serial = std::max(cache_.next_serial, manifest_.next_serial);
@@ -334,11 +338,11 @@ Result<void> Restorer::make_live() {
     lane.set_lengths(lanes_[i].has_sinks ? manifest_.lanes[i].n_sinks : 0,
                      lanes_[i].has_tail ? manifest_.lanes[i].n_tail : 0);
   }
-  cache_.spans = manifest_.spans;
-  cache_.n_tokens = manifest_.n_tokens();
+  cache_.text.segments = manifest_.segments;
+  cache_.text.n_tokens = manifest_.n_tokens();
   cache_.since_flush = manifest_.since_flush;
   stored_.generation = manifest_.generation;
-  stored_.next_block = manifest_.next_block;
+  stored_.next_record = manifest_.next_record;
   cache_.table_is_stale = true;
   cache_.reserve_lists();
   return cache_.show_all_if_stale();

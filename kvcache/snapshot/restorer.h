@@ -1,6 +1,6 @@
-// Restorer: verifies the blocks of one snapshot and stages them beside an empty cache.
-//   steps   prepare -> add, or lose, for each block -> check_pages -> n_whole() tells how far what is
-//           there reaches -> make_live
+// Restorer: verifies the records of one snapshot and stages them beside an empty cache.
+//   steps   prepare -> add, or lose, for each record -> check_pages -> n_whole() tells how far what
+//           is there reaches -> make_live
 //   owns    what it stages; gives it back unless make_live() was reached
 #pragma once
 
@@ -22,11 +22,11 @@ class Restorer {
 
   // The table against the cache: corrupt where it cannot be, out_of_memory where it does not fit.
   Result<void> prepare();
-  // corrupt: what is wrong with the block, and nothing of it is used. Others: the backend's.
-  Result<void> add(const BlockEntry& entry, const Block& block);
+  // corrupt: what is wrong with the record, and nothing of it is used. Others: the backend's.
+  Result<void> add(const RecordEntry& entry, const Record& record);
   // corrupt: pages contradict the table, or each other.
   Result<void> check_pages();
-  // The first position that some lane has lost with a block; n_tokens: none.
+  // The first position that some lane has lost with a record; n_tokens: none.
   std::size_t n_whole() const;
   // The cache then has n_tokens() of the manifest, but for what is lost.
   Result<void> make_live();
@@ -51,11 +51,11 @@ class Restorer {
   Result<void> index_page(std::uint32_t lane, const StoredPage& stored);
   Result<void> take_memory();
   std::size_t bytes_needed() const;
-  Result<void> add_item(BlockKind kind, const BlockItem& item, std::span<const std::byte> values);
-  Result<void> add_page(const BlockItem& item, std::span<const std::byte> bytes);
-  Result<void> add_exact(BlockKind kind, const BlockItem& item, std::span<const std::byte> bytes);
-  Result<void> add_scores(const BlockItem& item, std::span<const std::byte> bytes);
-  void undo(BlockKind kind, std::span<const BlockItem> items);
+  Result<void> add_item(RecordKind kind, const RecordItem& item, std::span<const std::byte> values);
+  Result<void> add_page(const RecordItem& item, std::span<const std::byte> bytes);
+  Result<void> add_exact(RecordKind kind, const RecordItem& item, std::span<const std::byte> bytes);
+  Result<void> add_scores(const RecordItem& item, std::span<const std::byte> bytes);
+  void undo(RecordKind kind, std::span<const RecordItem> items);
   Result<void> check_page(std::uint32_t lane, const StoredPage& stored,
                           std::vector<std::int32_t>& taken);
   std::size_t scores_lost_at(std::size_t chunk) const;

@@ -4,8 +4,8 @@
 
 namespace satchel::kvcache {
 
-Snapshot::Snapshot(Cache& cache, BlockStore& store, CacheKey key)
-    : state_(std::make_unique<State>(State{cache, *cache.state_, store, std::move(key)})) {}
+Snapshot::Snapshot(Cache& cache, RecordStore& store, CacheKey key)
+    : state_(std::make_unique<State>(State{cache, cache.state(), store, std::move(key)})) {}
 Snapshot::~Snapshot() = default;
 
 }  // namespace satchel::kvcache

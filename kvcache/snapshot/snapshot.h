@@ -3,8 +3,8 @@
 //   save     appends pages that are not stored yet, writes tails and lengths anew, then commits a
 //            manifest. Caches that share pages (Cache::fork) are saved under keys of their own,
 //            each with all it holds.
-//   restore  verifies identity and every checksum into an empty cache. Of an edited text, or where a
-//            block is damaged, the cache holds the prefix up to the first position that is in
+//   restore  verifies identity and every checksum into an empty cache. Of an edited text, or where
+//            a record is damaged, the cache holds the prefix up to the first position that is in
 //            doubt; where nothing is left it is empty again. The report says what and why, so that
 //            the caller reads the rest again.
 //   format   FORMAT.md. Decoders are safe on any bytes: xxh3 finds accidents, not attackers.
@@ -17,8 +17,8 @@
 #include <string>
 #include <string_view>
 
-#include "kvcache/cache.h"
-#include "kvcache/snapshot/block_store.h"
+#include "kvcache/cache/cache.h"
+#include "kvcache/snapshot/record_store.h"
 
 namespace satchel::kvcache {
 
@@ -33,12 +33,12 @@ struct SnapshotIdentity {
 struct SaveReport {
   std::size_t n_tokens = 0;
   std::size_t bytes_written = 0, bytes_total = 0;
-  std::size_t n_blocks_written = 0;
+  std::size_t n_records_written = 0;
 };
 
 enum class RestoreOutcome {
   restored,
-  partly,  // a prefix: the text was edited, or a block is damaged
+  partly,  // a prefix: the text was edited, or a record is damaged
   nothing_saved,
   other_model,   // CACHE_MODEL
   other_recipe,  // CACHE_RECIPE
@@ -57,12 +57,13 @@ class Snapshot {
  public:
   // Bound to one cache and one key for its whole life; remembers what is stored, so that the next
   // save appends. Neither cache nor store is owned; both must outlive it.
-  Snapshot(Cache& cache, BlockStore& store, CacheKey key);
+  Snapshot(Cache& cache, RecordStore& store, CacheKey key);
   ~Snapshot();
   Snapshot(Snapshot&&) = delete;
 
   Result<SaveReport> save(const SnapshotIdentity& identity);
-  // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a bad
+  // needs   an empty cache. Errors are those of the store and the backend, and leave it empty; a
+  // bad
   //         snapshot is an outcome, not an error.
   Result<RestoreReport> restore(const SnapshotIdentity& identity);
 

@@ -8,8 +8,8 @@ namespace {
 
 // What is neither graded nor in a basis has the bytes that it had before there was either.
 void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
-                   const CacheBook& book) {
-  writer.number(static_cast<std::uint16_t>(operand.turn)).number(operand.n_planes);
+                   const CacheLayout& layout) {
+  writer.number(static_cast<std::uint16_t>(operand.transform)).number(operand.n_planes);
   writer.text(operand.code == nullptr ? std::string_view() : operand.code->name());
   for (const kernels::Plane& plane : operand.all())
     writer.number(static_cast<std::uint16_t>(plane.kind))
@@ -18,9 +18,9 @@ void write_operand(ByteWriter& writer, const kernels::OperandLayout& operand,
         .number(plane.count)
         .number(plane.at)
         .number(plane.bytes);
-  if (operand.is_graded())
+  if (operand.is_mixed_bit())
     for (const std::uint8_t bits : operand.quad_bits) writer.number(bits);
-  if (operand.turn == kernels::Turn::basis) writer.number(book.shape.key_bases->id);
+  if (operand.transform == kernels::Transform::basis) writer.number(layout.shape.key_bases->id);
 }
 
 }  // namespace
@@ -34,21 +34,21 @@ std::vector<std::byte> shape_bytes(const CacheShape& shape) {
   return std::move(writer.buffer());
 }
 
-std::vector<std::byte> layout_bytes(const CacheBook& book) {
+std::vector<std::byte> layout_bytes(const CacheLayout& layout) {
   ByteWriter writer;
-  writer.number(static_cast<std::uint32_t>(book.layouts.n_tiers()));
-  writer.number(static_cast<std::uint32_t>(book.layouts.head_dims().size()));
-  for (const std::size_t head_dim : book.layouts.head_dims()) {
+  writer.number(static_cast<std::uint32_t>(layout.tiers.n_tiers()));
+  writer.number(static_cast<std::uint32_t>(layout.tiers.head_dims().size()));
+  for (const std::size_t head_dim : layout.tiers.head_dims()) {
     writer.number(static_cast<std::uint32_t>(head_dim));
-    writer.number(static_cast<std::uint32_t>(book.note_bytes(head_dim)));
-    for (std::size_t tier = 0; tier < book.layouts.n_tiers(); ++tier)
+    writer.number(static_cast<std::uint32_t>(layout.note_bytes(head_dim)));
+    for (std::size_t tier = 0; tier < layout.tiers.n_tiers(); ++tier)
       for (std::size_t n = kernels::kPageStep; n <= kernels::kPageTokens; n += kernels::kPageStep) {
-        const kernels::PageLayout& layout =
-            book.layouts.of(static_cast<std::uint8_t>(tier), head_dim, n);
-        writer.number(layout.head_dim).number(layout.capacity).number(layout.positions_at);
-        writer.number(layout.log_counts_at).number(layout.bytes);
-        write_operand(writer, layout.k, book);
-        write_operand(writer, layout.v, book);
+        const kernels::PageLayout& page =
+            layout.tiers.of(static_cast<std::uint8_t>(tier), head_dim, n);
+        writer.number(page.head_dim).number(page.capacity).number(page.positions_at);
+        writer.number(page.log_counts_at).number(page.bytes);
+        write_operand(writer, page.k, layout);
+        write_operand(writer, page.v, layout);
       }
   }
   return std::move(writer.buffer());

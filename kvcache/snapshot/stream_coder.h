@@ -1,6 +1,6 @@
-// StreamCoder: makes a run of bytes shorter without loss. The interface lies below both the snapshot,
-// which cuts a block into streams of alike bytes (planes.h), and storage, which implements it over
-// zstd, so that a cache needs no compressor to be built.
+// StreamCoder: makes a run of bytes shorter without loss. The interface lies below both the
+// snapshot, which cuts a record into streams of alike bytes (planes.h), and storage, which
+// implements it over zstd, so that a cache needs no compressor to be built.
 //   threads any number of calls at once
 #pragma once
 

@@ -10,10 +10,10 @@ namespace satchel::kvcache {
 
 void Allocator::totals(const TokenSpan& span, std::size_t n_protected,
                        std::span<std::size_t> totals) const {
-  std::vector<double> wishes(span.n_lanes, 1);
+  std::vector<double> desired(span.n_lanes, 1);
   std::vector<std::size_t> budgets(span.n_lanes);
   apportion(
-      wishes,
+      desired,
       {.total = keep_total(span), .n_protected = n_protected, .floor = 0, .cap = span.n_tokens},
       budgets);
   const std::size_t of_layer = span.n_lanes / span.n_layers;

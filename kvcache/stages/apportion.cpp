@@ -14,27 +14,27 @@ double sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Scales the wishes below `cap` until all together are `total`; each round at least one more meets
-// its cap, so at most size() + 1 rounds.
-void spread_below_cap(std::span<double> wishes, double total, double cap) {
-  for (std::size_t round = 0; round <= wishes.size(); ++round) {
+// Scales what is desired below `cap` until all together are `total`; each round at least one more
+// meets its cap, so at most size() + 1 rounds.
+void spread_below_cap(std::span<double> desired, double total, double cap) {
+  for (std::size_t round = 0; round <= desired.size(); ++round) {
     double free = 0, capped = 0;
-    for (const double wish : wishes) (wish >= cap ? capped : free) += wish >= cap ? cap : wish;
+    for (const double each : desired) (each >= cap ? capped : free) += each >= cap ? cap : each;
     const double scale = free > 0 ? (total - capped) / free : 1;
     bool stable = true;
-    for (double& wish : wishes) {
-      wish = wish >= cap ? cap : wish * scale;
-      if (wish > cap) stable = false;
+    for (double& each : desired) {
+      each = each >= cap ? cap : each * scale;
+      if (each > cap) stable = false;
     }
     if (stable) return;
   }
 }
 
 // Raises to `floor` and lowers the largest to one level, so that the sum stays.
-void level_above_floor(std::span<double> wishes, double floor) {
-  const double total = sum(wishes);
-  std::vector<double> sorted(wishes.begin(), wishes.end());
-  for (double& wish : sorted) wish = std::max(wish, floor);
+void level_above_floor(std::span<double> desired, double floor) {
+  const double total = sum(desired);
+  std::vector<double> sorted(desired.begin(), desired.end());
+  for (double& each : sorted) each = std::max(each, floor);
   double excess = sum(sorted) - total;
   if (excess <= 0) return;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -45,20 +45,20 @@ void level_above_floor(std::span<double> wishes, double floor) {
     level -= step / static_cast<double>(n);
     excess -= step;
   }
-  for (double& wish : wishes) wish = std::min(std::max(wish, floor), level);
+  for (double& each : desired) each = std::min(std::max(each, floor), level);
 }
 
-void round_by_largest_remainder(std::span<const double> wishes, const BudgetLimits& limits,
+void round_by_largest_remainder(std::span<const double> desired, const BudgetLimits& limits,
                                 std::span<std::size_t> budgets) {
   constexpr double kSlack = 1e-9;  // 131.9999999999 is 132
-  std::vector<double> remainder(wishes.size());
+  std::vector<double> remainder(desired.size());
   std::size_t given = 0;
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    budgets[i] = std::min(limits.cap, static_cast<std::size_t>(wishes[i] + kSlack));
-    remainder[i] = wishes[i] - static_cast<double>(budgets[i]);
+  for (std::size_t i = 0; i < desired.size(); ++i) {
+    budgets[i] = std::min(limits.cap, static_cast<std::size_t>(desired[i] + kSlack));
+    remainder[i] = desired[i] - static_cast<double>(budgets[i]);
     given += budgets[i];
   }
-  std::vector<std::size_t> order(wishes.size());
+  std::vector<std::size_t> order(desired.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return remainder[a] > remainder[b] + kSlack;
@@ -76,20 +76,20 @@ std::size_t keep_total(const TokenSpan& span) {
   return std::min(all, static_cast<std::size_t>(std::llround(share)));
 }
 
-void apportion(std::span<double> wishes, const BudgetLimits& limits,
+void apportion(std::span<double> desired, const BudgetLimits& limits,
                std::span<std::size_t> budgets) {
-  SATCHEL_ASSERT(wishes.size() == budgets.size() && !wishes.empty());
-  SATCHEL_ASSERT(limits.total <= limits.cap * wishes.size());
+  SATCHEL_ASSERT(desired.size() == budgets.size() && !desired.empty());
+  SATCHEL_ASSERT(limits.total <= limits.cap * desired.size());
   const std::size_t least = std::min(limits.cap, std::max(limits.n_protected, limits.floor));
-  if (least * wishes.size() >= limits.total) {
+  if (least * desired.size() >= limits.total) {
     std::fill(budgets.begin(), budgets.end(), std::min(limits.cap, least));
     return;
   }
-  const double all = sum(wishes);
-  for (double& wish : wishes) wish *= static_cast<double>(limits.total) / all;
-  spread_below_cap(wishes, static_cast<double>(limits.total), static_cast<double>(limits.cap));
-  level_above_floor(wishes, static_cast<double>(least));
-  round_by_largest_remainder(wishes, limits, budgets);
+  const double all = sum(desired);
+  for (double& each : desired) each *= static_cast<double>(limits.total) / all;
+  spread_below_cap(desired, static_cast<double>(limits.total), static_cast<double>(limits.cap));
+  level_above_floor(desired, static_cast<double>(least));
+  round_by_largest_remainder(desired, limits, budgets);
 }
 
 }  // namespace satchel::kvcache

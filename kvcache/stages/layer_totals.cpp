@@ -8,15 +8,15 @@
 namespace satchel::kvcache {
 
 void totals_of_layers(const TokenSpan& span, std::size_t n_protected,
-                      std::span<const double> wishes, std::span<std::size_t> totals,
+                      std::span<const double> desired, std::span<std::size_t> totals,
                       LaneFloor floor) {
-  SATCHEL_ASSERT(wishes.size() == span.n_layers && totals.size() == span.n_layers);
+  SATCHEL_ASSERT(desired.size() == span.n_layers && totals.size() == span.n_layers);
   const std::size_t total = keep_total(span), of_layer = span.n_lanes / span.n_layers;
   const auto layer_of = [&](std::size_t lane) {
     return std::min(lane / of_layer, span.n_layers - 1);
   };
   std::vector<double> lanes(span.n_lanes);
-  for (std::size_t lane = 0; lane < lanes.size(); ++lane) lanes[lane] = wishes[layer_of(lane)];
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) lanes[lane] = desired[layer_of(lane)];
   std::vector<std::size_t> budgets(span.n_lanes);
   apportion(lanes,
             {.total = total,

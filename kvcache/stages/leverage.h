@@ -1,8 +1,8 @@
-// Approximate leverage scores of a lane's keys: how far each lies from what the others span.
-//   formula x Φ (Φᵀ S Φ + jitter · 1)⁻¹ Φᵀ xᵀ, x = k - mean before RoPE, S = Σ xᵀ x over the keys that
-//           count, Φ [head_dim, sketch] of normally distributed numbers with variance 1 / sketch
-//   source  arXiv:2507.08143 (Compactor) section 3; the Cholesky factor and its jitter of 0.01, tenfold
-//           where it fails, after NVIDIA's kvpress
+// Approximate leverage scores of a lane's keys: how far each is from the span of the others.
+//   formula x Φ (Φᵀ S Φ + jitter · 1)⁻¹ Φᵀ xᵀ, x = k - mean before RoPE, S = Σ xᵀ x over the keys
+//           that count, Φ [head_dim, sketch] Gaussian with variance 1 / sketch
+//   source  arXiv:2507.08143 (Compactor) section 3; the Cholesky factor and its jitter of 0.01,
+//           tenfold where it fails, after NVIDIA's kvpress
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace satchel::kvcache {
 
-// The sketch [head_dim, sketch] of a KV head, the same on every run; sketch 0: the unit matrix.
+// The sketch matrix [head_dim, sketch] of a KV head, the same in every run; sketch 0: identity.
 std::vector<double> gaussian_sketch(std::size_t head, std::size_t head_dim, std::size_t sketch);
 
 struct LeverageOf {
-  Moments keys;            // of those that count, before RoPE
+  Moments keys;            // of the keys that count, before RoPE
   std::size_t sketch = 0;  // columns; 0: none
 };
-//   out  scores [n_tokens of the lane], all at least 0; of keys that do not count as well
+//   out  scores [n_tokens of the lane], >= 0, also for keys that do not count
 Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const LeverageOf& of,
                       std::span<float> scores);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 namespace satchel::kvcache {
 namespace {
@@ -82,11 +81,11 @@ Result<void> merge_into(kernels::Backend& backend, const MergeLane& lane,
     return sums[carrier] > 0 ? weight / sums[carrier] : 1 / n_alike[carrier];
   };
   for (const MergedInto& each : merged) weights.push_back(share(each.weight, each.carrier));
-  std::vector<float> own_share(own.size());
-  for (std::size_t t = 0; t < own.size(); ++t) own_share[t] = share(own[t], t);
+  std::vector<float> own_budget(own.size());
+  for (std::size_t t = 0; t < own.size(); ++t) own_budget[t] = share(own[t], t);
   SATCHEL_TRY_ASSIGN(LaneRows values, download_rows(backend, lane.v, lane));
-  blend(merged, weights, own_share, keys);
-  blend(merged, weights, own_share, values);
+  blend(merged, weights, own_budget, keys);
+  blend(merged, weights, own_budget, values);
   SATCHEL_TRY(upload_rows(backend, keys, lane.k));
   return upload_rows(backend, values, lane.v);
 }

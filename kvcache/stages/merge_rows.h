@@ -1,4 +1,4 @@
-// What mergers share: a lane's keys or values in main memory, in fp32, and how alike they are.
+// Helpers for mergers: a lane's keys or values as fp32 in main memory, and their similarity.
 #pragma once
 
 #include <cstddef>
@@ -23,28 +23,29 @@ struct LaneRows {
 Result<LaneRows> download_rows(kernels::Backend& backend, const Half* from, const MergeLane& lane);
 Result<void> upload_rows(kernels::Backend& backend, const LaneRows& rows, Half* to);
 
-// In eight sums of a fixed order: quick, and the same everywhere. Lengths are multiples of 8.
+// Uses eight sums in a fixed order: fast, and the same on every machine. Lengths are multiples of
+// 8.
 float dot(std::span<const float> a, std::span<const float> b);
-// Of two keys, at most 1; 0 where one of them has no direction.
+// Cosine similarity, at most 1; 0 if a vector has no direction.
 float cosine(std::span<const float> a, std::span<const float> b);
-// Each row brought to length 1, so that dot() is a cosine; zeros stay.
+// Normalises each row, so that dot() is the cosine; zero rows stay zero.
 LaneRows directions_of(LaneRows rows);
 
-// Given away by the assigner, and there to be merged.
+// Whether the assigner drops a token that the lane still holds.
 inline bool is_dropped(const MergeLane& lane, std::size_t t) {
   return lane.tiers[t] == kGone && lane.scores[t] != kNotThere;
 }
 std::vector<std::size_t> kept_tokens(const MergeLane& lane);
 
-// A dropped token and the kept one that it merges into.
+// A dropped token and the retained token into which it merges.
 struct MergedInto {
   std::size_t source = 0, carrier = 0;
   float weight = 0;
 };
-// Every carrier becomes the mean of itself and its sources, K and V with the same weights, none below
-// 0; where a carrier's sum to 0 all count alike. Counts are added up.
-//   own   [n_tokens], what a carrier itself weighs
-//   keys  as downloaded; changed
+// Replaces every carrier by the weighted mean of itself and its sources, with the same weights for
+// K and V. Weights are >= 0; if a carrier's sum is 0, all count alike. Counts are added up.
+//   own   [n_tokens], a carrier's own weight
+//   keys  as downloaded; modified
 Result<void> merge_into(kernels::Backend& backend, const MergeLane& lane,
                         std::span<const MergedInto> merged, std::span<const float> own,
                         LaneRows& keys);

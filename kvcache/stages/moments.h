@@ -1,5 +1,5 @@
-// Mean and covariance of vectors that come chunk by chunk, as a scorer's state (Observation::state): the
-// chunks' own means and sums of squares are joined, in float64, so that long texts lose no digits.
+// Running mean and covariance of vectors, kept in a scorer's state (Observation::state). Means and
+// sums of squares of the chunks are merged in float64, so that long texts lose no precision.
 //   source  Chan, Golub, LeVeque 1979
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace satchel::kvcache {
 
-// Of one vector of a layer: a query head's or a KV head's.
+// The moments of one query head or KV head of a layer.
 struct Moments {
   double n = 0;
   std::span<const double> mean = {};     // [d]
@@ -31,7 +31,7 @@ struct ChunkRows {
   std::size_t first = 0, end = 0;
   std::size_t n_vectors = 0, d = 0;
 };
-// Adds them to the state at `to`, in the backend's memory; gives it as it is then.
+// Adds them to the state at `to` in the backend's memory, and returns the new state.
 Result<std::vector<double>> add_moments(kernels::Backend& backend, const ChunkRows& rows,
                                         float* to);
 

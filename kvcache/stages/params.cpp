@@ -19,7 +19,7 @@ bool is_count(const JsonNode& node) {
 
 }  // namespace
 
-Result<std::size_t> Params::count(std::string_view key, CountRange range) {
+Result<std::size_t> Params::count(std::string_view key, Range<std::size_t> range) {
   const JsonNode* node =
       take(key, std::to_string(range.fallback),
            "a whole number from " + std::to_string(range.min) + " to " + std::to_string(range.max));
@@ -44,7 +44,7 @@ Result<std::size_t> Params::one_of(std::string_view key, std::size_t fallback,
   return wrong(*node);
 }
 
-Result<double> Params::number(std::string_view key, NumberRange range) {
+Result<double> Params::number(std::string_view key, Range<double> range) {
   const JsonNode* node = take(key, plain(range.fallback),
                               "a number from " + plain(range.min) + " to " + plain(range.max));
   if (node == nullptr) return range.fallback;
@@ -68,10 +68,10 @@ Result<void> Params::check_all_known() const {
                                                       [&](const Asked& a) { return a.key == key; });
     if (is_known) continue;
     std::string known;
-    for (const Asked& asked : asked_) known += (known.empty() ? "; known: " : ", ") + asked.key;
+    for (const Asked& asked : asked_) known += (known.empty() ? "" : ", ") + asked.key;
     return recipe_error(called_, node.line,
-                        "\"" + name + "\" is not known here" +
-                            (known.empty() ? ", where nothing can be chosen." : known + "."));
+                        "unknown parameter \"" + name + "\". " +
+                            (known.empty() ? "There are none here." : "Known: " + known + "."));
   }
   return {};
 }
@@ -86,7 +86,7 @@ Error Params::wrong(const JsonNode& node) const {
   const Asked& asked = asked_.back();
   return recipe_error(
       called_, node.line,
-      "\"" + asked.key + "\" must be " + asked.allowed + ", is " + json_text(node) + ".");
+      "\"" + asked.key + "\" must be " + asked.allowed + ", but is " + json_text(node) + ".");
 }
 
 }  // namespace satchel::kvcache

@@ -1,5 +1,5 @@
-// Who scored best: the one order in which every stage ranks. Larger first, then the lower index; NaN
-// counts as -infinity.
+// The ranking order of all stages: larger scores first, then the lower index. NaN counts as
+// -infinity.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace satchel::kvcache {
 
-// The n best, as rising indices; all of them if there are fewer.
+// The rising indices of the n best scores, or of all if there are fewer.
 std::vector<std::size_t> best(std::span<const float> scores, std::size_t n);
 
-// The n best over several lists together, ties to the earlier list: how many each list has of them.
-// Entries of -infinity are no candidates.
+// Finds the n best over several lists and counts how many come from each. Ties go to the earlier
+// list; -infinity is not a candidate.
 void best_of_all(std::span<const std::span<const float>> lists, std::size_t n,
                  std::span<std::size_t> counts);
 

@@ -1,4 +1,4 @@
-// The score kernel where queries do not count alike, or only the last ones count.
+// The score kernel with a weight per query, or for the last queries only.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace satchel::kvcache {
 
-// As score_lanes(), of a reading, with a weight for each of the observation's tokens, in main memory.
-//   needs  Observation::state of kWeightRows floats: so many tokens at a time
+// As score_lanes() in prefill, with a weight per token of the observation, in main memory.
+//   needs  Observation::state of kWeightRows floats, the number of tokens processed at a time
 inline constexpr std::size_t kWeightRows = 256;
 Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
                             std::span<const ObservedLane> lanes, std::span<const float> weights);
 
-// How many of the observation's queries, its last ones, are among the last `window` of the span.
+// How many of the observation's last queries are among the last `window` tokens of the span.
 std::size_t n_in_window(const Observation& seen, std::size_t window);
 
 }  // namespace satchel::kvcache

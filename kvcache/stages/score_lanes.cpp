@@ -10,7 +10,7 @@ constexpr std::size_t kAtOnce = 16;  // on the stack: decode steps come here too
 
 // A lane's heads of the observation's queries, which see its keys as `sees` says.
 kernels::LaneQueries queries_of(const Observation& seen, const ObservedLane& lane,
-                                kernels::Sees sees) {
+                                kernels::AttentionMask mask) {
   return {.q = seen.q,
           .batch = seen.batch,
           .n_heads = seen.layer.n_heads,
@@ -21,12 +21,12 @@ kernels::LaneQueries queries_of(const Observation& seen, const ObservedLane& lan
           .scale = seen.layer.attention_scale,
           .soft_cap = seen.layer.soft_cap,
           .window = seen.layer.window,
-          .sees = sees,
+          .mask = mask,
           .rope = seen.layer.rope()};
 }
 
 // All queries of a block by its length: as heads of one token.
-Result<void> turn(kernels::Backend& backend, const Observation& seen) {
+Result<void> rotate_ahead(kernels::Backend& backend, const Observation& seen) {
   const LayerShape& layer = seen.layer;
   const std::size_t n_rotated = layer.n_rotated();
   SATCHEL_ASSERT(n_rotated + 1 <= kBlockWork);
@@ -48,29 +48,29 @@ Result<void> turn(kernels::Backend& backend, const Observation& seen) {
 }  // namespace
 
 Result<void> echo_lanes(kernels::Backend& backend, const Observation& seen,
-                        std::span<const ObservedLane> lanes, kernels::Sees sees) {
-  SATCHEL_TRY(turn(backend, seen));
+                        std::span<const ObservedLane> lanes, kernels::AttentionMask mask) {
+  SATCHEL_TRY(rotate_ahead(backend, seen));
   kernels::ScoreArgs args;
-  args.lane.sees = sees;
+  args.lane.mask = mask;
   args.queries = kernels::ScoreArgs::Queries::max;
   args.heads = kernels::ScoreArgs::Heads::max;
-  SATCHEL_TRY(log_sum_lanes(backend, seen, lanes, sees));
+  SATCHEL_TRY(logsumexp_lanes(backend, seen, lanes, mask));
   return score_lanes(backend, seen, lanes, args);
 }
 
-Result<void> key_worth_lanes(kernels::Backend& backend, const Observation& seen,
-                             std::span<const ObservedLane> lanes) {
+Result<void> key_importance_lanes(kernels::Backend& backend, const Observation& seen,
+                                  std::span<const ObservedLane> lanes) {
   const std::size_t d = seen.layer.head_dim;
   const auto first = static_cast<std::size_t>(seen.positions.front()) - seen.span_first;
-  std::vector<kernels::KeyWorthArgs> items;
+  std::vector<kernels::KeyImportanceArgs> items;
   for (const ObservedLane& lane : lanes)
     items.push_back({.k = seen.pre_rope_k + lane.first_head / lane.n_group * d,
                      .n_tokens = seen.batch.n_tokens,
                      .head_dim = d,
                      .stride = seen.layer.n_kv_heads * d,
-                     .weights = lane.worth,
+                     .weights = lane.importance,
                      .scores = lane.scores + first});
-  return backend.key_worth(items);
+  return backend.key_importance(items);
 }
 
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
@@ -82,30 +82,30 @@ Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
   std::array<kernels::ScoreArgs, kAtOnce> items;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     items[i] = args;
-    items[i].lane = queries_of(seen, lanes[i], args.lane.sees);
+    items[i].lane = queries_of(seen, lanes[i], args.lane.mask);
     items[i].lse = seen.lse;
     items[i].scores = lanes[i].scores;
   }
   return backend.score(std::span(items).first(lanes.size()));
 }
 
-Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
-                           std::span<const ObservedLane> lanes, kernels::Sees sees) {
+Result<void> logsumexp_lanes(kernels::Backend& backend, const Observation& seen,
+                             std::span<const ObservedLane> lanes, kernels::AttentionMask mask) {
   std::vector<std::array<kernels::ExactRun, 3>> runs;
   runs.reserve(lanes.size());  // items point into it
-  std::vector<kernels::LogSumArgs> items;
+  std::vector<kernels::LogSumExpArgs> items;
   for (const ObservedLane& lane : lanes) {
-    kernels::LogSumArgs& item = items.emplace_back();
-    item.lane = queries_of(seen, lane, sees);
+    kernels::LogSumExpArgs& item = items.emplace_back();
+    item.lane = queries_of(seen, lane, mask);
     item.lse = seen.block_lse;
-    if (sees != kernels::Sees::all || lane.sinks.empty()) continue;
+    if (mask != kernels::AttentionMask::full || lane.sinks.empty()) continue;
     auto& seen_runs = runs.emplace_back();
     SATCHEL_ASSERT(lane.sinks.size() < seen_runs.size() && lane.keys.runs.size() == 1);
     std::copy(lane.sinks.begin(), lane.sinks.end(), seen_runs.begin());
     seen_runs[lane.sinks.size()] = lane.keys.runs[0];
     item.lane.keys.runs = std::span(seen_runs).first(lane.sinks.size() + 1);
   }
-  return backend.log_sum(items);
+  return backend.logsumexp(items);
 }
 
 Observation rows_of(const Observation& seen, std::size_t first, std::size_t n_rows) {

@@ -22,27 +22,27 @@ void share_scores(std::span<const ScoredLane> lanes) {
   }
 }
 
-LaneRange lane_range(const LaneScores& lane) {
+LaneRange lane_range(std::span<const float> scores) {
   LaneRange range;
-  for (const float score : lane.scores) {
+  for (const float score : scores) {
     range.least += score == kNeverEvict ? 1 : 0;
     range.most += score == kNotThere ? 0 : 1;
   }
   return range;
 }
 
-void share_out(std::span<const double> wishes, std::span<const std::size_t> caps, std::size_t total,
-               std::span<std::size_t> shares) {
+void share_out(std::span<const double> desired, std::span<const std::size_t> caps,
+               std::size_t total, std::span<std::size_t> shares) {
   constexpr double kSlack = 1e-9;  // 131.9999999999 is 132
-  SATCHEL_ASSERT(wishes.size() == caps.size() && wishes.size() == shares.size());
+  SATCHEL_ASSERT(desired.size() == caps.size() && desired.size() == shares.size());
   std::size_t left = std::min(total, std::accumulate(caps.begin(), caps.end(), std::size_t{0}));
-  std::vector<double> remainder(wishes.size());
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    shares[i] = std::min({caps[i], left, static_cast<std::size_t>(wishes[i] + kSlack)});
-    remainder[i] = wishes[i] - static_cast<double>(shares[i]);
+  std::vector<double> remainder(desired.size());
+  for (std::size_t i = 0; i < desired.size(); ++i) {
+    shares[i] = std::min({caps[i], left, static_cast<std::size_t>(desired[i] + kSlack)});
+    remainder[i] = desired[i] - static_cast<double>(shares[i]);
     left -= shares[i];
   }
-  std::vector<std::size_t> order(wishes.size());
+  std::vector<std::size_t> order(desired.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return remainder[a] > remainder[b] + kSlack;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kvcache/turn_pairs.h"
+#include "kvcache/shape/rope_pairs.h"
 
 namespace satchel::kvcache {
 
@@ -40,7 +40,7 @@ float* state_row(const Observation& seen, const ObservedLane& lane) {
 }
 
 void SpanLane::unturn(std::size_t t, std::span<float> key) const {
-  turn_pairs(seen.layer, -static_cast<double>(seen.span_first + t), key);
+  rope_pairs(seen.layer, -static_cast<double>(seen.span_first + t), key);
 }
 
 std::size_t SpanLane::n_first(std::size_t sinks) const {
@@ -49,7 +49,7 @@ std::size_t SpanLane::n_first(std::size_t sinks) const {
 
 Result<void> score_spans(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const ScoresSpan& score) {
-  SATCHEL_ASSERT(seen.purpose == Purpose::reading && seen.block_q == nullptr);
+  SATCHEL_ASSERT(seen.purpose == Purpose::prefill && seen.block_q == nullptr);
   if (static_cast<std::size_t>(seen.positions.back()) + 1 != seen.span_end) return {};
   const std::size_t n = seen.span_end - seen.span_first, d = seen.layer.head_dim;
   std::vector<float> scores(n);

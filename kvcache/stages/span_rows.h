@@ -1,6 +1,5 @@
-// What scorers share that look at the keys and values of a whole text: all of these are there, exact,
-// with the last chunk of its reading. A few rows at a time come to main memory, so that a long text
-// takes no more room than a short one.
+// Helpers for scorers that use the exact keys and values of a whole text, which exist at the last
+// chunk of its prefill. Rows are downloaded a few at a time, so long texts need no more memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,8 @@
 
 namespace satchel::kvcache {
 
-// Called with row t [head_dim] of a lane's keys or values, in order, valid during the call.
+// Called with each row t [head_dim] of a lane's keys or values, in order. The row is valid during
+// the call.
 using TakesRow = std::function<void(std::size_t t, std::span<const float> row)>;
 struct Rows {
   const Half* first = nullptr;  // [n, head_dim] in the backend's memory
@@ -19,33 +19,33 @@ struct Rows {
 };
 Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRow& take);
 double squared_length(std::span<const float> row);
-// Scores that lie in the backend's memory.
+// Downloads scores from the backend's memory.
 Result<void> load_scores(kernels::Backend& backend, const float* from, std::span<float> to);
-// Where Observation::state holds a row of the span's tokens for each KV head of the layer: the lane's.
+// The lane's row, if Observation::state holds one row over the span's tokens per KV head.
 float* state_row(const Observation& seen, const ObservedLane& lane);
 
-// All that a scorer can say of one lane when its text has been read.
+// One lane at the end of prefill.
 struct SpanLane {
   const Observation& seen;
   const ObservedLane& lane;
   Rows k, v;  // of the span, keys after RoPE
 
   std::size_t head() const { return lane.first_head / lane.n_group; }  // among the layer's KV heads
-  // Of these keys, as they were before RoPE.
+  // Undoes the RoPE of key t.
   void unturn(std::size_t t, std::span<float> key) const;
   // How many of the span's first tokens are among the conversation's first `sinks`.
   std::size_t n_first(std::size_t sinks) const;
 };
-// With the last chunk of a reading: calls `score` for each lane with zeros [n_tokens], which then are
-// the lane's scores. Any other chunk: nothing.
+// At the last chunk of a prefill, calls `score` for each lane with zeros [n_tokens], which become
+// the lane's scores. Does nothing for other chunks.
 using ScoresSpan = std::function<Result<void>(const SpanLane& lane, std::span<float> scores)>;
 Result<void> score_spans(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const ScoresSpan& score);
 
-// A scorer that needs nothing else: each lane by itself, of the keys and values of a whole text.
+// Base of scorers that score each lane by itself, from the keys and values of a whole text.
 class SpanScorer : public Scorer {
  public:
-  ScorerWants wants(const LaneShares*) const override { return {.reading = true}; }
+  ScorerRequirements requirements(const HeadBudgets*) const override { return {.prefill = true}; }
   Result<void> observe(kernels::Backend& backend, const Observation& seen,
                        std::span<const ObservedLane> lanes) const override {
     return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {

@@ -1,18 +1,20 @@
-// The contracts of the eight stages a recipe chooses from. A stage is one file in its folder that
-// defines one StageEntry named <folder>_<file>; the build lists the folders
-// (packaging/cmake/stage_table.cmake), nobody else does.
+// The interfaces of the eight stages that make up a recipe. A stage is one file in its folder that
+// defines one StageMaker named <folder>_<file>. The build finds the files by itself
+// (packaging/cmake/stage_table.cmake).
 //
-//   trigger   when is something decided?         Trigger::fires
-//   scorer    how much does a token matter?      Scorer::observe per layer and chunk, then finish
+//   trigger   when to decide                     Trigger::fires
+//   scorer    how important is each token?       Scorer::observe per layer and chunk, then finish
 //   filter    what is protected or smoothed?     Filter::protects, apply
-//   allocator how much does each lane keep?      Allocator::totals before reading, lanes after scoring
-//   assigner  which token gets which tier?       Assigner::assign
-//   merger    what do the dropped leave behind?  Merger::merge, on exact K and V
-//   codec     how are a tier's bytes made?       Codec::operand
-//   reader    which pages does a step read?      Reader::note when a page is made, choose at a step
+//   allocator how many tokens per lane?          Allocator::totals before prefill, lanes after
+//                                                scoring
+//   assigner  which tier for which token?        Assigner::assign
+//   merger    what do dropped tokens leave?      Merger::merge, on exact K and V
+//   codec     how are a tier's pages encoded?    Codec::operand
+//   reader    page selector: which pages does    Reader::note when a page is made, choose at a step
+//             a decode step attend to?
 //
-//   memory   float* and Half* are addresses in the backend's memory, spans are main memory
-//   threads  const and without state: one stage serves every cache of its recipe
+//   memory   float* and Half* are addresses in the backend's memory; spans are in main memory
+//   threads  stages are const and stateless: one stage serves all caches of its recipe
 #pragma once
 
 #include <cstddef>
@@ -25,9 +27,9 @@
 #include <vector>
 
 #include "kernels/contract/backend.h"
-#include "kvcache/cache_shape.h"
+#include "kvcache/shape/cache_shape.h"
+#include "kvcache/shape/tier.h"
 #include "kvcache/stages/params.h"
-#include "kvcache/tier.h"
 
 namespace satchel::kvcache {
 
@@ -37,17 +39,15 @@ std::string_view to_text(StageKind kind);
 class Stage {
  public:
   virtual ~Stage() = default;
-  // A stage with parameters hides this with its own, and checks them there.
+  // A stage with parameters hides this by its own read(), which reads and checks them.
   Result<void> read(Params&) { return {}; }
 };
 
-struct StageEntry {
-  StageKind kind;
-  std::string_view name;    // as recipes write it: the file's name
+// What a stage's file says of it; its kind and name are those of folder and file.
+struct StageMaker {
   std::string_view source;  // paper, or "ours"
   Result<std::unique_ptr<Stage>> (*make)(Params& params);
 };
-std::span<const StageEntry* const> all_stages();  // by folder, then by file name
 
 template <class T>
 Result<std::unique_ptr<Stage>> make_stage(Params& params) {
@@ -55,156 +55,163 @@ Result<std::unique_ptr<Stage>> make_stage(Params& params) {
   SATCHEL_TRY(stage->read(params));
   return std::unique_ptr<Stage>(std::move(stage));
 }
+template <class T>
+constexpr StageMaker stage_of(std::string_view source) {
+  return {.source = source, .make = make_stage<T>};
+}
 
-// The tokens over which one decision runs: a document or message that was read, or, while
-// decoding, everything so far.
+// The tokens of one decision: a document or message after its prefill or, while decoding,
+// everything so far.
 struct TokenSpan {
-  std::size_t n_layers = 0;  // that take part: layers with a window are bounded anyway and do not
+  std::size_t n_layers = 0;  // that take part; layers with a window do not, they are bounded
   std::size_t n_lanes = 0;   // of those layers
   std::size_t n_tokens = 0;
   std::size_t first_position = 0;
-  std::size_t n_after = 0;  // tokens of the text behind the span
+  std::size_t n_after = 0;  // tokens of the text after the span
   double keep = 1;          // share of n_tokens to keep, averaged over lanes
-  // What lanes of this model keep as a rule [n_lanes]; null: not measured yet.
-  const LaneShares* lane_shares = nullptr;
-  std::size_t first_lane = 0;  // Allocator::lanes: the first of the n_lanes that it is asked about
+  // The model's head budgets [n_lanes]; null: not measured yet.
+  const HeadBudgets* head_budgets = nullptr;
+  std::size_t first_lane = 0;  // Allocator::lanes: the first of the lanes passed to it
 };
 
 // --- trigger -------------------------------------------------------------------------------------
 
-enum class Occasion {
-  span_read,   // a document, whole or one span of it, has been read
+enum class TriggerEvent {
+  span_read,   // the prefill of a document, or of one span of it, has ended
   turn_ended,  // a message and its answer may be compressed now
-  steps,       // kPageTokens decode steps have passed: the tails are flushed
+  steps,       // kPageTokens decode steps have passed, and the tails are flushed
   over_limit,  // memory is short
-  idle,        // nobody waits
-  asked,       // the user wants it now
-};
-struct Moment {
-  Occasion occasion = Occasion::span_read;
-  std::size_t n_tokens = 0;  // that a decision would be about
+  idle,        // no request is running
+  asked,       // the user requested it
 };
 class Trigger : public Stage {
  public:
   virtual bool ever_fires() const = 0;
-  virtual bool fires(const Moment& moment) const = 0;
+  // n_tokens: that a decision would cover
+  virtual bool fires(TriggerEvent event, std::size_t n_tokens) const = 0;
 };
 
 // --- scorer --------------------------------------------------------------------------------------
 
-enum class Purpose { reading, decoding, probe };
+enum class Purpose { prefill, decoding, probe };
 
-// One chunk of tokens on its way through one layer.
+// The queries of one chunk of tokens in one layer.
 struct Observation {
-  Purpose purpose = Purpose::reading;
+  Purpose purpose = Purpose::prefill;
   const LayerShape& layer;
   kernels::Batch batch;
   std::span<const std::int32_t> positions;  // of the batch, in main memory
   const float* q = nullptr;                 // [n_tokens, n_heads, head_dim], after RoPE
   const float* lse = nullptr;               // [n_tokens, n_heads], over everything the lane holds;
-                                            // of a probe: over first tokens, the probed stretch
-                                            // and the probe's own tokens
-  const float* pre_rope_q = nullptr;        // as q; only where wanted
-  const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only where wanted
-  const float* hidden = nullptr;            // [n_tokens, width] before the layer; only where wanted
-  // Of a chunk of a reading: its exact K and V, [n_kv_heads] of the layer, scored or not.
+                                            // in a probe: over sinks, the probed tokens and the
+                                            // probe's own tokens
+  const float* pre_rope_q = nullptr;        // as q; set only if requested
+  const float* pre_rope_k = nullptr;        // [n_tokens, n_kv_heads, head_dim]; only if requested
+  const float* hidden = nullptr;            // [n_tokens, width] before the layer; only if requested
+  // Prefill only: exact K and V of the chunk, [n_kv_heads] of the layer, scored or not.
   std::span<const kernels::ExactRun> chunk = {};
-  std::size_t span_first = 0, span_end = 0;  // positions of the whole span that is read or probed
+  std::size_t span_first = 0, span_end = 0;  // positions of the whole span in prefill or probe
   double keep = 1;                           // share of the span to keep, averaged over lanes
-  float* state = nullptr;  // [Scorer::state_floats()] of a reading, the scorer's to change
-  // Of a block: q and lse again, the scorer's to change, and room for kBlockWork floats.
+  float* state = nullptr;                    // prefill only: [Scorer::state_floats()], writable
+  // Blocks only: writable copies of q and lse, and a workspace of kBlockWork floats.
   float *block_q = nullptr, *block_lse = nullptr, *work = nullptr;
-  // What a selector was taught of this layer; null: there is none for the model.
+  // Trained selector weights of this layer; null: the model has none.
   const SelectorWeights::Layer* selector = nullptr;
 };
 inline constexpr std::size_t kBlockWork = 1024;
-// What is scored of one lane: scores in the order of kernels::ScoreArgs, one for each slot.
+// The tokens of one lane to score: one score per slot, in the order of kernels::ScoreArgs.
 struct ObservedLane {
   kernels::LaneView keys = {};
-  // Of a block: the first tokens, where they are not among the keys; at most two runs.
+  // Blocks only: the sinks, unless they are among the keys; at most two runs.
   std::span<const kernels::ExactRun> sinks = {};
-  // Of a chunk of a reading: what else the lane holds, all of it seen by the chunk's queries.
+  // Prefill only: the lane's other tokens, all visible to the chunk's queries.
   kernels::LaneView held = {};
   std::size_t first_head = 0, n_group = 1;
   float* scores = nullptr;  // zero before the first observation of the layer
-  // What is known of the worth of its keys (KeyWorth), empty: nothing.
-  std::span<const float> worth = {};
-  // Share of the span that the lane will keep; nothing: not known before all is scored.
+  // Learned weights of the importance of its keys (KeyImportance); empty: none.
+  std::span<const float> importance = {};
+  // Share of the span that the lane will keep; nothing: unknown until everything is scored.
   std::optional<double> keep = std::nullopt;
 };
-// What a lane's scores are when all has been observed, one for each token of the span.
+// A lane's scores after the last observation, one for each token of the span.
 struct ScoredLane {
   std::span<float> scores;
-  const Half* k = nullptr;  // [n_tokens, head_dim] where the exact keys are at hand, else null
+  const Half* k = nullptr;  // [n_tokens, head_dim]; null if the exact keys are not available
   const Half* v = nullptr;
 };
 
-struct ScorerWants {
-  bool reading = false;      // queries of the reading; keys: the span's own tokens
-  bool decoding = false;     // queries of decode steps; keys: all that the lane holds
-  bool newest_step = false;  // … of the last step before a decision only, in place of older scores
-  bool probe = false;        // a second pass over the text (KVzip); keys: the probed stretch
-  // Reading only: observe() is called for blocks of so many tokens (a span's are as alike as they can
-  // be), when all keys of the block are there; 0: for each chunk as it comes; with pre_rope for both,
-  // and blocks have block_q. Takes the memory of so many queries.
+// What a scorer requires. Several may be set.
+struct ScorerRequirements {
+  bool prefill = false;      // queries of prefill; keys: the span's own tokens
+  bool decoding = false;     // queries of decode steps; keys: everything that the lane holds
+  bool newest_step = false;  // … of only the last step before a decision; replaces older scores
+  bool probe = false;        // a second pass over the text (KVzip); keys: the probed tokens
+  // Prefill only: observe() is called for blocks of this many tokens, once all keys of a block
+  // exist, with block_q. The blocks of a span are as equal as possible. 0: for each chunk.
+  // pre_rope works with both. Takes memory for this many queries.
   std::size_t block_tokens = 0;
-  bool exact_kv = false;  // finish() reads k and v: such a recipe decides inside the layer, and
-                          // what it could not decide there is lowered, not chosen from
+  // finish() reads k and v. Such a recipe decides inside the layer; tokens that it could not decide
+  // there go to a lower tier and are not chosen from.
+  bool exact_kv = false;
   bool pre_rope = false, hidden = false;
 };
-// Tokens of one lane that were read long ago, as they are held.
+// Tokens of one lane whose prefill was long ago, as decoded from the cache.
 struct HeldKeys {
   std::span<const float> k;  // [n_tokens, head_dim] before RoPE, main memory
   std::size_t head_dim = 0;
-  std::span<const float> worth;  // as ObservedLane's
+  std::span<const float> importance;  // as ObservedLane's
 };
 class Scorer : public Stage {
  public:
-  // known: what is known of the model's lanes, or null. Only `block_tokens` and `pre_rope` may depend
-  // on it.
-  virtual ScorerWants wants(const LaneShares* known) const = 0;
-  // Whether caches of this model can have it. If not, what it lacks and what to use instead: not_found
-  // where this model lacks it, unsupported where every model does, whose recipe is only listed then.
+  // known: the model's head budgets, or null. Only `block_tokens` and `pre_rope` may depend on
+  // them.
+  virtual ScorerRequirements requirements(const HeadBudgets* known) const = 0;
+  // Whether caches of this model can use the scorer. The error says what is missing and what to use
+  // instead: not_found if this model lacks it; unsupported if every model does, in which case the
+  // recipe is only listed.
   virtual Result<void> check(const CacheShape&) const { return {}; }
-  // What observe() carries from chunk to chunk of a layer that is read, zero before the first: numbers,
-  // for one layer at a time, of a span of n_tokens; more for more of them.
+  // Size of the state that observe() carries between the chunks of a layer's prefill, in floats,
+  // for a span of n_tokens. It is zeroed before the first chunk, exists for one layer at a time,
+  // and must not shrink as n_tokens grows.
   virtual std::size_t state_floats(const LayerShape&, [[maybe_unused]] std::size_t n_tokens) const {
     return 0;
   }
-  // After each chunk of a kind that is wanted, all lanes of the layer; adds to the scores, or
+  // Called after each chunk of a required kind, for all lanes of the layer. Adds to the scores or
   // raises them.
   virtual Result<void> observe(kernels::Backend& backend, const Observation& seen,
                                std::span<const ObservedLane> lanes) const = 0;
-  // Whether text can be scored again when its queries are long gone: then a recipe may let more of it
-  // go where memory is short.
+  // Whether text can be scored again without its queries. If so, a recipe may evict more of it
+  // under memory pressure.
   virtual bool scores_held() const { return false; }
-  // What these tokens are worth by their keys alone, observe() or not; false: not known of this lane.
-  //   out  scores [n_tokens], zero before
+  // Scores tokens by their keys alone, independent of observe(). False: unknown for this lane.
+  //   out  scores [n_tokens], zeroed by the caller
   virtual bool score_held(const HeldKeys&, std::span<float>) const { return false; }
-  // Once for each layer and decision. Larger is kept; all finite.
+  // Called once per layer and decision; leaves finite scores. Larger scores are retained.
   virtual Result<void> finish(kernels::Backend&, const LayerShape&, const TokenSpan&,
                               std::span<const ScoredLane>) const {
     return {};
   }
 };
 
-// The score kernel for every lane of an observation, all parameters but `args`' taken from it.
+// Runs the score kernel for every lane of an observation, which supplies all parameters that `args`
+// leaves out.
 Result<void> score_lanes(kernels::Backend& backend, const Observation& seen,
                          std::span<const ObservedLane> lanes, const kernels::ScoreArgs& args);
-// The same for n_rows of the observation's tokens only, or for its last ones.
+// An observation restricted to n_rows of its tokens, or to its last ones.
 Observation rows_of(const Observation& seen, std::size_t first, std::size_t n_rows);
 Observation last_rows(const Observation& seen, std::size_t n_rows);
-// Of a block, whose queries are the scorer's to change: raises scores to what the queries, turned as
-// if the block were said again, look at (scorers/echo.cpp has the formula).
+// Blocks only; changes block_q. Raises scores to the attention that the queries would pay if the
+// block were repeated (scorers/echo.cpp has the formula).
 Result<void> echo_lanes(kernels::Backend& backend, const Observation& seen,
-                        std::span<const ObservedLane> lanes, kernels::Sees sees);
-// Of a chunk of a reading: what its keys are worth by themselves, which stands in ObservedLane::worth.
+                        std::span<const ObservedLane> lanes, kernels::AttentionMask mask);
+// Prefill only: scores the chunk's keys by themselves, with the weights in
+// ObservedLane::importance.
 //   needs   pre_rope_k
-Result<void> key_worth_lanes(kernels::Backend& backend, const Observation& seen,
-                             std::span<const ObservedLane> lanes);
-// Of a block: adds every lane's keys, and its sinks where all keys are seen, to block_lse.
-Result<void> log_sum_lanes(kernels::Backend& backend, const Observation& seen,
-                           std::span<const ObservedLane> lanes, kernels::Sees sees);
+Result<void> key_importance_lanes(kernels::Backend& backend, const Observation& seen,
+                                  std::span<const ObservedLane> lanes);
+// Blocks only: adds every lane's keys to block_lse, and its sinks if all keys are visible.
+Result<void> logsumexp_lanes(kernels::Backend& backend, const Observation& seen,
+                             std::span<const ObservedLane> lanes, kernels::AttentionMask mask);
 
 // --- filter --------------------------------------------------------------------------------------
 
@@ -214,50 +221,49 @@ inline constexpr float kNotThere = -std::numeric_limits<float>::infinity();
 class Filter : public Stage {
  public:
   struct Protected {
-    std::size_t first = 0, last = 0;  // tokens of the span, may overlap
+    std::size_t first = 0, last = 0;  // tokens at the ends of the span; may overlap
   };
   virtual Protected protects(const TokenSpan&) const { return {}; }
-  // One lane. Entries that are kNeverEvict or kNotThere stay so.
+  // Filters one lane. kNeverEvict and kNotThere entries do not change.
   virtual void apply(const TokenSpan& span, std::span<float> scores) const = 0;
 };
 
 // --- allocator -----------------------------------------------------------------------------------
 
-// What lanes that share a total have scored. Entries of kNeverEvict are kept in any case, those of
-// kNotThere are gone already.
-struct LaneScores {
-  std::span<const float> scores;
-};
+// The scores of a lane. kNeverEvict entries are always retained; kNotThere entries were evicted
+// before.
+using LaneScores = std::span<const float>;
 
-// How many tokens of the span does each lane keep, protected ones included?
+// Decides how many tokens of the span each lane keeps, protected ones included.
 class Allocator : public Stage {
  public:
-  // layer: the lanes of a layer share what totals() gave it. cache: all lanes share the sum.
+  // layer: the lanes of a layer share its total from totals(). cache: all lanes share the sum.
   enum class Scope { layer, cache };
   virtual Scope scope() const { return Scope::layer; }
-  // Needs no scores, so that the memory of a prompt is known before it is read.
-  //   out  totals [n_layers], of all lanes of a layer together; their sum is keep_total(span), or
-  //        what is protected in all lanes if that is more
+  // Needs no scores, so that the memory of a prompt is known before its prefill.
+  //   out  totals [n_layers], over all lanes of a layer; their sum is keep_total(span), or the
+  //        protected tokens of all lanes if that is more
   virtual void totals(const TokenSpan& span, std::size_t n_protected,
                       std::span<std::size_t> totals) const;
-  virtual bool wants_lane_shares() const { return false; }
-  // Needs no scores either, where it can: budgets of all lanes, so that a lane without a choice is
-  // not scored and one that keeps little has a short tail; decided layer by layer then, whatever the
-  // scope. False: scores decide, `budgets` is not touched.
-  //   out  budgets [span.n_lanes], none below n_protected, their sum keep_total(span) as far as that
-  //        allows
+  virtual bool needs_head_budgets() const { return false; }
+  // Computes the budgets of all lanes without scores, if the allocator can. Lanes without a choice
+  // are then not scored, and lanes that keep little have a short tail. The decision is made layer
+  // by layer, whatever the scope. False: scores decide, and `budgets` is unchanged.
+  //   out  budgets [span.n_lanes], each at least n_protected; their sum is keep_total(span) as far
+  //        as that allows
   virtual bool known(const TokenSpan&, std::size_t, std::span<std::size_t>) const { return false; }
-  //   out  budgets [lanes.size()], their sum is `total` as far as the lanes hold so many; none is
-  //        below what its lane protects. The default: all alike.
+  // The default gives all lanes the same.
+  //   out  budgets [lanes.size()], each at least its lane's protected tokens; their sum is `total`,
+  //        as far as the lanes hold that many
   virtual void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
                      std::span<std::size_t> budgets) const;
 };
 
 // --- assigner ------------------------------------------------------------------------------------
 
-// Which of one lane's tokens get which tier?
+// Assigns a tier to each token of a lane.
 //   out     tiers [n]: an index into the recipe's codecs, finest first, or kGone; exactly `budget`
-//           are not kGone
+//           tokens are not kGone
 struct AssignedLane {
   std::span<const float> scores;
   std::size_t budget = 0;
@@ -267,7 +273,7 @@ class Assigner : public Stage {
  public:
   virtual void assign(std::span<const float> scores, std::size_t budget,
                       std::span<std::uint8_t> tiers) const = 0;
-  // All lanes of a layer, of the same tokens. The default: each by itself.
+  // Assigns all lanes of a layer, over the same tokens. The default assigns each lane by itself.
   virtual void assign_layer(std::span<const AssignedLane> lanes) const {
     for (const AssignedLane& lane : lanes) assign(lane.scores, lane.budget, lane.tiers);
   }
@@ -275,62 +281,64 @@ class Assigner : public Stage {
 
 // --- merger --------------------------------------------------------------------------------------
 
-// What do dropped tokens leave behind in the kept ones? May change k and v of tokens that stay.
+// Merges dropped tokens into retained ones: may change k and v of the retained tokens.
 struct MergeLane {
   Half* k = nullptr;  // [n_tokens, head_dim], after RoPE
   Half* v = nullptr;
   std::size_t n_tokens = 0, head_dim = 0;
-  std::size_t first_position = 0;       // of its first token; the others follow one by one
-  const LayerShape* layer = nullptr;    // what turned its keys
+  std::size_t first_position = 0;       // of the first token; the others follow consecutively
+  const LayerShape* layer = nullptr;    // with the RoPE of its keys
   std::span<const std::uint8_t> tiers;  // as assigned
-  std::span<const float> scores;        // kNeverEvict: may carry, never given away
-  std::span<const float> unfiltered;    // scores as the scorer left them, of protected ones too
-  std::span<float> counts;  // how many tokens each stands for, 1 before; kept with the page where
-                            // wants_counts()
+  std::span<const float> scores;        // kNeverEvict: may carry others, is never dropped
+  std::span<const float> unfiltered;    // the scorer's own scores, also of protected tokens
+  std::span<float> counts;  // number of tokens that each stands for, initially 1; saved with the
+                            // page if needs_counts()
 };
 class Merger : public Stage {
  public:
   virtual bool merges() const { return true; }
-  virtual bool wants_counts() const { return false; }
+  virtual bool needs_counts() const { return false; }
   virtual Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const = 0;
 };
 
 // --- codec ---------------------------------------------------------------------------------------
 
-// How are the bytes of K or of V in a page made?
+// Encodes K or V of a page.
 class Codec : public Stage {
  public:
   enum class Operand { k, v };
-  // capacity: tokens of the page. Planes that the shape points to live as long as the stage.
+  // capacity: tokens in the page. The planes of the result live as long as the stage.
   virtual kernels::OperandShape operand(Operand operand, std::size_t head_dim,
                                         std::size_t capacity) const = 0;
-  // The least capacity the codec can lay out, a multiple of kPageStep (groups of 64 tokens: 64).
+  // The smallest capacity that the codec supports, a multiple of kPageStep (64 for groups of 64
+  // tokens).
   virtual std::size_t capacity_step() const { return kernels::kPageStep; }
-  // Whether it needs tables that were made from texts beforehand, for each model.
+  // Whether it needs tables calibrated beforehand for each model.
   virtual bool is_calibrated() const { return false; }
 };
 
 // --- reader --------------------------------------------------------------------------------------
 
-// Which pages does one decode step read? Sinks and tail are always read.
+// The page selector: chooses the pages that a decode step attends to. Sinks and tail are always
+// read.
 class Reader : public Stage {
  public:
   virtual bool reads_all() const { return true; }
-  // Bytes that note() leaves beside each page; counted, saved with it.
+  // Bytes that note() writes for each page, by head_dim. They count as memory and are saved.
   virtual std::size_t note_bytes(std::size_t) const { return 0; }
-  // k [n_tokens, head_dim] of a page just made, as it decodes, main memory.
+  // Summarises the decoded keys [n_tokens, head_dim] of a new page, in main memory.
   virtual void note(std::span<const float>, std::size_t, std::span<std::byte>) const {}
   struct Step {
     std::size_t layer = 0;
     float scale = 0;           // the layer's attention scale
     std::span<const float> q;  // [n_group, head_dim], main memory
     std::size_t head_dim = 0;
-    std::span<const std::span<const std::byte>> notes;  // one for each page
+    std::span<const std::span<const std::byte>> notes;  // one per page
     std::span<const kernels::PageView> pages;
-    std::span<float> work;  // [2, pages.size()], the reader's own: a decode step allocates nothing
+    std::span<float> work;  // [2, pages.size()] workspace: a decode step allocates nothing
   };
-  // Appends rising indices of the pages to read to `chosen`, which is empty and has room. Notes come
-  // from disk too: safe on any bytes.
+  // Appends the rising indices of the pages to read to an empty vector with enough capacity. Must
+  // be safe for arbitrary notes, because they can come from disk.
   virtual void choose(const Step&, std::vector<std::size_t>&) const {}
 };
 

@@ -1,6 +1,7 @@
 // Decides once for each text that is long enough, over its own tokens: a document when it has been
 // read, a message when its turn has ended.
-//   params  min_tokens  shorter texts stay whole (256: below, a window and the sinks are most of it)
+//   params  min_tokens  shorter texts stay whole (256: below, a window and the sinks are most of
+//                       it)
 //   source  arXiv:2411.18077 (MiniKV)
 #include "kvcache/stages/stage.h"
 
@@ -14,8 +15,8 @@ class EndOfPromptTrigger final : public Trigger {
     return {};
   }
   bool ever_fires() const override { return true; }
-  bool fires(const Moment& moment) const override {
-    return moment.occasion != Occasion::steps && moment.n_tokens >= min_tokens_;
+  bool fires(TriggerEvent event, std::size_t n_tokens) const override {
+    return event != TriggerEvent::steps && n_tokens >= min_tokens_;
   }
 
  private:
@@ -23,8 +24,5 @@ class EndOfPromptTrigger final : public Trigger {
 };
 }  // namespace
 
-extern const StageEntry triggers_end_of_prompt{.kind = StageKind::trigger,
-                                               .name = "end_of_prompt",
-                                               .source = "arXiv:2411.18077",
-                                               .make = make_stage<EndOfPromptTrigger>};
+extern const StageMaker triggers_end_of_prompt = stage_of<EndOfPromptTrigger>("arXiv:2411.18077");
 }  // namespace satchel::kvcache

@@ -16,15 +16,13 @@ class EveryFlushTrigger final : public Trigger {
     return {};
   }
   bool ever_fires() const override { return true; }
-  bool fires(const Moment& moment) const override { return moment.n_tokens >= min_tokens_; }
+  bool fires(TriggerEvent, std::size_t n_tokens) const override { return n_tokens >= min_tokens_; }
 
  private:
   std::size_t min_tokens_ = 256;
 };
 }  // namespace
 
-extern const StageEntry triggers_every_flush{.kind = StageKind::trigger,
-                                             .name = "every_flush",
-                                             .source = "arXiv:2306.14048, arXiv:2401.06104",
-                                             .make = make_stage<EveryFlushTrigger>};
+extern const StageMaker triggers_every_flush =
+    stage_of<EveryFlushTrigger>("arXiv:2306.14048, arXiv:2401.06104");
 }  // namespace satchel::kvcache

@@ -7,12 +7,9 @@ namespace {
 class NeverTrigger final : public Trigger {
  public:
   bool ever_fires() const override { return false; }
-  bool fires(const Moment&) const override { return false; }
+  bool fires(TriggerEvent, std::size_t) const override { return false; }
 };
 }  // namespace
 
-extern const StageEntry triggers_never{.kind = StageKind::trigger,
-                                       .name = "never",
-                                       .source = "ours",
-                                       .make = make_stage<NeverTrigger>};
+extern const StageMaker triggers_never = stage_of<NeverTrigger>("ours");
 }  // namespace satchel::kvcache

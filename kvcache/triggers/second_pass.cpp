@@ -1,5 +1,5 @@
-// Decides when a second pass has looked at a text: nobody waits for it, so it runs while the machine
-// is idle, or when memory is short, or when somebody asks.
+// Decides when a second pass has looked at a text: nobody waits for it, so it runs while the
+// machine is idle, or when memory is short, or when somebody asks.
 //   params  min_tokens  shorter texts stay whole (64)
 //   source  arXiv:2505.23416 (KVzip)
 #include "kvcache/stages/stage.h"
@@ -14,11 +14,10 @@ class SecondPassTrigger final : public Trigger {
     return {};
   }
   bool ever_fires() const override { return true; }
-  bool fires(const Moment& moment) const override {
-    const bool may_wait = moment.occasion == Occasion::span_read ||
-                          moment.occasion == Occasion::turn_ended ||
-                          moment.occasion == Occasion::steps;
-    return !may_wait && moment.n_tokens >= min_tokens_;
+  bool fires(TriggerEvent event, std::size_t n_tokens) const override {
+    const bool may_wait = event == TriggerEvent::span_read || event == TriggerEvent::turn_ended ||
+                          event == TriggerEvent::steps;
+    return !may_wait && n_tokens >= min_tokens_;
   }
 
  private:
@@ -26,8 +25,5 @@ class SecondPassTrigger final : public Trigger {
 };
 }  // namespace
 
-extern const StageEntry triggers_second_pass{.kind = StageKind::trigger,
-                                             .name = "second_pass",
-                                             .source = "arXiv:2505.23416",
-                                             .make = make_stage<SecondPassTrigger>};
+extern const StageMaker triggers_second_pass = stage_of<SecondPassTrigger>("arXiv:2505.23416");
 }  // namespace satchel::kvcache

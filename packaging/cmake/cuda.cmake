@@ -1,7 +1,7 @@
 # Which nvcc the CUDA backend is built with, and for which cards. Looked for: SATCHEL_NVCC (cache or environment), CUDACXX, the
 # folder of packaging/get-cuda.sh, PATH, /usr/local/cuda. Nothing found is cached: a compiler or a card may go or come.
 set(SATCHEL_NVCC "" CACHE FILEPATH "nvcc to build the CUDA backend with; empty: looked for")
-set(SATCHEL_CUDA_CARDS all CACHE STRING "cards that kernels are compiled for: all, native (those that nvidia-smi names, all where it names none), or a list such as 75;90. Newer ones take PTX")
+set(SATCHEL_CUDA_CARDS all CACHE STRING "cards that kernels are compiled for: all, native (those that nvidia-smi names; none: SATCHEL_CUDA=AUTO builds nothing, ON all), or a list such as 75;90. Newer ones take PTX")
 set(SATCHEL_NVCC_OLDEST 12.4)  # Debian 12 has 11.8, which knows neither C++20 nor the newer cards
 set(SATCHEL_ALL_CARDS 75 80 86 89 90 120)  # Turing to Blackwell
 
@@ -111,13 +111,31 @@ function(satchel_ask_nvcc nvcc out_why)
   set(SATCHEL_NVCC_RUNTIME "${runtime}" PARENT_SCOPE)
 endfunction()
 
+# Sets `out` to what nvidia-smi says of this machine's cards: "9.0, NVIDIA H100", one each.
+function(satchel_card_rows out)
+  unset(smi)
+  find_program(smi nvidia-smi PATHS /usr/lib/wsl/lib NO_CACHE)
+  set(said "")
+  if(smi)
+    execute_process(COMMAND ${smi} --query-gpu=compute_cap,name --format=csv,noheader OUTPUT_VARIABLE said ERROR_QUIET TIMEOUT 20)
+  endif()
+  string(REGEX MATCHALL "[0-9]+\\.[0-9], [^\n]+" rows "${said}")
+  set(${out} "${rows}" PARENT_SCOPE)
+endfunction()
+
 # Sets in the caller SATCHEL_NVCC_PATH, _VERSION, _CARDS (those it knows from 75 on, oldest first), _INCLUDES and _RUNTIME
 # (libcudart_static.a). The path is empty where there is none that will do, which stops the configuration unless SATCHEL_CUDA
-# is AUTO.
+# is AUTO, and where AUTO is to build for the cards of a machine that has none.
 function(satchel_find_nvcc)
   satchel_look_for_nvcc(nvcc)
   set(why "")
-  if(nvcc)
+  set(rows "-")
+  if(SATCHEL_CUDA STREQUAL "AUTO" AND SATCHEL_CUDA_CARDS STREQUAL "native")
+    satchel_card_rows(rows)
+  endif()
+  if(NOT rows)
+    set(why "nvidia-smi names no card here; SATCHEL_CUDA=ON builds it all the same")
+  elseif(nvcc)
     satchel_ask_nvcc("${nvcc}" why)
   else()
     set(why "no nvcc was found")
@@ -139,16 +157,10 @@ endfunction()
 # The cards of this machine as nvidia-smi names them: in `out_cards` the newest of SATCHEL_NVCC_CARDS that each can run, in
 # `out_names` what these are called. `out_others`: names of those that can run none.
 function(satchel_ask_cards out_cards out_names out_others)
-  unset(smi)
-  find_program(smi nvidia-smi PATHS /usr/lib/wsl/lib NO_CACHE)
-  set(said "")
-  if(smi)
-    execute_process(COMMAND ${smi} --query-gpu=compute_cap,name --format=csv,noheader OUTPUT_VARIABLE said ERROR_QUIET TIMEOUT 20)
-  endif()
+  satchel_card_rows(rows)
   set(cards "")
   set(names "")
   set(others "")
-  string(REGEX MATCHALL "[0-9]+\\.[0-9], [^\n]+" rows "${said}")
   foreach(row IN LISTS rows)
     string(REGEX MATCH "^([0-9]+)\\.([0-9]), (.+)$" row "${row}")
     set(card ${CMAKE_MATCH_1}${CMAKE_MATCH_2})

@@ -2,7 +2,7 @@
 set(MAY_USE_kernels "")
 set(MAY_USE_kvcache kernels)
 set(MAY_USE_runtime kvcache kernels)
-set(MAY_USE_storage kvcache kernels)
+set(MAY_USE_storage runtime kvcache kernels)
 set(MAY_USE_ui runtime storage kvcache kernels)
 
 # satchel_library(layer SOURCES … USES … EXTERNAL … [PRIVATE_EXTERNAL …])

@@ -43,7 +43,7 @@ function(satchel_profile_table out_table)
 
 #include \"runtime/profile/key_bases_files.h\"
 #include \"runtime/profile/lane_profiler.h\"
-#include \"runtime/profile/lane_tables.h\"
+#include \"runtime/profile/head_budget_files.h\"
 #include \"runtime/profile/selector_files.h\"
 
 #define SATCHEL_BLOB(name, path)                                                          \\
@@ -64,7 +64,7 @@ std::span<const ProfileText> profile_texts() {
 ${texts}  };
   return kTexts;
 }
-std::span<const ShippedFile> shipped_lane_tables() {
+std::span<const ShippedFile> shipped_head_budgets() {
   static const std::vector<ShippedFile> kTables = {
 ${tables}  };
   return kTables;

@@ -1,6 +1,6 @@
-// The loops go in strips of kStrip independent sums, plainly enough for the compiler to make vectors
-// of them: two rows of 50,000 logits for each of 128 tokens are compared between an answer's last
-// token and the next message.
+// The loops go in strips of kStrip independent sums, plainly enough for the compiler to make
+// vectors of them: two rows of 50,000 logits for each of 128 tokens are compared between an
+// answer's last token and the next message.
 #include "runtime/fidelity/fidelity.h"
 
 #include <algorithm>

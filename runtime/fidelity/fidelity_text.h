@@ -1,4 +1,4 @@
-// A Fidelity as a line of text, for whoever keeps measurements.
+// A Fidelity as a line of text, to be saved.
 //   form  "tokens agreement kl attention_kept measured_at measured_ms", as numbers
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace satchel::runtime {
 
 std::string to_text(const Fidelity& fidelity);
-// None: the text is not one that to_text could have made.
+// Nothing if to_text() cannot have written the text.
 std::optional<Fidelity> fidelity_from(std::string_view text);
 
 }  // namespace satchel::runtime

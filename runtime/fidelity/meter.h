@@ -1,4 +1,4 @@
-// Meter: what was measured of a chat, and its ledger, as they are kept with it.
+// Meter: the measurements and the ledger of a chat, saved with it.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,12 @@ struct Meter {
   Ledger ledger;
 };
 
-// Under which name a journal keeps the text (Journal::set_note).
+// The name of the note that holds the text (Journal::set_note).
 inline constexpr std::string_view kMeterNote = "meter";
 
 // Lines of numbers: the form (1), the fidelity, the recall, then a line for each entry.
 std::string to_text(const Meter& meter);
-// None: the text is not one that to_text could have made. Of a ledger that is read, all entries are
-// closed.
+// Nothing if to_text() cannot have written the text. All entries of the ledger are closed.
 std::optional<Meter> meter_from(std::string_view text);
 
 }  // namespace satchel::runtime

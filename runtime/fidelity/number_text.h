@@ -1,4 +1,4 @@
-// Numbers side by side in a line of text, as the parts of this folder write them down.
+// Numbers separated by spaces in a line of text, the format of this folder's saved measurements.
 #pragma once
 
 #include <charconv>
@@ -16,8 +16,8 @@ void add_number(std::string& line, Number number) {
   line.append(digits, end);
 }
 
-// Takes a number, and the space behind it, off the front; false: there is none, or the line goes on
-// in another way.
+// Removes a number and the space after it from the front. False if there is no number, or something
+// else follows it.
 template <class Number>
 bool take_number(std::string_view& line, Number& number) {
   const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
@@ -35,7 +35,7 @@ std::string line_of(const Numbers&... numbers) {
   (add_number(line, numbers), ...);
   return line;
 }
-// Whether the line is these numbers and no more.
+// Whether the line consists of exactly these numbers.
 template <class... Numbers>
 bool take_line(std::string_view line, Numbers&... numbers) {
   return (take_number(line, numbers) && ...) && line.empty();

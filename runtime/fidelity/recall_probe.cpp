@@ -13,13 +13,13 @@ constexpr std::size_t kFar = 1u << 20;
 // Which of all tokens may be asked.
 class Facts {
  public:
-  Facts(std::span<const std::int32_t> tokens, std::span<const ReadPart> parts,
+  Facts(std::span<const std::int32_t> tokens, std::span<const IndexRange> parts,
         const std::function<TokenLook(std::int32_t)>& look_of)
       : may_ask_(tokens.size()) {
     std::map<std::int32_t, std::size_t> counts;
-    for (const ReadPart& part : parts)
+    for (const IndexRange& part : parts)
       for (std::size_t i = part.begin; i < part.end; ++i) ++counts[tokens[i]];
-    for (const ReadPart& part : parts) {
+    for (const IndexRange& part : parts) {
       std::size_t since = kFar;  // the last rare token of this sentence
       for (std::size_t i = part.begin; i < part.end; ++i) {
         const TokenLook look = look_of(tokens[i]);
@@ -42,9 +42,9 @@ class Facts {
 };
 
 // Where passages can begin, side by side over all parts.
-std::vector<std::size_t> beginnings(std::span<const ReadPart> parts) {
+std::vector<std::size_t> beginnings(std::span<const IndexRange> parts) {
   std::vector<std::size_t> out;
-  for (const ReadPart& part : parts)
+  for (const IndexRange& part : parts)
     for (std::size_t i = part.begin + kRecallHookTokens; i + kPassageTokens <= part.end; ++i)
       out.push_back(i);
   return out;
@@ -53,7 +53,7 @@ std::vector<std::size_t> beginnings(std::span<const ReadPart> parts) {
 }  // namespace
 
 std::vector<Passage> choose_passages(std::span<const std::int32_t> tokens,
-                                     std::span<const ReadPart> parts,
+                                     std::span<const IndexRange> parts,
                                      const std::function<TokenLook(std::int32_t)>& look_of) {
   const Facts facts(tokens, parts, look_of);
   const std::vector<std::size_t> firsts = beginnings(parts);

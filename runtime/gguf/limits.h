@@ -1,9 +1,8 @@
-// What a GGUF file may declare. A file beyond a limit is refused before anything of that size is
-// read or allocated.
-//   source  docs/reliability.md (limits); those not in it are marked "chosen"
+// Limits of what a GGUF file may declare. A file above a limit is refused before anything of that
+// size is read or allocated.
+//   source  docs/reliability.md (limits); others are marked "chosen"
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace satchel::runtime {

@@ -9,7 +9,7 @@ struct Magic {
 };
 using namespace std::string_view_literals;
 constexpr Magic kMagics[] = {
-    {"PK\x03\x04"sv, "a zip archive (PyTorch checkpoints are such)"},
+    {"PK\x03\x04"sv, "a zip archive (perhaps a PyTorch checkpoint)"},
     {"PK\x05\x06"sv, "an empty zip archive"},
     {"\x1f\x8b"sv, "a gzip archive"},
     {"\xfd"

@@ -1,4 +1,4 @@
-// Says in words what a file that is no GGUF model looks like, by its first bytes: "a zip archive".
+// Describes a file that is not a GGUF model by its first bytes: "a zip archive".
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace satchel::runtime {
 
-// Empty if nothing known fits.
+// Empty if the format is unknown.
 std::string_view guess_format(std::span<const std::byte> start);
 
 }  // namespace satchel::runtime

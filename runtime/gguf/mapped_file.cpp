@@ -47,7 +47,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   }
   struct stat status {};
   if (fstat(file.descriptor_, &status) != 0) return read_error(name, reason_of(errno));
-  if (S_ISDIR(status.st_mode)) return read_error(name, "it is a folder; name a GGUF file in it");
+  if (S_ISDIR(status.st_mode)) return read_error(name, "it is a folder; choose a GGUF file in it");
   if (!S_ISREG(status.st_mode)) return read_error(name, "it is a device or pipe, not a file");
   SATCHEL_TRY_ASSIGN(file.stamp_, stamp_of(file.descriptor_));
   if (file.stamp_.size > std::numeric_limits<std::size_t>::max() / 2)
@@ -87,7 +87,7 @@ Result<void> MappedFile::check_unchanged() const {
   if (now == stamp_) return {};
   return Error{
       ErrorKind::corrupt, "MODEL_CHANGED",
-      "The model file was changed while it was open. Nothing more is read from it; open it again."};
+      "The model file changed while it was open, so Satchel stopped using it. Open it again."};
 }
 
 void MappedFile::let_go(std::span<const std::byte> bytes) const {

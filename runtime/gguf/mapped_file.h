@@ -1,8 +1,8 @@
-// MappedFile: a regular file's bytes, mapped read-only and left out of core dumps.
-//   owns    the mapping; the bytes stay at one address when the object moves
+// MappedFile: a regular file mapped read-only and excluded from core dumps.
+//   owns    the mapping; the bytes keep their address when the object moves
 //   errors  MODEL_NOT_FOUND, MODEL_READ (permission, folder, device), MODEL_CHANGED
-//   differs a file cut short by someone else while it is mapped faults on the next touch (SIGBUS);
-//           check_unchanged() finds it before that in all but a race
+//   limits  if another process truncates the mapped file, the next access faults (SIGBUS);
+//           check_unchanged() detects this earlier, except in a race
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Whether size and time of change are still those seen at opening. An object without a file is
+  // Fails if size or modification time differ from those at opening. An object without a file is
   // unchanged.
   Result<void> check_unchanged() const;
 
-  // Takes the whole pages inside `bytes` out of this process's resident memory; touching them
-  // reads the file again. Bytes outside the mapping are left alone.
+  // Drops the whole pages inside `bytes` from resident memory; the next access reads the file
+  // again. Ignores bytes outside the mapping.
   void let_go(std::span<const std::byte> bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// Numbers of any GGUF type. The caller has checked that the bytes are there.
+// Reads numbers of any GGUF type. The caller has checked that the bytes exist.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace satchel::runtime {
 
-// An integer of any width, or nothing if the type is none or a u64 is beyond int64.
+// An integer of any width; nothing if the type is not an integer or the value exceeds int64.
 inline std::optional<std::int64_t> load_integer(GgufType type, const std::byte* at) {
   switch (type) {
     case GgufType::u8:

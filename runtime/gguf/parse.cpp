@@ -17,11 +17,11 @@ namespace {
 
 Error damaged(std::string message) {
   return {ErrorKind::corrupt, "MODEL_DAMAGED",
-          message + ": damaged or forged. Get the file again."};
+          message + ". The file is damaged or forged; get it again."};
 }
 
 std::string beyond(const std::string& what, std::uint64_t declared, std::uint64_t limit) {
-  return what + " " + count_text(declared) + ", at most " + count_text(limit) + " is possible";
+  return what + " " + count_text(declared) + ", more than the limit of " + count_text(limit);
 }
 
 // Reads on from one place; knows what it is in the middle of, for the message when the file ends
@@ -87,7 +87,7 @@ std::string_view name_of(const GgufTensor& tensor) {
 Error Parser::ends_here() const {
   return {ErrorKind::corrupt, "MODEL_TRUNCATED",
           "The file ends at " + size_text(file_.size()) + ", inside " + inside_ +
-              ": incomplete download or damaged. Get it again."};
+              ". The download is incomplete or the file is damaged; get it again."};
 }
 
 Result<GgufTable> Parser::run() {
@@ -119,10 +119,11 @@ Result<void> Parser::header() {
     const bool big_endian = table_.version != 0 && (table_.version & 0xffffu) == 0;
     return Error{
         ErrorKind::unsupported, "MODEL_VERSION",
-        (big_endian
-             ? std::string("A big-endian GGUF file; Satchel reads little-endian ones.")
-             : "GGUF version " + std::to_string(table_.version) + "; Satchel reads 2 and 3.") +
-            " Convert it again."};
+        (big_endian ? std::string(
+                          "This is a big-endian GGUF file; Satchel reads little-endian files only.")
+                    : "This is GGUF version " + std::to_string(table_.version) +
+                          "; Satchel reads versions 2 and 3.") +
+            " Convert the model again."};
   }
   SATCHEL_TRY_ASSIGN(n_tensors_, number<std::uint64_t>());
   SATCHEL_TRY_ASSIGN(n_entries_, number<std::uint64_t>());
@@ -149,7 +150,7 @@ Result<GgufType> Parser::value_type() {
   const std::optional<GgufType> type = gguf_type_of(id);
   if (!type)
     return damaged("The value type in " + inside_ + " is " + std::to_string(id) +
-                   ", GGUF has 0 to 12");
+                   ", but GGUF defines 0 to 12 only");
   return *type;
 }
 
@@ -234,9 +235,10 @@ Result<void> Parser::alignment() {
       declared.value_or(0) < 0 ? 0 : static_cast<std::uint64_t>(declared.value_or(0));
   if (value < GgufLimits::alignment_min || value > GgufLimits::alignment_max ||
       (value & (value - 1)) != 0)
-    return damaged("\"general.alignment\" is " + describe(*found) + ", a power of two from " +
+    return damaged("\"general.alignment\" is " + describe(*found) +
+                   ", but must be a power of two from " +
                    std::to_string(GgufLimits::alignment_min) + " to " +
-                   std::to_string(GgufLimits::alignment_max) + " is expected");
+                   std::to_string(GgufLimits::alignment_max));
   table_.alignment = value;
   return {};
 }
@@ -267,14 +269,14 @@ Result<GgufTensor> Parser::tensor(std::uint64_t& offset) {
   SATCHEL_TRY_ASSIGN(const std::uint32_t n_dims, number<std::uint32_t>());
   if (n_dims < 1 || n_dims > GgufLimits::dims)
     return damaged("Tensor " + quoted(out.name) + " has " + count_text(n_dims) +
-                   " dimensions, 1 to 4 are possible");
+                   " dimensions, but GGUF allows 1 to 4 only");
   out.n_dims = n_dims;
   Checked n_values = 1;
   for (std::size_t d = 0; d < out.n_dims; ++d) {
     SATCHEL_TRY_ASSIGN(const std::uint64_t dim, number<std::uint64_t>());
     if (dim < 1 || dim > GgufLimits::dim)
       return damaged("Dimension " + std::to_string(d) + " of tensor " + quoted(out.name) + " is " +
-                     count_text(dim));
+                     count_text(dim) + ", which is impossible");
     out.dims[d] = static_cast<std::size_t>(dim);
     n_values = n_values * Checked(dim);
   }

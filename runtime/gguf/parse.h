@@ -1,12 +1,11 @@
-// Walks a GGUF file once and checks every count, length, offset and product in it before anything
-// uses them.
-//   in      the whole file's bytes; results are views into them
+// Parses a GGUF file in one pass and checks every count, length, offset and product before use.
+//   in      the bytes of the whole file; results are views into them
 //   errors  MODEL_FORMAT, MODEL_VERSION, MODEL_TRUNCATED, MODEL_DAMAGED;
 //           MODEL_QUANT for a type id that ggml does not have
-//   cost    linear in the file's table; allocates no more than a few times the table's bytes
+//   cost    linear in the file's table; allocates at most a few times the table's bytes
 //   source  ggml docs/gguf.md, versions 2 and 3, little-endian
-//   differs stricter than ggml: limits.h, tensors share no byte, names are unique and not empty,
-//           no dimension of 0; looser: tensors may lie in any order and with gaps
+//   differs stricter than ggml: limits.h, tensors do not overlap, names are unique and not empty,
+//           no dimension is 0. Looser: tensors may be in any order and have gaps.
 #pragma once
 
 #include <array>
@@ -27,7 +26,7 @@ struct GgufTensor {
   std::string_view name;
   std::uint32_t type_id = 0;
   const char* type_name = "";               // "Q8_K"
-  std::optional<kernels::WeightType> type;  // nothing if no backend computes with it
+  std::optional<kernels::WeightType> type;  // nothing if no backend supports it
   std::size_t n_dims = 0;
   std::array<std::size_t, 4> dims = {1, 1, 1,
                                      1};  // first index fastest: dims[0] is the row's length

@@ -25,20 +25,20 @@ Error shard_error(std::string message) {
 // Why a part could not be opened: one that is not there, in terms of the whole model.
 Error of_part(const Error& error, const SplitName& name, std::uint32_t number) {
   if (error.kind != ErrorKind::not_found) return error;
-  return shard_error("The model has " + std::to_string(name.count) + " parts, and " +
+  return shard_error("The model is split into " + std::to_string(name.count) + " files, and " +
                      quoted(name.part(number).filename().string(), 128) +
-                     " is not beside the others. Put all parts into one folder.");
+                     " is missing. Put all of them into one folder.");
 }
 Error lacks(std::string_view key) {
-  return metadata_error("The model lacks " + quoted(key, 256) + ".");
+  return metadata_error("The model file lacks " + quoted(key, 256) + ".");
 }
 Error wrong_type(std::string_view key, const GgufValue& found, const char* expected) {
-  return metadata_error(quoted(key, 256) + " is " + type_text(found) + ", " + expected +
-                        " expected.");
+  return metadata_error(quoted(key, 256) + " is " + type_text(found) + ", but must be " + expected +
+                        ".");
 }
 Error wrong_value(std::string_view key, const GgufValue& found, const char* expected) {
-  return metadata_error(quoted(key, 256) + " is " + describe(found) + ", " + expected +
-                        " expected.");
+  return metadata_error(quoted(key, 256) + " is " + describe(found) + ", but must be " + expected +
+                        ".");
 }
 
 bool is_integer(GgufType type) {
@@ -59,10 +59,10 @@ Result<std::uint64_t> unsigned_at_most(std::string_view key, const GgufValue& fo
     value = load_number<std::uint64_t>(found.bytes.data());
   } else {
     const std::int64_t number = load_integer(found.type, found.bytes.data()).value_or(-1);
-    if (number < 0) return wrong_value(key, found, "no negative number");
+    if (number < 0) return wrong_value(key, found, "zero or more");
     value = static_cast<std::uint64_t>(number);
   }
-  if (value > max) return wrong_value(key, found, "a smaller number");
+  if (value > max) return wrong_value(key, found, "smaller");
   return value;
 }
 
@@ -81,8 +81,8 @@ Result<GgufFile> GgufFile::view(std::span<const std::byte> bytes) {
   SATCHEL_TRY_ASSIGN(out.table_, parse_gguf(bytes));
   const SplitPlace place = split_place(out.table_);
   if (place.count > 1)
-    return shard_error("These bytes are part " + std::to_string(place.number) + " of " +
-                       std::to_string(place.count) + "; a whole model is needed.");
+    return shard_error("These bytes are shard " + std::to_string(place.number) + " of " +
+                       std::to_string(place.count) + "; the whole model is needed.");
   return out;
 }
 
@@ -108,16 +108,18 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
   const std::string file = quoted(path.filename().string(), 128);
   const std::optional<SplitName> name = split_name(path);
   if (!name || name->number != place.number || name->count != place.count)
-    return shard_error(file + " is part " + std::to_string(place.number) + " of " +
-                       std::to_string(place.count) + ", but is not named so. Name the parts " +
-                       "NAME-00001-of-0000N.gguf and so on, as they were when you got them.");
+    return shard_error(file + " is shard " + std::to_string(place.number) + " of " +
+                       std::to_string(place.count) +
+                       ", but its name does not say so. Restore the " +
+                       "original names: NAME-00001-of-0000N.gguf and so on.");
   if (place.number != 1) {
     Result<GgufFile> opened = open_one(name->part(1));
     if (!opened.ok()) return of_part(opened.error(), *name, 1);
     out = std::move(opened).value();
     if (const SplitPlace first = split_place(out.table_);
         first.number != 1 || first.count != place.count)
-      return shard_error("The first part beside " + file + " is not of the same model.");
+      return shard_error("The first shard in the folder of " + file +
+                         " belongs to another model. Get the shards again.");
   }
   SATCHEL_TRY(out.add_parts(name->part(1), place.count));
   return out;
@@ -131,8 +133,8 @@ Result<void> GgufFile::add_parts(const std::filesystem::path& first, std::uint32
     const SplitPlace place = split_place(part->table_);
     if (place.number != number || place.count != count)
       return shard_error(quoted(name.part(number).filename().string(), 128) +
-                         " says that it is part " + std::to_string(place.number) + " of " +
-                         std::to_string(place.count) + ". Get the parts again.");
+                         " says that it is shard " + std::to_string(place.number) + " of " +
+                         std::to_string(place.count) + ". Get the shards again.");
     SATCHEL_TRY(add_tensors_of(part->table_, table_));
     parts_.push_back(part->parts_.front());
     files_.push_back(std::move(part->files_.front()));
@@ -140,8 +142,8 @@ Result<void> GgufFile::add_parts(const std::filesystem::path& first, std::uint32
   SATCHEL_TRY_ASSIGN(const std::uint64_t declared,
                      get_u64("split.tensors.count", table_.tensors.size()));
   if (declared == table_.tensors.size()) return {};
-  return shard_error("The parts hold " + std::to_string(table_.tensors.size()) + " of the " +
-                     std::to_string(declared) + " tensors. Get the parts again.");
+  return shard_error("The shards contain " + std::to_string(table_.tensors.size()) + " of the " +
+                     std::to_string(declared) + " tensors. Get the shards again.");
 }
 
 std::size_t GgufFile::file_bytes() const {
@@ -166,11 +168,11 @@ void GgufFile::let_go() const {
 Result<const GgufTensor*> GgufFile::require_tensor(std::string_view name) const {
   const GgufTensor* tensor = find_tensor(name);
   if (tensor == nullptr)
-    return metadata_error("The model lacks the tensor " + quoted(name, 256) + ".");
+    return metadata_error("The model file lacks the tensor " + quoted(name, 256) + ".");
   if (!tensor->type)
     return Error{ErrorKind::unsupported, "MODEL_QUANT",
                  std::string(tensor->type_name) + " (tensor " + quoted(name, 256) +
-                     ") is not supported; choose a Q4_K_M or Q8_0 file of this model."};
+                     ") is not supported. Choose a Q4_K_M or Q8_0 file of this model."};
   return tensor;
 }
 
@@ -223,28 +225,28 @@ Result<std::string_view> GgufFile::get_string(std::string_view key) const {
 
 Result<GgufStrings> GgufFile::get_strings(std::string_view key) const {
   SATCHEL_TRY_ASSIGN(const GgufValue* found, array_of(*this, key));
-  if (found->element != GgufType::string) return wrong_type(key, *found, "array of string");
+  if (found->element != GgufType::string) return wrong_type(key, *found, "an array of strings");
   return GgufStrings(*found);
 }
 
 Result<std::vector<float>> GgufFile::get_f32_array(std::string_view key) const {
   SATCHEL_TRY_ASSIGN(const GgufValue* found, array_of(*this, key));
   if (found->element != GgufType::f32 && found->element != GgufType::f64)
-    return wrong_type(key, *found, "array of float32");
+    return wrong_type(key, *found, "an array of float32");
   std::vector<float> out(found->count);
   const std::size_t each = gguf_fixed_bytes(found->element);
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = load_float(found->element, found->bytes.data() + i * each);
     if (std::isnan(out[i]))
       return metadata_error("Element " + std::to_string(i) + " of " + quoted(key, 256) +
-                            " is not a number.");
+                            " is NaN.");
   }
   return out;
 }
 
 Result<std::vector<std::int32_t>> GgufFile::get_i32_array(std::string_view key) const {
   SATCHEL_TRY_ASSIGN(const GgufValue* found, array_of(*this, key));
-  if (!is_integer(found->element)) return wrong_type(key, *found, "array of integers");
+  if (!is_integer(found->element)) return wrong_type(key, *found, "an array of integers");
   std::vector<std::int32_t> out(found->count);
   const std::size_t each = gguf_fixed_bytes(found->element);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -252,7 +254,7 @@ Result<std::vector<std::int32_t>> GgufFile::get_i32_array(std::string_view key) 
     if (!value || *value < std::numeric_limits<std::int32_t>::min() ||
         *value > std::numeric_limits<std::int32_t>::max())
       return metadata_error("Element " + std::to_string(i) + " of " + quoted(key, 256) +
-                            " does not fit into i32.");
+                            " does not fit into int32.");
     out[i] = static_cast<std::int32_t>(*value);
   }
   return out;

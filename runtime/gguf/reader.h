@@ -1,9 +1,8 @@
-// GgufFile: a model file, opened and checked whole; everything it gives out is a view into the
-// mapped file.
-//   owns    the mappings (view() borrows instead); entries, tensors and strings die with the object
-//   parts   a model in several files (split.h) is opened by any of them: the others lie beside it.
-//           Metadata are the first one's, tensors and bytes those of all
-//   errors  opening: those of parse.h and mapped_file.h, and MODEL_SHARD where parts are missing or
+// GgufFile: an opened and fully checked model file. All results are views into the mapped file.
+//   owns    the mappings (view() borrows); entries, tensors and strings live as long as the object
+//   shards  opening any file of a split model (split.h) opens all of them, from the same folder.
+//           Metadata come from the first, tensors and bytes from all.
+//   errors  opening: those of parse.h and mapped_file.h, and MODEL_SHARD if shards are missing or
 //           do not belong together;
 //           getters: MODEL_METADATA, naming the key and the type found;
 //           require_tensor: MODEL_METADATA, MODEL_QUANT
@@ -26,10 +25,10 @@
 
 namespace satchel::runtime {
 
-// The strings of an array, read where they lie.
+// The strings of an array, read in place.
 class GgufStrings {
  public:
-  // needs  an array of strings of an opened file, so that its lengths were checked
+  // needs  an array of strings of an opened file, whose lengths were checked
   explicit GgufStrings(const GgufValue& array) : count_(array.count), bytes_(array.bytes) {}
 
   std::size_t size() const { return count_; }
@@ -52,11 +51,11 @@ class GgufStrings {
 class GgufFile {
  public:
   static Result<GgufFile> open(const std::filesystem::path& path);
-  // Of bytes in memory that outlive the object; a whole model.
+  // Opens a whole model in memory; the bytes must outlive the object.
   static Result<GgufFile> view(std::span<const std::byte> bytes);
 
   std::uint32_t version() const { return table_.version; }
-  std::size_t file_bytes() const;  // of all parts
+  std::size_t file_bytes() const;  // of all shards
   std::size_t n_parts() const { return parts_.size(); }
   std::span<const GgufEntry> metadata() const { return table_.entries; }
   std::span<const GgufTensor> tensors() const { return table_.tensors; }
@@ -66,11 +65,11 @@ class GgufFile {
     return table_.find_value(key);
   }  // null if absent
   const GgufTensor* find_tensor(std::string_view name) const { return table_.find_tensor(name); }
-  // The tensor, there and of a type that backends compute with: `type` holds a value.
+  // The tensor; an Error if it is missing or no backend supports its type. `type` has a value.
   Result<const GgufTensor*> require_tensor(std::string_view name) const;
 
-  // Numbers. Integers may be stored in any width that the value fits; floats are finite. `absent`
-  // is what a missing key means; without it, a missing key is an Error.
+  // Numbers. Integers may be stored in any width if the value fits; floats are finite. A missing
+  // key gives `absent`, or an Error if that is not set.
   Result<std::uint32_t> get_u32(std::string_view key,
                                 std::optional<std::uint32_t> absent = {}) const;
   Result<std::uint64_t> get_u64(std::string_view key,
@@ -78,26 +77,25 @@ class GgufFile {
   Result<float> get_f32(std::string_view key, std::optional<float> absent = {}) const;
   Result<bool> get_bool(std::string_view key, std::optional<bool> absent = {}) const;
 
-  // The bytes as stored, which need not be UTF-8.
+  // The bytes as stored, possibly not UTF-8.
   Result<std::string_view> get_string(std::string_view key) const;
   Result<GgufStrings> get_strings(std::string_view key) const;
   Result<std::vector<float>> get_f32_array(std::string_view key) const;  // no NaN
   Result<std::vector<std::int32_t>> get_i32_array(
       std::string_view key) const;  // any integer width, if all fit
 
-  // What a saved cache remembers its model by: xxh3-128 over the whole file, or over its parts one
-  // after the other, 32 hexadecimal digits.
-  // Reads every byte (94 MB: about 10 ms from memory), so ask once. Finds other and damaged files,
-  // not forged ones.
+  // Identifies the model of a saved cache: xxh3-128 over the whole file, or over its shards in
+  // order, as 32 hexadecimal digits. Reads every byte (94 MB: about 10 ms from memory), so call it
+  // once. It detects other and damaged files, not forged ones.
   Result<std::string> model_fingerprint() const;
 
-  // Before a long read of weights: MODEL_CHANGED if someone wrote to the file since it was opened.
+  // Fails with MODEL_CHANGED if the file was written since opening. Call before long reads of
+  // weights.
   Result<void> check_unchanged() const;
-  // A stretch of a tensor's bytes that nobody will read soon: its pages leave this process's
-  // memory and come back from the file if they are touched again. Of view() nothing is let go.
+  // Drops the pages of tensor bytes that will not be read soon from resident memory. The next
+  // access reads the file again. Does nothing for view().
   void let_go(std::span<const std::byte> bytes) const;
-  // The same of everything: reading one page makes the system bring in its neighbours, which no
-  // tensor's own bytes cover.
+  // Drops all pages, including those that readahead brought in outside of any tensor.
   void let_go() const;
 
  private:
@@ -105,7 +103,7 @@ class GgufFile {
   Result<void> add_parts(const std::filesystem::path& first, std::uint32_t count);
 
   std::vector<MappedFile> files_;                  // empty: view()
-  std::vector<std::span<const std::byte>> parts_;  // never empty but of a default object
+  std::vector<std::span<const std::byte>> parts_;  // empty for a default object only
   GgufTable table_;
 };
 

@@ -73,8 +73,8 @@ Result<void> add_tensors_of(const GgufTable& part, GgufTable& to) {
                          [&](std::uint32_t a, std::uint32_t b) { return name(a) == name(b); });
   if (twice == to.by_name.end()) return {};
   return Error{ErrorKind::corrupt, "MODEL_SHARD",
-               "Two parts of the model hold a tensor " + quoted(name(*twice)) +
-                   ". They are not parts of one model; get them again."};
+               "Two shards of the model contain the tensor " + quoted(name(*twice)) +
+                   ". They do not belong together; get them again."};
 }
 
 }  // namespace satchel::runtime

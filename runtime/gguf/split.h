@@ -1,6 +1,6 @@
-// A model in several files, as llama-gguf-split writes them: "NAME-00002-of-00003.gguf" is part 2
-// of 3; the first has the metadata, each its own tensors.
-//   errors  MODEL_SHARD, naming the part and what is wrong with it
+// A model split into shards, as llama-gguf-split writes them: "NAME-00002-of-00003.gguf" is shard 2
+// of 3. The first shard has the metadata; each has its own tensors.
+//   errors  MODEL_SHARD, naming the shard and what is wrong with it
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace satchel::runtime {
 
-// What a file's name says: the first part is number 1.
+// A shard's file name, parsed; numbers start at 1.
 struct SplitName {
   std::filesystem::path before;  // folder and NAME
   std::uint32_t number = 0, count = 0;
-  std::string ending = ".gguf";  // in the case the file has it
+  std::string ending = ".gguf";  // in the file's own letter case
 
-  // The name of another part of the same model, 1 … count.
+  // The path of another shard of the same model, 1 … count.
   std::filesystem::path part(std::uint32_t other) const;
 };
-// Nothing: not named like a part.
+// Nothing if the file is not named like a shard.
 std::optional<SplitName> split_name(const std::filesystem::path& path);
 
-// What a part's metadata say ("split.no", "split.count"); count 1 where they say nothing.
+// The shard number in the metadata ("split.no", "split.count"); count is 1 if absent.
 struct SplitPlace {
   std::uint32_t number = 1, count = 1;
 };
 SplitPlace split_place(const GgufTable& table);
 
-// The tensors of another part, whose file outlives the table too. Fails where both have one of the
-// same name.
+// Adds the tensors of another shard, whose file must outlive the table. Fails if both have a tensor
+// of the same name.
 Result<void> add_tensors_of(const GgufTable& part, GgufTable& to);
 
 }  // namespace satchel::runtime

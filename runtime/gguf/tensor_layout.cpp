@@ -14,7 +14,7 @@ namespace {
 
 Error damaged(const std::string& message) {
   return {ErrorKind::corrupt, "MODEL_DAMAGED",
-          message + ": damaged or forged. Get the file again."};
+          message + ". The file is damaged or forged; get it again."};
 }
 
 // Block count and size were bounded when the table was read.
@@ -36,9 +36,9 @@ bool lie_end_to_end(const TensorPlaces& places, const std::vector<GgufTensor>& t
 
 Error too_short(const TensorPlaces& places, std::uint64_t needed) {
   return {ErrorKind::corrupt, "MODEL_TRUNCATED",
-          "The file ends at " + size_text(places.file.size()) + ", its table needs " +
+          "The file ends at " + size_text(places.file.size()) + ", but its table needs " +
               size_text(needed) + " (" + count_text(needed - places.file.size()) +
-              " bytes more): incomplete download. Get it again."};
+              " bytes more). The download is incomplete; get it again."};
 }
 
 Result<void> check_overlap(const std::vector<GgufTensor>& tensors) {
@@ -66,8 +66,8 @@ Result<void> place_tensors(const TensorPlaces& places, std::vector<GgufTensor>& 
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     GgufTensor& tensor = tensors[i];
     if (places.offsets[i] % places.alignment != 0)
-      return damaged("Tensor " + quoted(tensor.name) + " lies at offset " +
-                     count_text(places.offsets[i]) + ", no multiple of " +
+      return damaged("Tensor " + quoted(tensor.name) + " is at offset " +
+                     count_text(places.offsets[i]) + ", which is not a multiple of " +
                      std::to_string(places.alignment));
     const std::uint64_t bytes = bytes_of(tensor);
     const Checked begin = data_start + Checked(places.offsets[i]);

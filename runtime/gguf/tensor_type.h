@@ -1,5 +1,5 @@
-// What a tensor's type id means in ggml, also for the formats that no backend here computes with:
-// `satchel info` names and sizes them, only using one is refused.
+// ggml's tensor types, including those that no backend supports: `satchel info` shows their names
+// and sizes, but models with them are refused.
 //   source  ggml's type ids, block sizes as in the Python package gguf 0.19.0 (GGML_QUANT_SIZES)
 #pragma once
 
@@ -15,7 +15,7 @@ struct StorageType {
   std::size_t block_bytes;
 };
 
-// Null if ggml has no such type (or had one long ago).
+// Null if ggml has no such type, or has removed it.
 const StorageType* storage_type_of(std::uint32_t id);
 
 }  // namespace satchel::runtime

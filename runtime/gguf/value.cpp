@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <type_traits>
 
 #include "runtime/gguf/number.h"
 

@@ -1,5 +1,4 @@
-// GgufValue: one metadata value as it lies in the file; a view, nothing is copied or converted
-// until asked.
+// GgufValue: a view of one metadata value in the file. Nothing is copied or converted in advance.
 #pragma once
 
 #include <cstddef>
@@ -43,18 +42,18 @@ struct GgufEntry {
 std::optional<GgufType> gguf_type_of(std::uint32_t id);
 const char* gguf_type_name(GgufType type);
 
-// Bytes of one value of a type with a fixed size; 0 for strings and arrays.
+// Size of a value of a fixed-size type; 0 for strings and arrays.
 std::size_t gguf_fixed_bytes(GgufType type);
 
 // "u32", "array of string".
 std::string type_text(const GgufValue& value);
 
 // A short text for people: 32, 1e-05, true, "llama", ["<s>", "</s>", …] (1024 string).
-//   needs   value comes from an opened file, so that its lengths were checked
+//   needs   a value of an opened file, whose lengths were checked
 std::string describe(const GgufValue& value);
 
-// Text from outside between quotation marks, made safe to show: control characters and what is no
-// UTF-8 escaped, at most `bytes_max` bytes of it, cut at a character.
+// Quotes untrusted text for display: escapes control characters and invalid UTF-8, and truncates at
+// a character after at most `bytes_max` bytes.
 std::string quoted(std::string_view text, std::size_t bytes_max = 64);
 
 }  // namespace satchel::runtime

@@ -1,5 +1,5 @@
-// Leads LogSink records to a file through spdlog: one line each, "time level component record".
-//   owns    the file; it turns over at 4 MiB and two older ones are kept
+// Writes LogSink records to a file with spdlog, one line each: "time level component record".
+//   owns    the file; it is rotated at 4 MiB, and two older files are kept
 //   threads the sink may be called from any thread
 //   errors  storage, LOG_FILE
 #pragma once

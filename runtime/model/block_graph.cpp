@@ -11,14 +11,14 @@ BlockGraph::BlockGraph(kernels::Backend& backend, const ModelConfig& config,
                        .feed_forward = FeedForwardPart(backend_, config_, style_, i)});
 }
 
-std::vector<TensorWish> BlockGraph::tensors() {
-  std::vector<TensorWish> wishes;
-  wish_for_ends(wishes);
+std::vector<TensorSpec> BlockGraph::tensors() {
+  std::vector<TensorSpec> specs;
+  spec_of_ends(specs);
   for (Layer& layer : layers_) {
-    layer.attention.wish(wishes);
-    layer.feed_forward.wish(wishes);
+    layer.attention.spec(specs);
+    layer.feed_forward.spec(specs);
   }
-  return wishes;
+  return specs;
 }
 
 Result<void> BlockGraph::project(const LayerStep& step, Project what, const float* x) {

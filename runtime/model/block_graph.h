@@ -1,5 +1,5 @@
-// BlockGraph: the graph of all architectures whose layers are attention, then a gated feed-forward or
-// experts, each with a way around it. What differs between them is a BlockStyle, and numbers in
+// BlockGraph: the graph of all architectures whose layers are attention, then a gated feed-forward
+// or experts, each with a way around it. What differs between them is a BlockStyle, and numbers in
 // ModelConfig.
 #pragma once
 
@@ -15,7 +15,7 @@ class BlockGraph final : public Graph {
  public:
   BlockGraph(kernels::Backend& backend, const ModelConfig& config, const BlockStyle& style);
 
-  std::vector<TensorWish> tensors() override;
+  std::vector<TensorSpec> tensors() override;
   Result<void> project(const LayerStep& step, Project what, const float* x) override;
   Result<void> finish(const LayerStep& step, float* x) override;
 

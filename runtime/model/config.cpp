@@ -18,7 +18,7 @@ std::string supported() {
 kvcache::CacheShape ModelConfig::cache_shape() const {
   kvcache::CacheShape shape;
   for (const LayerConfig& layer : layers) shape.layers.push_back(layer.attention);
-  shape.lane_shares = lane_shares;
+  shape.head_budgets = head_budgets;
   shape.key_bases = key_bases;
   shape.selector = selector;
   return shape;
@@ -28,8 +28,9 @@ Result<ModelConfig> ModelConfig::from(const GgufFile& file) {
   SATCHEL_TRY_ASSIGN(const std::string_view name, file.get_string("general.architecture"));
   const Architecture* architecture = find_architecture(name);
   if (architecture == nullptr)
-    return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                 quoted(name) + " is not supported. Supported: " + supported() + "."};
+    return Error{
+        ErrorKind::unsupported, "MODEL_ARCH",
+        "The architecture " + quoted(name) + " is not supported. Supported: " + supported() + "."};
   SATCHEL_TRY_ASSIGN(ModelConfig config, architecture->config(Hyperparameters(file, name)));
   if (file.has("general.name")) {
     SATCHEL_TRY_ASSIGN(const std::string_view title, file.get_string("general.name"));

@@ -10,7 +10,7 @@
 
 #include "kernels/base/result.h"
 #include "kernels/contract/backend.h"
-#include "kvcache/cache_shape.h"
+#include "kvcache/shape/cache_shape.h"
 
 namespace satchel::runtime {
 
@@ -20,10 +20,10 @@ struct LayerConfig {
   kvcache::LayerShape attention;
   std::size_t ffn_width = 0;                      // of each expert, where there are experts
   std::size_t n_experts = 0, n_experts_used = 0;  // 0: none
-  // Of the products of queries and keys, what only the dimensions that RoPE turns are multiplied
-  // with (RoPE's scaling where it turns not all of a head; else attention_scale has it). Queries get
-  // it, before RoPE: cached keys are turned and nothing else.
-  float turned_scale = 1;
+  // Of the products of queries and keys, what only the dimensions that RoPE rotates are multiplied
+  // with (RoPE's scaling where it rotates not all of a head; else attention_scale has it).
+  // Queries get it, before RoPE: cached keys are rotated and nothing else.
+  float rotated_scale = 1;
 
   std::size_t q_width() const { return attention.n_heads * attention.head_dim; }
   std::size_t kv_width() const { return attention.n_kv_heads * attention.head_dim; }
@@ -37,9 +37,9 @@ struct ModelConfig {
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   float logit_cap = 0;  // 0: none
   std::vector<LayerConfig> layers;
-  kernels::CallSize call_size = {};  // Model::load() takes the backend's where this is unset
+  kernels::WorkLimits work_limits = {};  // Model::load() takes the backend's where this is unset
   // Which lanes do the remembering; null until it has been measured.
-  std::shared_ptr<const kvcache::LaneShares> lane_shares = nullptr;
+  std::shared_ptr<const kvcache::HeadBudgets> head_budgets = nullptr;
   // Coordinates of each lane's keys; null until they have been measured.
   std::shared_ptr<const kvcache::KeyBases> key_bases = nullptr;
   // What a selector was taught; null: nobody taught one.

@@ -9,17 +9,17 @@ Result<void> LayerStep::go_on() const {
   return Error{ErrorKind::cancelled, "STOPPED", "Stopped while reading."};
 }
 
-void Graph::wish_for_ends(std::vector<TensorWish>& wishes) {
+void Graph::spec_of_ends(std::vector<TensorSpec>& specs) {
   const std::size_t width = config_.width, n_vocabulary = config_.n_vocabulary;
-  wishes.push_back(
+  specs.push_back(
       {.name = "token_embd.weight", .n_out = n_vocabulary, .n_in = width, .matrix = &embedding_});
-  wishes.push_back({.name = "output_norm.weight", .n_in = width, .vector = &output_gain_});
-  wishes.push_back({.name = "output.weight",
-                    .n_out = n_vocabulary,
-                    .n_in = width,
-                    .matrix = &output_,
-                    .is_optional = true});
-  for (const char* name : kRopeTensors) wishes.push_back({.name = name, .is_optional = true});
+  specs.push_back({.name = "output_norm.weight", .n_in = width, .vector = &output_gain_});
+  specs.push_back({.name = "output.weight",
+                   .n_out = n_vocabulary,
+                   .n_in = width,
+                   .matrix = &output_,
+                   .is_optional = true});
+  for (const char* name : kRopeTensors) specs.push_back({.name = name, .is_optional = true});
 }
 
 Result<void> Graph::embed(std::span<const std::int32_t> ids, float* x) {

@@ -25,7 +25,7 @@ class Hyperparameters;
 
 // A tensor that a graph computes with, and where the loaded one is put. Null stays where an
 // optional tensor is absent. With no place to put it, the tensor is known and passed over.
-struct TensorWish {
+struct TensorSpec {
   std::string name;
   std::size_t n_out = 1, n_in = 0;  // rows and their length; one row: a vector
   const kernels::Weight** matrix = nullptr;
@@ -59,12 +59,12 @@ class Graph {
   Graph(const Graph&) = delete;
 
   // Every tensor of the file has a place here, or the file is refused.
-  virtual std::vector<TensorWish> tensors() = 0;
+  virtual std::vector<TensorSpec> tensors() = 0;
 
   Result<void> embed(std::span<const std::int32_t> ids, float* x);
   // work.q (, work.k, work.v) of x, before RoPE.
   virtual Result<void> project(const LayerStep& step, Project what, const float* x) = 0;
-  // work.q (, work.k) turned to the batch's positions.
+  // work.q (, work.k) rotated to the batch's positions.
   Result<void> rotate(const LayerStep& step, Project what);
   // work.attended (and work.lse, if wanted) of work.q over what the sequences hold.
   Result<void> attend(const LayerStep& step, std::span<const kernels::Sequence> sequences, Lse lse);
@@ -77,7 +77,7 @@ class Graph {
 
  protected:
   // Embedding, last norm, output, RoPE's factors (which the config took): the same everywhere.
-  void wish_for_ends(std::vector<TensorWish>& wishes);
+  void spec_of_ends(std::vector<TensorSpec>& specs);
   const LayerConfig& layer(const LayerStep& step) const { return config_.layers[step.layer]; }
 
   kernels::Backend& backend_;

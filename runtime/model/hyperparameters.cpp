@@ -25,7 +25,7 @@ Result<std::size_t> Hyperparameters::count(std::string_view part, std::size_t ma
   if (absent) fallback = static_cast<std::uint32_t>(*absent);
   SATCHEL_TRY_ASSIGN(const std::uint32_t value, file_.get_u32(key(part), fallback));
   if (value == 0 || value > max)
-    return unfit(part, "is " + std::to_string(value) + ", which must lie between 1 and " +
+    return unfit(part, "is " + std::to_string(value) + ", but must be from 1 to " +
                            std::to_string(max) + ".");
   return static_cast<std::size_t>(value);
 }
@@ -33,8 +33,8 @@ Result<std::size_t> Hyperparameters::count(std::string_view part, std::size_t ma
 Result<std::size_t> Hyperparameters::count_or_none(std::string_view part, std::size_t max) const {
   SATCHEL_TRY_ASSIGN(const std::uint32_t value, file_.get_u32(key(part), 0));
   if (value > max)
-    return unfit(part, "is " + std::to_string(value) + ", which must be at most " +
-                           std::to_string(max) + ".");
+    return unfit(
+        part, "is " + std::to_string(value) + ", but must be at most " + std::to_string(max) + ".");
   return static_cast<std::size_t>(value);
 }
 
@@ -57,7 +57,7 @@ Result<ModelConfig> Hyperparameters::sizes() const {
   SATCHEL_TRY(read_heads(layer, config.width));
   SATCHEL_TRY_ASSIGN(config.norm_epsilon, number_above(0, "attention.layer_norm_rms_epsilon"));
   if (config.norm_epsilon > 1)
-    return unfit("attention.layer_norm_rms_epsilon", "must lie between 0 and 1.");
+    return unfit("attention.layer_norm_rms_epsilon", "must be above 0 and at most 1.");
   SATCHEL_TRY_ASSIGN(config.n_vocabulary, n_vocabulary(config.width));
   config.layers.assign(n_layers, layer);
   return config;
@@ -77,8 +77,8 @@ Result<void> Hyperparameters::read_heads(LayerConfig& layer, std::size_t width) 
                      count("attention.value_length", kHeadDimMax, shape.head_dim));
   if (value_dim != shape.head_dim)
     return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                 "Keys of " + std::to_string(shape.head_dim) + " and values of " +
-                     std::to_string(value_dim) + " numbers a head: only equal ones are supported."};
+                 "The model's key length " + std::to_string(shape.head_dim) + " and value length " +
+                     std::to_string(value_dim) + " differ, which is not supported."};
   shape.attention_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
   return {};
 }
@@ -119,8 +119,8 @@ Result<void> Hyperparameters::read_experts(ModelConfig& config) const {
   if (!is_normed || gating > kSoftmaxGating || (factor != 0 && factor != 1))
     return Error{
         ErrorKind::unsupported, "MODEL_ARCH",
-        "This model weighs its experts otherwise than by a softmax over those that a token "
-        "uses, which is not supported."};
+        "This model does not weight its experts by a softmax over those that a token uses. "
+        "Other weightings are not supported."};
   for (LayerConfig& layer : config.layers) {
     layer.n_experts = n_experts;
     layer.n_experts_used = n_used;
@@ -131,7 +131,8 @@ Result<void> Hyperparameters::read_experts(ModelConfig& config) const {
 
 Result<std::size_t> Hyperparameters::n_rotated(std::size_t head_dim) const {
   SATCHEL_TRY_ASSIGN(const std::size_t n, count("rope.dimension_count", head_dim, head_dim));
-  if (n % 2 != 0) return unfit("rope.dimension_count", "is odd: " + std::to_string(n) + ".");
+  if (n % 2 != 0)
+    return unfit("rope.dimension_count", "is " + std::to_string(n) + ", but must be even.");
   return n;
 }
 

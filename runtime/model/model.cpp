@@ -8,8 +8,6 @@
 namespace satchel::runtime {
 namespace {
 
-constexpr std::size_t kCompareRows = 8;  // the output matrix is read 16 times for 128 tokens
-
 using Project = Graph::Project;
 using Lse = Graph::Lse;
 
@@ -19,7 +17,7 @@ void fill_positions(std::vector<std::int32_t>& positions, std::size_t n, std::si
   std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
 }
 
-using Seen = kvcache::PromptReading::Seen;
+using Seen = kvcache::Prefill::Seen;
 
 Seen seen_of(const LayerStep& step, const float* x) {
   return {.q = step.work.q,
@@ -29,8 +27,8 @@ Seen seen_of(const LayerStep& step, const float* x) {
           .hidden = x};
 }
 
-bool wants_queries(const kvcache::ScorerWants& wants) {
-  return wants.reading || wants.decoding || wants.probe;
+bool needs_queries(const kvcache::ScorerRequirements& wants) {
+  return wants.prefill || wants.decoding || wants.probe;
 }
 
 }  // namespace
@@ -41,7 +39,7 @@ struct Model::Run {
   const std::stop_token& stop;
   const ProgressFn& progress;
   std::size_t first_position = 0;
-  ReadingWatch* watch = nullptr;
+  PrefillWatch* watch = nullptr;
   AttentionSamples samples = {};
   // Of the last tokens, those whose state behind all layers is asked for.
   std::size_t n_wanted = SIZE_MAX;
@@ -56,8 +54,8 @@ struct Model::Run {
   std::size_t first_of(const LayerStep& step) const {
     return static_cast<std::size_t>(step.batch.positions - scratch.positions());
   }
-  // Whether anybody asks for the state of these tokens behind this layer: behind the last one, where
-  // one of them is wanted.
+  // Whether anybody asks for the state of these tokens behind this layer: behind the last one,
+  // where one of them is wanted.
   bool goes_on_behind(const LayerStep& step, std::size_t n_layers) const {
     const std::size_t n_behind = ids.size() - first_of(step) - step.batch.n_tokens;
     return step.layer + 1 < n_layers || n_behind < n_wanted;
@@ -70,13 +68,13 @@ struct Model::Run {
 
 Result<std::unique_ptr<Model>> Model::load(kernels::Backend& backend, const GgufFile& file,
                                            ModelConfig config, const ProgressFn& progress) {
-  if (config.call_size.n_tokens == 0) config.call_size = backend.call_size();
+  if (config.work_limits.n_tokens == 0) config.work_limits = backend.work_limits();
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   const Architecture* architecture = find_architecture(model->config_.architecture);
   SATCHEL_ASSERT(architecture != nullptr);
   model->graph_ = architecture->graph(backend, model->config_);
-  const std::vector<TensorWish> wishes = model->graph_->tensors();
-  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, wishes, progress));
+  const std::vector<TensorSpec> specs = model->graph_->tensors();
+  SATCHEL_TRY_ASSIGN(model->weights_, Weights::load(backend, file, specs, progress));
   return model;
 }
 
@@ -125,22 +123,24 @@ Result<void> Model::project(const LayerStep& step, Project what, bool keeps_pre_
 }
 
 Result<void> Model::settle() {
-  SATCHEL_TRY_ASSIGN(const kernels::Health met, backend_.finish());
-  health_.n_nan += met.n_nan;
-  health_.n_infinite += met.n_infinite;
+  SATCHEL_TRY_ASSIGN(const kernels::NumericWarnings met, backend_.finish());
+  warnings_.n_nan += met.n_nan;
+  warnings_.n_infinite += met.n_infinite;
   return {};
 }
 
 Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   const std::size_t n = pass.ids.size(), n_before = pass.cache.n_tokens();
   SATCHEL_ASSERT(n > 0);
-  const bool keeps_pre_rope = pass.cache.wants_pre_rope() || pass.watch != nullptr;
+  const bool keeps_pre_rope = pass.cache.needs_pre_rope() || pass.watch != nullptr;
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(pass.cache.arena(), config_,
-                                       reading_size(config_, n_before, n, keeps_pre_rope)));
-  kvcache::ReadRequest request = pass.request;
+                                       prefill_size(config_, n_before, n, keeps_pre_rope)));
+  kvcache::PrefillRequest request = pass.request;
   request.n_tokens = n;
-  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, pass.cache.begin_reading(request));
+  SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill, pass.plan != nullptr
+                                                   ? pass.cache.begin_prefill(*pass.plan)
+                                                   : pass.cache.begin_prefill(request));
   Run run{
       .ids = pass.ids,
       .scratch = scratch,
@@ -153,13 +153,13 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   fill_positions(positions_, n, n_before);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
-    SATCHEL_TRY(read_layer(run, layer, reading));
+    SATCHEL_TRY(read_layer(run, layer, prefill));
   if (pass.last_rows != nullptr) {
     const std::size_t n_rows = fidelity_rows(n);
     SATCHEL_TRY(graph_->final_norm(run.x(n - n_rows, config_.width), n_rows, pass.last_rows));
   }
   SATCHEL_TRY(last_logits(run, pass.logits));
-  return reading.commit();
+  return prefill.commit();
 }
 
 Result<void> Model::probe(const ProbePass& pass) {
@@ -167,9 +167,9 @@ Result<void> Model::probe(const ProbePass& pass) {
   SATCHEL_ASSERT(n > 0);
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(pass.cache.arena(), config_,
-                                       reading_size(config_, pass.first_position, n,
-                                                    pass.cache.wants_pre_rope())));
-  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading,
+                                       prefill_size(config_, pass.first_position, n,
+                                                    pass.cache.needs_pre_rope())));
+  SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill,
                      pass.cache.begin_probe(pass.job, n, pass.first_position));
   const ProgressFn silent;
   Run run{.ids = pass.ids,
@@ -181,34 +181,34 @@ Result<void> Model::probe(const ProbePass& pass) {
   fill_positions(positions_, n, pass.first_position);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
-    SATCHEL_TRY(read_layer(run, layer, reading));
-  SATCHEL_TRY(reading.commit());
+    SATCHEL_TRY(read_layer(run, layer, prefill));
+  SATCHEL_TRY(prefill.commit());
   return {};
 }
 
-Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::PromptReading& reading) {
+Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill) {
   const std::size_t n = run.ids.size();
-  SATCHEL_TRY(reading.begin_layer(layer));
+  SATCHEL_TRY(prefill.begin_layer(layer));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
     n_now = std::min(chunk_tokens(config_, run.first_position + at), n - at);
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
-    SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), reading));
+    SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), prefill));
     SATCHEL_TRY(settle());
     if (run.progress)
       run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
   }
-  return reading.end_layer();
+  return prefill.end_layer();
 }
 
 Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
-                               kvcache::PromptReading& reading) {
-  const kvcache::ScorerWants wants = reading.wants();
+                               kvcache::Prefill& prefill) {
+  const kvcache::ScorerRequirements wants = prefill.requirements();
   const bool is_watched = run.watch != nullptr;
   SATCHEL_TRY(project(step, Project::queries_keys_values, wants.pre_rope || is_watched, x));
-  SATCHEL_TRY(reading.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
-  const kernels::Sequence lanes = reading.lanes();
-  const bool is_seen = wants_queries(wants), is_sampled = run.samples_in(step);
+  SATCHEL_TRY(prefill.add_chunk(step.work.k, step.work.v, step.batch.n_tokens));
+  const kernels::Sequence lanes = prefill.lanes();
+  const bool is_seen = needs_queries(wants), is_sampled = run.samples_in(step);
   const bool goes_on = run.goes_on_behind(step, config_.n_layers());
   if (!goes_on && !is_seen && !is_watched && !is_sampled) return {};
   SATCHEL_TRY(graph_->attend(step, {&lanes, 1},
@@ -216,7 +216,7 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
   SATCHEL_TRY(step.go_on());
   if (is_sampled) SATCHEL_TRY(sample(run, step));
   if (is_watched) SATCHEL_TRY(run.watch->see(step));
-  if (is_seen) SATCHEL_TRY(reading.observe(seen_of(step, x)));
+  if (is_seen) SATCHEL_TRY(prefill.observe(seen_of(step, x)));
   return goes_on ? graph_->finish(step, x) : Result<void>{};
 }
 
@@ -272,8 +272,8 @@ Result<void> Model::decode(std::span<const DecodeItem> items) {
 Result<void> Model::decode_layer(const LayerStep& step, float* x,
                                  std::span<const DecodeItem> items) {
   const LayerConfig& layer = config_.layers[step.layer];
-  bool wants_lse = false;
-  for (const DecodeItem& item : items) wants_lse = wants_lse || item.cache->wants_step();
+  bool needs_lse = false;
+  for (const DecodeItem& item : items) needs_lse = needs_lse || item.cache->needs_step();
   SATCHEL_TRY(project(step, Project::queries_keys_values, false, x));
   sequences_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -284,9 +284,9 @@ Result<void> Model::decode_layer(const LayerStep& step, float* x,
     lanes.first_token = i;
     sequences_.push_back(lanes);
   }
-  SATCHEL_TRY(graph_->attend(step, sequences_, wants_lse ? Lse::wanted : Lse::unwanted));
+  SATCHEL_TRY(graph_->attend(step, sequences_, needs_lse ? Lse::wanted : Lse::unwanted));
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].cache->wants_step()) continue;
+    if (!items[i].cache->needs_step()) continue;
     const kernels::Batch of_token{.positions = step.batch.positions + i,
                                   .n_tokens = 1,
                                   .position_min = positions_[i],
@@ -302,7 +302,7 @@ Result<void> Model::replay(const ReplayPass& pass) {
   const std::size_t n = pass.ids.size(), first = pass.first;
   SATCHEL_ASSERT(first + n <= pass.cache.n_tokens());
   SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.arena(), config_,
-                                                                  reading_size(config_, first, n)));
+                                                                  prefill_size(config_, first, n)));
   const ProgressFn silent;
   Run run{.ids = pass.ids,
           .scratch = scratch,
@@ -330,111 +330,6 @@ Result<void> Model::replay(const ReplayPass& pass) {
   }
   SATCHEL_TRY(last_logits(run, pass.logits));
   return pass.rows == nullptr ? Result<void>() : graph_->final_norm(scratch.hidden(), n, pass.rows);
-}
-
-Result<void> Model::each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
-                                const SeeLogits& see) {
-  const std::size_t n_vocabulary = config_.n_vocabulary;
-  const std::size_t row_bytes = n_vocabulary * sizeof(float);
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
-                     arena.take_scratch(std::min(n_tokens, kCompareRows) * row_bytes));
-  std::vector<float> row(n_vocabulary);
-  for (std::size_t i = 0; i < n_tokens; ++i) {
-    const std::size_t of_block = i % kCompareRows;
-    if (of_block == 0)
-      SATCHEL_TRY(graph_->logits(rows + i * config_.width, std::min(n_tokens - i, kCompareRows),
-                                 reinterpret_cast<float*>(lease.data())));
-    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(row)),
-                                  lease.data() + of_block * row_bytes));
-    see(i, row);
-  }
-  return {};
-}
-
-Result<std::vector<std::int32_t>> Model::top_tokens(kvcache::Arena& arena, const float* rows,
-                                                    std::size_t n_tokens) {
-  std::vector<std::int32_t> top;
-  SATCHEL_TRY(each_logits(arena, rows, n_tokens, [&](std::size_t, std::span<const float> row) {
-    top.push_back(
-        static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
-  }));
-  return top;
-}
-
-Result<double> Model::attention_kept(const AttentionPass& pass) {
-  SATCHEL_ASSERT(pass.n_tokens > 0 && pass.n_tokens <= pass.end);
-  const std::size_t n = AttentionSamples(config_, pass.n_tokens, nullptr).n();
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
-                     PassScratch::take(pass.cache.arena(), config_, {.n_tokens = n, .n_chunk = n}));
-  const AttentionSamples exact = pass.exact();
-  SATCHEL_ASSERT(exact.n() == n);
-  positions_.clear();
-  for (std::size_t i = 0; i < n; ++i)
-    positions_.push_back(static_cast<std::int32_t>(pass.end - pass.n_tokens + exact.token(i)));
-  SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(scratch.positions()),
-                              std::as_bytes(std::span(positions_))));
-  const kernels::Batch batch{.positions = scratch.positions(),
-                             .n_tokens = n,
-                             .position_min = positions_.front(),
-                             .position_max = positions_.back()};
-  double sum = 0;
-  std::size_t n_heads = 0;
-  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer) {
-    const LayerStep step{.layer = layer, .batch = batch, .work = scratch.work(), .stop = pass.stop};
-    const std::size_t n_of_layer = config_.layers[layer].attention.n_heads;
-    SATCHEL_TRY(backend_.copy(reinterpret_cast<std::byte*>(step.work.q),
-                              reinterpret_cast<const std::byte*>(exact.queries(layer)),
-                              n * config_.layers[layer].q_width() * sizeof(float)));
-    kernels::Sequence lanes = pass.cache.lanes(layer);
-    lanes.n_tokens = n;
-    SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, Lse::wanted));
-    SATCHEL_TRY(settle());
-    std::vector<float> before(n * n_of_layer), now(n * n_of_layer);
-    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(before)),
-                                  reinterpret_cast<const std::byte*>(exact.lse(layer))));
-    SATCHEL_TRY(backend_.download(std::as_writable_bytes(std::span(now)),
-                                  reinterpret_cast<const std::byte*>(step.work.lse)));
-    for (const double left : attention_left(before, now, n_of_layer)) sum += left;
-    n_heads += n_of_layer;
-  }
-  return sum / static_cast<double>(n_heads);
-}
-
-// Two blocks of logits at a time on the backend: no more rows than the replay before it took memory
-// for, so that the peak stays, and at most kCompareRows. Main memory holds two rows.
-Result<Fidelity> Model::compare(kvcache::Arena& arena,
-                                const std::function<const float*()>& exact_rows,
-                                const float* packed, std::size_t n_tokens) {
-  const std::size_t n_vocabulary = config_.n_vocabulary;
-  const std::size_t row_bytes = n_vocabulary * sizeof(float);
-  const std::size_t replay_bytes = PassScratch::bytes(config_, reading_size(config_, 0, n_tokens));
-  const std::size_t n_block =
-      std::clamp<std::size_t>(replay_bytes / (2 * row_bytes), 1, std::min(n_tokens, kCompareRows));
-  SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease lease,
-                     arena.take_scratch(2 * n_block * row_bytes));
-  auto* on_device = reinterpret_cast<float*>(lease.data());
-  const float* exact = exact_rows();
-  std::vector<float> rows(2 * n_vocabulary);
-  const auto exact_row = std::span(rows).first(n_vocabulary);
-  const auto packed_row = std::span(rows).last(n_vocabulary);
-  Fidelity sum{.n_tokens = n_tokens, .agreement = 0, .kl = 0};
-  for (std::size_t at = 0; at < n_tokens; at += n_block) {
-    const std::size_t n = std::min(n_block, n_tokens - at);
-    SATCHEL_TRY(graph_->logits(exact + at * config_.width, n, on_device));
-    SATCHEL_TRY(graph_->logits(packed + at * config_.width, n, on_device + n * n_vocabulary));
-    for (std::size_t i = 0; i < n; ++i) {
-      SATCHEL_TRY(
-          backend_.download(std::as_writable_bytes(exact_row), lease.data() + i * row_bytes));
-      SATCHEL_TRY(backend_.download(std::as_writable_bytes(packed_row),
-                                    lease.data() + (n + i) * row_bytes));
-      const Fidelity one = compare_logits(exact_row, packed_row, n_vocabulary);
-      sum.agreement += one.agreement;
-      sum.kl += one.kl;
-    }
-  }
-  sum.agreement /= static_cast<double>(n_tokens);
-  sum.kl /= static_cast<double>(n_tokens);
-  return sum;
 }
 
 Result<void> Model::last_logits(const Run& run, std::span<float> logits) {

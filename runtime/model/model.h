@@ -9,14 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
 #include <vector>
 
-#include "kvcache/cache.h"
-#include "runtime/fidelity/fidelity.h"
+#include "kvcache/cache/cache.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
 #include "runtime/model/graph.h"
@@ -25,25 +23,27 @@
 
 namespace satchel::runtime {
 
-// Is shown every chunk of a reading after its attention, layer by layer: step.work has q and k after
-// RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; what it fails with ends the reading.
-class ReadingWatch {
+// Is shown every chunk of a prefill after its attention, layer by layer: step.work has q and k
+// after RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; what it fails with ends the prefill.
+class PrefillWatch {
  public:
-  virtual ~ReadingWatch() = default;
+  virtual ~PrefillWatch() = default;
   virtual Result<void> see(const LayerStep& step) = 0;
 };
 
-// One span of text: what kvcache::Cache::reading_fits() said goes in one piece.
+// One span of text: as much as goes in at once (kvcache::Cache::largest_fit()).
 struct PromptPass {
   kvcache::Cache& cache;
-  std::span<const std::int32_t> ids;  // at positions cache.n_tokens() …
-  kvcache::ReadRequest request = {};  // its n_tokens is ids.size(), whatever it says
+  std::span<const std::int32_t> ids;     // at positions cache.n_tokens() …
+  kvcache::PrefillRequest request = {};  // its n_tokens is ids.size(), whatever it says
   std::stop_token stop;
   const ProgressFn& progress;
   float* last_rows = nullptr;     // [fidelity_rows(n), width], backend's memory; null: not wanted
   AttentionSamples samples = {};  // of n tokens: filled; n() 0: not wanted
   std::span<float> logits = {};   // [n_vocabulary] after the last token, main memory; may be empty
-  ReadingWatch* watch = nullptr;  // null: nobody looks
+  PrefillWatch* watch = nullptr;  // null: nobody looks
+  // Of ids.size() tokens, in place of the request; null: what fits is planned when the pass begins.
+  const kvcache::PrefillPlan* plan = nullptr;
 };
 
 // A second look at text that the cache holds: tokens that see the lanes and each other, and whose K
@@ -66,15 +66,6 @@ struct ReplayPass {
   std::span<float> logits = {};   // as PromptPass
 };
 
-struct AttentionPass {
-  kvcache::Cache& cache;
-  std::size_t end = 0;       // position behind the last of the tokens that were sampled
-  std::size_t n_tokens = 0;  // that were: as AttentionSamples was laid out
-  // As read_prompt or replay filled them; asked for after scratch was taken, which may move them.
-  const std::function<AttentionSamples()>& exact;
-  std::stop_token stop;
-};
-
 // The next token of one conversation, at position cache->n_tokens().
 struct DecodeItem {
   kvcache::Cache* cache = nullptr;  // each only once in a call
@@ -91,8 +82,8 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
   // Caches that are opened from now on know which lanes do the remembering.
-  void set_lane_shares(std::shared_ptr<const kvcache::LaneShares> shares) {
-    config_.lane_shares = std::move(shares);
+  void set_head_budgets(std::shared_ptr<const kvcache::HeadBudgets> budgets) {
+    config_.head_budgets = std::move(budgets);
   }
   // Likewise in which coordinates their keys are small.
   void set_key_bases(std::shared_ptr<const kvcache::KeyBases> bases) {
@@ -110,34 +101,23 @@ class Model {
   Result<void> probe(const ProbePass& pass);
   Result<void> decode_step(kvcache::Cache& cache, std::int32_t id, std::span<float> logits);
   // A step of several conversations, with the same logits as one by one. Scratch is leased from the
-  // first one's arena. Where it fails, each cache is as it was, or one token further with its logits
-  // made; the caller sees which by n_tokens().
+  // first one's arena. Where it fails, each cache is as it was, or one token further with its
+  // logits made; the caller sees which by n_tokens().
   Result<void> decode(std::span<const DecodeItem> items);
   // Queries of tokens the cache has seen, over what it holds now, masked by position; nothing is
-  // appended. Hidden states differ from the first reading's only by what compression cost.
+  // appended. Hidden states differ from the first prefill's only by what compression cost.
   Result<void> replay(const ReplayPass& pass);
-  // Both [n, width] as read_prompt and replay keep them; `exact` is asked for after scratch has been
-  // taken, which may move it.
-  Result<Fidelity> compare(kvcache::Arena& arena, const std::function<const float*()>& exact_rows,
-                           const float* packed, std::size_t n_tokens);
-  // Shows the logits [n_vocabulary] after each row, [n, width] as read_prompt keeps them; main
-  // memory, lent to the call.
-  using SeeLogits = std::function<void(std::size_t row, std::span<const float> logits)>;
-  Result<void> each_logits(kvcache::Arena& arena, const float* rows, std::size_t n_tokens,
-                           const SeeLogits& see);
-  // The most likely token after each row; ties to the lower id.
-  Result<std::vector<std::int32_t>> top_tokens(kvcache::Arena& arena, const float* rows,
-                                               std::size_t n_tokens);
-  // What share of the attention of the sampled tokens falls on what the cache holds now, as
-  // attention_left(); the mean over all heads of all layers. Nothing is appended.
-  Result<double> attention_kept(const AttentionPass& pass);
-  // Memory beside weights and pool: what the backend has taken to work in so far, and rows of logits
-  // in main memory (a session's, two while a replay is compared).
+  // For measurements (runtime/replay), which bring their own scratch: the computation step by step,
+  // and its barrier: queued work is done, so that progress and stops mean what they say.
+  Graph& graph() { return *graph_; }
+  Result<void> settle();
+  // Memory beside weights and arena: what the backend has taken to work in so far, and rows of
+  // logits in main memory (a session's, two while a replay is compared).
   std::size_t outside_bytes() const {
     return backend_.scratch_bytes() + 3 * config_.n_vocabulary * sizeof(float);
   }
   // What the backend's quantisers met, since the model was loaded.
-  const kernels::Health& health() const { return health_; }
+  const kernels::NumericWarnings& warnings() const { return warnings_; }
 
  private:
   // Tokens on their way through the layers.
@@ -149,17 +129,15 @@ class Model {
   Result<void> enter(const Run& run);
   // The run's tokens at … at + n - 1 in one layer, with its rotation.
   Result<LayerStep> step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n);
-  Result<void> read_layer(Run& run, std::size_t layer, kvcache::PromptReading& reading);
+  Result<void> read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill);
   Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
-                          kvcache::PromptReading& reading);
+                          kvcache::Prefill& prefill);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   // Puts what the run samples of this step's tokens aside, after its attention.
   Result<void> sample(const Run& run, const LayerStep& step);
-  // work.q (, work.k, work.v) of x, turned to its positions; q and k before that aside, if wanted.
+  // work.q (, work.k, work.v) of x, rotated to its positions; q and k before that aside, if wanted.
   Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
                        const float* x);
-  // The barrier: queued work is done, so that progress and stops mean what they say.
-  Result<void> settle();
   // Logits after the last of the run's tokens, where they are wanted.
   Result<void> last_logits(const Run& run, std::span<float> logits);
   // Logits after n hidden states, through work.normed into work.logits; then row i to main memory.
@@ -173,7 +151,7 @@ class Model {
   // Lent to one call at a time; kept so that a decode step does not allocate.
   std::vector<std::int32_t> positions_, ids_;
   std::vector<kernels::Sequence> sequences_;
-  kernels::Health health_;
+  kernels::NumericWarnings warnings_;
 };
 
 }  // namespace satchel::runtime

@@ -26,14 +26,14 @@ Result<void> divide_by_factors(const GgufFile& file, const char* name,
   SATCHEL_TRY_ASSIGN(const GgufTensor* tensor, file.require_tensor(name));
   if (tensor->n_values != frequencies.size() || tensor->type != kernels::WeightType::f32)
     return unfit_factors(name, "has " + std::to_string(tensor->n_values) + " " + tensor->type_name +
-                                   " values, " + std::to_string(frequencies.size()) +
-                                   " F32 expected.");
+                                   " values, but must have " + std::to_string(frequencies.size()) +
+                                   " of type F32.");
   std::vector<float> factors(frequencies.size());
   kernels::dequantise_row(kernels::WeightType::f32, tensor->bytes.data(), factors.size(),
                           factors.data());
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if (!(factors[i] > 0) || !std::isfinite(factors[i]))
-      return unfit_factors(name, "holds a factor that is not above 0.");
+      return unfit_factors(name, "contains a factor that is not a finite number above 0.");
     frequencies[i] /= static_cast<double>(factors[i]);
   }
   return {};
@@ -108,7 +108,8 @@ Result<void> apply_yarn(const Hyperparameters& of, const ModelConfig& config, do
   SATCHEL_TRY_ASSIGN(yarn.beta_fast, read("rope.scaling.yarn_beta_fast", 32));
   SATCHEL_TRY_ASSIGN(yarn.beta_slow, read("rope.scaling.yarn_beta_slow", 1));
   if (!(yarn.beta_slow > 0) || !(yarn.beta_fast >= yarn.beta_slow))
-    return of.unfit("rope.scaling.yarn_beta_fast", "must be at least yarn_beta_slow, above 0.");
+    return of.unfit("rope.scaling.yarn_beta_fast",
+                    "must be at least yarn_beta_slow, which must be above 0.");
   yarn.slow_down(rope.inverse_frequency, base);
   SATCHEL_TRY_ASSIGN(const double all_dims, read("rope.scaling.yarn_log_multiplier", 0));
   rope.amplitude = yarn_amplitude(yarn.factor, 1) / yarn_amplitude(yarn.factor, all_dims);
@@ -185,8 +186,8 @@ Result<ScaledRope> scaled_rope(const Hyperparameters& of, const ModelConfig& con
   SATCHEL_TRY_ASSIGN(const float more, of.number_above(0, "rope.scaling.attn_factor", 1.0f));
   rope.amplitude *= static_cast<double>(more);
   if (!(rope.amplitude > 0 && rope.amplitude <= kAmplitudeMost))
-    return of.unfit("rope.scaling", "makes queries and keys " + std::to_string(rope.amplitude) +
-                                        " times as long, which cannot be.");
+    return of.unfit("rope.scaling", "scales queries and keys by an impossible " +
+                                        std::to_string(rope.amplitude) + ".");
   return rope;
 }
 
@@ -198,7 +199,7 @@ void give_rope(LayerConfig& layer, const ScaledRope& rope, kernels::RopePairs pa
   if (shape.n_rotated() == shape.head_dim)
     shape.attention_scale *= longer;
   else
-    layer.turned_scale = longer;
+    layer.rotated_scale = longer;
 }
 
 Result<void> read_rope(const Hyperparameters& of, ModelConfig& config, kernels::RopePairs pairs) {

@@ -6,13 +6,13 @@
 //   longrope  likewise by rope_factors_long.weight where the model's context is longer than
 //             rope.scaling.original_context_length, else by rope_factors_short.weight. Files with
 //             such tensors need not name it. The choice is the model's, not the text's: cached keys
-//             are turned by one table, so they could not follow a text that grows past the border.
+//             are rotated by one table, so they could not follow a text that grows past the border.
 //             (transformers chooses by the length of what is read and llama.cpp by the context that
 //             a session asks for: on short texts of such models they use the short factors.)
 //   yarn      slow pairs divided by the factor, fast ones not, in between a ramp
 //   amplitude queries and keys are longer by it: what yarn and longrope ask for, longrope only
 //             where the file has no rope.scaling.attn_factor, times that factor. Here their
-//             products are multiplied by its square (LayerConfig): cached keys are turned only
+//             products are multiplied by its square (LayerConfig): cached keys are rotated only
 //   source    arXiv:2309.00071 (YaRN, section 3), 2402.13753 (LongRoPE); names of keys: the package
 //             gguf; where implementations differ (yarn_attn_factor), transformers is followed
 //   errors    corrupt MODEL_METADATA naming key or tensor; unsupported MODEL_ARCH, also for a

@@ -96,12 +96,12 @@ std::size_t largest_operation(const ModelConfig& config, std::size_t n_visible) 
 }  // namespace
 
 std::size_t chunk_tokens(const ModelConfig& config, std::size_t n_before) {
-  SATCHEL_ASSERT(config.call_size.n_tokens >= kChunkMin);
-  const std::size_t fit = config.call_size.multiply_adds / largest_operation(config, n_before);
-  return std::clamp(std::bit_floor(fit), kChunkMin, config.call_size.n_tokens);
+  SATCHEL_ASSERT(config.work_limits.n_tokens >= kChunkMin);
+  const std::size_t fit = config.work_limits.multiply_adds / largest_operation(config, n_before);
+  return std::clamp(std::bit_floor(fit), kChunkMin, config.work_limits.n_tokens);
 }
 
-PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
+PassSize prefill_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
                       bool keeps_pre_rope) {
   return {.n_tokens = n_tokens,
           .n_chunk = std::min(n_tokens, chunk_tokens(config, n_before)),
@@ -177,7 +177,7 @@ std::size_t AttentionSamples::bytes(const ModelConfig& config, std::size_t n_tok
   return padded_floats(lse_at(config, config.n_layers(), samples.n()));
 }
 
-KeptReading kept_reading(const ModelConfig& config, std::size_t n_tokens, std::byte* base) {
+KeptPrefill kept_prefill(const ModelConfig& config, std::size_t n_tokens, std::byte* base) {
   return {.rows = reinterpret_cast<float*>(base),
           .samples = AttentionSamples(config, n_tokens, base + rows_bytes(config, n_tokens))};
 }
@@ -190,12 +190,22 @@ std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens) {
   return kept_bytes(config, n_tokens) + rows_bytes(config, n_tokens);
 }
 
-std::size_t prompt_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {
-  return PassScratch::bytes(config, reading_size(config, 0, n_tokens, keeps_pre_rope));
+kvcache::PassBytes pass_bytes(const ModelConfig& config, bool keeps_pre_rope, bool measures) {
+  kvcache::PassBytes bytes{.row_bytes = {config.width * sizeof(float), sizeof(std::int32_t)}};
+  for (std::size_t n = 0; n <= chunk_tokens(config, 0); ++n) {
+    Workspace unused;
+    const PassSize size{.n_tokens = n, .n_chunk = n, .keeps_pre_rope = keeps_pre_rope};
+    bytes.chunk_bytes.push_back(lay_out(config, size, nullptr, unused));
+  }
+  for (std::size_t n = 0; measures && n <= kFidelityTokens; ++n)
+    bytes.measured_bytes.push_back(fidelity_bytes(config, n));
+  return bytes;
 }
 
-std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope) {
-  return fidelity_bytes(config, n_tokens) + prompt_bytes(config, n_tokens, keeps_pre_rope);
+std::size_t prefill_lease_bytes(const ModelConfig& config, std::size_t n_tokens,
+                                bool keeps_pre_rope) {
+  return fidelity_bytes(config, n_tokens) +
+         PassScratch::bytes(config, prefill_size(config, 0, n_tokens, keeps_pre_rope));
 }
 
 }  // namespace satchel::runtime

@@ -1,18 +1,18 @@
-// Scratch: how much of the pool each kind of pass through the model takes, and where each array
+// Scratch: how much of the arena each kind of pass through the model takes, and where each array
 // lies in it. The estimator and the passes themselves ask here, so that they cannot disagree.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "kvcache/lanes/arena.h"
+#include "kvcache/planning/pass_bytes.h"
 #include "runtime/model/config.h"
 
 namespace satchel::runtime {
 
 // Tokens that go through a layer at once when n_before positions were read before them: as many as
-// keep one operation within the backend's CallSize. A function of model, backend and position
+// keep one operation within the backend's WorkLimits. A function of model, backend and position
 // alone, so that every run cuts alike; falls as n_before grows, never below 16.
 std::size_t chunk_tokens(const ModelConfig& config, std::size_t n_before);
 
@@ -40,7 +40,7 @@ struct PassSize {
   bool keeps_pre_rope = false;
 };
 // n_tokens behind n_before others.
-PassSize reading_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
+PassSize prefill_size(const ModelConfig& config, std::size_t n_before, std::size_t n_tokens,
                       bool keeps_pre_rope = false);
 // One token of each of n_sequences.
 PassSize decoding_size(std::size_t n_sequences);
@@ -62,7 +62,7 @@ class PassScratch {
   Workspace work_;
 };
 
-// The last hidden states (normed) of a reading and of its replay, kept to be compared.
+// The last hidden states (normed) of a prefill and of its replay, kept to be compared.
 //   rows   min(n_tokens, kFidelityTokens)
 std::size_t fidelity_rows(std::size_t n_tokens);
 
@@ -88,21 +88,22 @@ class AttentionSamples {
   std::byte* base_ = nullptr;
 };
 
-// What is kept of a reading until it is measured: hidden states, then samples.
-struct KeptReading {
+// What is kept of a prefill until it is measured: hidden states, then samples.
+struct KeptPrefill {
   float* rows = nullptr;  // [fidelity_rows(n_tokens), width]
   AttentionSamples samples;
 };
-KeptReading kept_reading(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
+KeptPrefill kept_prefill(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
 std::size_t kept_bytes(const ModelConfig& config, std::size_t n_tokens);
 // That, and the replay's rows beside it.
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens);
 
-// What one pass over a prompt leases beside the cache's own reading.
-std::size_t prompt_bytes(const ModelConfig& config, std::size_t n_tokens, bool keeps_pre_rope);
+// What passes over prompts lease, for the cache's planning. measures: what is measured later counts
+// too.
+kvcache::PassBytes pass_bytes(const ModelConfig& config, bool keeps_pre_rope, bool measures);
 
-// All that Session::read leases beside the cache's own reading: kept rows, then the pass.
-std::size_t reading_bytes(const ModelConfig& config, std::size_t n_tokens,
-                          bool keeps_pre_rope = false);
+// All that a prefill leases beside what the cache leases for it: kept rows, then the pass.
+std::size_t prefill_lease_bytes(const ModelConfig& config, std::size_t n_tokens,
+                                bool keeps_pre_rope = false);
 
 }  // namespace satchel::runtime

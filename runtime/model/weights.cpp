@@ -12,38 +12,38 @@ std::string shape_text(std::size_t n_out, std::size_t n_in) {
   return "[" + std::to_string(n_out) + ", " + std::to_string(n_in) + "]";
 }
 
-std::size_t vector_bytes(const TensorWish& wish) {
-  return wish.vector == nullptr ? 0 : wish.n_in * sizeof(float);
+std::size_t vector_bytes(const TensorSpec& spec) {
+  return spec.vector == nullptr ? 0 : spec.n_in * sizeof(float);
 }
 
 // Vectors are flat; what is cut into parts may stack them along a third dimension (experts).
-std::size_t dims_most(const TensorWish& wish) {
-  if (wish.vector != nullptr) return 1;
-  return wish.n_rows == 0 ? 2 : 3;
+std::size_t dims_most(const TensorSpec& spec) {
+  if (spec.vector != nullptr) return 1;
+  return spec.n_rows == 0 ? 2 : 3;
 }
 
-std::span<const std::byte> wished_bytes(const TensorWish& wish, const GgufTensor& tensor) {
+std::span<const std::byte> wanted_bytes(const TensorSpec& spec, const GgufTensor& tensor) {
   const std::size_t row = tensor.bytes.size() / tensor.n_rows();  // rows are whole blocks
-  return tensor.bytes.subspan(wish.first_row * row, wish.n_out * row);
+  return tensor.bytes.subspan(spec.first_row * row, spec.n_out * row);
 }
 
 class Loader {
  public:
-  Loader(kernels::Backend& backend, const GgufFile& file, std::span<const TensorWish> wishes,
+  Loader(kernels::Backend& backend, const GgufFile& file, std::span<const TensorSpec> specs,
          const ProgressFn& progress)
-      : backend_(backend), file_(file), wishes_(wishes), progress_(progress) {
+      : backend_(backend), file_(file), specs_(specs), progress_(progress) {
     for (const GgufTensor& tensor : file.tensors()) bytes_total_ += tensor.bytes.size();
   }
 
   Result<Weights> run() {
     SATCHEL_TRY(file_.check_unchanged());
     std::size_t vectors = 0;
-    for (const TensorWish& wish : wishes_) {
-      SATCHEL_TRY_ASSIGN(const GgufTensor* found, wished(wish));
-      if (found != nullptr) vectors += vector_bytes(wish);
+    for (const TensorSpec& spec : specs_) {
+      SATCHEL_TRY_ASSIGN(const GgufTensor* found, required(spec));
+      if (found != nullptr) vectors += vector_bytes(spec);
     }
     SATCHEL_TRY_ASSIGN(out_.vectors, backend_.allocate(vectors));
-    for (const TensorWish& wish : wishes_) SATCHEL_TRY(one(wish));
+    for (const TensorSpec& spec : specs_) SATCHEL_TRY(one(spec));
     SATCHEL_TRY(refuse_the_rest());
     file_.let_go();  // what backends read where it lies comes back as it is read
     out_.bytes += out_.vectors.size();
@@ -54,38 +54,38 @@ class Loader {
 
  private:
   // The tensor to be loaded, of the shape that is asked for; null where there is nothing to load.
-  Result<const GgufTensor*> wished(const TensorWish& wish) const {
-    const GgufTensor* found = file_.find_tensor(wish.name);
-    const bool is_loaded = wish.matrix != nullptr || wish.vector != nullptr;
-    if (!is_loaded || (found == nullptr && wish.is_optional))
+  Result<const GgufTensor*> required(const TensorSpec& spec) const {
+    const GgufTensor* found = file_.find_tensor(spec.name);
+    const bool is_loaded = spec.matrix != nullptr || spec.vector != nullptr;
+    if (!is_loaded || (found == nullptr && spec.is_optional))
       return static_cast<const GgufTensor*>(nullptr);
-    SATCHEL_TRY_ASSIGN(found, file_.require_tensor(wish.name));
-    if (found->n_dims <= dims_most(wish) && found->row_length() == wish.n_in &&
-        found->n_rows() == wish.n_rows_in_all())
+    SATCHEL_TRY_ASSIGN(found, file_.require_tensor(spec.name));
+    if (found->n_dims <= dims_most(spec) && found->row_length() == spec.n_in &&
+        found->n_rows() == spec.n_rows_in_all())
       return found;
-    return Error{
-        ErrorKind::corrupt, "MODEL_METADATA",
-        "Tensor \"" + wish.name + "\" is " + shape_text(found->n_rows(), found->row_length()) +
-            ", but the metadata ask for " + shape_text(wish.n_rows_in_all(), wish.n_in) + "."};
+    return Error{ErrorKind::corrupt, "MODEL_METADATA",
+                 "Tensor \"" + spec.name + "\" is " +
+                     shape_text(found->n_rows(), found->row_length()) + ", but must be " +
+                     shape_text(spec.n_rows_in_all(), spec.n_in) + "."};
   }
 
-  Result<void> one(const TensorWish& wish) {
-    if (wish.first_row == 0 && file_.find_tensor(wish.name) != nullptr) ++n_known_;
-    SATCHEL_TRY_ASSIGN(const GgufTensor* found, wished(wish));
+  Result<void> one(const TensorSpec& spec) {
+    if (spec.first_row == 0 && file_.find_tensor(spec.name) != nullptr) ++n_known_;
+    SATCHEL_TRY_ASSIGN(const GgufTensor* found, required(spec));
     if (found == nullptr) return {};
-    SATCHEL_TRY(wish.matrix != nullptr ? matrix(wish, *found) : vector(wish, *found));
-    bytes_done_ += wished_bytes(wish, *found).size();
+    SATCHEL_TRY(spec.matrix != nullptr ? matrix(spec, *found) : vector(spec, *found));
+    bytes_done_ += wanted_bytes(spec, *found).size();
     if (progress_) progress_({Phase::load_model, bytes_done_, bytes_total_});
     return {};
   }
 
-  Result<void> matrix(const TensorWish& wish, const GgufTensor& tensor) {
-    const std::span<const std::byte> bytes = wished_bytes(wish, tensor);
+  Result<void> matrix(const TensorSpec& spec, const GgufTensor& tensor) {
+    const std::span<const std::byte> bytes = wanted_bytes(spec, tensor);
     SATCHEL_TRY_ASSIGN(
         std::unique_ptr<kernels::Weight> weight,
         backend_.load_weight({.type = *tensor.type,
-                              .n_out = wish.n_out,
-                              .n_in = wish.n_in,
+                              .n_out = spec.n_out,
+                              .n_in = spec.n_in,
                               .bytes = bytes,
                               .done_with = [&file = file_](std::span<const std::byte> part) {
                                 file.let_go(part);
@@ -94,18 +94,18 @@ class Loader {
     out_.owned_bytes += owned;
     out_.bytes += owned != 0 ? owned : bytes.size();
     if (owned != 0) file_.let_go(bytes);  // what lay across the parts' borders too
-    *wish.matrix = weight.get();
+    *spec.matrix = weight.get();
     out_.matrices.push_back(std::move(weight));
     return {};
   }
 
-  Result<void> vector(const TensorWish& wish, const GgufTensor& tensor) {
-    std::vector<float> values(wish.n_in);
+  Result<void> vector(const TensorSpec& spec, const GgufTensor& tensor) {
+    std::vector<float> values(spec.n_in);
     kernels::dequantise_row(*tensor.type, tensor.bytes.data(), values.size(), values.data());
     std::byte* to = out_.vectors.data() + vectors_at_;
-    vectors_at_ += vector_bytes(wish);
+    vectors_at_ += vector_bytes(spec);
     SATCHEL_TRY(backend_.upload(to, std::as_bytes(std::span(values))));
-    *wish.vector = reinterpret_cast<const float*>(to);
+    *spec.vector = reinterpret_cast<const float*>(to);
     return {};
   }
 
@@ -114,20 +114,19 @@ class Loader {
   Result<void> refuse_the_rest() {
     if (n_known_ == file_.tensors().size()) return {};
     std::vector<std::string_view> known;
-    for (const TensorWish& wish : wishes_) known.push_back(wish.name);
+    for (const TensorSpec& spec : specs_) known.push_back(spec.name);
     std::sort(known.begin(), known.end());
     for (const GgufTensor& stranger : file_.tensors())
       if (!std::binary_search(known.begin(), known.end(), std::string_view(stranger.name)))
         return Error{ErrorKind::unsupported, "MODEL_ARCH",
                      "The model has a tensor " + quoted(stranger.name) +
-                         ", which Satchel's graph of this architecture does not compute "
-                         "with."};
+                         ", which Satchel does not support for this architecture."};
     return {};
   }
 
   kernels::Backend& backend_;
   const GgufFile& file_;
-  std::span<const TensorWish> wishes_;
+  std::span<const TensorSpec> specs_;
   const ProgressFn& progress_;
   Weights out_;
   std::size_t n_known_ = 0, vectors_at_ = 0, bytes_done_ = 0, bytes_total_ = 0;
@@ -136,8 +135,8 @@ class Loader {
 }  // namespace
 
 Result<Weights> Weights::load(kernels::Backend& backend, const GgufFile& file,
-                              std::span<const TensorWish> wishes, const ProgressFn& progress) {
-  return Loader(backend, file, wishes, progress).run();
+                              std::span<const TensorSpec> specs, const ProgressFn& progress) {
+  return Loader(backend, file, specs, progress).run();
 }
 
 }  // namespace satchel::runtime

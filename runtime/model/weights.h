@@ -1,4 +1,4 @@
-// Weights: every matrix and vector that a graph wished for, in the backend's memory, checked for
+// Weights: every matrix and vector that a graph asked for, in the backend's memory, checked for
 // shape and type.
 //   owns    the backend's weights; they may read the file's mapping in place, so the file outlives
 //           them. Parts of the mapping that were repacked or copied are let go of: a weight is not
@@ -26,9 +26,9 @@ struct Weights {
   std::size_t bytes = 0;        // in use: what the backend repacked, else the file's bytes
   std::size_t owned_bytes = 0;  // of them, beyond the file's mapping
 
-  // Fills in what the wishes point to, which the Weights must outlive.
+  // Fills in what the specs point to, which the Weights must outlive.
   static Result<Weights> load(kernels::Backend& backend, const GgufFile& file,
-                              std::span<const TensorWish> wishes, const ProgressFn& progress);
+                              std::span<const TensorSpec> specs, const ProgressFn& progress);
 };
 
 }  // namespace satchel::runtime

@@ -1,4 +1,4 @@
-// How alike two lists of numbers are.
+// Correlation of two lists of numbers.
 #pragma once
 
 #include <optional>
@@ -6,11 +6,11 @@
 
 namespace satchel::runtime {
 
-// Pearson's, of as many values on both sides; nothing where either side is constant.
+// Pearson's correlation of lists of equal length; nothing if either is constant.
 std::optional<double> correlation(std::span<const double> a, std::span<const double> b);
 
-// Spearman's rank correlation, equal values in the middle of their ranks, what is no number the least;
-// 0 where either is constant.
+// Spearman's rank correlation. Equal values share their mean rank; NaN ranks lowest; 0 if either
+// list is constant.
 double rank_correlation(std::span<const float> a, std::span<const float> b);
 
 }  // namespace satchel::runtime

@@ -1,23 +1,21 @@
-// Where the weights of trained selectors (kvcache::SelectorWeights) are found: those of the models we know
-// are compiled in; others are put beside lane tables (lane_tables.h) by whoever has them, a file a model:
-// <fingerprint>.safetensors.
+// Storage of selector weights (kvcache::SelectorWeights). Those of known models are compiled in.
+// Users can put others into the folder of head-budget profiles (head_budget_files.h), one
+// <fingerprint>.safetensors per model.
 #pragma once
 
 #include <filesystem>
 #include <span>
 #include <string>
 
-#include "kvcache/lanes/selector_weights.h"
-#include "runtime/profile/kept_file.h"
+#include "kvcache/profile/selector_weights.h"
+#include "runtime/profile/profile_file.h"
 
 namespace satchel::runtime {
 
-struct ModelConfig;
-
 std::span<const ShippedFile> shipped_selectors();
 
-using FoundSelector = Kept<kvcache::SelectorWeights>;  // damage: SELECTOR_WEIGHTS
-// `dir` empty: only shipped ones.
+using FoundSelector = FoundProfile<kvcache::SelectorWeights>;  // damage: SELECTOR_WEIGHTS
+// Empty `dir`: shipped ones only.
 FoundSelector find_selector(const std::filesystem::path& dir, const std::string& fingerprint,
                             const ModelConfig& config);
 std::filesystem::path selector_file(const std::filesystem::path& dir,

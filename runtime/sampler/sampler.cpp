@@ -16,7 +16,7 @@ std::string number_text(double value) {
 
 Error out_of_range(const char* field, double value, const char* range) {
   return Error{ErrorKind::invalid, "PARAM",
-               std::string(field) + " must be " + range + ", is " + number_text(value) + "."};
+               std::string(field) + " must be " + range + ", but is " + number_text(value) + "."};
 }
 
 // Divides what speaks for a token that came lately, multiplies what speaks against it.
@@ -41,13 +41,13 @@ std::int32_t argmax(std::span<const float> logits) {
 Result<void> check(const Sampling& sampling) {
   const auto within = [](double x, double low, double high) { return x >= low && x <= high; };
   if (!within(sampling.temperature, 0, 2))
-    return out_of_range("temperature", sampling.temperature, "0 … 2");
+    return out_of_range("temperature", sampling.temperature, "from 0 to 2");
   if (!within(sampling.top_p, 0, 1) || sampling.top_p == 0)
     return out_of_range("top_p", sampling.top_p, "above 0 and at most 1");
   if (!within(sampling.min_p, 0, 1) || sampling.min_p == 1)
     return out_of_range("min_p", sampling.min_p, "at least 0 and below 1");
   if (!within(sampling.repetition_penalty, 1, 2))
-    return out_of_range("repetition_penalty", sampling.repetition_penalty, "1 … 2");
+    return out_of_range("repetition_penalty", sampling.repetition_penalty, "from 1 to 2");
   return {};
 }
 
@@ -62,7 +62,8 @@ std::int32_t Sampler::choose(std::span<float> logits, std::span<const std::int32
 }
 
 // candidates_: the top_k, likeliest first, ties to the lower id. The least likely of those found so
-// far stands at the front of a heap, so that a large vocabulary is read once and hardly ever written.
+// far stands at the front of a heap, so that a large vocabulary is read once and hardly ever
+// written.
 void Sampler::rank(std::span<const float> logits) {
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;

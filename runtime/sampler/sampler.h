@@ -1,4 +1,4 @@
-// Sampler: which token comes next. Deterministic for a seed, on every machine.
+// Sampler: chooses the next token. A seed gives the same tokens on every machine.
 //   order    repetition penalty -> temperature -> top-k -> top-p -> min-p -> draw; temperature 0 is
 //            greedy (argmax after the penalty; ties to the lower id)
 //   errors   invalid, PARAM: names the field, its value and its range
@@ -14,24 +14,25 @@
 
 namespace satchel::runtime {
 
-// How an answer is drawn, and what ends it. The defaults are those of every program.
+// How an answer is sampled, and when it ends. All programs share these defaults.
 struct Sampling {
   double temperature = 0;  // 0 … 2; 0 = greedy
   std::size_t top_k = 40;  // 0 = all
   double top_p = 0.95;     // (0, 1]; 1 = off
   double min_p = 0.05;     // [0, 1); 0 = off
-  // [1, 2]; 1 = off; over the last repetition_window tokens (Keskar et al., arXiv:1909.05858). Small
-  // models fall into loops when the likeliest token is always taken: without a penalty
-  // SmolLM2-135M filled its context with one sentence; with 1.1 it ended (tried on one document), and
-  // the bundled model was right 79 times of 80 about held-out notes, 78 times without it.
+  // [1, 2]; 1 = off; over the last repetition_window tokens (Keskar et al., arXiv:1909.05858).
+  // Small models loop if they always take the likeliest token. Without a penalty SmolLM2-135M
+  // filled its context with one sentence; with 1.1 it ended (tried on one document). The bundled
+  // model gave 79 of 80 right answers about held-out notes with it, 78 without.
   double repetition_penalty = 1.1;
   std::size_t repetition_window = 64;
   std::uint64_t seed = 0;
-  // 0: until the end of the turn or of the context. Chosen: some 700 words.
+  // 0: until the end of the turn or of the context. Chosen: about 700 words.
   std::size_t n_tokens_max = 1024;
-  bool ends_loops = true;  // an answer that says the same again and again is ended (LoopWatch)
+  bool ends_loops =
+      true;  // an answer that says the same again and again is ended (RepetitionDetector)
 
-  // The likeliest token each time, and nothing else: for measurements.
+  // Greedy, without any penalty: for measurements.
   static Sampling plain_greedy(std::size_t n_tokens_max) {
     return {.repetition_penalty = 1, .n_tokens_max = n_tokens_max, .ends_loops = false};
   }
@@ -41,8 +42,7 @@ Result<void> check(const Sampling& sampling);
 class Sampler {
  public:
   explicit Sampler(const Sampling& sampling) : sampling_(sampling), rng_(sampling.seed) {}
-  // logits [n_vocabulary], in main memory, changed in place; recent: the newest tokens, last one
-  // newest.
+  // logits [n_vocabulary], in main memory, modified in place; recent: the last tokens, newest last.
   std::int32_t choose(std::span<float> logits, std::span<const std::int32_t> recent);
 
  private:

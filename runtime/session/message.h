@@ -4,17 +4,22 @@
 #include <cstddef>
 #include <string>
 
-#include "kvcache/snapshot/journal.h"
+#include "runtime/contract/journal.h"
 
 namespace satchel::runtime {
 
 struct SessionMessage {
-  kvcache::MessageId id;  // the journal's; without a journal counted from 1
-  kvcache::Role role = kvcache::Role::user;
-  kvcache::MessageKind kind = kvcache::MessageKind::text;
-  kvcache::MessageState state = kvcache::MessageState::complete;
+  MessageId id;  // the journal's; without a journal counted from 1
+  Role role = Role::user;
+  MessageKind kind = MessageKind::text;
+  MessageState state = MessageState::complete;
   std::string title;               // of a document
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
 };
+
+// What an error may promise: "The chat is kept. ", or "" where there is no journal.
+inline const char* kept_text(const Journal* journal) {
+  return journal != nullptr ? "The chat is kept. " : "";
+}
 
 }  // namespace satchel::runtime

@@ -54,32 +54,32 @@ void add_notes(std::string& message, const std::vector<std::string>& notes) {
 std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
   return "The chat has " + count_text(n_tokens) + " tokens, this model's context is " +
          count_text(n_context) +
-         ". It can be read, but not go on with this model. Open it with a model of a longer "
-         "context, or start a new chat.";
+         ". You can read it, but not continue it with this model. Open it with a model that has a "
+         "longer context, or start a new chat.";
+}
+
+// What was read again, and what that left out.
+void add_read_text(ResumeReport& report) {
+  if (report.n_reread > 0 && report.message.empty())
+    report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
+                     " tokens were not in the saved cache and were read.";
+  if (report.n_evicted > 0)
+    add_notes(report.message, {count_text(report.n_evicted) +
+                               " keys and values were left out again, as the recipe says."});
 }
 
 }  // namespace
 
-kvcache::SnapshotIdentity Session::State::identity(std::size_t n_tokens) const {
-  return {.model = engine.fingerprint,
-          .recipe = options.recipe.hash(),
-          .tokens = transcript.tokens().first(n_tokens)};
-}
-
 Result<kvcache::SaveReport> Session::save() {
-  state_->keep_meter();
-  if (state_->cache == nullptr) {
-    SATCHEL_TRY(state_->transcript.settle());
-    return state_->lost({ErrorKind::invalid, "CACHE_LOST", ""});
-  }
-  if (!state_->snapshot) return kvcache::SaveReport{};
+  State& state = *state_;
+  state.meter.save();
   // A saved cache that is ahead of the journal would not match the chat when it is opened again.
-  SATCHEL_TRY(state_->transcript.settle());
-  if (state_->n_read() == 0) return kvcache::SaveReport{};
-  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report,
-                     state_->snapshot->save(state_->identity(state_->n_read())));
-  state_->engine.record(LogLevel::info, "saved tokens=" + std::to_string(report.n_tokens) +
-                                            " bytes=" + std::to_string(report.bytes_written));
+  if (state.cache.is_lost() || state.cache.has_store()) SATCHEL_TRY(state.transcript.settle());
+  if (state.cache.is_lost()) return state.cache.lost({ErrorKind::invalid, "CACHE_LOST", ""});
+  if (!state.cache.has_store() || n_read() == 0) return kvcache::SaveReport{};
+  SATCHEL_TRY_ASSIGN(const kvcache::SaveReport report, state.cache.save(tokens()));
+  state.engine.record(LogLevel::info, "saved tokens=" + std::to_string(report.n_tokens) +
+                                          " bytes=" + std::to_string(report.bytes_written));
   return report;
 }
 
@@ -92,9 +92,9 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   if (!state.transcript.empty())
     return Error{ErrorKind::invalid, "PARAM",
                  "This session has messages already: resume a new session over the same chat."};
-  SATCHEL_TRY(state.need_cache());
+  SATCHEL_TRY(state.prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
-  SATCHEL_TRY(state.load_meter());
+  SATCHEL_TRY(state.meter.load());
   report.n_chat_tokens = state.transcript.tokens().size();
   const std::vector<std::string> notes = texts_of(loaded);
   if (report.n_chat_tokens > n_context()) {
@@ -103,33 +103,19 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
     add_notes(report.message, notes);
     return report;
   }
-  if (state.snapshot && report.n_chat_tokens > 0) {
-    const Result<kvcache::RestoreReport> restored =
-        state.snapshot->restore(state.identity(report.n_chat_tokens));
-    if (restored.ok()) {
-      report.outcome = restored->outcome;
-      report.bytes_read = restored->bytes_read;
-      report.message = restored->message;
-    } else {  // a store that cannot be read costs time, never the chat
-      state.cache->clear();
-      report.outcome = RestoreOutcome::damaged;
-      report.message = restored.error().message;
-    }
-  }
+  const kvcache::RestoreReport restored = state.cache.restore(tokens());
+  report.outcome = restored.outcome;
+  report.bytes_read = restored.bytes_read;
+  report.message = restored.message;
   report.n_reused = n_read();
-  if (report.n_reused == 0) state.forget_measured();
+  if (report.n_reused == 0) state.meter.forget_measured();
   report.n_reread = report.n_chat_tokens - report.n_reused;
-  SATCHEL_TRY(state.make_script());
-  SATCHEL_TRY_ASSIGN(const ReadReport read, state.read_unread(stop, progress));
+  SATCHEL_TRY(state.prefill.need_script());
+  SATCHEL_TRY_ASSIGN(const ReadReport read, state.prefill.prefill_unread(stop, progress));
   report.n_evicted = read.n_evicted;
   report.ms = state.clock.steady_ms() - began;
   report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);
-  if (report.n_reread > 0 && report.message.empty())
-    report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
-                     " tokens were not in the saved cache and were read.";
-  if (report.n_evicted > 0)
-    report.message += (report.message.empty() ? "" : " ") + count_text(report.n_evicted) +
-                      " keys and values were left out again, as the recipe says.";
+  add_read_text(report);
   add_notes(report.message, notes);
   state.engine.record(LogLevel::info, "resumed outcome=" + outcome_text(report.outcome) +
                                           " reused=" + std::to_string(report.n_reused) +

@@ -1,79 +1,115 @@
 #include "runtime/session/session.h"
 
-#include <algorithm>
-#include <string>
+#include <utility>
 
-#include "kernels/base/size_text.h"
+#include "runtime/session/memory_changer.h"
 #include "runtime/session/session_state.h"
+#include "runtime/session/thoughts.h"
+#include "runtime/session/turn.h"
 
 namespace satchel::runtime {
-namespace {
 
-Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
-  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
-               "This needs " + count_text(n_needed) + " tokens with room for an answer, but " +
-                   count_text(n_left) + " of the model's " + count_text(n_context) +
-                   " are left. Nothing was sent. Shorten it or start a new chat."};
-}
-
-}  // namespace
-
-Session::State::State(Engine::State& engine_in, const SessionOptions& options_in,
+Session::State::State(EngineState& engine_in, const SessionOptions& options_in,
                       std::unique_ptr<kvcache::Cache> cache_in)
     : engine(engine_in),
       options(options_in),
-      clock(options_in.clock != nullptr ? *options_in.clock : system_clock),
-      cache(std::move(cache_in)),
-      transcript({.tokenizer = *engine_in.tokenizer,
-                  .chat_template = *engine_in.chat_template,
-                  .n_vocabulary = engine_in.model->config().n_vocabulary,
-                  .model_fingerprint = engine_in.fingerprint,
-                  .system = options_in.system,
-                  .thinking = options_in.thinking,
-                  .journal = options_in.journal,
-                  .chat = options_in.chat}),
-      logits(engine_in.model->config().n_vocabulary) {
-  open_snapshot();
-}
-
-Session::State::~State() {
-  if (cache != nullptr) drop_rows();
-}
-
-void Session::State::open_snapshot() {
-  if (options.blocks != nullptr)
-    snapshot = std::make_unique<kvcache::Snapshot>(*cache, *options.blocks,
-                                                   kvcache::CacheKey::of_chat(options.chat));
-}
-
-std::size_t Session::State::n_context_left() const {
-  const std::size_t context = engine.model->config().context;
-  return context - std::min(context, transcript.tokens().size());
-}
-
-Result<std::vector<kvcache::MessageId>> Session::State::commit(const Draft& draft) {
-  const std::size_t n_needed = draft.n_tokens() + kLeastAnswerTokens;
-  if (n_needed > n_context_left())
-    return context_full(n_needed, n_context_left(), engine.model->config().context);
-  return transcript.commit(draft);
-}
+      clock(options.clock != nullptr ? *options.clock : system_clock),
+      transcript({.tokenizer = *engine.tokenizer,
+                  .chat_template = *engine.chat_template,
+                  .n_vocabulary = engine.model->config().n_vocabulary,
+                  .n_context = engine.model->config().context,
+                  .model_fingerprint = engine.fingerprint,
+                  .system = options.system,
+                  .thinking = options.thinking,
+                  .journal = options.journal,
+                  .chat = options.chat}),
+      cache(engine, options, std::move(cache_in)),
+      meter(engine, cache, clock, options),
+      prefill({.engine = engine,
+               .clock = clock,
+               .transcript = transcript,
+               .cache = cache,
+               .meter = meter}),
+      idle_work(parts()) {}
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
-Result<kvcache::MessageId> Session::add_user(std::string_view text) {
-  SATCHEL_TRY(state_->need_cache());
+Result<MessageId> Session::add_user(std::string_view text) {
+  SATCHEL_TRY(state_->prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft({.text = text}, std::nullopt));
-  SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, state_->transcript.commit(draft));
   return ids.back();
 }
 
 Result<DocumentIds> Session::add_document(std::string_view title, std::string_view text) {
-  SATCHEL_TRY(state_->need_cache());
+  SATCHEL_TRY(state_->prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const Draft draft,
                      state_->transcript.draft({.text = text, .document_title = title}, kNoted));
-  SATCHEL_TRY_ASSIGN(const std::vector<kvcache::MessageId> ids, state_->commit(draft));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, state_->transcript.commit(draft));
   return DocumentIds{.document = ids[ids.size() - 2], .answer = ids.back()};
+}
+
+Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
+  ChatPrefill& prefill = state_->prefill;
+  SATCHEL_TRY(prefill.need_cache());
+  SATCHEL_TRY(prefill.need_script());
+  SATCHEL_TRY_ASSIGN(ReadReport report, prefill.prefill_unread(stop, progress));
+  // What was read stays read, whether or not the measurement comes to an end.
+  ChatMeter& meter = state_->meter;
+  if (meter.can_measure() && meter.measure(tokens(), stop, progress).ok())
+    report.fidelity = meter.fidelity();
+  return report;
+}
+
+Result<GenerateReport> Session::generate(const Sampling& sampling, const DeltaFn& delta,
+                                         std::stop_token stop, const ProgressFn& progress,
+                                         const DeltaFn& thought) {
+  const TurnRequest request{.session = this,
+                            .sampling = sampling,
+                            .delta = delta,
+                            .stop = std::move(stop),
+                            .progress = progress,
+                            .thought = thought};
+  Turn turn(state_->parts(), request);
+  turn.begin();
+  while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));
+  return turn.measure(turn.close());
+}
+
+Result<void> Session::set_thinking(Thinking thinking) {
+  SATCHEL_TRY(check_thinking(*state_->engine.chat_template, thinking));
+  state_->transcript.set_thinking(thinking);
+  return {};
+}
+Thinking Session::thinking() const {
+  return state_->transcript.thinking();
+}
+Result<Thoughts> Session::thoughts(MessageId answer) const {
+  SATCHEL_TRY_ASSIGN(const SessionMessage message, state_->transcript.find(answer));
+  if (message.role != Role::assistant) return Thoughts{};
+  return thoughts_in(tokens().subspan(message.begin, message.end - message.begin),
+                     *state_->engine.tokenizer, *state_->engine.chat_template);
+}
+
+Result<IdleReport> Session::idle(std::stop_token stop, const ProgressFn& progress) {
+  return state_->idle_work.run(stop, progress);
+}
+bool Session::has_idle_work() const {
+  return state_->idle_work.is_due();
+}
+
+Result<MemoryChange> Session::preview_memory(const MemoryRequest& request, std::stop_token stop) {
+  SATCHEL_TRY(state_->prefill.need_cache());
+  return MemoryChangePlanner(state_->parts()).preview(request, std::move(stop));
+}
+Result<MemoryChange> Session::change_memory(const MemoryRequest& request, std::stop_token stop,
+                                            const ProgressFn& progress) {
+  return MemoryChanger(state_->parts()).change(request, std::move(stop), progress);
+}
+Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
+                                       const ProgressFn& progress) {
+  return MemoryChanger(state_->parts()).set_recipe(recipe, std::move(stop), progress);
 }
 
 std::span<const std::int32_t> Session::tokens() const {
@@ -83,41 +119,28 @@ std::span<const SessionMessage> Session::messages() const {
   return state_->transcript.messages();
 }
 std::size_t Session::n_read() const {
-  return state_->n_read();
+  return state_->cache.n_tokens();
 }
 std::size_t Session::n_context() const {
   return state_->engine.model->config().context;
 }
 std::size_t Session::n_context_left() const {
-  return state_->n_context_left();
+  return state_->transcript.n_context_left();
 }
 kvcache::CacheStats Session::stats() const {
-  if (state_->cache != nullptr) return state_->cache->stats();
-  const auto& arena = state_->engine.arena;
-  kvcache::CacheStats stats;
-  stats.pool_bytes = arena != nullptr ? arena->bytes() : state_->lost_limit;
-  return stats;
-}
-Result<void> Session::set_thinking(Thinking thinking) {
-  SATCHEL_TRY(check_thinking(*state_->engine.chat_template, thinking));
-  state_->options.thinking = thinking;
-  state_->transcript.set_thinking(thinking);
-  return {};
-}
-Thinking Session::thinking() const {
-  return state_->options.thinking;
+  return state_->cache.stats();
 }
 const Fidelity& Session::fidelity() const {
-  return state_->meter.fidelity;
+  return state_->meter.fidelity();
 }
 const RecallProbe& Session::recall() const {
-  return state_->meter.recall;
+  return state_->meter.recall();
 }
 std::span<const LedgerEntry> Session::ledger() const {
-  return state_->meter.ledger.entries();
+  return state_->meter.ledger().entries();
 }
 const kvcache::Recipe& Session::recipe() const {
-  return state_->options.recipe;
+  return state_->cache.recipe();
 }
 
 }  // namespace satchel::runtime

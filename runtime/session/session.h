@@ -6,7 +6,7 @@
 //                  into it
 //                2 tokens() are the messages' token ids side by side; the cache has seen a prefix
 //                  of them (n_read)
-//                3 after Stop, an error or a full pool the session stays usable and holds what was
+//                3 after Stop, an error or a full arena the session stays usable and holds what was
 //                  done; a prompt half read is as if not begun
 //                4 resume never trusts: identity and checksums are verified, else the tokens are
 //                  read again, and the report says so
@@ -20,7 +20,7 @@
 //                counts when that is known: an answer that begins with white space or with "<" may
 //                be a few tokens longer than a limit below 16
 //   threads      one call at a time; Stop by std::stop_token from any thread
-//   errors       CACHE_FULL (pool), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
+//   errors       CACHE_FULL (arena), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
 //                n_context_left() tells before), storage's codes, cancelled/STOPPED
 #pragma once
 
@@ -32,13 +32,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "kernels/base/clock.h"
-#include "kvcache/cache.h"
-#include "kvcache/snapshot/block_store.h"
-#include "kvcache/snapshot/journal.h"
+#include "kvcache/cache/cache.h"
+#include "kvcache/snapshot/record_store.h"
 #include "kvcache/snapshot/snapshot.h"
+#include "runtime/contract/journal.h"
 #include "runtime/fidelity/fidelity.h"
 #include "runtime/fidelity/ledger.h"
 #include "runtime/fidelity/recall_probe.h"
@@ -59,9 +58,9 @@ struct SessionOptions {
   std::optional<std::string>
       system;  // system prompt; none: the template's own default text, if it has one
   Thinking thinking = Thinking::automatic;  // of the answers to come; see set_thinking()
-  kvcache::ChatId chat;                     // for journal and blocks
-  kvcache::Journal* journal = nullptr;      // not owned; nullptr: nothing is kept
-  kvcache::BlockStore* blocks = nullptr;    // not owned; nullptr: the cache is not saved
+  ChatId chat;                              // for journal and records
+  Journal* journal = nullptr;               // not owned; nullptr: nothing is kept
+  kvcache::RecordStore* records = nullptr;  // not owned; nullptr: the cache is not saved
   const Clock* clock = nullptr;             // not owned; nullptr: the system's
 };
 
@@ -77,7 +76,7 @@ struct ReadReport {
 // The stored, not generated, answer to a document.
 inline constexpr std::string_view kNoted = "Noted.";
 struct DocumentIds {
-  kvcache::MessageId document, answer;
+  MessageId document, answer;
 };
 
 // repeats: the answer said the same again and again (Sampling::ends_loops).
@@ -94,7 +93,7 @@ struct Thoughts {
   double ms = 0;  // until the answer began; 0: not known
 };
 struct GenerateReport {
-  kvcache::MessageId answer;  // 0: none was begun
+  MessageId answer;  // 0: none was begun
   std::string text;
   std::size_t n_tokens = 0;  // generated, of the answer
   Thoughts thoughts;         // before it
@@ -105,7 +104,7 @@ struct GenerateReport {
   double ms = 0;    // generating, thoughts included, without reading
 };
 // What a chat's memory shall be.
-struct MemoryWish {
+struct MemoryRequest {
   std::size_t limit_bytes = 0;                 // of all caches of the engine; 0: as it is
   std::optional<kvcache::Recipe> recipe = {};  // none: as it is
 };
@@ -119,9 +118,9 @@ struct MemoryChange {
   Fidelity cost = {};    // against the chat as it is, on its last tokens; n_tokens 0: not measured
   bool fits = true;      // else limit_least is what it takes
   std::size_t limit_least = 0;
-  // Where everything is read again under a limit that may be too low for all of it, so that text comes
-  // down again: the least limit known to hold all of it, and what that is in bytes_after's terms.
-  // 0: nothing comes down.
+  // Where everything is read again under a limit that may be too low for all of it, so that text
+  // comes down again: the least limit known to hold all of it, and what that is in bytes_after's
+  // terms. 0: nothing comes down.
   std::size_t limit_all = 0, bytes_all = 0;
 };
 struct IdleReport {
@@ -130,8 +129,8 @@ struct IdleReport {
   Fidelity fidelity = {};                    // n_tokens 0: nothing was measured
   RecallProbe recall = {};                   // the last one; n_asked 0: there was none yet
 };
-// A piece is whole code points. Return false to stop.
-using PieceFn = std::function<bool(std::string_view piece)>;
+// A delta is whole code points. Return false to stop.
+using DeltaFn = std::function<bool(std::string_view delta)>;
 
 struct ResumeReport {
   kvcache::RestoreOutcome outcome = kvcache::RestoreOutcome::nothing_saved;
@@ -153,10 +152,10 @@ class Session;
 struct TurnRequest {
   Session* session = nullptr;
   Sampling sampling = {};
-  PieceFn piece = {};
+  DeltaFn delta = {};
   std::stop_token stop = {};
   ProgressFn progress = {};
-  PieceFn thought = {};
+  DeltaFn thought = {};
 };
 
 class Session {
@@ -164,55 +163,58 @@ class Session {
   ~Session();
 
   // Commits the message, does not read it yet.
-  Result<kvcache::MessageId> add_user(std::string_view text);
+  Result<MessageId> add_user(std::string_view text);
   // A document as a user message of its own with the answer kNoted, both in one commit.
   Result<DocumentIds> add_document(std::string_view title, std::string_view text);
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
-  // Reads what is unread, then answers; then measures what reading cost, unless the pool is full.
-  // `thought` gets what is thought before the answer, `piece` the answer.
-  Result<GenerateReport> generate(const Sampling& sampling, const PieceFn& piece,
+  // Reads what is unread, then answers; then measures what reading cost, unless the arena is full.
+  // `thought` gets what is thought before the answer, `delta` the answer.
+  Result<GenerateReport> generate(const Sampling& sampling, const DeltaFn& delta,
                                   std::stop_token stop, const ProgressFn& progress,
-                                  const PieceFn& thought = {});
+                                  const DeltaFn& thought = {});
   // Whether the answers to come are thought about. A chat's system text may say it as well: that is
   // as it was when the chat began.
   //   errors  invalid, THINKING: the template has no switch
   Result<void> set_thinking(Thinking thinking);
   Thinking thinking() const;
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
-  Result<Thoughts> thoughts(kvcache::MessageId answer) const;
+  Result<Thoughts> thoughts(MessageId answer) const;
 
   // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
   // the measurement of what that cost, the recall probe where text that was read has become smaller
-  // since the last one, the model's lane table where the recipe wants one. Stop ends it
-  // between two pieces; what was done stays done, also over save() and resume() (of the table: texts
-  // that are finished).
+  // since the last one, the model's head-budget profile where the recipe wants one. Stop ends it
+  // between two pieces; what was done stays done, also over save() and resume() (of the profile:
+  // texts that are finished).
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 
   // Makes `last` the chat's last message (0: the chat is empty), as Journal::truncate().
-  Result<void> truncate(kvcache::MessageId last);
+  Result<void> truncate(MessageId last);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
-  Result<std::unique_ptr<Session>> fork(kvcache::ChatId chat);
+  Result<std::unique_ptr<Session>> fork(ChatId chat);
   // The message is never compressed from now on. Known to the cache only: a chat that is read again
   // has forgotten it.
-  Result<void> pin(kvcache::MessageId message);
+  Result<void> pin(MessageId message);
   // The model forgets the message, the journal keeps it. As pin().
-  Result<void> forget(kvcache::MessageId message);
+  Result<void> forget(MessageId message);
   // Under another recipe: everything is read again.
   Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                 const ProgressFn& progress);
 
   // What change_memory() would do, tried on a copy, which has to fit beside the chat: else nothing
   // is measured, and bytes_after is an estimate. Changes nothing.
-  Result<MemoryChange> preview_memory(const MemoryWish& wish, std::stop_token stop);
-  // At once where text only goes to coarser tiers, or goes; else (for its own recipe: where room was
-  // made) all is read again. Above what was reserved, the cache is saved, and restored in new memory.
-  //   errors  invalid, LIMIT: does not fit, names the least that would; nothing has changed, but where
-  //           fewer tokens could go than was estimated: then the chat has come down as far as it could
-  //           invalid, CACHE_LIMIT: above what was reserved, and another chat is open or this is not saved
-  Result<MemoryChange> change_memory(const MemoryWish& wish, std::stop_token stop,
+  Result<MemoryChange> preview_memory(const MemoryRequest& request, std::stop_token stop);
+  // At once where text only goes to coarser tiers, or goes; else (for its own recipe: where memory
+  // was reclaimed) all is read again. Above what was reserved, the cache is saved, and restored in
+  // new memory.
+  //   errors  invalid, LIMIT: does not fit, names the least that would; nothing has changed, but
+  //           where fewer tokens could go than was estimated: then the chat has come down as far as
+  //           it could
+  //           invalid, CACHE_LIMIT: above what was reserved, and another chat is open or this is
+  //           not saved
+  Result<MemoryChange> change_memory(const MemoryRequest& request, std::stop_token stop,
                                      const ProgressFn& progress);
 
   // Commits first what an answer still owes the journal; where that fails, the saved cache stays as

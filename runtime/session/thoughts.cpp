@@ -1,7 +1,8 @@
-// What a model thinks before an answer: told whether to, and found again in the ids of a chat.
+#include "runtime/session/thoughts.h"
+
 #include <algorithm>
 
-#include "runtime/session/session_state.h"
+#include "runtime/tokenizer/answer_reader.h"
 
 namespace satchel::runtime {
 
@@ -14,23 +15,8 @@ Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking
           "nothing was changed."};
 }
 
-AnswerReader Session::State::answer_reader() const {
-  const ChatTemplate& chat_template = *engine.chat_template;
-  return {*engine.tokenizer, chat_template, chat_template.opens_thinking(transcript.thinking())};
-}
-
-Result<Thoughts> Session::thoughts(kvcache::MessageId answer) const {
-  const State& s = *state_;
-  const Tokenizer& tokenizer = *s.engine.tokenizer;
-  const ChatTemplate& chat_template = *s.engine.chat_template;
-  const auto messages = s.transcript.messages();
-  const auto found = std::find_if(messages.begin(), messages.end(),
-                                  [answer](const SessionMessage& m) { return m.id == answer; });
-  if (found == messages.end())
-    return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
-                 "This chat has no message " + std::to_string(answer.value) + "."};
-  if (found->role != kvcache::Role::assistant) return Thoughts{};
-  const auto ids = s.transcript.tokens().subspan(found->begin, found->end - found->begin);
+Result<Thoughts> thoughts_in(std::span<const TokenId> ids, const Tokenizer& tokenizer,
+                             const ChatTemplate& chat_template) {
   // The head says whether they were opened, or turned off. The longer one first: it may begin with
   // the other.
   for (const Thinking thinking : {Thinking::off, Thinking::automatic}) {

@@ -3,13 +3,21 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
+#include "kernels/base/size_text.h"
 
 namespace satchel::runtime {
 
-using kvcache::MessageId;
-using kvcache::MessageKind;
-using kvcache::MessageState;
-using kvcache::Role;
+
+namespace {
+
+Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
+  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+               "This needs " + count_text(n_needed) + " tokens with room for an answer, but " +
+                   count_text(n_left) + " of the model's " + count_text(n_context) +
+                   " are left. Nothing was sent. Shorten it or start a new chat."};
+}
+
+}  // namespace
 
 std::size_t Draft::n_tokens() const {
   std::size_t n = 0;
@@ -77,9 +85,12 @@ Result<Draft> Transcript::draft(const UserText& user,
 }
 
 Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
+  const std::size_t n_needed = draft.n_tokens() + kLeastAnswerTokens;
+  if (n_needed > n_context_left())
+    return context_full(n_needed, n_context_left(), options_.n_context);
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
-  std::vector<kvcache::NewMessage> rows;
+  std::vector<NewMessage> rows;
   for (const Draft::Message& message : draft.messages) {
     rows.push_back({.role = message.role,
                     .state = MessageState::complete,
@@ -98,8 +109,23 @@ Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
     append({.id = ids[i], .role = message.role, .kind = message.kind, .title = message.title},
            message.tokens);
   }
-  unit_ends_.push_back(tokens_.size());
   return ids;
+}
+
+std::size_t Transcript::n_context_left() const {
+  return options_.n_context - std::min(options_.n_context, tokens_.size());
+}
+
+Result<SessionMessage> Transcript::find(MessageId id) const {
+  const auto found = std::ranges::find(messages_, id, &SessionMessage::id);
+  if (found != messages_.end()) return *found;
+  return Error{ErrorKind::not_found, "MESSAGE_NOT_FOUND",
+               "This chat has no message " + std::to_string(id.value) + "."};
+}
+
+AnswerReader Transcript::answer_reader() const {
+  const ChatTemplate& chat_template = options_.chat_template;
+  return {options_.tokenizer, chat_template, chat_template.opens_thinking(options_.thinking)};
 }
 
 Result<std::vector<TokenId>> Transcript::answer_head() const {
@@ -127,7 +153,6 @@ Result<void> Transcript::begin_answer(std::span<const TokenId> head) {
                                                      .tokenizer = options_.tokenizer.hash()}));
   }
   append({.id = id, .role = Role::assistant, .state = MessageState::streaming, .title = {}}, head);
-  unit_ends_.push_back(tokens_.size());
   answer_ = id;
   return {};
 }
@@ -136,7 +161,7 @@ Result<void> Transcript::begin_answer(std::span<const TokenId> head) {
 void Transcript::extend(std::string_view text, std::span<const TokenId> tokens) {
   SATCHEL_ASSERT(answer_.has_value());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  messages_.back().end = unit_ends_.back() = tokens_.size();
+  messages_.back().end = tokens_.size();
   owed_text_ += text;
   owed_tokens_.insert(owed_tokens_.end(), tokens.begin(), tokens.end());
 }
@@ -180,11 +205,6 @@ Result<std::vector<TokenId>> Transcript::closing() const {
   return answer_tail();
 }
 
-std::size_t Transcript::unit_end(std::size_t at) const {
-  const auto end = std::upper_bound(unit_ends_.begin(), unit_ends_.end(), at);
-  return end != unit_ends_.end() ? *end : tokens_.size();
-}
-
 void Transcript::append(SessionMessage message, std::span<const TokenId> tokens) {
   message.begin = tokens_.size();
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
@@ -195,8 +215,6 @@ void Transcript::append(SessionMessage message, std::span<const TokenId> tokens)
 void Transcript::truncate(std::size_t end) {
   SATCHEL_ASSERT(!answer_);
   while (!messages_.empty() && messages_.back().end > end) messages_.pop_back();
-  while (!unit_ends_.empty() && unit_ends_.back() > end) unit_ends_.pop_back();
-  if (unit_ends_.empty() ? end > 0 : unit_ends_.back() < end) unit_ends_.push_back(end);
   tokens_.resize(end);
 }
 
@@ -204,7 +222,6 @@ void Transcript::copy(const Transcript& other) {
   SATCHEL_ASSERT(empty() && !other.answer_);
   tokens_ = other.tokens_;
   messages_ = other.messages_;
-  unit_ends_ = other.unit_ends_;
 }
 
 }  // namespace satchel::runtime

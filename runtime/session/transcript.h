@@ -10,29 +10,34 @@
 //   threads     one call at a time
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "kvcache/snapshot/journal.h"
+#include "runtime/contract/journal.h"
 #include "runtime/session/message.h"
+#include "runtime/tokenizer/answer_reader.h"
 #include "runtime/tokenizer/chat_template.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 namespace satchel::runtime {
 
+// Behind a message there must be room for the head of an answer, a word and the tail, or it could
+// not be answered. Chosen: the heads and tails of all templates are shorter than this.
+inline constexpr std::size_t kLeastAnswerTokens = 16;
+
 struct TranscriptOptions {
   const Tokenizer& tokenizer;
   const ChatTemplate& chat_template;
   std::size_t n_vocabulary = 0;   // of the model
+  std::size_t n_context = 0;      // likewise
   std::string model_fingerprint;  // messages of its time without a tokenizer hash are ours
   std::optional<std::string> system;
   Thinking thinking = Thinking::automatic;
-  kvcache::Journal* journal = nullptr;
-  kvcache::ChatId chat;
+  Journal* journal = nullptr;
+  ChatId chat;
 };
 
 struct UserText {
@@ -43,10 +48,10 @@ struct UserText {
 // Messages made, not committed yet; they are read as one.
 struct Draft {
   struct Message {
-    kvcache::Role role;
+    Role role;
     std::string text;
     std::vector<TokenId> tokens;
-    kvcache::MessageKind kind = kvcache::MessageKind::text;
+    MessageKind kind = MessageKind::text;
     std::string title = {};
   };
   std::vector<Message> messages;
@@ -60,14 +65,15 @@ class Transcript {
   // The system message where none was written yet, then the user's, then `answer` if there is one.
   Result<Draft> draft(const UserText& user, std::optional<std::string_view> answer) const;
   // In one transaction; the ids of its messages.
-  Result<std::vector<kvcache::MessageId>> commit(const Draft& draft);
+  //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed
+  Result<std::vector<MessageId>> commit(const Draft& draft);
 
   // What makes the model answer, the closing of a cut answer before it included.
   Result<std::vector<TokenId>> answer_head() const;
   Result<std::vector<TokenId>> answer_tail() const;  // of the answer that streams
   Result<void> begin_answer(std::span<const TokenId> head);
   Result<void> extend_answer(std::string_view text, std::span<const TokenId> tokens);
-  Result<void> finish_answer(kvcache::MessageState state, std::string_view text,
+  Result<void> finish_answer(MessageState state, std::string_view text,
                              std::span<const TokenId> tokens);
 
   // Commits what an answer still owes the journal after an error. Until then the journal is behind
@@ -77,6 +83,7 @@ class Transcript {
   // Of the answers to come, and of what begins a chat.
   void set_thinking(Thinking thinking) { options_.thinking = thinking; }
   Thinking thinking() const { return options_.thinking; }
+  AnswerReader answer_reader() const;  // for the answer that comes next
 
   // Forgets messages behind token `end`, where one ends. The journal is the caller's business.
   void truncate(std::size_t end);
@@ -95,8 +102,9 @@ class Transcript {
   std::span<const TokenId> tokens() const { return tokens_; }
   std::span<const SessionMessage> messages() const { return messages_; }
   bool empty() const { return messages_.empty(); }
-  // Where that ends which is read at once with token `at`: a draft, an answer, a loaded message.
-  std::size_t unit_end(std::size_t at) const;
+  std::size_t n_context_left() const;
+  Result<SessionMessage> find(MessageId id) const;  // MESSAGE_NOT_FOUND
+  const char* kept_text() const { return runtime::kept_text(options_.journal); }
 
  private:
   bool cut_off() const;  // the last message is an answer that nothing closed
@@ -107,9 +115,9 @@ class Transcript {
   Result<std::vector<TokenId>> system_tokens(std::optional<std::string_view> system) const;
   Result<std::vector<TokenId>> user_tokens(std::string_view text,
                                            std::optional<std::string_view> system) const;
-  bool is_ours(const kvcache::StoredMessage& message) const;
+  bool is_ours(const StoredMessage& message) const;
   // The ids of a message's text, in its place behind tokens(). system: what the chat began with.
-  Result<std::vector<TokenId>> made_anew(const kvcache::StoredMessage& message,
+  Result<std::vector<TokenId>> made_anew(const StoredMessage& message,
                                          const std::optional<std::string_view>& system) const;
   Result<std::vector<TokenId>> in_place_of_damaged() const;
   // Closes a cut answer: empty where there is none.
@@ -118,8 +126,7 @@ class Transcript {
   TranscriptOptions options_;
   std::vector<TokenId> tokens_;
   std::vector<SessionMessage> messages_;
-  std::vector<std::size_t> unit_ends_;        // in tokens_, rising
-  std::optional<kvcache::MessageId> answer_;  // streams
+  std::optional<MessageId> answer_;  // streams
   std::string owed_text_;
   std::vector<TokenId> owed_tokens_;
 };

@@ -7,10 +7,6 @@
 
 namespace satchel::runtime {
 
-using kvcache::MessageState;
-using kvcache::Role;
-using kvcache::StoredMessage;
-
 bool Transcript::is_ours(const StoredMessage& message) const {
   // Also of our own: a file may have lost pieces without changing its name.
   const bool in_range =
@@ -85,7 +81,6 @@ Result<Transcript::Loaded> Transcript::load() {
             .state = state,
             .title = message.title},
            tokens);
-    unit_ends_.push_back(tokens_.size());
   }
   return loaded;
 }

@@ -1,10 +1,10 @@
-// AnswerReader: tells the thoughts of an answer from what it says, token by token.
-//   rule    an answer may begin (white space aside) with thoughts between the template's marks, or
-//           inside of them where the head has opened them; what follows is the answer. The marks
-//           and the white space beside them are neither. A mark may be one token or several
-//   text    what it gives out, put together: whole characters, as StreamDecoder gives them
-//   counts  a mark's tokens count with the thoughts; those of a beginning that may yet be one apart,
-//           until that is known
+// AnswerReader: separates the thinking of a streamed answer from its text, token by token.
+//   rule    an answer may begin, after white space, with thoughts between the template's marks, or
+//           inside them if the head has opened them. The rest is the answer. Marks and white space
+//           next to them are dropped. A mark may be one token or several.
+//   text    whole characters only, as from StreamDecoder
+//   counts  a mark's tokens count as thoughts. Tokens that may begin a mark are counted as
+//           undecided until that is known.
 //   needs   tokenizer and template outlive it
 //   threads one
 #pragma once
@@ -24,7 +24,7 @@ class AnswerReader {
     std::string thought, answer;  // either may be ""
   };
 
-  // opened: the head has begun the thoughts (ChatTemplate::opens_thinking).
+  // opened: the head has opened the thoughts (ChatTemplate::opens_thinking).
   AnswerReader(const Tokenizer& tokenizer, const ChatTemplate& chat_template, bool opened);
 
   Said push(TokenId token);
@@ -47,8 +47,8 @@ class AnswerReader {
   std::string_view begin_, end_;  // the marks
   StreamDecoder decoder_;
   State state_;
-  std::string held_;         // what the next token may make part of a mark, or of its white space
-  bool at_thoughts_ = true;  // nothing was thought yet
+  std::string held_;         // text that may belong to a mark or its white space
+  bool at_thoughts_ = true;  // no thought text yet
   std::size_t n_thought_ = 0, n_answer_ = 0, n_undecided_ = 0;
 };
 

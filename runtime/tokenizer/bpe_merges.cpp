@@ -23,7 +23,7 @@ constexpr std::uint32_t kNoRule = 0xFFFFFFFF;
 Error bad_rule(std::size_t i, std::string_view why) {
   return {ErrorKind::corrupt, "MODEL_TOKENIZER",
           "Entry " + std::to_string(i) + " of tokenizer.ggml.merges " + std::string(why) +
-              ". Nothing was loaded; get the model file again."};
+              ". Nothing was loaded. Get the model file again."};
 }
 
 // A rule that can be applied to two neighbours.
@@ -46,7 +46,7 @@ Result<BpeMerges> BpeMerges::read(const PieceList& merges, const PieceList& piec
     const std::size_t space = rule.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == rule.size() ||
         rule.find(' ', space + 1) != std::string_view::npos)
-      return bad_rule(i, "is not two pieces with a space between");
+      return bad_rule(i, "is not two pieces separated by a space");
     const std::string_view left_text = rule.substr(0, space), right_text = rule.substr(space + 1);
     joined.assign(left_text).append(right_text);
     const auto left = index.find(pieces, left_text), right = index.find(pieces, right_text);

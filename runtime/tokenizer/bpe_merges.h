@@ -1,5 +1,5 @@
-// BpeMerges: joins the symbols of a word by rank until no rule applies.
-//   cost  O(n log n) in the symbols of a word, so that a megabyte without a space is no trap
+// BpeMerges: merges the symbols of a word by rank until no rule applies.
+//   cost  O(n log n) in the symbols of a word, so a megabyte without a space is no problem
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ class BpeMerges {
   static Result<BpeMerges> read(const PieceList& merges, const PieceList& pieces,
                                 const PieceIndex& index);
 
-  // Merges `symbols` in place: lowest rank first, of equal ranks the leftmost.
+  // Merges `symbols` in place: lowest rank first, the leftmost of equal ranks.
   void apply(std::vector<TokenId>& symbols) const;
 
  private:
   struct Rule {
     TokenId left = 0, right = 0, result = 0;
   };
-  // The place in `places_` of the rule of two pieces, or of the empty one where it would be put.
+  // The slot in `places_` of the rule for two pieces, or the empty slot where it belongs.
   std::size_t place_of(TokenId left, TokenId right) const;
 
   std::vector<Rule> rules_;            // index = rank
-  std::vector<std::uint32_t> places_;  // a hash table of ranks: a power of two of them, some empty
+  std::vector<std::uint32_t> places_;  // a hash table of ranks; its size is a power of two
 };
 
 }  // namespace satchel::runtime

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/tokenizer/recognise.h"
+#include "runtime/tokenizer/detect_template.h"
 #include "runtime/tokenizer/turn_format.h"
 #include "runtime/tokenizer/utf8.h"
 
@@ -21,7 +21,8 @@ Error unknown(const std::string& what) {
   std::string list;
   for (const TurnFormat& format : turn_formats())
     list += (list.empty() ? "" : ", ") + std::string(format.name);
-  return {ErrorKind::unsupported, "TEMPLATE_UNKNOWN", what + " Choose: --template " + list + "."};
+  return {ErrorKind::unsupported, "TEMPLATE_UNKNOWN",
+          what + " Choose one with --template: " + list + "."};
 }
 
 Result<void> check_needs(const TurnFormat& format, const Tokenizer& tokenizer) {
@@ -30,7 +31,7 @@ Result<void> check_needs(const TurnFormat& format, const Tokenizer& tokenizer) {
       return Error{ErrorKind::corrupt, "MODEL_TOKENIZER",
                    "The chat template \"" + std::string(format.name) + "\" needs the token " +
                        std::string(name) +
-                       ", which the vocabulary does not have. Choose another: --template NAME."};
+                       ", which the vocabulary lacks. Choose another with --template NAME."};
   return {};
 }
 
@@ -120,10 +121,10 @@ class TurnWriter {
 Result<ChatTemplate> ChatTemplate::recognise(std::string_view jinja) {
   if (jinja.empty()) return named(kPlain);
   if (jinja.size() > kTemplateBytesMax)
-    return unknown("Its chat template has " + std::to_string(jinja.size()) + " bytes, more than " +
-                   std::to_string(kTemplateBytesMax) + ".");
+    return unknown("The model's chat template has " + std::to_string(jinja.size()) +
+                   " bytes, more than " + std::to_string(kTemplateBytesMax) + ".");
   const TurnFormat* format = recognised_format(jinja);
-  if (format == nullptr) return unknown("Its chat template is not one we know.");
+  if (format == nullptr) return unknown("Satchel does not know the model's chat template.");
   ChatTemplate made(*format);
   made.writes_bos_ = jinja.find("bos_token") != std::string_view::npos ||
                      jinja.find("<|begin_of_text|>") != std::string_view::npos;

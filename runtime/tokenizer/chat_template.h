@@ -1,13 +1,13 @@
-// ChatTemplate: how a chat becomes the token ids that a model was trained on, turn by turn.
-//   why turns  the ids of a chat are the truth and only grow: what stands in the cache is never
-//              rendered again. Most turns begin with a control token, so turns put side by side
-//              are the ids of the whole. Llama-2 and Mistral have no token between question
-//              and answer, zephyr and olmo-2 begin turns with text, plain has no marker at all:
-//              pieces never reach across those borders here
+// ChatTemplate: converts a chat to the token ids that a model was trained on, turn by turn.
+//   why turns  the ids of a chat are authoritative and only grow; cached text is never rendered
+//              again. Most turns begin with a control token, so concatenated turns are the ids of
+//              the whole chat. Llama-2 and Mistral have no token between question and answer,
+//              zephyr and olmo-2 begin turns with text, plain has no markers: here, pieces never
+//              cross these borders.
 //   safe       user and system text is never parsed for control tokens
-//   known      by its text, not by running it: a file's template is a program of a stranger
+//   known      detected by its text, never executed: a file's template is untrusted code
 //   order      open_chat -> (user_turn -> assistant_head -> generated ids -> assistant_tail)* ;
-//              assistant_turn stands for the last three where the answer is given, not generated
+//              assistant_turn replaces the last three for an answer that is not generated
 //   errors     unsupported TEMPLATE_UNKNOWN, listing what --template takes; corrupt MODEL_TOKENIZER
 //              if the vocabulary lacks a token the template needs; those of Tokenizer::encode
 //   threads    const calls from any thread
@@ -30,54 +30,55 @@ class ChatTemplate {
  public:
   static constexpr std::size_t kTemplateBytesMax = 256u << 10;  // reliability.md section 7
 
-  // By the text of tokenizer.chat_template; "": the file has none, which gives "plain", no markers
-  // at all (base models).
+  // Detects the template from the text of tokenizer.chat_template. "" gives "plain", without
+  // markers (base models).
   static Result<ChatTemplate> recognise(std::string_view jinja);
-  // By what --template takes. It has no default system text.
+  // By its name, as for --template. It has no default system text.
   static Result<ChatTemplate> named(std::string_view name);
   static std::vector<std::string_view> names();
 
   std::string_view name() const;
-  // No markers at all: the model goes on with what was written.
+  // Whether there are no markers: the model continues the text.
   bool is_plain() const;
-  // What the template says when the chat brings no system text; "" if nothing.
+  // The template's own system text for chats without one; "" if none.
   const std::string& default_system(Thinking thinking = Thinking::automatic) const {
     return thinking == Thinking::off ? default_system_no_think_ : default_system_;
   }
-  // The system text stands inside the first user turn: give it to user_turn as well.
+  // Whether the system text is part of the first user turn: then pass it to user_turn as well.
   bool system_in_first_turn() const;
 
-  // Thoughts can be turned on and off.
+  // Whether thinking can be switched on and off.
   bool has_thinking_switch() const;
-  // Off where there is a switch, else automatic: for evaluations and scripts, which judge answers.
+  // Off if there is a switch, otherwise automatic: for evaluations and scripts, which judge
+  // answers.
   Thinking least_thinking() const;
-  // What stands around the thoughts at the beginning of an answer.
+  // The marks around the thoughts at the beginning of an answer.
   std::string_view think_begin() const;
   std::string_view think_end() const;
-  // assistant_head() begins the thoughts: an answer starts inside of them.
+  // Whether assistant_head() opens the thoughts, so that an answer starts inside them.
   bool opens_thinking(Thinking thinking) const;
 
-  // What comes before the first turn: bos where the model wants it, and the system turn. May be
-  // empty. `system` none: the default text; "": no system turn.
+  // The ids before the first turn: bos if the model needs it, and the system turn. May be empty.
+  // `system` none: the default text; "": no system turn.
   Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
                                          std::optional<std::string_view> system,
                                          Thinking thinking) const;
-  // A whole user turn. `system`: with the first turn of a chat its system text, "" if there is
-  // none; later none. It is written where system_in_first_turn().
+  // A whole user turn. `system`: the chat's system text in its first turn ("" if there is none),
+  // nothing in later turns. It is written if system_in_first_turn().
   Result<std::vector<TokenId>> user_turn(const Tokenizer& tokenizer, std::string_view text,
                                          std::optional<std::string_view> system = {}) const;
-  // What the first user turn begins with, whatever the user says: its head and the system text, as
-  // user_turn() writes them. Empty unless system_in_first_turn() and there is such a text.
+  // The beginning of the first user turn, independent of the user's text: its head and the system
+  // text, as in user_turn(). Empty unless system_in_first_turn() and there is a system text.
   Result<std::vector<TokenId>> system_part(const Tokenizer& tokenizer,
                                            std::optional<std::string_view> system) const;
-  // What makes the model answer (may be empty).
+  // The ids that make the model answer; may be empty.
   Result<std::vector<TokenId>> assistant_head(const Tokenizer& tokenizer,
                                               Thinking thinking = Thinking::automatic) const;
-  // What closes an answer whose last token is `last`: the end-of-turn token unless that is `last`,
-  // and what follows it. Nothing where is_plain(): the text goes on.
+  // The ids that close an answer: the end-of-turn token, unless `last` is it, and what follows it.
+  // Empty if is_plain(), because the text continues.
   Result<std::vector<TokenId>> assistant_tail(const Tokenizer& tokenizer,
                                               std::optional<TokenId> last) const;
-  // Head, a given answer without thoughts, tail; of an answer that was cut off, no tail.
+  // Head, a given answer without thoughts, and tail; an answer that was cut off has no tail.
   enum class Given { whole, cut_off };
   Result<std::vector<TokenId>> assistant_turn(const Tokenizer& tokenizer, std::string_view text,
                                               Thinking thinking = Thinking::automatic,
@@ -94,9 +95,9 @@ class ChatTemplate {
 
   const TurnFormat* format_;     // one of a constant table
   bool writes_bos_ = false;      // the template prints bos itself
-  bool trims_ = false;           // white space around what people wrote goes
+  bool trims_ = false;           // removes white space around the user's text
   bool opens_thinking_ = false;  // the template writes head_think
-  std::string preamble_;         // stands before any system text (Llama 3.1: dates)
+  std::string preamble_;         // before any system text (Llama 3.1: dates)
   std::string default_system_, default_system_no_think_;  // "" if none
 };
 

@@ -1,6 +1,6 @@
-// PairJoining: the loop of byte-pair encoding, over a row of symbols: of all neighbours that can be
-// joined the best pair first, of equal ones the leftmost, until none can be.
-//   cost  O(n log n) in the symbols, so that a megabyte without a space is no trap
+// PairJoining: the loop of byte-pair encoding over a row of symbols. It joins the best pair of
+// neighbours first, the leftmost of equal ones, until none can be joined.
+//   cost  O(n log n) in the symbols, so a megabyte without a space is no problem
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace satchel::runtime {
 
-// Key: what find() says of a pair; a < b: the pair of a is joined before that of b.
+// Key: the priority of a pair, from find(); if a < b, the pair of a is joined first.
 template <class Key>
 class PairJoining {
  public:
-  // Of n symbols; a text is 16 MiB at most.
+  // For n symbols; a text has at most 16 MiB.
   explicit PairJoining(std::size_t n) : symbols_(n) {
     for (std::size_t i = 0; i < n; ++i) {
       symbols_[i].left = static_cast<std::int32_t>(i) - 1;
@@ -24,7 +24,7 @@ class PairJoining {
   }
 
   // find(left, right): the key of two neighbours, or nothing if they cannot be joined.
-  // join(left, right, key): they are now one, in the place of the left one.
+  // join(left, right, key): called when they have become one symbol, at the left one's index.
   template <class FindFn, class JoinFn>
   void run(const FindFn& find, const JoinFn& join) {
     const auto consider = [&](std::int32_t left, std::int32_t right) {
@@ -52,16 +52,16 @@ class PairJoining {
     }
   }
 
-  // Whether symbol i is still there, and not part of one to its left.
+  // Whether symbol i still exists, rather than being part of one to its left.
   bool is_there(std::size_t i) const { return symbols_[i].size != 0; }
 
  private:
   static constexpr std::int32_t kNone = -1;
   struct Symbol {
-    std::uint32_t size = 1;                    // of those it was joined from; 0: it is gone
-    std::int32_t left = kNone, right = kNone;  // neighbours still there
+    std::uint32_t size = 1;                    // in original symbols; 0: joined into another
+    std::int32_t left = kNone, right = kNone;  // neighbours that still exist
   };
-  // A pair that could be joined when it was seen; out of date once either has changed its size.
+  // A pair that could be joined when it was found; stale once either symbol has changed size.
   struct Candidate {
     Key key;
     std::int32_t left = 0, right = 0;

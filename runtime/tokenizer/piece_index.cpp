@@ -18,8 +18,8 @@ std::uint64_t hash_of(std::string_view spelling) {
   return XXH3_64bits(spelling.data(), spelling.size());
 }
 
-// Of the upper half of the hash, whose lower half chooses the place; never all ones, so that no slot
-// in use looks empty.
+// Of the upper half of the hash, whose lower half chooses the place; never all ones, so that no
+// slot in use looks empty.
 std::uint32_t tag_of(std::uint64_t hash) {
   return static_cast<std::uint32_t>(hash >> 33) & ~kIdMask;
 }

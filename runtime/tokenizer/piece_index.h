@@ -1,6 +1,6 @@
-// PieceIndex: finds the pieces of a list by their spelling: a hash table of their ids, which keeps
-// no text of its own. Each call names the list that the ids are places of.
-//   cost  4 bytes in 1.5 to 3 places a piece; looking up reads one piece, seldom two
+// PieceIndex: finds pieces by their spelling. It is a hash table of ids without text of its own;
+// each call passes the list that the ids index.
+//   cost  1.5 to 3 slots of 4 bytes per piece; a lookup reads one piece, rarely two
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ class PieceIndex {
   // n_most: how many pieces will be added.
   explicit PieceIndex(std::size_t n_most);
 
-  // Nothing, and the piece can be found from now on; or the one of the same spelling that is there.
+  // Adds a piece and returns nothing; or returns the existing piece of the same spelling.
   std::optional<TokenId> add(const PieceList& pieces, TokenId piece);
   std::optional<TokenId> find(const PieceList& pieces, std::string_view spelling) const;
 
  private:
-  // Where the spelling is, or would be put.
+  // The slot where the spelling is or belongs.
   std::size_t place_of(const PieceList& pieces, std::string_view spelling,
                        std::uint64_t hash) const;
 

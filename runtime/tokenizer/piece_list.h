@@ -1,7 +1,7 @@
-// PieceList: many short texts in one stretch of memory, found by their place: four bytes a text
-// beside its own, where a vocabulary of 262,144 std::strings takes 32 and more.
-//   views    die when the list changes
-//   limit    kBytesMax of text in all
+// PieceList: a list of short texts in one buffer, with four bytes of overhead per text. A vector of
+// 262,144 std::strings has 32 and more.
+//   views    are invalid after the list changes
+//   limit    kBytesMax of text in total
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class PieceList {
     ends_.reserve(n_pieces);
     text_.reserve(bytes);
   }
-  // needs  a piece that is no view of this list
+  // needs  `piece` is not a view into this list
   void push_back(std::string_view piece) {
     SATCHEL_ASSERT(piece.size() <= kBytesMax - text_.size());
     text_ += piece;

@@ -1,5 +1,5 @@
-// PieceMatcher: finds the longest of a set of pieces that a text begins with.
-//   cost  per place one table look-up where no piece begins with its byte
+// PieceMatcher: finds the longest piece of a set that is a prefix of a text.
+//   cost  one table lookup per position whose byte begins no piece
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@ class PieceMatcher {
   };
 
   PieceMatcher() : first_{} {}  // finds nothing
-  // The pieces of one type; empty ones are left out. The vocabulary outlives it.
+  // Uses the non-empty pieces of one type. The vocabulary must outlive it.
   PieceMatcher(const Vocabulary& vocabulary, PieceType type);
 
   bool empty() const { return pieces_.empty(); }
   // The longest piece at the beginning of `text`.
   std::optional<Match> longest(std::string_view text) const;
-  // The piece spelled exactly like this.
+  // The piece with exactly this spelling.
   std::optional<TokenId> find(std::string_view spelling) const;
 
  private:

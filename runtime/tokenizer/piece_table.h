@@ -1,10 +1,8 @@
-// PieceTable: what the tokenizer knows of its pieces apart from how text is cut: their bytes, which
-// are special, which end a turn.
+// PieceTable: the properties of a tokenizer's pieces: their bytes, which are special, and which end
+// a turn.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/tokenizer/piece_matcher.h"
@@ -16,19 +14,19 @@ class PieceTable {
  public:
   // needs a vocabulary that check_and_mend accepted
   explicit PieceTable(Vocabulary vocabulary);
-  PieceTable(const PieceTable&) = delete;  // the matchers look at the vocabulary
+  PieceTable(const PieceTable&) = delete;  // the matchers point into the vocabulary
   PieceTable& operator=(const PieceTable&) = delete;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   bool holds(TokenId token) const {
     return token >= 0 && static_cast<std::size_t>(token) < vocabulary_.pieces.size();
   }
-  // Adds the bytes of decoded text: none for control, unknown and unused pieces.
+  // Appends a piece's decoded bytes; none for control, unknown and unused pieces.
   void append_bytes(TokenId token, std::string& out) const;
   bool ends_turn(TokenId token) const;
 
   const PieceMatcher& control() const { return control_; }
-  // Pieces of text to look for before encoding; none for sentencepiece, whose encoder does it.
+  // Pieces to match before encoding; none for sentencepiece, whose encoder matches them itself.
   const PieceMatcher& user_defined() const { return user_defined_; }
 
  private:

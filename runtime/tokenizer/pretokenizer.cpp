@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <memory>
+
+#include "kernels/base/index_range.h"
+#include "kernels/base/released_by.h"
 
 namespace satchel::runtime {
 namespace {
@@ -125,16 +128,12 @@ Error broken(std::string_view name, int code) {
   std::array<PCRE2_UCHAR, 128> text{};
   pcre2_get_error_message(code, text.data(), text.size());
   return {ErrorKind::internal, "TOKENIZER",
-          "The word pattern of \"" + std::string(name) + "\" failed: " +
+          "The word-splitting pattern of \"" + std::string(name) + "\" failed: " +
               reinterpret_cast<const char*>(text.data()) + ". Nothing was changed."};
 }
 
-struct FreeCode {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-  void operator()(pcre2_match_data* match) const { pcre2_match_data_free(match); }
-};
+using Code = std::unique_ptr<pcre2_code, ReleasedBy<&pcre2_code_free>>;
+using Match = std::unique_ptr<pcre2_match_data, ReleasedBy<&pcre2_match_data_free>>;
 
 }  // namespace
 
@@ -143,9 +142,8 @@ class Pretokenizer::Pattern {
   static Result<Pattern> compile(std::string_view text) {
     int error = 0;
     PCRE2_SIZE place = 0;
-    std::unique_ptr<pcre2_code, FreeCode> code(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF | PCRE2_UCP,
-                      &error, &place, nullptr));
+    Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                            PCRE2_UTF | PCRE2_UCP, &error, &place, nullptr));
     if (!code) return broken(text, error);
     // Without the compiler PCRE2 interprets: slower, the same result.
     (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
@@ -153,31 +151,27 @@ class Pretokenizer::Pattern {
   }
 
   // Finds the first match in `text`; not found: begin == end == text.size().
-  struct Range {
-    std::size_t begin = 0, end = 0;
-  };
-  Result<Range> first_match(std::string_view text, std::size_t from,
-                            pcre2_match_data* match) const {
+  Result<IndexRange> first_match(std::string_view text, std::size_t from,
+                                 pcre2_match_data* match) const {
     const auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     int found =
         pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK, match, nullptr);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)
       found = pcre2_match(code_.get(), subject, text.size(), from,
                           PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, nullptr);
-    if (found == PCRE2_ERROR_NOMATCH) return Range{text.size(), text.size()};
+    if (found == PCRE2_ERROR_NOMATCH) return IndexRange{text.size(), text.size()};
     if (found < 0) return broken("tokenizer.ggml.pre", found);
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match);
-    return Range{ends[0], ends[1]};
+    return IndexRange{ends[0], ends[1]};
   }
 
-  std::unique_ptr<pcre2_match_data, FreeMatch> match_data() const {
-    return std::unique_ptr<pcre2_match_data, FreeMatch>(
-        pcre2_match_data_create_from_pattern(code_.get(), nullptr));
+  Match match_data() const {
+    return Match(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
   }
 
  private:
-  explicit Pattern(std::unique_ptr<pcre2_code, FreeCode> code) : code_(std::move(code)) {}
-  std::unique_ptr<pcre2_code, FreeCode> code_;
+  explicit Pattern(Code code) : code_(std::move(code)) {}
+  Code code_;
 };
 
 Pretokenizer::Pretokenizer() = default;
@@ -198,10 +192,11 @@ Result<Pretokenizer> Pretokenizer::named(std::string_view name) {
     for (const std::string_view each : names())
       list += (list.empty() ? "" : ", ") + std::string(each);
     const std::string said =
-        name.empty() ? "The file does not say how the model cuts words"
-                     : "The model cuts words by \"" + std::string(name.substr(0, 64)) + "\"";
+        name.empty()
+            ? "The model file does not name its pretokenizer"
+            : "The pretokenizer \"" + std::string(name.substr(0, 64)) + "\" is not supported";
     return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
-                 said + " (tokenizer.ggml.pre); known are: " + list + ". Nothing was loaded."};
+                 said + " (tokenizer.ggml.pre). Supported: " + list + ". Nothing was loaded."};
   }
   Pretokenizer made;
   made.ignores_merges_ = known->ignores_merges;

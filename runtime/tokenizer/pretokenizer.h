@@ -1,14 +1,12 @@
-// Pretokenizer: cuts a text into the words inside which byte-level BPE merges.
-//   how      a list of patterns; each cuts what the ones before it left into its matches and what
-//            lies between them, and sees nothing beyond the stretch it cuts
+// Pretokenizer: splits a text into the words within which byte-level BPE merges.
+//   how      a list of patterns. Each splits the pieces left by the patterns before it into its
+//            matches and the text between them, and sees nothing outside its piece.
 //   threads  const calls from any thread
 //   cost     linear in the text
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,20 +18,20 @@ class Pretokenizer {
  public:
   using WordFn = std::function<void(std::string_view word)>;
 
-  // By tokenizer.ggml.pre; unsupported MODEL_TOKENIZER for a name that is not known, listing those
-  // that are.
+  // By the name in tokenizer.ggml.pre. Errors: unsupported MODEL_TOKENIZER for an unknown name,
+  // with a list of known ones.
   static Result<Pretokenizer> named(std::string_view name);
   static std::vector<std::string_view> names();
-  // Models of that name begin a text with bos, where their file does not say.
+  // Whether models with this name begin a text with bos if their file does not say.
   static bool adds_bos_by_default(std::string_view name);
 
   Pretokenizer(Pretokenizer&&) noexcept;
   Pretokenizer& operator=(Pretokenizer&&) noexcept;
   ~Pretokenizer();
 
-  // A word that is a piece as it is stays one piece, whatever the merges say (Llama 3).
+  // Whether a word that is itself a piece stays whole, regardless of merges (Llama 3).
   bool ignores_merges() const { return ignores_merges_; }
-  // Gives the words of `text` (valid UTF-8) in order; together they are the text.
+  // Calls `word` for the words of `text` (valid UTF-8) in order; concatenated they are the text.
   Result<void> split(std::string_view text, const WordFn& word) const;
 
  private:

@@ -1,5 +1,5 @@
-// SentencePiece vocabularies of byte-pair kind: characters are joined, the pair that makes the piece
-// of the highest score first, of equal scores the leftmost.
+// SentencePiece vocabularies of byte-pair kind: characters are joined, the pair that makes the
+// piece of the highest score first, of equal scores the leftmost.
 //   spaces   become U+2581; one stands before the text where the vocabulary says so
 //   pieces   user-defined ones are found first, whole and longest, and never joined. What joining
 //            makes of unused ones is taken apart again the way it was put together; an unused
@@ -55,8 +55,8 @@ class Joined {
   }
 
   // The pieces in order; nothing for a character without one.
-  template <class PieceFn>
-  void for_each(const PieceFn& piece) const {
+  template <class DeltaFn>
+  void for_each(const DeltaFn& piece) const {
     for (const Symbol& symbol : symbols_)
       take_apart(text_.substr(symbol.begin, symbol.bytes), piece);
   }
@@ -87,8 +87,8 @@ class Joined {
     return Score{vocabulary_.scores[static_cast<std::size_t>(*piece)]};
   }
 
-  template <class PieceFn>
-  void take_apart(std::string_view spelling, const PieceFn& piece) const {
+  template <class DeltaFn>
+  void take_apart(std::string_view spelling, const DeltaFn& piece) const {
     const auto found = index_.find(vocabulary_.pieces, spelling);
     if (found && type_of(*found) == PieceType::unused)
       if (const auto cut = cuts_.find(*found); cut != cuts_.end()) {

@@ -1,5 +1,4 @@
-// TextEncoder: turns a run of text that holds no special tokens into ids; one per kind of
-// vocabulary.
+// TextEncoder: encodes text without special tokens; one implementation per kind of vocabulary.
 #pragma once
 
 #include <memory>
@@ -14,12 +13,11 @@ namespace satchel::runtime {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  // Adds the ids of `text`, which is valid UTF-8 and not empty.
+  // Appends the ids of `text`, which is valid UTF-8 and not empty.
   virtual Result<void> encode(std::string_view text, std::vector<TokenId>& out) const = 0;
 };
 
-// Both want a vocabulary that check_and_mend accepted and that outlives them, apart from its merges,
-// which are read once.
+// Both need a vocabulary that check_and_mend accepted and that outlives them. Merges are read once.
 std::unique_ptr<TextEncoder> make_sentencepiece_encoder(const Vocabulary& vocabulary);
 Result<std::unique_ptr<TextEncoder>> make_byte_bpe_encoder(const Vocabulary& vocabulary,
                                                            const PieceList& merges);

@@ -5,7 +5,7 @@
 
 namespace satchel::runtime {
 
-// automatic: what the template does if it is not told; on and off want a template with a switch.
+// automatic: the template's default; on and off require a template with a switch.
 enum class Thinking : std::uint8_t { automatic, on, off };
 
 }  // namespace satchel::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/base/index_range.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/tokenizer/piece_table.h"
 #include "runtime/tokenizer/text_encoder.h"
@@ -13,11 +14,8 @@ namespace {
 
 // The parts put together, and where special tokens may be looked for.
 struct JoinedText {
-  struct Parsed {
-    std::size_t begin = 0, end = 0;
-  };
-  std::string text;            // valid UTF-8
-  std::vector<Parsed> parsed;  // in order
+  std::string text;                // valid UTF-8
+  std::vector<IndexRange> parsed;  // in order
 };
 
 Result<JoinedText> joined(std::span<const TextPart> parts) {
@@ -25,9 +23,10 @@ Result<JoinedText> joined(std::span<const TextPart> parts) {
   for (const TextPart& part : parts) {
     if (part.text.size() > Tokenizer::kTextBytesMax)
       return Error{ErrorKind::invalid, "TEXT_TOO_LONG",
-                   "The text has " + std::to_string(part.text.size()) + " bytes; " +
+                   "The text has " + std::to_string(part.text.size()) +
+                       " bytes; a message may have at most " +
                        std::to_string(Tokenizer::kTextBytesMax) +
-                       " fit into one message. Nothing was changed; send it in parts."};
+                       ". Nothing was changed. Split the text."};
     const std::size_t begin = out.text.size();
     append_utf8(part.text, out.text);
     if (part.special == SpecialText::parse) out.parsed.push_back({begin, out.text.size()});
@@ -142,6 +141,14 @@ bool Tokenizer::adds_space_prefix() const {
 }
 bool Tokenizer::ends_turn(TokenId token) const {
   return table_->ends_turn(token);
+}
+
+Result<std::vector<TokenId>> raw_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<TokenId> out;
+  if (tokenizer.adds_bos() && tokenizer.bos()) out.push_back(*tokenizer.bos());
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> ids, tokenizer.encode(text, SpecialText::as_text));
+  out.insert(out.end(), ids.begin(), ids.end());
+  return out;
 }
 
 }  // namespace satchel::runtime

@@ -1,15 +1,15 @@
-// Tokenizer: text to token ids and back, as the model's own tokenizer does it.
+// Tokenizer: text to token ids and back, exactly like the model's own tokenizer.
 //   kinds    sentencepiece vocabularies (GGUF model "llama") and byte-level BPE ("gpt2")
-//   special  control tokens (<|im_start|>, </s> …) come only out of text that is declared to be
-//            parsed for them: text from people never becomes one. User-defined pieces (a newline of
-//            its own, runs of spaces …) are text and always matched.
-//   bytes    text that is no UTF-8 is read with U+FFFD in place of each broken part; decoding any
-//            token ids gives valid UTF-8
+//   special  control tokens (<|im_start|>, </s> …) come only from text marked SpecialText::parse;
+//            user text never becomes one. User-defined pieces (a single newline, runs of spaces …)
+//            are ordinary text and always matched.
+//   bytes    each invalid part of UTF-8 is replaced by U+FFFD; decoding any token ids gives valid
+//            UTF-8
 //   errors   opening: corrupt or unsupported MODEL_TOKENIZER, MODEL_METADATA;
 //            encoding: invalid TEXT_TOO_LONG (kTextBytesMax), internal TOKENIZER
 //   threads  const calls from any thread
-//   cost     opening a vocabulary of 50,000 pieces: below 0.1 s; encoding is linear up to a
-//            logarithm, for text without any space too
+//   cost     opening a vocabulary of 50,000 pieces takes less than 0.1 s; encoding is O(n log n),
+//            even for text without spaces
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ enum class SpecialText {
   parse,    // "<|im_end|>" is the control token of that name
 };
 
-// A stretch of a text that is put together of several.
+// A part of a text.
 struct TextPart {
   std::string_view text;
   SpecialText special = SpecialText::as_text;
@@ -51,22 +51,22 @@ class Tokenizer {
 
   // Never adds bos or eos. An empty text gives no tokens.
   Result<std::vector<TokenId>> encode(std::string_view text, SpecialText special) const;
-  // The parts as one text: pieces may reach from one part into the next, control tokens are looked
-  // for inside parts that say `parse`, and never across a border.
+  // Encodes the parts as one text: pieces may span parts. Control tokens are matched only inside
+  // parts with SpecialText::parse, never across a border.
   Result<std::vector<TokenId>> encode(std::span<const TextPart> parts) const;
 
-  // The bytes a token stands for, which may be a part of a character. Control and unknown tokens
-  // and ids outside the vocabulary add nothing.
+  // Appends a token's bytes, possibly only part of a character. Control and unknown tokens and ids
+  // outside the vocabulary append nothing.
   void append_piece(TokenId token, std::string& bytes) const;
-  // What the tokens say: valid UTF-8, without control tokens and without the space that
-  // adds_space_prefix put in front.
+  // Decodes tokens: valid UTF-8, without control tokens and without the space that
+  // adds_space_prefix added.
   std::string text(std::span<const TokenId> tokens) const;
-  // The piece as the vocabulary spells it, for tables and messages; "" outside of it.
+  // The vocabulary's spelling of a token, for tables and messages; "" for unknown ids.
   std::string_view spelling(TokenId token) const;
-  // The control token spelled like this.
+  // The control token with this spelling.
   std::optional<TokenId> control(std::string_view spelling) const;
 
-  // Of the vocabulary as the file has it: says whether token ids mean the same. Never 0.
+  // Hash of the file's vocabulary: token ids have the same meaning if it is equal. Never 0.
   std::uint64_t hash() const { return hash_; }
   std::size_t size() const;
   VocabularyKind kind() const;
@@ -74,7 +74,7 @@ class Tokenizer {
   std::optional<TokenId> eos() const;
   bool adds_bos() const;  // the model was trained with bos before every text
   bool adds_space_prefix() const;
-  // eos, eot, and the control tokens that end a turn by their name: <|im_end|>, <|eot_id|> …
+  // Whether it is eos, eot, or a control token whose name ends a turn: <|im_end|>, <|eot_id|> …
   bool ends_turn(TokenId token) const;
 
  private:
@@ -85,14 +85,14 @@ class Tokenizer {
   std::uint64_t hash_;
 };
 
-// Text as it streams: gives out whole characters only and keeps back what may still be completed.
-// All it gave out, put together, equals Tokenizer::text of the same tokens.
+// Decodes streamed tokens: outputs whole characters only and holds back incomplete ones. The
+// concatenated output equals Tokenizer::text() of the same tokens.
 //   needs   the tokenizer outlives it
 //   threads one
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer);
-  std::string push(TokenId token);  // often "": inside a character
+  std::string push(TokenId token);  // "" inside a character
   std::string finish();             // the rest; ready for the next text
 
  private:
@@ -100,5 +100,8 @@ class StreamDecoder {
   std::string pending_;  // at most three bytes: the beginning of a character
   bool at_start_ = true;
 };
+
+// A text of no chat: behind the model's bos, if it was trained with one.
+Result<std::vector<TokenId>> raw_ids(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace satchel::runtime

@@ -1,6 +1,6 @@
-// TurnFormat: what one family of chat templates writes around the texts of a chat, as data.
-//   literals  spell control tokens by name (<|im_start|>); they are parsed, the texts are not.
-//             "{eos}" stands for the vocabulary's own end token
+// TurnFormat: the text that a family of chat templates writes around messages, as data.
+//   literals  contain control tokens by name (<|im_start|>). They are parsed; messages are not.
+//             "{eos}" is the vocabulary's own end token.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace satchel::runtime {
 // White space right after a control token, in SentencePiece vocabularies.
 enum class AfterMarker {
   kept,
-  drops_own,  // what the template writes: the space prefix of the text stands for it
-  drops_all,  // the text's own at its beginning as well: the model's tokens swallow it
+  drops_own,  // drops the template's: the space prefix of the text replaces it
+  drops_all,  // also drops the text's own leading white space, as the model's tokens do
 };
 
 struct TurnFormat {
@@ -24,27 +24,27 @@ struct TurnFormat {
   std::string_view answer_before = {}, answer_after = {};  // around a given answer
   std::string_view end = {};                               // closes an answer; "": eos
   std::string_view after_end = {};
-  bool closes_answers = true;  // else the text goes on behind an answer that the model did not end
+  bool closes_answers = true;  // false: the text continues after an answer without an end token
   // Named literals that must be control tokens; "": no more.
   std::array<std::string_view, 4> needs = {};
   bool system_in_first_turn = false;  // between user_before and the first user text
-  bool writes_bos = false;            // where a template was not recognised but named
+  bool writes_bos = false;            // for templates chosen by name, not detected
   bool bos_with_each_user_turn = false;
   bool trims = false;             // as writes_bos
-  bool trims_system_end = false;  // white space at the end of the system text goes in any case
-  // A turn begins with text right behind the text of the one before: SentencePiece vocabularies put
-  // no space prefix there.
+  bool trims_system_end = false;  // always trims white space at the end of the system text
+  // A turn begins with text directly after the text of the turn before it: SentencePiece
+  // vocabularies add no space prefix there.
   bool begins_in_text = false;
   AfterMarker after_marker = AfterMarker::kept;
 
-  // What a model writes around its thoughts, at the beginning of its answer. Models without it do
-  // not begin an answer so.
+  // The marks that a model writes around its thoughts, at the beginning of its answer. Models that
+  // do not think never begin an answer this way.
   std::string_view think_begin = "<think>", think_end = "</think>";
-  bool opens_thinking = false;  // as writes_bos: head_think stands behind the head
+  bool opens_thinking = false;  // as writes_bos: head_think follows the head
   std::string_view head_think = {};
-  std::string_view head_no_think = {};  // behind the head where thinking is off; "": no switch
-  bool answers_have_no_think = false;   // behind the head of a given answer as well
-  // In front of any system text, written without one too; with thinking and without.
+  std::string_view head_no_think = {};  // after the head if thinking is off; "": no switch
+  bool answers_have_no_think = false;   // also after the head of a given answer
+  // Before any system text, even an empty one; with thinking and without.
   std::string_view preamble = {}, preamble_no_think = {};
 };
 

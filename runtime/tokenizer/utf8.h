@@ -11,19 +11,19 @@ namespace satchel::runtime {
 enum class Utf8Form { whole, cut, broken };
 struct Utf8Step {
   Utf8Form form = Utf8Form::whole;
-  std::size_t bytes = 0;  // of the character; of the part that makes sense, at least 1, otherwise
+  std::size_t bytes = 0;  // of the character; otherwise of the valid part, at least 1
   char32_t code = 0;      // of a whole character
 };
 
-// The character that `text` (not empty) begins with. `cut`: the text ends inside of it.
+// The first character of `text`, which is not empty. `cut`: the text ends inside it.
 Utf8Step utf8_step(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-// Adds `text` with one U+FFFD in place of each part that is no UTF-8.
+// Appends `text` with each invalid part replaced by one U+FFFD.
 void append_utf8(std::string_view text, std::string& out);
 
-// The code point as UTF-8.
+// Appends a code point as UTF-8.
 void append_code(char32_t code, std::string& out);
 
 }  // namespace satchel::runtime

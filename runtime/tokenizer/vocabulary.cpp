@@ -17,7 +17,7 @@ constexpr std::string_view kModel = "tokenizer.ggml.model", kTokens = "tokenizer
 
 Error corrupt(const std::string& what) {
   return {ErrorKind::corrupt, "MODEL_TOKENIZER",
-          what + ". Nothing was loaded; get the model file again."};
+          what + ". Nothing was loaded. Get the model file again."};
 }
 
 std::string piece_text(const Vocabulary& vocabulary, std::size_t i) {
@@ -27,12 +27,12 @@ std::string piece_text(const Vocabulary& vocabulary, std::size_t i) {
 // Kinds that are known by name only: what people call them.
 std::string_view called(std::string_view model) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"bert", ", WordPiece (BERT)"},
-      {"t5", ", Unigram (T5)"},
-      {"rwkv", ", RWKV"},
-      {"plamo2", ", PLaMo"},
-      {"gemma4", ", BPE of Gemma 4"},
-      {"no_vocab", ", none at all"}};
+      {"bert", " (WordPiece)"},
+      {"t5", " (Unigram)"},
+      {"rwkv", " (RWKV)"},
+      {"plamo2", " (PLaMo)"},
+      {"gemma4", " (BPE of Gemma 4)"},
+      {"no_vocab", " (none at all)"}};
   for (const auto& [name, people_say] : kNames)
     if (name == model) return people_say;
   return {};
@@ -43,14 +43,14 @@ Result<VocabularyKind> kind_of(const GgufFile& file) {
     return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
                  "The file has weights but no tokenizer (" +
                      std::string(file.has(kModel) ? kTokens : kModel) +
-                     "). Nothing was loaded; choose a file that carries one."};
+                     " is missing). Nothing was loaded. Choose a file that includes one."};
   SATCHEL_TRY_ASSIGN(const std::string_view model, file.get_string(kModel));
   if (model == "llama") return VocabularyKind::sentencepiece;
   if (model == "gpt2") return VocabularyKind::byte_bpe;
   return Error{ErrorKind::unsupported, "MODEL_TOKENIZER",
-               "The tokenizer is of the kind " + quoted(model) + std::string(called(model)) +
-                   "; known are \"llama\" (SentencePiece) and \"gpt2\" (byte-level BPE). Nothing "
-                   "was loaded."};
+               "The tokenizer type " + quoted(model) + std::string(called(model)) +
+                   " is not supported. Supported: \"llama\" (SentencePiece) and \"gpt2\" "
+                   "(byte-level BPE). Nothing was loaded."};
 }
 
 Result<std::optional<TokenId>> token_at(const GgufFile& file, std::string_view key) {
@@ -58,7 +58,7 @@ Result<std::optional<TokenId>> token_at(const GgufFile& file, std::string_view k
   SATCHEL_TRY_ASSIGN(const std::uint32_t id, file.get_u32(key));
   if (id >= Vocabulary::kPiecesMax)
     return corrupt("\"" + std::string(key) + "\" is " + std::to_string(id) +
-                   ", beyond any vocabulary");
+                   ", beyond any valid vocabulary");
   return std::optional<TokenId>(static_cast<TokenId>(id));
 }
 
@@ -71,7 +71,7 @@ Result<std::vector<PieceType>> types_of(const GgufFile& file) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < 0 || numbers[i] > 6)
       return corrupt("\"" + std::string(kKey) + "\" of piece " + std::to_string(i) + " is " +
-                     std::to_string(numbers[i]) + "; 0 to 6 are defined");
+                     std::to_string(numbers[i]) + ", but must be from 0 to 6");
     // 0 is "undefined".
     types.push_back(numbers[i] == 0 ? PieceType::normal : static_cast<PieceType>(numbers[i]));
   }
@@ -82,7 +82,7 @@ Result<PieceList> strings_of(const GgufFile& file, std::string_view key) {
   SATCHEL_TRY_ASSIGN(const GgufStrings strings, file.get_strings(key));
   if (strings.bytes() > PieceList::kBytesMax)
     return corrupt("\"" + std::string(key) + "\" takes " + std::to_string(strings.bytes()) +
-                   " bytes, more than any vocabulary");
+                   " bytes, more than any valid vocabulary");
   PieceList out;
   out.reserve(strings.size(), strings.bytes());
   strings.for_each([&](std::string_view text) { out.push_back(text); });
@@ -120,7 +120,7 @@ Result<void> check_counts(Vocabulary& v) {
     return corrupt("The vocabulary lists " + std::to_string(n) + " pieces but " +
                    std::to_string(v.scores.size()) + " scores");
   if (std::any_of(v.scores.begin(), v.scores.end(), [](float s) { return std::isnan(s); }))
-    return corrupt("A score of the vocabulary is not a number");
+    return corrupt("A score of the vocabulary is NaN");
   return {};
 }
 
@@ -140,7 +140,7 @@ Result<void> check_pieces(Vocabulary& v) {
     // sentencepiece's own programs keep pieces as C strings: none has a zero in it.
     if (piece.empty() ||
         (v.kind == VocabularyKind::sentencepiece && piece.find('\0') != std::string_view::npos))
-      return corrupt("The vocabulary's " + piece_text(v, i) + " is no text");
+      return corrupt("The vocabulary's " + piece_text(v, i) + " is empty or contains a zero byte");
     if (const auto first = seen.add(v.pieces, static_cast<TokenId>(i)))
       return corrupt("The vocabulary lists " + piece_text(v, i) + " twice, first as piece " +
                      std::to_string(*first));
@@ -154,7 +154,7 @@ Result<void> check_ids(const Vocabulary& v) {
   for (const auto& [name, id] : ids)
     if (id && (*id < 0 || static_cast<std::size_t>(*id) >= v.pieces.size()))
       return corrupt(std::string("The vocabulary's ") + name + " token is " + std::to_string(*id) +
-                     " of " + std::to_string(v.pieces.size()) + " pieces");
+                     ", but it has " + std::to_string(v.pieces.size()) + " pieces");
   return {};
 }
 
@@ -212,7 +212,8 @@ Result<void> mend_bytes(Vocabulary& v) {
   for (std::size_t i = 0; i < v.pieces.size(); ++i) {
     const bool spelled = spells_byte(v.pieces[i]);
     if (v.types[i] == PieceType::byte && !spelled)
-      return corrupt("The vocabulary's " + piece_text(v, i) + " is called a byte");
+      return corrupt("The vocabulary's " + piece_text(v, i) +
+                     " is marked as a byte, but is not one");
     any_typed = any_typed || v.types[i] == PieceType::byte;
     if (spelled && (v.types[i] == PieceType::byte || v.types[i] == PieceType::normal))
       bytes.push_back(i);
@@ -220,7 +221,7 @@ Result<void> mend_bytes(Vocabulary& v) {
   if (bytes.size() == 256) {  // no piece is listed twice, so these are all
     for (const std::size_t i : bytes) v.types[i] = PieceType::byte;
   } else if (any_typed) {
-    return corrupt("The vocabulary has " + std::to_string(bytes.size()) +
+    return corrupt("The vocabulary has only " + std::to_string(bytes.size()) +
                    " of the 256 byte pieces");
   }
   return {};

@@ -1,5 +1,5 @@
-// Vocabulary: the pieces of a model's tokenizer as its GGUF file lists them, checked; the seam
-// between the file and the tokenizers, and what tests build by hand.
+// Vocabulary: the checked pieces of a model's tokenizer from its GGUF file. It is the interface
+// between files and tokenizers; tests build it by hand.
 //   errors  corrupt MODEL_TOKENIZER, naming the key or the piece; unsupported MODEL_TOKENIZER for a
 //           tokenizer of another kind; MODEL_METADATA from the GGUF getters
 #pragma once
@@ -25,13 +25,13 @@ enum class VocabularyKind { sentencepiece, byte_bpe };  // tokenizer.ggml.model:
 enum class PieceType : std::uint8_t {
   normal = 1,
   unknown = 2,
-  control = 3,       // never made from user text
-  user_defined = 4,  // matched whole wherever it stands in a text
+  control = 3,       // never produced from user text
+  user_defined = 4,  // matched whole anywhere in a text
   unused = 5,
   byte = 6,  // <0x00> … <0xFF>
 };
 
-// How sentencepiece spells a space: U+2581.
+// Sentencepiece's spelling of a space: U+2581.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 std::string with_space_marks(std::string_view text);
 
@@ -47,15 +47,15 @@ struct Vocabulary {
   PieceList merges;              // of byte_bpe: "left right", first = merged first
   std::optional<TokenId> unknown, bos, eos, eot;
   bool adds_bos = false;
-  bool adds_space_prefix = true;  // of sentencepiece: a text is read as if a space stood before it
+  bool adds_space_prefix = true;  // of sentencepiece: encodes a text as if preceded by a space
 
-  // Of everything above as it is now, never 0. Kept with messages, so the same for ever.
+  // Hash of all fields above, never 0. It is saved with messages, so it must never change.
   std::uint64_t hash() const;
-  // As the file has it, neither checked nor mended: its hash must not change with what we mend.
+  // Reads the file without checks or repairs, so that the hash does not depend on our repairs.
   static Result<Vocabulary> from(const GgufFile& file);
-  // Checks lengths, ids and limits, and sets right what files have wrong: types (exactly one unknown
-  // piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control), and runs of
-  // spaces that are spelt as spaces.
+  // Checks lengths, ids and limits, and repairs common errors of files: piece types (exactly one
+  // unknown piece in a sentencepiece vocabulary, byte pieces as byte, turn markers as control) and
+  // runs of spaces spelled as spaces.
   Result<void> check_and_mend();
 };
 

@@ -1,5 +1,5 @@
-// The hash by which a stored message says what made its tokens. It goes to disk: never change what it
-// is taken over.
+// The hash by which a stored message says what made its tokens. It goes to disk: never change what
+// it is taken over.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

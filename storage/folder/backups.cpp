@@ -29,10 +29,9 @@ std::string advice_for_damaged_library(const fs::path& library) {
   const std::string move_away =
       "move all files whose names begin with \"" + name + "\" to a safe place";
   const fs::path backup = newest_backup(library);
-  if (backup.empty()) return "To begin anew, " + move_away + ".";
-  return "To go on, first " + move_away + "; then rename the backup \"" +
-         backup.filename().string() + "\" to \"" + name +
-         "\", or begin anew by starting without it.";
+  if (backup.empty()) return "To start with an empty library, " + move_away + ".";
+  return "To repair it, first " + move_away + ". Then rename the backup \"" +
+         backup.filename().string() + "\" to \"" + name + "\", or start with an empty library.";
 }
 
 }  // namespace satchel::storage

@@ -1,4 +1,4 @@
-// The copies of library.db that stay beside it: one before each step to a newer schema.
+// Backups of library.db in the same folder: one before each schema migration.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace satchel::storage {
 
-// Where the copy goes that is made before the library is brought to schema `version`.
+// The path of the backup made before the migration to schema `version`.
 std::filesystem::path backup_before(const std::filesystem::path& library, std::int64_t version);
 
-// For people: how to go on with a backup, if there is one, or begin anew. Looks into the folder.
+// Advice for the user: how to restore a backup, if the folder has one, or start with an empty
+// library.
 std::string advice_for_damaged_library(const std::filesystem::path& library);
 
 }  // namespace satchel::storage

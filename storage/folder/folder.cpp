@@ -34,12 +34,12 @@ Error system_error(const fs::path& path, int number) {
   if (number == EROFS || number == EACCES || number == EPERM)
     return {ErrorKind::storage, "READ_ONLY",
             "\"" + path.string() +
-                "\" cannot be written: reading works, saving does not. Make the "
-                "folder writable or choose another."};
+                "\" is read-only: chats can be read but not saved. Make the folder "
+                "writable or choose another."};
   if (number == ENOSPC || number == EDQUOT)
     return {ErrorKind::storage, "DISK_FULL",
             "The disk is full: \"" + path.string() +
-                "\" could not be made. Free some space and "
+                "\" could not be created. Free some space and "
                 "try again."};
   return {ErrorKind::storage, "STORAGE",
           "\"" + path.string() + "\" cannot be used: " + std::generic_category().message(number) +
@@ -79,7 +79,7 @@ Result<void> make_private_folder(const fs::path& folder) {
     return Error{ErrorKind::storage, "STORAGE",
                  "\"" + folder.string() + "\" belongs to another user (" +
                      std::to_string(found.st_uid) +
-                     "), so chats are not put there. Choose a folder of your own."};
+                     "), so Satchel saves no chats there. Choose a folder of your own."};
   return {};
 }
 
@@ -129,7 +129,7 @@ Result<FolderLock> FolderLock::take(const fs::path& path) {
     if (errno != EWOULDBLOCK) return system_error(path, errno);
     const std::string holder = holder_of(file.get());
     return Error{ErrorKind::storage, "LIBRARY_LOCKED",
-                 "The library is open in another Satchel" +
+                 "The library is open in another copy of Satchel" +
                      (holder.empty() ? std::string() : " (process " + holder + ")") +
                      ". Close it there, or use another folder."};
   }

@@ -1,46 +1,45 @@
-// Folder: the files beside SQLite's: private folders and files, and the lock.
+// Private folders and files, and the lock file. SQLite manages its own files.
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "kernels/base/result.h"
 
 namespace satchel::storage {
 
-// Makes the folder, 0700, and what is missing above it. A folder of another user is refused: he
-// could put his own files where ours are looked for.
+// Creates the folder with mode 0700, and missing parents. Refuses a folder of another user, who
+// could replace our files.
 //   errors  READ_ONLY, DISK_FULL, STORAGE
 Result<void> make_private_folder(const std::filesystem::path& folder);
 
-// Makes an empty file, 0600, or takes the rights of others from one that exists. SQLite's side
-// files take the mode of theirs.
-//   needs   no connection of this process on that file: closing a descriptor drops its locks
-//   errors  READ_ONLY (also where it exists and cannot be written), DISK_FULL, STORAGE
+// Creates an empty file with mode 0600, or removes other users' rights from an existing one.
+// SQLite's -wal and -shm files inherit the mode.
+//   needs   no connection of this process to the file: closing a descriptor drops its locks
+//   errors  READ_ONLY (also if it exists but is not writable), DISK_FULL, STORAGE
 Result<void> make_private_file(const std::filesystem::path& file);
 
-// Forces file and name to the disk. needs as above.
+// Syncs the file and its directory entry to disk. Needs as above.
 Result<void> sync_file(const std::filesystem::path& file);
 
-// Whether there is no byte of it: no file, or an empty one.
+// Whether the file is missing or empty.
 bool is_empty_or_missing(const std::filesystem::path& file);
 
-// Tells backup programs to skip the folder.
+// Marks the folder so that backup programs skip it.
 //   source  bford.info/cachedir
 Result<void> tag_as_cache(const std::filesystem::path& folder);
 
-// The right to write into a folder, held by one process. The lock file holds the holder's id, and
-// is emptied by release(): an id that nobody holds tells of an unclean end.
+// An exclusive lock on a folder. The lock file contains the holder's process id, and release()
+// empties it. So an id without a holder means that the last process ended uncleanly.
 class FolderLock {
  public:
   // errors  LIBRARY_LOCKED with the holder's id, READ_ONLY, DISK_FULL, STORAGE
   static Result<FolderLock> take(const std::filesystem::path& file);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock();  // lets go, without saying that all is well
+  ~FolderLock();  // unlocks, but leaves the sign of an unclean end
 
   bool ended_unclean() const { return ended_unclean_; }
-  void release();  // all is well
+  void release();  // unlocks after a clean end
 
  private:
   FolderLock(int descriptor, bool ended_unclean)

@@ -12,8 +12,8 @@
 namespace satchel::storage {
 namespace {
 namespace fs = std::filesystem;
-using kvcache::BlockId;
 using kvcache::CacheKey;
+using kvcache::RecordId;
 
 constexpr std::int64_t kApplicationId = 0x534b5643;  // kv-001.sql
 
@@ -27,7 +27,7 @@ Error no_cache() {
 
 Error opened_to_read() {
   return {ErrorKind::storage, "READ_ONLY",
-          "The saved caches were opened for reading only. No message is affected."};
+          "The saved caches are open read-only. No message is affected."};
 }
 
 // Makes the tables in an empty file. Corrupt: not a file that this program can go on with.
@@ -38,7 +38,7 @@ Result<void> check_or_make(Connection& db, const KvOptions& options) {
   const bool empty = version == 0 && n_tables == 0;
   if (empty && options.mode == OpenMode::read_only) return no_cache();
   if (!empty && (version != newest_version(kv_migrations()) || application != kApplicationId))
-    return discarded("The saved caches were made by another version of Satchel.");
+    return discarded("Another version of Satchel wrote the saved caches.");
   if (options.mode == OpenMode::read_write) SATCHEL_TRY(db.use_wal());
   if (empty) {
     SATCHEL_TRY(migrate(db, kv_migrations()));
@@ -69,8 +69,8 @@ bool can_name_a_file(const std::string& id) {
 }
 
 constexpr const char* kNewLibrary =
-    "There was no library.db: a new, empty one was begun. To go on with other chats, close Satchel "
-    "and put their library.db in its place. ";
+    "library.db was missing, so Satchel created an empty one. To restore your earlier chats, close "
+    "Satchel and put their library.db in its place. ";
 }  // namespace
 
 // Corrupt: the file is another library's, or nobody's.
@@ -111,7 +111,8 @@ void KvStore::State::discard(const Error& why) {
   notice =
       options.is_new_library
           ? kNewLibrary + why.message + " They were deleted."
-          : why.message + " They were deleted; chats will be read again once, no message is lost.";
+          : why.message +
+                " They were deleted. No message is lost; each chat is processed again when opened.";
   if (options.log) options.log(LogLevel::warning, "kvcache", "discarded code=" + why.code);
 }
 
@@ -119,8 +120,8 @@ Result<void> KvStore::State::put_aside() {
   const fs::path waiting = aside(options.path, std::exchange(other_library, {}));
   const Error refused = {ErrorKind::storage, "STORAGE",
                          "The saved caches in \"" + options.path.string() +
-                             "\" belong to another library and could not be put aside. They are "
-                             "kept; choose another folder, or move the file away."};
+                             "\" belong to another library and could not be moved aside. They are "
+                             "kept. Choose another folder, or move the file away."};
   std::error_code error;
   // A log that closing did not empty is half of the file.
   if (!is_empty_or_missing(options.path.string() + "-wal")) return refused;
@@ -128,8 +129,8 @@ Result<void> KvStore::State::put_aside() {
   fs::rename(options.path, waiting, error);
   if (error) return refused;
   notice = std::string(options.is_new_library ? kNewLibrary : "") +
-           "The saved caches belong to another library. They were put aside as \"" +
-           waiting.string() + "\", and are used again when that library is opened here.";
+           "The saved caches belong to another library. They were moved to \"" + waiting.string() +
+           "\" and are used again when you open that library here.";
   if (options.log) options.log(LogLevel::warning, "kvcache", "put aside");
   return {};
 }
@@ -203,7 +204,7 @@ Result<std::optional<kvcache::SavedManifest>> KvStore::newest_manifest(const Cac
   });
 }
 
-Result<std::vector<std::byte>> KvStore::block(const CacheKey& key, BlockId id) {
+Result<std::vector<std::byte>> KvStore::record(const CacheKey& key, RecordId id) {
   return state_->reading([&](Connection& db) -> Result<std::vector<std::byte>> {
     SATCHEL_TRY_ASSIGN(Query query,
                        db.prepare("SELECT bytes FROM cache JOIN block ON block.cache = cache.id "
@@ -211,7 +212,7 @@ Result<std::vector<std::byte>> KvStore::block(const CacheKey& key, BlockId id) {
                                   "WHERE cache.key = ?1 AND block.id = ?2"));
     query.bind(1, key.name).bind(2, static_cast<std::int64_t>(id));
     SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return block_not_found(id);
+    if (!row) return record_not_found(id);
     return query.blob_at(0);
   });
 }
@@ -230,14 +231,14 @@ Result<std::vector<SavedCache>> KvStore::caches() {
                        .model = query.text_at(2),
                        .recipe = query.text_at(3),
                        .n_tokens = static_cast<std::uint64_t>(query.integer_at(4)),
-                       .block_bytes = static_cast<std::uint64_t>(query.integer_at(5))};
-      if (!query.null_at(1)) cache.key.chat = kvcache::ChatId{query.integer_at(1)};
+                       .record_bytes = static_cast<std::uint64_t>(query.integer_at(5))};
+      if (!query.null_at(1)) cache.key.owner = query.integer_at(1);
       found.push_back(std::move(cache));
     }
   });
 }
 
-Result<std::uint64_t> KvStore::block_bytes() {
+Result<std::uint64_t> KvStore::record_bytes() {
   return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
     SATCHEL_TRY_ASSIGN(const std::int64_t sum,
                        db.integer("SELECT coalesce(sum(size_bytes), 0) FROM block"));
@@ -245,7 +246,7 @@ Result<std::uint64_t> KvStore::block_bytes() {
   });
 }
 
-Result<std::uint64_t> KvStore::block_bytes(const CacheKey& key) {
+Result<std::uint64_t> KvStore::record_bytes(const CacheKey& key) {
   return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
     SATCHEL_TRY_ASSIGN(

@@ -1,4 +1,4 @@
-// What the parts of KvStore share.
+// The state shared by the parts of KvStore.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ struct KvStore::State {
   KvOptions options;
   std::string notice;
   std::optional<Connection> connection;  // none between a failure and the next call
-  std::int64_t last_read = 0;            // id of a cache; spared by the quota
-  std::string other_library;             // whose file lies there, if not this library's
+  std::int64_t last_read = 0;            // id of the cache that the quota spares
+  std::string other_library;             // the file's owner, if another library
 
-  // The connection; made anew after a failure of the disk, and over a new file after damage.
+  // The connection; reopened after a disk failure, and with a new file after damage.
   Result<Connection*> reader();
   Result<Connection*> writer();
   // Deletes the file.
   void discard(const Error& why);
-  // Renames the file of another library, so that this one can have its own.
+  // Renames the file of another library, so that this library can have its own.
   Result<void> put_aside();
 
-  // Runs `work` on the connection. Damage met on the way costs all saved caches, once: what an
-  // intact file says beside it could not be trusted either.
+  // Runs `work` on the connection. Damage deletes all saved caches, because nothing else in a
+  // damaged file can be trusted.
   template <class Work>
   auto reading(Work work) -> decltype(work(std::declval<Connection&>())) {
     return on(reader(), work);
@@ -47,16 +47,17 @@ struct KvStore::State {
   }
 };
 
-Error block_not_found(kvcache::BlockId id);
-// The row of a cache; 0: there is none.
+Error record_not_found(kvcache::RecordId id);
+// The row id of a cache; 0: none.
 Result<std::int64_t> cache_id(Connection& connection, const kvcache::CacheKey& key);
-// Marks the cache as the one used last; makes its row if it is missing. Gives the row's id.
+// Marks the cache as most recently used, creates its row if missing, and returns the row id.
 Result<std::int64_t> touch(Connection& connection, const kvcache::CacheKey& key);
-// Deletes what is stored of a cache, inside the caller's transaction.
+// Deletes all stored data of a cache, inside the caller's transaction.
 Result<void> erase_cache(Connection& connection, std::int64_t cache);
-// Deletes caches used longest ago until `coming_bytes` more fit; never `writing` nor `last_read`.
+// Deletes the least recently used caches until `coming_bytes` fit, except `writing` and
+// `last_read`.
 //   errors  CACHE_QUOTA
-Result<void> make_room(Connection& connection, const KvStore::State& state, std::int64_t writing,
-                       std::size_t coming_bytes);
+Result<void> evict_to_fit(Connection& connection, const KvStore::State& state, std::int64_t writing,
+                          std::size_t coming_bytes);
 
 }  // namespace satchel::storage

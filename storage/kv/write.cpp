@@ -4,14 +4,14 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::BlockId;
 using kvcache::CacheKey;
+using kvcache::RecordId;
 
 constexpr std::uint64_t kNumberMax = INT64_MAX;       // SQLite's integers
 constexpr std::size_t kManifestBytesMax = 64u << 20;  // chosen: half of what a row may have
 
 struct Row {
-  BlockId id;
+  RecordId id;
   std::int64_t bytes_id;
 };
 
@@ -23,19 +23,19 @@ Result<std::vector<Row>> rows_of(Connection& db, std::int64_t cache) {
   for (;;) {
     SATCHEL_TRY_ASSIGN(const bool row, query.step());
     if (!row) return rows;
-    rows.push_back({static_cast<BlockId>(query.integer_at(0)), query.integer_at(1)});
+    rows.push_back({static_cast<RecordId>(query.integer_at(0)), query.integer_at(1)});
   }
 }
 
-Result<void> erase_block(Connection& db, std::int64_t cache, const Row& row) {
+Result<void> erase_record(Connection& db, std::int64_t cache, const Row& row) {
   SATCHEL_TRY_ASSIGN(Query bytes, db.prepare("DELETE FROM block_bytes WHERE id = ?1"));
   SATCHEL_TRY(bytes.bind(1, row.bytes_id).run());
-  SATCHEL_TRY_ASSIGN(Query block, db.prepare("DELETE FROM block WHERE cache = ?1 AND id = ?2"));
-  return block.bind(1, cache).bind(2, static_cast<std::int64_t>(row.id)).run();
+  SATCHEL_TRY_ASSIGN(Query record, db.prepare("DELETE FROM block WHERE cache = ?1 AND id = ?2"));
+  return record.bind(1, cache).bind(2, static_cast<std::int64_t>(row.id)).run();
 }
 
-// A block left behind by a crash goes; one that the manifest points to stays, and is an error.
-Result<void> clear_place(Connection& db, std::int64_t cache, BlockId id) {
+// A record left behind by a crash goes; one that the manifest points to stays, and is an error.
+Result<void> clear_place(Connection& db, std::int64_t cache, RecordId id) {
   SATCHEL_TRY_ASSIGN(Query query,
                      db.prepare("SELECT live, bytes_id FROM block WHERE cache = ?1 AND "
                                 "id = ?2"));
@@ -47,14 +47,13 @@ Result<void> clear_place(Connection& db, std::int64_t cache, BlockId id) {
   SATCHEL_TRY(query.run());
   if (live)
     return Error{ErrorKind::invalid, "BLOCK_ID",
-                 "Block " + std::to_string(id) +
-                     " is part of the saved cache already. Nothing was "
-                     "changed."};
-  return erase_block(db, cache, old);
+                 "Record " + std::to_string(id) +
+                     " is already part of the saved cache. Nothing was changed."};
+  return erase_record(db, cache, old);
 }
 
-Result<void> insert_block(Connection& db, std::int64_t cache, BlockId id,
-                          std::span<const std::byte> bytes) {
+Result<void> insert_record(Connection& db, std::int64_t cache, RecordId id,
+                           std::span<const std::byte> bytes) {
   SATCHEL_TRY_ASSIGN(Query insert_bytes,
                      db.prepare("INSERT INTO block_bytes(bytes) VALUES(?1) RETURNING id"));
   SATCHEL_TRY_ASSIGN(const std::int64_t bytes_id, insert_bytes.bind(1, bytes).integer());
@@ -72,24 +71,24 @@ Result<void> check_generation(Connection& db, std::int64_t cache, std::uint64_t 
   if (generation > kNumberMax || (row && generation <= newest))
     return Error{ErrorKind::invalid, "GENERATION",
                  "Generation " + std::to_string(generation) + " does not follow " +
-                     std::to_string(newest) + ". The saved cache is as it was."};
+                     std::to_string(newest) + ". The saved cache is unchanged."};
   return {};
 }
 
-// Deletes the blocks that are not in `live`; all that are must be stored.
-Result<void> sweep(Connection& db, std::int64_t cache, std::vector<BlockId> live) {
+// Deletes the records that are not in `live`; all that are must be stored.
+Result<void> sweep(Connection& db, std::int64_t cache, std::vector<RecordId> live) {
   std::sort(live.begin(), live.end());
   live.erase(std::unique(live.begin(), live.end()), live.end());
   SATCHEL_TRY_ASSIGN(const std::vector<Row> rows, rows_of(db, cache));
   auto next = live.begin();
   for (const Row& row : rows) {
-    if (next != live.end() && *next < row.id) return block_not_found(*next);
+    if (next != live.end() && *next < row.id) return record_not_found(*next);
     if (next != live.end() && *next == row.id)
       ++next;
     else
-      SATCHEL_TRY(erase_block(db, cache, row));
+      SATCHEL_TRY(erase_record(db, cache, row));
   }
-  if (next != live.end()) return block_not_found(*next);
+  if (next != live.end()) return record_not_found(*next);
   return {};
 }
 
@@ -106,11 +105,10 @@ Result<void> point_to(Connection& db, std::int64_t cache, const kvcache::SavedCo
 }
 }  // namespace
 
-Error block_not_found(BlockId id) {
-  return {ErrorKind::not_found, "BLOCK_NOT_FOUND",
-          "Block " + std::to_string(id) +
-              " of the saved cache is not there. No message is "
-              "affected."};
+Error record_not_found(RecordId id) {
+  return {
+      ErrorKind::not_found, "BLOCK_NOT_FOUND",
+      "Record " + std::to_string(id) + " of the saved cache is missing. No message is affected."};
 }
 
 Result<std::int64_t> touch(Connection& db, const CacheKey& key) {
@@ -120,8 +118,8 @@ Result<std::int64_t> touch(Connection& db, const CacheKey& key) {
                                 "CONFLICT(key) DO UPDATE SET used_seq = excluded.used_seq "
                                 "RETURNING id"));
   upsert.bind(1, key.name);
-  if (key.chat)
-    upsert.bind(2, key.chat->value);
+  if (key.owner)
+    upsert.bind(2, *key.owner);
   else
     upsert.bind_null(2);
   return upsert.integer();
@@ -137,8 +135,8 @@ Result<void> erase_cache(Connection& db, std::int64_t cache) {
   return {};
 }
 
-Result<void> make_room(Connection& db, const KvStore::State& state, std::int64_t writing,
-                       std::size_t coming_bytes) {
+Result<void> evict_to_fit(Connection& db, const KvStore::State& state, std::int64_t writing,
+                          std::size_t coming_bytes) {
   const std::uint64_t quota = state.options.quota_bytes;
   for (;;) {
     SATCHEL_TRY_ASSIGN(const std::int64_t sum,
@@ -153,10 +151,10 @@ Result<void> make_room(Connection& db, const KvStore::State& state, std::int64_t
       if (!row)
         return Error{
             ErrorKind::storage, "CACHE_QUOTA",
-            "This chat's cache is larger than what saved caches may take (" +
+            "This chat's cache is larger than the quota for saved caches (" +
                 std::to_string(quota >> 20) +
-                " MiB), so it is not saved. No message is affected; opening the chat reads "
-                "it again. Raise the quota to save it."};
+                " MiB), so it is not saved. No message is affected; the chat is processed again "
+                "when opened. Raise the quota to save the cache."};
       oldest = query.integer_at(0);
     }
     SATCHEL_TRY(erase_cache(db, oldest));
@@ -165,19 +163,21 @@ Result<void> make_room(Connection& db, const KvStore::State& state, std::int64_t
   }
 }
 
-Result<void> KvStore::put_block(const CacheKey& key, BlockId id, std::span<const std::byte> bytes) {
-  if (bytes.empty() || bytes.size() > kvcache::kBlockBytesMax)
+Result<void> KvStore::put_record(const CacheKey& key, RecordId id,
+                                 std::span<const std::byte> bytes) {
+  if (bytes.empty() || bytes.size() > kvcache::kRecordBytesMax)
     return Error{ErrorKind::invalid, "BLOCK_SIZE",
-                 "A block has 1 to " + std::to_string(kvcache::kBlockBytesMax) + " bytes, not " +
-                     std::to_string(bytes.size()) + ". Nothing was saved."};
+                 "A record must have 1 to " + std::to_string(kvcache::kRecordBytesMax) +
+                     " bytes, not " + std::to_string(bytes.size()) + ". Nothing was saved."};
   if (id > kNumberMax)
-    return Error{ErrorKind::invalid, "BLOCK_ID", "Block ids end at 2^63 - 1. Nothing was saved."};
+    return Error{ErrorKind::invalid, "BLOCK_ID",
+                 "Record ids must be below 2^63. Nothing was saved."};
   return state_->writing([&](Connection& db) -> Result<void> {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
     SATCHEL_TRY(clear_place(db, cache, id));
-    SATCHEL_TRY(make_room(db, *state_, cache, bytes.size()));
-    SATCHEL_TRY(insert_block(db, cache, id, bytes));
+    SATCHEL_TRY(evict_to_fit(db, *state_, cache, bytes.size()));
+    SATCHEL_TRY(insert_record(db, cache, id, bytes));
     return change.commit();
   });
 }
@@ -185,8 +185,8 @@ Result<void> KvStore::put_block(const CacheKey& key, BlockId id, std::span<const
 Result<void> KvStore::commit(const CacheKey& key, const kvcache::SavedCommit& saved) {
   if (saved.manifest.size() > kManifestBytesMax)
     return Error{ErrorKind::invalid, "BLOCK_SIZE",
-                 "A manifest has at most " + std::to_string(kManifestBytesMax) +
-                     " bytes. The saved cache is as it was."};
+                 "A manifest may have at most " + std::to_string(kManifestBytesMax) +
+                     " bytes. The saved cache is unchanged."};
   return state_->writing([&](Connection& db) -> Result<void> {
     SATCHEL_TRY_ASSIGN(Transaction change, db.begin(Sync::normal));
     SATCHEL_TRY_ASSIGN(const std::int64_t cache, touch(db, key));
@@ -213,7 +213,7 @@ Result<void> erase_for_good(Connection& db, const LogSink& log, const Erase& era
   return {};
 }
 
-Result<std::vector<std::int64_t>> caches_of(Connection& db, kvcache::ChatId chat) {
+Result<std::vector<std::int64_t>> caches_of(Connection& db, runtime::ChatId chat) {
   SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
   query.bind(1, chat.value);
   std::vector<std::int64_t> ids;
@@ -235,7 +235,7 @@ Result<void> KvStore::drop(const CacheKey& key) {
   });
 }
 
-Result<void> KvStore::drop_chat(kvcache::ChatId chat) {
+Result<void> KvStore::drop_chat(runtime::ChatId chat) {
   return state_->writing([&](Connection& db) -> Result<void> {
     return erase_for_good(db, state_->options.log, [&]() -> Result<void> {
       SATCHEL_TRY_ASSIGN(const std::vector<std::int64_t> caches, caches_of(db, chat));

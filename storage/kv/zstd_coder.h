@@ -1,6 +1,7 @@
-// ZstdCoder: streams of saved blocks as zstd frames.
-//   level   1, the fastest with an entropy coder: higher ones take longer and save no more, as codes
-//           and fp16 numbers have uneven counts but no repeats (docs/reliability.md, blocks at rest)
+// ZstdCoder: compresses the streams of saved records with zstd.
+//   level   1, the fastest with an entropy coder. Higher levels take longer and save no more, since
+//           codes and fp16 numbers are unevenly distributed but do not repeat
+//           (docs/reliability.md, Records at rest).
 //   source  RFC 8878
 #pragma once
 

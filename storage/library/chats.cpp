@@ -63,7 +63,7 @@ Result<std::string> free_name(Connection& connection, const std::string& wanted)
 
 Error chat_exists() {
   return {ErrorKind::invalid, "CHAT_EXISTS",
-          "There is a chat of that name already. Continue it, or choose another name."};
+          "A chat with that name already exists. Continue it, or choose another name."};
 }
 
 void bind_system(Query& query, int parameter, const std::optional<std::string>& system) {
@@ -83,7 +83,7 @@ Result<void> changed_one(Query& update, ChatId id) {
 
 Error chat_not_found(ChatId id) {
   return {ErrorKind::not_found, "CHAT_NOT_FOUND",
-          "There is no chat " + std::to_string(id.value) + " (any more)."};
+          "Chat " + std::to_string(id.value) + " does not exist, or was deleted."};
 }
 
 Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms) {

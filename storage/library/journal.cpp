@@ -5,12 +5,12 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::MessageState;
+using runtime::MessageState;
 
 Error too_long() {
   return {ErrorKind::invalid, "MESSAGE_SIZE",
-          "A message may have " + std::to_string(kMessageBytesMax >> 20) +
-              " MiB of text. Nothing was saved. Split it."};
+          "A message may have at most " + std::to_string(kMessageBytesMax >> 20) +
+              " MiB of text. Nothing was saved. Split the message."};
 }
 
 Error not_streaming(MessageId message) {
@@ -91,8 +91,8 @@ Result<std::int64_t> last_message_of(Connection& db, ChatId chat) {
 }
 
 Result<std::vector<MessageId>> Library::append_all(ChatId chat,
-                                                   std::span<const kvcache::NewMessage> messages) {
-  for (const kvcache::NewMessage& message : messages) {
+                                                   std::span<const runtime::NewMessage> messages) {
+  for (const runtime::NewMessage& message : messages) {
     if (!fits(message.text.size() + message.title.size(), message.tokens.size())) return too_long();
     SATCHEL_ASSERT(message.state != MessageState::streaming || &message == &messages.back());
     SATCHEL_ASSERT(message.state != MessageState::damaged);
@@ -103,7 +103,7 @@ Result<std::vector<MessageId>> Library::append_all(ChatId chat,
   Stream stream;  // what the last one needs, if it streams
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   SATCHEL_TRY_ASSIGN(std::int64_t parent, last_message_of(*db, chat));
-  for (const kvcache::NewMessage& message : messages) {
+  for (const runtime::NewMessage& message : messages) {
     SATCHEL_TRY_ASSIGN(const std::int64_t seq, next_seq(*db, chat, now_ms));
     const auto tokens = to_blob(message.tokens);
     const MessageRow row{.chat = chat.value,

@@ -5,10 +5,10 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::MessageKind;
-using kvcache::MessageState;
-using kvcache::Role;
-using kvcache::StoredMessage;
+using runtime::MessageKind;
+using runtime::MessageState;
+using runtime::Role;
+using runtime::StoredMessage;
 
 constexpr std::string_view kRoles[] = {"system", "user", "assistant"};
 constexpr std::string_view kStates[] = {"complete", "streaming", "interrupted"};  // as stored
@@ -137,8 +137,8 @@ Result<void> add_parts(Connection& db, StoredMessage& message) {
 Error messages_missing() {
   return {
       ErrorKind::corrupt, "LIBRARY_DAMAGED",
-      "Messages of this chat are missing: the library is damaged. Nothing was changed. Copy the "
-      "folder to a safe place; a backup may have them."};
+      "The library is damaged: messages of this chat are missing. Nothing was changed. Copy the "
+      "folder to a safe place; a backup may contain them."};
 }
 }  // namespace
 

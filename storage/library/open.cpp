@@ -13,25 +13,25 @@ constexpr std::int64_t kApplicationId = 0x534c4942;  // library-001.sql
 
 Error no_library(const fs::path& path) {
   return {ErrorKind::not_found, "NO_LIBRARY",
-          "There is no library yet at \"" + path.string() + "\". The first chat makes it."};
+          "There is no library at \"" + path.string() + "\" yet. The first chat creates it."};
 }
 
 Error newer_schema(std::int64_t version) {
   return {ErrorKind::storage, "SCHEMA_NEWER",
-          "The library was made by a newer Satchel (schema " + std::to_string(version) +
-              "), this one knows " + std::to_string(newest_version(library_migrations())) +
-              ". Opened read-only. Update Satchel to go on writing."};
+          "A newer Satchel wrote the library (schema " + std::to_string(version) +
+              "); this version supports schema " +
+              std::to_string(newest_version(library_migrations())) +
+              ". It is open read-only. Update Satchel to save again."};
 }
 
 Error opened_to_read() {
-  return {ErrorKind::storage, "READ_ONLY",
-          "The library was opened for reading only. Nothing was changed."};
+  return {ErrorKind::storage, "READ_ONLY", "The library is open read-only. Nothing was changed."};
 }
 
 Error not_a_library(const fs::path& path) {
   return {ErrorKind::corrupt, "LIBRARY_DAMAGED",
           "\"" + path.string() +
-              "\" is not a Satchel library, or no longer one. Nothing was changed. " +
+              "\" is not a Satchel library, or is damaged. Nothing was changed. " +
               advice_for_damaged_library(path)};
 }
 
@@ -85,7 +85,7 @@ Result<void> fold_parts(Connection& connection, std::int64_t message) {
                         {.chat = chat,
                          .seq = seq,
                          .role = role,
-                         .state = name_of(kvcache::MessageState::interrupted),
+                         .state = name_of(runtime::MessageState::interrupted),
                          .text = text,
                          .tokens = tokens,
                          .parent = parent,
@@ -106,8 +106,8 @@ Result<void> take_back(Connection& connection, std::int64_t last_said) {
   return change.commit();
 }
 
-// A file of schema 1 that cannot be brought on (a disk that is read-only) is read through views that
-// have what schema 2 added.
+// A file of schema 1 that cannot be brought on (a disk that is read-only) is read through views
+// that have what schema 2 added.
 constexpr const char* kSchema1AsSchema2 =
     "CREATE TEMP VIEW message AS SELECT *, 'text' AS kind, '' AS title, (SELECT max(p.id) FROM "
     "main.message p WHERE p.chat = m.chat AND p.seq = m.seq - 1) AS parent, NULL AS tokenizer, 1 "

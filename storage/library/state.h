@@ -1,23 +1,22 @@
-// What the parts of Library share.
+// The state shared by the parts of Library.
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "storage/library/library.h"
 #include "storage/sqlite/connection.h"
 
 namespace satchel::storage {
 
-// An answer that streams, whole: finish() then writes one row and depends on no earlier part.
+// A complete streaming answer: finish() writes it as one row, independent of earlier parts.
 struct Stream {
   std::int64_t chat = 0, seq = 0;
   std::optional<std::int64_t> parent;
-  kvcache::Role role = kvcache::Role::assistant;
+  runtime::Role role = runtime::Role::assistant;
   std::string text;
   std::vector<std::int32_t> tokens;
   std::uint64_t tokenizer = 0;
-  std::size_t text_saved = 0, tokens_saved = 0;  // of text and tokens, in the row or in parts
+  std::size_t text_saved = 0, tokens_saved = 0;  // already saved, in the row or in parts
   std::int64_t next_part = 1;
 
   bool pending() const { return text.size() > text_saved || tokens.size() > tokens_saved; }
@@ -35,10 +34,10 @@ struct Library::State {
   std::optional<Connection> connection;    // none between a failure of the disk and the next call
   std::map<std::int64_t, Stream> streams;  // by message
   double streams_saved_ms = 0;             // steady
-  std::int64_t last_message = 0;           // the highest id said to be saved
-  std::optional<Cut> unsaid_cut;           // a truncation that failed, and perhaps arrived
+  std::int64_t last_message = 0;           // the highest id acknowledged as saved
+  std::optional<Cut> unsaid_cut;           // a failed truncation that may be on disk
 
-  // The connection, reopened and checked if the disk failed meanwhile.
+  // The connection; reopened and checked after a disk failure.
   Result<Connection*> reader();
   Result<Connection*> writer();
   // The first opening. Falls back to read-only, with the reason in the report.
@@ -52,9 +51,9 @@ struct Library::State {
   Result<void> interrupt_streaming();
 };
 
-std::string_view name_of(kvcache::Role role);
-std::string_view name_of(kvcache::MessageState state);
-std::string_view name_of(kvcache::MessageKind kind);
+std::string_view name_of(runtime::Role role);
+std::string_view name_of(runtime::MessageState state);
+std::string_view name_of(runtime::MessageKind kind);
 // int32 to bytes, little-endian.
 std::vector<std::byte> to_blob(std::span<const std::int32_t> tokens);
 
@@ -69,19 +68,19 @@ struct MessageRow {
 
   static constexpr std::string_view kText = "text";
 };
-// SQLite keeps no checksum of a row, so a flipped bit would go unseen. Not against attackers.
-std::int64_t checksum_of(const MessageRow& row);    // what schema 1 has
-std::int64_t checksum_2_of(const MessageRow& row);  // that, and what schema 2 added
+// Detects flipped bits, since SQLite has no row checksums. Does not protect against attackers.
+std::int64_t checksum_of(const MessageRow& row);    // over the columns of schema 1
+std::int64_t checksum_2_of(const MessageRow& row);  // also over those that schema 2 added
 Result<void> update_message(Connection& connection, std::int64_t id, const MessageRow& row);
 
-// Makes a message the chat's last one, in a transaction of the caller's. Nothing is deleted.
+// Makes a message the chat's last one, inside the caller's transaction. Deletes nothing.
 Result<void> cut_to(Connection& connection, const Cut& cut);
-// The chat's last message; 0: none.
+// The id of the chat's last message; 0: none.
 Result<std::int64_t> last_message_of(Connection& connection, ChatId chat);
 
 Error chat_not_found(ChatId id);
-// Marks a kept chat as the one used last and counts one message more: its place. CHAT_NOT_FOUND if
-// there is no such chat.
+// Marks a chat as most recently used, counts one more message, and returns its sequence number.
+// CHAT_NOT_FOUND if the chat does not exist or was removed.
 Result<std::int64_t> next_seq(Connection& connection, ChatId id, std::int64_t now_ms);
 
 }  // namespace satchel::storage

@@ -46,7 +46,7 @@ Result<void> Library::truncate(ChatId chat, MessageId last) {
                   [&](const auto& entry) { return entry.second.chat == chat.value; });
   if (streams)
     return Error{ErrorKind::invalid, "MESSAGE_STATE",
-                 "An answer of this chat is being written. Nothing was changed."};
+                 "This chat is still being answered. Nothing was changed. Stop the answer first."};
   const Cut cut{.chat = chat.value, .last = last.value};
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   SATCHEL_TRY(check_cut(*db, cut));

@@ -15,7 +15,7 @@ Result<void> take_step(Connection& connection, const Migration& step) {
   if (found)
     return Error{ErrorKind::corrupt, "LIBRARY_DAMAGED",
                  "The update to schema " + std::to_string(step.version) +
-                     " found rows that belong to nothing and was taken back. Nothing was changed."};
+                     " found orphaned rows and was rolled back. Nothing was changed."};
   SATCHEL_TRY(connection.exec(("PRAGMA user_version=" + std::to_string(step.version)).c_str()));
   return change.commit();
 }

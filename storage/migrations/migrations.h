@@ -1,6 +1,5 @@
-// Migrations: the schemas as steps, one SQL file each, compiled in (storage/CMakeLists.txt).
-//   needs   file <name>-<number>.sql, numbers from 1 without a gap; a step that was released is
-//           never edited
+// Migrations: schema steps, one SQL file each, compiled in (storage/CMakeLists.txt).
+//   needs   files <name>-<number>.sql, numbered from 1 without gaps; never edit a released step
 #pragma once
 
 #include <filesystem>
@@ -20,13 +19,13 @@ std::span<const Migration> kv_migrations();
 
 int newest_version(std::span<const Migration> migrations);
 
-// Brings the file from its user_version to the newest, one transaction a step; a file that is there
-// already does not change. Foreign keys are checked at each step's end.
+// Migrates the file from its user_version to the newest, one transaction per step. An up-to-date
+// file does not change. Foreign keys are checked at the end of each step.
 //   needs   user_version <= newest_version
-//   errors  storage's; the file is then at the last step that was whole
+//   errors  storage's; the file is then at the last completed step
 Result<void> migrate(Connection& connection, std::span<const Migration> migrations);
 
-// A checked copy of the file. An unfinished older copy at that place is replaced.
+// Makes a verified copy of the file; replaces an unfinished older copy at that path.
 Result<void> back_up(Connection& connection, const std::filesystem::path& copy);
 
 }  // namespace satchel::storage

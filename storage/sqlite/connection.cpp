@@ -66,7 +66,7 @@ Result<Connection> Connection::open(const ConnectionOptions& options) {
                       "PRAGMA mmap_size=0; PRAGMA secure_delete=ON;"
                       "PRAGMA temp_store=MEMORY;"));
   if (options.access == Access::read_write) {
-    // Blocks of up to 8 MiB want few, large pages; a message is a few hundred bytes.
+    // Records of up to 8 MiB want few, large pages; a message is a few hundred bytes.
     if (options.content == Content::cache)
       SATCHEL_TRY(connection.exec("PRAGMA page_size=32768; PRAGMA auto_vacuum=INCREMENTAL;"));
     SATCHEL_TRY(connection.exec("PRAGMA journal_size_limit=16777216;"));
@@ -110,7 +110,7 @@ Result<void> Connection::use_wal() {
   if (row && query.text_at(0) == "wal") return {};
   return Error{ErrorKind::storage, "STORAGE",
                "\"" + handle_->path +
-                   "\" lies on a file system without shared memory (a network disk?). Choose a "
+                   "\" is on a file system without shared memory (a network disk?). Choose a "
                    "folder on a local disk."};
 }
 
@@ -122,7 +122,7 @@ Result<bool> Connection::empty_wal() {
 Result<void> Connection::quick_check() {
   SATCHEL_TRY_ASSIGN(Query query, prepare("PRAGMA quick_check(1)"));
   SATCHEL_TRY_ASSIGN(const bool row, query.step());
-  const std::string finding = row ? query.text_at(0) : "the check gave no answer";
+  const std::string finding = row ? query.text_at(0) : "the check returned nothing";
   if (finding != "ok") return damaged_error(*handle_, finding);
   return {};
 }

@@ -1,8 +1,8 @@
-// Connection, Query, Transaction: SQLite as values and owners. Nothing above this folder sees
+// Connection, Query, Transaction: an RAII wrapper of SQLite. Nothing outside this folder includes
 // sqlite3.h.
-//   errors  by what a person can do about them, not by SQLite's numbers (error.cpp): DISK_FULL,
-//           READ_ONLY, LIBRARY_LOCKED, LIBRARY_DAMAGED or CACHE_DAMAGED, MEMORY, STORAGE. SQL and
-//           bound values never get into a message
+//   errors  grouped by what the user can do about them, not by SQLite's codes (error.cpp):
+//           DISK_FULL, READ_ONLY, LIBRARY_LOCKED, LIBRARY_DAMAGED or CACHE_DAMAGED, MEMORY,
+//           STORAGE. SQL and bound values never appear in messages.
 //   threads one call at a time per connection, its queries and transactions included
 //   source  sqlite.org/security.html, pragma.html, wal.html
 #pragma once
@@ -24,12 +24,12 @@ namespace satchel::storage {
 
 enum class Content { library, cache };  // precious or disposable: page size, codes, messages
 enum class Access {
-  read_write,  // makes the file if it is missing
+  read_write,  // creates the file if it is missing
   read_only,
-  read_only_media,  // no locks, no write-ahead log: where nothing can be written beside the file
+  read_only_media,  // no locks and no write-ahead log, for folders that are not writable
 };
 enum class Sync {
-  normal,  // survives a kill; a power cut may take the last commits
+  normal,  // survives a kill; a power cut may lose the last commits
   full,    // survives both
 };
 
@@ -40,9 +40,9 @@ struct ConnectionOptions {
   std::string vfs;  // SQLite's default if empty
 };
 
-struct Handle;  // sqlite3* and what errors need to know (handle.h)
+struct Handle;  // sqlite3* and the context of errors (handle.h)
 
-// One statement. What is bound must outlive the last step.
+// One statement. Bound values must outlive the last step.
 class Query {
  public:
   Query& bind(int parameter, std::int64_t value);
@@ -50,12 +50,12 @@ class Query {
   Query& bind(int parameter, std::span<const std::byte> blob);
   Query& bind_null(int parameter);
 
-  Result<bool> step();             // true: a row lies here
-  Result<void> run();              // to the end
-  Result<std::int64_t> integer();  // of the first row's first column, which must exist; to the end
+  Result<bool> step();             // true: there is a row
+  Result<void> run();              // runs to the end
+  Result<std::int64_t> integer();  // first column of the first row, which must exist
 
-  // Columns of the row, from 0. A column of another type reads as 0 or empty: STRICT tables hold
-  // the types, and a damaged file must not harm.
+  // Columns of the row, from 0. A column of another type reads as 0 or empty: STRICT tables ensure
+  // the types, and a damaged file must do no harm.
   std::int64_t integer_at(int column) const;
   std::string text_at(int column) const;
   std::vector<std::byte> blob_at(int column) const;
@@ -78,7 +78,7 @@ class Transaction {
   Transaction(Transaction&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
-  Result<void> commit();  // only now may anyone say "saved"
+  Result<void> commit();  // report "saved" only after this
 
  private:
   friend class Connection;
@@ -88,7 +88,7 @@ class Transaction {
 
 class Connection {
  public:
-  // Opens and sets what every connection of ours has; reads nothing of the file yet.
+  // Opens the file and applies our settings; reads nothing yet.
   static Result<Connection> open(const ConnectionOptions& options);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
@@ -100,11 +100,11 @@ class Connection {
   Result<Transaction> begin(Sync sync);
 
   Result<void> use_wal();
-  // Brings the write-ahead log into the file and empties it; false: a reader was in the way.
+  // Checkpoints and empties the write-ahead log; false: a reader prevented it.
   Result<bool> empty_wal();
-  // LIBRARY_DAMAGED or CACHE_DAMAGED with the first finding.
+  // Fails with LIBRARY_DAMAGED or CACHE_DAMAGED and the first finding.
   Result<void> quick_check();
-  // A read, write or sync failed: what lies in the page cache may not be what lies on the disk.
+  // Whether a read, write or sync has failed: the page cache may then differ from the disk.
   bool disk_failed() const;
 
  private:

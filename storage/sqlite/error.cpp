@@ -13,22 +13,23 @@ struct Words {
   const char* damaged_advice;
 };
 const Words& words_of(Content content) {
-  static constexpr Words kLibrary = {"library", "What was saved before is kept.", "LIBRARY_DAMAGED",
-                                     "Nothing was changed. "};
-  static constexpr Words kCache = {"saved cache", "No message is affected.", "CACHE_DAMAGED",
-                                   "No message is affected; the chat will be read again."};
+  static constexpr Words kLibrary = {"library", "Everything saved before is kept.",
+                                     "LIBRARY_DAMAGED", "Nothing was changed. "};
+  static constexpr Words kCache = {
+      "saved cache", "No message is affected.", "CACHE_DAMAGED",
+      "No message is affected; the chat is processed again when opened."};
   return content == Content::library ? kLibrary : kCache;
 }
 
 Error disk_full(const Handle& handle) {
   return {ErrorKind::storage, "DISK_FULL",
-          "The disk is full: not saved in \"" + handle.path + "\". " +
+          "The disk is full: \"" + handle.path + "\" was not saved. " +
               words_of(handle.content).kept + " Free some space and try again."};
 }
 
 Error read_only(const Handle& handle) {
   return {ErrorKind::storage, "READ_ONLY",
-          "\"" + handle.path + "\" is read-only: reading works, saving does not. " +
+          "\"" + handle.path + "\" is read-only: chats can be read but not saved. " +
               words_of(handle.content).kept + " Make the folder writable or choose another."};
 }
 
@@ -60,13 +61,14 @@ Error sqlite_error(Handle& handle, int code) {
     case SQLITE_PERM:
       return read_only(handle);
     case SQLITE_NOMEM:
-      return {ErrorKind::out_of_memory, "MEMORY",
-              "The machine refused the memory to work on \"" + handle.path + "\". " + words.kept};
+      return {
+          ErrorKind::out_of_memory, "MEMORY",
+          "There was not enough memory to open or change \"" + handle.path + "\". " + words.kept};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorKind::storage, "LIBRARY_LOCKED",
-              "Another program holds \"" + handle.path + "\". " + words.kept +
-                  " Close it and try again."};
+              "Another program is using \"" + handle.path + "\". " + words.kept +
+                  " Close that program and try again."};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return damaged_error(handle, sqlite3_errstr(code));

@@ -1,4 +1,4 @@
-// Handle: the sqlite3 object, and the one place where its codes become Errors.
+// Handle: the sqlite3 object, and the only place that converts its codes to Errors.
 #pragma once
 
 #include <sqlite3.h>
@@ -21,7 +21,7 @@ struct Handle {
   ~Handle() { sqlite3_close_v2(db); }
 };
 
-// For a code other than OK, ROW and DONE that a call on `handle` just gave.
+// The Error for a code other than OK, ROW and DONE that a call on `handle` just returned.
 Error sqlite_error(Handle& handle, int code);
 Error damaged_error(const Handle& handle, std::string_view finding);
 

@@ -54,7 +54,7 @@ Result<void> Query::run() {
 
 Result<std::int64_t> Query::integer() {
   SATCHEL_TRY_ASSIGN(const bool row, step());
-  if (!row) return damaged_error(*handle_, "a row that must exist is missing");
+  if (!row) return damaged_error(*handle_, "a required row is missing");
   const std::int64_t value = integer_at(0);
   SATCHEL_TRY(run());
   return value;

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "app/eval/measure/agreement.h"
+#include "app/eval/measure/packed_text.h"
+#include "app/eval/measure/passes.h"
 #include "runtime/engine.h"
 #include "runtime/engine_state.h"
-#include "runtime/governor/presets.h"
-#include "runtime/measure/agreement.h"
-#include "runtime/measure/packed_text.h"
-#include "runtime/measure/passes.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::runtime {
 namespace {
@@ -34,10 +34,11 @@ Result<std::unique_ptr<Engine>> open(const char* model, int activation_bits) {
 }
 
 Result<void> print_agreement(Engine& exact, Engine& other, const Ids& ids, std::size_t n_prompt) {
-  const LedText text{.ids = ids, .n_prompt = n_prompt};
+  const eval::LedText text{.ids = ids, .n_prompt = n_prompt};
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, resolve_recipe("full"));
-  SATCHEL_TRY_ASSIGN(const ExactLogits logits, exact_logits(exact, text, {}));
-  SATCHEL_TRY_ASSIGN(const Agreement found, measure_agreement(other, full, text, logits, {}));
+  SATCHEL_TRY_ASSIGN(const eval::ExactLogits logits, eval::exact_logits(exact, text, {}));
+  SATCHEL_TRY_ASSIGN(const eval::Agreement found,
+                     eval::measure_agreement(other, full, text, logits, {}));
   double kl = 0, same = 0, nll[2] = {}, squares = 0;
   const auto n = static_cast<double>(found.tokens.size());
   struct Block {
@@ -45,7 +46,7 @@ Result<void> print_agreement(Engine& exact, Engine& other, const Ids& ids, std::
   };
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < found.tokens.size(); ++i) {
-    const Compared& token = found.tokens[i];
+    const eval::Compared& token = found.tokens[i];
     if (i % kBlock == 0) blocks.emplace_back();
     blocks.back().kl += token.kl;
     ++blocks.back().n;
@@ -65,12 +66,12 @@ Result<Ids> greedy(Engine& engine, const Ids& prompt) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, resolve_recipe("full"));
   SATCHEL_TRY_ASSIGN(const Estimate needs,
                      engine.estimate(full, {.n_tokens = prompt.size() + kGreedy}));
-  SATCHEL_TRY(engine.set_budget(needs.pool_bytes));
+  SATCHEL_TRY(engine.set_budget(needs.arena_bytes));
   SATCHEL_TRY_ASSIGN(const auto cache, kvcache::Cache::open({.backend = engine.state().backend,
                                                              .arena = engine.state().arena},
                                                             engine.config().cache_shape(), full));
   std::vector<float> logits(engine.config().n_vocabulary);
-  SATCHEL_TRY(read_document(engine, *cache, prompt, {}, logits));
+  SATCHEL_TRY(eval::read_document(engine, *cache, prompt, {}, logits));
   Ids out;
   while (out.size() < kGreedy) {
     out.push_back(static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()));

@@ -1,14 +1,14 @@
-// bench_attention [level] [threads] [part]: what the CPU backend's cache operations reach, against the read
-// bandwidth and the fp32 multiply-add rate measured in the same run.
+// bench_attention [level] [threads] [part]: what the CPU backend's cache operations reach, against
+// the read bandwidth and the fp32 multiply-add rate measured in the same run.
 //   parts    all of them, or the one that is named
 //   decode   one token over n cached ones, 2-bit pages (groups of 16) beside exact fp16; each call
 //            reads another layer's cache, 48 MiB of pages in all, so that it comes from memory
 //   pages    pages of other kinds beside those, a round of each in turn
-//   ladder   pages of the ladder (kvcache/codecs/klt.cpp) beside exact fp16, a round of each in turn;
-//            8, 4, 3 and 2 bits, and K at 4 with V at 2
+//   ladder   pages of the ladder (kvcache/codecs/klt.cpp) beside exact fp16, a round of each in
+//            turn; 8, 4, 3 and 2 bits, and K at 4 with V at 2
 //   prefill  512 new tokens over themselves (and 2048 packed ones), multiply-adds that count only
 //   score    the second pass over 1024 tokens; encode: pages packed one after the other
-//   echo     2048 queries over themselves, all of them: log_sum() and score() by the maximum, one
+//   echo     2048 queries over themselves, all of them: logsumexp() and score() by the maximum, one
 //            product each, beside attend() over 4096, two products; the band of the same queries
 //   figures  the shortest round: other programs share the machine
 #include <algorithm>
@@ -22,8 +22,8 @@
 #include "bench/attention_step.h"
 #include "bench/machine_limits.h"
 #include "bench/rounds.h"
-#include "kernels/contract/registry.h"
-#include "support/graded.h"
+#include "kernels/registry/registry.h"
+#include "support/mixed_bit.h"
 
 namespace satchel::bench {
 namespace {
@@ -33,14 +33,14 @@ using namespace satchel::kernels;
 struct PagesOf {
   std::size_t bits = 2, group = 16;
   std::size_t capacity = kPageTokens;
-  Turn turn = Turn::none;
+  Transform transform = Transform::none;
   std::int32_t shift = 0;
 };
 Held pages_of(const PagesOf& what) {
   const OperandShape operand{.form = OperandShape::Form::affine,
                              .bits = what.bits,
                              .group = what.group,
-                             .turn = what.turn};
+                             .transform = what.transform};
   return {.page = PageShape{.capacity = what.capacity, .k = operand, .v = operand},
           .shift = what.shift};
 }
@@ -77,7 +77,8 @@ void bench_decode(Backend& backend, Shape shape, std::size_t n_tokens,
       100 * exact_bytes / exact / limits.read_bytes_per_s, exact / packed);
 }
 
-// Pages of several kinds, a round of each in turn, so that what else the machine does meets all alike.
+// Pages of several kinds, a round of each in turn, so that what else the machine does meets all
+// alike.
 class KindsOfPages {
  public:
   KindsOfPages(Backend& backend, Shape shape, std::size_t n_tokens)
@@ -89,14 +90,14 @@ class KindsOfPages {
     add("of 32", pages_of({.group = 32}));
     add("exact", {});
     add("4 bits", pages_of({.bits = 4, .group = 32}));
-    constexpr PagesOf kTurned{.bits = 4, .group = 32, .turn = Turn::hadamard};
-    add("turned", pages_of(kTurned));
-    PagesOf other = kTurned;
+    constexpr PagesOf kTransformed{.bits = 4, .group = 32, .transform = Transform::hadamard};
+    add("transformed", pages_of(kTransformed));
+    PagesOf other = kTransformed;
     for (const std::size_t capacity : {96u, 64u, 32u}) {
       other.capacity = capacity;
       add("in " + std::to_string(capacity), pages_of(other));
     }
-    other = kTurned;
+    other = kTransformed;
     other.shift = 100;
     add("moved", pages_of(other));
     add("8 bits", pages_of({.bits = 8, .group = 32}));
@@ -144,8 +145,8 @@ class KindsOfPages {
                          .bits = v_bits,
                          .group = shape_.head_dim,
                          .symmetric = true,
-                         .turn = Turn::hadamard}};
-    if (k_bits == 8) page.k.turn = Turn::hadamard;
+                         .transform = Transform::hadamard}};
+    if (k_bits == 8) page.k.transform = Transform::hadamard;
     const std::size_t n_quads = shape_.head_dim / kQuad;
     for (std::size_t i = 0; i < n_quads; ++i) page.k.quad_bits[i] = pattern[i * 8 / n_quads];
     return {.page = page};
@@ -254,10 +255,10 @@ class Echo {
     Time attended, summed, scored, band_summed, band_scored;
     for (int round = 0; round < 9; ++round) {
       attended.measure([&] { attend(); });
-      summed.measure([&] { log_sum(Sees::all); });
-      scored.measure([&] { score(Sees::all); });
-      band_summed.measure([&] { log_sum(Sees::here_and_next); });
-      band_scored.measure([&] { score(Sees::here_and_next); });
+      summed.measure([&] { logsumexp(AttentionMask::full); });
+      scored.measure([&] { score(AttentionMask::full); });
+      band_summed.measure([&] { logsumexp(AttentionMask::band); });
+      band_scored.measure([&] { score(AttentionMask::band); });
     }
     const auto pairs = static_cast<double>(kTokens * kTokens * n_heads_);
     const double product = pairs * static_cast<double>(shape_.head_dim);
@@ -296,7 +297,7 @@ class Echo {
          .scale = scale(),
          .out = out_.data()}));
   }
-  LaneQueries lane(std::size_t index, Sees sees) const {
+  LaneQueries lane(std::size_t index, AttentionMask mask) const {
     return {.q = q_.data(),
             .batch = {.positions = positions_.data(), .n_tokens = kTokens},
             .n_heads = n_heads_,
@@ -305,18 +306,18 @@ class Echo {
             .n_group = shape_.n_group,
             .keys = {.runs = {&run_, 1}, .pages = {}},
             .scale = scale(),
-            .sees = sees};
+            .mask = mask};
   }
-  void log_sum(Sees sees) {
-    std::vector<LogSumArgs> items;
+  void logsumexp(AttentionMask mask) {
+    std::vector<LogSumExpArgs> items;
     for (std::size_t l = 0; l < shape_.n_lanes; ++l)
-      items.push_back({.lane = lane(l, sees), .lse = lse_.data()});
-    must(backend_.log_sum(items));
+      items.push_back({.lane = lane(l, mask), .lse = lse_.data()});
+    must(backend_.logsumexp(items));
   }
-  void score(Sees sees) {
+  void score(AttentionMask mask) {
     std::vector<ScoreArgs> items;
     for (std::size_t l = 0; l < shape_.n_lanes; ++l)
-      items.push_back({.lane = lane(l, sees),
+      items.push_back({.lane = lane(l, mask),
                        .lse = lse_.data(),
                        .queries = ScoreArgs::Queries::max,
                        .heads = ScoreArgs::Heads::max,

@@ -1,18 +1,19 @@
-// bench_codecs [level] [threads] [codec] [--json]: how fast every codec that kvcache knows is, at each of
-// its bits, beside fp16.
+// bench_codecs [level] [threads] [codec] [--json]: how fast every codec that kvcache knows is, at
+// each of its bits, beside fp16.
 //   level    of the CPU backend (avx2, avx512 …; the best that is there), or `reference`
 //   codec    only those whose name and bits (`klt 4`) contain this
-//   encode   one page of 128 tokens, K and V, from fp16; beside storing as many values of fp32 as fp16
+//   encode   one page of 128 tokens, K and V, from fp16; beside storing as many values of fp32 as
+//            fp16
 //   decode   the same page to fp32; beside a page of exact fp16
-//   attend   one new token over 4,096 in pages, one layer; beside exact fp16 rows. Both read one layer
-//            after the other, 48 MiB of them, so that they come from memory
-//   columns  bits of a value of K and of V with all metadata, and of the page as allocated, positions
-//            and rounding too; µs; millions of values a second; `by`: time by that of the fp16 beside
-//            it, so that 0.5 is twice as fast
-//   input    normal values; keys that want coordinates of their lane's own (klt, a2ats, matryoshka) have a
-//            made-up basis, which takes as long as a real one
-//   figures  the shortest of rounds that a codec and its baseline take in turn, 6 to 50 of each, in CPU
-//            time where there is one thread (the default): other programs share the machine
+//   attend   one new token over 4,096 in pages, one layer; beside exact fp16 rows. Both read one
+//            layer after the other, 48 MiB of them, so that they come from memory
+//   columns  bits of a value of K and of V with all metadata, and of the page as allocated,
+//            positions and rounding too; µs; millions of values a second; `by`: time by that of the
+//            fp16 beside it, so that 0.5 is twice as fast
+//   input    normal values; keys that want coordinates of their lane's own (klt, a2ats, matryoshka)
+//            have a made-up basis, which takes as long as a real one
+//   figures  the shortest of rounds that a codec and its baseline take in turn, 6 to 50 of each, in
+//            CPU time where there is one thread (the default): other programs share the machine
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -25,10 +26,11 @@
 #include "bench/attention_step.h"
 #include "bench/machine_limits.h"
 #include "bench/rounds.h"
-#include "kernels/contract/registry.h"
-#include "kvcache/recipes/json.h"
-#include "kvcache/stages/stage.h"
-#include "support/graded.h"
+#include "kernels/registry/registry.h"
+#include "kvcache/base/json.h"
+#include "kvcache/comparison/comparison.h"
+#include "kvcache/stages/registry.h"
+#include "support/mixed_bit.h"
 
 namespace satchel::bench {
 namespace {
@@ -41,7 +43,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kTokens = 4096;
 constexpr double kSeconds = 0.25;  // of rounds of a figure and its baseline; chosen
 
-// --- what there is --------------------------------------------------------------------------------
+// --- what there is
+// --------------------------------------------------------------------------------
 
 struct Row {
   std::string name;              // with the bits, where the codec can be asked for some
@@ -55,10 +58,6 @@ Row made(const StageEntry& entry, std::string name, const std::string& params,
   kvcache::Params read(node, entry.name);
   Result<std::unique_ptr<kvcache::Stage>> stage = entry.make(read);
   Row row{.name = std::move(name), .codec = nullptr, .needs = ""};
-  if (!stage.ok() && stage.error().code == "CODEC_NEEDS") {
-    row.needs = stage.error().message;
-    return row;
-  }
   row.codec.reset(static_cast<Codec*>(must(std::move(stage)).release()));
   for (const kvcache::Params::Asked& asked : read.asked())
     if (allowed_bits != nullptr && asked.key == "bits") *allowed_bits = asked.allowed;
@@ -85,6 +84,9 @@ std::vector<Row> all_rows(const std::string& filter) {
   const auto add = [&](Row row) {
     if (row.name.find(filter) != std::string::npos) rows.push_back(std::move(row));
   };
+  for (const kvcache::RefusedStage& refused : kvcache::refused_stages())
+    if (refused.kind == kvcache::StageKind::codec)
+      add({.name = std::string(refused.name), .codec = nullptr, .needs = std::string(refused.why)});
   for (const StageEntry* entry : kvcache::all_stages()) {
     if (entry->kind != kvcache::StageKind::codec) continue;
     std::string allowed;
@@ -96,7 +98,8 @@ std::vector<Row> all_rows(const std::string& filter) {
   return rows;
 }
 
-// --- what is measured -----------------------------------------------------------------------------
+// --- what is measured
+// -----------------------------------------------------------------------------
 
 struct Compared {
   double seconds = 0, baseline = 0;
@@ -148,7 +151,7 @@ class Bench {
     PageShape shape{.head_dim = shape_.head_dim,
                     .k = codec.operand(Codec::Operand::k, shape_.head_dim, kPageTokens),
                     .v = codec.operand(Codec::Operand::v, shape_.head_dim, kPageTokens)};
-    if (shape.k.turn == Turn::basis) shape.k.basis = basis_.view();
+    if (shape.k.transform == Transform::basis) shape.k.basis = basis_.view();
     SATCHEL_TRY_ASSIGN(const PageLayout layout, page_layout(shape));
     const double bits_of_byte = 8 / static_cast<double>(n_values_);
     Figures figures{.bits_k = static_cast<double>(layout.k.bytes()) * bits_of_byte,
@@ -212,7 +215,8 @@ class Bench {
   DecodeStep exact_step_;
 };
 
-// --- what is said ---------------------------------------------------------------------------------
+// --- what is said
+// ---------------------------------------------------------------------------------
 
 // Of a page's K and V.
 double values_per_us(std::size_t head_dim, const Compared& compared) {
@@ -340,5 +344,6 @@ int run(const Asked& asked) {
 }  // namespace satchel::bench
 
 int main(int argc, char** argv) {
+  if (!satchel::kvcache::register_comparison_stages().ok()) return 1;
   return satchel::bench::run(satchel::bench::parse(argc, argv));
 }

@@ -1,5 +1,6 @@
-// bench_kernels [level[:8]] [threads] [type …]: what the CPU backend's matrix products and row operations reach,
-// against the read bandwidth and the fp32 multiply-add rate measured in the same run.
+// bench_kernels [level[:8]] [threads] [type …]: what the CPU backend's matrix products and row
+// operations reach, against the read bandwidth and the fp32 multiply-add rate measured in the same
+// run.
 //   :8       with activations of 8 bits
 //   decode   one token; the matrix is another copy at each call, 256 MiB in all, so that it comes
 //            from memory as in a model; GB/s count the file's bytes, not the repacked ones
@@ -17,7 +18,7 @@
 #include <vector>
 
 #include "bench/machine_limits.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/weights.h"
 
 namespace satchel::bench {
@@ -137,7 +138,7 @@ void bench_rows(Backend& backend) {
     // silu(1) · 1.3679 = 1: so the values stay what they are, and never become subnormal.
     std::vector<float> gate(n * 1536, 1.0f), up(n * 1536, 1.3678794f);
     line("  gated_silu 1536", best_seconds(101, [&] {
-           (void)backend.gated(kernels::Activation::silu, gate.data(), up.data(), n * 1536);
+           (void)backend.glu(kernels::Activation::silu, gate.data(), up.data(), n * 1536);
          }));
     line("  add 576", best_seconds(101, [&] { (void)backend.add(x.data(), y.data(), n * 576); }));
   }

@@ -1,15 +1,16 @@
-// bench_scoring [LEVEL] [THREADS] [TOKENS]: what scoring adds to the attention of a prompt that is read
-// in chunks, on the CPU backend.
-//   reads    4,096 tokens of one layer in chunks of 256, as a model does: K and V of a chunk are stored,
-//            its queries attend over all so far, then the recipe's scorer observes
+// bench_scoring [LEVEL] [THREADS] [TOKENS]: what scoring adds to the attention of a prompt that is
+// read in chunks, on the CPU backend.
+//   reads    4,096 tokens of one layer in chunks of 256, as a model does: K and V of a chunk are
+//            stored, its queries attend over all so far, then the recipe's scorer observes
 //   recipes  a window of queries (snapkv), column sums of all (h2o), the last 400 counted
-//            (scissorhands), two softmaxes (keyformer), all and near ones (fastgen), keys alone (keydiff)
-//   columns  ms of attention and of observing; `with`: both by attention alone, so that 1.6 is 60 % more;
-//            `layer`: ms until what stays is decided and packed, in no column before
+//            (scissorhands), two softmaxes (keyformer), all and near ones (fastgen), keys alone
+//            (keydiff)
+//   columns  ms of attention and of observing; `with`: both by attention alone, so that 1.6 is 60 %
+//            more; `layer`: ms until what stays is decided and packed, in no column before
 //   input    normal values
-//   figures  the shortest of rounds that all recipes take in turn, attention and observing of each round
-//            timed apart, in CPU time where there is one thread (the default): other programs share the
-//            machine
+//   figures  the shortest of rounds that all recipes take in turn, attention and observing of each
+//            round timed apart, in CPU time where there is one thread (the default): other programs
+//            share the machine
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,8 +22,8 @@
 #include "bench/attention_step.h"
 #include "bench/machine_limits.h"
 #include "bench/rounds.h"
-#include "kernels/contract/registry.h"
-#include "kvcache/cache.h"
+#include "kernels/registry/registry.h"
+#include "kvcache/cache/cache.h"
 #include "support/lanes.h"
 
 namespace satchel::bench {
@@ -30,7 +31,7 @@ namespace {
 
 using namespace satchel::kernels;
 
-constexpr std::size_t kChunk = 256;  // Backend::call_size() of the CPU
+constexpr std::size_t kChunk = 256;  // Backend::work_limits() of the CPU
 constexpr int kRounds = 5;           // chosen: two would do on a machine of one's own
 constexpr const char* kRecipes[] = {"snapkv",    "h2o",     "scissorhands",
                                     "keyformer", "fastgen", "keydiff"};
@@ -78,7 +79,7 @@ class ReadLayer {
   void round() {
     cache_->clear();
     Seconds now{.attend = 0, .observe = 0, .layer = 0};
-    kvcache::PromptReading reading = must(cache_->begin_reading({.n_tokens = prompt_.n_tokens}));
+    kvcache::Prefill reading = must(cache_->begin_prefill({.n_tokens = prompt_.n_tokens}));
     must(reading.begin_layer(0));
     for (std::size_t first = 0; first < prompt_.n_tokens; first += kChunk)
       chunk(reading, first, std::min(kChunk, prompt_.n_tokens - first), now);
@@ -91,7 +92,7 @@ class ReadLayer {
   const Seconds& best() const { return best_; }
 
  private:
-  void chunk(kvcache::PromptReading& reading, std::size_t first, std::size_t n, Seconds& now) {
+  void chunk(kvcache::Prefill& reading, std::size_t first, std::size_t n, Seconds& now) {
     const std::size_t row = prompt_.shape.n_lanes * prompt_.shape.head_dim;
     const float* q = prompt_.q.data() + first * row * prompt_.shape.n_group;
     const float* k = prompt_.k.data() + first * row;

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/eval/measure/passes.h"
 #include "kernels/base/clock.h"
 #include "runtime/engine.h"
 #include "runtime/engine_state.h"
-#include "runtime/governor/presets.h"
-#include "runtime/measure/passes.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::runtime {
 namespace {
@@ -29,7 +29,7 @@ Result<std::vector<Chat>> open_chats(Engine& engine, const std::string& recipe_n
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, resolve_recipe(recipe_name));
   const std::size_t n_tokens = depth + kRounds * kSteps * std::size(kCounts);
   SATCHEL_TRY_ASSIGN(const Estimate needs, engine.estimate(recipe, {.n_tokens = n_tokens}));
-  SATCHEL_TRY(engine.set_budget(kMost * needs.pool_bytes));
+  SATCHEL_TRY(engine.set_budget(kMost * needs.arena_bytes));
   std::vector<std::int32_t> ids(depth);
   for (std::size_t i = 0; i < depth; ++i)
     ids[i] = static_cast<std::int32_t>((i * 7919 + 17) % engine.config().n_vocabulary);
@@ -39,7 +39,7 @@ Result<std::vector<Chat>> open_chats(Engine& engine, const std::string& recipe_n
                                                          .arena = engine.state().arena},
                                                         engine.config().cache_shape(), recipe));
     chat.logits.resize(engine.config().n_vocabulary);
-    SATCHEL_TRY(read_document(engine, *chat.cache, ids, {}, chat.logits));
+    SATCHEL_TRY(eval::read_document(engine, *chat.cache, ids, {}, chat.logits));
   }
   return chats;
 }

@@ -6,7 +6,7 @@
 
 Recipe files, a log to go on from and the tables (codecs.md, codecs.json) are written into the folder OUT.
 Recipes keep every token, 4 sinks and a tail of 128 exact, so that lines differ by the codec alone.
-docs/codecs.md has the results.
+docs/benchmarks/2026-11-codecs.md has the results.
 """
 import argparse
 import json

@@ -6,7 +6,8 @@ carry, and some of the kind that the bundled model knows.
 
 Fetches debian-handbook, anarchism and debian-history with `apt-get download` into a temporary folder and
 takes the paragraphs of the named pages in order, plain, one a line, up to 48,000 characters (more than
-8,192 tokens). Nothing of them is part of Satchel. docs/codecs.md says what was measured with them. Notes are held-out ones of the bundled model
+8,192 tokens). Nothing of them is part of Satchel. docs/benchmarks/2026-11-codecs.md says what was
+measured with them. Notes are held-out ones of the bundled model
 (models/notes-heldout.jsonl), each with its questions and answers behind it.
 """
 import gzip

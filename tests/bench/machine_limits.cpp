@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/base/aligned_buffer.h"
-#include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/threads/thread_pool.h"
 
 namespace satchel::bench {
 namespace {

@@ -1,5 +1,5 @@
-// What the benchmarks time by, and what they feed: other programs share the machine, so a figure is the
-// shortest of several rounds, and what is to be compared takes its rounds in turn.
+// What the benchmarks time by, and what they feed: other programs share the machine, so a figure is
+// the shortest of several rounds, and what is to be compared takes its rounds in turn.
 #pragma once
 
 #include <time.h>
@@ -50,8 +50,8 @@ double best_seconds(const Body& body) {
   return best;
 }
 
-// Of all threads, or of the calling one while it ran: on a busy machine a long call never has a core
-// to itself.
+// Of all threads, or of the calling one while it ran: on a busy machine a long call never has a
+// core to itself.
 enum class Time { wall, of_thread };
 inline double now_seconds(Time time) {
   timespec now = {};

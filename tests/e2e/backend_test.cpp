@@ -1,12 +1,10 @@
 // Which device the programs use, and what they do when it fails: with libraries that stand in for
 // the GPU's (tests/libraries).
 #include <gtest/gtest.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
+#include "kernels/registry/registry.h"
 #include "process.h"
 #include "support/bundled_model.h"
 
@@ -27,45 +25,6 @@ class Backends : public testing::Test {
     if (lost_at != nullptr) setenv("SATCHEL_TEST_GPU_LOST_AT", lost_at, 1);
   }
   const Folder home_;
-};
-
-// A person at a terminal.
-class Terminal {
- public:
-  Terminal(const Folder& home, const std::string& chat, const Arguments& more = {}) {
-    Arguments arguments{"satchel", "chat", "--chat", chat, "--temperature", "0", "-n", "12"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    std::vector<char*> pointers;
-    for (std::string& each : arguments) pointers.push_back(each.data());
-    pointers.push_back(nullptr);
-    pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
-    if (pid_ != 0) return;
-    setenv("HOME", home.string().c_str(), 1);
-    for (const char* each : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(each);
-    execv(SATCHEL_PROGRAM, pointers.data());
-    _exit(127);
-  }
-  Terminal(Terminal&&) = delete;
-  ~Terminal() { close(fd_); }
-  void type(const std::string& line) {
-    [[maybe_unused]] const ssize_t n = write(fd_, (line + "\n").data(), line.size() + 1);
-  }
-  // All that came so far; an empty text is never met: until the end.
-  std::string read_until(const std::string& text) {
-    read_while(pid_, fd_, text_,
-               [&] { return text.empty() || text_.find(text) == std::string::npos; });
-    return text_;
-  }
-  int wait() {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
- private:
-  pid_t pid_ = -1;
-  int fd_ = -1;
-  std::string text_;
 };
 
 int count(const std::string& text, std::string_view part) {
@@ -124,7 +83,8 @@ TEST_F(Backends, chats_take_what_the_card_has_and_where_that_is_too_little_the_c
   const auto room = run(home_, {"info", "--json"}).json()["in_use"]["room_bytes"];
   EXPECT_GT(room, kCard / 2);
   EXPECT_LE(room, kCard);
-  EXPECT_NE(run(home_, {"info"}).out.find("room for a model and its chats: 8."), std::string::npos);
+  EXPECT_NE(run(home_, {"info"}).out.find("memory for a model and its chats: 8."),
+            std::string::npos);
   const auto taken = run(home_, {"estimate", "--json"}).json();
   EXPECT_LT(taken["budget_bytes"], kCard);
   EXPECT_LT(taken["room_bytes"], kCard);
@@ -163,7 +123,7 @@ TEST_F(Backends, a_gpu_lost_at_a_terminal_is_left_for_the_cpu_on_the_persons_wor
     Terminal terminal(home_, lost_at);
     terminal.read_until("> ");
     terminal.type("Hello there.");
-    const std::string offered = terminal.read_until("go on with the CPU");
+    const std::string offered = terminal.read_until("continue on the CPU");
     EXPECT_NE(offered.find("[DEVICE_LOST]"), std::string::npos) << offered;
     terminal.type("c");
     const std::string moved = terminal.read_until("now.");
@@ -182,7 +142,7 @@ TEST_F(Backends, who_does_not_want_the_cpu_leaves_with_the_chat_saved) {
   Terminal terminal(home_, "c");
   terminal.read_until("> ");
   terminal.type("Hello there.");
-  terminal.read_until("go on with the CPU");
+  terminal.read_until("continue on the CPU");
   terminal.type("q");
   terminal.read_until("");
   terminal.wait();
@@ -190,7 +150,8 @@ TEST_F(Backends, who_does_not_want_the_cpu_leaves_with_the_chat_saved) {
             "Hello there.");
 }
 
-// The n-th call fails while the model is loaded (then it is loaded for the CPU), or the chat opened.
+// The n-th call fails while the model is loaded (then it is loaded for the CPU), or the chat
+// opened.
 TEST_F(Backends, a_chat_that_is_opened_on_a_lost_gpu_goes_on_with_the_cpu_on_the_persons_word) {
   use("nowhere");
   run(home_, {"chat", "--chat", "c", "-n", "12", "--temperature", "0"}, "Hello there.\n");
@@ -206,7 +167,7 @@ TEST_F(Backends, a_chat_that_is_opened_on_a_lost_gpu_goes_on_with_the_cpu_on_the
       use("fake", std::to_string(n).c_str());
       Terminal terminal(home_, chat);
       const std::string shown = terminal.read_until("> ");
-      const bool offers = shown.find("go on with the CPU") != std::string::npos;
+      const bool offers = shown.find("continue on the CPU") != std::string::npos;
       if (offers) {
         ++n_offers;
         terminal.type("c");
@@ -230,7 +191,7 @@ TEST_F(Backends, who_does_not_want_the_cpu_when_a_chat_is_opened_leaves_with_the
     use("fake", is_kept ? "16" : "13");  // a new one has no message to read again
     Terminal terminal(home_, chat);
     const std::string offered = terminal.read_until("> ");
-    ASSERT_NE(offered.find("go on with the CPU"), std::string::npos) << offered;
+    ASSERT_NE(offered.find("continue on the CPU"), std::string::npos) << offered;
     EXPECT_EQ(offered.find("the chat is saved") != std::string::npos, is_kept) << offered;
     terminal.type("q");
     EXPECT_EQ(count(terminal.read_until(""), "[DEVICE_LOST]"), 1) << "said once";
@@ -243,7 +204,7 @@ TEST_F(Backends, a_document_that_a_lost_gpu_cannot_read_is_read_by_the_cpu) {
   const auto notes = home_.write("notes.txt", "The brass bell hangs in the harbour office.");
   use("fake", "24");
   Terminal terminal(home_, "c", {"--document", notes.string(), "--pack"});
-  terminal.read_until("go on with the CPU");
+  terminal.read_until("continue on the CPU");
   terminal.type("c");
   const std::string moved = terminal.read_until("lists commands");
   EXPECT_NE(moved.find("On the CPU"), std::string::npos) << moved;
@@ -263,7 +224,7 @@ TEST_F(Backends, where_the_cpu_fails_too_the_chat_ends_with_its_error) {
   Terminal terminal(home_, "c", {"--model", model.string()});
   terminal.read_until("> ");
   terminal.type("Hello there.");
-  terminal.read_until("go on with the CPU");
+  terminal.read_until("continue on the CPU");
   std::filesystem::remove(model);
   terminal.type("c");
   const std::string said = terminal.read_until("");
@@ -302,7 +263,9 @@ TEST_F(Backends, auto_says_in_a_line_why_it_is_not_the_gpu_where_there_is_one) {
   EXPECT_EQ(full.json()["backend"], "cpu");
   EXPECT_NE(full.json()["device"], "");
   use("nowhere");
-  EXPECT_EQ(run(home_, ask).err.find("GPU"), std::string::npos) << "nothing is installed";
+  EXPECT_EQ(run(home_, ask).err.find("not the GPU: The GPU library") != std::string::npos,
+            kernels::has_nvidia_card())
+      << "nothing is installed";
 }
 
 TEST_F(Backends, a_folder_of_libraries_that_is_not_absolute_is_not_heeded_and_said) {

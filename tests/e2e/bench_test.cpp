@@ -47,7 +47,7 @@ TEST(Bench, that_is_paced_says_when_lines_are_missing) {
   const Finished done = bench(home, "\n");
   EXPECT_EQ(done.exit_code, 2);
   EXPECT_EQ(done.json()["error"]["code"], "PARAM");
-  EXPECT_NE(done.err.find("--paced wants a line"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("--paced needs a line"), std::string::npos) << done.err;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "process.h"
 #include "support/bundled_model.h"
+#include "support/source_dir.h"
 
 namespace satchel::test {
 namespace {
@@ -46,8 +47,8 @@ TEST(Cli, activations_of_8_bits_answer_and_other_bits_are_refused) {
   };
   const Finished eight = with("8", "cpu");
   EXPECT_EQ(eight.exit_code, 0) << eight.err;
-  EXPECT_NE(eight.out.find("activations of 8 bits"), std::string::npos) << eight.out;
-  EXPECT_EQ(with("16", "cpu").out.find("activations of"), std::string::npos);
+  EXPECT_NE(eight.out.find("8-bit activations"), std::string::npos) << eight.out;
+  EXPECT_EQ(with("16", "cpu").out.find("activations"), std::string::npos);
   for (const auto& [bits, backend] : {std::pair("7", "cpu"), std::pair("8", "reference")}) {
     const Finished refused = with(bits, backend);
     EXPECT_EQ(refused.exit_code, 2);
@@ -96,7 +97,7 @@ TEST(Cli, a_model_that_is_not_there_and_a_folder_for_a_text_say_what_to_do) {
   const Folder home;
   const Finished no_model = run(home, {"chat", "--prompt", "Hi", "--model", "nosuch"});
   EXPECT_EQ(no_model.exit_code, 3);
-  EXPECT_NE(no_model.err.find("named by their beginning: notes-mini"), std::string::npos);
+  EXPECT_NE(no_model.err.find("Available models: notes-mini"), std::string::npos);
   const Finished folder = run(home, {"chat", "--prompt", "Hi", "--document", "/"});
   EXPECT_EQ(folder.exit_code, 2);
   EXPECT_NE(folder.err.find("\"/\" is a folder. Name the text files in it."), std::string::npos);
@@ -165,6 +166,39 @@ TEST(Cli, answers_and_documents_have_the_ids_of_the_library) {
   EXPECT_EQ(said["answer_id"], rows[3]["id"]);
 }
 
+TEST(Cli, a_removed_chat_is_listed_and_restored_by_its_name_or_its_id) {
+  const Folder home;
+  const auto begin = [&] { run(home, {"chat", "--chat", "notes", "-p", "Hi", "-n", "2"}); };
+  const auto remove = [&] { run(home, {"chats", "--remove", "notes"}); };
+  const auto names = [&](const Arguments& more) {
+    Arguments all{"chats", "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    const auto json = run(home, all).json();
+    std::vector<std::string> listed;
+    for (const auto& row : json["chats"]) listed.push_back(row["name"]);
+    return listed;
+  };
+  using Names = std::vector<std::string>;
+  begin();
+  remove();
+  EXPECT_EQ(names({}), Names());
+  EXPECT_EQ(names({"--removed"}), Names{"notes"});
+  EXPECT_EQ(run(home, {"chats", "--restore", "notes"}).exit_code, 0);
+  EXPECT_EQ(names({}), Names{"notes"});
+  EXPECT_EQ(names({"--removed"}), Names());
+  remove();
+  begin();
+  remove();
+  const Finished several = run(home, {"chats", "--restore", "notes"});
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_NE(several.err.find("Several removed chats"), std::string::npos) << several.err;
+  begin();
+  EXPECT_NE(run(home, {"chats", "--removed"}).out.find("notes  (id 1)"), std::string::npos);
+  EXPECT_EQ(run(home, {"chats", "--restore", "1"}).exit_code, 0);
+  EXPECT_EQ(names({}).size(), 2u) << "beside the third, under a name of its own";
+  EXPECT_EQ(run(home, {"chats", "--restore", "none"}).exit_code, 3);
+}
+
 TEST(Cli, the_same_seed_gives_the_same_text_and_another_seed_may_not) {
   const Folder home;
   const auto answer = [&](int seed) {
@@ -197,12 +231,12 @@ TEST(Cli, estimate_says_which_budget_it_goes_by) {
   const Folder home;
   const Finished asked = run(home, {"estimate", "--tokens", "1200", "--budget", "1MB"});
   EXPECT_EQ(asked.exit_code, 5);
-  EXPECT_NE(asked.out.find("budget         1.0 MB\n"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("budget           1.0 MB\n"), std::string::npos) << asked.out;
   EXPECT_NE(asked.out.find("It does not fit the budget"), std::string::npos) << asked.out;
-  EXPECT_NE(asked.out.find("more.\n"), std::string::npos) << asked.out;
-  EXPECT_EQ(asked.out.find("of memory are free"), std::string::npos) << "not the reason";
+  EXPECT_NE(asked.out.find("too small.\n"), std::string::npos) << asked.out;
+  EXPECT_EQ(asked.out.find("of memory is free"), std::string::npos) << "not the reason";
   const Finished unasked = run(home, {"estimate", "--tokens", "1200"});
-  EXPECT_NE(unasked.out.find("the default\n"), std::string::npos) << unasked.out;
+  EXPECT_NE(unasked.out.find("(default)\n"), std::string::npos) << unasked.out;
   const auto json = run(home, {"estimate", "--json", "--tokens", "1200", "--budget", "1MB"}).json();
   EXPECT_EQ(json["budget_bytes"], 1000000);
   EXPECT_GT(run(home, {"estimate", "--json"}).json()["budget_bytes"], 1000000);
@@ -221,7 +255,7 @@ TEST(Cli, what_a_chat_is_asked_by_a_command_it_says_when_quiet_too) {
   EXPECT_EQ(said.exit_code, 0) << said.err;
   EXPECT_NE(said.err.find("The memory limit is 30.0 MB"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("The preset is full"), std::string::npos) << said.err;
-  EXPECT_EQ(times_in(said.err, "The same line with \"now\" behind it does it."), 2u) << said.err;
+  EXPECT_EQ(times_in(said.err, "Add \"now\" to the command to apply it."), 2u) << said.err;
   EXPECT_NE(said.err.find("more fit the model's context"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("/document FILE"), std::string::npos) << said.err;
 }
@@ -273,6 +307,10 @@ TEST(Cli, a_recipe_is_explained_with_every_parameter_given_or_not) {
   EXPECT_GE(all["recipes"].size(), 20u);
   for (const auto& recipe : all["recipes"]) {
     const auto each = run(home, {"recipes", "--explain", recipe["name"], "--json"});
+    if (!recipe.contains("keep")) {  // listed, and refused with the reason
+      EXPECT_EQ(each.exit_code, 4) << recipe["name"];
+      continue;
+    }
     EXPECT_EQ(each.exit_code, 0) << recipe["name"];
     EXPECT_GE(each.json()["stages"].size(), 4u) << recipe["name"];
   }
@@ -344,19 +382,19 @@ TEST(Cli, info_and_eval_say_which_lane_table_is_in_use) {
   };
   const Arguments eval = {"eval", "recall", "--recipes", "satchel", "--conversations", "1"};
   const Finished before = run(home, eval);
-  EXPECT_EQ(before.err.find("Lane table"), std::string::npos) << before.err;
+  EXPECT_EQ(before.err.find("Head budgets"), std::string::npos) << before.err;
   EXPECT_EQ(in_use()["from"], "shipped");
   ASSERT_EQ(run(home, {"profile", "--rule", "razor", "--quiet"}).exit_code, 0);
   EXPECT_EQ(in_use()["from"], "folder");
   const std::string file = in_use()["file"];
   for (const Finished& said : {run(home, eval), run(home, {"info", kBundledModel})})
-    EXPECT_NE((said.out + said.err).find("Lane table: made on this machine, razor over"),
+    EXPECT_NE((said.out + said.err).find("Head budgets: made on this machine (razor over"),
               std::string::npos)
         << said.err;
   std::ofstream(file) << "torn";
   EXPECT_EQ(in_use()["from"], "shipped");
   EXPECT_NE(in_use()["damage"].get<std::string>().find(file), std::string::npos);
-  EXPECT_NE(run(home, eval).err.find("A lane table is passed over"), std::string::npos);
+  EXPECT_NE(run(home, eval).err.find("A head-budget profile is ignored"), std::string::npos);
 }
 
 TEST(Cli, calibrate_keeps_key_bases_or_writes_them_where_it_is_told_to) {
@@ -373,17 +411,17 @@ TEST(Cli, calibrate_keeps_key_bases_or_writes_them_where_it_is_told_to) {
   EXPECT_GT(json["gain_bits"], 0.3);
   EXPECT_EQ(json["bytes"], std::filesystem::file_size(output));
   EXPECT_EQ(in_use()["from"], "shipped") << "they are not used";
-  const std::string notes = SATCHEL_SOURCE_DIR "/docs/samples/notes.txt";
+  const std::string notes = test::source_dir() + "/docs/samples/notes.txt";
   const Finished made = run(home, {"calibrate", "--text", notes, "--text", notes});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_NE(made.out.find("12 lanes, from notes ("), std::string::npos) << made.out;
-  EXPECT_NE(made.out.find("bits per value less"), std::string::npos) << made.out;
+  EXPECT_NE(made.out.find("12 KV heads, calibrated on notes ("), std::string::npos) << made.out;
+  EXPECT_NE(made.out.find("fewer bits per value"), std::string::npos) << made.out;
   EXPECT_EQ(in_use()["from"], "folder");
   EXPECT_EQ(in_use()["source"], "queries and keys of notes notes");
   const std::string file = in_use()["file"];
   std::ofstream(file) << "torn";
   EXPECT_EQ(in_use()["from"], "shipped");
-  EXPECT_NE(run(home, {"info", kBundledModel}).err.find("A file of key bases is passed over"),
+  EXPECT_NE(run(home, {"info", kBundledModel}).err.find("A key-bases file is ignored"),
             std::string::npos);
   EXPECT_EQ(run(home, {"calibrate", "--text", "/no/such/file"}).exit_code, 3);
 }
@@ -396,12 +434,12 @@ TEST(Cli, profile_goes_by_the_rule_that_is_named) {
   EXPECT_EQ(json["texts"].size(), 1u);
   const Finished bad = run(home, {"profile", "--rule", "raisor"});
   EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_NE(bad.err.find("There is no rule \"raisor\". There are: kvzip, razor, headkv, duo."),
+  EXPECT_NE(bad.err.find("Unknown rule \"raisor\". Available rules: kvzip, razor, headkv, duo."),
             std::string::npos)
       << bad.err;
   const Finished help = run(home, {"profile", "--help"});
   EXPECT_NE(help.out.find("--rule"), std::string::npos);
-  EXPECT_NE(help.out.find("DuoAttention without its training, after kvpress"), std::string::npos);
+  EXPECT_NE(help.out.find("DuoAttention without training, as in kvpress"), std::string::npos);
 }
 
 TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
@@ -414,8 +452,9 @@ TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
   EXPECT_GT(json["chat_tokens"], 600);
   EXPECT_EQ(json["reread_tokens"], 0);
   EXPECT_LT(json["kv_bytes"], json["kv_bytes_fp16"]);
-  // Every token kept at 4.5 bits a value (Balanced), metadata and positions counted.
-  EXPECT_LT(json["body_bytes"].get<double>(), 0.285 * json["body_bytes_fp16"].get<double>());
+  // Compact; metadata and positions counted.
+  EXPECT_LT(json["body_bytes"].get<double>(), 0.17 * json["body_bytes_fp16"].get<double>());
+  EXPECT_GE(json["body_saved"], 0.83);
   for (const char* key : {"agreement", "resume_ms", "recipe", "backend"})
     EXPECT_TRUE(json.contains(key)) << key;
   for (const auto& answer : json["answers"]) {
@@ -423,6 +462,32 @@ TEST(Cli, the_demo_resumes_every_token_and_reads_none_again) {
     EXPECT_EQ(answer["correct_packed"], true) << answer;
     EXPECT_EQ(answer["correct_resumed"], true) << answer;
   }
+}
+
+TEST(Cli, the_demo_shows_what_each_preset_takes_as_measured_in_that_run) {
+  const Folder home;
+  const auto json = run(home, {"demo", "--json"}).json();
+  ASSERT_EQ(json["presets"].size(), 4u) << json;
+  double saved = -1;
+  std::string names;
+  for (const auto& row : json["presets"]) {
+    names += row["preset"].get<std::string>() + " ";
+    EXPECT_EQ(row["measured"], true) << row;
+    EXPECT_EQ(row["asked"], json["answers"].size()) << row;
+    EXPECT_GT(row["body_saved"].get<double>(), saved) << "each saves more than the one before it";
+    saved = row["body_saved"];
+  }
+  EXPECT_EQ(names, "full balanced compact extreme ");
+  // Every token kept at 4.5 bits a value, metadata and positions counted.
+  const auto balanced = json["presets"][1], compact = json["presets"][2];
+  EXPECT_LT(balanced["body_bytes"].get<double>(),
+            0.285 * balanced["body_bytes_fp16"].get<double>());
+  EXPECT_EQ(compact["body_bytes"], json["body_bytes"]) << "the row of the saved chat itself";
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(json["presets"][i]["right"], json["presets"][i]["asked"]) << json["presets"][i];
+  const std::string shown = run(home, {"demo", "--recipe", "compact", "--keep", "0.3"}).out;
+  for (const char* name : {"\n  full ", "\n  balanced ", "\n  extreme ", "\n  compact 30.0 % "})
+    EXPECT_NE(shown.find(name), std::string::npos) << shown;
 }
 
 }  // namespace

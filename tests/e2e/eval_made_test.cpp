@@ -6,13 +6,14 @@
 
 #include "process.h"
 #include "support/bundled_model.h"
+#include "support/source_dir.h"
 
 namespace satchel::test {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kSample[] = SATCHEL_SOURCE_DIR "/docs/samples/longbench.jsonl";
+const std::string kSample = test::source_dir() + "/docs/samples/longbench.jsonl";
 
 class EvalMade : public testing::Test {
  protected:
@@ -91,13 +92,14 @@ TEST_F(EvalMade, longbench_scores_each_dataset_of_a_file) {
 TEST_F(EvalMade, longbench_names_a_bad_line_with_what_it_lacks) {
   const std::pair<std::string, std::string> bad[] = {
       {R"({"context": "C", "answers": ["A"], "dataset": "riddles"})",
-       "is of \"riddles\", which is no dataset of LongBench"},
-      {R"({"context": "C", "answers": ["A"]})", "is of \"bad\", which is no dataset of LongBench"},
+       "names \"riddles\", which is not a dataset of LongBench"},
+      {R"({"context": "C", "answers": ["A"]})",
+       "names \"bad\", which is not a dataset of LongBench"},
       {R"({"answers": ["A"], "dataset": "qasper"})", "has no \"context\""},
       {R"({"context": "C", "dataset": "qasper"})", "has no \"answers\""},
       {R"({"context": "C", "answers": [], "dataset": "qasper"})", "has no answer"},
       {R"({"context": "C", "answers": [3], "dataset": "qasper"})",
-       "has something in \"answers\" that is no text"},
+       "has something in \"answers\" that is not text"},
       {R"({"context": "C", "answers": ["A"], "dataset": "trec", "all_classes": null})",
        "has no \"all_classes\""},
   };

@@ -1,6 +1,8 @@
 // What `satchel chat` takes as a message, a document, a command.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "process.h"
 
 namespace satchel::test {
@@ -46,6 +48,31 @@ TEST(ChatInput, a_command_that_is_none_ends_a_chat_in_a_pipe) {
   EXPECT_EQ(run(home, {"chats", "--show", "c", "--json"}).json()["messages"].size(), 0u);
 }
 
+TEST(ChatInput, lines_pasted_at_a_terminal_are_one_message_and_no_command) {
+  const Folder home;
+  Terminal terminal(home, "c");
+  terminal.read_until("> ");
+  terminal.type("\x1b[200~/quit\nTwo bells.\n\x1b[201~");
+  terminal.type("/quit");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 0);
+  const auto rows = run(home, {"chats", "--show", "c", "--json"}).json()["messages"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["text"], "/quit\nTwo bells.");
+}
+
+TEST(ChatInput, answers_in_a_pipe_are_a_line_of_json_each) {
+  const Finished said =
+      run(Folder(), {"chat", "-n", "2", "--json"}, "One bell.\n/memory\nTwo bells.\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  std::vector<nlohmann::json> answers;
+  std::istringstream lines(said.out);
+  for (std::string line; std::getline(lines, line);) answers.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(answers.size(), 2u) << said.out;
+  EXPECT_LT(answers[0]["answer_id"], answers[1]["answer_id"]);
+  EXPECT_EQ(run(Folder(), {"chat", "--json"}, "/memory\n").out, "") << "there was no answer";
+}
+
 TEST(ChatInput, several_documents_are_read_in_turn) {
   const Folder home;
   const auto one = home.write("one.txt", "Buy milk."), two = home.write("two.txt", "Buy bread.");
@@ -71,7 +98,7 @@ TEST(ChatInput, documents_are_all_looked_for_before_the_first_is_read) {
 TEST(ChatInput, a_document_that_is_no_regular_file_is_not_called_missing) {
   const Finished said = run(Folder(), {"chat", "--document", "/dev/null", "-p", "What?"});
   EXPECT_EQ(said.exit_code, 2);
-  EXPECT_NE(said.err.find("\"/dev/null\" is no regular file but a device or pipe."),
+  EXPECT_NE(said.err.find("\"/dev/null\" is a device or a pipe, not a regular file."),
             std::string::npos)
       << said.err;
 }
@@ -90,7 +117,7 @@ TEST(ChatInput, a_document_too_long_for_the_model_is_named) {
 TEST(ChatInput, commands_that_lack_something_say_what) {
   const auto why = [](const char* line) { return run(Folder(), {"chat"}, line).err; };
   EXPECT_NE(why("/document\n").find("Name a file: /document FILE."), std::string::npos);
-  EXPECT_NE(why("/think maybe\n").find("Write /think on, /think off"), std::string::npos);
+  EXPECT_NE(why("/think maybe\n").find("Enter /think on, /think off"), std::string::npos);
   const std::string none = why("/document ~/none.txt\n");
   EXPECT_NE(none.find("/none.txt\". [DOC_NOT_FOUND]"), std::string::npos) << none;
   EXPECT_EQ(none.find('~'), std::string::npos) << none;

@@ -34,7 +34,7 @@ TEST(Models, info_says_in_how_many_parts_a_model_lies) {
   const auto second = home.write("big-00002-of-00002.gguf", part(2, 2));
   const Finished text = run(home, {"info", second.string()});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_NE(text.out.find(" bytes in 2 parts\n"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" bytes in 2 shards\n"), std::string::npos) << text.out;
   const auto json = run(home, {"info", first.string(), "--json"}).json();
   EXPECT_EQ(json["parts"], 2);
   EXPECT_EQ(json["bytes"], std::filesystem::file_size(first) + std::filesystem::file_size(second));
@@ -51,7 +51,7 @@ TEST(Models, a_name_that_begins_two_models_is_answered_with_both) {
   for (const Arguments& arguments : {Arguments{"info", "Big"}, {"chat", "-p", "Hi", "-m", "Big"}}) {
     const Finished refused = run(home, arguments);
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_NE(refused.err.find("\"Big\" is the beginning of several models: big-a, big-b. Write "
+    EXPECT_NE(refused.err.find("\"Big\" matches several models: big-a, big-b. Type "
                                "more of the name. [PARAM]"),
               std::string::npos)
         << refused.err;
@@ -67,14 +67,16 @@ TEST(Models, an_architecture_that_is_not_known_is_refused_with_the_file_and_what
                         bytes_of(std::uint32_t{8}) + bytes_of(std::uint64_t{name.size()}) + name);
   const Finished chat = run(home, {"chat", "-p", "Hi", "--model", file.string()});
   EXPECT_EQ(chat.exit_code, 4);
-  EXPECT_NE(chat.err.find("other.gguf\" does not run here: \"mamba\" is not supported."),
-            std::string::npos)
+  EXPECT_NE(
+      chat.err.find("other.gguf\" does not run here: The architecture \"mamba\" is not supported."),
+      std::string::npos)
       << chat.err;
   EXPECT_NE(chat.err.find("Choose another model. [MODEL_ARCH]"), std::string::npos) << chat.err;
   const Finished info = run(home, {"info", file.string()});
   EXPECT_EQ(info.exit_code, 0) << info.err;
-  EXPECT_NE(info.out.find("This model does not run here: \"mamba\" is not supported."),
-            std::string::npos)
+  EXPECT_NE(
+      info.out.find("Satchel cannot run this model: The architecture \"mamba\" is not supported."),
+      std::string::npos)
       << info.out;
   EXPECT_TRUE(run(home, {"info", file.string(), "--json"}).json()["refusal"].is_string());
   EXPECT_TRUE(run(home, {"info", kBundledModel, "--json"}).json()["refusal"].is_null());
@@ -84,7 +86,7 @@ TEST(Models, a_folder_for_a_model_is_refused_with_words) {
   const Folder home;
   const Finished chat = run(home, {"chat", "--prompt", "Hi", "--model", home.string()});
   EXPECT_EQ(chat.exit_code, 7);
-  EXPECT_NE(chat.err.find("it is a folder; name a GGUF file in it. [MODEL_READ]"),
+  EXPECT_NE(chat.err.find("it is a folder; choose a GGUF file in it. [MODEL_READ]"),
             std::string::npos)
       << chat.err;
 }

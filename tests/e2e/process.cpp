@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -85,17 +86,9 @@ void read_while(pid_t pid, int from, std::string& text, const std::function<bool
   }
 }
 
-Folder::Folder() {
-  std::string name = (fs::temp_directory_path() / "satchel-e2e-XXXXXX").string();
-  if (mkdtemp(name.data()) != nullptr) path_ = name;
-}
-Folder::~Folder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 fs::path Folder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name, std::ios::binary) << text;
-  return path_ / name;
+  std::ofstream(path() / name, std::ios::binary) << text;
+  return path() / name;
 }
 
 nlohmann::json Finished::json() const {
@@ -162,6 +155,41 @@ int Running::wait() {
   int status = 0;
   if (pid_ > 0) waitpid(pid_, &status, 0);
   pid_ = -1;
+  return code_of(status);
+}
+
+Terminal::Terminal(const Folder& home, const std::string& chat, const Arguments& more) {
+  Arguments arguments{"satchel", "chat", "--chat", chat, "--temperature", "0", "-n", "12"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+  if (pid_ != 0) return;
+  setenv("HOME", home.string().c_str(), 1);
+  setenv(kBackends, kNoBackends, 0);
+  for (const char* each : {"XDG_DATA_HOME", "XDG_CACHE_HOME"}) unsetenv(each);
+  execv(SATCHEL_PROGRAM, pointers.data());
+  _exit(127);
+}
+
+Terminal::~Terminal() {
+  close(fd_);
+}
+
+void Terminal::type(const std::string& line) {
+  [[maybe_unused]] const ssize_t n = ::write(fd_, (line + "\n").data(), line.size() + 1);
+}
+
+std::string Terminal::read_until(const std::string& text) {
+  read_while(pid_, fd_, text_,
+             [&] { return text.empty() || text_.find(text) == std::string::npos; });
+  return text_;
+}
+
+int Terminal::wait() {
+  int status = 0;
+  waitpid(pid_, &status, 0);
   return code_of(status);
 }
 

@@ -10,22 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "support/temp_folder.h"
+
 namespace satchel::test {
 
 using Arguments = std::vector<std::string>;
 
-// A folder of this test, removed with it.
-class Folder {
+// A folder that files are written into.
+class Folder : public TempFolder {
  public:
-  Folder();
-  Folder(Folder&&) = delete;
-  ~Folder();
-  const std::filesystem::path& path() const { return path_; }
-  std::string string() const { return path_.string(); }
   std::filesystem::path write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path path_;
 };
 
 struct Finished {
@@ -64,6 +58,23 @@ class Running {
  private:
   pid_t pid_ = -1;
   int in_ = -1, out_ = -1;
+  std::string text_;
+};
+
+// `satchel chat` with a person at a terminal.
+class Terminal {
+ public:
+  Terminal(const Folder& home, const std::string& chat, const Arguments& more = {});
+  Terminal(Terminal&&) = delete;
+  ~Terminal();
+  void type(const std::string& line);
+  // All that came so far; an empty text is never met: until the end.
+  std::string read_until(const std::string& text);
+  int wait();
+
+ private:
+  pid_t pid_ = -1;
+  int fd_ = -1;
   std::string text_;
 };
 

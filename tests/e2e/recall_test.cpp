@@ -218,10 +218,10 @@ TEST_F(Recall, a_full_context_makes_a_question_wrong_and_is_counted) {
 TEST_F(Recall, a_bad_line_is_named_with_what_it_lacks) {
   const std::string good = conversation("", {ask("Where?")}).dump();
   const std::pair<std::string, std::string> bad[] = {
-      {"{\"notes\": \"cut", "is no JSON object"},
+      {"{\"notes\": \"cut", "is not a JSON object"},
       {R"({"exchanges": []})", "has no \"notes\""},
       {R"({"notes": "N", "questions": []})", "has no \"exchanges\""},
-      {R"({"notes": "N", "set": 3, "exchanges": []})", "has a \"set\" that is no text"},
+      {R"({"notes": "N", "set": 3, "exchanges": []})", "has a \"set\" that is not text"},
       {R"({"notes": "N", "exchanges": [{"answer": "A"}]})",
        R"(exchange 1 needs either "say" or "ask")"},
       {R"({"notes": "N", "exchanges": [{"say": "S"}, {"ask": "Q"}]})",

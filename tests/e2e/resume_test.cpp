@@ -61,13 +61,13 @@ TEST(Ledger, and_what_was_measured_stay_with_the_chat) {
   EXPECT_EQ(kept["recall"], said["recall"]);
   EXPECT_EQ(kept["fidelity"], said["fidelity"]);
   const Finished table = run(home, {"chats", "--ledger", "notes"});
-  EXPECT_NE(table.out.find("  read  "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("  new text  "), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("(measured at token "), std::string::npos) << table.out;
   const Finished again = run(home, {"chat", "--chat", "notes"}, "/memory\n/ledger\n");
   EXPECT_EQ(again.exit_code, 0);
-  for (const char* words : {"Fidelity: the next token", "Recall: ", "Ledger: "})
+  for (const char* words : {"Fidelity: same next token", "Recall: ", "Ledger: "})
     EXPECT_NE(again.err.find(words), std::string::npos) << words << ", " << again.err;
-  EXPECT_NE(again.err.find("  read  "), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("  new text  "), std::string::npos) << again.err;
 }
 
 class EveryRecipe : public testing::TestWithParam<const char*> {};
@@ -113,7 +113,7 @@ std::string many_turns(const nlohmann::json& notes) {
   return lines;
 }
 
-// Whole answers on standard output are a ledger: each was acknowledged, so each must be in the library, in order.
+// Each whole answer on standard output was acknowledged, so it must be in the library, in order.
 void expect_acknowledged(const std::string& out, const nlohmann::json& kept) {
   std::vector<std::string> answers;
   for (const auto& message : kept)

@@ -25,8 +25,9 @@ class Thinking : public testing::Test {
 TEST_F(Thinking, only_the_answer_is_on_stdout_and_thoughts_are_a_line_on_stderr) {
   const Finished said = chat({"--prompt", "Well?"});
   EXPECT_EQ(said.out, "Yes\n");
-  EXPECT_TRUE(has(said.err, "Thought 5 tokens in ")) << said.err;
-  EXPECT_TRUE(has(said.err, "--show-thoughts prints them.")) << said.err;
+  EXPECT_TRUE(has(said.err, "Thought for ")) << said.err;
+  EXPECT_TRUE(has(said.err, " (5 tokens)")) << said.err;
+  EXPECT_TRUE(has(said.err, "Use --show-thoughts to see the thoughts.")) << said.err;
   EXPECT_FALSE(has(said.err, "Hm")) << said.err;
 }
 
@@ -34,7 +35,7 @@ TEST_F(Thinking, thoughts_that_shall_be_shown_are_on_stderr) {
   const Finished said = chat({"--prompt", "Well?", "--show-thoughts"});
   EXPECT_EQ(said.out, "Yes\n");
   EXPECT_TRUE(has(said.err, "Hm\n\n")) << said.err;
-  EXPECT_FALSE(has(said.err, "prints them")) << said.err;
+  EXPECT_FALSE(has(said.err, "Use --show-thoughts")) << said.err;
 }
 
 TEST_F(Thinking, has_fields_of_its_own_in_json) {
@@ -57,10 +58,16 @@ TEST_F(Thinking, is_asked_for_and_turned_off_by_commands) {
   EXPECT_EQ(said.out, "Yes\nYes\n");
   EXPECT_TRUE(has(said.err, "\nHm\n")) << said.err;
   EXPECT_TRUE(has(said.err, "Nothing was thought before the last answer.\n")) << said.err;
-  EXPECT_EQ(said.err.find("Thought 5"), said.err.rfind("Thought ")) << "once: " << said.err;
+  EXPECT_EQ(said.err.find("Thought for "), said.err.rfind("Thought for ")) << "once: " << said.err;
   const Finished later = chat({"--chat", "c"}, "/thoughts\n/think auto\nWell?\n/thoughts\n");
   EXPECT_EQ(later.out, "Yes\n");
   EXPECT_TRUE(has(later.err, "\nHm\n")) << later.err;
+}
+
+TEST_F(Thinking, that_was_turned_off_stays_off_in_a_new_chat) {
+  const Finished said = chat({"--chat", "c"}, "/think off\n/new\nWell?\n");
+  EXPECT_EQ(said.out, "Yes\n");
+  EXPECT_FALSE(has(said.err, "Thought for ")) << said.err;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ opened again and asked once more, and the limit held all the while.
 
     tests/e2e/tight_budget.py build/release/bin/satchel --model smol
 
-Checks the pool's own peak, of all it ever gave out, and every few milliseconds how much more memory
+Checks the arena's own peak, of all it ever gave out, and every few milliseconds how much more memory
 of its own the process has resident than one that only says hello under the same limit. Not one of the normal tests: it needs SmolLM2 and some minutes.
 """
 import argparse
@@ -78,11 +78,11 @@ def main():
         asked, peak = chat(args, budget, *store, "--recipe", args.recipe, "--document", str(text),
                      "--pack", "-p", "What is the full name of the man called Harvey?")
         seconds = time.monotonic() - began
-        check("read, packed, asked: peak of the pool", asked["cache"]["pool_peak_bytes"], budget)
+        check("read, packed, asked: peak of the arena", asked["cache"]["pool_peak_bytes"], budget)
         began = time.monotonic()
         again, peak_again = chat(args, budget, *store, "-p", "And who came to the door?")
         seconds_again = time.monotonic() - began
-        check("opened again, asked: peak of the pool", again["cache"]["pool_peak_bytes"], budget)
+        check("opened again, asked: peak of the arena", again["cache"]["pool_peak_bytes"], budget)
         check("resident, beyond a chat that says hello", max(peak, peak_again) - small, budget)
         exact = asked["cache"]["kv_bytes_fp16"]
         print(f"exact: {asked['cache']['tokens']} tokens, {exact / 1e6:.1f} MB, "

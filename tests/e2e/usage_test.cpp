@@ -31,9 +31,9 @@ TEST(Usage, a_command_that_is_none_is_named) {
   for (const Arguments& arguments : {Arguments{"foo"}, {"eval", "foo"}, {"foo", "--json"}}) {
     const Finished refused = run(Folder(), arguments);
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_NE(refused.err.find("There is no command \"foo\".\n"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("Unknown command \"foo\".\n"), std::string::npos) << refused.err;
   }
-  EXPECT_EQ(run(Folder(), {"info", "--foo"}).err.find("There is no command"), std::string::npos);
+  EXPECT_EQ(run(Folder(), {"info", "--foo"}).err.find("Unknown command"), std::string::npos);
 }
 
 TEST(Usage, activations_are_16_or_8_and_a_refusal_says_so) {
@@ -42,15 +42,21 @@ TEST(Usage, activations_are_16_or_8_and_a_refusal_says_so) {
   };
   const Finished word = why("eight", "cpu");
   EXPECT_EQ(word.exit_code, 2);
-  EXPECT_NE(word.err.find("write 16 or 8"), std::string::npos) << word.err;
+  EXPECT_NE(word.err.find("use 16 or 8"), std::string::npos) << word.err;
   const Finished reference = why("8", "reference");
   EXPECT_EQ(reference.exit_code, 2);
-  EXPECT_NE(reference.err.find("Ask for 16, or for the backend cpu."), std::string::npos)
+  EXPECT_NE(reference.err.find("Choose 16 bits, or the backend cpu."), std::string::npos)
       << reference.err;
 }
 
+TEST(Usage, a_commands_help_shows_no_examples_of_others) {
+  for (const char* command : {"eval", "chats"})
+    EXPECT_EQ(run(Folder(), {command, "--help"}).out.find("Examples:"), std::string::npos);
+  EXPECT_NE(run(Folder(), {"--help"}).out.find("Examples:"), std::string::npos);
+}
+
 TEST(Usage, the_demo_says_which_recipe_it_takes) {
-  EXPECT_NE(run(Folder(), {"demo", "--help"}).out.find("default: balanced"), std::string::npos);
+  EXPECT_NE(run(Folder(), {"demo", "--help"}).out.find("default: compact"), std::string::npos);
   EXPECT_NE(run(Folder(), {"chat", "--help"}).out.find("default: full"), std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-// Attention of a GPU backend: decoding over packed pages beside our own fp16 pages; prompts with and
-// without the pass that scores keys.
+// Attention of a GPU backend: decoding over packed pages beside our own fp16 pages; prompts with
+// and without the pass that scores keys.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "gpu/measure.h"
 #include "gpu/packed_lanes.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/lanes.h"
 
 namespace satchel::bench {
@@ -74,9 +74,9 @@ class Prompt {
         n_(n_tokens),
         arrays_(backend),
         q_(arrays_.put(random_floats(n_ * kHeads * kHeadDim, 4))),
-        out_(arrays_.room<float>(n_ * kHeads * kHeadDim)),
-        lse_(arrays_.room<float>(n_ * kHeads)),
-        scores_(arrays_.room<float>(n_ * kKvHeads)),
+        out_(arrays_.make<float>(n_ * kHeads * kHeadDim)),
+        lse_(arrays_.make<float>(n_ * kHeads)),
+        scores_(arrays_.make<float>(n_ * kKvHeads)),
         positions_(arrays_.put(positions_up_to(n_))),
         table_(must(backend.make_lane_table(kKvHeads))) {
     for (std::size_t lane = 0; lane < kKvHeads; ++lane)

@@ -1,5 +1,5 @@
-// Cache operations of a GPU backend: packing pages (of a prompt, and the flush of a decode step) and
-// choosing the largest scores.
+// Cache operations of a GPU backend: packing pages (of a prompt, and the flush of a decode step)
+// and choosing the largest scores.
 #include <vector>
 
 #include "gpu/measure.h"
@@ -14,7 +14,7 @@ using namespace satchel::kernels;
 void encode(const Setting& setting, const Tokens& tokens, const Tier& tier, std::size_t n_pages) {
   const PageLayout layout = must(page_layout(tier.page));
   Arrays arrays(setting.backend);
-  auto* pages = arrays.room<std::byte>(n_pages * layout.bytes);
+  auto* pages = arrays.make<std::byte>(n_pages * layout.bytes);
   std::vector<EncodeArgs> items;
   for (std::size_t p = 0; p < n_pages; ++p) {
     const std::size_t from = p * kPageTokens % Tokens::kCount * kHeadDim;
@@ -38,7 +38,7 @@ void select(const Setting& setting, std::size_t n_lanes, std::size_t n_scores) {
   const std::size_t keep = n_scores / 8;
   std::vector<SelectArgs> items;
   for (std::size_t lane = 0; lane < n_lanes; ++lane)
-    items.push_back({arrays.put(some), n_scores, keep, arrays.room<std::int32_t>(keep)});
+    items.push_back({arrays.put(some), n_scores, keep, arrays.make<std::int32_t>(keep)});
   Queued call(setting.backend, [&](std::size_t) { must(setting.backend.select(items)); });
   take_turns(call, 15);
   Json result{{"op", "select"},

@@ -1,15 +1,14 @@
-// bench_gpu [--backend NAME] [--cublas FILE] [--small] [PART …]: what a backend's operations reach,
+// bench_gpu [--backend NAME] [--small] [PART …]: what a backend's operations reach,
 // a line of JSON each. Parts: decode, prefill, cache, weights; all of them where none is named.
 // tests/gpu/run.sh puts the lines beside the bandwidth of the same run and makes a report of them.
 //   --backend  cuda where nothing is said; another one, with --small, tries the program itself
-//   --cublas   libcublas.so.13, say: products of many tokens by it
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "gpu/measure.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/open_named.h"
 
 namespace satchel::bench {
@@ -39,7 +38,7 @@ int run(const std::string& name, const kernels::BackendOptions& options, bool sm
 
 int main(int argc, char** argv) {
   std::string name = "cuda";
-  satchel::kernels::BackendOptions options = satchel::test::options_here();
+  const satchel::kernels::BackendOptions options = satchel::test::options_here();
   bool small = false;
   std::vector<std::string> parts;
   for (int i = 1; i < argc; ++i) {
@@ -47,8 +46,6 @@ int main(int argc, char** argv) {
       small = true;
     else if (std::strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
       name = argv[++i];
-    else if (std::strcmp(argv[i], "--cublas") == 0 && i + 1 < argc)
-      options.blas_files.emplace_back(argv[++i]);
     else
       parts.emplace_back(argv[i]);
   }

@@ -1,6 +1,6 @@
-// bench_gpu_model [--backend NAME] [SHAPE …]: whole tokens of models with random weights (shapes 1b,
-// 8b; tiny to try the program) over caches that are filled without reading a text: speed of a decode
-// step, memory that is taken, time of saving and restoring. A line of JSON each.
+// bench_gpu_model [--backend NAME] [SHAPE …]: whole tokens of models with random weights (shapes
+// 1b, 8b; tiny to try the program) over caches that are filled without reading a text: speed of a
+// decode step, memory that is taken, time of saving and restoring. A line of JSON each.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -11,10 +11,11 @@
 #include "gpu/measure.h"
 #include "gpu/synthetic_model.h"
 #include "kvcache/snapshot/snapshot.h"
+#include "runtime/contract/cache_key.h"
 #include "runtime/model/model.h"
 #include "runtime/model/scratch.h"
-#include "support/block_stores.h"
 #include "support/open_named.h"
+#include "support/record_stores.h"
 
 namespace satchel::bench {
 namespace {
@@ -50,7 +51,7 @@ Result<std::unique_ptr<Loaded>> load(const std::string& backend, const ModelShap
   auto loaded = std::make_unique<Loaded>(
       Loaded{std::move(opened), std::move(bytes), std::move(file), nullptr});
   SATCHEL_TRY_ASSIGN(runtime::ModelConfig config, runtime::ModelConfig::from(loaded->file));
-  config.call_size = loaded->backend->call_size();
+  config.work_limits = loaded->backend->work_limits();
   SATCHEL_TRY_ASSIGN(loaded->model,
                      Model::load(*loaded->backend, loaded->file, std::move(config), {}));
   return loaded;
@@ -68,7 +69,7 @@ struct Chunk {
 };
 
 Result<void> fill(Cache& cache, const Chunk& chunk, std::size_t n_tokens) {
-  SATCHEL_TRY_ASSIGN(kvcache::PromptReading reading, cache.begin_reading({.n_tokens = n_tokens}));
+  SATCHEL_TRY_ASSIGN(kvcache::Prefill reading, cache.begin_prefill({.n_tokens = n_tokens}));
   for (std::size_t layer = 0; layer < cache.shape().n_layers(); ++layer) {
     SATCHEL_TRY(reading.begin_layer(layer));
     for (std::size_t done = 0; done < n_tokens; done += Chunk::kTokens)
@@ -83,7 +84,7 @@ Result<std::unique_ptr<Cache>> open_cache(const Loaded& loaded, const kvcache::R
                                           std::size_t n_tokens) {
   const kvcache::CacheShape shape = loaded.model->config().cache_shape();
   SATCHEL_TRY_ASSIGN(const kvcache::CacheNeed need, kvcache::cache_need(shape, recipe, n_tokens));
-  const std::size_t work = runtime::reading_bytes(loaded.model->config(), 4096);
+  const std::size_t work = runtime::prefill_lease_bytes(loaded.model->config(), 4096);
   SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena,
                      kvcache::Arena::open(loaded.backend, need.total() + work));
   return Cache::open({.backend = loaded.backend, .arena = std::move(arena)}, shape, recipe);
@@ -112,8 +113,8 @@ Result<Json> decode(const Loaded& loaded, Cache& cache, std::size_t n_steps) {
 }
 
 Result<Json> save_and_restore(Cache& cache) {
-  test::MemoryBlockStore store;
-  const auto key = kvcache::CacheKey::of_chat({1});
+  test::MemoryRecordStore store;
+  const auto key = runtime::cache_key({1});
   const std::vector<std::int32_t> ids(cache.n_tokens());
   const kvcache::SnapshotIdentity identity{
       .model = "synthetic", .recipe = cache.recipe().hash(), .tokens = ids};

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpu/measure.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/lanes.h"
 #include "support/weights.h"
 
@@ -21,7 +21,7 @@ void check(const Setting& setting, WeightType type) {
   const auto product = [&](Backend& backend) {
     const auto weight = must(backend.load_weight(file.source()));
     Arrays arrays(backend);
-    auto* out = arrays.room<float>(kTokens * kOut);
+    auto* out = arrays.make<float>(kTokens * kOut);
     must(backend.matmul(*weight, arrays.put(random_floats(kTokens * kIn, 12)), kTokens, out));
     return arrays.get(out, kTokens * kOut);
   };
@@ -43,7 +43,7 @@ void bench(const Setting& setting, WeightType type, std::size_t n_out, std::size
   for (auto& copy : copies) copy = must(setting.backend.load_weight(file.source()));
   Arrays arrays(setting.backend);
   const auto* x = arrays.put(random_floats(8 * n_in, 14));
-  auto* out = arrays.room<float>(8 * n_out);
+  auto* out = arrays.make<float>(8 * n_out);
   std::vector<Queued> calls;
   for (const std::size_t n_tokens : {1u, 4u, 8u})
     calls.emplace_back(setting.backend, [&, n_tokens](std::size_t i) {

@@ -5,8 +5,8 @@
 //            been queued
 //   rounds   what is compared takes its rounds in turn; median, 5th and 95th percentile of them.
 //            All rounds of a call are alike, so that the cuda backend sends a round as one graph,
-//            as it does a decode step (kernels/cuda/queue.h); the graph is made before the clock
-//            starts
+//            as it does a decode step (kernels/cuda/device/queue.h); the graph is made before the
+//            clock starts
 //   results  a line of JSON each, written at once, so that what was measured stays if time runs out
 #pragma once
 
@@ -44,13 +44,13 @@ class Arrays {
   Arrays(const Arrays&) = delete;
 
   template <class T>
-  T* room(std::size_t n) {
+  T* make(std::size_t n) {
     buffers_.push_back(must(backend_.allocate(n * sizeof(T))));
     return reinterpret_cast<T*>(buffers_.back().data());
   }
   template <class T>
   T* put(const std::vector<T>& values) {
-    T* there = room<T>(values.size());
+    T* there = make<T>(values.size());
     must(backend_.upload(reinterpret_cast<std::byte*>(there), std::as_bytes(std::span(values))));
     return there;
   }
@@ -120,8 +120,8 @@ class Queued {
   std::vector<double> seconds_;
 };
 
-// A graph each: as many as the cuda backend keeps (Queue::kStepsKept), else each turn would find its
-// own forgotten and be timed without.
+// A graph each: as many as the cuda backend keeps (Queue::kStepsKept), else each turn would find
+// its own forgotten and be timed without.
 inline constexpr std::size_t kTurnsMost = 8;
 inline void take_turns(std::span<Queued> calls, int n_rounds) {
   SATCHEL_ASSERT(calls.size() <= kTurnsMost);

@@ -29,7 +29,7 @@ PackedLanes::PackedLanes(Backend& backend, const Tier& tier, const Tokens& token
       layout_(std::make_unique<PageLayout>(must(page_layout(tier.page)))),
       arrays_(backend),
       q_(arrays_.put(random_floats(size.n_sequences * kHeads * kHeadDim, 3))),
-      out_(arrays_.room<float>(size.n_sequences * kHeads * kHeadDim)),
+      out_(arrays_.make<float>(size.n_sequences * kHeads * kHeadDim)),
       position_(arrays_.put(
           std::vector<std::int32_t>(size.n_sequences, static_cast<std::int32_t>(size.n_tokens)))) {
   const std::size_t n_lanes = size.n_layers * size.n_sequences * kKvHeads;

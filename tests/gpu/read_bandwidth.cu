@@ -1,6 +1,6 @@
-// read_bandwidth: what this card's memory gives, the denominator of every share in the report: reading
-// (16-byte loads, summed, nothing written) and copying, over 4 GB of random numbers each. One line of
-// JSON. Stands alone: nvcc -O3 -arch=native read_bandwidth.cu
+// read_bandwidth: what this card's memory gives, the denominator of every share in the report:
+// reading (16-byte loads, summed, nothing written) and copying, over 4 GB of random numbers each.
+// One line of JSON. Stands alone: nvcc -O3 -arch=native read_bandwidth.cu
 #include <cuda_runtime.h>
 
 #include <algorithm>

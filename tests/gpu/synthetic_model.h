@@ -1,6 +1,6 @@
 // A model of a known shape with random Q4_0 weights, as a GGUF file that exists only in memory: its
-// gigabytes of weights are one stretch of random blocks, mapped again and again. What is loaded from
-// it lies at as many places as the weights of a real model.
+// gigabytes of weights are one stretch of random blocks, mapped again and again. What is loaded
+// from it lies at as many places as the weights of a real model.
 //   needs   widths whose matrices are whole numbers of kStretchStep bytes (asserted); Linux
 #pragma once
 

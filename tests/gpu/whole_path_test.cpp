@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "kvcache/snapshot/snapshot.h"
-#include "runtime/governor/presets.h"
-#include "support/block_stores.h"
+#include "runtime/contract/cache_key.h"
+#include "runtime/limits/presets.h"
 #include "support/open_named.h"
+#include "support/record_stores.h"
 #include "support/usable_recipes.h"
 #include "support/value_of.h"
 #include "unit/runtime/tiny_model.h"
@@ -36,8 +37,8 @@ double apart(const std::vector<float>& got, const std::vector<float>& want) {
   return largest_difference(got, want) / size;
 }
 
-// Rounding of what is attended to (fp16 products of matrix units) through all layers; a wrong token,
-// page or head is ten times as far off.
+// Rounding of what is attended to (fp16 products of matrix units) through all layers; a wrong
+// token, page or head is ten times as far off.
 constexpr double kLogits = 2e-2;
 
 class WholePath : public testing::Test {
@@ -140,7 +141,7 @@ TEST_F(WholePath, recipes_keep_as_much_as_on_the_cpu) {
 }
 
 TEST_F(WholePath, a_saved_chat_goes_on_with_the_same_bits_here_and_closely_there) {
-  const auto key = kvcache::CacheKey::of_chat({1});
+  const auto key = runtime::cache_key({1});
   for (const char* recipe : {"full", "kivi-4", "kivi-2"}) {
     SCOPED_TRACE(recipe);
     TestModel here = tiny_model({}, card()), there = tiny_model({}, "cpu");
@@ -148,7 +149,7 @@ TEST_F(WholePath, a_saved_chat_goes_on_with_the_same_bits_here_and_closely_there
     const auto cache = here.cache(recipe, 700), again = here.cache(recipe, 700),
                other = there.cache(recipe, 700);
     here.read(*cache, ids);
-    test::MemoryBlockStore store;
+    test::MemoryRecordStore store;
     const kvcache::SnapshotIdentity identity{
         .model = "tiny", .recipe = cache->recipe().hash(), .tokens = ids};
     kvcache::Snapshot saved(*cache, store, key);

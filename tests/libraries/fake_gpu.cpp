@@ -1,13 +1,13 @@
 // A GPU for programs under test: the cpu backend with memory that only it may touch, which is lost
 // for good at the n-th call that a cache makes after the self-check, where the variable
-// SATCHEL_TEST_GPU_LOST_AT says n, has no room for a model where there is SATCHEL_TEST_GPU_FULL, and
-// SATCHEL_TEST_GPU_BYTES of memory for the rest, of all that are open in the program together.
+// SATCHEL_TEST_GPU_LOST_AT says n, has no room for a model where there is SATCHEL_TEST_GPU_FULL,
+// and SATCHEL_TEST_GPU_BYTES of memory for the rest, of all that are open in the program together.
 #include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "kernels/contract/backend_library.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/failing_backend.h"
 #include "support/far_backend.h"
 

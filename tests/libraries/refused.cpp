@@ -1,7 +1,7 @@
 // A library that the programs must not use: of another ABI, of another or no build, without the
 // entry, or with a table that lacks a pointer. None of them can make a backend.
 #include "kernels/contract/backend_library.h"
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 
 #ifndef REFUSED_ABI
 #define REFUSED_ABI satchel::kernels::kBackendLibraryAbi

@@ -3,7 +3,7 @@ of models/notes-heldout.jsonl that is answered best in a run of `satchel eval`, 
 right throughout: the demo's test wants it to be.
 
     python3 tests/oracle/make_demo_notes.py --twice > twice.jsonl       # the demo asks everything again after the restart
-    satchel eval recall twice.jsonl --sets names-1024 --recipes full,balanced --answers answers.jsonl
+    satchel eval recall twice.jsonl --sets names-1024 --recipes full,compact --answers answers.jsonl
     python3 tests/oracle/make_demo_notes.py answers.jsonl > app/cli/demo_notes.h
 """
 import collections
@@ -25,7 +25,7 @@ HEAD = """\
 
 namespace satchel::app {{
 
-inline constexpr std::string_view kDemoRecipe = "balanced";
+inline constexpr std::string_view kDemoRecipe = "compact";
 
 inline constexpr std::string_view kDemoNotes =
 {notes};

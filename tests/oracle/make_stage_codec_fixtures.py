@@ -1,7 +1,7 @@
 """Writes tests/golden/codec/hadamard_*.bin and gear_*.bin: pages as numpy makes them from the papers' formulas.
 
 Written from the specification of each codec (the heads of kvcache/codecs/hadamard_affine.cpp and gear.cpp, the turn in
-kernels/contract/turn.h), not from our encoders; the quantiser and the order of affine codes are make_codec_fixtures.py's.
+kernels/contract/transform.h), not from our encoders; the quantiser and the order of affine codes are make_codec_fixtures.py's.
 
 hadamard, little-endian: u32 head_dim, bits, group, page bytes; fp16 K, V [128, D]; int32 positions [128]; the page;
 fp32 decoded K, V of the tokens 0, 1, 77, 127.

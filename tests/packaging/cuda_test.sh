@@ -73,6 +73,10 @@ says two_kinds_and_one_too_old "cards 75, 90 \(here: H100, T4; nothing for GTX 1
 says a_card_newer_than_the_compiler "cards 90 \(here: B200\), PTX 90;" 0 native "10.0, B200" -DSATCHEL_NVCC="$scratch/older/bin/nvcc"
 says a_card_older_than_the_compiler_takes_no_other_ones "cards 90 \(here: H100; nothing for T4\), PTX 90;" 0 native $'9.0, H100\n7.5, T4' -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
 says where_it_is_alone_that_is_said "cards 80, .*\(all, as nvcc 15.0.10 makes nothing from 75 on for what is here: T4\), PTX 120;" 0 native "7.5, T4" -DSATCHEL_NVCC="$scratch/newer/bin/nvcc" -Dtaken=86
+says without_a_card_nothing_is_built_unless_it_is_demanded "not built, nvidia-smi names no card here; SATCHEL_CUDA=ON builds it all the same" 0 \
+  native "NVIDIA-SMI has failed" "${good[@]}" -DSATCHEL_CUDA=AUTO
+says or_cards_were_written "cards 75, 90, PTX 90;" 0 native "NVIDIA-SMI has failed" "${good[@]}" -DSATCHEL_CUDA=AUTO "-DSATCHEL_CUDA_CARDS=75;90"
+says a_card_is_enough "cards 90 \(here: H100\), PTX 90;" 0 native "9.0, H100" "${good[@]}" -DSATCHEL_CUDA=AUTO
 says a_driver_that_does_not_answer "cards 75, 80, .*\(all, as nvidia-smi names none\)" 0 native 'Field "compute_cap" is not a valid field to query.' "${good[@]}"
 
 which_nvcc() { env "$@" cmake -P "$root/packaging/cmake/which_nvcc.cmake"; }
@@ -119,8 +123,11 @@ run() {
   [ -z "$(ls "$built")" ] || echo "a library of an earlier build was left"
   return "$code"
 }
+gpu "$scratch/stand_in" "9.0, H100"
 says run_builds_for_the_card_that_is_here "told .*-DSATCHEL_CUDA=AUTO -DSATCHEL_CUDA_CARDS=native .*not built, /no/nvcc is not there.*get-cuda.sh gets a compiler .*No such file or directory $" 127 \
   run SATCHEL_NVCC=/no/nvcc
+gpu "$scratch/stand_in" ""
+says and_nothing_where_there_is_none "not built, nvidia-smi names no card here; [^;]* the same satchel: built in [0-9]+ s [^ ]*run.sh: .*No such file or directory $" 127 run SATCHEL_NVCC=/no/nvcc
 says unless_it_is_told "told .*-DSATCHEL_CUDA=OFF -DSATCHEL_CUDA_CARDS=75;90 the CUDA backend: not built, SATCHEL_CUDA=OFF satchel: built in [0-9]+ s [^ ]*run.sh: .*No such file or directory $" 127 \
   run SATCHEL_CUDA=OFF "SATCHEL_CUDA_CARDS=75;90"
 exit $failed

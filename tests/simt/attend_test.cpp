@@ -1,14 +1,15 @@
-// Attention of the cuda backend where the tests that every backend shares cannot look: lanes that stay
-// there from step to step, pages that are read back first, results that must not depend on company.
+// Attention of the cuda backend where the tests that every backend shares cannot look: lanes that
+// stay there from step to step, pages that are read back first, results that must not depend on
+// company.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/attend_many.h"
-#include "kernels/cuda/attention.h"
-#include "kernels/cuda/backend_cuda.h"
-#include "kernels/cuda/page_ops.h"
+#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/prefill.h"
+#include "kernels/cuda/backend/backend_cuda.h"
+#include "kernels/cuda/pages/page_ops.h"
 #include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
@@ -105,11 +106,11 @@ class Attending : public testing::Test {
 };
 
 TEST_F(Attending, in_a_steady_step_takes_no_memory_of_the_card) {
-  PageShape turned = test::affine_pages(4);
-  turned.k.turn = turned.v.turn = Turn::hadamard;
+  PageShape transformed = test::affine_pages(4);
+  transformed.k.transform = transformed.v.transform = Transform::hadamard;
   const test::LaneFixture a(
       {.n_first = 2, .n_pages = 4, .n_last = 70, .page = test::affine_pages(2)});
-  const test::LaneFixture b({.n_pages = 3, .page = turned, .shift = 5});
+  const test::LaneFixture b({.n_pages = 3, .page = transformed, .shift = 5});
   const auto table = value_of(backend_->make_lane_table(2));
   std::vector<ExactRun> runs[2];
   std::vector<PageView> pages[2];
@@ -154,8 +155,8 @@ TEST_F(Attending, gives_a_row_the_same_bits_whatever_shares_the_call_in_any_orde
   }
 }
 
-// Exact keys beside codes of wide values: a block has no room for both, so the page is read back. That
-// may be done in rounds, whose number does not show.
+// Exact keys beside codes of wide values: a block has no room for both, so the page is read back.
+// That may be done in rounds, whose number does not show.
 TEST_F(Attending, reads_pages_back_first_that_no_block_has_room_for) {
   dim_ = 256;
   const PageShape shape{.v = test::affine_operand(8, 32)};
@@ -225,7 +226,7 @@ TEST_F(Attending, reads_pages_back_within_its_limit_however_lanes_are_cut) {
 TEST_F(Attending, wide_heads_is_right_on_a_card_of_little_shared_memory) {
   constexpr std::size_t kShared = 64 * 1024;
   dim_ = 256;
-  ASSERT_GT(attend_many_shared_bytes(dim_), kShared);
+  ASSERT_GT(prefill_shared_bytes(dim_), kShared);
   simt::machine().shared_bytes = kShared;
   backend_ = value_of(make_backend());
   const auto reference = test::open_reference();

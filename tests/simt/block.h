@@ -67,8 +67,8 @@ bool run(const Launch& launch, const std::function<void()>& kernel);
 // Shuffles threads and blocks of the launches that follow; 0: as numbered.
 void set_order(std::uint64_t seed);
 
-// For what runs inside a kernel. current() is null outside. In the open and inline: every access of a
-// kernel asks.
+// For what runs inside a kernel. current() is null outside. In the open and inline: every access of
+// a kernel asks.
 extern Thread* running_thread;
 extern std::byte shared_bytes_of_block[kSharedBytesMax];
 inline constexpr std::size_t kStackBytes = 64 * 1024;

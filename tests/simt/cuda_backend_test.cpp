@@ -1,13 +1,13 @@
-// The cuda backend beside its operations: memory, arguments, how many launches, and that bytes do not
-// depend on the order of threads and blocks.
+// The cuda backend beside its operations: memory, arguments, how many launches, and that bytes do
+// not depend on the order of threads and blocks.
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <vector>
 
-#include "kernels/cuda/arguments.h"
-#include "kernels/cuda/backend_cuda.h"
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/backend/backend_cuda.h"
+#include "kernels/cuda/device/arguments.h"
+#include "kernels/cuda/device/device.h"
 #include "simt/block.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
@@ -70,11 +70,11 @@ struct Zeros {
       : file(n_out * *row_bytes(type, n_in)),
         weight(value_of(
             backend.load_weight({.type = type, .n_out = n_out, .n_in = n_in, .bytes = file}))),
-        room(value_of(backend.allocate(n_out * sizeof(float)))) {}
-  float* out() { return reinterpret_cast<float*>(room.data()); }
+        memory(value_of(backend.allocate(n_out * sizeof(float)))) {}
+  float* out() { return reinterpret_cast<float*>(memory.data()); }
   std::vector<std::byte> file;
   std::unique_ptr<Weight> weight;
-  Buffer room;
+  Buffer memory;
 };
 
 // A decode step is made of launches.

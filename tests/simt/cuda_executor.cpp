@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/backend/backend_cuda.h"
 #include "simt/findings.h"
 #include "simt/runtime_api.h"
 #include "support/backends.h"

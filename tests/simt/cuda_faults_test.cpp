@@ -5,14 +5,14 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda/backend_cuda.h"
-#include "kernels/cuda/transfers.h"
+#include "kernels/cuda/backend/backend_cuda.h"
+#include "kernels/cuda/device/transfers.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/on_executor.h"
 #include "simt/runtime_api.h"
-#include "support/graded.h"
 #include "support/lanes.h"
+#include "support/mixed_bit.h"
 #include "support/value_of.h"
 #include "support/weights.h"
 
@@ -115,29 +115,30 @@ Result<std::int32_t> use_lane(Backend& backend) {
                               .n_heads = 1,
                               .head_dim = kDim,
                               .keys = {.runs = {&run, 1}, .pages = {&page, 1}}};
-    const LogSumArgs sum{.lane = queries, .lse = lse};
-    SATCHEL_TRY(backend.log_sum({&sum, 1}));
+    const LogSumExpArgs sum{.lane = queries, .lse = lse};
+    SATCHEL_TRY(backend.logsumexp({&sum, 1}));
     const ScoreArgs score{.lane = queries, .lse = lse, .scores = lse + kMany};
     SATCHEL_TRY(backend.score({&score, 1}));
   }
   return 0;
 }
 
-// A step that comes again: a norm, products, an activation, an answer. The last times it is a graph.
+// A step that comes again: a norm, products, an activation, an answer. The last times it is a
+// graph.
 Result<std::int32_t> use_steps(Backend& backend) {
   constexpr std::size_t kWidth = 32;
   const test::WeightFile file = test::random_weight(WeightType::q8_0, kWidth, kWidth, 3);
   SATCHEL_TRY_ASSIGN(const auto weight, backend.load_weight(file.source()));
-  SATCHEL_TRY_ASSIGN(Buffer room, backend.allocate(4 * kWidth * sizeof(float)));
-  float *x = floats(room), *out = x + kWidth, *gain = out + kWidth;
+  SATCHEL_TRY_ASSIGN(Buffer memory, backend.allocate(4 * kWidth * sizeof(float)));
+  float *x = floats(memory), *out = x + kWidth, *gain = out + kWidth;
   std::int32_t largest = 0;
   for (int step = 0; step < 3; ++step) {
     const auto values = test::random_values(4 * kWidth, 5);
-    SATCHEL_TRY(backend.upload(room.data(), std::as_bytes(std::span(values))));
+    SATCHEL_TRY(backend.upload(memory.data(), std::as_bytes(std::span(values))));
     for (int layer = 0; layer < 2; ++layer) {
       SATCHEL_TRY(backend.rms_norm(x, gain, 1, kWidth, 1e-5f, x));
       SATCHEL_TRY(backend.matmul(*weight, x, 1, out));
-      SATCHEL_TRY(backend.gated(Activation::silu, out, x, kWidth));
+      SATCHEL_TRY(backend.glu(Activation::silu, out, x, kWidth));
       SATCHEL_TRY(backend.add(x, out, kWidth));
     }
     SATCHEL_TRY_ASSIGN(largest, backend.argmax(x, kWidth));

@@ -1,6 +1,6 @@
-// What the cuda backend takes of a card's memory, and long copies: blocks and their bookkeeping, the
-// limit, growth and its failures, cards without virtual memory, pinned slots.
-#include "kernels/cuda/device_memory.h"
+// What the cuda backend takes of a card's memory, and long copies: blocks and their bookkeeping,
+// the limit, growth and its failures, cards without virtual memory, pinned slots.
+#include "kernels/cuda/device/device_memory.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/base/rng.h"
-#include "kernels/cuda/device.h"
+#include "kernels/cuda/device/device.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/on_executor.h"
@@ -24,10 +24,11 @@ using testing::IsEmpty;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// Against a map of bytes: blocks are whole, apart, within the end, and join when they are given back.
-TEST(BlockList, hands_out_what_nobody_has_and_forgets_nothing) {
+// Against a map of bytes: blocks are whole, apart, within the end, and join when they are given
+// back.
+TEST(FreeList, hands_out_what_nobody_has_and_forgets_nothing) {
   Rng rng(5);
-  BlockList blocks;
+  FreeList blocks;
   std::vector<int> owner;
   std::map<std::size_t, std::size_t> held;
   for (int step = 1; step < 3000; ++step) {
@@ -58,8 +59,8 @@ TEST(BlockList, hands_out_what_nobody_has_and_forgets_nothing) {
   EXPECT_EQ(blocks.take(blocks.bytes()), 0u);
 }
 
-TEST(BlockList, the_smallest_stretch_that_is_large_enough_is_taken) {
-  BlockList blocks;
+TEST(FreeList, the_smallest_stretch_that_is_large_enough_is_taken) {
+  FreeList blocks;
   blocks.grow(100);
   for (const std::size_t bytes : {30u, 1u, 10u, 1u, 20u, 1u}) ASSERT_TRUE(blocks.take(bytes));
   for (const std::size_t at : {0u, 31u, 42u}) blocks.give(at);
@@ -73,29 +74,29 @@ class Memory : public OnExecutor {};
 
 // What is promised to caches can be had, with something left to work in; with the driver's virtual
 // memory and without.
-TEST_F(Memory, room_is_what_can_be_had_beside_the_work) {
+TEST_F(Memory, what_is_available_is_what_can_be_had_beside_the_work) {
   for (const bool is_alone : {false, true}) {
     SCOPED_TRACE(is_alone);
     cudaError_t error = cudaSuccess;
     if (is_alone) simt::fail_call(1, cudaErrorMemoryAllocation);  // as below
     const auto memory = DeviceMemory::open(300 * kMiB, error);
     simt::fail_no_call();
-    const std::size_t room = memory->room_bytes();
-    EXPECT_EQ(room, 44 * kMiB);
+    const std::size_t available = memory->available_bytes();
+    EXPECT_EQ(available, 44 * kMiB);
     std::byte* const weights = memory->take(10 * kMiB, error);
-    const std::size_t left = memory->room_bytes();
+    const std::size_t left = memory->available_bytes();
     EXPECT_LE(left, 34 * kMiB);
     EXPECT_GE(left, 33 * kMiB);
     std::byte* const caches = memory->take(left, error);
     ASSERT_NE(caches, nullptr);
-    EXPECT_LT(memory->room_bytes(), kMiB);
+    EXPECT_LT(memory->available_bytes(), kMiB);
     std::byte* const work = memory->take(20 * kMiB, error);
     EXPECT_NE(work, nullptr);
-    EXPECT_EQ(memory->room_bytes(), 0u);
+    EXPECT_EQ(memory->available_bytes(), 0u);
     for (std::byte* const each : {weights, caches, work}) memory->give(each);
-    EXPECT_EQ(memory->room_bytes(), room);
+    EXPECT_EQ(memory->available_bytes(), available);
     simt::fail_call(0, cudaErrorIllegalAddress);
-    EXPECT_EQ(memory->room_bytes(), 0u) << "a card that does not answer";
+    EXPECT_EQ(memory->available_bytes(), 0u) << "a card that does not answer";
     simt::fail_no_call();
     simt::forget_sticky_error();
   }
@@ -133,7 +134,7 @@ TEST_F(Memory, that_is_full_says_what_was_asked_for_and_what_there_is) {
   const auto refused = device->allocate(150 * kMiB);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::out_of_memory);
-  EXPECT_THAT(refused.error().message, HasSubstr("157.3 MB more were asked for, 1.0 MB of at most "
+  EXPECT_THAT(refused.error().message, HasSubstr("157.3 MB more are needed, 1.0 MB of at most "
                                                  "104.9 MB are in use"));
   EXPECT_FALSE(device->allocate(SIZE_MAX - 3).ok());
 }
@@ -148,8 +149,8 @@ TEST_F(Memory, takes_only_what_it_needs_where_a_whole_step_is_not_there) {
 }
 
 TEST_F(Memory, without_the_drivers_calls_is_blocks_of_their_own_within_the_same_limit) {
-  // Ten calls to be found, the card and what it can, the granularity, the addresses; and a card that
-  // cannot.
+  // Ten calls to be found, the card and what it can, the granularity, the addresses; and a card
+  // that cannot.
   for (std::size_t n = 0; n <= 14; ++n) {
     std::unique_ptr<DeviceMemory> memory;
     cudaError_t error = cudaSuccess;

@@ -1,5 +1,5 @@
 // Drivers and cards that the cuda backend refuses, each with what to do.
-#include "kernels/cuda/driver.h"
+#include "kernels/cuda/device/driver.h"
 
 #include <gmock/gmock.h>
 
@@ -34,10 +34,10 @@ TEST_F(Driver, of_the_builds_own_version_or_newer_will_do) {
 TEST_F(Driver, that_is_missing_or_too_old_is_told_apart) {
   simt::machine().driver = 0;
   EXPECT_EQ(refusal().code, "GPU_DRIVER");
-  EXPECT_THAT(refusal().message, HasSubstr("No driver"));
+  EXPECT_THAT(refusal().message, HasSubstr("No NVIDIA driver"));
   simt::machine().driver = 12040;
   EXPECT_EQ(refusal().code, "GPU_DRIVER");
-  EXPECT_THAT(refusal().message, HasSubstr("for CUDA 12.4, this build needs 13.0"));
+  EXPECT_THAT(refusal().message, HasSubstr("supports CUDA 12.4, but this build needs 13.0"));
 }
 
 TEST_F(Driver, without_a_card_or_with_one_too_old_says_so) {

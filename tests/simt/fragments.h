@@ -14,7 +14,8 @@ namespace simt {
 void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                  const float (&c)[4]);
 
-// d += a · b, bytes without sign times signed ones, int32 sums: a [16, 32], b [32, 8]; or their half.
+// d += a · b, bytes without sign times signed ones, int32 sums: a [16, 32], b [32, 8]; or their
+// half.
 void mma_bytes_16x8x32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void mma_bytes_16x8x16(int (&d)[4], std::uint32_t a_above, std::uint32_t a_below, std::uint32_t b);
 

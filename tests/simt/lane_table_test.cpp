@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/lane_table.h"
+#include "kernels/cuda/attention/lane_table.h"
 #include "simt/memory.h"
 #include "support/value_of.h"
 

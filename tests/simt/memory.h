@@ -20,8 +20,8 @@ std::size_t device_bytes_used();  // of the driver: whole steps, where memory is
 std::size_t device_bytes_held();  // by allocations alive, to the byte
 inline constexpr std::size_t kDeviceBytes = std::size_t{1} << 30;  // that the card has
 
-// Memory apart from addresses (include/cuda.h). What is mapped belongs to nobody until allocations are
-// marked in it, by whoever hands it out.
+// Memory apart from addresses (include/cuda.h). What is mapped belongs to nobody until allocations
+// are marked in it, by whoever hands it out.
 std::byte* reserve_addresses(std::size_t bytes);  // null: there are none left
 bool free_addresses(std::byte* at, std::size_t bytes);
 bool map_memory(std::byte* at, std::size_t bytes);    // within addresses, not mapped yet

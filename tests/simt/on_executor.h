@@ -1,5 +1,5 @@
-// OnExecutor: a test of code that calls CUDA. When it ends the executor has found nothing, the code has
-// left nothing behind, and for the next test no call fails and the card is as it was.
+// OnExecutor: a test of code that calls CUDA. When it ends the executor has found nothing, the code
+// has left nothing behind, and for the next test no call fails and the card is as it was.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda/arguments.h"
-#include "kernels/cuda/backend_cuda.h"
-#include "kernels/cuda/lane_table.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/queue.h"
+#include "kernels/cuda/attention/lane_table.h"
+#include "kernels/cuda/backend/backend_cuda.h"
+#include "kernels/cuda/device/arguments.h"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/device/queue.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/on_executor.h"

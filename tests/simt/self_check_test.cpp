@@ -1,9 +1,9 @@
 // The check before a card is trusted, over a card that leaves work out.
-#include "kernels/contract/self_check.h"
+#include "kernels/registry/self_check.h"
 
 #include <gmock/gmock.h>
 
-#include "kernels/cuda/backend_cuda.h"
+#include "kernels/cuda/backend/backend_cuda.h"
 #include "simt/findings.h"
 #include "simt/memory.h"
 #include "simt/runtime_api.h"
@@ -55,7 +55,7 @@ TEST_F(SelfCheck, says_what_differs_how_much_and_what_to_do) {
   ASSERT_FALSE(checked.ok());
   EXPECT_EQ(checked.error().kind, ErrorKind::device_lost);
   EXPECT_THAT(checked.error().message,
-              AllOf(HasSubstr("executor computes wrongly"), HasSubstr("a norm differs by "),
+              AllOf(HasSubstr("executor gives wrong results"), HasSubstr("a norm differs by "),
                     HasSubstr("cpu backend")));
 }
 

@@ -1,5 +1,6 @@
 // Shadow: what is known of every byte of a memory, kept by words of four as long as their bytes are
-// alike, which they mostly are; a word whose bytes differ says so, and theirs lie in a second array.
+// alike, which they mostly are; a word whose bytes differ says so, and theirs lie in a second
+// array.
 //   State   small, trivially copyable, comparable; State::mixed() is a value that no byte has
 //   memory  the arrays are the caller's: [n / 4] words and [n] bytes
 #pragma once

@@ -13,9 +13,9 @@ namespace {
 // Beside threads: several of one warp (this and its number), several, nobody.
 constexpr std::uint32_t kSeveralOfWarp = 1024, kSeveral = 2047;
 
-// An access, and how often blocks and the warp had met before it. Barriers are counted from block to
-// block, and a block begins with one: what has fewer than it is of a block before. One number, because
-// every access of a kernel reads and writes it.
+// An access, and how often blocks and the warp had met before it. Barriers are counted from block
+// to block, and a block begins with one: what has fewer than it is of a block before. One number,
+// because every access of a kernel reads and writes it.
 class Touch {
  public:
   Touch() = default;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "support/open_named.h"
 #include "support/staged_backend.h"
 

@@ -43,7 +43,7 @@ class FailingBackend final : public kernels::Backend {
 
   std::string_view name() const override { return name_; }
   std::string device() const override { return inner_->device(); }
-  kernels::CacheRoom cache_room() const override { return inner_->cache_room(); }
+  kernels::AvailableMemory available_memory() const override { return inner_->available_memory(); }
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
     if (fails_allocations_)
       return Error{ErrorKind::out_of_memory, "MEMORY", "The test's device has no memory left."};
@@ -67,7 +67,7 @@ class FailingBackend final : public kernels::Backend {
       return Error{ErrorKind::out_of_memory, "GPU_MEMORY", "The test's device is full."};
     return inner_->load_weight(source);
   }
-  Result<kernels::Health> finish() override { return inner_->finish(); }
+  Result<kernels::NumericWarnings> finish() override { return inner_->finish(); }
   Result<void> embed(const kernels::Weight& table, std::span<const std::int32_t> ids,
                      float* out) override {
     waits_for_check_ = false;
@@ -86,9 +86,9 @@ class FailingBackend final : public kernels::Backend {
                       float* out) override {
     return inner_->matmul(weight, x, n_tokens, out);
   }
-  Result<void> gated(kernels::Activation activation, float* gate, const float* up,
-                     std::size_t n_values) override {
-    return inner_->gated(activation, gate, up, n_values);
+  Result<void> glu(kernels::Activation activation, float* gate, const float* up,
+                   std::size_t n_values) override {
+    return inner_->glu(activation, gate, up, n_values);
   }
   Result<void> add(float* x, const float* y, std::size_t n) override {
     return inner_->add(x, y, n);
@@ -116,13 +116,13 @@ class FailingBackend final : public kernels::Backend {
     SATCHEL_TRY(count());
     return inner_->score(items);
   }
-  Result<void> log_sum(std::span<const kernels::LogSumArgs> items) override {
+  Result<void> logsumexp(std::span<const kernels::LogSumExpArgs> items) override {
     SATCHEL_TRY(count());
-    return inner_->log_sum(items);
+    return inner_->logsumexp(items);
   }
-  Result<void> key_worth(std::span<const kernels::KeyWorthArgs> items) override {
+  Result<void> key_importance(std::span<const kernels::KeyImportanceArgs> items) override {
     SATCHEL_TRY(count());
-    return inner_->key_worth(items);
+    return inner_->key_importance(items);
   }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     SATCHEL_TRY(count());

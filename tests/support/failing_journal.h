@@ -1,4 +1,5 @@
-// FailingJournal: passes calls on to another journal, but the n-th that writes a message fails, once.
+// FailingJournal: passes calls on to another journal, but the n-th that writes a message fails,
+// once.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +10,23 @@ namespace satchel::test {
 
 class FailingJournal final : public PassingJournal {
  public:
-  FailingJournal(kvcache::Journal& inner, std::size_t fail_at)
+  FailingJournal(runtime::Journal& inner, std::size_t fail_at)
       : PassingJournal(inner), left_(fail_at) {}
-  Result<std::vector<kvcache::MessageId>> append_all(
-      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
+  Result<std::vector<runtime::MessageId>> append_all(
+      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override {
     if (fails()) return full();
     return PassingJournal::append_all(chat, messages);
   }
-  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
+  Result<void> truncate(runtime::ChatId chat, runtime::MessageId last) override {
     if (fails()) return full();
     return PassingJournal::truncate(chat, last);
   }
-  Result<void> extend(kvcache::MessageId id, std::string_view text,
+  Result<void> extend(runtime::MessageId id, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
     if (fails()) return full();
     return PassingJournal::extend(id, text, tokens);
   }
-  Result<void> finish(kvcache::MessageId id, kvcache::MessageState state, std::string_view text,
+  Result<void> finish(runtime::MessageId id, runtime::MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
     if (fails()) return full();
     return PassingJournal::finish(id, state, text, tokens);

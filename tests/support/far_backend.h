@@ -98,11 +98,11 @@ class FarBackend final : public kernels::Backend {
 
   std::string_view name() const override { return inner_->name(); }
   std::string device() const override { return inner_->device(); }
-  kernels::CallSize call_size() const override { return inner_->call_size(); }
+  kernels::WorkLimits work_limits() const override { return inner_->work_limits(); }
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-  kernels::CacheRoom cache_room() const override {
-    const std::size_t room = memory_->longest_free();
-    return {.most = room, .usually = room, .taken_at_once = true};
+  kernels::AvailableMemory available_memory() const override {
+    const std::size_t available = memory_->longest_free();
+    return {.most = available, .usually = available, .taken_at_once = true};
   }
 
   Result<kernels::Buffer> allocate(std::size_t bytes) override {
@@ -119,7 +119,7 @@ class FarBackend final : public kernels::Backend {
   Result<std::unique_ptr<kernels::LaneTable>> make_lane_table(std::size_t n_lanes) override {
     return inner_->make_lane_table(n_lanes);
   }
-  Result<kernels::Health> finish() override { return inner_->finish(); }
+  Result<kernels::NumericWarnings> finish() override { return inner_->finish(); }
 
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
     return open([&] { return inner_->upload(to, from); });
@@ -149,9 +149,9 @@ class FarBackend final : public kernels::Backend {
                       float* out) override {
     return open([&] { return inner_->matmul(weight, x, n_tokens, out); });
   }
-  Result<void> gated(kernels::Activation activation, float* gate, const float* up,
-                     std::size_t n_values) override {
-    return open([&] { return inner_->gated(activation, gate, up, n_values); });
+  Result<void> glu(kernels::Activation activation, float* gate, const float* up,
+                   std::size_t n_values) override {
+    return open([&] { return inner_->glu(activation, gate, up, n_values); });
   }
   Result<void> add(float* x, const float* y, std::size_t n) override {
     return open([&] { return inner_->add(x, y, n); });
@@ -181,8 +181,8 @@ class FarBackend final : public kernels::Backend {
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override {
     return open([&] { return inner_->feed_forward(args, x, n_tokens); });
   }
-  Result<void> feed_experts(const Experts& args, float* x, std::size_t n_tokens) override {
-    return open([&] { return inner_->feed_experts(args, x, n_tokens); });
+  Result<void> moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) override {
+    return open([&] { return inner_->moe(args, x, n_tokens); });
   }
   Result<void> store(std::span<const kernels::StoreArgs> items) override {
     return open([&] { return inner_->store(items); });
@@ -193,11 +193,11 @@ class FarBackend final : public kernels::Backend {
   Result<void> score(std::span<const kernels::ScoreArgs> items) override {
     return open([&] { return inner_->score(items); });
   }
-  Result<void> log_sum(std::span<const kernels::LogSumArgs> items) override {
-    return open([&] { return inner_->log_sum(items); });
+  Result<void> logsumexp(std::span<const kernels::LogSumExpArgs> items) override {
+    return open([&] { return inner_->logsumexp(items); });
   }
-  Result<void> key_worth(std::span<const kernels::KeyWorthArgs> items) override {
-    return open([&] { return inner_->key_worth(items); });
+  Result<void> key_importance(std::span<const kernels::KeyImportanceArgs> items) override {
+    return open([&] { return inner_->key_importance(items); });
   }
   Result<void> select(std::span<const kernels::SelectArgs> items) override {
     return open([&] { return inner_->select(items); });

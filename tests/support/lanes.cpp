@@ -8,6 +8,7 @@
 
 #include "kernels/base/rng.h"
 #include "support/backends.h"
+#include "support/source_dir.h"
 
 namespace satchel::test {
 namespace {
@@ -140,7 +141,7 @@ void BackwardsCode::decode(const kernels::OperandLayout& layout, const std::byte
 }
 
 GoldenFile::GoldenFile(const std::string& path) {
-  std::ifstream in(std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/" + path, std::ios::binary);
+  std::ifstream in(test::source_dir() + "/tests/golden/" + path, std::ios::binary);
   if (!in) std::cerr << "missing golden file " << path << "\n";
   const std::vector<char> all((std::istreambuf_iterator<char>(in)), {});
   bytes_.resize(all.size());

@@ -1,12 +1,12 @@
-// open_backend() as tests and benchmarks call it: shared libraries of backends are this build's, and
-// the environment may name another backend for what would run on the cpu backend.
+// open_backend() as tests and benchmarks call it: shared libraries of backends are this build's,
+// and the environment may name another backend for what would run on the cpu backend.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string_view>
 
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 
 namespace satchel::test {
 

@@ -9,36 +9,36 @@
 #include <string_view>
 #include <vector>
 
-#include "kvcache/snapshot/journal.h"
+#include "runtime/contract/journal.h"
 
 namespace satchel::test {
 
-class PassingJournal : public kvcache::Journal {
+class PassingJournal : public runtime::Journal {
  public:
-  explicit PassingJournal(kvcache::Journal& inner) : inner_(inner) {}
-  Result<std::vector<kvcache::MessageId>> append_all(
-      kvcache::ChatId chat, std::span<const kvcache::NewMessage> messages) override {
+  explicit PassingJournal(runtime::Journal& inner) : inner_(inner) {}
+  Result<std::vector<runtime::MessageId>> append_all(
+      runtime::ChatId chat, std::span<const runtime::NewMessage> messages) override {
     return inner_.append_all(chat, messages);
   }
-  Result<void> truncate(kvcache::ChatId chat, kvcache::MessageId last) override {
+  Result<void> truncate(runtime::ChatId chat, runtime::MessageId last) override {
     return inner_.truncate(chat, last);
   }
-  Result<void> extend(kvcache::MessageId id, std::string_view text,
+  Result<void> extend(runtime::MessageId id, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
     return inner_.extend(id, text, tokens);
   }
-  Result<void> finish(kvcache::MessageId id, kvcache::MessageState state, std::string_view text,
+  Result<void> finish(runtime::MessageId id, runtime::MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
     return inner_.finish(id, state, text, tokens);
   }
-  Result<std::vector<kvcache::StoredMessage>> messages(kvcache::ChatId chat) override {
+  Result<std::vector<runtime::StoredMessage>> messages(runtime::ChatId chat) override {
     return inner_.messages(chat);
   }
-  Result<void> set_note(kvcache::ChatId chat, std::string_view name,
+  Result<void> set_note(runtime::ChatId chat, std::string_view name,
                         std::string_view text) override {
     return inner_.set_note(chat, name, text);
   }
-  Result<std::optional<std::string>> note(kvcache::ChatId chat, std::string_view name) override {
+  Result<std::optional<std::string>> note(runtime::ChatId chat, std::string_view name) override {
     return inner_.note(chat, name);
   }
 
@@ -46,7 +46,7 @@ class PassingJournal : public kvcache::Journal {
   static Error full() { return {ErrorKind::storage, "DISK_FULL", "Not saved: the disk is full."}; }
 
  private:
-  kvcache::Journal& inner_;
+  runtime::Journal& inner_;
 };
 
 }  // namespace satchel::test

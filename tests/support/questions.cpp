@@ -56,8 +56,8 @@ Answer ask(Backend& backend, const Question& question, const std::vector<LaneVie
 void expect_lse(const std::vector<float>& got, const std::vector<float>& want, float limit) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (want[i] == kNothingSeen)
-      EXPECT_EQ(got[i], kNothingSeen) << i;
+    if (want[i] == kNothingVisible)
+      EXPECT_EQ(got[i], kNothingVisible) << i;
     else
       EXPECT_NEAR(got[i], want[i], limit + 1e-6f * std::abs(want[i])) << i;
   }

@@ -13,7 +13,7 @@
 
 namespace satchel::test {
 
-inline constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
+inline constexpr float kNothingVisible = -std::numeric_limits<float>::infinity();
 
 // Query heads n_group for each lane, some tokens, and what comes out.
 struct Question {

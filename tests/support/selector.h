@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/base/rng.h"
-#include "kvcache/cache_shape.h"
-#include "kvcache/lanes/selector_weights.h"
+#include "kvcache/profile/selector_weights.h"
+#include "kvcache/shape/cache_shape.h"
 
 namespace satchel::test {
 

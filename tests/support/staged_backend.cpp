@@ -119,9 +119,9 @@ class StagedBackend final : public Backend {
 
   std::string_view name() const override { return inner_->name(); }
   std::string device() const override { return inner_->device(); }
-  CallSize call_size() const override { return inner_->call_size(); }
+  WorkLimits work_limits() const override { return inner_->work_limits(); }
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-  CacheRoom cache_room() const override { return inner_->cache_room(); }
+  AvailableMemory available_memory() const override { return inner_->available_memory(); }
 
   Result<Buffer> allocate(std::size_t bytes) override { return reference::allocate_host(bytes); }
   Result<void> upload(std::byte* to, std::span<const std::byte> from) override {
@@ -132,7 +132,7 @@ class StagedBackend final : public Backend {
     return upload(to.data(), {from, to.size()});
   }
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
-  Result<Health> finish() override { return inner_->finish(); }
+  Result<NumericWarnings> finish() override { return inner_->finish(); }
   Result<std::unique_ptr<Weight>> load_weight(const WeightSource& source) override {
     return inner_->load_weight(source);
   }
@@ -182,10 +182,10 @@ class StagedBackend final : public Backend {
   Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
                             float* normed, std::span<const Projection> projections) override;
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override;
-  Result<void> gated(Activation activation, float* gate, const float* up,
-                     std::size_t n_values) override {
+  Result<void> glu(Activation activation, float* gate, const float* up,
+                   std::size_t n_values) override {
     return change(gate, n_values, up, n_values, [&](float* there, const float* beside) {
-      return inner_->gated(activation, there, beside, n_values);
+      return inner_->glu(activation, there, beside, n_values);
     });
   }
   Result<void> add(float* x, const float* y, std::size_t n_values) override {
@@ -234,8 +234,8 @@ class StagedBackend final : public Backend {
   }
   Result<void> attend(const AttendArgs& args) override;
   Result<void> score(std::span<const ScoreArgs> items) override;
-  Result<void> log_sum(std::span<const LogSumArgs> items) override;
-  Result<void> key_worth(std::span<const KeyWorthArgs> items) override;
+  Result<void> logsumexp(std::span<const LogSumExpArgs> items) override;
+  Result<void> key_importance(std::span<const KeyImportanceArgs> items) override;
   Result<void> encode_pages(std::span<const EncodeArgs> items) override;
   Result<void> decode_pages(std::span<const DecodeArgs> items) override;
 
@@ -332,16 +332,16 @@ Result<void> StagedBackend::store(std::span<const StoreArgs> items) {
   return stage.back();
 }
 
-Result<void> StagedBackend::key_worth(std::span<const KeyWorthArgs> items) {
+Result<void> StagedBackend::key_importance(std::span<const KeyImportanceArgs> items) {
   Stage stage(*inner_);
-  std::vector<KeyWorthArgs> there(items.begin(), items.end());
-  for (KeyWorthArgs& args : there) {
+  std::vector<KeyImportanceArgs> there(items.begin(), items.end());
+  for (KeyImportanceArgs& args : there) {
     if (args.n_tokens == 0) continue;
     const std::size_t n = (args.n_tokens - 1) * args.stride + args.head_dim;
     SATCHEL_TRY_ASSIGN(args.k, stage.in(args.k, n));
     SATCHEL_TRY_ASSIGN(args.scores, stage.both(args.scores, args.n_tokens));
   }
-  SATCHEL_TRY(inner_->key_worth(there));
+  SATCHEL_TRY(inner_->key_importance(there));
   return stage.back();
 }
 
@@ -444,14 +444,14 @@ Result<void> StagedBackend::score(std::span<const ScoreArgs> items) {
 }
 
 // Items may write different heads of the same rows: one array there for those that share one here.
-Result<void> StagedBackend::log_sum(std::span<const LogSumArgs> items) {
+Result<void> StagedBackend::logsumexp(std::span<const LogSumExpArgs> items) {
   Stage stage(*inner_);
-  std::vector<LogSumArgs> there(items.begin(), items.end());
+  std::vector<LogSumExpArgs> there(items.begin(), items.end());
   std::vector<StagedQueries> lanes(items.size());
   for (std::size_t i = 0; i < there.size(); ++i) {
-    LogSumArgs& args = there[i];
+    LogSumExpArgs& args = there[i];
     const auto before = items.first(i);
-    const auto same = std::ranges::find(before, args.lse, &LogSumArgs::lse);
+    const auto same = std::ranges::find(before, args.lse, &LogSumExpArgs::lse);
     if (same != before.end()) {
       args.lse = there[static_cast<std::size_t>(same - before.begin())].lse;
     } else {
@@ -460,7 +460,7 @@ Result<void> StagedBackend::log_sum(std::span<const LogSumArgs> items) {
     }
     SATCHEL_TRY(lanes[i].stage(stage, args.lane));
   }
-  SATCHEL_TRY(inner_->log_sum(there));
+  SATCHEL_TRY(inner_->logsumexp(there));
   return stage.back();
 }
 

@@ -1,6 +1,6 @@
 // ToyCoder: a StreamCoder of a page, for tests of tight blocks that have no compressor at hand: an
-// adaptive binary range coder of single bytes (as in LZMA). It takes any bytes for a stream, so that
-// what it makes of damaged ones only the block's own checksum can tell.
+// adaptive binary range coder of single bytes (as in LZMA). It takes any bytes for a stream, so
+// that what it makes of damaged ones only the block's own checksum can tell.
 #pragma once
 
 #include "kvcache/snapshot/stream_coder.h"

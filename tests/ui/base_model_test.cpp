@@ -4,10 +4,10 @@
 #include <QLabel>
 #include <QPushButton>
 
+#include "runtime/chat/model_facts.h"
 #include "runtime/engine.h"
 #include "scenes.h"
 #include "support/bundled_model.h"
-#include "ui/model/engine_facts.h"
 #include "ui/widgets/composer.h"
 
 namespace satchel::ui {
@@ -18,7 +18,7 @@ using namespace Qt::StringLiterals;
 class BaseModelTest : public testing::Test {
  protected:
   void openModel(bool hasChatTemplate) {
-    scene.engine.script.model.hasChatTemplate = hasChatTemplate;
+    scene.engine.script.model.has_chat_template = hasChatTemplate;
     scene.openModel();
   }
   // Whether the sentence stands in the window.
@@ -42,7 +42,7 @@ TEST_F(BaseModelTest, the_window_says_that_a_base_model_goes_on_with_a_text) {
   openModel(false);
   EXPECT_TRUE(isTold());
   EXPECT_EQ(modelTip(), scene.state.modelNote()) << "where a conversation stands in its place";
-  EXPECT_EQ(hint(), u"Write how a text begins"_s);
+  EXPECT_EQ(hint(), u"Write the beginning of a text"_s);
   openModel(true);
   EXPECT_FALSE(isTold());
   EXPECT_EQ(modelTip(), QString());
@@ -55,11 +55,11 @@ TEST_F(BaseModelTest, what_the_engine_opened_says_whether_it_has_a_template) {
   options.n_threads = 1;
   auto chat = runtime::Engine::open(options);
   ASSERT_TRUE(chat.ok()) << chat.error().message;
-  EXPECT_TRUE(modelInfoOf(**chat, test::kBundledModel).hasChatTemplate);
+  EXPECT_TRUE(runtime::model_facts(**chat, test::kBundledModel).has_chat_template);
   options.chat_template = "plain";
   auto base = runtime::Engine::open(options);
   ASSERT_TRUE(base.ok()) << base.error().message;
-  EXPECT_FALSE(modelInfoOf(**base, test::kBundledModel).hasChatTemplate);
+  EXPECT_FALSE(runtime::model_facts(**base, test::kBundledModel).has_chat_template);
 }
 
 }  // namespace

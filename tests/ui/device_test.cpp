@@ -14,6 +14,7 @@ namespace satchel::ui {
 namespace {
 
 using namespace Qt::StringLiterals;
+using runtime::ChatTask;
 using Phase = AppState::Phase;
 
 class DeviceStateTest : public testing::Test {
@@ -26,15 +27,15 @@ class DeviceStateTest : public testing::Test {
     state.openModel(u"/m.gguf"_s);
     engine.playAll();
   }
-  void failNext(Request request, const QString& code = u"SOME_CODE"_s) {
-    engine.script.errors.append({request, code, u"What happened."_s, false});
+  void failNext(ChatTask task, const char* code = "SOME_CODE") {
+    engine.script.errors.append({task, {ErrorKind::invalid, code, "What happened."}});
   }
   // A chat with a message is on the screen, and no model is open any more.
   void loseModel() {
     openModel();
     state.send(u"hello"_s);
     engine.playAll();
-    failNext(Request::UseCpu);
+    failNext(ChatTask::use_cpu);
     state.useCpu();
     engine.playAll();
     ASSERT_EQ(state.phase(), Phase::NoModel);
@@ -46,27 +47,28 @@ class DeviceStateTest : public testing::Test {
 
 TEST_F(DeviceStateTest, says_what_it_runs_on_and_why_that_is_not_the_gpu) {
   EXPECT_EQ(state.deviceName(), QString());
-  engine.script.model.whyNotGpu = u"No driver. [GPU_DRIVER]"_s;
+  engine.script.model.gpu_fallback_reason = "No driver. [GPU_DRIVER]";
   openModel();
   EXPECT_EQ(state.deviceName(), u"CPU"_s);
   EXPECT_EQ(state.deviceNote(),
             u"Runs on the CPU: AVX-512 VNNI, 8 threads.\nNo driver. [GPU_DRIVER]"_s);
-  engine.script.model.device = u"NVIDIA RTX 4090"_s;
-  engine.script.model.onGpu = true;
-  engine.script.model.whyNotGpu.clear();
+  engine.script.model.device = "NVIDIA RTX 4090";
+  engine.script.model.on_gpu = true;
+  engine.script.model.gpu_fallback_reason.clear();
   openModel();
   EXPECT_EQ(state.deviceNote(), u"Runs on the GPU: NVIDIA RTX 4090."_s);
 }
 
 TEST_F(DeviceStateTest, offers_the_cpu_only_where_the_gpu_failed) {
-  engine.script.model.onGpu = true;
+  engine.script.model.on_gpu = true;
   openModel();
   QSignalSpy offered(&state, &AppState::cpuOffered);
-  failNext(Request::Send);
+  failNext(ChatTask::send);
   state.send(u"hello"_s);
   engine.playAll();
   EXPECT_TRUE(offered.isEmpty());
-  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
+  engine.script.errors.append(
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "It stopped."}, true});
   state.send(u"hello"_s);
   engine.playAll();
   ASSERT_EQ(offered.count(), 1);
@@ -78,19 +80,20 @@ TEST_F(DeviceStateTest, offers_the_cpu_only_where_the_gpu_failed) {
 }
 
 TEST_F(DeviceStateTest, a_cpu_that_fails_too_leaves_no_model_and_can_be_tried_again) {
-  engine.script.model.onGpu = true;
+  engine.script.model.on_gpu = true;
   openModel();
   QSignalSpy offered(&state, &AppState::cpuOffered);
   QSignalSpy errors(&state, &AppState::errorShown);
-  engine.script.errors.append({Request::Send, u"GPU_LOST"_s, u"It stopped."_s, false, true});
+  engine.script.errors.append(
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "It stopped."}, true});
   state.send(u"hello"_s);
   engine.playAll();
-  failNext(Request::UseCpu);
+  failNext(ChatTask::use_cpu);
   state.useCpu();
   engine.playAll();
   EXPECT_EQ(state.phase(), Phase::NoModel);
   EXPECT_FALSE(state.canSend());
-  EXPECT_TRUE(state.model().path.isEmpty());
+  EXPECT_TRUE(state.model().path.empty());
   EXPECT_EQ(state.deviceName(), QString());
   EXPECT_EQ(errors.last()[0].toString(), u"SOME_CODE"_s) << "and nothing after it";
   EXPECT_EQ(offered.count(), 2);
@@ -105,8 +108,8 @@ TEST_F(DeviceStateTest, a_new_chat_asked_for_while_the_cpu_fails_does_not_make_i
   state.send(u"hello"_s);
   engine.playAll();
   QSignalSpy errors(&state, &AppState::errorShown);
-  failNext(Request::UseCpu);
-  failNext(Request::NewChat, u"NO_MODEL"_s);
+  failNext(ChatTask::use_cpu);
+  failNext(ChatTask::begin_chat, "NO_MODEL");
   state.useCpu();
   state.newChat();
   engine.playAll();
@@ -156,18 +159,18 @@ class DeviceWindowTest : public testing::Test {
 
 TEST_F(DeviceWindowTest, the_banner_of_a_gpu_that_failed_offers_the_cpu) {
   scene.state.openModel(u"/m.gguf"_s);
-  scene.engine.script.model.onGpu = true;
+  scene.engine.script.model.on_gpu = true;
   scene.engine.playAll();
-  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
+  scene.engine.tellModelSwitched();
   scene.engine.script.errors.append(
-      {Request::Send, u"GPU_LOST"_s, u"The GPU stopped."_s, false, true});
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "The GPU stopped."}, true});
   type(u"precious"_s);
   press(Qt::Key_Return);
   scene.engine.playAll();
   Scene::settle();
   auto* action = scene.window->banner()->findChild<QPushButton*>(u"quiet"_s);
   ASSERT_TRUE(action->isVisible());
-  EXPECT_EQ(action->text(), u"Go on with the CPU"_s);
+  EXPECT_EQ(action->text(), u"Continue on the CPU"_s);
   action->click();
   scene.engine.playAll();
   EXPECT_FALSE(scene.window->banner()->isVisible());
@@ -176,7 +179,7 @@ TEST_F(DeviceWindowTest, the_banner_of_a_gpu_that_failed_offers_the_cpu) {
 
 TEST_F(DeviceWindowTest, a_cpu_that_fails_too_is_offered_again_with_its_error) {
   scene.engine.script.errors.append(
-      {Request::UseCpu, u"MODEL_NOT_FOUND"_s, u"The file is gone."_s, false});
+      {ChatTask::use_cpu, {ErrorKind::invalid, "MODEL_NOT_FOUND", "The file is gone."}});
   scene.state.useCpu();
   scene.engine.playAll();
   Scene::settle();
@@ -190,8 +193,8 @@ TEST_F(DeviceWindowTest, a_cpu_that_fails_too_is_offered_again_with_its_error) {
 }
 
 TEST_F(DeviceWindowTest, who_asks_what_it_runs_on_is_told_in_full) {
-  scene.engine.script.model.whyNotGpu = u"The driver of \"R&D\" is too old. [GPU_DRIVER]"_s;
-  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
+  scene.engine.script.model.gpu_fallback_reason = "The driver of \"R&D\" is too old. [GPU_DRIVER]";
+  scene.engine.tellModelSwitched();
   QPushButton* device = button(u"CPU"_s);
   ASSERT_NE(device, nullptr);
   EXPECT_TRUE(device->toolTip().contains(u"&quot;R&amp;D&quot;"_s)) << "it wraps as rich text only";
@@ -202,7 +205,7 @@ TEST_F(DeviceWindowTest, who_asks_what_it_runs_on_is_told_in_full) {
 
 TEST_F(DeviceWindowTest, what_an_error_offers_outlasts_a_look_at_the_device_and_escape) {
   scene.engine.script.errors.append(
-      {Request::Send, u"GPU_LOST"_s, u"The GPU stopped."_s, false, true});
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "The GPU stopped."}, true});
   type(u"precious"_s);
   press(Qt::Key_Return);
   scene.engine.playAll();
@@ -212,7 +215,7 @@ TEST_F(DeviceWindowTest, what_an_error_offers_outlasts_a_look_at_the_device_and_
   EXPECT_FALSE(scene.window->deviceNote()->isVisible());
   press(Qt::Key_Escape);
   EXPECT_EQ(scene.window->banner()->text(), u"The GPU stopped."_s);
-  ASSERT_TRUE(button(u"Go on with the CPU"_s)->isVisible());
+  ASSERT_TRUE(button(u"Continue on the CPU"_s)->isVisible());
   scene.state.showError(u"OTHER"_s, u"Something else."_s);  // which offers nothing
   press(Qt::Key_Escape);
   EXPECT_FALSE(scene.window->banner()->isVisible());
@@ -221,9 +224,9 @@ TEST_F(DeviceWindowTest, what_an_error_offers_outlasts_a_look_at_the_device_and_
 TEST_F(DeviceWindowTest, what_was_said_of_a_device_goes_with_it) {
   button(u"CPU"_s)->click();
   ASSERT_TRUE(scene.window->deviceNote()->isVisible());
-  scene.engine.script.model.device = u"NVIDIA RTX 4090"_s;
-  scene.engine.script.model.onGpu = true;
-  Q_EMIT scene.engine.modelSwitched(scene.engine.script.model);
+  scene.engine.script.model.device = "NVIDIA RTX 4090";
+  scene.engine.script.model.on_gpu = true;
+  scene.engine.tellModelSwitched();
   EXPECT_FALSE(scene.window->deviceNote()->isVisible());
 }
 

@@ -29,7 +29,7 @@ class LostGpu : public testing::Test {
     return !offered.isEmpty();
   }
   static void useCpu(Life& life) {
-    QSignalSpy answered(&life.engine, &EngineClient::answerFinished);
+    EventSpy<runtime::GenerateReport> answered(&life.engine);
     life.state.useCpu();
     ASSERT_TRUE(life.wait([&] { return !answered.isEmpty(); })) << life.error();
   }
@@ -63,14 +63,14 @@ TEST_F(LostGpu, is_left_for_the_cpu_which_gives_the_same_answer) {
 // The message is still answered where the CPU is tried again.
 TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can) {
   const QString model = m_other.filePath(u"model.gguf"_s), away = m_other.filePath(u"away"_s);
-  ASSERT_TRUE(QFile::copy(QString::fromUtf8(test::kBundledModel), model));
+  ASSERT_TRUE(QFile::copy(QString::fromStdString(test::kBundledModel), model));
   setenv("SATCHEL_TEST_GPU_LOST_AT", "150", 1);
   Life life(m_folder.path(), kFakeGpu);
   ASSERT_TRUE(life.openModel(model)) << life.error();
   ASSERT_TRUE(loses(life, u"What is a brass bell?"_s));
   ASSERT_TRUE(QFile::rename(model, away));
-  QSignalSpy offered(&life.state, &AppState::cpuOffered),
-      failed(&life.engine, &EngineClient::failed);
+  QSignalSpy offered(&life.state, &AppState::cpuOffered);
+  EventSpy<runtime::Failed> failed(&life.engine);
   life.errors.clear();
   life.state.useCpu();
   life.state.newChat();  // fails after it, and says nothing
@@ -91,13 +91,18 @@ TEST_F(LostGpu, is_no_way_back_where_the_cpu_cannot_open_the_model_until_it_can)
 // A card's memory is taken by the chats of the first model.
 TEST_F(LostGpu, has_room_for_a_second_model_where_the_first_makes_way) {
   const QString other = m_other.filePath(u"other.gguf"_s);
-  ASSERT_TRUE(QFile::copy(QString::fromUtf8(test::kBundledModel), other));
+  ASSERT_TRUE(QFile::copy(QString::fromStdString(test::kBundledModel), other));
   setenv("SATCHEL_TEST_GPU_BYTES", "8000000", 1);
   Life life(m_folder.path(), kFakeGpu);
   ASSERT_TRUE(life.openModel()) << life.error();
   ASSERT_TRUE(life.send(u"Hello there."_s)) << life.error();
   const QString room = life.state.memory()->machineText();
+  int loadings = 0;
+  const EventSpy<runtime::Progress> loaded(&life.engine, [&](const runtime::Progress& progress) {
+    loadings += progress.phase == runtime::Phase::load_model && progress.done == progress.total;
+  });
   ASSERT_TRUE(life.openModel(other)) << life.error();
+  EXPECT_EQ(loadings, 2) << "beside the first and without it, but not for the CPU";
   EXPECT_EQ(life.state.deviceName(), u"GPU"_s) << life.state.deviceNote().toStdString();
   EXPECT_EQ(life.state.memory()->machineText(), room) << "all that the first had";
   EXPECT_TRUE(life.send(u"Hello there."_s)) << life.error();
@@ -115,7 +120,7 @@ TEST_F(LostGpu, is_the_first_models_again_where_the_second_is_too_large_for_it) 
   EXPECT_EQ(life.errors.last()[0].toString(), u"GPU_MEMORY"_s);
   EXPECT_TRUE(offered.isEmpty()) << "the CPU would open the first";
   EXPECT_EQ(life.state.phase(), Life::Phase::Ready);
-  EXPECT_EQ(life.state.model().title, u"chain"_s);
+  EXPECT_EQ(life.state.model().title, "chain");
   EXPECT_EQ(life.state.conversation()->rowCount(), 2);
   life.errors.clear();
   EXPECT_TRUE(life.send(u"Well?"_s)) << life.error();

@@ -6,8 +6,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <functional>
+#include <thread>
 
 #include "life.h"
+#include "support/memory_chat_store.h"
 #include "ui/model/format.h"
 
 namespace satchel::ui {
@@ -21,7 +23,7 @@ constexpr auto kNotes =
 
 class InProcessTest : public testing::Test {
  protected:
-  // A new chat under KVzip, which packs later, with a document of about 1,700 tokens: four pieces.
+  // A new chat under KVzip, which packs later, with a document of about 1,700 tokens: four spans.
   static void readLongUnderKvzip(Life& life);
   // A document read under Compact in a life of its own; what the panel said of its fidelity.
   QString compressAndClose();
@@ -87,7 +89,7 @@ TEST_F(InProcessTest, a_chat_is_answered_saved_and_resumed_in_the_next_life) {
     EXPECT_GT(ids[row], 0);
     EXPECT_EQ(life.state.conversation()->message(row).id, ids[row]) << row;
   }
-  const auto report = life.resumed[0][0].value<runtime::ResumeReport>();
+  const auto report = life.resumed.first();
   EXPECT_EQ(report.n_reused, report.n_chat_tokens);
   EXPECT_EQ(report.n_reread, 0u);
   tokens = qint64(report.n_chat_tokens);
@@ -130,18 +132,18 @@ TEST_F(InProcessTest, packing_makes_way_for_who_writes_goes_on_later_and_frees_m
   life.state.setTypingRest(std::chrono::hours(1));
   readLongUnderKvzip(life);
   ASSERT_TRUE(life.waitHalfPacked()) << life.error();
-  EXPECT_TRUE(life.cache().isPacking);
+  EXPECT_TRUE(life.cache().is_packing);
   life.state.noteTyping();
-  ASSERT_TRUE(life.wait([&] { return !life.cache().isPacking; }));
-  const CacheState stopped = life.cache();
+  ASSERT_TRUE(life.wait([&] { return !life.cache().is_packing; }));
+  const runtime::ChatMemory stopped = life.cache();
   EXPECT_LT(stopped.stats.n_pending_probed, stopped.stats.n_pending);
   life.state.setTypingRest(std::chrono::milliseconds(0));
   life.state.noteTyping();
   ASSERT_TRUE(life.waitPacked()) << life.error();
   ASSERT_TRUE(life.wait([&] { return life.cache().fidelity.n_tokens > 0; })) << life.error();
-  const CacheState packed = life.cache();
+  const runtime::ChatMemory packed = life.cache();
   EXPECT_LT(packed.stats.bytes, stopped.stats.bytes);
-  EXPECT_LT(packed.stats.pool_used_bytes, stopped.stats.pool_used_bytes);
+  EXPECT_LT(packed.stats.arena_used_bytes, stopped.stats.arena_used_bytes);
 }
 
 TEST_F(InProcessTest, packing_makes_way_for_a_message_and_goes_on_after_the_answer) {
@@ -149,10 +151,10 @@ TEST_F(InProcessTest, packing_makes_way_for_a_message_and_goes_on_after_the_answ
   readLongUnderKvzip(life);
   ASSERT_TRUE(life.waitHalfPacked()) << life.error();
   const std::size_t evicted = life.cache().stats.n_evicted;
-  QSignalSpy answers(&life.engine, &EngineClient::answerFinished);
+  EventSpy<runtime::GenerateReport> answers(&life.engine);
   std::size_t evictedThen = 0;
-  QObject::connect(&life.engine, &EngineClient::answerStarted, &life.state,
-                   [&] { evictedThen = life.cache().stats.n_evicted; });
+  const EventSpy<runtime::AnswerStarted> started(
+      &life.engine, [&](const auto&) { evictedThen = life.cache().stats.n_evicted; });
   life.state.send(u"What is the code for the crimson chapel?"_s);
   ASSERT_TRUE(life.wait([&] { return answers.count() == 1; })) << life.error();
   EXPECT_EQ(evictedThen, evicted) << "the answer did not wait for the packing";
@@ -174,7 +176,7 @@ TEST_F(InProcessTest, packing_goes_on_where_it_was_in_the_next_life) {
   ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
   life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
   ASSERT_TRUE(life.wait([&] { return !life.caches.isEmpty(); })) << life.error();
-  const auto resumed = life.caches.first()[0].value<CacheState>();
+  const auto resumed = life.caches.first();
   EXPECT_GE(resumed.stats.n_pending_probed, probed);
   EXPECT_LT(resumed.stats.n_pending_probed, resumed.stats.n_pending);
   ASSERT_TRUE(life.waitPacked()) << life.error();
@@ -198,7 +200,7 @@ TEST_F(InProcessTest, other_settings_are_applied_to_the_open_chat_and_it_opens_w
     ASSERT_TRUE(life.wait([&] { return life.saved.count() > before; })) << life.error();
     EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Balanced"_s));
     EXPECT_FALSE(life.state.memory()->differsFromChat());
-    EXPECT_EQ(life.cache().readTokens, life.cache().chatTokens);
+    EXPECT_EQ(life.cache().n_read, life.cache().n_tokens);
     ASSERT_TRUE(life.send(u"What is the code for the crimson chapel?"_s)) << life.error();
   }
   Life life(m_folder.path());
@@ -206,7 +208,7 @@ TEST_F(InProcessTest, other_settings_are_applied_to_the_open_chat_and_it_opens_w
   life.state.openChat(key);
   ASSERT_TRUE(life.wait([&] { return life.resumed.count() == 1; })) << life.error();
   EXPECT_TRUE(life.state.memory()->recipeText().startsWith(u"Balanced"_s));
-  EXPECT_EQ(life.resumed[0][0].value<runtime::ResumeReport>().n_reread, 0u);
+  EXPECT_EQ(life.resumed.first().n_reread, 0u);
 }
 
 TEST_F(InProcessTest, a_change_that_is_stopped_leaves_a_chat_that_goes_on) {
@@ -223,7 +225,7 @@ TEST_F(InProcessTest, a_change_that_is_stopped_leaves_a_chat_that_goes_on) {
   ASSERT_TRUE(life.waitReady()) << life.error();
   ASSERT_TRUE(life.send(u"Who is a sailor?"_s)) << life.error();
   EXPECT_EQ(life.state.conversation()->rowCount(), 4);
-  EXPECT_EQ(life.cache().readTokens, life.cache().chatTokens);
+  EXPECT_EQ(life.cache().n_read, life.cache().n_tokens);
 }
 
 TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
@@ -235,27 +237,27 @@ TEST_F(InProcessTest, after_stop_the_chat_has_the_limit_that_its_session_has) {
   life.state.newChat();
   life.state.attachDocument(u"notes.txt"_s, QString::fromUtf16(kNotes).repeated(12));
   ASSERT_TRUE(life.waitReady()) << life.error();
-  const std::size_t before = life.cache().stats.pool_bytes;
+  const std::size_t before = life.cache().stats.arena_bytes;
   QSignalSpy told(&life.state, &AppState::noticeShown);
   // Everything is read again first; the lower limit comes after that.
   life.state.memory()->setPresetIndex(0);
   life.state.memory()->setBudgetBytes(quint64(before) * 3 / 4);
   ASSERT_TRUE(life.wait([&] { return plan->canApply(); })) << life.error();
-  QSignalSpy applied(&life.engine, &EngineClient::chatApplied);
-  QObject::connect(&life.engine, &EngineClient::progressed, &life.state,
-                   [&] { life.state.stop(); });
+  EventSpy<runtime::MemoryChanged> applied(&life.engine);
+  const EventSpy<runtime::Progress> progressed(&life.engine,
+                                               [&](const auto&) { life.state.stop(); });
   plan->apply();
   ASSERT_TRUE(life.waitReady()) << life.error();
   ASSERT_EQ(applied.count(), 1);
-  const auto has = applied[0][0].value<AppliedSettings>();
-  EXPECT_FALSE(has.isWhole);
-  EXPECT_EQ(has.settings.preset, u"full"_s);
-  EXPECT_EQ(life.cache().stats.pool_bytes, before);
-  EXPECT_NE(has.settings.budgetBytes, quint64(before) * 3 / 4) << "which was not reached";
+  EXPECT_FALSE(applied.first().is_whole);
+  const runtime::MemorySettings& has = applied.first().memory;
+  EXPECT_EQ(runtime::preset_of(has.recipe), "full");
+  EXPECT_EQ(life.cache().stats.arena_bytes, before);
+  EXPECT_NE(has.limit_bytes, before * 3 / 4) << "which was not reached";
   ASSERT_GE(told.count(), 1);
   const QString notice = told.last()[0].toString();
   EXPECT_TRUE(notice.contains(u"recipe full"_s)) << notice.toStdString();
-  EXPECT_TRUE(notice.contains(formatBytes(has.settings.budgetBytes))) << notice.toStdString();
+  EXPECT_TRUE(notice.contains(formatBytes(has.limit_bytes))) << notice.toStdString();
 }
 
 TEST_F(InProcessTest, a_chat_without_a_message_begins_with_what_was_applied) {
@@ -276,18 +278,19 @@ TEST_F(InProcessTest, a_preview_of_the_chat_makes_way_for_a_message) {
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel()) << life.error();
   ASSERT_TRUE(life.send(QString::fromUtf16(kNotes))) << life.error();
-  QSignalSpy previews(&life.engine, &EngineClient::chatPreviewed);
-  QSignalSpy failures(&life.engine, &EngineClient::failed);
+  EventSpy<runtime::MemoryPreviewed> previews(&life.engine);
+  EventSpy<runtime::Failed> failures(&life.engine);
   life.engine.previewChat({u"compact"_s, life.state.memory()->budgetBytes()});
   ASSERT_TRUE(life.send(u"Who is a sailor?"_s)) << life.error();
   EXPECT_EQ(previews.count() + failures.count(), 1) << "it is answered, or told that it was not";
-  for (const auto& failure : failures) EXPECT_TRUE(failure[0].value<EngineError>().cancelled);
+  for (const runtime::Failed& failure : failures)
+    EXPECT_EQ(failure.error.kind, ErrorKind::cancelled);
   EXPECT_EQ(life.state.conversation()->rowCount(), 4);
 }
 
 TEST_F(InProcessTest, a_model_that_is_none_is_an_error_with_its_code) {
   Life life(m_folder.path());
-  life.state.openModel(QStringLiteral(SATCHEL_SOURCE_DIR "/LICENSE"));
+  life.state.openModel(QString::fromStdString(test::source_dir() + "/LICENSE"));
   EXPECT_FALSE(life.waitReady());
   ASSERT_EQ(life.errors.count(), 1);
   EXPECT_EQ(life.errors[0][0].toString(), u"MODEL_FORMAT"_s);
@@ -307,6 +310,20 @@ TEST_F(InProcessTest, a_message_that_does_not_fit_leaves_no_chat_behind) {
   EXPECT_EQ(refused[0][0].toString(), text);
   EXPECT_EQ(life.state.chats()->rowCount(), 0);
   EXPECT_TRUE(life.state.canSend());
+}
+
+TEST_F(InProcessTest, the_store_ends_on_the_thread_that_used_it) {
+  struct Store : test::MemoryChatStore {
+    explicit Store(std::thread::id* its_end)
+        : MemoryChatStore(std::make_shared<test::MemoryChats>()), end(its_end) {}
+    Store(Store&&) = delete;
+    ~Store() override { *end = std::this_thread::get_id(); }
+    std::thread::id* end;
+  };
+  std::thread::id ended;
+  { const InProcessEngine engine(std::make_unique<Store>(&ended)); }
+  EXPECT_NE(ended, std::thread::id());
+  EXPECT_NE(ended, std::this_thread::get_id());
 }
 
 TEST_F(InProcessTest, rename_delete_and_undo_reach_the_library) {

@@ -25,10 +25,10 @@ TEST_F(InProcessThinking, thoughts_come_before_the_answer_until_they_are_turned_
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel(path())) << life.error();
   QString heard;
-  QObject::connect(&life.engine, &EngineClient::thoughtArrived, &life.state,
-                   [&](const QString& piece) { heard += u'(' + piece + u')'; });
-  QObject::connect(&life.engine, &EngineClient::pieceArrived, &life.state,
-                   [&](const QString& piece) { heard += piece; });
+  const EventSpy<runtime::AnswerDelta> deltas(&life.engine, [&](const auto& delta) {
+    const QString text = textOf(delta.text);
+    heard += delta.is_thought ? u'(' + text + u')' : text;
+  });
   ASSERT_TRUE(life.send(u"Well?"_s)) << life.error();
   EXPECT_EQ(heard, u"(H)(m)Yes"_s);
   EXPECT_EQ(last(life).text, u"Yes"_s);
@@ -54,7 +54,7 @@ TEST_F(InProcessThinking, thoughts_are_found_again_when_the_chat_is_opened_in_th
   Life life(m_folder.path());
   ASSERT_TRUE(life.openModel(path())) << life.error();
   ASSERT_TRUE(life.wait([&] { return life.state.chats()->rowCount() == 1; })) << life.error();
-  QSignalSpy found(&life.engine, &EngineClient::thoughtsFound);
+  EventSpy<runtime::MessageThoughts> found(&life.engine);
   life.state.openChat(life.state.chats()->index(0).data(ChatListModel::KeyRole).toLongLong());
   ASSERT_TRUE(life.wait([&] { return found.count() == 1; })) << life.error();
   ASSERT_EQ(life.state.conversation()->rowCount(), 4);

@@ -32,18 +32,18 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
   LedgerModel model;
   const QAbstractItemModelTester laws(&model,
                                       QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const ChatLedger ledger = sampleLedger(1'790'000'000'000);
+  const runtime::LedgerChanged ledger = sampleLedger(1'790'000'000'000);
   model.setEntries(ledger.entries, kLanes);
-  ASSERT_EQ(model.rowCount(), ledger.entries.size());
+  ASSERT_EQ(model.rowCount(), int(ledger.entries.size()));
   EXPECT_EQ(cell(model, 0, LedgerModel::When), plain(formatMoment(ledger.entries.back().at_ms)));
   EXPECT_EQ(cell(model, 0, LedgerModel::Token), u"4,218"_s);
-  EXPECT_EQ(cell(model, 0, LedgerModel::Why), u"the limit was near"_s);
+  EXPECT_EQ(cell(model, 0, LedgerModel::Why), u"memory limit"_s);
   EXPECT_EQ(cell(model, 0, LedgerModel::Coarser), u"11.5 %"_s);
   EXPECT_EQ(cell(model, 0, LedgerModel::Gone), u"< 0.1 %"_s);
   EXPECT_EQ(cell(model, 0, LedgerModel::Memory), u"52.0 MB → 47.8 MB"_s);
   EXPECT_EQ(cell(model, 0, LedgerModel::Measured), u"not measured"_s);
   const int oldest = model.rowCount() - 1;
-  EXPECT_EQ(cell(model, oldest, LedgerModel::Why), u"text was read"_s);
+  EXPECT_EQ(cell(model, oldest, LedgerModel::Why), u"new text"_s);
   EXPECT_EQ(cell(model, oldest, LedgerModel::Gone), u"none"_s);
   EXPECT_EQ(cell(model, oldest, LedgerModel::Measured),
             u"98.4 % same next token · KL 0.004 nats · 99.6 % attention"_s);
@@ -51,7 +51,7 @@ TEST(LedgerModel, the_newest_step_comes_first_with_all_that_is_known_of_it) {
 
 TEST(LedgerModel, what_is_told_again_does_not_move_the_table_and_a_late_measurement_does) {
   LedgerModel model;
-  ChatLedger ledger = sampleLedger(1'790'000'000'000);
+  runtime::LedgerChanged ledger = sampleLedger(1'790'000'000'000);
   model.setEntries(ledger.entries, kLanes);
   QSignalSpy resets(&model, &QAbstractItemModel::modelReset);
   model.setEntries(ledger.entries, kLanes);
@@ -68,14 +68,16 @@ TEST(LedgerModel, no_share_is_told_where_the_whole_is_not_known) {
 }
 
 TEST(LedgerModel, new_steps_are_found_where_old_ones_have_become_one) {
-  const QList<runtime::LedgerEntry> steps = sampleLedger(1'790'000'000'000).entries;
+  using Steps = std::vector<runtime::LedgerEntry>;
+  const Steps steps = sampleLedger(1'790'000'000'000).entries;
+  const auto first = [&steps](int n) { return Steps(steps.begin(), steps.begin() + n); };
   EXPECT_EQ(stepsSince({}, steps).size(), steps.size());
-  EXPECT_EQ(stepsSince(steps, steps).size(), 0);
-  EXPECT_EQ(stepsSince(steps.mid(0, 4), steps).size(), 2);
-  QList<runtime::LedgerEntry> merged = steps.mid(1);  // as many as before, one of them new
-  ASSERT_EQ(stepsSince(steps.mid(0, 5), merged).size(), 1);
-  EXPECT_EQ(stepsSince(steps.mid(0, 5), merged)[0].at_ms, steps.back().at_ms);
-  EXPECT_EQ(stepsSince(steps.mid(0, 1), merged).size(), 5) << "the one that was known is gone";
+  EXPECT_EQ(stepsSince(steps, steps).size(), 0u);
+  EXPECT_EQ(stepsSince(first(4), steps).size(), 2u);
+  const Steps merged(steps.begin() + 1, steps.end());  // as many as before, one of them new
+  ASSERT_EQ(stepsSince(first(5), merged).size(), 1u);
+  EXPECT_EQ(stepsSince(first(5), merged)[0].at_ms, steps.back().at_ms);
+  EXPECT_EQ(stepsSince(first(1), merged).size(), 5u) << "the one that was known is gone";
 }
 
 class LedgerTest : public testing::Test {
@@ -90,7 +92,7 @@ class LedgerTest : public testing::Test {
     runtime::LedgerEntry step = sampleLedger(scene.clock.wall).entries.back();
     step.at_ms = scene.clock.wall;
     step.cause = cause;
-    scene.engine.script.ledger.entries.append(step);
+    scene.engine.script.ledger.entries.push_back(step);
   }
   void send() {
     scene.state.send(u"hello"_s);
@@ -104,16 +106,16 @@ class LedgerTest : public testing::Test {
   QSignalSpy notices;
 };
 
-constexpr auto kRoom =
-    u"To stay within 210 MB, 11.5 % of this chat is now kept more coarsely, < 0.1 % has gone from "
-    "the model's memory (52.0 MB → 47.8 MB).";
+constexpr auto kReclaimed =
+    u"To stay within 210 MB, 11.5 % of this chat is now stored at lower precision, < 0.1 % was "
+    "dropped from the model's memory (52.0 MB → 47.8 MB).";
 
-TEST_F(LedgerTest, room_made_for_the_limit_is_told_once) {
+TEST_F(LedgerTest, what_the_limit_took_is_told_once) {
   send();
   addStep(LedgerCause::limit);
   send();
   ASSERT_EQ(notices.count(), 1);
-  EXPECT_EQ(lastNotice(), QString::fromUtf16(kRoom));
+  EXPECT_EQ(lastNotice(), QString::fromUtf16(kReclaimed));
   EXPECT_EQ(plain(scene.window->banner()->text()), lastNotice());
   send();
   EXPECT_EQ(notices.count(), 1);
@@ -141,7 +143,7 @@ TEST_F(LedgerTest, what_a_saved_chat_has_been_through_is_not_told_as_new) {
   EXPECT_EQ(notices.count(), 1);
 }
 
-TEST_F(LedgerTest, room_made_while_a_saved_chat_is_read_again_is_told) {
+TEST_F(LedgerTest, what_the_limit_took_while_a_saved_chat_is_read_again_is_told) {
   const ChatKey saved =
       scene.engine.addChat(u"saved"_s, QDateTime::currentDateTime(), sampleConversation());
   scene.state.openChat(saved);
@@ -157,7 +159,7 @@ TEST_F(LedgerTest, the_notice_of_a_document_does_not_take_its_place) {
   addStep(LedgerCause::limit);
   scene.state.attachDocument(u"notes.txt"_s, sampleDocument());
   scene.engine.playAll();
-  EXPECT_EQ(lastNotice(), u"Read 3,912 tokens in 4.0 s. "_s + QString::fromUtf16(kRoom));
+  EXPECT_EQ(lastNotice(), u"Read 3,912 tokens in 4.0 s. "_s + QString::fromUtf16(kReclaimed));
 }
 
 TEST_F(LedgerTest, an_error_does_not_take_its_place) {
@@ -167,7 +169,8 @@ TEST_F(LedgerTest, an_error_does_not_take_its_place) {
   addStep(LedgerCause::limit);
   send();
   ASSERT_EQ(errors.count(), 1);
-  EXPECT_EQ(plain(errors[0][1].toString()), u"The memory is full. "_s + QString::fromUtf16(kRoom));
+  EXPECT_EQ(plain(errors[0][1].toString()),
+            u"The memory is full. "_s + QString::fromUtf16(kReclaimed));
 }
 
 TEST_F(LedgerTest, control_l_shows_the_steps_and_they_go_on_with_the_chat) {
@@ -183,7 +186,7 @@ TEST_F(LedgerTest, control_l_shows_the_steps_and_they_go_on_with_the_chat) {
   scene.engine.script.ledger = sampleLedger(scene.clock.wall);
   send();
   EXPECT_TRUE(table->isVisible());
-  EXPECT_EQ(table->model()->rowCount(), scene.engine.script.ledger.entries.size());
+  EXPECT_EQ(table->model()->rowCount(), int(scene.engine.script.ledger.entries.size()));
   QTest::keyClick(dialog(), Qt::Key_Escape);
   Scene::settle();
   EXPECT_EQ(dialog(), nullptr);
@@ -195,9 +198,9 @@ TEST_F(LedgerTest, attention_and_recall_are_shown_only_where_they_were_measured)
   EXPECT_EQ(memory->recallText(), QString());
   scene.engine.script.ledger = sampleLedger(scene.clock.wall);
   send();
-  EXPECT_EQ(plain(memory->attentionText()), u"98.7 % of the exact attention is still there"_s);
+  EXPECT_EQ(plain(memory->attentionText()), u"98.7 % of attention retained"_s);
   EXPECT_EQ(memory->recallText(),
-            u"27 of 30 facts of the text said again, measured at token 4,102, 12 min ago"_s);
+            u"27 of 30 facts repeated correctly, measured at token 4,102, 12 min ago"_s);
 }
 
 TEST_F(LedgerTest, a_figure_from_before_the_last_step_says_so) {

@@ -8,8 +8,11 @@
 #include <functional>
 #include <memory>
 
+#include "event_spy.h"
+#include "storage/store.h"
 #include "support/bundled_model.h"
 #include "ui/model/app_state.h"
+#include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
 
 namespace satchel::ui {
@@ -25,15 +28,21 @@ struct Life {
   // libraries: where the GPU's lies
   explicit Life(const QString& folder, const std::vector<std::filesystem::path>& libraries = {},
                 const std::string& backend = "auto")
-      : engine(
-            openStore(folder),
-            {.threadCount = 1, .laneTables = {}, .backend = backend, .backendFolders = libraries}),
+      : engine(openStore(folder), options(backend, libraries)),
         state(&engine, &clock),
         errors(&state, &AppState::errorShown),
-        resumed(&engine, &EngineClient::resumed),
-        saved(&engine, &EngineClient::saved),
-        caches(&engine, &EngineClient::cacheChanged) {}
+        resumed(&engine),
+        saved(&engine),
+        caches(&engine) {}
 
+  static runtime::EngineOptions options(const std::string& backend,
+                                        const std::vector<std::filesystem::path>& libraries) {
+    runtime::EngineOptions options;
+    options.n_threads = 1;
+    options.backend = backend;
+    options.backend_folders = libraries;
+    return options;
+  }
   static std::unique_ptr<storage::Store> openStore(const QString& folder) {
     storage::StoreOptions options;
     options.data_dir = options.cache_dir = folder.toStdString();
@@ -51,7 +60,7 @@ struct Life {
   bool waitReady() {
     return wait([this] { return state.phase() == Phase::Ready; });
   }
-  bool openModel(const QString& path = QString::fromUtf8(test::kBundledModel)) {
+  bool openModel(const QString& path = QString::fromStdString(test::kBundledModel)) {
     state.openModel(path);
     return waitReady() && wait([this] { return state.memory()->hasPreviews(); });
   }
@@ -64,8 +73,8 @@ struct Life {
   SystemClock clock;
   InProcessEngine engine;
   AppState state;
-  CacheState cache() const {
-    return caches.isEmpty() ? CacheState() : caches.last()[0].value<CacheState>();
+  runtime::ChatMemory cache() const {
+    return caches.isEmpty() ? runtime::ChatMemory() : caches.last();
   }
   // Some of the text has been scored and some not.
   bool waitHalfPacked() {
@@ -77,11 +86,14 @@ struct Life {
   bool waitPacked() {
     return wait([this] {
       const kvcache::CacheStats stats = cache().stats;
-      return stats.n_pending == 0 && stats.n_evicted > 0 && !cache().isPacking;
+      return stats.n_pending == 0 && stats.n_evicted > 0 && !cache().is_packing;
     });
   }
 
-  QSignalSpy errors, resumed, saved, caches;
+  QSignalSpy errors;
+  EventSpy<runtime::ResumeReport> resumed;
+  EventSpy<kvcache::SaveReport> saved;
+  EventSpy<runtime::ChatMemory> caches;
 };
 
 }  // namespace satchel::ui

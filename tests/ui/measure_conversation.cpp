@@ -1,5 +1,5 @@
 // Prints what the conversation view costs; nothing is judged here. The aims: first paint of 2,000
-// messages <= 150 ms, a piece <= 8 ms (half a frame).
+// messages <= 150 ms, a delta <= 8 ms (half a frame).
 //   measure_conversation
 #include <QApplication>
 #include <QElapsedTimer>
@@ -63,16 +63,16 @@ int main(int argc, char** argv) {
   Scene::settle();
   std::vector<double> laidOut, painted;
   for (int i = 0; i < kPieces; ++i) {
-    const QString piece = i % 40 == 39 ? u".\n\n"_s : u" word"_s;
+    const QString delta = i % 40 == 39 ? u".\n\n"_s : u" word"_s;
     timer.restart();
-    model.appendPiece(piece);
+    model.appendDelta(delta);
     laidOut.push_back(milliseconds(timer));
     Scene::settle();
     timer.restart();
     view.viewport()->repaint();
     painted.push_back(milliseconds(timer));
   }
-  report("a piece taken in and laid out", laidOut);
+  report("a delta taken in and laid out", laidOut);
   report("the whole view painted after it", painted);
   return 0;
 }

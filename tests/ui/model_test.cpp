@@ -20,32 +20,32 @@ QList<Message> messages(int count) {
   return list;
 }
 
-TEST(ConversationModel, a_piece_changes_only_the_last_row) {
+TEST(ConversationModel, a_delta_changes_only_the_last_row) {
   ConversationModel model;
   const Laws laws(&model, Laws::FailureReportingMode::Fatal);
   model.load(messages(3));
   model.beginAnswer({});
   QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
   QSignalSpy reset(&model, &QAbstractItemModel::modelReset);
-  model.appendPiece(u"Hel"_s);
+  model.appendDelta(u"Hel"_s);
   ASSERT_EQ(changed.count(), 1);
   EXPECT_EQ(reset.count(), 0);
   EXPECT_EQ(changed[0][0].toModelIndex().row(), 3);
   EXPECT_EQ(changed[0][1].toModelIndex().row(), 3);
-  model.appendPiece(u"lo"_s);
+  model.appendDelta(u"lo"_s);
   EXPECT_EQ(model.message(3).text, u"Hello"_s);
 }
 
 TEST(ConversationModel, an_answer_streams_until_it_is_finished) {
   ConversationModel model;
   const Laws laws(&model, Laws::FailureReportingMode::Fatal);
-  model.finishAnswer(kvcache::MessageState::complete, {});  // nothing streams: nothing happens
+  model.finishAnswer(runtime::MessageState::complete, {});  // nothing streams: nothing happens
   EXPECT_FALSE(model.isStreaming());
   model.beginAnswer({});
   EXPECT_TRUE(model.isStreaming());
-  model.finishAnswer(kvcache::MessageState::interrupted, u"3 tokens"_s);
+  model.finishAnswer(runtime::MessageState::interrupted, u"3 tokens"_s);
   EXPECT_FALSE(model.isStreaming());
-  EXPECT_EQ(model.message(0).state, kvcache::MessageState::interrupted);
+  EXPECT_EQ(model.message(0).state, runtime::MessageState::interrupted);
   EXPECT_EQ(model.message(0).footnote, u"3 tokens"_s);
 }
 

@@ -11,6 +11,7 @@ namespace satchel::ui {
 namespace {
 
 using namespace Qt::StringLiterals;
+using runtime::ChatTask;
 
 constexpr qint64 kTokens = 4218;
 
@@ -46,13 +47,13 @@ class PackingTest : public testing::Test {
 };
 
 TEST_F(PackingTest, the_panel_and_the_head_say_how_far_it_is) {
-  EXPECT_EQ(panel(), u"packing waits at 0 %"_s);
+  EXPECT_EQ(panel(), u"paused at 0 %"_s);
   EXPECT_EQ(status(), QString());
   scene.engine.play(2);
-  EXPECT_EQ(panel(), u"packing …, 40 %"_s);
-  EXPECT_EQ(status(), u"packing …, 40 %"_s);
+  EXPECT_EQ(panel(), u"compressing… 40 %"_s);
+  EXPECT_EQ(status(), u"compressing… 40 %"_s);
   EXPECT_NEAR(scene.state.memory()->packingShare(), 0.4, 0.001);
-  EXPECT_EQ(scene.state.memory()->fidelityText(), u"nothing compressed yet"_s);
+  EXPECT_EQ(scene.state.memory()->fidelityText(), u"Nothing compressed yet"_s);
 }
 
 TEST_F(PackingTest, when_it_is_done_the_figure_falls_and_nothing_is_said_any_more) {
@@ -71,29 +72,29 @@ TEST_F(PackingTest, it_stops_with_the_first_letter_and_goes_on_when_nothing_more
   scene.state.setTypingRest(std::chrono::hours(1));
   scene.engine.play(2);
   type(u"W"_s);
-  EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
+  EXPECT_EQ(panel(), u"paused at 40 %"_s);
   EXPECT_EQ(status(), QString());
   EXPECT_FALSE(scene.engine.play()) << "it must not go on while the user writes";
   scene.state.setTypingRest(std::chrono::milliseconds(0));
   type(u"h"_s);
   ASSERT_TRUE(QTest::qWaitFor([this] { return !scene.engine.isIdlePaused(); }));
   scene.engine.play();
-  EXPECT_EQ(status(), u"packing …, 60 %"_s);
+  EXPECT_EQ(status(), u"compressing… 60 %"_s);
 }
 
 TEST_F(PackingTest, it_stops_when_a_message_is_sent_and_goes_on_after_the_answer) {
   scene.state.setTypingRest(std::chrono::hours(1));
-  scene.engine.script.pieces = {u"One "_s, u"two."_s};
+  scene.engine.script.deltas = {u"One "_s, u"two."_s};
   scene.engine.play(2);
   type(u"Where is the key?"_s);
   QTest::keyClick(scene.window->composer()->edit(), Qt::Key_Return);
-  EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
-  scene.engine.play(6);  // message, answer, two pieces, its end, the cache
+  EXPECT_EQ(panel(), u"paused at 40 %"_s);
+  scene.engine.play(6);  // message, answer, two deltas, its end, the cache
   EXPECT_EQ(scene.state.phase(), AppState::Phase::Ready);
   EXPECT_EQ(scene.state.conversation()->message(3).text, u"One two."_s);
-  EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
+  EXPECT_EQ(panel(), u"paused at 40 %"_s);
   scene.engine.play();
-  EXPECT_EQ(status(), u"packing …, 60 %"_s);
+  EXPECT_EQ(status(), u"compressing… 60 %"_s);
 }
 
 TEST_F(PackingTest, a_chat_that_was_closed_half_packed_says_so_and_goes_on) {
@@ -105,17 +106,18 @@ TEST_F(PackingTest, a_chat_that_was_closed_half_packed_says_so_and_goes_on) {
   scene.engine.script.packing.removeFirst();
   scene.state.openChat(chat);
   scene.engine.play(2);  // resumed, the cache
-  EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
+  EXPECT_EQ(panel(), u"paused at 40 %"_s);
   scene.engine.play();
-  EXPECT_EQ(status(), u"packing …, 40 %"_s);
-  EXPECT_EQ(plain(scene.state.memory()->recipeText()), u"Compact · recipe kvzip, 50 % kept"_s);
+  EXPECT_EQ(status(), u"compressing… 40 %"_s);
+  EXPECT_EQ(plain(scene.state.memory()->recipeText()), u"Compact · recipe satchel, 50 % kept"_s);
 }
 
 TEST_F(PackingTest, an_error_ends_it_until_the_next_request) {
   scene.state.setTypingRest(std::chrono::milliseconds(0));
   scene.engine.play(2);
-  Q_EMIT scene.engine.failed({Request::Idle, u"MEMORY"_s, u"No memory is left."_s, false});
-  EXPECT_EQ(panel(), u"packing waits at 40 %"_s);
+  scene.engine.tell(
+      runtime::Failed{ChatTask::idle, {ErrorKind::out_of_memory, "MEMORY", "No memory is left."}});
+  EXPECT_EQ(panel(), u"paused at 40 %"_s);
   EXPECT_EQ(status(), QString());
   EXPECT_TRUE(scene.state.canSend());
   type(u"W"_s);

@@ -6,12 +6,14 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "runtime/limits/presets.h"
 #include "scenes.h"
 
 namespace satchel::ui {
 namespace {
 
 using namespace Qt::StringLiterals;
+using runtime::ChatTask;
 using Phase = AppState::Phase;
 
 constexpr qint64 kTokens = 4218;
@@ -59,7 +61,7 @@ class PlanTest : public testing::Test {
 
 TEST_F(PlanTest, nothing_is_asked_or_applied_while_the_sliders_say_what_the_chat_has) {
   EXPECT_EQ(asked(), 0);
-  EXPECT_EQ(text(), u"This chat has these settings."_s);
+  EXPECT_EQ(text(), u"This chat already has these settings."_s);
   EXPECT_FALSE(canApply());
   choose(2);
   EXPECT_TRUE(canApply());
@@ -73,7 +75,7 @@ TEST_F(PlanTest, it_is_asked_for_once_when_the_sliders_have_rested) {
   memory()->setBudgetBytes(100'000'000);
   EXPECT_EQ(asked(), 0);
   EXPECT_FALSE(canApply());
-  EXPECT_TRUE(text().startsWith(u"Working out"_s));
+  EXPECT_TRUE(text().startsWith(u"Estimating"_s));
   rest();
   ASSERT_EQ(asked(), 1);
   EXPECT_EQ(scene.engine.previewsAsked()[0], (ChatSettings{u"compact"_s, 100'000'000}));
@@ -82,9 +84,9 @@ TEST_F(PlanTest, it_is_asked_for_once_when_the_sliders_have_rested) {
 TEST_F(PlanTest, going_down_says_what_it_takes_away_and_what_that_costs) {
   choose(2);
   EXPECT_EQ(text(),
-            u"This chat takes 34.2 MB instead of 97.2 MB, estimated: 49 % of what it holds is kept "
-            "more coarsely, 48 % is gone; only reading it again undoes that. Measured on this "
-            "chat's last 128 tokens: 96.1 % same next token · KL 0.021 nats."_s);
+            u"This chat will take 34.2 MB instead of 97.2 MB (estimated): 49 % of it at lower "
+            "precision, 48 % dropped. Only rereading undoes that. Measured on this chat's last 128 "
+            "tokens: 96.1 % same next token · KL 0.021 nats."_s);
 }
 
 TEST_F(PlanTest, a_cost_that_was_not_measured_is_no_figure) {
@@ -92,9 +94,8 @@ TEST_F(PlanTest, a_cost_that_was_not_measured_is_no_figure) {
   scene.engine.script.change.n_evicted = 0;
   choose(1);
   EXPECT_EQ(text(),
-            u"This chat takes 34.2 MB instead of 97.2 MB, estimated: 49 % of what it holds is kept "
-            "more coarsely; only reading it again undoes that. What that costs in accuracy is "
-            "not measured yet."_s);
+            u"This chat will take 34.2 MB instead of 97.2 MB (estimated): 49 % of it at lower "
+            "precision. Only rereading undoes that. The effect on accuracy is not measured yet."_s);
 }
 
 TEST_F(PlanTest, going_up_says_what_is_read_again_and_how_long_that_takes) {
@@ -104,13 +105,13 @@ TEST_F(PlanTest, going_up_says_what_is_read_again_and_how_long_that_takes) {
   rest();
   choose(0);
   EXPECT_EQ(text(),
-            u"4,218 tokens have to be read again, which takes about 58 s. Then this chat takes "
-            "97.2 MB instead of 34.2 MB, estimated."_s);
+            u"4,218 tokens must be reread, which takes about 58 s. The chat will then take "
+            "97.2 MB instead of 34.2 MB (estimated)."_s);
   scene.engine.script.change.reread_ms = 0;
   choose(1);
   EXPECT_EQ(text(),
-            u"4,218 tokens have to be read again; how long that takes is not known yet. Then this "
-            "chat takes 97.2 MB instead of 34.2 MB, estimated. What that costs in accuracy is not "
+            u"4,218 tokens must be reread; how long that takes is not known yet. The chat will "
+            "then take 97.2 MB instead of 34.2 MB (estimated). The effect on accuracy is not "
             "measured yet."_s);
 }
 
@@ -121,12 +122,14 @@ TEST_F(PlanTest, reading_again_under_too_low_a_limit_says_so_and_names_one_that_
   change.bytes_all = 110'000'000;
   choose(1);
   EXPECT_TRUE(
-      text().contains(u"Under this limit text becomes coarser again: all of it would take "
-                      "110 MB, and a limit of 121 MB holds it."_s))
+      text().contains(u"With this limit, text drops to lower precision again instead of taking "
+                      "110 MB; a limit of 121 MB avoids that."_s))
       << text().toStdString();
   change.bytes_all = change.bytes_after;
   choose(2);
-  EXPECT_TRUE(text().contains(u"may become coarser again while it is read; a limit of 121 MB"_s))
+  EXPECT_TRUE(
+      text().contains(u"may drop to lower precision again while it is reread; a limit of "
+                      "121 MB"_s))
       << text().toStdString();
 }
 
@@ -136,8 +139,8 @@ TEST_F(PlanTest, where_it_does_not_fit_the_least_limit_is_named_and_nothing_can_
   memory()->setBudgetBytes(20'000'000);
   rest();
   EXPECT_EQ(text(),
-            u"This chat does not fit into 20.0 MB with these settings. The least limit that holds "
-            "it is 41.3 MB."_s);
+            u"This chat does not fit into 20.0 MB with these settings. It needs a limit of at "
+            "least 41.3 MB."_s);
   EXPECT_FALSE(canApply());
   memory()->plan()->apply();
   rest();
@@ -151,7 +154,7 @@ TEST_F(PlanTest, a_limit_that_changes_nothing_held_says_so_and_can_be_applied) {
   scene.engine.script.change.n_lane_tokens = 379'620;
   memory()->setBudgetBytes(150'000'000);
   rest();
-  EXPECT_EQ(text(), u"Nothing that this chat holds changes; it takes 97.2 MB."_s);
+  EXPECT_EQ(text(), u"Nothing changes in this chat; it takes 97.2 MB."_s);
   EXPECT_TRUE(canApply());
 }
 
@@ -161,8 +164,8 @@ TEST_F(PlanTest, what_could_not_be_tried_beforehand_is_not_told_as_no_loss) {
   memory()->setBudgetBytes(50'000'000);
   rest();
   EXPECT_EQ(text(),
-            u"This chat takes 34.2 MB instead of 97.2 MB, estimated. There is no room to try "
-            "beforehand what becomes coarser or goes."_s);
+            u"This chat will take 34.2 MB instead of 97.2 MB (estimated). There is too little "
+            "memory to measure beforehand what that changes."_s);
   EXPECT_TRUE(canApply());
 }
 
@@ -170,7 +173,7 @@ TEST_F(PlanTest, a_chat_without_a_message_simply_begins_with_them) {
   scene.state.newChat();
   scene.engine.script.change = {};
   choose(3);
-  EXPECT_EQ(text(), u"Nothing has been read yet: this chat begins with these settings."_s);
+  EXPECT_EQ(text(), u"Nothing has been read yet. This chat will start with these settings."_s);
   EXPECT_TRUE(canApply());
 }
 
@@ -181,19 +184,19 @@ TEST_F(PlanTest, applied_the_chat_has_them_and_the_panel_shows_the_new_state) {
   scene.engine.script.cache.fidelity = {};
   memory()->plan()->apply();
   EXPECT_EQ(scene.state.phase(), Phase::Applying);
-  EXPECT_EQ(text(), u"This chat is given these settings …"_s);
+  EXPECT_EQ(text(), u"Applying these settings to this chat…"_s);
   EXPECT_FALSE(canApply());
   EXPECT_TRUE(scene.state.canStop());
   rest();
   EXPECT_EQ(scene.state.phase(), Phase::Ready);
   EXPECT_EQ(scene.engine.settings().preset, u"compact"_s);
   EXPECT_FALSE(memory()->differsFromChat());
-  EXPECT_EQ(text(), u"This chat has these settings."_s);
-  EXPECT_EQ(plain(memory()->recipeText()), u"Compact · recipe kvzip, 50 % kept"_s);
+  EXPECT_EQ(text(), u"This chat already has these settings."_s);
+  EXPECT_EQ(plain(memory()->recipeText()), u"Compact · recipe satchel, 50 % kept"_s);
   EXPECT_FALSE(memory()->bodyText().isEmpty());
   EXPECT_EQ(asked(), 1);
   ASSERT_EQ(notices.count(), 1);
-  EXPECT_EQ(plain(notices[0][0].toString()), u"This chat takes 34.2 MB now, 97.2 MB before."_s);
+  EXPECT_EQ(plain(notices[0][0].toString()), u"This chat now takes 34.2 MB instead of 97.2 MB."_s);
   EXPECT_EQ(memory()->nextSettings().preset, u"compact"_s) << "a new chat gets it, as before";
 }
 
@@ -221,7 +224,7 @@ TEST_F(PlanTest, while_an_answer_runs_it_is_not_asked_for_and_afterwards_it_is_a
   memory()->setPresetIndex(2);
   Scene::settle();
   EXPECT_EQ(asked(), 0);
-  EXPECT_EQ(text(), u"What these settings do to this chat is worked out when it is at rest."_s);
+  EXPECT_EQ(text(), u"Satchel estimates the effect on this chat once it is idle."_s);
   rest();
   EXPECT_EQ(asked(), 1);
   scene.state.send(u"more"_s);
@@ -238,7 +241,7 @@ TEST_F(PlanTest, another_chat_is_never_shown_the_plan_of_this_one) {
   ASSERT_TRUE(canApply());
   scene.state.openChat(saved);
   EXPECT_FALSE(canApply());
-  EXPECT_TRUE(text().startsWith(u"What these settings do"_s));
+  EXPECT_TRUE(text().startsWith(u"Satchel estimates the effect"_s));
   rest();
   EXPECT_EQ(asked(), 2);
 }
@@ -246,14 +249,15 @@ TEST_F(PlanTest, another_chat_is_never_shown_the_plan_of_this_one) {
 TEST_F(PlanTest, an_answer_for_other_settings_is_not_shown) {
   choose(2);
   memory()->setPresetIndex(3);
-  ChatPreview late{{u"compact"_s, 210'000'000}, sampleLoss()};
-  Q_EMIT scene.engine.chatPreviewed(late);
+  scene.engine.tell(runtime::MemoryPreviewed{
+      {runtime::resolve_recipe("compact").value(), 210'000'000}, sampleLoss()});
   EXPECT_FALSE(canApply());
-  EXPECT_TRUE(text().startsWith(u"Working out"_s));
+  EXPECT_TRUE(text().startsWith(u"Estimating"_s));
 }
 
 TEST_F(PlanTest, a_preview_that_made_way_is_asked_for_again) {
-  scene.engine.script.errors.append({Request::PreviewChat, u"STOPPED"_s, u"Stopped."_s, true});
+  scene.engine.script.errors.append(
+      {ChatTask::preview_memory, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
   choose(2);
   EXPECT_EQ(asked(), 2);
   EXPECT_TRUE(canApply());
@@ -262,7 +266,7 @@ TEST_F(PlanTest, a_preview_that_made_way_is_asked_for_again) {
 TEST_F(PlanTest, a_preview_that_fails_says_why_in_its_place) {
   QSignalSpy errors(&scene.state, &AppState::errorShown);
   scene.engine.script.errors.append(
-      {Request::PreviewChat, u"CACHE"_s, u"The cache is damaged."_s, false});
+      {ChatTask::preview_memory, {ErrorKind::invalid, "CACHE", "The cache is damaged."}});
   choose(2);
   EXPECT_EQ(text(), u"The cache is damaged."_s);
   EXPECT_FALSE(canApply());
@@ -276,7 +280,7 @@ TEST_F(PlanTest, a_change_that_is_refused_leaves_the_chat_and_says_why) {
   QSignalSpy errors(&scene.state, &AppState::errorShown);
   choose(2);
   scene.engine.script.errors.append(
-      {Request::ApplyToChat, u"LIMIT"_s, u"It does not fit."_s, false});
+      {ChatTask::change_memory, {ErrorKind::invalid, "LIMIT", "It does not fit."}});
   memory()->plan()->apply();
   rest();
   ASSERT_EQ(errors.count(), 1);
@@ -288,11 +292,12 @@ TEST_F(PlanTest, a_change_that_is_refused_leaves_the_chat_and_says_why) {
 
 TEST_F(PlanTest, a_change_that_was_stopped_half_way_says_what_is_still_to_come) {
   QSignalSpy notices(&scene.state, &AppState::noticeShown);
-  Q_EMIT scene.engine.chatApplied({{u"balanced"_s, 210'000'000}, u"ladder-4"_s, 1, {}, false});
+  scene.engine.tell(runtime::MemoryChanged{
+      {runtime::resolve_recipe("balanced").value(), 210'000'000}, {}, false});
   ASSERT_EQ(notices.count(), 1);
   EXPECT_EQ(notices[0][0].toString(),
-            u"The change was broken off. This chat has the recipe ladder-4 and a limit of 210\u00a0MB "
-            "now; what was not read again yet is read with the next message."_s);
+            u"The change was stopped. This chat now has the recipe ladder-4 and a limit of "
+            "210\u00a0MB; the rest is reread with your next message."_s);
   EXPECT_EQ(plain(memory()->recipeText()), u"Balanced · recipe ladder-4"_s);
 }
 
@@ -319,9 +324,9 @@ TEST_F(PlanTest, packing_that_made_way_for_who_writes_is_not_woken_by_a_plan) {
 
 TEST_F(PlanTest, packing_that_waits_does_not_ask_for_plans) {
   choose(2);
-  CacheState waits = samplePacking(60, kTokens);
+  runtime::ChatMemory waits = samplePacking(60, kTokens);
   waits.stats.bytes -= 1'000'000;
-  Q_EMIT scene.engine.cacheChanged(waits);
+  scene.engine.tell(waits);
   rest();
   EXPECT_EQ(asked(), 1);
 }

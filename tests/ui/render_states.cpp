@@ -20,6 +20,8 @@ namespace {
 
 using namespace satchel::ui;
 using namespace Qt::StringLiterals;
+using satchel::ErrorKind;
+using satchel::runtime::ChatTask;
 
 void addChats(Scene& scene) {
   const QDateTime now = QDateTime::fromMSecsSinceEpoch(scene.clock.wall);
@@ -46,15 +48,15 @@ void showEmpty(Scene& scene) {
 
 // A base model: it has no chat template.
 void showBase(Scene& scene) {
-  scene.engine.script.model.title = u"gemma-3-270m-q4_k_m"_s;
-  scene.engine.script.model.hasChatTemplate = false;
+  scene.engine.script.model.title = "gemma-3-270m-q4_k_m";
+  scene.engine.script.model.has_chat_template = false;
   showEmpty(scene);
 }
 
 void showReading(Scene& scene) {
   addChats(scene);
   scene.openModel();
-  for (const qint64 done : {0, 512, 1204})
+  for (const std::size_t done : {0u, 512u, 1204u})
     scene.engine.script.progress.append({satchel::runtime::Phase::read_prompt, done, 3912});
   scene.state.attachDocument(u"field-notes-week-14.md"_s, sampleDocument());
   for (int i = 0; i < 5; ++i) {
@@ -83,7 +85,7 @@ void showConversation(Scene& scene) {
 void showStreaming(Scene& scene) {
   openSample(scene, u"balanced"_s);
   scene.engine.script.progress.clear();
-  scene.engine.script.pieces = {u"Yes. "_s, u"The archive room's code was changed on "_s,
+  scene.engine.script.deltas = {u"Yes. "_s, u"The archive room's code was changed on "_s,
                                 u"**Tuesday** and is now `4417`. "_s, u"Bring "_s, u"the "_s};
   scene.state.send(u"Was the code of the archive room changed?"_s);
   scene.engine.play(6);
@@ -91,7 +93,7 @@ void showStreaming(Scene& scene) {
 
 // One answer's thoughts are open, those of the last one folded.
 void showThoughts(Scene& scene) {
-  scene.engine.script.model.hasThinkingSwitch = true;
+  scene.engine.script.model.has_thinking_switch = true;
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
   scene.engine.script.thoughts = {
@@ -102,7 +104,7 @@ void showThoughts(Scene& scene) {
   scene.engine.script.answer.thoughts.n_tokens = 61;
   scene.engine.script.answer.thoughts.ms = 1480;
   scene.engine.script.answer.ms = 2010;
-  scene.engine.script.pieces = {u"Yes, "_s, u"on **Tuesday**. "_s, u"It is `4417` now."_s};
+  scene.engine.script.deltas = {u"Yes, "_s, u"on **Tuesday**. "_s, u"It is `4417` now."_s};
   scene.state.send(u"Was the code of the archive room changed?"_s);
   scene.engine.playAll();
   ConversationModel* conversation = scene.state.conversation();
@@ -111,14 +113,14 @@ void showThoughts(Scene& scene) {
   scene.engine.script.answer.thoughts.n_tokens = 14;
   scene.engine.script.answer.thoughts.ms = 360;
   scene.engine.script.answer.ms = 800;
-  scene.engine.script.pieces = {u"In the "_s, u"blue tin "_s, u"behind the stove."_s};
+  scene.engine.script.deltas = {u"In the "_s, u"blue tin "_s, u"behind the stove."_s};
   scene.state.send(u"And the key?"_s);
   scene.engine.playAll();
 }
 
 // In the middle of it.
 void showThinking(Scene& scene) {
-  scene.engine.script.model.hasThinkingSwitch = true;
+  scene.engine.script.model.has_thinking_switch = true;
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
   scene.engine.script.thoughts = {u"The user asks about the archive room. "_s, u"The notes "_s};
@@ -183,11 +185,11 @@ void showApplying(Scene& scene) {
 }
 
 // Room was made while it answered; the panel is scrolled to the figures.
-void showRoomMade(Scene& scene) {
+void showReclaimed(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
   scene.engine.script.ledger = sampleLedger(scene.clock.wall + 120'000);
-  scene.engine.script.pieces = {u"Yes: it is now `4417`."_s};
+  scene.engine.script.deltas = {u"Yes: it is now `4417`."_s};
   scene.state.send(u"Was the code of the archive room changed?"_s);
   scene.engine.playAll();
   Scene::settle();
@@ -198,7 +200,7 @@ void showRoomMade(Scene& scene) {
 void showLedger(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.engine.script.ledger = sampleLedger(scene.clock.wall);
-  Q_EMIT scene.engine.ledgerChanged(scene.engine.script.ledger);
+  scene.engine.tellLedger();
   QTest::keyClick(scene.window.get(), Qt::Key_L, Qt::ControlModifier);
 }
 
@@ -214,25 +216,26 @@ void showError(Scene& scene) {
 }
 
 void showGpuLost(Scene& scene) {
-  scene.engine.script.model.device = u"NVIDIA GeForce RTX 4090"_s;
-  scene.engine.script.model.onGpu = true;
+  scene.engine.script.model.device = "NVIDIA GeForce RTX 4090";
+  scene.engine.script.model.on_gpu = true;
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
   scene.engine.script.errors.append(
-      {Request::Send, u"GPU_LOST"_s,
-       u"The GPU stopped (cudaErrorIllegalAddress: an illegal memory access was encountered). "
-       "Saved chats are whole. Restart the program to use the GPU again, or go on with the cpu "
-       "backend."_s,
-       false, true});
+      {ChatTask::send,
+       {ErrorKind::invalid, "GPU_LOST",
+        "The GPU stopped (cudaErrorIllegalAddress: an illegal memory access was encountered). "
+        "Saved chats are whole. Restart the program to use the GPU again, or go on with the cpu "
+        "backend."},
+       true});
   scene.state.send(u"Was the code of the archive room changed?"_s);
   scene.engine.playAll();
 }
 
 // After a click on "CPU": why it is not the GPU, in full.
 void showDevice(Scene& scene) {
-  scene.engine.script.model.whyNotGpu =
-      u"NVIDIA's driver is too old: it is for CUDA 11.8, this build needs 13.0. Install driver 580 "
-      "or newer; until then the cpu backend does the work. [GPU_DRIVER]"_s;
+  scene.engine.script.model.gpu_fallback_reason =
+      "NVIDIA's driver is too old: it is for CUDA 11.8, this build needs 13.0. Install driver 580 "
+      "or newer; until then the cpu backend does the work. [GPU_DRIVER]";
   addChats(scene);
   scene.openModel();
   for (QPushButton* button : scene.window->findChildren<QPushButton*>())
@@ -250,8 +253,9 @@ void showCpuFailed(Scene& scene) {
   openSample(scene, u"compact"_s);
   scene.state.dismissResume();
   scene.engine.script.errors.append(
-      {Request::UseCpu, u"MODEL_NOT_FOUND"_s,
-       u"There is no model file \"/home/me/models/SmolLM2-135M-Instruct.gguf\"."_s, false});
+      {ChatTask::use_cpu,
+       {ErrorKind::invalid, "MODEL_NOT_FOUND",
+        "There is no model file \"/home/me/models/SmolLM2-135M-Instruct.gguf\"."}});
   scene.state.useCpu();
   scene.engine.playAll();
 }
@@ -291,7 +295,7 @@ const State kStates[] = {
     {"13-read-again", showReread},
     {"14-too-small", showTooSmall},
     {"15-applying", showApplying},
-    {"16-room-made", showRoomMade},
+    {"16-room-made", showReclaimed},
     {"17-ledger", showLedger},
     {"18-thoughts", showThoughts},
     {"19-thinking", showThinking},

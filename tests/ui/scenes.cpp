@@ -35,28 +35,28 @@ void Scene::settle() {
   for (int i = 0; i < 5; ++i) QApplication::processEvents();
 }
 
-ModelInfo sampleModel() {
-  ModelInfo model;
-  model.title = u"SmolLM2-135M-Instruct"_s;
-  model.device = u"AVX-512 VNNI, 8 threads"_s;
-  model.weightBytes = 94'000'000;
-  model.layerCount = 30;
-  model.laneCount = 90;
-  model.contextTokens = 8192;
+runtime::ModelFacts sampleModel() {
+  runtime::ModelFacts model;
+  model.title = "SmolLM2-135M-Instruct";
+  model.device = "AVX-512 VNNI, 8 threads";
+  model.weight_bytes = 94'000'000;
+  model.n_layers = 30;
+  model.n_lanes = 90;
+  model.n_context = 8192;
   return model;
 }
 
-Previews samplePreviews() {
-  Previews previews;
-  previews.defaultBytes = 210'000'000;
-  previews.freeBytes = 5'140'000'000;
+runtime::PresetEstimates samplePreviews() {
+  runtime::PresetEstimates previews;
+  previews.default_bytes = 210'000'000;
+  previews.free_bytes = 5'140'000'000;
   const auto add = [&previews](const QString& preset, std::size_t bytes, std::size_t fit) {
-    Preview preview;
-    preview.preset = preset;
+    runtime::PresetEstimate preview;
+    preview.preset = preset.toStdString();
     preview.estimate.expected_bytes = bytes;
-    preview.estimate.pool_bytes = bytes + 9'000'000;  // to read it
+    preview.estimate.arena_bytes = bytes + 9'000'000;  // to read it
     preview.estimate.n_tokens_fit = fit;
-    previews.presets.append(preview);
+    previews.presets.push_back(preview);
   };
   add(u"full"_s, 198'000'000, 8192);
   add(u"balanced"_s, 41'000'000, 8192);
@@ -65,12 +65,12 @@ Previews samplePreviews() {
   return previews;
 }
 
-CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs) {
-  CacheState cache;
+runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs) {
+  runtime::ChatMemory cache;
   const double keep = preset == u"extreme"_s ? 0.25 : preset == u"compact"_s ? 0.5 : 1;
   const bool packed = preset != u"full"_s;
-  cache.chatTokens = cache.readTokens = tokens;
-  cache.contextTokens = 8192;
+  cache.n_tokens = cache.n_read = std::size_t(tokens);
+  cache.n_context = 8192;
   kvcache::CacheStats& stats = cache.stats;
   stats.n_tokens = std::size_t(tokens);
   stats.fp16_bytes = std::size_t(tokens) * 23040;
@@ -79,9 +79,9 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
   const bool isKvzip = packed && keep < 1;  // 5.25 bits a value; minikv: 2.9
   stats.body_bytes = std::size_t(packed ? body * keep * (isKvzip ? 0.33 : 0.19) : body);
   stats.bytes = stats.body_bytes + 5'990'000;
-  stats.pool_bytes = 210'000'000;
-  stats.pool_used_bytes = stats.bytes;
-  stats.pool_peak_bytes = stats.bytes + 14'000'000;
+  stats.arena_bytes = 210'000'000;
+  stats.arena_used_bytes = stats.bytes;
+  stats.arena_peak_bytes = stats.bytes + 14'000'000;
   for (int layer = 0; layer < 30; ++layer) {
     kvcache::LayerStats bar;
     const double share = packed && keep < 1 ? keep * (1.5 - layer / 29.0) : 1;
@@ -105,8 +105,8 @@ CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs
   return cache;
 }
 
-CacheState samplePacking(int percent, qint64 tokens) {
-  CacheState cache = sampleCache(u"full"_s, tokens, 0);
+runtime::ChatMemory samplePacking(int percent, qint64 tokens) {
+  runtime::ChatMemory cache = sampleCache(u"full"_s, tokens, 0);
   cache.stats.n_pending = std::size_t(tokens - 200);
   cache.stats.n_pending_probed = cache.stats.n_pending * std::size_t(percent) / 100;
   return cache;
@@ -135,7 +135,7 @@ runtime::MemoryChange sampleReread(qint64 tokens) {
   return change;
 }
 
-ChatLedger sampleLedger(std::int64_t wallMs) {
+runtime::LedgerChanged sampleLedger(std::int64_t wallMs) {
   using runtime::LedgerCause;
   struct Step {
     LedgerCause cause;
@@ -153,7 +153,7 @@ ChatLedger sampleLedger(std::int64_t wallMs) {
       {LedgerCause::turn, 9, 4102, 0.13, 0, 55.4, 52.0, 0.961, 0.021, 0.987},
       {LedgerCause::limit, 1, 4218, 0.115, 0.0002, 52.0, 47.8, 0, 0, 0},
   };
-  ChatLedger ledger;
+  runtime::LedgerChanged ledger;
   for (const Step& step : steps) {
     const double all = double(step.n_tokens) * 90;
     runtime::LedgerEntry entry;
@@ -172,7 +172,7 @@ ChatLedger sampleLedger(std::int64_t wallMs) {
       entry.fidelity.measured_at = step.n_tokens;
       entry.fidelity.measured_ms = entry.at_ms + 4000;
     }
-    ledger.entries.append(entry);
+    ledger.entries.push_back(entry);
   }
   ledger.recall = {30, 27, 4102, wallMs - 12 * 60'000};
   return ledger;
@@ -186,7 +186,7 @@ Message userMessage(const QString& text) {
 
 Message answerMessage(const QString& text, const QString& footnote) {
   Message message;
-  message.role = kvcache::Role::assistant;
+  message.role = runtime::Role::assistant;
   message.text = text;
   message.footnote = footnote;
   return message;

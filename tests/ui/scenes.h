@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "kernels/base/clock.h"
+#include "scripted_engine.h"
 #include "ui/model/app_state.h"
-#include "ui/model/scripted_engine.h"
 #include "ui/widgets/main_window.h"
 
 namespace satchel::ui {
@@ -33,16 +33,16 @@ struct Scene {
   static void settle();
 };
 
-ModelInfo sampleModel();
-Previews samplePreviews();
-CacheState sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
+runtime::ModelFacts sampleModel();
+runtime::PresetEstimates samplePreviews();
+runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64_t wallMs);
 // As sampleCache(u"compact"), of which a share of the text is scored and nothing decided yet.
-CacheState samplePacking(int percent, qint64 tokens);
+runtime::ChatMemory samplePacking(int percent, qint64 tokens);
 // Other settings for that chat under Full: 97.2 MB become 34.2 MB; and back.
 runtime::MemoryChange sampleLoss();
 runtime::MemoryChange sampleReread(qint64 tokens);
 // Six steps of a chat of 4,218 tokens, the last one a minute before `wallMs` and not measured.
-ChatLedger sampleLedger(std::int64_t wallMs);
+runtime::LedgerChanged sampleLedger(std::int64_t wallMs);
 QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();

@@ -9,6 +9,7 @@ namespace satchel::ui {
 namespace {
 
 using namespace Qt::StringLiterals;
+using runtime::ChatTask;
 using Phase = AppState::Phase;
 
 QString plain(QString text) {
@@ -20,14 +21,14 @@ class AppStateTest : public testing::Test {
   AppStateTest() : state(&engine, &clock) {
     engine.script.model = sampleModel();
     engine.script.previews = samplePreviews();
-    engine.script.pieces = {u"One "_s, u"two."_s};
+    engine.script.deltas = {u"One "_s, u"two."_s};
   }
   void openModel() {
     state.openModel(u"/m.gguf"_s);
     engine.playAll();
   }
-  void failNext(Request request) {
-    engine.script.errors.append({request, u"SOME_CODE"_s, u"What happened."_s, false});
+  void failNext(ChatTask task) {
+    engine.script.errors.append({task, {ErrorKind::invalid, "SOME_CODE", "What happened."}});
   }
   StillClock clock;
   ScriptedEngine engine;
@@ -65,7 +66,7 @@ TEST_F(AppStateTest, a_message_goes_through_reading_and_answering) {
   EXPECT_EQ(state.phase(), Phase::Ready);
   ASSERT_EQ(state.conversation()->rowCount(), 2);
   EXPECT_EQ(state.conversation()->message(1).text, u"One two."_s);
-  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::complete);
+  EXPECT_EQ(state.conversation()->message(1).state, runtime::MessageState::complete);
   EXPECT_EQ(phases.count(), 3);
 }
 
@@ -104,18 +105,18 @@ TEST_F(AppStateTest, stopping_empties_the_queue_of_documents) {
 TEST_F(AppStateTest, stopping_keeps_what_had_come) {
   openModel();
   state.send(u"hello"_s);
-  engine.play(4);  // … and the first piece
+  engine.play(4);  // … and the first delta
   state.stop();
   engine.playAll();
   EXPECT_EQ(engine.stopsAsked(), 1);
   EXPECT_EQ(state.phase(), Phase::Ready);
   EXPECT_EQ(state.conversation()->message(1).text, u"One "_s);
-  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::interrupted);
+  EXPECT_EQ(state.conversation()->message(1).state, runtime::MessageState::interrupted);
 }
 
 TEST_F(AppStateTest, a_refused_message_comes_back_with_its_error) {
   openModel();
-  failNext(Request::Send);
+  failNext(ChatTask::send);
   QSignalSpy errors(&state, &AppState::errorShown);
   QSignalSpy refused(&state, &AppState::textRefused);
   state.send(u"hello"_s);
@@ -128,7 +129,7 @@ TEST_F(AppStateTest, a_refused_message_comes_back_with_its_error) {
 }
 
 TEST_F(AppStateTest, a_model_that_does_not_open_leaves_no_model) {
-  failNext(Request::OpenModel);
+  failNext(ChatTask::open_model);
   openModel();
   EXPECT_EQ(state.phase(), Phase::NoModel);
 }
@@ -184,7 +185,7 @@ TEST_F(AppStateTest, the_end_of_the_context_is_told) {
   engine.playAll();
   ASSERT_EQ(errors.count(), 1);
   EXPECT_EQ(errors[0][0].toString(), u"CONTEXT_FULL"_s);
-  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::interrupted);
+  EXPECT_EQ(state.conversation()->message(1).state, runtime::MessageState::interrupted);
 }
 
 TEST_F(AppStateTest, an_answer_ended_for_repeating_itself_is_whole_and_says_so) {
@@ -193,8 +194,8 @@ TEST_F(AppStateTest, an_answer_ended_for_repeating_itself_is_whole_and_says_so) 
   engine.script.answer.n_tokens = 70;
   state.send(u"hello"_s);
   engine.playAll();
-  EXPECT_EQ(state.conversation()->message(1).state, kvcache::MessageState::complete);
-  EXPECT_TRUE(state.conversation()->message(1).footnote.contains(u"repeated itself"_s));
+  EXPECT_EQ(state.conversation()->message(1).state, runtime::MessageState::complete);
+  EXPECT_TRUE(state.conversation()->message(1).footnote.contains(u"repeating itself"_s));
 }
 
 TEST_F(AppStateTest, a_new_chat_gets_what_the_panel_was_set_to) {
@@ -239,19 +240,20 @@ TEST_F(AppStateTest, what_will_be_held_is_told_and_what_has_to_fit_where_it_does
   MemoryPanelState* memory = state.memory();
   memory->setPresetIndex(2);
   EXPECT_EQ(plain(memory->presetLine(2).bytes), u"26.4 MB"_s) << "held, without what reading takes";
-  EXPECT_TRUE(plain(memory->previewText()).contains(u"8,192 tokens takes 26.4 MB once packed"_s));
-  Previews tight = samplePreviews();
-  tight.budgetBytes = tight.defaultBytes;
-  for (Preview& preview : tight.presets) preview.estimate.n_tokens_fit = 4000;
+  EXPECT_TRUE(
+      plain(memory->previewText()).contains(u"8,192 tokens takes 26.4 MB once compressed"_s));
+  runtime::PresetEstimates tight = samplePreviews();
+  tight.limit_bytes = tight.default_bytes;
+  for (runtime::PresetEstimate& preview : tight.presets) preview.estimate.n_tokens_fit = 4000;
   memory->setPreviews(tight);
   EXPECT_TRUE(plain(memory->previewText())
-                  .contains(u"4,000 tokens fit into the limit, estimated; the whole context needs "
+                  .contains(u"4,000 tokens fit into the limit (estimated). The full context needs "
                             "a limit of 35.4 MB."_s))
       << memory->previewText().toStdString();
 }
 
 TEST_F(AppStateTest, on_a_gpu_the_free_memory_is_the_gpus) {
-  engine.script.model.onGpu = true;
+  engine.script.model.on_gpu = true;
   openModel();
   EXPECT_EQ(plain(state.memory()->machineText()), u"5.14 GB free on the GPU"_s);
 }
@@ -259,10 +261,10 @@ TEST_F(AppStateTest, on_a_gpu_the_free_memory_is_the_gpus) {
 TEST_F(AppStateTest, the_budget_slider_goes_from_little_to_what_the_machine_has) {
   openModel();
   MemoryPanelState* memory = state.memory();
-  EXPECT_EQ(memory->budgetBytes(), samplePreviews().defaultBytes);
+  EXPECT_EQ(memory->budgetBytes(), samplePreviews().default_bytes);
   EXPECT_EQ(memory->budgetAt(0), memory->budgetMin());
   EXPECT_EQ(memory->budgetAt(1), memory->budgetMax());
-  EXPECT_EQ(memory->budgetMax(), samplePreviews().freeBytes);
+  EXPECT_EQ(memory->budgetMax(), samplePreviews().free_bytes);
   EXPECT_EQ(plain(memory->machineText()), u"5.14 GB free on this machine"_s);
   quint64 before = 0;
   for (int step = 0; step <= 100; ++step) {
@@ -276,8 +278,8 @@ TEST_F(AppStateTest, an_old_preview_does_not_move_the_slider_back) {
   openModel();
   MemoryPanelState* memory = state.memory();
   memory->setBudgetBytes(50'000'000);
-  Previews late = samplePreviews();
-  late.budgetBytes = 70'000'000;
+  runtime::PresetEstimates late = samplePreviews();
+  late.limit_bytes = 70'000'000;
   memory->setPreviews(late);
   EXPECT_EQ(memory->budgetBytes(), 50'000'000u);
 }
@@ -291,7 +293,7 @@ TEST_F(AppStateTest, layer_bars_tell_tokens_and_bits) {
   EXPECT_GT(bars.first().keptShare, bars.last().keptShare);
   EXPECT_NEAR(bars.first().bits, 5.3, 1e-6);
   EXPECT_EQ(bars.first().text,
-            u"Layer 0: 1,500–1,740 tokens kept, older ones at K 5.3 and V 5.3 bits"_s);
+            u"Layer 0: 1,500–1,740 tokens kept, older ones with 5.3-bit keys and 5.3-bit values"_s);
 }
 
 }  // namespace

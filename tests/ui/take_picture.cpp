@@ -1,6 +1,6 @@
-// Takes the pictures of docs/pictures: the real engine reads a document, answers, is closed when all
-// is packed, and a second one resumes the chat. Every figure in the picture was measured in that run.
-//   take_picture MODEL DOCUMENT PRESET OUT.png [dark] [packing] QUESTION…
+// Takes the pictures of docs/pictures: the real engine reads a document, answers, is closed when
+// all is packed, and a second one resumes the chat. Every figure in the picture was measured in
+//   that run. take_picture MODEL DOCUMENT PRESET OUT.png [dark] [packing] QUESTION…
 //   packing  before it is closed, when about 40 % of the text have been looked at
 #include <QApplication>
 #include <QFontDatabase>
@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <functional>
 
+#include "event_spy.h"
 #include "scenes.h"
+#include "storage/store.h"
 #include "ui/model/in_process_engine.h"
 #include "ui/widgets/theme.h"
 
@@ -25,10 +27,7 @@ constexpr double kPackingShare = 0.4;
 
 struct Life {
   explicit Life(const QString& folder)
-      : engine(openStore(folder)),
-        state(&engine, &clock),
-        resumed(&engine, &EngineClient::resumed),
-        saved(&engine, &EngineClient::saved) {
+      : engine(openStore(folder)), state(&engine, &clock), resumed(&engine), saved(&engine) {
     QObject::connect(&state, &AppState::errorShown, &state,
                      [](const QString& code, const QString& message) {
                        std::fprintf(stderr, "%s [%s]\n", qPrintable(message), qPrintable(code));
@@ -55,14 +54,16 @@ struct Life {
   }
   void waitSaved() {
     waitReady();
-    wait([this] { return !saved.isEmpty(); });
-    saved.clear();
+    wait([this] { return saved.count() > seenSaved; });
+    seenSaved = saved.count();
   }
 
   SystemClock clock;
   InProcessEngine engine;
   AppState state;
-  QSignalSpy resumed, saved;
+  EventSpy<runtime::ResumeReport> resumed;
+  EventSpy<kvcache::SaveReport> saved;
+  qsizetype seenSaved = 0;
 };
 
 void choosePreset(MemoryPanelState* memory, const QString& preset) {

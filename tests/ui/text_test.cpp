@@ -131,7 +131,7 @@ TEST(ResumeState, says_what_was_reused_and_what_that_saved) {
   const ResumeState resume = ResumeState::of(report(31'904, 0));
   EXPECT_EQ(resume.kind, ResumeState::Reused);
   EXPECT_EQ(plain(resume.text),
-            u"Resumed 31,904 tokens in 0.21 s. Reading them again would take about 58 s."_s);
+            u"Resumed 31,904 tokens in 0.21 s. Rereading them would take about 58 s."_s);
 }
 
 TEST(ResumeState, makes_no_forecast_that_was_not_given) {
@@ -148,10 +148,10 @@ TEST(ResumeState, makes_no_forecast_that_was_not_given) {
 TEST(ResumeState, says_why_something_was_read_again) {
   const ResumeState all = ResumeState::of(report(0, 1204, "Saved with another model."));
   EXPECT_EQ(all.kind, ResumeState::Reread);
-  EXPECT_EQ(plain(all.text), u"Read 1,204 tokens again in 0.21 s. Saved with another model."_s);
+  EXPECT_EQ(plain(all.text), u"Reread 1,204 tokens in 0.21 s. Saved with another model."_s);
   const ResumeState part = ResumeState::of(report(1000, 204, "Damaged."));
   EXPECT_EQ(part.kind, ResumeState::PartlyReread);
-  EXPECT_EQ(plain(part.text), u"Reused 1,000 tokens, read 204 again, in 0.21 s. Damaged."_s);
+  EXPECT_EQ(plain(part.text), u"Reused 1,000 tokens and reread 204 in 0.21 s. Damaged."_s);
 }
 
 class DocumentFileTest : public testing::Test {

@@ -21,9 +21,9 @@ QString plain(QString text) {
 class ThoughtsTest : public testing::Test {
  protected:
   void openModel(bool hasSwitch) {
-    scene.engine.script.model.hasThinkingSwitch = hasSwitch;
+    scene.engine.script.model.has_thinking_switch = hasSwitch;
     scene.engine.script.thoughts = {u"Hm, "_s, u"one plus one."_s};
-    scene.engine.script.pieces = {u"Two."_s};
+    scene.engine.script.deltas = {u"Two."_s};
     scene.engine.script.answer.thoughts.n_tokens = 7;
     scene.engine.script.answer.thoughts.ms = 1500;
     scene.engine.script.answer.ms = 2000;
@@ -46,7 +46,7 @@ TEST_F(ThoughtsTest, stand_folded_over_the_answer_and_are_no_part_of_it) {
   openModel(false);
   scene.state.send(u"1+1?"_s);
   scene.engine.play(4);  // enters the library, message, answer, first thought
-  EXPECT_EQ(last(ConversationModel::ThoughtNoteRole).toString(), u"Thinking …"_s);
+  EXPECT_EQ(last(ConversationModel::ThoughtNoteRole).toString(), u"Thinking…"_s);
   scene.engine.playAll();
   Scene::settle();
   EXPECT_EQ(last(ConversationModel::TextRole).toString(), u"Two."_s);
@@ -92,7 +92,8 @@ TEST_F(ThoughtsTest, of_a_saved_chat_are_found_again) {
                                             {userMessage(u"1+1?"_s), answer});
   scene.state.openChat(chat);
   scene.engine.playAll();
-  Q_EMIT scene.engine.thoughtsFound({{12, u"Hm."_s, 3}, {99, u"of no message"_s, 1}});
+  scene.engine.tell(runtime::MessageThoughts{{12}, {.text = "Hm.", .n_tokens = 3}});
+  scene.engine.tell(runtime::MessageThoughts{{99}, {.text = "of no message", .n_tokens = 1}});
   EXPECT_EQ(last(ConversationModel::ThoughtsRole).toString(), u"Hm."_s);
   EXPECT_EQ(plain(last(ConversationModel::ThoughtNoteRole).toString()), u"Thought · 3 tokens"_s);
 }
@@ -101,7 +102,7 @@ TEST_F(ThoughtsTest, have_a_switch_only_where_the_model_has_one) {
   openModel(false);
   ASSERT_TRUE(toggle());
   EXPECT_FALSE(toggle()->isVisible());
-  scene.engine.script.model.hasThinkingSwitch = true;
+  scene.engine.script.model.has_thinking_switch = true;
   scene.openModel();
   EXPECT_TRUE(toggle()->isVisible());
   EXPECT_TRUE(scene.engine.thinks());

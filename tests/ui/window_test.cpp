@@ -22,11 +22,12 @@ namespace satchel::ui {
 namespace {
 
 using namespace Qt::StringLiterals;
+using runtime::ChatTask;
 
 class WindowTest : public testing::Test {
  protected:
   WindowTest() {
-    scene.engine.script.pieces = {u"One "_s, u"two."_s};
+    scene.engine.script.deltas = {u"One "_s, u"two."_s};
     scene.show();
     scene.openModel();
   }
@@ -88,7 +89,8 @@ TEST_F(WindowTest, nothing_is_sent_while_it_answers) {
 
 TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
   scene.engine.script.errors.append(
-      {Request::Send, u"DISK_FULL"_s, u"The message was not saved. Free 20 MB."_s, false});
+      {ChatTask::send,
+       {ErrorKind::invalid, "DISK_FULL", "The message was not saved. Free 20 MB."}});
   type(u"precious"_s);
   press(Qt::Key_Return);
   scene.engine.playAll();
@@ -103,7 +105,7 @@ TEST_F(WindowTest, an_error_is_a_banner_with_its_code_and_the_text_comes_back) {
 TEST_F(WindowTest, an_error_goes_when_something_else_is_begun_and_a_notice_stays) {
   const auto isShown = [this] { return scene.window->banner()->isVisible(); };
   scene.engine.script.errors.append(
-      {Request::Send, u"GPU_LOST"_s, u"The GPU stopped."_s, false, true});
+      {ChatTask::send, {ErrorKind::invalid, "GPU_LOST", "The GPU stopped."}, true});
   type(u"precious"_s);
   press(Qt::Key_Return);
   scene.engine.playAll();
@@ -177,7 +179,7 @@ TEST_F(WindowTest, a_bar_with_nothing_to_scroll_is_not_seen) {
 TEST_F(WindowTest, a_chat_opens_at_its_end_and_stays_there_as_an_answer_grows) {
   openLong(20);
   EXPECT_EQ(bar()->value(), bar()->maximum());
-  scene.engine.script.pieces = QStringList(40, u"word word word word\n\n"_s);
+  scene.engine.script.deltas = QStringList(40, u"word word word word\n\n"_s);
   scene.state.send(u"go on"_s);
   scene.engine.playAll();
   Scene::settle();
@@ -186,7 +188,7 @@ TEST_F(WindowTest, a_chat_opens_at_its_end_and_stays_there_as_an_answer_grows) {
 
 TEST_F(WindowTest, what_is_read_further_up_does_not_move_while_an_answer_grows) {
   openLong(20);
-  scene.engine.script.pieces = QStringList(40, u"word word word word\n\n"_s);
+  scene.engine.script.deltas = QStringList(40, u"word word word word\n\n"_s);
   scene.state.send(u"go on"_s);
   scene.engine.play(6);
   Scene::settle();
@@ -219,7 +221,7 @@ TEST_F(WindowTest, text_is_selected_across_messages_and_copied) {
 
 MessageContent answer(const QString& text) {
   MessageContent content;
-  content.role = kvcache::Role::assistant;
+  content.role = runtime::Role::assistant;
   content.text = text;
   return content;
 }
@@ -267,7 +269,7 @@ TEST(MessageLayout, a_grown_message_is_as_high_as_one_laid_out_at_once) {
 TEST(MessageLayout, edges_do_not_fail) {
   MessageLayout layout(120, QApplication::font(), lightTheme());
   for (const QString& text : {u""_s, u"```"_s, u"| a |\n|---|"_s, u"\n\n\n"_s, u"# "_s})
-    for (const auto role : {kvcache::Role::assistant, kvcache::Role::user}) {
+    for (const auto role : {runtime::Role::assistant, runtime::Role::user}) {
       MessageContent content = answer(text);
       content.role = role;
       layout.setContent(content);

@@ -16,7 +16,7 @@ import tempfile
 from notes.vocabulary import BOS
 from notes.world import NOTED, UNKNOWN, Turn
 
-# As Satchel's `eval` has them (app/cli/eval/recall_chat.h): tokens of an answer at most, and left in the context at least.
+# As Satchel's `eval` has them (app/eval/commands/recall_chat.h): tokens of an answer at most, and left in the context at least.
 N_ANSWER, N_SPARE, N_LAST = 96, 16, 4
 
 

@@ -4,7 +4,7 @@
 
 For each layer a small network from what attention makes of a token, [q k v] before RoPE, to a number for each KV head:
 the largest logit that any query of the answers gives the token's key there. The model itself stays as it is. Read by
-kvcache/lanes/selector_weights.h.
+kvcache/profile/selector_weights.h.
 
 As in the paper: SmoothL1 to that logit, 0.0025 times the squared difference of neighbours, AdamW. Otherwise: a smaller
 hidden layer, conversations of the notes world, a higher rate for fewer steps, no rise of the rate over two thirds of them.

@@ -1,6 +1,7 @@
 #include "ui/model/app_state.h"
 
 #include "ui/model/document_file.h"
+#include "ui/model/engine_values.h"
 
 namespace satchel::ui {
 namespace {
@@ -12,14 +13,15 @@ constexpr std::chrono::milliseconds kTypingRest{2000};  // chosen, not measured
 AppState::AppState(EngineClient* engine, const Clock* clock, QObject* parent)
     : QObject(parent), m_engine(engine), m_clock(clock), m_memory(clock) {
   Q_ASSERT(engine && clock);
-  connectEngine();
+  connect(engine, &EngineClient::happened, this, &AppState::see);
   m_typingRest.setSingleShot(true);
   setTypingRest(kTypingRest);
   connect(&m_typingRest, &QTimer::timeout, this, [this] {
     if (!m_hasIdleFailed) m_engine->resumeIdle();
   });
-  connect(&m_memory, &MemoryPanelState::previewWanted, engine, &EngineClient::preview);
-  connect(&m_memory, &MemoryPanelState::noticed, this, &AppState::onRoomMade);
+  connect(&m_memory, &MemoryPanelState::previewWanted, this,
+          [this](quint64 bytes) { m_engine->estimatePresets(bytes); });
+  connect(&m_memory, &MemoryPanelState::noticed, this, &AppState::onReclaimed);
   connect(m_memory.plan(), &ChatPlan::previewWanted, this, &AppState::previewChat);
   connect(m_memory.plan(), &ChatPlan::applyWanted, this, &AppState::applyToChat);
   connect(&m_chats, &ChatListModel::renameAsked, this, &AppState::renameChat);
@@ -31,8 +33,8 @@ void AppState::takeChat(const ChatEntry& chat) {
   Q_EMIT chatChanged();
 }
 
-// What the user waited for ended. Where the user has meanwhile gone on to another chat or model, that
-// is what is being waited for.
+// What the user waited for ended. Where the user has meanwhile gone on to another chat or model,
+// that is what is being waited for.
 void AppState::finishWork() {
   if (m_phase == Phase::Reading || m_phase == Phase::Answering || m_phase == Phase::Applying)
     setIdle();
@@ -40,7 +42,7 @@ void AppState::finishWork() {
 
 // Another request may have found no model before.
 void AppState::setIdle() {
-  setPhase(m_model.path.isEmpty() ? Phase::NoModel : Phase::Ready);
+  setPhase(m_model.path.empty() ? Phase::NoModel : Phase::Ready);
 }
 
 void AppState::showNoChat() {
@@ -63,21 +65,21 @@ bool AppState::canStop() const {
 }
 
 QString AppState::modelNote() const {
-  if (m_model.hasChatTemplate) return {};
-  return tr(
-      "This model has no chat template: it goes on with what you write, as a base model does.");
+  if (m_model.has_chat_template) return {};
+  return tr("This model has no chat template: it continues what you write, as a base model does.");
 }
 
 QString AppState::deviceName() const {
-  if (m_model.device.isEmpty()) return {};
-  return m_model.onGpu ? tr("GPU") : tr("CPU");
+  if (m_model.device.empty()) return {};
+  return m_model.on_gpu ? tr("GPU") : tr("CPU");
 }
 
 QString AppState::deviceNote() const {
-  if (m_model.device.isEmpty()) return {};
-  if (m_model.onGpu) return tr("Runs on the GPU: %1.").arg(m_model.device);
-  const QString note = tr("Runs on the CPU: %1.").arg(m_model.device);
-  return m_model.whyNotGpu.isEmpty() ? note : note + u'\n' + m_model.whyNotGpu;
+  if (m_model.device.empty()) return {};
+  if (m_model.on_gpu) return tr("Runs on the GPU: %1.").arg(textOf(m_model.device));
+  const QString note = tr("Runs on the CPU: %1.").arg(textOf(m_model.device));
+  const std::string& why = m_model.gpu_fallback_reason;
+  return why.empty() ? note : note + u'\n' + textOf(why);
 }
 
 void AppState::setPhase(Phase phase) {
@@ -88,7 +90,7 @@ void AppState::setPhase(Phase phase) {
     if (!wasBusy) Q_EMIT workBegun();
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
-    m_roomText.clear();
+    m_reclaimText.clear();
   }
   m_memory.setBusy(phase != Phase::Ready);
   Q_EMIT phaseChanged();
@@ -173,8 +175,7 @@ void AppState::attachNext() {
 void AppState::attachFile(const QString& path) {
   const Result<DocumentFile> document = DocumentFile::read(path);
   if (!document.ok()) {
-    showError(QString::fromStdString(document.error().code),
-              QString::fromStdString(document.error().message));
+    showError(textOf(document.error().code), textOf(document.error().message));
     return;
   }
   if (document->wasRecoded)

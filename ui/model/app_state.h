@@ -1,18 +1,16 @@
 // AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
-// the engine's signals into the models and the user's wishes to the engine; the widgets only show
+// the engine's events into the models and the user's requests to the engine; the widgets only show
 // it.
-//   files    app_state.cpp  what the user wishes · app_state_engine.cpp  what the engine says
-//   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying (other
-//            settings); NoModel when opening failed, or going on with the CPU did: then what is on
-//            the screen stays to be read
+//   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells
+//   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
+//            (other settings); NoModel when opening failed, or going on with the CPU did: then what
+//            is on the screen stays to be read
 //   invariant  a request is made only in a state that allows it; the widgets ask canSend() …
 #pragma once
 
 #include <QObject>
 #include <QTimer>
 #include <chrono>
-#include <functional>
-#include <memory>
 
 #include "kernels/base/clock.h"
 #include "ui/model/chat_list_model.h"
@@ -41,7 +39,7 @@ class AppState : public QObject {
   bool isBusy() const;
   bool canSend() const { return m_phase == Phase::Ready; }
   bool canStop() const;
-  const ModelInfo& model() const { return m_model; }
+  const runtime::ModelFacts& model() const { return m_model; }
   // What who writes must know of the open model, in a sentence; mostly nothing.
   QString modelNote() const;
   // With what it computes, short and in a sentence, which says why it is not the GPU.
@@ -84,8 +82,8 @@ class AppState : public QObject {
   void resumeChanged();
   void deletedChanged();
   void errorShown(const QString& code, const QString& message);
-  // The error shown just now is the GPU's, and useCpu() would help; or no model is open any more for
-  // the chat that is shown: useCpu() tries again.
+  // The error shown just now is the GPU's, and useCpu() would help; or no model is open any more
+  // for the chat that is shown: useCpu() tries again.
   void cpuOffered();
   // Something else is being done now than what the last error was about.
   void workBegun();
@@ -94,9 +92,11 @@ class AppState : public QObject {
   void noticeShown(const QString& text);
 
  private:
-  void connectEngine();
-  void connectAnswers();
-  void connectMemory();
+  // What the engine tells; each looks for the events that are its own.
+  void see(const runtime::ChatEvent& event);
+  void seeModelsAndChats(const runtime::ChatEvent& event);
+  void seeAnswers(const runtime::ChatEvent& event);
+  void seeMemory(const runtime::ChatEvent& event);
   void setPhase(Phase phase);
   void setIdle();
   bool canTryAgain() const;
@@ -104,16 +104,18 @@ class AppState : public QObject {
   void takeChat(const ChatEntry& chat);
   void finishWork();
   void attachNext();
-  void onModelOpened(const ModelInfo& model);
-  void onChatOpened(const OpenedChat& chat);
-  void onProgressed(const ReadingProgress& progress);
+  void onModelOpened(const runtime::ModelFacts& model);
+  void onChatOpened(const runtime::ChatOpened& opened);
+  void onChatRemoved(const ChatEntry& chat);
+  void onResumed(const runtime::ResumeReport& report);
+  void onProgressed(const runtime::Progress& progress);
   void onAnswerFinished(const runtime::GenerateReport& report);
   void onDocumentRead(const runtime::ReadReport& report);
   void previewChat(const ChatSettings& settings);
-  void onApplied(const AppliedSettings& applied);
-  void onFailed(const EngineError& error);
-  void onRoomMade(const QString& text);
-  QString withRoom(const QString& text);
+  void onApplied(const runtime::MemoryChanged& changed);
+  void onFailed(const runtime::Failed& failed);
+  void onReclaimed(const QString& text);
+  QString withReclaimed(const QString& text);
 
   EngineClient* m_engine;
   const Clock* m_clock;
@@ -121,15 +123,15 @@ class AppState : public QObject {
   ChatListModel m_chats;
   MemoryPanelState m_memory;
   Phase m_phase = Phase::NoModel;
-  ModelInfo m_model;
+  runtime::ModelFacts m_model;
   ChatEntry m_chat;
   ReadingClock m_reading;
   ResumeState m_resume;
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
   QString m_sentText;                            // until its message is in the library
-  // Room was made since the last request: told with what it made room for.
-  QString m_roomText;
+  // What the limit took since the last request: told with what it was taken for.
+  QString m_reclaimText;
   QTimer m_typingRest;           // runs while the user writes
   bool m_hasIdleFailed = false;  // since the last request: not tried again before
 };

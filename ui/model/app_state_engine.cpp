@@ -2,11 +2,14 @@
 #include <utility>
 
 #include "ui/model/app_state.h"
+#include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/model/memory_change_text.h"
 
 namespace satchel::ui {
 namespace {
+
+using runtime::ChatTask;
 
 QString footnoteOf(const runtime::GenerateReport& report) {
   if (report.n_tokens == 0) return {};
@@ -15,9 +18,9 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   if (ms > 0)
     text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
   if (report.finish == runtime::Finish::n_tokens_max)
-    text += AppState::tr(" · ended at its longest; write \"go on\" for more");
+    text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
   if (report.finish == runtime::Finish::repeats)
-    text += AppState::tr(" · ended because it repeated itself");
+    text += AppState::tr(" · stopped because it was repeating itself");
   return text;
 }
 
@@ -27,90 +30,117 @@ QString noteOf(const runtime::Thoughts& thoughts) {
 }
 
 // Saving, renaming, previews … are done beside: their failure ends no answer and refuses no text.
-bool isWaitedFor(Request request) {
-  return request == Request::OpenModel || request == Request::NewChat ||
-         request == Request::OpenChat || request == Request::Send ||
-         request == Request::AttachDocument || request == Request::ApplyToChat ||
-         request == Request::UseCpu;
+bool isWaitedFor(ChatTask task) {
+  return task == ChatTask::open_model || task == ChatTask::begin_chat ||
+         task == ChatTask::open_chat || task == ChatTask::send ||
+         task == ChatTask::attach_document || task == ChatTask::change_memory ||
+         task == ChatTask::use_cpu;
 }
 
 }  // namespace
 
-void AppState::connectEngine() {
-  connect(m_engine, &EngineClient::modelOpened, this, &AppState::onModelOpened);
-  connect(m_engine, &EngineClient::modelSwitched, this, [this](const ModelInfo& model) {
-    m_model = model;
-    m_memory.setModel(model);
-    Q_EMIT phaseChanged();
-  });
-  connect(m_engine, &EngineClient::modelClosed, this, [this] {
-    m_model = {};
-    m_memory.setModel({});
-    m_waiting.clear();
-  });
-  connect(m_engine, &EngineClient::noticed, this, &AppState::noticeShown);
-  connect(m_engine, &EngineClient::chatsListed, this,
-          [this](const QList<ChatEntry>& chats) { m_chats.load(chats); });
-  connect(m_engine, &EngineClient::chatOpened, this, &AppState::onChatOpened);
-  connect(m_engine, &EngineClient::chatChanged, this, [this](const ChatEntry& chat) {
-    m_chats.put(chat);
-    if (chat.id == m_chat.id) takeChat(chat);
-  });
-  connect(m_engine, &EngineClient::chatEntered, this, [this](const ChatEntry& chat) {
-    m_chats.put(chat);
-    takeChat(chat);
-  });
-  connect(m_engine, &EngineClient::chatDeleted, this, [this](const ChatEntry& chat) {
-    m_chats.remove(chat.id);
-    m_deleted = chat;
-    Q_EMIT deletedChanged();
-    if (chat.id != m_chat.id) return;
-    m_phase == Phase::NoModel ? showNoChat() : newChat();
-  });
-  connect(m_engine, &EngineClient::resumed, this, [this](const runtime::ResumeReport& report) {
-    m_resume = ResumeState::of(report);
-    setPhase(Phase::Ready);
-    Q_EMIT resumeChanged();
-    attachNext();
-  });
-  connect(m_engine, &EngineClient::failed, this, &AppState::onFailed);
-  connectAnswers();
-  connectMemory();
+void AppState::see(const runtime::ChatEvent& event) {
+  seeModelsAndChats(event);
+  seeAnswers(event);
+  seeMemory(event);
 }
 
-void AppState::connectAnswers() {
-  connect(m_engine, &EngineClient::messageAdded, this, [this](const Message& message) {
-    m_sentText.clear();
-    m_conversation.append(message);
-  });
-  connect(m_engine, &EngineClient::progressed, this, &AppState::onProgressed);
-  connect(m_engine, &EngineClient::answerStarted, this, [this](const Message& answer) {
-    m_conversation.beginAnswer(answer);
-    setPhase(Phase::Answering);
-  });
-  connect(m_engine, &EngineClient::pieceArrived, this, [this](const QString& piece) {
-    if (m_conversation.isStreaming()) m_conversation.appendPiece(piece);
-  });
-  connect(m_engine, &EngineClient::thoughtArrived, this, [this](const QString& piece) {
-    if (m_conversation.isStreaming()) m_conversation.appendThought(piece);
-  });
-  connect(m_engine, &EngineClient::thoughtsFound, this,
-          [this](const QList<MessageThoughts>& found) {
-            for (const MessageThoughts& each : found) m_conversation.setThoughts(each);
-          });
-  connect(m_engine, &EngineClient::answerFinished, this, &AppState::onAnswerFinished);
-  connect(m_engine, &EngineClient::documentRead, this, &AppState::onDocumentRead);
+void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
+  std::visit(
+      runtime::Overloaded{
+          [this](const runtime::ModelOpened& opened) { onModelOpened(opened.model); },
+          [this](const runtime::ModelSwitched& switched) {
+            m_model = switched.model;
+            m_memory.setModel(m_model);
+            Q_EMIT phaseChanged();
+          },
+          [this](const runtime::ModelClosed&) {
+            m_model = {};
+            m_memory.setModel({});
+            m_waiting.clear();
+          },
+          [this](const runtime::ChatsListed& listed) {
+            QList<ChatEntry> chats;
+            for (const runtime::Chat& chat : listed.chats) chats.append(entryOf(chat));
+            m_chats.load(std::move(chats));
+          },
+          [this](const runtime::ChatOpened& opened) { onChatOpened(opened); },
+          [this](const runtime::ChatEntered& entered) {
+            const ChatEntry chat = entryOf(entered.chat);
+            m_chats.put(chat);
+            takeChat(chat);
+          },
+          [this](const runtime::ChatChanged& changed) {
+            const ChatEntry chat = entryOf(changed.chat);
+            m_chats.put(chat);
+            if (chat.id == m_chat.id) takeChat(chat);
+          },
+          [this](const runtime::ChatRemoved& removed) { onChatRemoved(entryOf(removed.chat)); },
+          [this](const runtime::ResumeReport& report) { onResumed(report); },
+          [this](const runtime::Noticed& notice) { Q_EMIT noticeShown(textOf(notice.text)); },
+          [this](const runtime::Failed& failed) { onFailed(failed); }, [](const auto&) {}},
+      event);
 }
 
-void AppState::connectMemory() {
-  connect(m_engine, &EngineClient::cacheChanged, &m_memory, &MemoryPanelState::setCache);
-  connect(m_engine, &EngineClient::previewed, &m_memory, &MemoryPanelState::setPreviews);
-  connect(m_engine, &EngineClient::chatPreviewed, m_memory.plan(), &ChatPlan::setPreview);
-  connect(m_engine, &EngineClient::chatApplied, this, &AppState::onApplied);
-  connect(m_engine, &EngineClient::ledgerChanged, &m_memory, &MemoryPanelState::setLedger);
+void AppState::seeAnswers(const runtime::ChatEvent& event) {
+  std::visit(
+      runtime::Overloaded{
+          [this](const runtime::StoredMessage& added) {
+            m_sentText.clear();
+            m_conversation.append(messageOf(added));
+          },
+          [this](const runtime::Progress& progress) {
+            if (isBusy()) onProgressed(progress);
+          },
+          [this](const runtime::AnswerStarted& started) {
+            Message answer;
+            answer.id = started.answer.value;
+            answer.role = runtime::Role::assistant;
+            m_conversation.beginAnswer(answer);
+            setPhase(Phase::Answering);
+          },
+          [this](const runtime::AnswerDelta& delta) {
+            if (!m_conversation.isStreaming()) return;
+            delta.is_thought ? m_conversation.appendThought(textOf(delta.text))
+                             : m_conversation.appendDelta(textOf(delta.text));
+          },
+          [this](const runtime::MessageThoughts& found) { m_conversation.setThoughts(found); },
+          [this](const runtime::GenerateReport& report) { onAnswerFinished(report); },
+          [this](const runtime::ReadReport& report) { onDocumentRead(report); },
+          [](const auto&) {}},
+      event);
 }
 
-void AppState::onModelOpened(const ModelInfo& model) {
+void AppState::seeMemory(const runtime::ChatEvent& event) {
+  std::visit(
+      runtime::Overloaded{
+          [this](const runtime::ChatMemory& cache) { m_memory.setCache(cache); },
+          [this](const runtime::LedgerChanged& changed) { m_memory.setLedger(changed); },
+          [this](const runtime::PresetEstimates& estimates) { m_memory.setPreviews(estimates); },
+          [this](const runtime::MemoryPreviewed& previewed) {
+            m_memory.plan()->setPreview(previewed);
+          },
+          [this](const runtime::MemoryChanged& changed) { onApplied(changed); },
+          [](const auto&) {}},
+      event);
+}
+
+void AppState::onChatRemoved(const ChatEntry& chat) {
+  m_chats.remove(chat.id);
+  m_deleted = chat;
+  Q_EMIT deletedChanged();
+  if (chat.id != m_chat.id) return;
+  m_phase == Phase::NoModel ? showNoChat() : newChat();
+}
+
+void AppState::onResumed(const runtime::ResumeReport& report) {
+  m_resume = ResumeState::of(report);
+  setPhase(Phase::Ready);
+  Q_EMIT resumeChanged();
+  attachNext();
+}
+
+void AppState::onModelOpened(const runtime::ModelFacts& model) {
   m_model = model;
   m_memory.setModel(model);
   const bool isChatAsked = m_phase == Phase::Opening;  // while the model was loaded
@@ -120,93 +150,102 @@ void AppState::onModelOpened(const ModelInfo& model) {
   if (!isChatAsked) m_engine->newChat(m_memory.nextSettings());
 }
 
-void AppState::onChatOpened(const OpenedChat& chat) {
-  m_conversation.load(chat.messages);
-  m_memory.setChat(chat);
+void AppState::onChatOpened(const runtime::ChatOpened& opened) {
+  QList<Message> messages;
+  for (const runtime::StoredMessage& message : opened.messages)
+    if (message.role != runtime::Role::system) messages.append(messageOf(message));
+  m_conversation.load(messages);
+  m_memory.setChat(opened.memory);
   dismissResume();
   // A saved chat is ready when it has been resumed.
-  setPhase(chat.messages.isEmpty() ? Phase::Ready : Phase::Opening);
-  takeChat(chat.entry);
+  setPhase(messages.isEmpty() ? Phase::Ready : Phase::Opening);
+  takeChat(entryOf(opened.chat));
   attachNext();
 }
 
-void AppState::onProgressed(const ReadingProgress& progress) {
+void AppState::onProgressed(const runtime::Progress& progress) {
   m_reading.update(progress, m_clock->steady_ms() / 1000);
   Q_EMIT progressChanged();
 }
 
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
-  const auto state = runtime::is_whole(report.finish) ? kvcache::MessageState::complete
-                                                      : kvcache::MessageState::interrupted;
+  const auto state = runtime::is_whole(report.finish) ? runtime::MessageState::complete
+                                                      : runtime::MessageState::interrupted;
   m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
   finishWork();
   if (report.finish == runtime::Finish::context_full)
-    showError(QStringLiteral("CONTEXT_FULL"), withRoom(QString::fromStdString(report.message)));
+    showError(QStringLiteral("CONTEXT_FULL"),
+              withReclaimed(QString::fromStdString(report.message)));
   if (report.finish == runtime::Finish::cache_full)
-    showError(QStringLiteral("CACHE_FULL"), withRoom(QString::fromStdString(report.message)));
+    showError(QStringLiteral("CACHE_FULL"), withReclaimed(QString::fromStdString(report.message)));
   attachNext();
 }
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
   finishWork();
-  Q_EMIT noticeShown(
-      withRoom(tr("Read %1 tokens in %2.")
-                   .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000))));
+  Q_EMIT noticeShown(withReclaimed(
+      tr("Read %1 tokens in %2.")
+          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000))));
   attachNext();
 }
 
-void AppState::onApplied(const AppliedSettings& applied) {
-  m_memory.setApplied(applied);
+void AppState::onApplied(const runtime::MemoryChanged& changed) {
+  m_memory.setApplied(changed.memory);
   finishWork();
-  Q_EMIT noticeShown(appliedText(applied));
+  Q_EMIT noticeShown(appliedText(changed));
   attachNext();
 }
 
-void AppState::onRoomMade(const QString& text) {
-  m_roomText = text;
+void AppState::onReclaimed(const QString& text) {
+  m_reclaimText = text;
   Q_EMIT noticeShown(text);
 }
 
 // What comes after it takes the notice's place: it must not take away what was not read yet.
-QString AppState::withRoom(const QString& text) {
-  return m_roomText.isEmpty() ? text : text + u' ' + m_roomText;
+QString AppState::withReclaimed(const QString& text) {
+  return m_reclaimText.isEmpty() ? text : text + u' ' + m_reclaimText;
 }
 
-void AppState::onFailed(const EngineError& error) {
-  if (error.request == Request::PreviewChat) {
+void AppState::onFailed(const runtime::Failed& failed) {
+  const Error& error = failed.error;
+  if (failed.task == ChatTask::preview_memory) {
     m_memory.plan()->fail(error);  // the panel says it
     return;
   }
-  if (isWaitedFor(error.request)) {
-    m_conversation.finishAnswer(kvcache::MessageState::interrupted, {});
-    if (error.request == Request::Send && !m_sentText.isEmpty())
+  if (isWaitedFor(failed.task)) {
+    m_conversation.finishAnswer(runtime::MessageState::interrupted, {});
+    if (failed.task == ChatTask::send && !m_sentText.isEmpty())
       Q_EMIT textRefused(std::exchange(m_sentText, {}));
     m_waiting.clear();
   }
   // What was asked for while the model was lost: why it was lost has been said.
-  const bool isKnown = m_phase == Phase::NoModel && error.code == QStringLiteral("NO_MODEL");
-  switch (error.request) {
-    case Request::OpenModel:
-    case Request::UseCpu:
-    case Request::NewChat:
-    case Request::OpenChat:
+  const bool isKnown = m_phase == Phase::NoModel && error.code == "NO_MODEL";
+  switch (failed.task) {
+    case ChatTask::open_model:
+    case ChatTask::use_cpu:
+    case ChatTask::begin_chat:
+    case ChatTask::open_chat:
       setIdle();
       break;
-    case Request::Send:
-    case Request::AttachDocument:
-    case Request::ApplyToChat:
+    case ChatTask::send:
+    case ChatTask::attach_document:
+    case ChatTask::change_memory:
       finishWork();
       break;
-    case Request::Idle:
+    case ChatTask::idle:
       m_hasIdleFailed = true;
       m_memory.endPacking();
       break;
     default:
       break;  // done beside what the user waits for
   }
-  if (!error.cancelled && !isKnown) showError(error.code, withRoom(error.message));
-  const bool isCpus = error.request == Request::UseCpu && m_phase == Phase::NoModel;
-  if ((error.isGpus || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
+  QString message = textOf(error.message);
+  if (failed.task == ChatTask::keep_settings)
+    message = tr("The messages are saved, the settings are not. ") + message;
+  if (error.kind != ErrorKind::cancelled && !isKnown)
+    showError(textOf(error.code), withReclaimed(message));
+  const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;
+  if ((failed.cpu_would_help || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
 }
 
 }  // namespace satchel::ui

@@ -1,5 +1,6 @@
 #include "ui/model/chat_plan.h"
 
+#include "ui/model/engine_values.h"
 #include "ui/model/memory_change_text.h"
 
 namespace satchel::ui {
@@ -9,27 +10,27 @@ static constexpr std::chrono::milliseconds kRest{350};  // chosen, not measured
 ChatPlan::ChatPlan(QObject* parent) : QObject(parent) {
   m_rest.setSingleShot(true);
   setRest(kRest);
-  connect(&m_rest, &QTimer::timeout, this, [this] { Q_EMIT previewWanted(m_wish); });
+  connect(&m_rest, &QTimer::timeout, this, [this] { Q_EMIT previewWanted(m_requested); });
 }
 
 QString ChatPlan::text() const {
-  if (!m_differs) return tr("This chat has these settings.");
-  if (m_preview) return changeText(*m_preview);
+  if (!m_differs) return tr("This chat already has these settings.");
+  if (m_preview) return changeText(m_requested, *m_preview);
   if (!m_problem.isEmpty()) return m_problem;
-  if (m_isApplying) return tr("This chat is given these settings …");
-  if (m_isBusy) return tr("What these settings do to this chat is worked out when it is at rest.");
-  return tr("Working out what these settings do to this chat …");
+  if (m_isApplying) return tr("Applying these settings to this chat…");
+  if (m_isBusy) return tr("Satchel estimates the effect on this chat once it is idle.");
+  return tr("Estimating the effect on this chat…");
 }
 
 void ChatPlan::apply() {
   if (!canApply()) return;
   m_isApplying = true;
-  Q_EMIT applyWanted(m_wish);
+  Q_EMIT applyWanted(m_requested);
 }
 
-void ChatPlan::setWish(const ChatSettings& wish, bool differs) {
-  if (wish == m_wish && differs == m_differs) return;
-  m_wish = wish;
+void ChatPlan::setRequested(const ChatSettings& requested, bool differs) {
+  if (requested == m_requested && differs == m_differs) return;
+  m_requested = requested;
   m_differs = differs;
   askAnew();
 }
@@ -47,21 +48,21 @@ void ChatPlan::setChatBytes(quint64 bytes) {
   askAnew();
 }
 
-void ChatPlan::setPreview(const ChatPreview& preview) {
+void ChatPlan::setPreview(const runtime::MemoryPreviewed& preview) {
   // An answer to an older question.
-  if (!m_differs || preview.settings != m_wish) return;
-  m_preview = preview;
+  if (!m_differs || settingsOf(preview.memory) != m_requested) return;
+  m_preview = preview.change;
   m_problem.clear();
   Q_EMIT changed();
 }
 
-void ChatPlan::fail(const EngineError& error) {
-  if (error.cancelled) {
+void ChatPlan::fail(const Error& error) {
+  if (error.kind == ErrorKind::cancelled) {
     // It made way for something that is not waited for.
     if (m_differs && !m_isBusy && !m_preview) m_rest.start();
     return;
   }
-  if (!m_preview) m_problem = error.message;
+  if (!m_preview) m_problem = textOf(error.message);
   Q_EMIT changed();
 }
 

@@ -1,8 +1,8 @@
-// ChatPlan: what the sliders would do to the open chat, before it is done.
-//   states     same: the sliders say what the chat has · asked for: when they have rested and
-//              nothing is read or answered · known: told, and applied when the user says so
-//   invariant  a plan is shown only for what the sliders say now and the chat as it is now: when one
-//              of them changes, the plan is asked for anew
+// ChatPlan: previews what the sliders would do to the open chat, and applies it on request.
+//   states     same: the sliders match the chat · asked for: once the sliders rest and the engine
+//              is idle · known: shown, and applied when the user says so
+//   invariant  a plan is shown only for the present sliders and the present chat: when either
+//              changes, a new plan is asked for
 #pragma once
 
 #include <QObject>
@@ -21,20 +21,20 @@ class ChatPlan : public QObject {
  public:
   explicit ChatPlan(QObject* parent = nullptr);
 
-  bool canApply() const { return m_differs && !m_isBusy && m_preview && m_preview->change.fits; }
+  bool canApply() const { return m_differs && !m_isBusy && m_preview && m_preview->fits; }
   QString text() const;
   void apply();  // where canApply()
   // How long the sliders rest before it is asked for.
   void setRest(std::chrono::milliseconds rest) { m_rest.setInterval(rest); }
 
   // differs: from what the chat has
-  void setWish(const ChatSettings& wish, bool differs);
+  void setRequested(const ChatSettings& requested, bool differs);
   // Something is read or answered, or no chat is open.
   void setBusy(bool busy);
   // What the chat takes; the plan was made for what it took then.
   void setChatBytes(quint64 bytes);
-  void setPreview(const ChatPreview& preview);
-  void fail(const EngineError& error);
+  void setPreview(const runtime::MemoryPreviewed& preview);
+  void fail(const Error& error);
 
  Q_SIGNALS:
   void changed();
@@ -44,12 +44,12 @@ class ChatPlan : public QObject {
  private:
   void askAnew();
 
-  ChatSettings m_wish;
+  ChatSettings m_requested;
   bool m_differs = false;
   bool m_isBusy = true;
   bool m_isApplying = false;
   quint64 m_chatBytes = 0;
-  std::optional<ChatPreview> m_preview;
+  std::optional<runtime::MemoryChange> m_preview;
   QString m_problem;  // why there is none
   QTimer m_rest;
 };

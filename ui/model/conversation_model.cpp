@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 
 namespace satchel::ui {
@@ -15,7 +16,7 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   const Row& row = m_rows[index.row()];
   switch (role) {
     case Qt::AccessibleTextRole:
-      return row.message.role == kvcache::Role::user
+      return row.message.role == runtime::Role::user
                  ? tr("You: %1").arg(row.message.documentTitle.isEmpty()
                                          ? row.message.text
                                          : row.message.documentTitle)
@@ -45,19 +46,6 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   }
 }
 
-QHash<int, QByteArray> ConversationModel::roleNames() const {
-  return {{TextRole, "text"},
-          {AuthorRole, "author"},
-          {StateRole, "state"},
-          {DocumentTitleRole, "documentTitle"},
-          {FootnoteRole, "footnote"},
-          {KeyRole, "key"},
-          {ExpandedRole, "expanded"},
-          {ThoughtsRole, "thoughts"},
-          {ThoughtNoteRole, "thoughtNote"},
-          {ThoughtsOpenRole, "thoughtsOpen"}};
-}
-
 ConversationModel::Row ConversationModel::makeRow(const Message& message) {
   return {message, ++m_keysGiven, false, false};
 }
@@ -80,30 +68,30 @@ void ConversationModel::append(const Message& message) {
 void ConversationModel::beginAnswer(const Message& answer) {
   Q_ASSERT(!isStreaming());
   Message streaming = answer;
-  streaming.role = kvcache::Role::assistant;
-  streaming.state = kvcache::MessageState::streaming;
+  streaming.role = runtime::Role::assistant;
+  streaming.state = runtime::MessageState::streaming;
   append(streaming);
 }
 
-void ConversationModel::appendPiece(const QString& piece) {
+void ConversationModel::appendDelta(const QString& delta) {
   Q_ASSERT(isStreaming());
   Message& message = m_rows.back().message;
   if (message.text.isEmpty() && !message.thoughts.isEmpty()) message.thoughtNote = tr("Thought");
-  message.text += piece;
+  message.text += delta;
   const QModelIndex last = index(rowCount() - 1);
   Q_EMIT dataChanged(last, last, {TextRole, ThoughtNoteRole});
 }
 
-void ConversationModel::appendThought(const QString& piece) {
+void ConversationModel::appendThought(const QString& delta) {
   Q_ASSERT(isStreaming());
   Message& message = m_rows.back().message;
-  message.thoughts += piece;
-  message.thoughtNote = tr("Thinking …");
+  message.thoughts += delta;
+  message.thoughtNote = tr("Thinking…");
   const QModelIndex last = index(rowCount() - 1);
   Q_EMIT dataChanged(last, last, {ThoughtsRole, ThoughtNoteRole});
 }
 
-void ConversationModel::finishAnswer(kvcache::MessageState state, const QString& footnote,
+void ConversationModel::finishAnswer(runtime::MessageState state, const QString& footnote,
                                      const QString& thoughtNote) {
   if (!isStreaming()) return;
   Message& message = m_rows.back().message;
@@ -115,12 +103,14 @@ void ConversationModel::finishAnswer(kvcache::MessageState state, const QString&
   Q_EMIT dataChanged(last, last, {StateRole, FootnoteRole, ThoughtNoteRole});
 }
 
-void ConversationModel::setThoughts(const MessageThoughts& thoughts) {
-  const auto row = std::find_if(m_rows.begin(), m_rows.end(),
-                                [&](const Row& each) { return each.message.id == thoughts.id; });
+void ConversationModel::setThoughts(const runtime::MessageThoughts& found) {
+  const auto row = std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& each) {
+    return each.message.id == found.answer.value;
+  });
   if (row == m_rows.end()) return;
-  row->message.thoughts = thoughts.text;
-  row->message.thoughtNote = tr("Thought · %1 tokens").arg(formatCount(thoughts.tokens));
+  row->message.thoughts = textOf(found.thoughts.text);
+  row->message.thoughtNote =
+      tr("Thought · %1 tokens").arg(formatCount(qint64(found.thoughts.n_tokens)));
   const QModelIndex changed = index(int(row - m_rows.begin()));
   Q_EMIT dataChanged(changed, changed, {ThoughtsRole, ThoughtNoteRole});
 }
@@ -140,7 +130,7 @@ void ConversationModel::setExpanded(int row, bool expanded) {
 }
 
 bool ConversationModel::isStreaming() const {
-  return !m_rows.isEmpty() && m_rows.back().message.state == kvcache::MessageState::streaming;
+  return !m_rows.isEmpty() && m_rows.back().message.state == runtime::MessageState::streaming;
 }
 
 }  // namespace satchel::ui

@@ -1,6 +1,6 @@
 // ConversationModel: the messages of the open chat, one row each.
 //   states     at most one row streams, and it is the last one
-//   invariant  a piece changes the last row only: one dataChanged, no reset
+//   invariant  a delta changes the last row only: one dataChanged, no reset
 #pragma once
 
 #include <QAbstractListModel>
@@ -16,8 +16,8 @@ class ConversationModel : public QAbstractListModel {
  public:
   enum Role {
     TextRole = Qt::UserRole,
-    AuthorRole,         // int of kvcache::Role
-    StateRole,          // int of kvcache::MessageState
+    AuthorRole,         // int of runtime::Role
+    StateRole,          // int of runtime::MessageState
     DocumentTitleRole,  // empty: not a document
     FootnoteRole,
     ThoughtsRole,      // what was thought before an answer; empty: nothing
@@ -31,20 +31,19 @@ class ConversationModel : public QAbstractListModel {
 
   int rowCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
-  QHash<int, QByteArray> roleNames() const override;
 
   void load(const QList<Message>& messages);
   void append(const Message& message);
   // needs   no row streams
   void beginAnswer(const Message& answer);
   // needs   the last row streams
-  void appendPiece(const QString& piece);
-  void appendThought(const QString& piece);
+  void appendDelta(const QString& delta);
+  void appendThought(const QString& delta);
   // Ends the streaming row; without one, does nothing. thoughtNote: where something was thought.
-  void finishAnswer(kvcache::MessageState state, const QString& footnote,
+  void finishAnswer(runtime::MessageState state, const QString& footnote,
                     const QString& thoughtNote = {});
   // Of a message that is there.
-  void setThoughts(const MessageThoughts& thoughts);
+  void setThoughts(const runtime::MessageThoughts& found);
   void setThoughtsOpen(int row, bool open);
   void setExpanded(int row, bool expanded);
 

@@ -54,11 +54,12 @@ Result<DocumentFile> DocumentFile::read(const QString& path) {
   if (file.size() > kDocumentBytesMax)
     return documentError(
         ErrorKind::unsupported, "DOC_LIMIT",
-        QStringLiteral("\"%1\" is larger than 16 MiB. Attach a part of it.").arg(name));
+        QStringLiteral("\"%1\" is larger than 16 MiB. Attach a smaller part of it.").arg(name));
   const QByteArray bytes = file.read(kDocumentBytesMax + 1);
   if (bytes.contains('\0'))
-    return documentError(ErrorKind::unsupported, "DOC_TYPE",
-                         QStringLiteral("\"%1\" is not text: it holds zero bytes.").arg(name));
+    return documentError(
+        ErrorKind::unsupported, "DOC_TYPE",
+        QStringLiteral("\"%1\" is not a text file: it contains zero bytes.").arg(name));
   DocumentFile document;
   document.title = name;
   QStringDecoder utf8(QStringDecoder::Utf8);

@@ -24,7 +24,7 @@ QString fidelityFigures(const runtime::Fidelity& fidelity) {
 }
 
 QString attentionText(const runtime::Fidelity& fidelity) {
-  return tr("%1 of the exact attention is still there").arg(formatPercent(fidelity.attention_kept));
+  return tr("%1 of attention retained").arg(formatPercent(fidelity.attention_kept));
 }
 
 QString measuredText(std::size_t measuredAt, qint64 measuredMs, qint64 nowMs) {
@@ -34,7 +34,7 @@ QString measuredText(std::size_t measuredAt, qint64 measuredMs, qint64 nowMs) {
 
 QString recallText(const runtime::RecallProbe& recall) {
   if (recall.n_asked == 0) return {};
-  return tr("%1 of %2 facts of the text said again")
+  return tr("%1 of %2 facts repeated correctly")
       .arg(formatCount(qint64(recall.n_said)), formatCount(qint64(recall.n_asked)));
 }
 

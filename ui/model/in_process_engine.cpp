@@ -1,15 +1,27 @@
 #include "ui/model/in_process_engine.h"
 
-#include "ui/model/engine_worker.h"
+#include <utility>
+
+#include "runtime/chat/chat_errors.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::ui {
 
-InProcessEngine::InProcessEngine(std::unique_ptr<storage::Store> store, const EngineHost& host,
-                                 QObject* parent)
-    : EngineClient(parent), m_worker(new EngineWorker(std::move(store), host)) {
-  m_worker->moveToThread(&m_thread);
-  connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
-  relaySignals();
+using runtime::ChatTask;
+
+InProcessEngine::InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
+                                 runtime::EngineOptions options, QObject* parent)
+    : EngineClient(parent),
+      m_service(std::make_unique<runtime::ChatService>(std::move(store), std::move(options))),
+      m_sink([this](runtime::ChatHandle, const runtime::ChatEvent& event) {
+        if (const auto* opened = std::get_if<runtime::ModelOpened>(&event))
+          m_hasThinkingSwitch = opened->model.has_thinking_switch;
+        if (const auto* switched = std::get_if<runtime::ModelSwitched>(&event))
+          m_hasThinkingSwitch = switched->model.has_thinking_switch;
+        QMetaObject::invokeMethod(
+            this, [this, event] { Q_EMIT happened(event); }, Qt::QueuedConnection);
+      }) {
+  m_inThread.moveToThread(&m_thread);
   m_thread.setObjectName(QStringLiteral("engine"));
   m_thread.start();
 }
@@ -19,153 +31,53 @@ InProcessEngine::~InProcessEngine() {
   m_previewStop.request_stop();
   m_idleStop.request_stop();
   // Behind everything that was asked for: a message still waiting is put into the library first.
-  QMetaObject::invokeMethod(
-      m_worker, [thread = &m_thread] { thread->quit(); }, Qt::QueuedConnection);
+  post([this] {
+    m_service.reset();
+    m_thread.quit();
+  });
   m_thread.wait();
 }
 
-void InProcessEngine::relaySignals() {
-  connect(m_worker, &EngineWorker::modelOpened, this, &EngineClient::modelOpened);
-  connect(m_worker, &EngineWorker::modelSwitched, this, &EngineClient::modelSwitched);
-  connect(m_worker, &EngineWorker::modelClosed, this, &EngineClient::modelClosed);
-  connect(m_worker, &EngineWorker::chatsListed, this, &EngineClient::chatsListed);
-  connect(m_worker, &EngineWorker::chatOpened, this, &EngineClient::chatOpened);
-  connect(m_worker, &EngineWorker::chatEntered, this, &EngineClient::chatEntered);
-  connect(m_worker, &EngineWorker::chatChanged, this, &EngineClient::chatChanged);
-  connect(m_worker, &EngineWorker::chatDeleted, this, &EngineClient::chatDeleted);
-  connect(m_worker, &EngineWorker::resumed, this, &EngineClient::resumed);
-  connect(m_worker, &EngineWorker::messageAdded, this, &EngineClient::messageAdded);
-  connect(m_worker, &EngineWorker::progressed, this, &EngineClient::progressed);
-  connect(m_worker, &EngineWorker::answerStarted, this, &EngineClient::answerStarted);
-  connect(m_worker, &EngineWorker::thoughtsFound, this, &EngineClient::thoughtsFound);
-  connect(m_worker, &EngineWorker::thoughtArrived, this, &EngineClient::thoughtArrived);
-  connect(m_worker, &EngineWorker::pieceArrived, this, &EngineClient::pieceArrived);
-  connect(m_worker, &EngineWorker::answerFinished, this, &EngineClient::answerFinished);
-  connect(m_worker, &EngineWorker::documentRead, this, &EngineClient::documentRead);
-  connect(m_worker, &EngineWorker::cacheChanged, this, &EngineClient::cacheChanged);
-  connect(m_worker, &EngineWorker::previewed, this, &EngineClient::previewed);
-  connect(m_worker, &EngineWorker::chatPreviewed, this, &EngineClient::chatPreviewed);
-  connect(m_worker, &EngineWorker::chatApplied, this, &EngineClient::chatApplied);
-  connect(m_worker, &EngineWorker::ledgerChanged, this, &EngineClient::ledgerChanged);
-  connect(m_worker, &EngineWorker::noticed, this, &EngineClient::noticed);
-  connect(m_worker, &EngineWorker::saved, this, &EngineClient::saved);
-  connect(m_worker, &EngineWorker::failed, this, &EngineClient::failed);
+template <class Work>
+void InProcessEngine::post(Work work) {
+  QMetaObject::invokeMethod(&m_inThread, std::move(work), Qt::QueuedConnection);
 }
 
-// work: called as work(worker, stop token) on the engine's thread
+// What libraries throw becomes an event: nothing may leave the thread's event loop.
 template <class Work>
-void InProcessEngine::post(Request request, Work work) {
-  postWith(m_stop.get_token(), request, std::move(work));
+void InProcessEngine::guard(ChatTask task, const Work& work) {
+  const Result<void> done = runtime::caught<void>([&]() -> Result<void> {
+    work();
+    return {};
+  });
+  if (!done.ok()) fail(task, done.error());
 }
 
-// Whatever only looks or may wait makes way for it.
 template <class Work>
-void InProcessEngine::postWith(const std::stop_token& token, Request request, Work work) {
+void InProcessEngine::request(ChatTask task, const std::stop_token& stop, Work work) {
   m_idleStop.request_stop();
   m_previewStop.request_stop();
-  QMetaObject::invokeMethod(
-      m_worker,
-      [worker = m_worker, request, work = std::move(work), token] {
-        worker->guard(request, [&] { work(*worker, token); });
-      },
-      Qt::QueuedConnection);
+  post([this, task, stop, work = std::move(work)] {
+    guard(task, [&] { work(Call{stop, m_sink}); });
+  });
   postIdle();
 }
 
 void InProcessEngine::postIdle() {
   m_idleStop = std::stop_source();
-  QMetaObject::invokeMethod(
-      m_worker,
-      [worker = m_worker, token = m_idleStop.get_token()] {
-        worker->guard(Request::Idle, [&] { worker->idle(token); });
-      },
-      Qt::QueuedConnection);
-}
-
-void InProcessEngine::openModel(const QString& path) {
-  post(Request::OpenModel, [path](EngineWorker& worker, const std::stop_token& token) {
-    worker.openModel(path, token);
+  post([this, stop = m_idleStop.get_token()] {
+    if (stop.stop_requested()) return;
+    // CacheChanged shows its progress: Progress is a request's, which may have come meanwhile.
+    const auto sink = [this](runtime::ChatHandle chat, const runtime::ChatEvent& event) {
+      if (!std::holds_alternative<runtime::Progress>(event)) m_sink(chat, event);
+    };
+    guard(ChatTask::idle, [&] { (void)m_service->idle(m_open, {stop, sink}); });
   });
-}
-
-void InProcessEngine::useCpu() {
-  post(Request::UseCpu,
-       [](EngineWorker& worker, const std::stop_token& token) { worker.useCpu(token); });
-}
-
-void InProcessEngine::listChats() {
-  post(Request::ListChats,
-       [](EngineWorker& worker, const std::stop_token&) { worker.listChats(); });
-}
-
-void InProcessEngine::newChat(const ChatSettings& settings) {
-  post(Request::NewChat,
-       [settings](EngineWorker& worker, const std::stop_token&) { worker.newChat(settings); });
-}
-
-void InProcessEngine::openChat(ChatKey chat) {
-  post(Request::OpenChat, [chat](EngineWorker& worker, const std::stop_token& token) {
-    worker.openChat(chat, token);
-  });
-}
-
-void InProcessEngine::renameChat(ChatKey chat, const QString& title) {
-  post(Request::RenameChat, [chat, title](EngineWorker& worker, const std::stop_token&) {
-    worker.renameChat(chat, title);
-  });
-}
-
-void InProcessEngine::deleteChat(ChatKey chat) {
-  post(Request::DeleteChat,
-       [chat](EngineWorker& worker, const std::stop_token&) { worker.deleteChat(chat); });
-}
-
-void InProcessEngine::restoreChat(ChatKey chat) {
-  post(Request::RestoreChat,
-       [chat](EngineWorker& worker, const std::stop_token&) { worker.restoreChat(chat); });
-}
-
-void InProcessEngine::send(const QString& text) {
-  post(Request::Send,
-       [text](EngineWorker& worker, const std::stop_token& token) { worker.send(text, token); });
-}
-
-void InProcessEngine::attachDocument(const QString& title, const QString& text) {
-  post(Request::AttachDocument, [title, text](EngineWorker& worker, const std::stop_token& token) {
-    worker.attachDocument(title, text, token);
-  });
-}
-
-// Not a request of its own: it ends no idle work.
-void InProcessEngine::setThinking(bool thinks) {
-  QMetaObject::invokeMethod(
-      m_worker, [worker = m_worker, thinks] { worker->setThinking(thinks); }, Qt::QueuedConnection);
 }
 
 void InProcessEngine::stop() {
   m_stop.request_stop();
   m_stop = std::stop_source();
-}
-
-void InProcessEngine::preview(quint64 budgetBytes) {
-  post(Request::Preview, [budgetBytes](EngineWorker& worker, const std::stop_token&) {
-    worker.preview(budgetBytes);
-  });
-}
-
-void InProcessEngine::previewChat(const ChatSettings& settings) {
-  const std::stop_source source;
-  postWith(source.get_token(), Request::PreviewChat,
-           [settings](EngineWorker& worker, const std::stop_token& token) {
-             worker.previewChat(settings, token);
-           });
-  m_previewStop = source;
-}
-
-void InProcessEngine::applyToChat(const ChatSettings& settings) {
-  post(Request::ApplyToChat, [settings](EngineWorker& worker, const std::stop_token& token) {
-    worker.applyToChat(settings, token);
-  });
 }
 
 void InProcessEngine::pauseIdle() {
@@ -174,6 +86,129 @@ void InProcessEngine::pauseIdle() {
 
 void InProcessEngine::resumeIdle() {
   if (m_idleStop.stop_requested()) postIdle();
+}
+
+// What fails has been told by an event: the results are for other front ends.
+
+void InProcessEngine::openModel(const QString& path) {
+  request(ChatTask::open_model, m_stop.get_token(), [this, path](const Call& call) {
+    (void)m_service->open_model(path.toStdString(), call);
+  });
+}
+
+void InProcessEngine::useCpu() {
+  request(ChatTask::use_cpu, m_stop.get_token(), [this](const Call& call) {
+    applyThinking();
+    const auto moved = m_service->use_cpu(m_open, runtime::Sampling{}, call);
+    if (moved.ok() && m_service->chat(m_open) == nullptr) beginChat({}, call);
+  });
+}
+
+void InProcessEngine::listChats() {
+  request(ChatTask::list_chats, m_stop.get_token(),
+          [this](const Call& call) { (void)m_service->chats(call); });
+}
+
+void InProcessEngine::newChat(const ChatSettings& settings) {
+  request(ChatTask::begin_chat, m_stop.get_token(),
+          [this, settings](const Call& call) { beginChat(settings, call); });
+}
+
+void InProcessEngine::beginChat(const ChatSettings& settings, const Call& call) {
+  const auto recipe = runtime::resolve_recipe(settings.preset.toStdString());
+  if (!recipe.ok()) return fail(ChatTask::begin_chat, recipe.error());
+  const auto begun = m_service->begin({.memory = {*recipe, settings.budgetBytes}}, m_open, call);
+  if (begun.ok()) m_open = *begun;
+}
+
+void InProcessEngine::openChat(ChatKey chat) {
+  request(ChatTask::open_chat, m_stop.get_token(), [this, chat](const Call& call) {
+    const auto opened = m_service->open({chat}, {.instead_of = m_open}, call);
+    if (opened.ok()) m_open = opened->chat;
+  });
+}
+
+void InProcessEngine::renameChat(ChatKey chat, const QString& title) {
+  request(ChatTask::rename_chat, m_stop.get_token(), [this, chat, title](const Call& call) {
+    (void)m_service->rename({chat}, title.toStdString(), call);
+  });
+}
+
+void InProcessEngine::deleteChat(ChatKey chat) {
+  request(ChatTask::remove_chat, m_stop.get_token(),
+          [this, chat](const Call& call) { (void)m_service->remove({chat}, call); });
+}
+
+void InProcessEngine::restoreChat(ChatKey chat) {
+  request(ChatTask::restore_chat, m_stop.get_token(),
+          [this, chat](const Call& call) { (void)m_service->restore({chat}, call); });
+}
+
+void InProcessEngine::send(const QString& text) {
+  request(ChatTask::send, m_stop.get_token(), [this, text](const Call& call) {
+    applyThinking();
+    (void)m_service->send(m_open, text.toStdString(), runtime::Sampling{}, call);
+  });
+}
+
+void InProcessEngine::attachDocument(const QString& title, const QString& text) {
+  request(ChatTask::attach_document, m_stop.get_token(),
+          [this, title = title.toStdString(), text = text.toStdString()](const Call& call) {
+            applyThinking();
+            (void)m_service->attach(m_open, {.title = title, .text = text}, call);
+          });
+}
+
+void InProcessEngine::setThinking(bool thinks) {
+  post([this, thinks] { m_thinks = thinks; });
+}
+
+// How a chat begins and the answer given to a document depend on it, too. Where there is a switch
+// it is never refused.
+void InProcessEngine::applyThinking() {
+  if (!m_hasThinkingSwitch || m_service->chat(m_open) == nullptr) return;
+  (void)m_service->set_thinking(m_open,
+                                m_thinks ? runtime::Thinking::automatic : runtime::Thinking::off);
+}
+
+void InProcessEngine::estimatePresets(quint64 budgetBytes) {
+  request(ChatTask::estimate_presets, m_stop.get_token(), [this, budgetBytes](const Call& call) {
+    (void)m_service->estimate_presets(budgetBytes, call);
+  });
+}
+
+void InProcessEngine::previewChat(const ChatSettings& settings) {
+  const std::stop_source stop;
+  request(ChatTask::preview_memory, stop.get_token(), [this, settings](const Call& call) {
+    const auto requested = requestFor(settings);
+    if (!requested.ok()) return fail(ChatTask::preview_memory, requested.error());
+    (void)m_service->preview_memory(m_open, *requested, call);
+  });
+  m_previewStop = stop;
+}
+
+void InProcessEngine::applyToChat(const ChatSettings& settings) {
+  request(ChatTask::change_memory, m_stop.get_token(), [this, settings](const Call& call) {
+    const auto requested = requestFor(settings);
+    if (!requested.ok()) return fail(ChatTask::change_memory, requested.error());
+    (void)m_service->change_memory(m_open, *requested, call);
+  });
+}
+
+// Settings name a recipe only; the open chat may have one of that name with another share kept.
+Result<runtime::MemoryRequest> InProcessEngine::requestFor(const ChatSettings& settings) const {
+  const runtime::OpenChat* chat = m_service->chat(m_open);
+  if (chat == nullptr) return runtime::MemoryRequest{};  // which the service refuses
+  runtime::MemorySettings wanted{chat->memory().recipe, settings.budgetBytes};
+  const std::string preset = settings.preset.toStdString();
+  if (runtime::preset_of(wanted.recipe) != preset) {
+    SATCHEL_TRY_ASSIGN(wanted.recipe, runtime::resolve_recipe(preset));
+  }
+  return runtime::request_for(chat->memory(), wanted);
+}
+
+void InProcessEngine::fail(ChatTask task, const Error& error) {
+  m_sink(m_open, runtime::Failed{task, error});
 }
 
 }  // namespace satchel::ui

@@ -1,26 +1,26 @@
-// InProcessEngine: EngineClient over an engine in this process, on a thread of its own.
+// InProcessEngine: EngineClient over a chat service in this process, on a thread of its own. One
+// chat is open at a time.
 //   stop     reaches what was asked for before it, running or waiting, and nothing that comes after
-//   closing  the destructor stops what runs, saves what was made, and waits for both
+//   closing  the destructor stops what runs, saves what was made, and waits for both; service,
+//            engine and store end on their thread
 #pragma once
 
 #include <QThread>
 #include <memory>
 #include <stop_token>
 
-#include "storage/store.h"
+#include "runtime/chat/chat_service.h"
 #include "ui/model/engine_client.h"
 
 namespace satchel::ui {
-
-class EngineWorker;
 
 class InProcessEngine final : public EngineClient {
   Q_OBJECT
 
  public:
   // store: opened for writing
-  explicit InProcessEngine(std::unique_ptr<storage::Store> store, const EngineHost& host = {},
-                           QObject* parent = nullptr);
+  explicit InProcessEngine(std::unique_ptr<runtime::ChatStore> store,
+                           runtime::EngineOptions options = {}, QObject* parent = nullptr);
   ~InProcessEngine() override;
 
   void openModel(const QString& path) override;
@@ -34,26 +34,44 @@ class InProcessEngine final : public EngineClient {
   void send(const QString& text) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override;
-  void stop() override;
-  void preview(quint64 budgetBytes) override;
+  void estimatePresets(quint64 budgetBytes) override;
   void previewChat(const ChatSettings& settings) override;
   void applyToChat(const ChatSettings& settings) override;
+  void stop() override;
   void pauseIdle() override;
   void resumeIdle() override;
 
  private:
+  using Call = runtime::ChatCall;
+  // On the engine's thread, behind what was posted before.
   template <class Work>
-  void post(Request request, Work work);
+  void post(Work work);
+  // The same, for what was asked for: work(call) on m_service. Whatever only looks or may wait
+  // makes way.
   template <class Work>
-  void postWith(const std::stop_token& token, Request request, Work work);
+  void request(runtime::ChatTask task, const std::stop_token& stop, Work work);
+  template <class Work>
+  void guard(runtime::ChatTask task, const Work& work);
   void postIdle();
-  void relaySignals();
+
+  // --- on the engine's thread
+  void beginChat(const ChatSettings& settings, const Call& call);
+  void applyThinking();  // to the answers to come of the open chat
+  Result<runtime::MemoryRequest> requestFor(const ChatSettings& settings) const;
+  void fail(runtime::ChatTask task, const Error& error);
 
   QThread m_thread;
-  EngineWorker* m_worker;  // lives in m_thread; deleted when it ends
+  QObject m_inThread;  // lives there
+  std::unique_ptr<runtime::ChatService> m_service;
   std::stop_source m_stop;
   std::stop_source m_previewStop;  // of the preview of the chat asked for last
   std::stop_source m_idleStop;     // of the idle work posted last
+
+  // --- of the engine's thread
+  runtime::ChatSink m_sink;    // tells the window
+  runtime::ChatHandle m_open;  // the window's chat; 0: none yet
+  bool m_hasThinkingSwitch = false;
+  bool m_thinks = true;
 };
 
 }  // namespace satchel::ui

@@ -30,7 +30,7 @@ QList<LayerBar> layerBarsOf(const kvcache::CacheStats& stats) {
     bar.text = translated("Layer %1: %2 tokens kept").arg(bars.size()).arg(kept);
     if (hasBody)
       bar.text +=
-          translated(", older ones at K %1 and V %2 bits")
+          translated(", older ones with %1-bit keys and %2-bit values")
               .arg(QString::number(layer.k_bits, 'f', 1), QString::number(layer.v_bits, 'f', 1));
     bars.append(bar);
   }

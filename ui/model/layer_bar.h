@@ -4,7 +4,7 @@
 #include <QList>
 #include <QString>
 
-#include "kvcache/cache.h"
+#include "kvcache/cache/cache.h"
 
 namespace satchel::ui {
 

@@ -13,22 +13,22 @@ namespace {
 using runtime::LedgerCause;
 using runtime::LedgerEntry;
 
-QString translated(const char* text) {
+QString ledgerText(const char* text) {
   return QCoreApplication::translate("Ledger", text);
 }
 
 QString reasonOf(LedgerCause cause) {
   switch (cause) {
     case LedgerCause::read:
-      return translated("text was read");
+      return ledgerText("new text");
     case LedgerCause::turn:
-      return translated("a turn ended");
+      return ledgerText("turn ended");
     case LedgerCause::idle:
-      return translated("packed at rest");
+      return ledgerText("idle time");
     case LedgerCause::limit:
-      return translated("the limit was near");
+      return ledgerText("memory limit");
     case LedgerCause::asked:
-      return translated("you asked for it");
+      return ledgerText("your request");
   }
   return {};
 }
@@ -45,8 +45,8 @@ Qt::Alignment alignmentOf(int column) {
 }
 
 QString measuredAfter(const runtime::Fidelity& fidelity) {
-  if (fidelity.n_tokens == 0) return translated("not measured");
-  return translated("%1 · %2 attention")
+  if (fidelity.n_tokens == 0) return ledgerText("not measured");
+  return ledgerText("%1 · %2 attention")
       .arg(fidelityFigures(fidelity), formatPercent(fidelity.attention_kept));
 }
 
@@ -59,7 +59,7 @@ bool isSame(const LedgerEntry& a, const LedgerEntry& b) {
 }  // namespace
 
 // The table keeps its place while an answer streams and nothing in it changes.
-void LedgerModel::setEntries(const QList<LedgerEntry>& entries, int laneCount) {
+void LedgerModel::setEntries(const std::vector<LedgerEntry>& entries, int laneCount) {
   if (laneCount == m_laneCount &&
       std::equal(entries.begin(), entries.end(), m_entries.begin(), m_entries.end(), isSame))
     return;
@@ -81,7 +81,7 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   if (role == Qt::TextAlignmentRole) return int(alignmentOf(index.column()));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
-  const LedgerEntry& entry = m_entries[m_entries.size() - 1 - index.row()];
+  const LedgerEntry& entry = m_entries[m_entries.size() - 1 - std::size_t(index.row())];
   return text(entry, index.column());
 }
 
@@ -113,32 +113,33 @@ QVariant LedgerModel::headerData(int section, Qt::Orientation orientation, int r
   if (role != Qt::DisplayRole) return {};
   static constexpr const char* kNames[] = {QT_TRANSLATE_NOOP("Ledger", "When"),
                                            QT_TRANSLATE_NOOP("Ledger", "At token"),
-                                           QT_TRANSLATE_NOOP("Ledger", "Why"),
-                                           QT_TRANSLATE_NOOP("Ledger", "Coarser"),
-                                           QT_TRANSLATE_NOOP("Ledger", "Gone"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Reason"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Lowered"),
+                                           QT_TRANSLATE_NOOP("Ledger", "Dropped"),
                                            QT_TRANSLATE_NOOP("Ledger", "Memory"),
-                                           QT_TRANSLATE_NOOP("Ledger", "Measured after it")};
+                                           QT_TRANSLATE_NOOP("Ledger", "Measured afterwards")};
   static_assert(std::size(kNames) == ColumnCount);
-  return section >= 0 && section < ColumnCount ? translated(kNames[section]) : QVariant();
+  return section >= 0 && section < ColumnCount ? ledgerText(kNames[section]) : QVariant();
 }
 
-QList<LedgerEntry> stepsSince(const QList<LedgerEntry>& before, const QList<LedgerEntry>& now) {
-  if (before.isEmpty()) return now;
+std::vector<LedgerEntry> stepsSince(const std::vector<LedgerEntry>& before,
+                                    const std::vector<LedgerEntry>& now) {
+  if (before.empty()) return now;
   const LedgerEntry& last = before.back();
-  for (qsizetype i = now.size(); i > 0; --i) {
-    const LedgerEntry& step = now[i - 1];
-    if (step.at_ms == last.at_ms && step.n_tokens == last.n_tokens &&
-        step.bytes_after == last.bytes_after)
-      return now.mid(i);
-  }
-  QList<LedgerEntry> later;  // the last one has become one with an older one, or the ledger is new
+  const auto known = std::find_if(now.rbegin(), now.rend(), [&last](const LedgerEntry& step) {
+    return step.at_ms == last.at_ms && step.n_tokens == last.n_tokens &&
+           step.bytes_after == last.bytes_after;
+  });
+  if (known != now.rend()) return {known.base(), now.end()};
+  std::vector<LedgerEntry>
+      later;  // the last one has become one with an older one, or the ledger is new
   std::copy_if(now.begin(), now.end(), std::back_inserter(later),
                [&last](const LedgerEntry& step) { return step.at_ms > last.at_ms; });
   return later;
 }
 
-QString roomText(const QList<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
-  Q_ASSERT(!entries.isEmpty());
+QString reclaimText(const std::vector<LedgerEntry>& entries, int laneCount, quint64 limitBytes) {
+  Q_ASSERT(!entries.empty());
   LedgerEntry all = entries.back();
   all.bytes_before = entries.front().bytes_before;
   all.n_lowered = all.n_evicted = 0;
@@ -150,19 +151,20 @@ QString roomText(const QList<LedgerEntry>& entries, int laneCount, quint64 limit
   const QString gone = shareOf(all.n_evicted, all, laneCount);
   QString what;
   if (all.n_evicted == 0) {
-    what = translated("%1 of this chat is now kept more coarsely").arg(coarser);
+    what = ledgerText("%1 of this chat is now stored at lower precision").arg(coarser);
   } else if (all.n_lowered == 0) {
-    what = translated("%1 of this chat has gone from the model's memory").arg(gone);
+    what = ledgerText("%1 of this chat was dropped from the model's memory").arg(gone);
   } else {
-    what =
-        translated("%1 of this chat is now kept more coarsely, %2 has gone from the model's memory")
-            .arg(coarser, gone);
+    what = ledgerText(
+               "%1 of this chat is now stored at lower precision, %2 was dropped from the model's "
+               "memory")
+               .arg(coarser, gone);
   }
   const QString limit = limitBytes > 0
-                            ? translated("To stay within %1, ").arg(formatBytes(limitBytes))
-                            : translated("To stay within the limit, ");
+                            ? ledgerText("To stay within %1, ").arg(formatBytes(limitBytes))
+                            : ledgerText("To stay within the limit, ");
   return limit + what +
-         translated(" (%1 → %2).").arg(formatBytes(all.bytes_before), formatBytes(all.bytes_after));
+         ledgerText(" (%1 → %2).").arg(formatBytes(all.bytes_before), formatBytes(all.bytes_after));
 }
 
 }  // namespace satchel::ui

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <vector>
 
 #include "ui/model/engine_types.h"
 
@@ -17,8 +18,8 @@ class LedgerModel : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   // entries: oldest first; laneCount: of the model
-  void setEntries(const QList<runtime::LedgerEntry>& entries, int laneCount);
-  const QList<runtime::LedgerEntry>& entries() const { return m_entries; }
+  void setEntries(const std::vector<runtime::LedgerEntry>& entries, int laneCount);
+  const std::vector<runtime::LedgerEntry>& entries() const { return m_entries; }
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
@@ -28,17 +29,18 @@ class LedgerModel : public QAbstractTableModel {
  private:
   QString text(const runtime::LedgerEntry& entry, int column) const;
 
-  QList<runtime::LedgerEntry> m_entries;
+  std::vector<runtime::LedgerEntry> m_entries;
   int m_laneCount = 0;
 };
 
 // The steps of `now` that come after the last one of `before`. A long ledger makes its oldest steps
 // one: counting them does not tell which are new.
-QList<runtime::LedgerEntry> stepsSince(const QList<runtime::LedgerEntry>& before,
-                                       const QList<runtime::LedgerEntry>& now);
+std::vector<runtime::LedgerEntry> stepsSince(const std::vector<runtime::LedgerEntry>& before,
+                                             const std::vector<runtime::LedgerEntry>& now);
 // What has just been done without having been asked for, to stay within the limit: one or two
 // sentences, never none.
 //   needs  at least one entry
-QString roomText(const QList<runtime::LedgerEntry>& entries, int laneCount, quint64 limitBytes);
+QString reclaimText(const std::vector<runtime::LedgerEntry>& entries, int laneCount,
+                    quint64 limitBytes);
 
 }  // namespace satchel::ui

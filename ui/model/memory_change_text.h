@@ -9,7 +9,8 @@
 
 namespace satchel::ui {
 
-QString changeText(const ChatPreview& preview);
-QString appliedText(const AppliedSettings& applied);
+// requested: what the chat would have
+QString changeText(const ChatSettings& requested, const runtime::MemoryChange& change);
+QString appliedText(const runtime::MemoryChanged& changed);
 
 }  // namespace satchel::ui

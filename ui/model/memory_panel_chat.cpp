@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/model/engine_values.h"
 #include "ui/model/fidelity_text.h"
 #include "ui/model/format.h"
 #include "ui/model/memory_panel_state.h"
@@ -10,13 +11,12 @@ namespace satchel::ui {
 
 QString MemoryPanelState::recipeText() const {
   if (!m_hasChat) return {};
-  QString title = m_chat.settings.preset;
+  QString title = m_chat.preset;
   for (int i = 0; i < presetCount(); ++i)
     if (presetLine(i).preset == title) title = presetLine(i).title;
-  if (m_chat.recipe.isEmpty() || m_chat.recipe == m_chat.settings.preset) return title;
-  return m_chat.keep < 1
-             ? tr("%1 · recipe %2, %3 kept").arg(title, m_chat.recipe, formatPercent(m_chat.keep))
-             : tr("%1 · recipe %2").arg(title, m_chat.recipe);
+  if (m_recipe.isEmpty() || m_recipe == m_chat.preset) return title;
+  return m_keep < 1 ? tr("%1 · recipe %2, %3 kept").arg(title, m_recipe, formatPercent(m_keep))
+                    : tr("%1 · recipe %2").arg(title, m_recipe);
 }
 
 double MemoryPanelState::packingShare() const {
@@ -28,16 +28,16 @@ double MemoryPanelState::packingShare() const {
 
 QString MemoryPanelState::packingText() const {
   if (isLearning())
-    return tr("learning what this model remembers with …, %1")
-        .arg(formatPercent(std::round(m_cache.learningShare * 100) / 100));
+    return tr("profiling the model… %1")
+        .arg(formatPercent(std::round(m_cache.learning_share * 100) / 100));
   if (m_cache.stats.n_pending == 0) return {};
   const QString share = formatPercent(std::round(packingShare() * 100) / 100);
-  return isPacking() ? tr("packing …, %1").arg(share) : tr("packing waits at %1").arg(share);
+  return isPacking() ? tr("compressing… %1").arg(share) : tr("paused at %1").arg(share);
 }
 
 QString MemoryPanelState::bytesText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.fp16_bytes == 0) return tr("nothing read yet");
+  if (stats.fp16_bytes == 0) return tr("Nothing read yet");
   return tr("Cache: %1 for %2 tokens (%3 in fp16)")
       .arg(formatBytes(stats.bytes), formatCount(qint64(stats.n_tokens)),
            formatBytes(stats.fp16_bytes));
@@ -52,18 +52,18 @@ QString MemoryPanelState::bodyText() const {
       .arg(formatBytes(stats.body_bytes), formatPercent(saved));
 }
 
-QString MemoryPanelState::poolText() const {
+QString MemoryPanelState::arenaText() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  if (stats.pool_bytes == 0) return {};
-  return tr("%1 of %2").arg(formatBytes(stats.pool_used_bytes), formatBytes(stats.pool_bytes));
+  if (stats.arena_bytes == 0) return {};
+  return tr("%1 of %2").arg(formatBytes(stats.arena_used_bytes), formatBytes(stats.arena_bytes));
 }
 
 QString MemoryPanelState::fidelityText() const {
   if (m_cache.fidelity.n_tokens > 0) return fidelityFigures(m_cache.fidelity);
-  if (m_cache.stats.body_fp16_bytes > 0 && m_chat.recipe == QStringLiteral("full"))
-    return tr("exact: nothing was compressed");
-  if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("not measured yet");
-  return tr("nothing compressed yet");
+  if (m_cache.stats.body_fp16_bytes > 0 && m_recipe == QStringLiteral("full"))
+    return tr("Exact: nothing is compressed");
+  if (m_cache.stats.body_bytes < m_cache.stats.body_fp16_bytes) return tr("Not measured yet");
+  return tr("Nothing compressed yet");
 }
 
 QString MemoryPanelState::fidelityAge() const {
@@ -71,7 +71,7 @@ QString MemoryPanelState::fidelityAge() const {
   if (fidelity.n_tokens == 0) return {};
   const QString text = measuredText(fidelity.measured_at, fidelity.measured_ms, m_clock->wall_ms());
   const bool isOlder =
-      !m_ledger.entries().isEmpty() && m_ledger.entries().back().at_ms > fidelity.measured_ms;
+      !m_ledger.entries().empty() && m_ledger.entries().back().at_ms > fidelity.measured_ms;
   return isOlder ? tr("%1; compressed further since then").arg(text) : text;
 }
 
@@ -88,75 +88,78 @@ QString MemoryPanelState::recallText() const {
 
 QString MemoryPanelState::ledgerText() const {
   const auto steps = m_ledger.entries().size();
-  return steps == 1 ? tr("1 compression step …")
-                    : tr("%1 compression steps …").arg(formatCount(steps));
+  return steps == 1 ? tr("1 compression step…")
+                    : tr("%1 compression steps…").arg(formatCount(qint64(steps)));
 }
 
 QString MemoryPanelState::contextText() const {
-  const qint64 context = m_cache.contextTokens > 0 ? m_cache.contextTokens : m_model.contextTokens;
+  const std::size_t context = m_cache.n_context > 0 ? m_cache.n_context : m_model.n_context;
   if (context == 0) return {};
-  return tr("%1 of %2 tokens").arg(formatCount(m_cache.chatTokens), formatCount(context));
+  return tr("%1 of %2 tokens")
+      .arg(formatCount(qint64(m_cache.n_tokens)), formatCount(qint64(context)));
 }
 
 double MemoryPanelState::contextShare() const {
-  return m_cache.contextTokens > 0
-             ? std::clamp(double(m_cache.chatTokens) / double(m_cache.contextTokens), 0.0, 1.0)
+  return m_cache.n_context > 0
+             ? std::clamp(double(m_cache.n_tokens) / double(m_cache.n_context), 0.0, 1.0)
              : 0;
 }
 
 double MemoryPanelState::budgetShare() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  return stats.pool_bytes > 0
-             ? std::clamp(double(stats.pool_used_bytes) / double(stats.pool_bytes), 0.0, 1.0)
+  return stats.arena_bytes > 0
+             ? std::clamp(double(stats.arena_used_bytes) / double(stats.arena_bytes), 0.0, 1.0)
              : 0;
 }
 
-void MemoryPanelState::setChat(const OpenedChat& chat) {
+void MemoryPanelState::takeSettings(const runtime::MemorySettings& memory) {
+  m_chat = settingsOf(memory);
+  m_recipe = textOf(memory.recipe.name());
+  m_keep = memory.recipe.keep();
+}
+
+void MemoryPanelState::setChat(const runtime::MemorySettings& memory) {
   m_hasChat = true;
-  m_chat = chat;
-  m_chat.messages.clear();
+  takeSettings(memory);
   m_cache = {};
-  m_ledger.setEntries({}, m_model.laneCount);
+  m_ledger.setEntries({}, int(m_model.n_lanes));
   m_recall = {};
   m_openedMs = m_clock->wall_ms();
   m_isLedgerKnown = false;
   m_measuredBefore = 0;
   m_plan.setChatBytes(0);
-  wishChanged();
+  showRequested();
 }
 
-void MemoryPanelState::setCache(const CacheState& cache) {
+void MemoryPanelState::setCache(const runtime::ChatMemory& cache) {
   m_cache = cache;
   if (cache.fidelity.n_tokens > 0 && cache.fidelity.measured_ms > m_measuredBefore)
-    m_measured.insert(m_chat.settings.preset, cache.fidelity);
+    m_measured.insert(m_chat.preset, cache.fidelity);
   // While text waits to be packed its bytes change with every piece: the plan would be worked out
   // again and again, and hold the packing up.
-  if (cache.stats.n_pending == 0 && !cache.isPacking) m_plan.setChatBytes(cache.stats.bytes);
+  if (cache.stats.n_pending == 0 && !cache.is_packing) m_plan.setChatBytes(cache.stats.bytes);
   Q_EMIT changed();
 }
 
-void MemoryPanelState::setLedger(const ChatLedger& ledger) {
-  QList<runtime::LedgerEntry> room;
+void MemoryPanelState::setLedger(const runtime::LedgerChanged& ledger) {
+  std::vector<runtime::LedgerEntry> reclaimed;
   for (const runtime::LedgerEntry& step : stepsSince(m_ledger.entries(), ledger.entries)) {
     // What a saved chat has been through was told when it was new.
     const bool isNew = m_isLedgerKnown || step.at_ms >= m_openedMs;
-    if (isNew && step.cause == runtime::LedgerCause::limit) room.append(step);
+    if (isNew && step.cause == runtime::LedgerCause::limit) reclaimed.push_back(step);
   }
   m_isLedgerKnown = true;
   m_recall = ledger.recall;
-  m_ledger.setEntries(ledger.entries, m_model.laneCount);
-  const quint64 limit =
-      m_chat.settings.budgetBytes != 0 ? m_chat.settings.budgetBytes : m_previews.defaultBytes;
-  if (!room.isEmpty()) Q_EMIT noticed(roomText(room, m_model.laneCount, limit));
+  m_ledger.setEntries(ledger.entries, int(m_model.n_lanes));
+  const quint64 limit = m_chat.budgetBytes != 0 ? m_chat.budgetBytes : m_previews.default_bytes;
+  if (!reclaimed.empty()) Q_EMIT noticed(reclaimText(reclaimed, int(m_model.n_lanes), limit));
   Q_EMIT changed();
 }
 
-void MemoryPanelState::setApplied(const AppliedSettings& applied) {
-  m_chat.settings = applied.settings;
-  m_chat.recipe = applied.recipe;
-  m_chat.keep = applied.keep;
+void MemoryPanelState::setApplied(const runtime::MemorySettings& memory) {
+  takeSettings(memory);
   m_measuredBefore = m_cache.fidelity.measured_ms;
-  wishChanged();
+  showRequested();
 }
 
 void MemoryPanelState::setBusy(bool busy) {
@@ -164,8 +167,8 @@ void MemoryPanelState::setBusy(bool busy) {
 }
 
 void MemoryPanelState::endPacking() {
-  m_cache.isPacking = false;
-  m_cache.learningShare = -1;
+  m_cache.is_packing = false;
+  m_cache.learning_share = -1;
   Q_EMIT changed();
 }
 

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
+#include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 
 namespace satchel::ui {
 namespace {
-
-QString textOf(std::string_view text) {
-  return QString::fromUtf8(text.data(), qsizetype(text.size()));
-}
 
 // Two significant digits: 312,345,678 -> 310,000,000.
 quint64 rounded(double bytes) {
@@ -22,11 +19,11 @@ quint64 rounded(double bytes) {
 QString explain(const runtime::Preset& preset) {
   if (preset.recipe == "full")
     return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
-  if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, the older ones in 4 bits.");
-  return MemoryPanelState::tr(
-             "Keeps the %1 that the model needs most to repeat what it read, in 4 bits; packs when "
-             "idle.")
-      .arg(formatPercent(preset.keep));
+  if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, older ones in 4 bits.");
+  return MemoryPanelState::
+      tr("Keeps the %1 of tokens that matter most for repeating the text, in 4 bits. Compresses "
+         "while idle.")
+          .arg(formatPercent(preset.keep));
 }
 
 }  // namespace
@@ -59,11 +56,11 @@ PresetLine MemoryPanelState::presetLine(int index) const {
   line.explanation = explain(preset);
   line.fidelity = fidelityOfPreset(line.preset);
   line.isMeasured = m_measured.contains(line.preset);
-  for (const Preview& preview : m_previews.presets) {
-    if (preview.preset != line.preset) continue;
-    const auto fits = qint64(preview.estimate.n_tokens_fit);
-    line.fitsContext = m_model.contextTokens > 0 && fits >= m_model.contextTokens;
-    line.tokens = tr("%1 tokens fit").arg(formatCount(fits));
+  for (const runtime::PresetEstimate& preview : m_previews.presets) {
+    if (preview.preset != preset.name) continue;
+    const std::size_t fits = preview.estimate.n_tokens_fit;
+    line.fitsContext = m_model.n_context > 0 && fits >= m_model.n_context;
+    line.tokens = tr("%1 tokens fit").arg(formatCount(qint64(fits)));
     line.bytes = formatBytes(preview.estimate.expected_bytes);
   }
   return line;
@@ -82,15 +79,15 @@ QString MemoryPanelState::fidelityOfPreset(const QString& preset) const {
 quint64 MemoryPanelState::budgetMin() const {
   // What the smallest preset needs for its whole context, or a sixteenth of the default: below
   // that a chat of this model hardly begins.
-  quint64 least = m_previews.defaultBytes / 16;
-  for (const Preview& preview : m_previews.presets)
-    least = std::min(least, quint64(preview.estimate.pool_bytes));
+  quint64 least = m_previews.default_bytes / 16;
+  for (const runtime::PresetEstimate& preview : m_previews.presets)
+    least = std::min(least, quint64(preview.estimate.arena_bytes));
   return std::max<quint64>(rounded(double(least)), 1'000'000);
 }
 
 quint64 MemoryPanelState::budgetMax() const {
-  const quint64 free = m_previews.freeBytes;
-  const quint64 most = std::max<quint64>(free, m_previews.defaultBytes);
+  const quint64 free = m_previews.free_bytes;
+  const quint64 most = std::max<quint64>(free, m_previews.default_bytes);
   return std::max(most, budgetMin() + 1);
 }
 
@@ -113,28 +110,28 @@ QString MemoryPanelState::budgetText() const {
 
 QString MemoryPanelState::machineText() const {
   if (!hasPreviews()) return {};
-  const QString free = formatBytes(m_previews.freeBytes);
-  return m_model.onGpu ? tr("%1 free on the GPU").arg(free)
-                       : tr("%1 free on this machine").arg(free);
+  const QString free = formatBytes(m_previews.free_bytes);
+  return m_model.on_gpu ? tr("%1 free on the GPU").arg(free)
+                        : tr("%1 free on this machine").arg(free);
 }
 
 QString MemoryPanelState::previewText() const {
   if (!hasPreviews()) return tr("Open a model to see what fits.");
   const PresetLine line = presetLine(m_presetIndex);
   QString text = line.explanation;
-  for (const Preview& preview : m_previews.presets) {
-    if (preview.preset != line.preset) continue;
+  for (const runtime::PresetEstimate& preview : m_previews.presets) {
+    if (textOf(preview.preset) != line.preset) continue;
     const runtime::Estimate& estimate = preview.estimate;
-    const QString whole = formatCount(m_model.contextTokens);
+    const QString whole = formatCount(qint64(m_model.n_context));
     text += u' ';
     if (!line.fitsContext)
       text +=
-          tr("%1 tokens fit into the limit, estimated; the whole context needs a limit of %2.")
-              .arg(formatCount(qint64(estimate.n_tokens_fit)), formatBytesUp(estimate.pool_bytes));
+          tr("%1 tokens fit into the limit (estimated). The full context needs a limit of %2.")
+              .arg(formatCount(qint64(estimate.n_tokens_fit)), formatBytesUp(estimate.arena_bytes));
     else if (line.preset == QStringLiteral("full"))
-      text += tr("The whole context of %1 tokens takes %2, estimated.").arg(whole, line.bytes);
+      text += tr("The full context of %1 tokens takes %2 (estimated).").arg(whole, line.bytes);
     else
-      text += tr("The whole context of %1 tokens takes %2 once packed, estimated.")
+      text += tr("The full context of %1 tokens takes %2 once compressed (estimated).")
                   .arg(whole, line.bytes);
   }
   return text;
@@ -144,14 +141,13 @@ bool MemoryPanelState::differsFromChat() const {
   if (!m_hasChat || !hasPreviews()) return false;
   const ChatSettings next = nextSettings();
   const auto bytes = [this](quint64 budget) {
-    return budget != 0 ? budget : m_previews.defaultBytes;
+    return budget != 0 ? budget : m_previews.default_bytes;
   };
-  return next.preset != m_chat.settings.preset ||
-         bytes(next.budgetBytes) != bytes(m_chat.settings.budgetBytes);
+  return next.preset != m_chat.preset || bytes(next.budgetBytes) != bytes(m_chat.budgetBytes);
 }
 
-void MemoryPanelState::wishChanged() {
-  m_plan.setWish(nextSettings(), differsFromChat());
+void MemoryPanelState::showRequested() {
+  m_plan.setRequested(nextSettings(), differsFromChat());
   Q_EMIT changed();
 }
 
@@ -159,33 +155,33 @@ void MemoryPanelState::setBudgetBytes(quint64 bytes) {
   if (bytes == m_next.budgetBytes) return;
   m_next.budgetBytes = bytes;
   Q_EMIT previewWanted(bytes);
-  wishChanged();
+  showRequested();
 }
 
 void MemoryPanelState::setPresetIndex(int index) {
   index = std::clamp(index, 0, presetCount() - 1);
   if (index == m_presetIndex) return;
   m_presetIndex = index;
-  wishChanged();
+  showRequested();
 }
 
-void MemoryPanelState::setModel(const ModelInfo& model) {
+void MemoryPanelState::setModel(const runtime::ModelFacts& model) {
   m_model = model;
   m_next.budgetBytes = 0;
   m_previews = {};
   m_measured.clear();
   m_hasChat = false;
   m_cache = {};
-  if (!model.path.isEmpty()) Q_EMIT previewWanted(0);
-  wishChanged();
+  if (!model.path.empty()) Q_EMIT previewWanted(0);
+  showRequested();
 }
 
-void MemoryPanelState::setPreviews(const Previews& previews) {
+void MemoryPanelState::setPreviews(const runtime::PresetEstimates& previews) {
   // An answer to an older question: the slider has moved on.
-  if (m_next.budgetBytes != 0 && previews.budgetBytes != m_next.budgetBytes) return;
+  if (m_next.budgetBytes != 0 && previews.limit_bytes != m_next.budgetBytes) return;
   m_previews = previews;
-  m_next.budgetBytes = previews.budgetBytes;
-  wishChanged();
+  m_next.budgetBytes = previews.limit_bytes;
+  showRequested();
 }
 
 }  // namespace satchel::ui

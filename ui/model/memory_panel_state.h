@@ -3,7 +3,7 @@
 //   invariant  a fidelity figure is shown with where it comes from: measured (token, age) or exact
 //              by construction; where nothing was measured, no figure is shown
 //   source     every predicted byte and token: runtime::estimate, asked through EngineClient; what
-//              is predicted of the open chat: the Governor (plan())
+//              is predicted of the open chat: ChatPlan (plan())
 #pragma once
 
 #include <QHash>
@@ -41,7 +41,7 @@ class MemoryPanelState : public QObject {
   quint64 budgetBytes() const { return m_next.budgetBytes; }
   int presetIndex() const { return m_presetIndex; }
   ChatSettings nextSettings() const;
-  bool hasPreviews() const { return !m_previews.presets.isEmpty(); }
+  bool hasPreviews() const { return !m_previews.presets.empty(); }
   int presetCount() const;
   PresetLine presetLine(int index) const;
   // The slider's ends: from what a short chat needs to what the machine has free.
@@ -66,32 +66,32 @@ class MemoryPanelState : public QObject {
   LedgerModel* ledger() { return &m_ledger; }
   bool hasChat() const { return m_hasChat; }
   QString recipeText() const;  // "Compact · recipe satchel, 50 % kept"
-  bool isPacking() const { return m_cache.isPacking && m_cache.stats.n_pending > 0; }
-  bool isLearning() const { return m_cache.learningShare >= 0; }  // the model's lane table
-  // "packing …, 40 %", or that it waits, or "learning …"; empty: nothing is done in the background.
+  bool isPacking() const { return m_cache.is_packing && m_cache.stats.n_pending > 0; }
+  bool isLearning() const { return m_cache.learning_share >= 0; }  // its head-budget profile
+  // "compressing… 40 %", "paused at 40 %" or "profiling the model… 40 %"; empty: nothing to do.
   QString packingText() const;
   double packingShare() const;   // 0 … 1
   QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
   QString bodyText() const;      // the body alone
-  QString poolText() const;      // "12 MB of 310 MB"
-  QString fidelityText() const;  // "98.4 % the same next token · KL 0.012 nats"
+  QString arenaText() const;     // "12 MB of 310 MB"
+  QString fidelityText() const;  // "98.4 % same next token · KL 0.012 nats"
   QString fidelityAge() const;  // "measured at token 3,904, 2 min ago"; whether steps came after it
-  QString attentionText() const;  // "98.7 % of the exact attention is still there"; may be empty
-  QString recallText() const;  // "27 of 30 facts of the text said again, measured …"; may be empty
-  QString ledgerText() const;   // "12 compression steps"
-  QString contextText() const;  // "3,904 of 8,192 tokens"
-  double contextShare() const;  // 0 … 1
-  double budgetShare() const;   // of the pool in use, 0 … 1
+  QString attentionText() const;  // "98.7 % of attention retained"; may be empty
+  QString recallText() const;     // "27 of 30 facts repeated correctly, measured …"; may be empty
+  QString ledgerText() const;     // "12 compression steps"
+  QString contextText() const;    // "3,904 of 8,192 tokens"
+  double contextShare() const;    // 0 … 1
+  double budgetShare() const;     // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
  public:
-  void setModel(const ModelInfo& model);
-  void setPreviews(const Previews& previews);
-  void setChat(const OpenedChat& chat);
-  void setCache(const CacheState& cache);
-  // Room that was made without having been asked for is told: noticed().
-  void setLedger(const ChatLedger& ledger);
-  void setApplied(const AppliedSettings& applied);
+  void setModel(const runtime::ModelFacts& model);
+  void setPreviews(const runtime::PresetEstimates& previews);
+  void setChat(const runtime::MemorySettings& memory);
+  void setCache(const runtime::ChatMemory& cache);
+  // What was reclaimed without having been asked for is told: noticed().
+  void setLedger(const runtime::LedgerChanged& ledger);
+  void setApplied(const runtime::MemorySettings& memory);
   // Something else is being done than looking.
   void setBusy(bool busy);
   // Packing ended with an error; what waits goes on waiting.
@@ -105,16 +105,19 @@ class MemoryPanelState : public QObject {
 
  private:
   QString fidelityOfPreset(const QString& preset) const;
-  void wishChanged();
+  void showRequested();
+  void takeSettings(const runtime::MemorySettings& memory);
 
   const Clock* m_clock;
-  ModelInfo m_model;
+  runtime::ModelFacts m_model;
   ChatSettings m_next;
   int m_presetIndex = 0;
-  Previews m_previews;
+  runtime::PresetEstimates m_previews;
   bool m_hasChat = false;
-  OpenedChat m_chat;  // without its messages
-  CacheState m_cache;
+  ChatSettings m_chat;
+  QString m_recipe;  // of the chat: its name
+  double m_keep = 1;
+  runtime::ChatMemory m_cache;
   ChatPlan m_plan;
   LedgerModel m_ledger;
   qint64 m_openedMs = 0;  // of the chat

@@ -23,7 +23,7 @@ void ReadingClock::begin(double nowSeconds) {
   m_begin = m_last = nowSeconds;
 }
 
-void ReadingClock::update(const ReadingProgress& progress, double nowSeconds) {
+void ReadingClock::update(const runtime::Progress& progress, double nowSeconds) {
   if (progress.phase != m_progress.phase || progress.total != m_progress.total ||
       progress.done < m_lastDone)
     begin(nowSeconds);
@@ -45,36 +45,37 @@ double ReadingClock::share() const {
 
 double ReadingClock::secondsLeft() const {
   if (m_perSecond <= 0 || m_last - m_begin < kWarmUpSeconds) return -1;
-  return double(m_progress.total - m_progress.done) / m_perSecond;
+  return (double(m_progress.total) - double(m_progress.done)) / m_perSecond;
 }
 
 QString ReadingClock::text() const {
-  const QString done = formatCount(m_progress.done), total = formatCount(m_progress.total);
+  const QString done = formatCount(qint64(m_progress.done)),
+                total = formatCount(qint64(m_progress.total));
   QString what;
   switch (m_progress.phase) {
     case runtime::Phase::load_model:
-      what = tr("Loading the model");
+      what = tr("Loading model");
       break;
     case runtime::Phase::read_prompt:
       what = tr("Reading %1 of %2 tokens").arg(done, total);
       break;
     case runtime::Phase::measure_fidelity:
-      what = tr("Measuring what compression changed");
+      what = tr("Measuring accuracy");
       break;
     case runtime::Phase::generate:
       what = tr("Answering");
       break;
     case runtime::Phase::save:
-      what = tr("Saving the memory of this chat");
+      what = tr("Saving this chat");
       break;
     case runtime::Phase::restore:
       what = tr("Resuming this chat");
       break;
     case runtime::Phase::pack:
-      what = tr("Packing what was read");
+      what = tr("Compressing");
       break;
     case runtime::Phase::profile:
-      what = tr("Learning which parts of the model remember");
+      what = tr("Profiling the model");
       break;
   }
   const double left = secondsLeft();

@@ -5,25 +5,24 @@
 
 #include <QString>
 
-#include "ui/model/engine_types.h"
+#include "runtime/progress.h"
 
 namespace satchel::ui {
 
 class ReadingClock {
  public:
   void begin(double nowSeconds);
-  void update(const ReadingProgress& progress, double nowSeconds);
+  void update(const runtime::Progress& progress, double nowSeconds);
 
   double share() const;        // 0 … 1
   double secondsLeft() const;  // -1: not known yet
-  double perSecond() const { return m_perSecond; }
   // "Reading 1,204 of 3,900 tokens · 12 s left"
   QString text() const;
 
  private:
-  ReadingProgress m_progress;
+  runtime::Progress m_progress;
   double m_begin = 0, m_last = 0;
-  qint64 m_lastDone = 0;
+  std::size_t m_lastDone = 0;
   double m_perSecond = 0;
 };
 

@@ -15,7 +15,7 @@ QString reusedText(const runtime::ResumeReport& report) {
   QString text = tr("Resumed %1 tokens in %2.")
                      .arg(formatCount(qint64(report.n_reused)), formatSeconds(report.ms / 1000));
   if (report.reread_ms_estimate > 0)
-    text += tr(" Reading them again would take about %1.")
+    text += tr(" Rereading them would take about %1.")
                 .arg(formatSeconds(report.reread_ms_estimate / 1000));
   return text;
 }
@@ -32,10 +32,9 @@ ResumeState ResumeState::of(const runtime::ResumeReport& report) {
   if (report.n_reread == 0) return {Reused, withReason(reusedText(report))};
   const QString reread = formatCount(qint64(report.n_reread));
   if (report.n_reused == 0)
-    return {
-        Reread,
-        withReason(tr("Read %1 tokens again in %2.").arg(reread, formatSeconds(report.ms / 1000)))};
-  return {PartlyReread, withReason(tr("Reused %1 tokens, read %2 again, in %3.")
+    return {Reread,
+            withReason(tr("Reread %1 tokens in %2.").arg(reread, formatSeconds(report.ms / 1000)))};
+  return {PartlyReread, withReason(tr("Reused %1 tokens and reread %2 in %3.")
                                        .arg(formatCount(qint64(report.n_reused)), reread,
                                             formatSeconds(report.ms / 1000)))};
 }

@@ -59,8 +59,8 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
   m_filtered.setSourceModel(state->chats());
   m_filtered.setFilterCaseSensitivity(Qt::CaseInsensitive);
   m_filter->setObjectName(QStringLiteral("field"));
-  m_filter->setPlaceholderText(tr("Find a chat (Ctrl+K)"));
-  m_filter->setAccessibleName(tr("Find a chat"));
+  m_filter->setPlaceholderText(tr("Search chats (Ctrl+K)"));
+  m_filter->setAccessibleName(tr("Search chats"));
   m_filter->setClearButtonEnabled(true);
   m_filter->installEventFilter(this);
   m_list->setModel(&m_filtered);

@@ -28,7 +28,7 @@ Composer::Composer(QWidget* parent)
                               this)),
       m_think(new QPushButton(tr("Think first"), this)),
       m_send(new IconButton(Icon::Send, tr("Send (Enter)"), IconButton::Filled, this)),
-      m_hint(new QLabel(tr("Enter sends · Shift+Enter for a new line"), this)) {
+      m_hint(new QLabel(tr("Enter to send · Shift+Enter for a new line"), this)) {
   m_edit->setPlaceholderText(tr("Write a message"));
   m_edit->setAccessibleName(tr("Message"));
   m_edit->setFrameShape(QFrame::NoFrame);
@@ -44,7 +44,7 @@ Composer::Composer(QWidget* parent)
   m_think->setChecked(true);
   m_think->setCursor(Qt::PointingHandCursor);
   m_think->setFont(scaledFont(font(), 0.86));
-  m_think->setToolTip(tr("Whether the model thinks before it answers: slower, often better"));
+  m_think->setToolTip(tr("Let the model think before it answers: slower, often better"));
   m_think->setVisible(false);
   m_hint->setObjectName(QStringLiteral("muted"));
   m_hint->setFont(scaledFont(font(), 0.86));
@@ -107,14 +107,14 @@ void Composer::setThinkingSwitch(bool isThere) {
 void Composer::setAnswers(bool answers) {
   if (m_answers == answers) return;  // a hint that someone else put there stays
   m_answers = answers;
-  m_edit->setPlaceholderText(answers ? tr("Write a message") : tr("Write how a text begins"));
+  m_edit->setPlaceholderText(answers ? tr("Write a message") : tr("Write the beginning of a text"));
 }
 
 void Composer::refresh() {
   const bool hasText = !m_edit->toPlainText().trimmed().isEmpty();
   m_send->setEnabled(m_canStop || (m_canSend && hasText));
   m_attach->setEnabled(m_canSend);
-  m_hint->setText(m_canStop ? tr("Esc stops") : tr("Enter sends · Shift+Enter for a new line"));
+  m_hint->setText(m_canStop ? tr("Esc to stop") : tr("Enter to send · Shift+Enter for a new line"));
 }
 
 void Composer::trySend() {

@@ -68,15 +68,14 @@ void EmptyState::setNote(const QString& note) {
 
 void EmptyState::setModel(const QString& model, bool isLoading, bool hasSample) {
   const bool open = !model.isEmpty() && !isLoading;
-  m_title->setText(isLoading ? tr("Loading the model…")
+  m_title->setText(isLoading ? tr("Loading model…")
                    : open    ? tr("A long memory in a small bag")
                              : tr("No model is open"));
   m_text->setText(
-      open ? tr("Give it a document once and ask as often as you like. Satchel keeps what was read "
-                "in a fixed amount of memory, and a chat that you reopen goes on where it was, "
-                "without reading again.")
+      open ? tr("Attach a document once and ask as often as you like. Satchel remembers it in a "
+                "fixed amount of memory, and saved chats continue instantly.")
       : isLoading ? tr("This takes a moment the first time.")
-                  : tr("Pick one above, drop a .gguf file here, or open one from your disk."));
+                  : tr("Choose one above, drop a .gguf file here, or open one from your disk."));
   m_sample->setVisible(open && hasSample);
   m_attach->setVisible(open);
   m_model->setVisible(!open && !isLoading);

@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include "ui/model/document_file.h"
+#include "ui/model/engine_values.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
@@ -129,7 +130,7 @@ void MainWindow::connectState() {
   connect(m_state, &AppState::errorShown, m_banner, &Banner::showError);
   connect(m_state, &AppState::cpuOffered, this, [this] {
     m_banner->setAction(m_state->phase() == AppState::Phase::NoModel ? tr("Try again")
-                                                                     : tr("Go on with the CPU"));
+                                                                     : tr("Continue on the CPU"));
   });
   connect(m_state, &AppState::workBegun, m_banner, &Banner::dropError);
   connect(m_banner, &Banner::actionChosen, this, [this] {  // it offers nothing else
@@ -216,17 +217,17 @@ void MainWindow::refreshPhase() {
   using Phase = AppState::Phase;
   const Phase phase = m_state->phase();
   m_composer->setState(m_state->canSend(), m_state->canStop());
-  m_composer->setThinkingSwitch(m_state->model().hasThinkingSwitch);
-  m_composer->setAnswers(m_state->model().hasChatTemplate);
+  m_composer->setThinkingSwitch(m_state->model().has_thinking_switch);
+  m_composer->setAnswers(m_state->model().has_chat_template);
   const bool shows = phase == Phase::Reading || phase == Phase::Opening ||
                      phase == Phase::Applying || phase == Phase::Loading;
   m_progress->setVisible(shows);
   const QString text = phase == Phase::Reading    ? tr("Reading…")
-                       : phase == Phase::Opening  ? tr("Opening the chat…")
-                       : phase == Phase::Applying ? tr("Changing the memory of this chat…")
-                                                  : tr("Loading the model…");
+                       : phase == Phase::Opening  ? tr("Opening chat…")
+                       : phase == Phase::Applying ? tr("Applying the memory settings…")
+                                                  : tr("Loading model…");
   m_progress->setProgress(-1, text);
-  const QString model = m_state->model().title;
+  const QString model = textOf(m_state->model().title);
   m_model->setText((model.isEmpty() ? tr("No model") : model) + QStringLiteral("  ▾"));
   m_model->setToolTip(m_state->modelNote());
   m_device->setText(m_state->deviceName());

@@ -4,6 +4,7 @@
 #include <QMenu>
 #include <QPushButton>
 
+#include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/chat_list_panel.h"
@@ -24,11 +25,11 @@ QString menuText(QString text) {
 
 QWidget* MainWindow::makeHeader() {
   auto* header = new QWidget(this);
-  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chats (Ctrl+B)"),
+  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chat list (Ctrl+B)"),
                                IconButton::Flat, header);
   m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"),
                                 IconButton::Flat, header);
-  auto* help = new IconButton(Icon::Help, tr("Keys (F1)"), IconButton::Flat, header);
+  auto* help = new IconButton(Icon::Help, tr("Keyboard shortcuts (F1)"), IconButton::Flat, header);
   m_title = new QLabel(header);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
@@ -37,7 +38,7 @@ QWidget* MainWindow::makeHeader() {
   m_packing->setObjectName(QStringLiteral("packing"));
   m_packing->setFont(scaledFont(font(), 0.92));
   m_packing->setToolTip(
-      tr("What was read is packed while nothing else is done. It waits while you write."));
+      tr("Older text is compressed in the background. This pauses while you type."));
   m_packing->hide();
   m_device = new QPushButton(header);
   m_device->setObjectName(QStringLiteral("quiet"));
@@ -77,12 +78,12 @@ void MainWindow::showModels() {
         menu.addAction(tr("%1   %2").arg(menuText(choice.title), formatBytes(choice.bytes)), this,
                        [this, path = choice.path] { m_state->openModel(path); });
     action->setCheckable(true);
-    action->setChecked(choice.path == m_state->model().path);
+    action->setChecked(choice.path == textOf(m_state->model().path));
   }
   menu.addSeparator();
-  menu.addAction(tr("Open GGUF…"), this, &MainWindow::chooseModelFile);
+  menu.addAction(tr("Open model file…"), this, &MainWindow::chooseModelFile);
   if (!m_options.modelFolder.isEmpty())
-    menu.addAction(tr("Own models: %1").arg(menuText(m_options.modelFolder)))->setEnabled(false);
+    menu.addAction(tr("Model folder: %1").arg(menuText(m_options.modelFolder)))->setEnabled(false);
   if (!m_state->deviceName().isEmpty())
     menu.addAction(tr("Runs on the %1…").arg(m_state->deviceName()), this, &MainWindow::showDevice);
   menu.addSeparator();
@@ -106,7 +107,7 @@ void MainWindow::showAppearanceMenu(QMenu& menu) {
     action->setCheckable(true);
     action->setChecked(m_options.appearance == appearance);
   };
-  add(tr("As the system"), Appearance::System);
+  add(tr("System"), Appearance::System);
   add(tr("Light"), Appearance::Light);
   add(tr("Dark"), Appearance::Dark);
 }

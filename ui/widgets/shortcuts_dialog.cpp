@@ -9,20 +9,20 @@
 namespace satchel::ui {
 
 ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
-  setWindowTitle(tr("Keys"));
+  setWindowTitle(tr("Keyboard shortcuts"));
   const std::array<std::pair<QString, QString>, 12> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
-      {tr("Esc"), tr("Stop reading or answering")},
-      {tr("Ctrl+N"), tr("New chat with the chosen memory settings")},
-      {tr("Ctrl+K"), tr("Find a chat")},
+      {tr("Esc"), tr("Stop")},
+      {tr("Ctrl+N"), tr("New chat with the selected memory settings")},
+      {tr("Ctrl+K"), tr("Search chats")},
       {tr("Ctrl+O"), tr("Attach a document")},
-      {tr("Ctrl+B"), tr("Show or hide the chats")},
+      {tr("Ctrl+B"), tr("Show or hide the chat list")},
       {tr("Ctrl+M"), tr("Show or hide the memory panel")},
-      {tr("Ctrl+L"), tr("What has been compressed in this chat, and what it cost")},
-      {tr("Ctrl+T"), tr("Show or hide what was thought before the last answer")},
-      {tr("F2"), tr("Rename the chat that has the focus in the list")},
-      {tr("F1"), tr("This list")},
+      {tr("Ctrl+L"), tr("Show the compression history of this chat")},
+      {tr("Ctrl+T"), tr("Show or hide the thoughts before the last answer")},
+      {tr("F2"), tr("Rename the selected chat")},
+      {tr("F1"), tr("Show this list")},
   }};
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(kGapHuge, kGapHuge, kGapHuge, kGapHuge);

@@ -99,29 +99,34 @@ QPalette paletteOf(const Theme& theme) {
   return palette;
 }
 
-QString styleSheetOf(const Theme& theme) {
-  QString sheet = QStringLiteral(R"(
+constexpr const char* kStyleSheet = R"(
     QToolTip { color: @text; background: @surface; border: 1px solid @border; padding: 4px 6px; }
     QSplitter::handle { background: @border; }
     QScrollArea { border: none; background: transparent; }
-    QMenu { background: @base; color: @text; border: 1px solid @border; border-radius: 8px; padding: 4px; }
+    QMenu { background: @base; color: @text; border: 1px solid @border; border-radius: 8px;
+          padding: 4px; }
     QMenu::item { padding: 6px 24px 6px 12px; border-radius: 5px; }
     QMenu::item:selected { background: @accentSoft; }
     QMenu::item:disabled { color: @muted; }
     QMenu::separator { height: 1px; background: @border; margin: 4px 8px; }
-    QLineEdit#field { background: @base; color: @text; border: 1px solid @border; border-radius: 8px;
-                      padding: 6px 10px; selection-background-color: @accent; selection-color: @onAccent; }
+    QLineEdit#field { background: @base; color: @text; border: 1px solid @border;
+          border-radius: 8px;
+                      padding: 6px 10px; selection-background-color: @accent;
+                      selection-color: @onAccent; }
     QLineEdit#field:focus { border-color: @accent; }
-    QPushButton { background: @base; color: @text; border: 1px solid @border; border-radius: 8px; padding: 7px 14px; }
+    QPushButton { background: @base; color: @text; border: 1px solid @border; border-radius: 8px;
+          padding: 7px 14px; }
     QPushButton:hover { background: @raised; }
     QPushButton:focus { border-color: @accent; }
     QPushButton:disabled { color: @muted; background: @surface; }
-    QPushButton#primary { background: @accent; color: @onAccent; border: 1px solid @accent; font-weight: 600; }
+    QPushButton#primary { background: @accent; color: @onAccent; border: 1px solid @accent;
+          font-weight: 600; }
     QPushButton#primary:hover { background: @accentHover; }
     QPushButton#primary:disabled { background: @surface; color: @muted; border-color: @border; }
     QPushButton#toggle { background: transparent; color: @muted; border: 1px solid @border;
                          border-radius: 10px; padding: 4px 12px; }
-    QPushButton#toggle:checked { background: @accentSoft; color: @accent; border-color: @accentSoft; }
+    QPushButton#toggle:checked { background: @accentSoft; color: @accent;
+          border-color: @accentSoft; }
     QPushButton#toggle:hover { border-color: @accent; }
     QPushButton#toggle:focus { border-color: @accent; }
     QPushButton#quiet { background: transparent; border: 1px solid transparent; padding: 6px 10px; }
@@ -145,12 +150,16 @@ QString styleSheetOf(const Theme& theme) {
     QSlider:horizontal { min-height: 20px; }
     QSlider::groove:horizontal { background: @track; height: 4px; border-radius: 2px; }
     QSlider::sub-page:horizontal { background: @accent; height: 4px; border-radius: 2px; }
-    QSlider::handle:horizontal { background: @base; border: 2px solid @accent; width: 12px; height: 12px;
+    QSlider::handle:horizontal { background: @base; border: 2px solid @accent; width: 12px;
+          height: 12px;
                                  margin: -6px 0; border-radius: 8px; }
     QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus { background: @accentSoft; }
     QSlider::sub-page:horizontal:disabled { background: @track; }
     QSlider::handle:horizontal:disabled { border-color: @track; }
-  )");
+  )";
+
+QString styleSheetOf(const Theme& theme) {
+  QString sheet = QString::fromLatin1(kStyleSheet);
   const QColor handle = theme.isDark ? QColor(0x4a, 0x50, 0x55) : QColor(0xcb, 0xc9, 0xc2);
   const std::pair<const char*, QColor> colors[] = {
       {"@accentSoft", theme.accentSoft},

@@ -1,5 +1,5 @@
-// Gemma 2: every other layer, from the first on, sees a sliding window; soft caps of attention's and
-// of the final logits; norms behind attention and feed-forward; gated GELU; embeddings times
+// Gemma 2: every other layer, from the first on, sees a sliding window; soft caps of attention's
+// and of the final logits; norms behind attention and feed-forward; gated GELU; embeddings times
 // sqrt(width).
 //   gains   GGUF files hold 1 + gain, so a norm is the usual one
 //   source  arXiv:2408.00118 section 2

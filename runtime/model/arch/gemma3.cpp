@@ -22,7 +22,7 @@ Result<void> refuse_caps(const Hyperparameters& of) {
     SATCHEL_TRY_ASSIGN(const float cap, of.file().get_f32(of.key(part), 0.0f));
     if (cap != 0)
       return Error{ErrorKind::unsupported, "MODEL_ARCH",
-                   "\"" + of.key(part) + "\" is set, as in Gemma 2; Gemma 3 has no such cap."};
+                   "\"" + of.key(part) + "\" is set as in Gemma 2, but Gemma 3 has no such cap."};
   }
   return {};
 }
@@ -32,7 +32,7 @@ Result<ModelConfig> read_config(const Hyperparameters& of) {
   SATCHEL_TRY_ASSIGN(ModelConfig config, of.sizes());
   config.embedding_scale = std::sqrt(static_cast<float>(config.width));
   const std::size_t n_rotated = config.layers[0].attention.head_dim;
-  if (n_rotated % 2 != 0) return of.unfit("attention.key_length", "is odd.");
+  if (n_rotated % 2 != 0) return of.unfit("attention.key_length", "is odd, but must be even.");
   SATCHEL_TRY_ASSIGN(const std::size_t window, of.count("attention.sliding_window", UINT32_MAX));
   SATCHEL_TRY_ASSIGN(const float base, of.number_above(1, "rope.freq_base", kGlobalBase));
   SATCHEL_TRY_ASSIGN(const float local_base, of.number_above(1, "rope.freq_base_swa", kLocalBase));

@@ -1,5 +1,5 @@
-// What Gemma 2 and 3 scale attention by: what the file says, else 1 / sqrt(head_dim). The 27B models
-// alone scale by 1 / sqrt(width / n_heads); files do not say so, the depth does.
+// What Gemma 2 and 3 scale attention by: what the file says, else 1 / sqrt(head_dim). The 27B
+// models alone scale by 1 / sqrt(width / n_heads); files do not say so, the depth does.
 //   errors   those of Hyperparameters
 #pragma once
 

@@ -1,6 +1,6 @@
 // Llama: RMSNorm, rotated queries and keys, grouped-query attention, gated SiLU; experts where the
-// file has them. Llama 1 to 3, Mistral 7B (with its sliding window), Mixtral, Yi, SmolLM2 and others
-// that GGUF files call "llama".
+// file has them. Llama 1 to 3, Mistral 7B (with its sliding window), Mixtral, Yi, SmolLM2 and
+// others that GGUF files call "llama".
 //   source  arXiv:2302.13971 section 2.2; 2104.09864 (RoPE); 2305.13245 (GQA); 2310.06825 (the
 //           window); 2401.04088 section 2.1 (experts)
 #include "runtime/model/block_graph.h"

@@ -1,6 +1,6 @@
-// Ministral 3: Llama's layers with YaRN. Beyond the original context the model also lengthens queries
-// by their position, which Satchel does not compute: such files are read within that context only,
-// where the factor is exactly 1.
+// Ministral 3: Llama's layers with YaRN. Beyond the original context the model also lengthens
+// queries by their position, which Satchel does not compute: such files are read within that
+// context only, where the factor is exactly 1.
 //   source  huggingface.co/mistralai, model cards of Ministral 3; arXiv:2501.19399 (the factor)
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// Phi 3, 3.5 and 4 (text): Llama's layers with queries, keys and values in one tensor, gate and up in
-// another; LongRoPE in the models of 128k, of which Phi 4 mini turns three quarters of a head; a
+// Phi 3, 3.5 and 4 (text): Llama's layers with queries, keys and values in one tensor, gate and up
+// in another; LongRoPE in the models of 128k, of which Phi 4 mini turns three quarters of a head; a
 // sliding window where the file has one (llama.cpp passes over it).
 //   source  arXiv:2404.14219 section 2; 2402.13753 (LongRoPE); 2503.01743 (Phi 4 mini)
 #include "runtime/model/block_graph.h"

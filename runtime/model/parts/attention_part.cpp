@@ -18,31 +18,31 @@ constexpr Names kNames[] = {{"attn_q.weight", "attn_q.bias", "attn_q_norm.weight
 }  // namespace
 
 // One tensor for all three has their rows in this order.
-void AttentionPart::wish_for_operand(std::size_t which, std::vector<TensorWish>& wishes) {
+void AttentionPart::spec_of_operand(std::size_t which, std::vector<TensorSpec>& specs) {
   const std::size_t q_width = sizes().q_width(), kv_width = sizes().kv_width();
   const std::size_t first_rows[] = {0, q_width, q_width + kv_width};
   Operand& to = *std::array{&q_, &k_, &v_}[which];
   const std::size_t n_out = which == 0 ? q_width : kv_width;
   if (style_.is_fused) {
-    wishes.push_back(part_of(matrix("attn_qkv.weight", n_out, config_.width, to.weight),
-                             first_rows[which], q_width + 2 * kv_width));
+    specs.push_back(part_of(matrix("attn_qkv.weight", n_out, config_.width, to.weight),
+                            first_rows[which], q_width + 2 * kv_width));
   } else {
-    wishes.push_back(matrix(kNames[which].weight, n_out, config_.width, to.weight));
-    wishes.push_back(vector(kNames[which].bias, n_out, to.bias));
-    wishes.back().is_optional = true;
+    specs.push_back(matrix(kNames[which].weight, n_out, config_.width, to.weight));
+    specs.push_back(vector(kNames[which].bias, n_out, to.bias));
+    specs.back().is_optional = true;
   }
   if (kNames[which].gain == nullptr || style_.qk_norm == QkNorm::none) return;
   const bool of_heads = style_.qk_norm == QkNorm::of_heads;
-  wishes.push_back(
+  specs.push_back(
       vector(kNames[which].gain, of_heads ? sizes().attention.head_dim : n_out, to.gain));
 }
 
-void AttentionPart::wish(std::vector<TensorWish>& wishes) {
-  wish_for_norms("attn_norm.weight", "post_attention_norm.weight", wishes);
-  for (std::size_t which = 0; which < std::size(kNames); ++which) wish_for_operand(which, wishes);
-  wishes.push_back(matrix("attn_output.weight", config_.width, sizes().q_width(), out_));
-  wishes.push_back(vector("attn_output.bias", config_.width, out_bias_));
-  wishes.back().is_optional = true;
+void AttentionPart::spec(std::vector<TensorSpec>& specs) {
+  spec_of_norms("attn_norm.weight", "post_attention_norm.weight", specs);
+  for (std::size_t which = 0; which < std::size(kNames); ++which) spec_of_operand(which, specs);
+  specs.push_back(matrix("attn_output.weight", config_.width, sizes().q_width(), out_));
+  specs.push_back(vector("attn_output.bias", config_.width, out_bias_));
+  specs.back().is_optional = true;
 }
 
 Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project what,
@@ -58,8 +58,8 @@ Result<void> AttentionPart::make_queries(const LayerStep& step, Graph::Project w
     SATCHEL_TRY(norm(step, q_, shape.n_heads, work.q));
     if (!only_queries) SATCHEL_TRY(norm(step, k_, shape.n_kv_heads, work.k));
   }
-  if (sizes().turned_scale == 1) return {};
-  return backend_.scale_first(work.q, sizes().turned_scale, step.batch.n_tokens * shape.n_heads,
+  if (sizes().rotated_scale == 1) return {};
+  return backend_.scale_first(work.q, sizes().rotated_scale, step.batch.n_tokens * shape.n_heads,
                               shape.head_dim, shape.n_rotated());
 }
 

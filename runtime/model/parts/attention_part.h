@@ -13,7 +13,7 @@ class AttentionPart : public LayerPart {
   using LayerPart::LayerPart;
 
   // Into the object, which stays where it is until the weights are loaded.
-  void wish(std::vector<TensorWish>& wishes);
+  void spec(std::vector<TensorSpec>& specs);
   // As Graph::project.
   Result<void> make_queries(const LayerStep& step, Graph::Project what, const float* x) const;
   // x += out · work.attended
@@ -25,7 +25,7 @@ class AttentionPart : public LayerPart {
     const float *bias = nullptr, *gain = nullptr;  // null: none
     kernels::Backend::Projection into(float* out) const { return {weight, out, bias}; }
   };
-  void wish_for_operand(std::size_t which, std::vector<TensorWish>& wishes);
+  void spec_of_operand(std::size_t which, std::vector<TensorSpec>& specs);
   Result<void> norm(const LayerStep& step, const Operand& operand, std::size_t n_heads,
                     float* rows) const;
 

@@ -1,5 +1,5 @@
-// FeedForwardPart: the second half of a layer: one gated feed-forward, or experts of which each token
-// uses a few.
+// FeedForwardPart: the second half of a layer: one gated feed-forward, or experts of which each
+// token uses a few.
 #pragma once
 
 #include <vector>
@@ -13,19 +13,19 @@ class FeedForwardPart : public LayerPart {
   using LayerPart::LayerPart;
 
   // Into the object, which stays where it is until the weights are loaded.
-  void wish(std::vector<TensorWish>& wishes);
+  void spec(std::vector<TensorSpec>& specs);
   // x += feed_forward(x). `chosen` is lent: what tokens choose, grown to what is needed.
   Result<void> add(const LayerStep& step, float* x,
                    std::vector<kernels::Backend::Ranked>& chosen) const;
 
  private:
-  void wish_for_gated(std::vector<TensorWish>& wishes);
-  void wish_for_experts(std::vector<TensorWish>& wishes);
-  Result<void> add_gated(const LayerStep& step, float* x) const;
+  void spec_of_glu(std::vector<TensorSpec>& specs);
+  void spec_of_moe(std::vector<TensorSpec>& specs);
+  Result<void> add_glu(const LayerStep& step, float* x) const;
   Result<void> add_experts(const LayerStep& step, float* x,
                            std::vector<kernels::Backend::Ranked>& chosen) const;
 
-  kernels::Backend::Expert gated_;                 // gate, up [ffn_width, width], down
+  kernels::Backend::Expert glu_;                   // gate, up [ffn_width, width], down
   const kernels::Weight* router_ = nullptr;        // [n_experts, width]
   std::vector<kernels::Backend::Expert> experts_;  // none: gated_
 };

@@ -9,25 +9,25 @@ std::string full_name(std::size_t layer, const char* name) {
 
 }  // namespace
 
-TensorWish LayerPart::matrix(const char* name, std::size_t n_out, std::size_t n_in,
+TensorSpec LayerPart::matrix(const char* name, std::size_t n_out, std::size_t n_in,
                              const kernels::Weight*& to) const {
   return {.name = full_name(layer_, name), .n_out = n_out, .n_in = n_in, .matrix = &to};
 }
 
-TensorWish LayerPart::vector(const char* name, std::size_t n, const float*& to) const {
+TensorSpec LayerPart::vector(const char* name, std::size_t n, const float*& to) const {
   return {.name = full_name(layer_, name), .n_in = n, .vector = &to};
 }
 
-TensorWish LayerPart::part_of(TensorWish wish, std::size_t first_row, std::size_t n_rows) {
-  wish.first_row = first_row;
-  wish.n_rows = n_rows;
-  return wish;
+TensorSpec LayerPart::part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows) {
+  spec.first_row = first_row;
+  spec.n_rows = n_rows;
+  return spec;
 }
 
-void LayerPart::wish_for_norms(const char* before, const char* behind,
-                               std::vector<TensorWish>& wishes) {
-  if (style_.has_norms_before) wishes.push_back(vector(before, config_.width, gain_before_));
-  if (style_.has_norms_behind) wishes.push_back(vector(behind, config_.width, gain_behind_));
+void LayerPart::spec_of_norms(const char* before, const char* behind,
+                              std::vector<TensorSpec>& specs) {
+  if (style_.has_norms_before) specs.push_back(vector(before, config_.width, gain_before_));
+  if (style_.has_norms_behind) specs.push_back(vector(behind, config_.width, gain_behind_));
 }
 
 Result<void> LayerPart::project(const LayerStep& step, const float* x,

@@ -3,14 +3,14 @@
 //   owns  nothing: the addresses are Weights'
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "runtime/model/graph.h"
 
 namespace satchel::runtime {
 
-// How the layers of an architecture are built. Biases of attention are there where the file has them.
+// How the layers of an architecture are built. Biases of attention are there where the file has
+// them.
 struct BlockStyle {
   enum class QkNorm {
     none,
@@ -33,12 +33,12 @@ class LayerPart {
  protected:
   const LayerConfig& sizes() const { return config_.layers[layer_]; }
   // The tensor "blk.<layer>.<name>".
-  TensorWish matrix(const char* name, std::size_t n_out, std::size_t n_in,
+  TensorSpec matrix(const char* name, std::size_t n_out, std::size_t n_in,
                     const kernels::Weight*& to) const;
-  TensorWish vector(const char* name, std::size_t n, const float*& to) const;
+  TensorSpec vector(const char* name, std::size_t n, const float*& to) const;
   // The rows from first_row on of a tensor that has n_rows.
-  static TensorWish part_of(TensorWish wish, std::size_t first_row, std::size_t n_rows);
-  void wish_for_norms(const char* before, const char* behind, std::vector<TensorWish>& wishes);
+  static TensorSpec part_of(TensorSpec spec, std::size_t first_row, std::size_t n_rows);
+  void spec_of_norms(const char* before, const char* behind, std::vector<TensorSpec>& specs);
 
   // outs = projections of x, normed before if there is a norm for that.
   Result<void> project(const LayerStep& step, const float* x,

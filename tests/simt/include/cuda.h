@@ -1,5 +1,5 @@
-// Stands in for the driver's header of this name: the calls for virtual memory, which the executor does
-// at once (driver_api.cpp). Errors have the numbers of the runtime's.
+// Stands in for the driver's header of this name: the calls for virtual memory, which the executor
+// does at once (driver_api.cpp). Errors have the numbers of the runtime's.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* memory,
                                        CUmemAllocationGranularity_flags option);
 CUresult cuMemAddressReserve(CUdeviceptr* at, std::size_t bytes, std::size_t alignment,
-                             CUdeviceptr wish, unsigned long long flags);
+                             CUdeviceptr address, unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr at, std::size_t bytes);
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                      const CUmemAllocationProp* memory, unsigned long long flags);

@@ -1,12 +1,13 @@
 // What a conversation leaves in the library when nothing was said in it, or reading was stopped.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <stop_token>
 
 #include "app/cli/conversation.h"
+#include "storage/store.h"
 #include "support/bundled_model.h"
+#include "support/temp_folder.h"
 #include "support/value_of.h"
 
 namespace satchel::app {
@@ -18,13 +19,6 @@ using testing::IsEmpty;
 
 class EmptyChat : public testing::Test {
  protected:
-  EmptyChat() {
-    std::string pattern = (fs::temp_directory_path() / "satchel-empty-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    folder_ = pattern;
-  }
-  ~EmptyChat() override { fs::remove_all(folder_); }
-
   std::unique_ptr<Conversation> open(const std::string& name, bool keep = true) {
     Options options;
     options.model = test::kBundledModel;
@@ -36,11 +30,12 @@ class EmptyChat : public testing::Test {
   std::vector<std::string> saved() {
     const auto store = value_of(storage::Store::open({.data_dir = folder_, .cache_dir = folder_}));
     std::vector<std::string> names;
-    for (const storage::Chat& chat : value_of(store->library().chats())) names.push_back(chat.name);
+    for (const runtime::Chat& chat : value_of(store->library().chats())) names.push_back(chat.name);
     return names;
   }
 
-  fs::path folder_;
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path();
   Console console_{false, true};
 };
 
@@ -71,9 +66,9 @@ TEST_F(EmptyChat, a_document_whose_reading_was_stopped_stays_and_this_is_said) {
     value_of(conversation->session().add_document("a.txt", "The bell hangs in room 7."));
     const auto read = conversation->session().read(stop.get_token(), {});
     ASSERT_FALSE(read.ok());
-    const Error said = conversation->unread(read.error(), console_);
+    const Error said = conversation->unread(read.error());
     EXPECT_EQ(said.message.find("as it was before"), std::string::npos) << said.message;
-    EXPECT_THAT(said.message, HasSubstr(keep ? "has the document" : "Nothing was kept"));
+    EXPECT_THAT(said.message, HasSubstr(keep ? "has the document" : "Nothing was saved"));
   }
   EXPECT_THAT(saved(), ElementsAre("kept"));
   const auto again = open("kept");

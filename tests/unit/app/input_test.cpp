@@ -36,6 +36,16 @@ TEST(Input, lines_between_quotes_are_one_message) {
   EXPECT_EQ(read_from({"\"\"\"One."}, true, Line::interrupted).line, Line::interrupted);
 }
 
+TEST(Input, a_line_with_line_ends_was_pasted_and_is_no_command) {
+  const Input pasted = read_from({"/quit\nTwo."});
+  EXPECT_TRUE(pasted.is_quoted);
+  EXPECT_EQ(pasted.text, "/quit\nTwo.");
+  EXPECT_EQ(read_from({"\"\"\"One.\nTwo."}).text, "\"\"\"One.\nTwo.") << "as it was pasted";
+  const Input line = read_from({"/quit\n"});
+  EXPECT_FALSE(line.is_quoted);
+  EXPECT_EQ(line.text, "/quit");
+}
+
 TEST(Input, what_is_quoted_is_told_from_a_command) {
   EXPECT_FALSE(read_from({"/quit"}).is_quoted);
   const Input quoted = read_from({"\"\"\"", "/quit", "\"\"\""});

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/cli/memory_command.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 
 namespace satchel::app {
 namespace {
@@ -13,11 +13,11 @@ using testing::HasSubstr;
 TEST(MemoryCommand, is_read_with_and_without_now) {
   const auto limit = memory_command("/limit 40MB").value();
   ASSERT_TRUE(limit.has_value());
-  EXPECT_EQ(limit->wish.limit_bytes, 40'000'000u);
+  EXPECT_EQ(limit->request.limit_bytes, 40'000'000u);
   EXPECT_FALSE(limit->now);
   const auto preset = memory_command("/preset compact now").value();
   ASSERT_TRUE(preset.has_value());
-  EXPECT_EQ(preset->wish.recipe->name(), "satchel");
+  EXPECT_EQ(preset->request.recipe->name(), "satchel");
   EXPECT_TRUE(preset->now);
   EXPECT_FALSE(memory_command("/memory").value().has_value());
   EXPECT_FALSE(memory_command("/limits 3").value().has_value());
@@ -31,7 +31,7 @@ TEST(MemoryCommand, is_read_with_any_blanks_between_its_words) {
   }
   const auto limit = memory_command("/limit  40MB \t now");
   ASSERT_TRUE(limit.ok()) << limit.error().message;
-  EXPECT_EQ((*limit)->wish.limit_bytes, 40'000'000u);
+  EXPECT_EQ((*limit)->request.limit_bytes, 40'000'000u);
   EXPECT_TRUE((*limit)->now);
   EXPECT_FALSE(memory_command("/preset know").ok()) << "no word of its own";
 }
@@ -52,17 +52,17 @@ TEST(MemoryCommand, without_a_value_asks_what_it_is_now) {
 
 TEST(MemoryCommand, what_it_is_now_is_said_with_how_to_have_another) {
   kvcache::CacheStats stats;
-  stats.pool_bytes = 60'000'000;
-  stats.pool_used_bytes = 41'200'000;
-  EXPECT_THAT(describe_limit(stats), HasSubstr("limit is 60.0 MB, 41.2 MB are in use"));
+  stats.arena_bytes = 60'000'000;
+  stats.arena_used_bytes = 41'200'000;
+  EXPECT_THAT(describe_limit(stats), HasSubstr("limit is 60.0 MB; 41.2 MB is in use"));
   EXPECT_THAT(describe_limit(stats), HasSubstr("\"/limit 40MB now\""));
   for (const char* name : {"full", "balanced", "compact", "extreme"})
     EXPECT_THAT(describe_preset(runtime::resolve_recipe(name).value()),
                 HasSubstr("The preset is " + std::string(name) + ", recipe"));
   const auto other = kvcache::Recipe::builtin("minikv").value().with_keep(0.3).value();
   EXPECT_THAT(describe_preset(other),
-              HasSubstr("The recipe is \"minikv\", none of the presets; 30.0 % of what is read"));
-  EXPECT_THAT(describe_preset(other), HasSubstr("There are full, balanced, compact, extreme."));
+              HasSubstr("The recipe is \"minikv\", which is not a preset; it keeps 30.0 %"));
+  EXPECT_THAT(describe_preset(other), HasSubstr("Presets: full, balanced, compact, extreme."));
 }
 
 TEST(MemoryCommand, the_same_preset_reads_again_what_came_down_for_want_of_room) {
@@ -81,7 +81,7 @@ TEST(MemoryCommand, the_same_preset_reads_again_what_came_down_for_want_of_room)
   stats.tiers[2].n_tokens = 150;
   stats.tiers[3].n_tokens = 400;
   stats.tiers[4].n_tokens = 50;
-  EXPECT_THAT(describe_coarser(recipe, stats), HasSubstr("45.0 % of what is held came to fewer"));
+  EXPECT_THAT(describe_coarser(recipe, stats), HasSubstr("45.0 % of the cache was lowered below"));
   EXPECT_THAT(describe_coarser(recipe, stats), HasSubstr("\"/preset same now\""));
 }
 
@@ -95,20 +95,20 @@ TEST(MemoryCommand, says_what_is_wrong_with_it) {
 TEST(MemoryCommand, what_would_happen_is_said_as_it_is_known) {
   runtime::MemoryChange change{
       .bytes_before = 96'000'000, .bytes_after = 32'000'000, .n_lane_tokens = 1000};
-  EXPECT_THAT(describe(change), HasSubstr("no room to try"));
+  EXPECT_THAT(describe(change), HasSubstr("too little memory to measure"));
   change.n_lowered = 900;
-  EXPECT_THAT(describe(change), HasSubstr("90.0 % of what is held goes to fewer bits"));
+  EXPECT_THAT(describe(change), HasSubstr("90.0 % of the cache at lower precision"));
   EXPECT_THAT(describe(change), HasSubstr("is not measured"));
   change.cost = {.n_tokens = 64, .agreement = 0.984, .kl = 0.0022};
-  EXPECT_THAT(describe(change), HasSubstr("98.4 %, KL 0.0022"));
+  EXPECT_THAT(describe(change), HasSubstr("98.4 % of the time, KL 0.0022"));
   change.fits = false;
   change.limit_least = 30'800'000;
-  EXPECT_THAT(describe(change), HasSubstr("the least limit for this chat is 30.8 MB"));
+  EXPECT_THAT(describe(change), HasSubstr("needs a limit of at least 30.8 MB"));
   EXPECT_THAT(describe({.bytes_before = 10, .bytes_after = 10}), HasSubstr("stays as it is"));
   const runtime::MemoryChange again{
       .bytes_before = 10, .bytes_after = 90, .n_reread = 1585, .reread_ms = 3000};
-  EXPECT_THAT(describe(again), HasSubstr("1,585 tokens have to be read again"));
-  EXPECT_THAT(describe(again), testing::Not(HasSubstr("Under this limit")));
+  EXPECT_THAT(describe(again), HasSubstr("1,585 tokens must be reread"));
+  EXPECT_THAT(describe(again), testing::Not(HasSubstr("With this limit")));
 }
 
 TEST(MemoryCommand, reading_again_under_too_low_a_limit_says_so_and_names_one_that_would_do) {
@@ -117,14 +117,15 @@ TEST(MemoryCommand, reading_again_under_too_low_a_limit_says_so_and_names_one_th
                                .n_reread = 1585,
                                .limit_all = 46'200'000,
                                .bytes_all = 31'000'000};
-  EXPECT_THAT(describe(change), HasSubstr("fewer bits again, until it takes 20.0 MB at most: "
-                                          "all of it would take 31.0 MB."));
-  EXPECT_THAT(describe(change), HasSubstr("hardly anything comes back"));
-  EXPECT_THAT(describe(change), HasSubstr("A limit of 46.2 MB holds all of it."));
+  EXPECT_THAT(describe(change), HasSubstr("lower precision again until it takes 20.0 MB at most, "
+                                          "instead of 31.0 MB."));
+  EXPECT_THAT(describe(change), HasSubstr("would restore almost nothing"));
+  EXPECT_THAT(describe(change), HasSubstr("A limit of 46.2 MB avoids that."));
   change.bytes_after = 28'000'000;
-  EXPECT_THAT(describe(change), testing::Not(HasSubstr("hardly anything")));
+  EXPECT_THAT(describe(change), testing::Not(HasSubstr("almost nothing")));
   change.bytes_after = change.bytes_all;  // it would fit, but not with what reading it takes
-  EXPECT_THAT(describe(change), HasSubstr("may go to fewer bits again while it is read. A limit"));
+  EXPECT_THAT(describe(change),
+              HasSubstr("may drop to lower precision again while it is reread. A limit"));
 }
 
 TEST(MemoryCommand, what_was_done_is_not_told_as_still_to_come) {
@@ -133,7 +134,7 @@ TEST(MemoryCommand, what_was_done_is_not_told_as_still_to_come) {
                                    .n_reread = 1585,
                                    .limit_all = 46'200'000,
                                    .bytes_all = 31'000'000};
-  EXPECT_EQ(describe_done(done), "28.0 MB instead of 20.0 MB; 1,585 tokens were read again.");
+  EXPECT_EQ(describe_done(done), "28.0 MB instead of 20.0 MB; 1,585 tokens were reread.");
 }
 
 TEST(MemoryCommand, a_preset_that_is_none_names_the_presets_first) {

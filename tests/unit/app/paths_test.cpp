@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "support/temp_folder.h"
 
 namespace satchel::app {
 namespace {
@@ -15,23 +16,18 @@ namespace fs = std::filesystem;
 class PathsTest : public testing::Test {
  protected:
   PathsTest() {
-    std::string pattern = (fs::temp_directory_path() / "satchel-paths-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    folder_ = pattern;
     paths_.models_dir = folder_ / "models";
     fs::create_directories(paths_.models_dir);
     fs::create_directories(folder_ / "here");
     fs::current_path(folder_ / "here");
     write(paths_.models_dir / "SmolLM2-135M.gguf");
   }
-  ~PathsTest() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
+  ~PathsTest() override { fs::current_path(before_); }
   static void write(const fs::path& path) { std::ofstream(path) << "model"; }
 
   const fs::path before_ = fs::current_path();
-  fs::path folder_;
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path();
   Paths paths_;
 };
 

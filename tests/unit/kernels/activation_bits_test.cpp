@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/contract/registry.h"
 #include "kernels/reference/dequant.h"
+#include "kernels/registry/registry.h"
 #include "support/backends.h"
 #include "support/weights.h"
 
@@ -183,7 +183,7 @@ TEST_P(EveryCpuLevel, a_nan_or_infinity_among_the_activations_does_not_vanish) {
 }
 
 TEST_P(EveryCpuLevel, says_what_activations_become) {
-  EXPECT_TRUE(open_cpu(level())->device().ends_with(", activations of 8 bits"));
+  EXPECT_TRUE(open_cpu(level())->device().ends_with(", 8-bit activations"));
   EXPECT_EQ(test::open_row(GetParam(), 1)->device().find("activations"), std::string::npos);
 }
 
@@ -196,7 +196,7 @@ TEST(ActivationBits, that_are_not_offered_are_refused_with_those_that_are) {
     ASSERT_FALSE(opened.ok());
     EXPECT_EQ(opened.error().kind, ErrorKind::invalid);
     EXPECT_EQ(opened.error().code, "ACTIVATIONS");
-    EXPECT_NE(opened.error().message.find("16, 8"), std::string::npos);
+    EXPECT_NE(opened.error().message.find("16 or 8 bits"), std::string::npos);
   }
   const auto reference = open_backend("reference", {.activation_bits = 8});
   ASSERT_FALSE(reference.ok());

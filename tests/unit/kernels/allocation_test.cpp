@@ -62,7 +62,7 @@ TEST_P(EveryDecodeStep, allocates_nothing_after_the_first) {
                            .to = halves.data()};
     ASSERT_TRUE(backend().store({&stored, 1}).ok());
     ASSERT_TRUE(backend().norm_project(x.data(), y.data(), 1, 1e-5f, out.data(), projections).ok());
-    ASSERT_TRUE(backend().gated(Activation::silu, out.data(), y.data(), width).ok());
+    ASSERT_TRUE(backend().glu(Activation::silu, out.data(), y.data(), width).ok());
     ASSERT_TRUE(backend().add(out.data(), y.data(), width).ok());
     ASSERT_TRUE(backend().argmax(out.data(), width).ok());
     ASSERT_TRUE(backend().top_k(out.data(), width, ranked).ok());

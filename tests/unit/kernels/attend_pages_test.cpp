@@ -1,5 +1,5 @@
-// Attention over lanes as they become: pages that are short, moved, turned, with dead slots or counts,
-// and several sequences in one call.
+// Attention over lanes as they become: pages that are short, moved, rotated, with dead slots or
+// counts, and several sequences in one call.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,8 +36,8 @@ struct Oddities {
               : i / 3 % 3 == 2 ? -40
                                : 0),
         has_log_counts(i / 5 % 2 == 1),
-        turned_k(i % 13 < 6),
-        turned_v(i % 11 < 5),
+        transformed_k(i % 13 < 6),
+        transformed_v(i % 11 < 5),
         symmetric_k(i % 7 < 3),
         symmetric_v(i % 9 < 4),
         window(i / 4 % 4 == 3 ? 70 : 0),
@@ -52,7 +52,7 @@ struct Oddities {
   }
   std::size_t page_tokens_short, dead_every;
   std::int32_t shift;
-  bool has_log_counts, turned_k, turned_v, symmetric_k, symmetric_v;
+  bool has_log_counts, transformed_k, transformed_v, symmetric_k, symmetric_v;
   std::size_t window;
   float soft_cap;
   std::size_t kind_of_groups;
@@ -60,7 +60,8 @@ struct Oddities {
   friend std::ostream& operator<<(std::ostream& out, const Oddities& o) {
     return out << "short of " << o.page_tokens_short << ", dead " << o.dead_every << ", shift "
                << o.shift << (o.has_log_counts ? ", counts" : "")
-               << (o.turned_k ? ", K turned" : "") << (o.turned_v ? ", V turned" : "")
+               << (o.transformed_k ? ", K transformed" : "")
+               << (o.transformed_v ? ", V transformed" : "")
                << (o.symmetric_k ? ", K symmetric" : "") << (o.symmetric_v ? ", V symmetric" : "")
                << ", window " << o.window << ", cap " << o.soft_cap;
   }
@@ -81,9 +82,10 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
         if (!takes(i, 23)) continue;
         SCOPED_TRACE(testing::Message() << d << ", " << capacity << " slots, K " << k_bits << ", V "
                                         << v_bits << ", " << odd << ", case " << i);
-        const auto operand = [&](std::size_t bits, std::size_t group, bool turned, bool symmetric) {
+        const auto operand = [&](std::size_t bits, std::size_t group, bool transformed,
+                                 bool symmetric) {
           OperandShape shape = bits == kCoded ? code.operand() : test::affine_operand(bits, group);
-          shape.turn = turned ? Turn::hadamard : Turn::none;
+          shape.transform = transformed ? Transform::hadamard : Transform::none;
           shape.symmetric = shape.clips = symmetric;
           return shape;
         };
@@ -94,8 +96,9 @@ TEST_P(EveryLane, every_pair_of_forms_in_pages_of_every_length_with_every_oddity
              .n_last = i % 40,
              .page = {.capacity = capacity,
                       .has_log_counts = odd.has_log_counts,
-                      .k = operand(k_bits, odd.group_k(capacity), odd.turned_k, odd.symmetric_k),
-                      .v = operand(v_bits, odd.group_v(d), odd.turned_v, odd.symmetric_v)},
+                      .k = operand(k_bits, odd.group_k(capacity), odd.transformed_k,
+                                   odd.symmetric_k),
+                      .v = operand(v_bits, odd.group_v(d), odd.transformed_v, odd.symmetric_v)},
              .page_tokens = capacity - odd.page_tokens_short,
              .dead_every = odd.dead_every,
              .shift = odd.shift,
@@ -128,13 +131,13 @@ struct RotatedPage {
               std::int32_t first_position) {
     for (std::size_t t = 0; t < kTokens; ++t)
       positions.push_back(first_position + static_cast<std::int32_t>(t));
-    std::vector<float> turned, rotation(kTokens * kRotated);
+    std::vector<float> transformed, rotation(kTokens * kRotated);
     for (const Half h : test::random_halves(kTokens * kDim, kDim, 4))
-      turned.push_back(half_to_float(h));
+      transformed.push_back(half_to_float(h));
     const Batch batch{.positions = positions.data(), .n_tokens = kTokens};
     EXPECT_TRUE(reference.make_rotation(batch, rope, rotation.data()).ok());
     EXPECT_TRUE(reference
-                    .rope({.x = turned.data(),
+                    .rope({.x = transformed.data(),
                            .n_tokens = kTokens,
                            .n_heads = 1,
                            .head_dim = kDim,
@@ -142,7 +145,7 @@ struct RotatedPage {
                            .n_rotated = kRotated,
                            .pairs = rope.pairs})
                     .ok());
-    for (const float x : turned) k.push_back(float_to_half(x));
+    for (const float x : transformed) k.push_back(float_to_half(x));
     v = test::random_halves(kTokens * kDim, kDim, 9);
     view = test::encode_page(layout, {k.data(), v.data(), positions.data(), kTokens}, bytes);
   }
@@ -179,7 +182,8 @@ struct RotatedPage {
   PageView view;
 };
 
-// Turning mixes channels, so that the two are rounded to other codes: the limits are what that costs.
+// Turning mixes channels, so that the two are rounded to other codes: the limits are what that
+// costs.
 TEST_P(EveryLane, a_page_with_a_shift_is_the_page_encoded_where_it_stands) {
   constexpr std::int32_t kShift = 777;
   const auto frequencies = test::rope_frequencies(RotatedPage::kRotated);
@@ -300,10 +304,10 @@ TEST_P(EveryLane, a_sequence_reads_its_lanes_of_a_table_that_others_share) {
 TEST_P(EveryLane, a_call_like_one_before_takes_nothing_from_the_heap) {
   if (GetParam().backend == "reference") return;      // plain loops may
   if (GetParam().backend == "cuda_executor") return;  // what takes its arrays there and back may
-  PageShape turned = test::affine_pages(4);
-  turned.k.turn = turned.v.turn = Turn::hadamard;
+  PageShape transformed = test::affine_pages(4);
+  transformed.k.transform = transformed.v.transform = Transform::hadamard;
   const LaneFixture a({.n_pages = 12, .n_last = 70, .page = test::affine_pages(2)});
-  const LaneFixture b({.n_pages = 3, .page = turned, .shift = 5});
+  const LaneFixture b({.n_pages = 3, .page = transformed, .shift = 5});
   const auto table = test::table_of(backend(), {a.view(), b.view()});
   const std::vector<Sequence> sequences = {
       {.lanes = table.get(), .n_tokens = 1},

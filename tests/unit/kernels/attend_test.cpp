@@ -17,7 +17,7 @@ using test::ask;
 using test::distance;
 using test::expect_lse;
 using test::GoldenFile;
-using test::kNothingSeen;
+using test::kNothingVisible;
 using test::LaneFixture;
 using test::Question;
 
@@ -205,7 +205,7 @@ TEST_P(EveryAttend, nothing_visible_gives_zero_and_minus_infinity) {
   const Question question{.n_tokens = 2, .n_group = 2, .head_dim = 64, .first_position = -9};
   const Answer got = ask(backend(), question, {lane.view(), empty.view()});
   for (const float x : got.out) EXPECT_EQ(x, 0.0f);
-  for (const float x : got.lse) EXPECT_EQ(x, kNothingSeen);
+  for (const float x : got.lse) EXPECT_EQ(x, kNothingVisible);
 }
 
 TEST_P(EveryAttend, logits_of_ten_thousand_do_not_overflow) {
@@ -247,11 +247,11 @@ TEST_P(EveryAttend, the_order_of_tokens_in_a_run_does_not_matter) {
   constexpr std::size_t kTokens = 100, kDim = 64;
   const auto k = test::random_halves(kTokens * kDim, kDim, 1),
              v = test::random_halves(kTokens * kDim, kDim, 2);
-  auto k_turned = k, v_turned = v;
+  auto k_transformed = k, v_transformed = v;
   for (std::size_t t = 0; t < kTokens; ++t) {
     for (std::size_t c = 0; c < kDim; ++c) {
-      k_turned[(kTokens - 1 - t) * kDim + c] = k[t * kDim + c];
-      v_turned[(kTokens - 1 - t) * kDim + c] = v[t * kDim + c];
+      k_transformed[(kTokens - 1 - t) * kDim + c] = k[t * kDim + c];
+      v_transformed[(kTokens - 1 - t) * kDim + c] = v[t * kDim + c];
     }
   }
   std::vector<std::int32_t> positions(kTokens);
@@ -260,7 +260,7 @@ TEST_P(EveryAttend, the_order_of_tokens_in_a_run_does_not_matter) {
     const Question question{
         .n_tokens = n_tokens, .n_group = 2, .head_dim = kDim, .first_position = kTokens};
     const ExactRun one{k.data(), v.data(), positions.data(), kTokens};
-    const ExactRun other{k_turned.data(), v_turned.data(), positions.data(), kTokens};
+    const ExactRun other{k_transformed.data(), v_transformed.data(), positions.data(), kTokens};
     EXPECT_LE(distance(ask(backend(), question, {{.runs = {&one, 1}, .pages = {}}}).out,
                        ask(backend(), question, {{.runs = {&other, 1}, .pages = {}}}).out),
               1e-6);

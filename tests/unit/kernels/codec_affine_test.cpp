@@ -48,13 +48,13 @@ TEST(CodecAffine, the_table_of_the_specification) {
   for (const Row& row : rows) {
     auto x = row.x;
     std::vector<std::uint8_t> codes(x.size());
-    Health health;
-    const auto group = reference::encode_group(x, {.bits = row.bits}, codes, health);
+    NumericWarnings warnings;
+    const auto group = reference::encode_group(x, {.bits = row.bits}, codes, warnings);
     EXPECT_EQ(half_to_float(group.scale), row.scale);
     EXPECT_EQ(half_to_float(group.zero), row.zero);
     EXPECT_EQ(codes, row.codes);
-    EXPECT_EQ(health.n_nan, std::isnan(row.x[1]) ? 1u : 0u);
-    EXPECT_EQ(health.n_infinite, std::isinf(row.x[2]) ? 1u : 0u);
+    EXPECT_EQ(warnings.n_nan, std::isnan(row.x[1]) ? 1u : 0u);
+    EXPECT_EQ(warnings.n_infinite, std::isinf(row.x[2]) ? 1u : 0u);
   }
 }
 
@@ -62,8 +62,8 @@ TEST(CodecAffine, a_rising_column_as_in_kivi) {
   std::vector<float> x(32);
   for (std::size_t t = 0; t < 32; ++t) x[t] = static_cast<float>(t);
   std::vector<std::uint8_t> codes(32);
-  Health health;
-  const auto group = reference::encode_group(x, {.bits = 2}, codes, health);
+  NumericWarnings warnings;
+  const auto group = reference::encode_group(x, {.bits = 2}, codes, warnings);
   EXPECT_EQ(half_to_float(group.scale), 10.3359375f);
   for (std::size_t t = 0; t < 32; ++t)
     EXPECT_EQ(codes[t], t <= 5 ? 0 : t <= 15 ? 1 : t <= 25 ? 2 : 3) << t;
@@ -79,8 +79,8 @@ TEST(CodecAffine, the_error_is_at_most_half_a_step_at_every_magnitude) {
           x[i] = half_to_float(halves[i]) * static_cast<float>(size * 0.4) +
                  static_cast<float>(size * (seed % 3 == 0 ? 0.2 : -0.1));
         std::vector<std::uint8_t> codes(16);
-        Health health;
-        const auto group = reference::encode_group(x, {.bits = bits}, codes, health);
+        NumericWarnings warnings;
+        const auto group = reference::encode_group(x, {.bits = bits}, codes, warnings);
         const float half_step = half_to_float(group.scale) / 2;
         for (std::size_t i = 0; i < 16; ++i)
           EXPECT_LE(std::abs(x[i] - reference::decode_value({.bits = bits}, group, codes[i])),
@@ -97,8 +97,8 @@ struct Coded {
 };
 Coded coded(const reference::AffineKind& kind, std::vector<float> x) {
   std::vector<std::uint8_t> codes(x.size());
-  Health health;
-  const auto group = reference::encode_group(x, kind, codes, health);
+  NumericWarnings warnings;
+  const auto group = reference::encode_group(x, kind, codes, warnings);
   return {half_to_float(group.scale), codes};
 }
 
@@ -119,8 +119,9 @@ TEST(CodecAffine, symmetric_codes_stand_for_odd_halves_of_a_step) {
   EXPECT_EQ(half_to_float(float_to_half_up(14.2f / 7)), coded(three, {-7.1f, 1, 2, 3}).scale);
 }
 
-// Seven tenths of 10 give the step 2, at which all but the 10 are met: an error of 9. The whole range
-// has the step 20 / 7, whose squared errors at 7, 5, 3 and 1 are 0.02, 0.51, 1.65 and 0.18, eight times.
+// Seven tenths of 10 give the step 2, at which all but the 10 are met: an error of 9. The whole
+// range has the step 20 / 7, whose squared errors at 7, 5, 3 and 1 are 0.02, 0.51, 1.65 and 0.18,
+// eight times.
 TEST(CodecAffine, a_clipped_range_gives_up_what_is_rare) {
   std::vector<float> x;
   for (std::size_t i = 0; i < 8; ++i)
@@ -153,8 +154,8 @@ TEST(CodecAffine, clipped_codes_of_normal_values_lose_what_a_quantiser_made_for_
           const reference::AffineKind kind{.bits = bits, .symmetric = symmetric, .clips = clips};
           auto x = values;
           std::vector<std::uint8_t> codes(x.size());
-          Health health;
-          const auto group = reference::encode_group(x, kind, codes, health);
+          NumericWarnings warnings;
+          const auto group = reference::encode_group(x, kind, codes, warnings);
           for (std::size_t i = 0; i < x.size(); ++i) {
             const auto off =
                 static_cast<double>(x[i] - reference::decode_value(kind, group, codes[i]));

@@ -1,5 +1,5 @@
 #if defined(__x86_64__)
-#include "kernels/cpu/cores.h"
+#include "kernels/cpu/threads/cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

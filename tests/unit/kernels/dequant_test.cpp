@@ -1,6 +1,7 @@
 // The plain block readers against values made by the Python package `gguf` (origin:
 // tests/golden/weights/README.md).
 #include "kernels/reference/dequant.h"
+#include "support/source_dir.h"
 
 #include <gtest/gtest.h>
 
@@ -30,9 +31,8 @@ struct Golden {
 };
 
 Golden load_golden(WeightType type) {
-  std::ifstream file(
-      std::string(SATCHEL_SOURCE_DIR "/tests/golden/weights/") + lower_name(type) + ".bin",
-      std::ios::binary);
+  std::ifstream file(test::source_dir() + "/tests/golden/weights/" + lower_name(type) + ".bin",
+                     std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   Golden golden;
   if (bytes.size() < 8) return golden;

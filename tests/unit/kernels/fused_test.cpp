@@ -96,7 +96,7 @@ class EveryFeedForward : public EveryFusion {
     ASSERT_TRUE(backend().rms_norm(x.data(), gain.data(), n, kWidth, 1e-6f, normed.data()).ok());
     ASSERT_TRUE(backend().matmul(*args.gate, normed.data(), n, inner.data()).ok());
     ASSERT_TRUE(backend().matmul(*args.up, normed.data(), n, other.data()).ok());
-    ASSERT_TRUE(backend().gated(args.activation, inner.data(), other.data(), n * kInner).ok());
+    ASSERT_TRUE(backend().glu(args.activation, inner.data(), other.data(), n * kInner).ok());
     ASSERT_TRUE(backend().matmul(*args.down, inner.data(), n, normed.data()).ok());
     ASSERT_TRUE(backend().add(want.data(), normed.data(), n * kWidth).ok());
     ASSERT_TRUE(backend().feed_forward(args, got.data(), n).ok());

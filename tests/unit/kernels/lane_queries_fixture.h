@@ -1,4 +1,4 @@
-// What the tests of score() and log_sum() share.
+// What the tests of score() and logsumexp() share.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace satchel::test {
 
 // Queries at rising positions over some keys; the lane's heads are 1 … n_group of n_group + 2. The
-// log-sum-exp are made up: what they are of is the caller's business.
+// logsumexp-exp are made up: what they are of is the caller's business.
 struct Queries {
   std::size_t n, n_group, head_dim;
   std::int32_t first_position = 0;

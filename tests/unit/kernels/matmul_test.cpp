@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/contract/registry.h"
 #include "kernels/reference/dequant.h"
+#include "kernels/registry/registry.h"
 #include "support/backends.h"
 #include "support/weights.h"
 

@@ -59,8 +59,8 @@ TEST_P(EveryNorm, gated_units_are_the_references_over_the_whole_range) {
       }
       const auto up = random_values(n, n + 1);
       auto got = gate, want = gate;
-      ASSERT_TRUE(reference().gated(activation, want.data(), up.data(), n).ok());
-      ASSERT_TRUE(backend().gated(activation, got.data(), up.data(), n).ok());
+      ASSERT_TRUE(reference().glu(activation, want.data(), up.data(), n).ok());
+      ASSERT_TRUE(backend().glu(activation, got.data(), up.data(), n).ok());
       // Where x³ is large, roundings of fp32 in the exponent show.
       const float limit = activation == Activation::silu ? 1e-6f : 2e-5f;
       for (std::size_t i = 0; i < n; ++i)
@@ -73,7 +73,7 @@ TEST_P(EveryNorm, gated_units_pass_a_nan_on) {
     std::vector<float> gate(20, 1.0f), up(20, 1.0f);
     gate[2] = std::nanf("");
     up[17] = std::nanf("");
-    ASSERT_TRUE(backend().gated(activation, gate.data(), up.data(), 20).ok());
+    ASSERT_TRUE(backend().glu(activation, gate.data(), up.data(), 20).ok());
     for (std::size_t i = 0; i < 20; ++i)
       EXPECT_EQ(std::isnan(gate[i]), i == 2 || i == 17) << "value " << i;
   }
@@ -112,12 +112,12 @@ TEST(Reference, normalises_and_gates_as_written_by_hand) {
   EXPECT_FLOAT_EQ(out[1], -40 / std::sqrt(12.5f));
   float gate[] = {0, 1, -1};
   const float up[] = {5, 2, 1};
-  ASSERT_TRUE(backend->gated(Activation::silu, gate, up, 3).ok());
+  ASSERT_TRUE(backend->glu(Activation::silu, gate, up, 3).ok());
   EXPECT_EQ(gate[0], 0.0f);
   EXPECT_FLOAT_EQ(gate[1], 1.4621172f);
   EXPECT_FLOAT_EQ(gate[2], -0.26894143f);
   float gelu[] = {0, 1, -1};
-  ASSERT_TRUE(backend->gated(Activation::gelu_tanh, gelu, up, 3).ok());
+  ASSERT_TRUE(backend->glu(Activation::gelu_tanh, gelu, up, 3).ok());
   EXPECT_EQ(gelu[0], 0.0f);
   EXPECT_FLOAT_EQ(gelu[1], 2 * 0.84119199f);
   EXPECT_FLOAT_EQ(gelu[2], -0.15880801f);

@@ -1,12 +1,12 @@
-// Pages on every backend: the oracle's bytes, the reference's for every shape, part pages, turned
-// operands, codecs that bring their own loops.
+// Pages on every backend: the oracle's bytes, the reference's for every shape, part pages,
+// transformed operands, codecs that bring their own loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "kernels/contract/turn.h"
+#include "kernels/contract/transform.h"
 #include "support/backends.h"
 #include "support/lanes.h"
 
@@ -17,16 +17,16 @@ using test::GoldenFile;
 using test::random_halves;
 using Form = OperandShape::Form;
 
-OperandShape affine(std::size_t bits, std::size_t group, Turn turn = Turn::none) {
-  return {.form = Form::affine, .bits = bits, .group = group, .turn = turn};
+OperandShape affine(std::size_t bits, std::size_t group, Transform transform = Transform::none) {
+  return {.form = Form::affine, .bits = bits, .group = group, .transform = transform};
 }
 
 // What an affine operand may be besides its bits and groups.
 struct Kind {
   std::size_t bits;
   bool symmetric, clips;
-  OperandShape in_groups_of(std::size_t group, Turn turn = Turn::none) const {
-    OperandShape shape = affine(bits, group, turn);
+  OperandShape in_groups_of(std::size_t group, Transform transform = Transform::none) const {
+    OperandShape shape = affine(bits, group, transform);
     shape.symmetric = symmetric;
     shape.clips = clips;
     return shape;
@@ -49,13 +49,13 @@ struct Tokens {
 };
 
 std::vector<std::byte> encoded(Backend& backend, const PageLayout& layout, const ExactRun& run,
-                               Health* health = nullptr) {
+                               NumericWarnings* warnings = nullptr) {
   std::vector<std::byte> page(layout.bytes, std::byte{0xa5});  // what lay there must not show
   const EncodeArgs args{.layout = &layout, .exact = run, .page = page.data()};
   EXPECT_TRUE(backend.encode_pages({&args, 1}).ok());
   const auto counted = backend.finish();
   EXPECT_TRUE(counted.ok());
-  if (health != nullptr) *health = *counted;
+  if (warnings != nullptr) *warnings = *counted;
   return page;
 }
 
@@ -80,7 +80,7 @@ class EveryPageCodec : public test::OnEveryBackend {
  protected:
   // The backend's page and what it reads from it are the reference's.
   void expect_references(const PageLayout& layout, const ExactRun& run) {
-    Health want_health, got_health;
+    NumericWarnings want_health, got_health;
     const auto want = encoded(reference(), layout, run, &want_health);
     const auto got = encoded(backend(), layout, run, &got_health);
     EXPECT_EQ(got_health.n_nan, want_health.n_nan);
@@ -103,11 +103,11 @@ void expect_golden(Backend& backend, const std::string& name) {
   const auto k = file.take<Half>(values), v = file.take<Half>(values);
   const auto positions = file.take<std::int32_t>(kPageTokens);
   const auto want = file.take<std::byte>(head[5]);
-  Health health;
+  NumericWarnings warnings;
   const auto page =
-      encoded(backend, *layout, {k.data(), v.data(), positions.data(), kPageTokens}, &health);
-  EXPECT_EQ(health.n_nan, head[6]);
-  EXPECT_EQ(health.n_infinite, head[7]);
+      encoded(backend, *layout, {k.data(), v.data(), positions.data(), kPageTokens}, &warnings);
+  EXPECT_EQ(warnings.n_nan, head[6]);
+  EXPECT_EQ(warnings.n_infinite, head[7]);
   for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(page[i], want[i]) << "byte " << i;
 
   const Decoded back = decoded(backend, *layout, want, kPageTokens);
@@ -154,7 +154,7 @@ TEST_P(EveryPageCodec, pages_of_3_bits_symmetric_or_clipped_are_the_references_b
       for (const std::size_t group : {16u, 32u, 128u}) {
         const std::size_t group_v = group == 128 ? head_dim : 16;
         const auto layout = page_layout({.head_dim = head_dim,
-                                         .k = kind.in_groups_of(group, Turn::hadamard),
+                                         .k = kind.in_groups_of(group, Transform::hadamard),
                                          .v = kind.in_groups_of(group_v)});
         ASSERT_TRUE(layout.ok());
         SCOPED_TRACE(testing::Message()
@@ -174,9 +174,9 @@ TEST_P(EveryPageCodec, pages_of_3_bits_symmetric_or_clipped_are_the_references_b
 TEST_P(EveryPageCodec, part_pages_of_every_capacity_and_mixture_are_the_references) {
   const OperandShape forms[] = {{},
                                 affine(2, 16),
-                                affine(4, 16, Turn::hadamard),
-                                {.turn = Turn::hadamard},
-                                Kind{3, true, true}.in_groups_of(16, Turn::hadamard)};
+                                affine(4, 16, Transform::hadamard),
+                                {.transform = Transform::hadamard},
+                                Kind{3, true, true}.in_groups_of(16, Transform::hadamard)};
   for (const std::size_t head_dim : {48u, 64u, 80u, 96u}) {
     for (const std::size_t capacity : {32u, 64u, 96u, 128u}) {
       for (const OperandShape& k : forms) {
@@ -222,9 +222,9 @@ TEST_P(EveryPageCodec, a_part_page_holds_what_a_full_one_would_and_zeros_behind_
 TEST_P(EveryPageCodec, affine_and_exact_keys_in_a_basis_are_the_references) {
   std::vector<float> matrix;
   for (const Half h : random_halves(64 * 64, 64, 3)) matrix.push_back(half_to_float(h) / 8);
-  OperandShape k = affine(3, 32, Turn::basis);
+  OperandShape k = affine(3, 32, Transform::basis);
   k.basis = {.to = matrix.data(), .from = matrix.data()};
-  OperandShape exact{.turn = Turn::basis, .basis = k.basis};
+  OperandShape exact{.transform = Transform::basis, .basis = k.basis};
   for (const OperandShape& shape : {k, exact}) {
     const PageLayout layout = *page_layout({.head_dim = 64, .k = shape, .v = affine(2, 16)});
     expect_references(layout, Tokens(101, 64).run());
@@ -241,10 +241,11 @@ TEST_P(EveryPageCodec, an_exact_page_gives_its_halves_back) {
   }
 }
 
-TEST_P(EveryPageCodec, a_turned_operand_comes_back_and_spreads_what_is_loud) {
+TEST_P(EveryPageCodec, a_transformed_operand_comes_back_and_spreads_what_is_loud) {
   const PageLayout plain = *page_layout({.head_dim = 64, .k = affine(4, 32), .v = affine(4, 32)});
-  const PageLayout turned = *page_layout(
-      {.head_dim = 64, .k = affine(4, 32, Turn::hadamard), .v = affine(4, 32, Turn::hadamard)});
+  const PageLayout transformed = *page_layout({.head_dim = 64,
+                                               .k = affine(4, 32, Transform::hadamard),
+                                               .v = affine(4, 32, Transform::hadamard)});
   const Tokens tokens(kPageTokens, 64);
   const auto error = [&](const PageLayout& layout) {
     const Decoded back =
@@ -258,7 +259,8 @@ TEST_P(EveryPageCodec, a_turned_operand_comes_back_and_spreads_what_is_loud) {
     return sum;
   };
   EXPECT_GT(error(plain), 0);
-  EXPECT_LT(error(turned), 2 * error(plain));  // normal values: turning neither helps nor harms
+  EXPECT_LT(error(transformed),
+            2 * error(plain));  // normal values: transforming neither helps nor harms
 }
 
 TEST_P(EveryPageCodec, counts_of_merged_tokens_lie_in_their_plane) {
@@ -295,11 +297,11 @@ class StepCode final : public OperandCode {
   }
 };
 
-TEST_P(EveryPageCodec, a_codecs_own_loops_are_run_on_turned_values) {
+TEST_P(EveryPageCodec, a_codecs_own_loops_are_run_on_transformed_values) {
   const StepCode code;
   const Plane plane{.kind = PlaneKind::codes, .bits = 8, .bytes = 64 * 64};
   const OperandShape coded{
-      .form = Form::coded, .turn = Turn::hadamard, .code = &code, .planes = {&plane, 1}};
+      .form = Form::coded, .transform = Transform::hadamard, .code = &code, .planes = {&plane, 1}};
   const PageLayout layout =
       *page_layout({.head_dim = 64, .capacity = 64, .k = affine(4, 16), .v = coded});
   const Tokens tokens(50, 64);
@@ -330,7 +332,7 @@ TEST_P(EveryPageCodec, many_pages_of_one_call_and_their_health_add_up) {
 INSTANTIATE_TEST_SUITE_P(Backends, EveryPageCodec, testing::ValuesIn(test::backend_rows()),
                          test::row_name);
 
-TEST(Turn, the_hadamard_turn_keeps_products_and_undoes_itself) {
+TEST(Transform, the_hadamard_turn_keeps_products_and_undoes_itself) {
   for (const std::size_t head_dim : {16u, 48u, 64u, 80u, 96u, 128u, 256u}) {
     const auto a = random_halves(head_dim, head_dim, 1), b = random_halves(head_dim, head_dim, 2);
     std::vector<float> x(head_dim), y(head_dim);
@@ -340,24 +342,24 @@ TEST(Turn, the_hadamard_turn_keeps_products_and_undoes_itself) {
       y[c] = half_to_float(b[c]);
       before += static_cast<double>(x[c]) * static_cast<double>(y[c]);
     }
-    turn_rows(Turn::hadamard, x.data(), 1, head_dim);
-    turn_rows(Turn::hadamard, y.data(), 1, head_dim);
+    transform_rows(Transform::hadamard, x.data(), 1, head_dim);
+    transform_rows(Transform::hadamard, y.data(), 1, head_dim);
     for (std::size_t c = 0; c < head_dim; ++c)
       after += static_cast<double>(x[c]) * static_cast<double>(y[c]);
     EXPECT_NEAR(after, before, 1e-4);
-    turn_rows(Turn::hadamard, x.data(), 1, head_dim);
+    transform_rows(Transform::hadamard, x.data(), 1, head_dim);
     for (std::size_t c = 0; c < head_dim; ++c) EXPECT_NEAR(x[c], half_to_float(a[c]), 2e-6f);
   }
 }
 
-TEST(Turn, blocks_are_the_largest_power_of_two_that_divides_head_dim) {
+TEST(Transform, blocks_are_the_largest_power_of_two_that_divides_head_dim) {
   std::vector<float> x(80, 0.0f);
   x[17] = 4;  // the second block of 16
-  turn_rows(Turn::hadamard, x.data(), 1, 80);
+  transform_rows(Transform::hadamard, x.data(), 1, 80);
   for (std::size_t c = 0; c < 80; ++c)
     EXPECT_EQ(x[c], c < 16 || c >= 32 ? 0.0f : c % 2 == 0 ? 1.0f : -1.0f) << c;
   std::vector<float> four = {1, 2, 3, 4};
-  turn_rows(Turn::hadamard, four.data(), 1, 4);
+  transform_rows(Transform::hadamard, four.data(), 1, 4);
   EXPECT_EQ(four, (std::vector<float>{5, -1, -2, 0}));
 }
 

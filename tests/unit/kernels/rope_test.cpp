@@ -19,8 +19,8 @@ std::vector<double> frequencies(std::size_t n_rotated) {
   return out;
 }
 
-// What a head is to be turned by.
-struct Turned {
+// What a head is to be rotated by.
+struct Rotated {
   std::size_t n_heads = 1, head_dim = 64;
   std::span<const std::int32_t> positions;
   std::span<const double> inverse;
@@ -28,22 +28,22 @@ struct Turned {
 };
 
 // Rotates x in place by a table that the backend makes itself.
-void rotate(Backend& backend, const Turned& turned, float* x) {
-  const std::size_t n = turned.positions.size();
-  std::vector<float> rotation(n * 2 * turned.inverse.size());
-  const RopeTable table{.inverse_frequency = turned.inverse, .pairs = turned.pairs};
+void rotate(Backend& backend, const Rotated& rotated, float* x) {
+  const std::size_t n = rotated.positions.size();
+  std::vector<float> rotation(n * 2 * rotated.inverse.size());
+  const RopeTable table{.inverse_frequency = rotated.inverse, .pairs = rotated.pairs};
   ASSERT_TRUE(backend
-                  .make_rotation({.positions = turned.positions.data(), .n_tokens = n}, table,
+                  .make_rotation({.positions = rotated.positions.data(), .n_tokens = n}, table,
                                  rotation.data())
                   .ok());
   ASSERT_TRUE(backend
                   .rope({.x = x,
                          .n_tokens = n,
-                         .n_heads = turned.n_heads,
-                         .head_dim = turned.head_dim,
+                         .n_heads = rotated.n_heads,
+                         .head_dim = rotated.head_dim,
                          .rotation = rotation.data(),
-                         .n_rotated = 2 * turned.inverse.size(),
-                         .pairs = turned.pairs})
+                         .n_rotated = 2 * rotated.inverse.size(),
+                         .pairs = rotated.pairs})
                   .ok());
 }
 
@@ -61,9 +61,9 @@ TEST_P(EveryRope, is_the_references_for_both_orders_and_partial_heads) {
           positions[t] = static_cast<std::int32_t>(t * 7919 % 1'000'003);
         const auto inverse = frequencies(n_rotated);
         auto got = x, want = x;
-        const Turned turned{n_heads, head_dim, positions, inverse, pairs};
-        rotate(backend(), turned, got.data());
-        rotate(reference(), turned, want.data());
+        const Rotated rotated{n_heads, head_dim, positions, inverse, pairs};
+        rotate(backend(), rotated, got.data());
+        rotate(reference(), rotated, want.data());
         for (std::size_t i = 0; i < x.size(); ++i)
           ASSERT_NEAR(got[i], want[i], 4e-6f)  // values reach 35: one or two roundings
               << "head_dim " << head_dim << ", token " << i / (n_heads * head_dim);
@@ -77,9 +77,9 @@ TEST_P(EveryRope, far_positions_keep_their_phase) {
   for (const std::int32_t position : {131'072, 1'000'000, 2'147'483'647}) {
     auto got = random_values(64, 3);
     auto want = got;
-    const Turned turned{1, 64, {&position, 1}, inverse, RopePairs::halves};
-    rotate(backend(), turned, got.data());
-    rotate(reference(), turned, want.data());
+    const Rotated rotated{1, 64, {&position, 1}, inverse, RopePairs::halves};
+    rotate(backend(), rotated, got.data());
+    rotate(reference(), rotated, want.data());
     for (std::size_t i = 0; i < 64; ++i) ASSERT_NEAR(got[i], want[i], 2e-5f) << position;
   }
 }

@@ -19,7 +19,8 @@ const std::vector<std::vector<float>> kF5 = {{1},
                                              {0.4f, 0.05f, 0.35f, 0.2f},
                                              {0.3f, 0.05f, 0.25f, 0.1f, 0.3f}};
 
-// Keys are unit vectors and queries list the logits, so that any matrix of probabilities can be had.
+// Keys are unit vectors and queries list the logits, so that any matrix of probabilities can be
+// had.
 class F5 {
  public:
   static constexpr std::size_t kDim = 32, kTokens = 5;
@@ -160,13 +161,14 @@ TEST_P(EveryScore, prompts_of_every_shape_are_the_references) {  // K5
 // Every way to ask over every kind of lane.
 TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
   const test::BackwardsCode code(128, 64);
-  const OperandShape turned{
-      .form = OperandShape::Form::affine, .bits = 4, .group = 32, .turn = Turn::hadamard};
-  const PageShape pages[] = {{},
-                             test::affine_pages(2),
-                             {.k = turned, .v = {}},
-                             {.capacity = 96, .k = {.turn = Turn::hadamard}, .v = turned},
-                             {.k = code.operand(), .v = test::affine_operand(2, 16)}};
+  const OperandShape transformed{
+      .form = OperandShape::Form::affine, .bits = 4, .group = 32, .transform = Transform::hadamard};
+  const PageShape pages[] = {
+      {},
+      test::affine_pages(2),
+      {.k = transformed, .v = {}},
+      {.capacity = 96, .k = {.transform = Transform::hadamard}, .v = transformed},
+      {.k = code.operand(), .v = test::affine_operand(2, 16)}};
   std::size_t n_cases = 0;
   for (const PageShape& page : pages) {
     for (const std::size_t dead_every : {0u, 3u}) {
@@ -189,7 +191,7 @@ TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
           std::vector<float> got = want;
           ScoreArgs args = queries.args(lane.view(), want);
           if (way % 2 == 1) args.weights = queries.weights.data();
-          if (way % 3 == 1) args.lane.sees = Sees::all;
+          if (way % 3 == 1) args.lane.mask = AttentionMask::full;
           if (way % 4 == 2) args.lane.window = 90;
           if (way % 5 == 3) args.lane.soft_cap = 2;
           if (way >= 6) args.queries = ScoreArgs::Queries::max;
@@ -204,8 +206,8 @@ TEST_P(EveryScore, every_reduction_over_every_kind_of_page_is_the_references) {
   }
 }
 
-// A probability within rounding of the mean may fall on either side of it: what the reference counts
-// with a mean a little smaller and a little larger are the bounds.
+// A probability within rounding of the mean may fall on either side of it: what the reference
+// counts with a mean a little smaller and a little larger are the bounds.
 TEST_P(EveryScore, misses_over_every_kind_of_page_are_the_references) {
   const PageShape pages[] = {{}, test::affine_pages(2)};
   for (const PageShape& page : pages) {

@@ -1,5 +1,6 @@
-// The check before a card is trusted: every right backend passes it. Wrong ones: simt/self_check_test.cpp.
-#include "kernels/contract/self_check.h"
+// The check before a card is trusted: every right backend passes it. Wrong ones:
+// simt/self_check_test.cpp.
+#include "kernels/registry/self_check.h"
 
 #include <gtest/gtest.h>
 

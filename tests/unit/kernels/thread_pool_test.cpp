@@ -1,5 +1,5 @@
 #if defined(__x86_64__)
-#include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/threads/thread_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/backends.h"
+#include "support/source_dir.h"
 
 namespace satchel::kernels {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 std::vector<std::byte> golden_bytes(WeightType type) {
   std::string name = weight_type_traits(type).name;
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/weights/" + name + ".bin", std::ios::binary);
+  std::ifstream file(test::source_dir() + "/tests/golden/weights/" + name + ".bin",
+                     std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::vector<std::byte> bytes(text.size());
   std::memcpy(bytes.data(), text.data(), text.size());

@@ -46,7 +46,7 @@ class MemoryOnly final : public kernels::Backend {
   Result<std::unique_ptr<kernels::Weight>> load_weight(const kernels::WeightSource&) override {
     return unasked();
   }
-  Result<kernels::Health> finish() override { return unasked(); }
+  Result<kernels::NumericWarnings> finish() override { return unasked(); }
   Result<void> embed(const kernels::Weight&, std::span<const std::int32_t>, float*) override {
     return unasked();
   }
@@ -61,7 +61,7 @@ class MemoryOnly final : public kernels::Backend {
   Result<void> matmul(const kernels::Weight&, const float*, std::size_t, float*) override {
     return unasked();
   }
-  Result<void> gated(kernels::Activation, float*, const float*, std::size_t) override {
+  Result<void> glu(kernels::Activation, float*, const float*, std::size_t) override {
     return unasked();
   }
   Result<void> add(float*, const float*, std::size_t) override { return unasked(); }
@@ -73,8 +73,10 @@ class MemoryOnly final : public kernels::Backend {
   Result<void> store(std::span<const kernels::StoreArgs>) override { return unasked(); }
   Result<void> attend(const kernels::AttendArgs&) override { return unasked(); }
   Result<void> score(std::span<const kernels::ScoreArgs>) override { return unasked(); }
-  Result<void> log_sum(std::span<const kernels::LogSumArgs>) override { return unasked(); }
-  Result<void> key_worth(std::span<const kernels::KeyWorthArgs>) override { return unasked(); }
+  Result<void> logsumexp(std::span<const kernels::LogSumExpArgs>) override { return unasked(); }
+  Result<void> key_importance(std::span<const kernels::KeyImportanceArgs>) override {
+    return unasked();
+  }
   Result<void> select(std::span<const kernels::SelectArgs>) override { return unasked(); }
   Result<void> gather(std::span<const kernels::GatherArgs>) override { return unasked(); }
   Result<void> encode_pages(std::span<const kernels::EncodeArgs>) override { return unasked(); }

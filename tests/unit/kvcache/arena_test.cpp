@@ -35,7 +35,8 @@ TEST_F(ArenaTest, gives_each_byte_once_and_then_says_that_it_is_full) {
   for (const Error& error : {arena_->take(1024).error(), arena_->take_scratch(1024).error()}) {
     EXPECT_EQ(error.kind, ErrorKind::out_of_memory);
     EXPECT_EQ(error.code, "CACHE_FULL");
-    EXPECT_THAT(error.message, HasSubstr("3.6 kB is reached: 1.0 kB more needed, 0 bytes free"));
+    EXPECT_THAT(error.message,
+                HasSubstr("3.6 kB is reached: 1.0 kB more are needed, 0 bytes are free"));
   }
 }
 

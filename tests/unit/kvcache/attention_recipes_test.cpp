@@ -1,5 +1,5 @@
-// Golden cases of selections by attention and of budgets by layer: numbers worked out by hand from the
-// papers' formulas, on the map F5 of tests/golden/selection.
+// Golden cases of selections by attention and of budgets by layer: numbers worked out by hand from
+// the papers' formulas, on the map F5 of tests/golden/selection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "kernels/base/rng.h"
+#include "support/source_dir.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -29,7 +30,7 @@ std::vector<float> f5_scores(std::string_view scorer, const std::string& params,
                              std::size_t chunk) {
   const auto backend = test::open_reference();
   return KnownMap::square(kF5).scores(*make<Scorer>(StageKind::scorer, scorer, params), *backend,
-                                      Purpose::reading, chunk);
+                                      Purpose::prefill, chunk);
 }
 std::vector<std::size_t> totals_of(const Allocator& allocator, const TokenSpan& span,
                                    std::size_t n_protected) {
@@ -87,7 +88,7 @@ TEST(AttentionRecipes, scissorhands_counts_nothing_where_all_are_looked_at_alike
     for (std::size_t j = 0; j <= i; ++j) rows[i][j] = 1 / double(i + 1);
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(StageKind::scorer, "below_mean");
-  EXPECT_THAT(KnownMap::square(rows).scores(*scorer, *backend, Purpose::reading, 7),
+  EXPECT_THAT(KnownMap::square(rows).scores(*scorer, *backend, Purpose::prefill, 7),
               testing::Each(1.0f));
 }
 
@@ -95,7 +96,7 @@ TEST(AttentionRecipes, scissorhands_counts_nothing_where_all_are_looked_at_alike
 TEST(AttentionRecipes, scissorhands_counts_entries_that_a_lane_holds_not_positions) {
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(StageKind::scorer, "below_mean", "{\"decoding\": true}");
-  EXPECT_TRUE(scorer->wants(nullptr).decoding);
+  EXPECT_TRUE(scorer->requirements(nullptr).decoding);
   const KnownMap map({{{0.2, 0, 0.18, 0.12, 0.2, 0.3}}}, {0, 2, 3, 4, 5}, 5);
   std::vector<float> misses = {0, 0, 2, 0, 0};
   map.observe(*scorer, *backend, Purpose::decoding, 0, 1, 5, misses.data());
@@ -159,10 +160,10 @@ TEST(AttentionRecipes, pyramidkv_leaves_every_layer_what_is_protected_and_a_tent
   EXPECT_THAT(totals_of(*allocator, one, 20), ElementsAre(200));
 }
 
-// kvpress 0.5.5 (tests/oracle/make_attention_score_fixtures.py): the slope over the whole budget, each
-// layer rounded by itself, so that its sum may miss the total.
+// kvpress 0.5.5 (tests/oracle/make_attention_score_fixtures.py): the slope over the whole budget,
+// each layer rounded by itself, so that its sum may miss the total.
 TEST(AttentionRecipes, pyramidkv_budgets_are_kvpress_s_but_for_one_token_of_rounding) {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/pyramidkv_budgets.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/selection/pyramidkv_budgets.txt");
   std::size_t n_cases = 0;
   for (std::string line; std::getline(file, line); ++n_cases) {
     std::istringstream words(line);
@@ -186,8 +187,8 @@ TEST(AttentionRecipes, pyramidkv_budgets_are_kvpress_s_but_for_one_token_of_roun
   EXPECT_EQ(n_cases, 4u);
 }
 
-// Zc2 and Zc3: arXiv:2410.08584. Of F5's column sums four fifths of the attention take three tokens, of
-// equal ones four of five.
+// Zc2 and Zc3: arXiv:2410.08584. Of F5's column sums four fifths of the attention take three
+// tokens, of equal ones four of five.
 TEST(AttentionRecipes, zipvl_keeps_the_same_share_of_attention_in_every_layer) {
   const Lanes layers = {{2.7f, 0.7f, 1.0f, 0.3f, 0.3f}, {1, 1, 1, 1, 1}};
   const auto allocator = make<Allocator>(StageKind::allocator, "greedy_layers",
@@ -246,14 +247,14 @@ TEST(AttentionRecipes, pyramidinfer_leaves_less_and_less_of_the_layer_below) {
 
 TEST(AttentionRecipes, pyramidinfer_gives_no_layer_more_than_there_is) {
   const auto allocator = make<Allocator>(StageKind::allocator, "cosine_layers", "{\"delta\": 0.1}");
-  // Of the 2,800 that are chosen the first two, whose shares are 1 and .86820, would be more than all
-  // 900; the last two have 1,000 at .47751 to .11069.
+  // Of the 2,800 that are chosen the first two, whose shares are 1 and .86820, would be more than
+  // all 900; the last two have 1,000 at .47751 to .11069.
   const TokenSpan span{.n_layers = 4, .n_lanes = 4, .n_tokens = 1000, .keep = 0.8};
   EXPECT_THAT(totals_of(*allocator, span, 100), ElementsAre(1000, 1000, 912, 288));
 }
 
-// Pi3: the last two of five queries, weights 1.0 and 1.2; scores are twice the paper's means. Pi2 is
-// the trigger's: a short text stays whole.
+// Pi3: the last two of five queries, weights 1.0 and 1.2; scores are twice the paper's means. Pi2
+// is the trigger's: a short text stays whole.
 TEST(AttentionRecipes, pyramidinfer_counts_later_queries_a_little_more) {
   const std::string last_two = "{\"share\": 0.2, \"newest\": 1.2, \"layer_shared\": true}";
   for (const std::size_t chunk : {1u, 2u, 5u}) {

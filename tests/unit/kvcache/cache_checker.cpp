@@ -7,13 +7,14 @@
 
 #include <gtest/gtest.h>
 
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 
 namespace satchel::kvcache {
 namespace {
 
-// Made-up values lie in -3.4 … 3.4. Affine codes: half a step of the range at each tier that a token
-// passed, twice where a page is made anew at its tier; codecs of other kinds: by their length.
+// Made-up values lie in -3.4 … 3.4. Affine codes: half a step of the range at each tier that a
+// token passed, twice where a page is made anew at its tier; codecs of other kinds: by their
+// length.
 double bound_of(std::size_t bits) {
   if (bits == 16) return 0;
   const double eight = 6.8 / 255 + 0.01;
@@ -22,23 +23,24 @@ double bound_of(std::size_t bits) {
 
 bool is_plain_affine(const DecodedToken& token) {
   return token.layout != nullptr && token.layout->k.is_affine() &&
-         token.layout->k.turn == kernels::Turn::none;
+         token.layout->k.transform == kernels::Transform::none;
 }
 
 bool is_protected(const Cache& cache, std::size_t position) {
-  for (const TextSpan& span : cache.spans())
-    if (position >= span.first && position < span.end())
-      return position < kSinkTokens || span.kind == SpanKind::kept || span.state == SpanState::open;
+  for (const TextSegment& segment : cache.segments())
+    if (position >= segment.first && position < segment.end())
+      return position < kSinkTokens || segment.kind == SegmentKind::pinned ||
+             segment.state == SegmentState::open;
   return false;
 }
 
-void check_spans(const Cache& cache, const std::string& after) {
+void check_segments(const Cache& cache, const std::string& after) {
   std::size_t end = 0;
-  for (const TextSpan& span : cache.spans()) {
-    EXPECT_EQ(span.first, end) << after;
-    EXPECT_GT(span.n_tokens, 0u) << after;
-    EXPECT_LE(span.n_probed, span.n_tokens) << after;
-    end = span.end();
+  for (const TextSegment& segment : cache.segments()) {
+    EXPECT_EQ(segment.first, end) << after;
+    EXPECT_GT(segment.n_tokens, 0u) << after;
+    EXPECT_LE(segment.n_probed, segment.n_tokens) << after;
+    end = segment.end();
   }
   EXPECT_EQ(end, cache.n_tokens()) << after;
 }
@@ -86,7 +88,7 @@ void CacheChecker::check_values(CacheDriver& driver, std::size_t layer, std::siz
 
 void CacheChecker::check(CacheDriver& driver, const Edit& edit, const std::string& after) {
   Cache& cache = driver.cache();
-  check_spans(cache, after);
+  check_segments(cache, after);
   check_stats(driver, after);
   std::vector<std::map<std::int32_t, Held>> now(driver.n_lanes());
   before_.resize(driver.n_lanes());
@@ -115,8 +117,8 @@ void CacheChecker::check(CacheDriver& driver, const Edit& edit, const std::strin
   n_before_ = cache.n_tokens();
 }
 
-// Protected text and the shortest tail that a recipe may leave are held in full: what came since, and
-// of what was there before all that was held then.
+// Protected text and the shortest tail that a recipe may leave are held in full: what came since,
+// and of what was there before all that was held then.
 void CacheChecker::check_complete(CacheDriver& driver, const LaneChange& lane,
                                   const std::string& what) const {
   const Cache& cache = driver.cache();

@@ -10,9 +10,9 @@
 
 #include "kernels/base/rng.h"
 #include "kernels/contract/host_lane_table.h"
-#include "kvcache/stages/pipeline.h"
-#include "support/graded.h"
+#include "kvcache/recipes/pipeline.h"
 #include "support/lanes.h"
+#include "support/mixed_bit.h"
 #include "support/open_named.h"
 #include "support/selector.h"
 
@@ -20,20 +20,20 @@ namespace satchel::kvcache {
 namespace {
 
 // Keys that are worth more the larger some of their values are.
-KeyWorth key_worth_of(const CacheShape& shape) {
-  KeyWorth worth{.agreement = 0.5, .lanes = {}};
+KeyImportance key_worth_of(const CacheShape& shape) {
+  KeyImportance importance{.agreement = 0.5, .lanes = {}};
   for (const LayerShape& layer : shape.layers)
     for (std::size_t head = 0; layer.window == 0 && head < layer.n_kv_heads; ++head) {
-      std::vector<float>& weights = worth.lanes.emplace_back(1 + 2 * layer.head_dim);
+      std::vector<float>& weights = importance.lanes.emplace_back(1 + 2 * layer.head_dim);
       weights[1 + head] = 1;
       weights.back() = 0.5f;
     }
-  return worth;
+  return importance;
 }
 
 // A table in which the first lane remembers most. "satchel-band" and "headkv" go without one here.
-std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool knows_worth) {
-  auto table = std::make_shared<LaneShares>();
+std::shared_ptr<const HeadBudgets> lane_shares_of(const CacheShape& shape, bool knows_worth) {
+  auto table = std::make_shared<HeadBudgets>();
   table->rows = {{.keep = 0.25, .shares = {}}, {.keep = 0.5, .shares = {}}};
   for (const LayerShape& layer : shape.layers)
     for (std::size_t head = 0; layer.window == 0 && head < layer.n_kv_heads; ++head) {
@@ -41,7 +41,7 @@ std::shared_ptr<const LaneShares> lane_shares_of(const CacheShape& shape, bool k
       table->rows[0].shares.push_back(is_first ? 0.9 : 0.1);
       table->rows[1].shares.push_back(is_first ? 1.0 : 0.3);
     }
-  if (knows_worth) table->worth = key_worth_of(shape);
+  if (knows_worth) table->importance = key_worth_of(shape);
   return table->n_lanes() == 0 ? nullptr : table;
 }
 
@@ -80,7 +80,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
   const std::array with_table = {"satchel", "kvzap", "duoattention", "razorattention"};
   if (std::ranges::find(with_table, setup.recipe) != with_table.end())
-    shape.lane_shares = lane_shares_of(shape, setup.recipe == "kvzap");
+    shape.head_budgets = lane_shares_of(shape, setup.recipe == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
   if (recipe_of(setup).json().find("\"locret\"") != std::string::npos)
@@ -101,7 +101,7 @@ float as_stored(float x) {
 }
 
 // The query as keys want it that stand `shift` positions behind where they were encoded.
-std::vector<double> turned_back(const float* q, const LayerShape& layer, std::int32_t shift) {
+std::vector<double> rotated_back(const float* q, const LayerShape& layer, std::int32_t shift) {
   std::vector<double> out(q, q + layer.head_dim);
   const std::size_t n = layer.inverse_frequency.size();
   for (std::size_t i = 0; i < n; ++i) {
@@ -302,14 +302,14 @@ Attended attend_plainly(const float* q, const LayerShape& layer, std::int32_t qu
   double sum = 0, top = -std::numeric_limits<double>::infinity();
   std::map<std::int32_t, double> logits;
   const double scale = double{layer.attention_scale}, cap = double{layer.soft_cap};
-  std::map<std::int32_t, std::vector<double>> turned;
+  std::map<std::int32_t, std::vector<double>> rotated;
   for (const auto& [position, token] : lane) {
     if (position > query_position) continue;
     if (layer.window > 0 && position <= query_position - static_cast<std::int32_t>(layer.window))
       continue;
-    auto query = turned.find(token.shift);
-    if (query == turned.end())
-      query = turned.emplace(token.shift, turned_back(q, layer, token.shift)).first;
+    auto query = rotated.find(token.shift);
+    if (query == rotated.end())
+      query = rotated.emplace(token.shift, rotated_back(q, layer, token.shift)).first;
     double dot = 0;
     for (std::size_t c = 0; c < layer.head_dim; ++c) dot += query->second[c] * double{token.k[c]};
     const double logit = cap > 0 ? cap * std::tanh(dot * scale / cap) : dot * scale;
@@ -378,10 +378,10 @@ double CacheDriver::attention_error() {
   return worst;
 }
 
-Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer, std::size_t first,
+Result<void> CacheDriver::attend_chunk(Prefill& reading, std::size_t layer, std::size_t first,
                                        std::size_t n) {
-  const ScorerWants wants = reading.wants();
-  const bool is_wanted = wants.reading || wants.probe;
+  const ScorerRequirements requirements = reading.requirements();
+  const bool is_wanted = requirements.prefill || requirements.probe;
   if (!check_attention && !is_wanted) return {};
   const LayerShape& shape = shape_.layers[layer];
   const std::size_t d = shape.head_dim;
@@ -419,7 +419,7 @@ Result<void> CacheDriver::attend_chunk(PromptReading& reading, std::size_t layer
                           .pre_rope_k = keys.data()});
 }
 
-Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::size_t n_tokens,
+Result<void> CacheDriver::feed(Prefill& reading, std::size_t layer, std::size_t n_tokens,
                                std::size_t chunk, std::size_t first) {
   SATCHEL_TRY(reading.begin_layer(layer));
   for (std::size_t done = 0; done < n_tokens; done += chunk) {
@@ -437,10 +437,10 @@ Result<void> CacheDriver::feed(PromptReading& reading, std::size_t layer, std::s
 }
 
 Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptions& options) {
-  SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_reading({.n_tokens = n_tokens,
-                                                                   .kind = options.kind,
-                                                                   .goes_on = options.goes_on,
-                                                                   .finest = options.finest}));
+  SATCHEL_TRY_ASSIGN(Prefill reading, cache_->begin_prefill({.n_tokens = n_tokens,
+                                                             .kind = options.kind,
+                                                             .goes_on = options.goes_on,
+                                                             .finest = options.finest}));
   const std::size_t begin = cache_->n_tokens();
   scores.clear();
   for (const LayerShape& layer : shape_.layers)
@@ -455,7 +455,7 @@ Result<CompactionReport> CacheDriver::read(std::size_t n_tokens, const ReadOptio
 
 Result<void> CacheDriver::probe(const ProbeJob& job, int stop_after_layer, std::size_t n_extra) {
   const std::size_t begin = cache_->n_tokens(), n = n_extra + job.n_tokens;
-  SATCHEL_TRY_ASSIGN(PromptReading reading, cache_->begin_probe(job, n, begin));
+  SATCHEL_TRY_ASSIGN(Prefill reading, cache_->begin_probe(job, n, begin));
   const auto text = text_;  // what the pass says is no part of it
   const std::uint64_t next_id = next_id_;
   Result<void> fed;
@@ -482,7 +482,7 @@ Result<std::size_t> CacheDriver::probe_all(std::size_t chunk) {
 
 Result<void> CacheDriver::observe_step(std::size_t layer) {
   const bool chooses = !recipe_.pipeline().reader().reads_all();
-  if (!check_attention && !cache_->wants_step() && !chooses) return {};
+  if (!check_attention && !cache_->needs_step() && !chooses) return {};
   const LayerShape& shape = shape_.layers[layer];
   const auto position = static_cast<std::int32_t>(cache_->n_tokens());
   const std::vector<float> queries = q(layer, cache_->n_tokens());
@@ -496,7 +496,7 @@ Result<void> CacheDriver::observe_step(std::size_t layer) {
       worst_error =
           std::max(worst_error, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
   }
-  if (!cache_->wants_step()) return {};
+  if (!cache_->needs_step()) return {};
   return cache_->observe_step(
       layer, queries.data(), lse.data(),
       {.positions = &position, .n_tokens = 1, .position_min = position, .position_max = position});
@@ -513,14 +513,14 @@ Result<void> CacheDriver::step() {
 }
 
 Result<void> CacheDriver::truncate(std::size_t n_tokens) {
-  SATCHEL_TRY(cache_->truncate(n_tokens));
+  SATCHEL_TRY(cache_->edit().truncate(n_tokens));
   text_.erase(text_.lower_bound(n_tokens), text_.end());
   return {};
 }
 
 Result<void> CacheDriver::move_text(std::size_t first, std::int32_t by) {
   text_.erase(text_.lower_bound(cache_->n_tokens()), text_.end());  // of readings that were dropped
-  SATCHEL_TRY(cache_->move_text(first, by));
+  SATCHEL_TRY(cache_->edit().move_text(first, by));
   std::map<std::size_t, Token> now;
   for (const auto& [position, token] : text_) {
     if (position < first) {

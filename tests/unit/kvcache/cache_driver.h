@@ -1,7 +1,7 @@
-// CacheDriver: plays a model over a Cache with made-up q, k, v, and knows every token that it put in,
-// so that what the lanes hold, and what attention reads from them, can be compared with plain loops.
-// Each token it reads has an identity of its own: after a truncation other tokens stand at the same
-// positions.
+// CacheDriver: plays a model over a Cache with made-up q, k, v, and knows every token that it put
+// in, so that what the lanes hold, and what attention reads from them, can be compared with plain
+// loops. Each token it reads has an identity of its own: after a truncation other tokens stand at
+// the same positions.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "kernels/contract/registry.h"
-#include "kvcache/cache.h"
+#include "kernels/registry/registry.h"
+#include "kvcache/cache/cache.h"
 
 namespace satchel::kvcache {
 
 struct DecodedToken {
   std::vector<float> k = {}, v = {};
-  std::int32_t shift = 0;  // of its page: the key is turned as it was `shift` positions before
+  std::int32_t shift = 0;  // of its page: the key is rotated as it was `shift` positions before
   double log_count = 0;
   const kernels::PageLayout* layout = nullptr;  // null: sinks, tail, or a span being read
 
@@ -64,8 +64,8 @@ class CacheDriver {
   void close() { cache_.reset(); }
 
   struct ReadOptions {
-    SpanKind kind = SpanKind::document;
-    bool goes_on = false;              // as ReadRequest's
+    SegmentKind kind = SegmentKind::document;
+    bool goes_on = false;              // as PrefillRequest's
     std::uint8_t finest = kTierExact;  // likewise
     std::size_t chunk = 128;
     int stop_after_layer = -1;  // drops the reading after that many layers; -1: commits
@@ -89,8 +89,8 @@ class CacheDriver {
   // Of all that the cache has seen, by position; where text has moved away 0.
   std::vector<std::int32_t> token_ids() const;
 
-  // Of the token at a position: [n_heads or n_kv_heads, head_dim]; one that is not there yet is made
-  // up for good. k as it was encoded, where its token was read.
+  // Of the token at a position: [n_heads or n_kv_heads, head_dim]; one that is not there yet is
+  // made up for good. k as it was encoded, where its token was read.
   std::vector<float> q(std::size_t layer, std::size_t position) const;
   std::vector<float> k(std::size_t layer, std::size_t position);
   std::vector<float> v(std::size_t layer, std::size_t position);
@@ -106,7 +106,8 @@ class CacheDriver {
   // Every byte that belongs to the cache: lengths, positions, exact parts, pages and what is live.
   std::vector<std::byte> bytes();
 
-  // Largest difference between attention over the lanes and over `oracle` for queries at `position`.
+  // Largest difference between attention over the lanes and over `oracle` for queries at
+  // `position`.
   using Oracle = std::function<DecodedLane(std::size_t head)>;
   double attention_error(std::size_t layer, std::size_t position, const Oracle& oracle);
   // The same against what the lanes decode to, all layers.
@@ -127,10 +128,9 @@ class CacheDriver {
     std::int32_t shift = 0;  // where it stands less where it was read
   };
   const Token& token(std::size_t position);
-  Result<void> attend_chunk(PromptReading& reading, std::size_t layer, std::size_t first,
-                            std::size_t n);
-  Result<void> feed(PromptReading& reading, std::size_t layer, std::size_t n_tokens,
-                    std::size_t chunk, std::size_t first);
+  Result<void> attend_chunk(Prefill& reading, std::size_t layer, std::size_t first, std::size_t n);
+  Result<void> feed(Prefill& reading, std::size_t layer, std::size_t n_tokens, std::size_t chunk,
+                    std::size_t first);
   Result<void> observe_step(std::size_t layer);
   Result<void> attend(std::size_t layer, const kernels::Sequence& sequence,
                       std::span<const std::int32_t> positions, const std::vector<float>& queries,

@@ -1,12 +1,12 @@
-// The backend fails at the n-th call of one operation, for all n: no lane is left in pieces, nothing
-// leaks, and life goes on.
+// The backend fails at the n-th call of one operation, for all n: no lane is left in pieces,
+// nothing leaks, and life goes on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "cache_checker.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 #include "snapshot_fixture.h"
 #include "support/failing_backend.h"
 #include "support/sanitized.h"
@@ -20,7 +20,7 @@ template <class T>
 Result<void> without_value(const Result<T>& result) {
   return result.ok() ? Result<void>() : Result<void>(result.error());
 }
-Operation reads(SpanKind kind, std::size_t n) {
+Operation reads(SegmentKind kind, std::size_t n) {
   return [=](CacheDriver& d) { return without_value(d.read(n, {.kind = kind})); };
 }
 Operation steps(std::size_t n) {
@@ -39,13 +39,13 @@ Result<void> steps_until_tails_are_long(CacheDriver& d) {
   return {};
 }
 Result<void> end_turn(CacheDriver& d) {
-  return without_value(d.cache().end_turn());
+  return without_value(d.cache().compactor().end_turn());
 }
 Result<void> probes(CacheDriver& d) {
   return without_value(d.probe_all(150));
 }
-Operation compacts(Occasion occasion) {
-  return [=](CacheDriver& d) { return without_value(d.cache().compact(occasion)); };
+Operation compacts(TriggerEvent event) {
+  return [=](CacheDriver& d) { return without_value(d.cache().compactor().compact(event)); };
 }
 
 // One operation, and what came before it, which is the same each time.
@@ -110,7 +110,8 @@ class Fault {
   // Where exact tokens were on their way all is lost; else all that was protected is there.
   void expect_whole(CacheDriver& driver, CacheChecker& checker, std::size_t n_before) {
     Cache& cache = driver.cache();
-    EXPECT_TRUE(cache.pin(0, 0).ok()) << what_;  // an open step is taken back by the next call
+    EXPECT_TRUE(cache.edit().pin(0, 0).ok())
+        << what_;  // an open step is taken back by the next call
     if (cache.n_tokens() == 0 && n_before > 0) {
       driver.clear();
       EXPECT_EQ(cache.stats().n_kept, 0u) << what_;
@@ -129,10 +130,10 @@ class Fault {
 
   void expect_goes_on(CacheDriver& driver) {
     Cache& cache = driver.cache();
-    EXPECT_TRUE(driver.read(150, {.kind = SpanKind::message}).ok()) << what_;
-    EXPECT_TRUE(cache.end_turn().ok()) << what_;
+    EXPECT_TRUE(driver.read(150, {.kind = SegmentKind::message}).ok()) << what_;
+    EXPECT_TRUE(cache.compactor().end_turn().ok()) << what_;
     EXPECT_TRUE(driver.probe_all(200).ok()) << what_;
-    EXPECT_TRUE(cache.compact(Occasion::idle).ok()) << what_;
+    EXPECT_TRUE(cache.compactor().compact(TriggerEvent::idle).ok()) << what_;
     CacheChecker after;
     after.checks_values = false;
     after.check(driver, what_ + ", afterwards");
@@ -161,8 +162,9 @@ class FaultOfRecipe : public testing::TestWithParam<std::string> {
  protected:
   // After a turn; `more` of it.
   Script after(std::vector<Operation> more, const std::string& name, Operation operation) {
-    std::vector<Operation> before = {reads(SpanKind::kept, 20), reads(SpanKind::document, 260),
-                                     reads(SpanKind::message, 257)};
+    std::vector<Operation> before = {reads(SegmentKind::pinned, 20),
+                                     reads(SegmentKind::document, 260),
+                                     reads(SegmentKind::message, 257)};
     before.insert(before.end(), more.begin(), more.end());
     return {.recipe = GetParam(),
             .name = name,
@@ -172,23 +174,24 @@ class FaultOfRecipe : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_a_conversation) {
-  expect_whole_after_any_fault(after({}, "read", reads(SpanKind::document, 256)), 20);
+  expect_whole_after_any_fault(after({}, "read", reads(SegmentKind::document, 256)), 20);
   // Three do not begin again where they stopped.
   Script answer = after({steps_until_tails_are_long}, "steps", steps(3));
   answer.can_repeat = false;
   expect_whole_after_any_fault(answer, 3 * 2 * 2 + 1);
   const auto recipe = Recipe::builtin(GetParam());
-  const bool waits = recipe->pipeline().wants(nullptr).probe;
+  const bool waits = recipe->pipeline().requirements(nullptr).probe;
   expect_whole_after_any_fault(after({}, "end_turn", end_turn), waits ? 0 : 2);
-  expect_whole_after_any_fault(after({}, "over_limit", compacts(Occasion::over_limit)), 0);
-  const auto makes_room = [](CacheDriver& d) {
-    return without_value(d.cache().make_room(d.arena().bytes()));
+  expect_whole_after_any_fault(after({}, "over_limit", compacts(TriggerEvent::over_limit)), 0);
+  const auto reclaims = [](CacheDriver& d) {
+    return without_value(d.cache().compactor().reclaim(d.arena().bytes()));
   };
-  const bool allows = recipe.ok() && !recipe->pipeline().room().empty();
-  expect_whole_after_any_fault(after({end_turn}, "make_room", makes_room), allows ? 20 : 0);
+  const bool allows = recipe.ok() && !recipe->pipeline().reclaim_steps().empty();
+  expect_whole_after_any_fault(after({end_turn}, "reclaim", reclaims), allows ? 20 : 0);
   if (!waits) return;
   expect_whole_after_any_fault(after({end_turn}, "probes", probes), 20);
-  expect_whole_after_any_fault(after({end_turn, probes}, "decide", compacts(Occasion::idle)), 20);
+  expect_whole_after_any_fault(after({end_turn, probes}, "decide", compacts(TriggerEvent::idle)),
+                               20);
 }
 
 TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
@@ -196,7 +199,7 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
     script.edited = first;
     return script;
   };
-  const auto forget = [](CacheDriver& d) { return d.cache().forget(200, 300); };
+  const auto forget = [](CacheDriver& d) { return d.cache().edit().forget(200, 300); };
   // Where few tokens are held there is little to move.
   expect_whole_after_any_fault(edited(after({}, "forget", forget), 200), 10);
   const auto truncate = [](CacheDriver& d) { return d.truncate(300); };

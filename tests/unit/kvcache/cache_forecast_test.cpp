@@ -1,5 +1,5 @@
 // CacheForecast against what a cache of the same recipe then holds, page for page.
-#include "kvcache/cache_forecast.h"
+#include "kvcache/planning/cache_forecast.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cache_driver.h"
+#include "kvcache/state/cache_state.h"
 #include "snapshot_fixture.h"
 #include "support/sanitized.h"
 
@@ -34,14 +35,13 @@ CacheDriver::Setup mixed(const std::string& recipe) {
 }
 
 CacheForecast forecast_of(CacheDriver& driver, std::size_t others_bytes = 0) {
-  return CacheForecast::make(driver.shape(), driver.recipe(),
-                             {.arena_bytes = driver.arena().bytes(), .others_bytes = others_bytes})
-      .value();
+  return CacheForecast(driver.cache().state().layout,
+                       {.arena_bytes = driver.arena().bytes(), .others_bytes = others_bytes});
 }
 
 struct Text {
   std::size_t n_tokens = 0;
-  SpanKind kind = SpanKind::document;
+  SegmentKind kind = SegmentKind::document;
 };
 
 // Both read the texts, one after the other, and then what waits is decided.
@@ -55,7 +55,7 @@ void expect_forecast(const CacheDriver::Setup& setup, const std::vector<Text>& t
     forecast.read({.n_tokens = text.n_tokens, .kind = text.kind}, 0);
   }
   ASSERT_TRUE(driver.probe_all(kProbeTokens).ok());
-  ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
+  ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok());
   forecast.decide();
   const std::size_t held = driver.cache().stats().bytes;
   EXPECT_EQ(forecast.n_tokens(), driver.cache().n_tokens());
@@ -81,7 +81,7 @@ TEST_P(ForecastOfRecipe, is_what_a_document_takes) {
 TEST_P(ForecastOfRecipe, is_what_several_documents_take_one_after_the_other) {
   for (const auto& setup : {alike(GetParam()), mixed(GetParam())}) {
     expect_forecast(setup, {{.n_tokens = 500}, {.n_tokens = 300}, {.n_tokens = 90}});
-    expect_forecast(setup, {{.n_tokens = 40, .kind = SpanKind::kept}, {.n_tokens = 600}});
+    expect_forecast(setup, {{.n_tokens = 40, .kind = SegmentKind::pinned}, {.n_tokens = 600}});
   }
 }
 
@@ -92,9 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Builtin, ForecastOfRecipe, testing::ValuesIn(recipe_nam
                            return name;
                          });
 
-std::size_t per_token(const void*, std::size_t n_tokens) {
-  return n_tokens * 512;
-}
+const PassBytes kPerToken{.row_bytes = {512}};
 
 // Where memory is short a text goes in the same spans, and leaves the same.
 void expect_the_same_spans(CacheDriver::Setup setup) {
@@ -104,15 +102,15 @@ void expect_the_same_spans(CacheDriver::Setup setup) {
     return cache_need(roomy.shape(), roomy.recipe(), n).value();
   };
   setup.arena_bytes = need(kTokens).fixed_bytes + need(kTokens).page_bytes +
-                      need(400).reading_bytes + per_token(nullptr, 400);
+                      need(400).prefill_bytes + kPerToken.pass(400);
   CacheDriver driver(setup);
   driver.check_attention = false;
   CacheForecast forecast = forecast_of(driver);
   std::size_t n_spans = 0;
   for (std::size_t left = kTokens; left > 0; ++n_spans) {
-    const ReadRequest asked{.n_tokens = left};
-    const ReadRequest fits = driver.cache().reading_fits(asked, per_token, nullptr);
-    const ReadRequest foretold = forecast.reading_fits(asked, per_token, nullptr);
+    const PrefillRequest asked{.n_tokens = left};
+    const PrefillRequest fits = driver.cache().largest_fit(asked, kPerToken).request;
+    const PrefillRequest foretold = forecast.largest_fit(asked, kPerToken).request;
     ASSERT_EQ(foretold.n_tokens, fits.n_tokens) << left << " left";
     EXPECT_EQ(foretold.finest, fits.finest);
     ASSERT_GT(fits.n_tokens, 0u);

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, FullPrompt, testing::ValuesIn(cases()), [](con
 
 TEST(Cache, refuses_a_text_of_no_tokens) {
   CacheDriver driver({});
-  const auto reading = driver.cache().begin_reading({.n_tokens = 0});
+  const auto reading = driver.cache().begin_prefill({.n_tokens = 0});
   ASSERT_FALSE(reading.ok());
   EXPECT_EQ(reading.error().code, "PROMPT_EMPTY");
 }
@@ -75,17 +75,17 @@ TEST(Cache, turns_of_every_kind_of_text_hold_every_token) {
   for (const char* backend : {"reference", "cpu"})
     for (const std::size_t n_heads : {2u, 6u}) {  // groups of 1 and 3
       CacheDriver driver({.n_layers = 2, .n_heads = n_heads, .n_kv_heads = 2, .backend = backend});
-      ASSERT_TRUE(driver.read(40, {.kind = SpanKind::kept}).ok());
+      ASSERT_TRUE(driver.read(40, {.kind = SegmentKind::pinned}).ok());
       ASSERT_TRUE(driver.read(300).ok());
       driver.check_attention = false;
       for (int i = 0; i < 150; ++i) ASSERT_TRUE(driver.step().ok());
       driver.check_attention = true;
-      ASSERT_TRUE(driver.cache().end_turn().ok());
-      ASSERT_TRUE(driver.read(1, {.kind = SpanKind::message}).ok());
-      ASSERT_TRUE(driver.read(200, {.kind = SpanKind::message, .chunk = 7}).ok());
+      ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
+      ASSERT_TRUE(driver.read(1, {.kind = SegmentKind::message}).ok());
+      ASSERT_TRUE(driver.read(200, {.kind = SegmentKind::message, .chunk = 7}).ok());
       for (int i = 0; i < 20; ++i) ASSERT_TRUE(driver.step().ok());
-      ASSERT_TRUE(driver.cache().end_turn().ok());
-      ASSERT_TRUE(driver.read(129, {.kind = SpanKind::answer}).ok());
+      ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
+      ASSERT_TRUE(driver.read(129, {.kind = SegmentKind::answer}).ok());
       EXPECT_LE(driver.worst_error, 1e-5);
       expect_all_kept(driver, 40 + 300 + 150 + 1 + 200 + 20 + 129);
     }
@@ -109,7 +109,7 @@ TEST(Cache, layers_may_differ_and_a_window_bounds_its_lanes) {
   driver.check_attention = false;
   for (int i = 0; i < 300; ++i) ASSERT_TRUE(driver.step().ok());
   driver.check_attention = true;
-  ASSERT_TRUE(driver.read(500, {.kind = SpanKind::message}).ok());
+  ASSERT_TRUE(driver.read(500, {.kind = SegmentKind::message}).ok());
   EXPECT_LE(driver.worst_error, 1e-5);
   for (std::size_t layer = 0; layer < layers.size(); ++layer)
     for (std::size_t head = 0; head < layers[layer].n_kv_heads; ++head) {

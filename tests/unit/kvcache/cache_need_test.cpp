@@ -5,7 +5,7 @@
 
 #include "cache_driver.h"
 #include "kvcache/lanes/lane.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 #include "snapshot_fixture.h"
 #include "support/sanitized.h"
 
@@ -80,7 +80,7 @@ void expect_fits(CacheDriver& driver, std::size_t n_tokens) {
   ASSERT_TRUE(read.ok()) << n_tokens << ": " << read.error().message;
   const auto probed = driver.probe_all(kProbeTokens);
   ASSERT_TRUE(probed.ok()) << n_tokens << ": " << probed.error().message;
-  const auto decided = driver.cache().compact(Occasion::idle);
+  const auto decided = driver.cache().compactor().compact(TriggerEvent::idle);
   ASSERT_TRUE(decided.ok()) << n_tokens << ": " << decided.error().message;
   const CacheNeed need = need_of(driver, n_tokens);
   const std::size_t used = driver.arena().used_bytes();
@@ -105,7 +105,7 @@ TEST_P(NeedOfRecipe, is_enough_at_the_peak_and_at_rest) {
   }
 }
 
-// As runtime/governor/estimator.h promises.
+// As runtime/limits/estimator.h promises.
 TEST_P(NeedOfRecipe, is_not_much_more_than_a_document_takes) {
   for (const std::size_t n : {512u, 1100u, 2048u}) {
     if (test::kSanitized && n > 512) break;
@@ -128,12 +128,12 @@ INSTANTIATE_TEST_SUITE_P(Builtin, NeedOfRecipe, testing::ValuesIn(recipe_names()
                          });
 
 // What waits is probed and decided, to make room.
-void make_room(CacheDriver& driver, std::size_t& n_probed) {
-  const auto pressed = driver.cache().compact(Occasion::over_limit);
+void decide_pending(CacheDriver& driver, std::size_t& n_probed) {
+  const auto pressed = driver.cache().compactor().compact(TriggerEvent::over_limit);
   ASSERT_TRUE(pressed.ok()) << pressed.error().message;
   const auto probed = driver.probe_all(256);
   ASSERT_TRUE(probed.ok()) << probed.error().message;
-  const auto decided = driver.cache().compact(Occasion::over_limit);
+  const auto decided = driver.cache().compactor().compact(TriggerEvent::over_limit);
   ASSERT_TRUE(decided.ok()) << decided.error().message;
   n_probed = *probed;
 }
@@ -150,16 +150,16 @@ TEST(LongText, is_read_in_spans_that_fit_and_the_limit_holds) {
                         need_of(roomy, kernels::kPageTokens).fixed_bytes;
     CacheDriver driver(setup);
     driver.check_attention = false;
-    const auto others = [](const void*, std::size_t n) { return n * 512; };
+    const PassBytes others{.row_bytes = {512}};
     std::size_t n_spans = 0;
     for (std::size_t left = kTokens; left > 0; ++n_spans) {
       ASSERT_LT(n_spans, 100u);
-      const ReadRequest fits = driver.cache().reading_fits(
-          {.n_tokens = left, .goes_on = left < kTokens}, others, nullptr);
+      const PrefillRequest fits =
+          driver.cache().largest_fit({.n_tokens = left, .goes_on = left < kTokens}, others).request;
       const std::size_t n = fits.n_tokens;
       std::size_t n_probed = 0;
       if (n < std::min<std::size_t>(left, 256)) {
-        ASSERT_NO_FATAL_FAILURE(make_room(driver, n_probed));
+        ASSERT_NO_FATAL_FAILURE(decide_pending(driver, n_probed));
         ASSERT_TRUE(n_probed > 0 || n > 0) << "at " << driver.cache().n_tokens();
         if (n_probed > 0) continue;
       }

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cache_walk.h"
+#include "kvcache/recipes/pipeline.h"
 #include "kvcache/stages/apportion.h"
-#include "kvcache/stages/pipeline.h"
 #include "snapshot_fixture.h"
 #include "support/sanitized.h"
 
@@ -68,7 +68,7 @@ TEST_P(RandomWalk, goes_on_alike_after_it_was_saved_and_restored) {
 }
 
 std::vector<std::string> walked_recipes() {
-  std::vector<std::string> names = recipe_names();
+  std::vector<std::string> names = test::usable_recipes();
   names.emplace_back(kPackedH2o);
   return names;
 }
@@ -94,7 +94,7 @@ TEST(Drop, leaves_no_scores_behind_for_the_tokens_that_stand_there_later) {
   ASSERT_TRUE(driver.truncate(333).ok());
   for (CacheDriver* each : {&driver, &untouched}) {
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(each->step().ok());
-    ASSERT_TRUE(each->cache().end_turn().ok());
+    ASSERT_TRUE(each->cache().compactor().end_turn().ok());
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(each->step().ok());
   }
   EXPECT_TRUE(driver.bytes() == untouched.bytes());
@@ -113,7 +113,7 @@ TEST(Budgets, lanes_keep_together_exactly_the_share_of_the_recipe) {
       driver.check_attention = false;
       ASSERT_TRUE(driver.read(700, {.chunk = 300}).ok());
       ASSERT_TRUE(driver.probe_all(512).ok());
-      ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
+      ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok());
       const TokenSpan span{.n_layers = 3, .n_lanes = 6, .n_tokens = 700, .keep = evicts ? keep : 1};
       const std::size_t least = 6 * driver.recipe().pipeline().n_protected(span);
       const CacheStats stats = driver.cache().stats();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 #include "snapshot_fixture.h"
 
 namespace satchel::kvcache {
@@ -101,7 +101,7 @@ void CacheWalk::finish() {
 void CacheWalk::save_restore_and_go_on(int n_operations) {
   if (testing::Test::HasFailure()) return;
   twin_.reset();
-  test::MemoryBlockStore store;
+  test::MemoryRecordStore store;
   const std::vector<std::int32_t> ids = driver_.token_ids();
   const SnapshotIdentity identity{
       .model = "model", .recipe = driver_.recipe().hash(), .tokens = ids};
@@ -127,7 +127,8 @@ void CacheWalk::save_restore_and_go_on(int n_operations) {
       const char* of = each == &forked ? "fork: " : "restored: ";
       ASSERT_EQ(each->one(), what) << of << history_;
       ASSERT_TRUE(each->driver_.bytes() == driver_.bytes()) << of << history_;
-      ASSERT_TRUE(std::ranges::equal(each->driver_.cache().spans(), driver_.cache().spans())) << of;
+      ASSERT_TRUE(std::ranges::equal(each->driver_.cache().segments(), driver_.cache().segments()))
+          << of;
     }
     checker_.checks_values = !merges_ && i == n_operations;
     checker_.check(driver_, edit_, history_);
@@ -148,7 +149,8 @@ void CacheWalk::done(const Result<T>& result, const std::string& what,
     EXPECT_TRUE(driver_.bytes() == before) << what << " failed, and something has changed";
   }
   ++n_full_;
-  if (driver_.cache().n_tokens() > 0) (void)driver_.cache().compact(Occasion::over_limit);
+  if (driver_.cache().n_tokens() > 0)
+    (void)driver_.cache().compactor().compact(TriggerEvent::over_limit);
 }
 
 std::string CacheWalk::one() {
@@ -164,7 +166,7 @@ std::string CacheWalk::one() {
     case 6:
       return steps(1 + below(150));
     case 7:
-      done(driver_.cache().end_turn(), "end_turn");
+      done(driver_.cache().compactor().end_turn(), "end_turn");
       return "end_turn";
     case 8:
       return compact();
@@ -183,35 +185,36 @@ std::string CacheWalk::one() {
 std::string CacheWalk::text() {
   switch (below(5)) {
     case 0:
-      return read(driver_.cache().n_tokens() == 0 ? SpanKind::kept : SpanKind::message,
+      return read(driver_.cache().n_tokens() == 0 ? SegmentKind::pinned : SegmentKind::message,
                   1 + below(60));
     case 1:
-      return read(SpanKind::message, 1 + below(300));
+      return read(SegmentKind::message, 1 + below(300));
     default:
-      return read(SpanKind::document, 1 + below(400));
+      return read(SegmentKind::document, 1 + below(400));
   }
 }
 
 std::string CacheWalk::compact() {
   if (below(3) == 0) {
     const std::size_t more = below(std::size_t{64} << 10);
-    done(driver_.cache().make_room(driver_.arena().free_bytes() + more), "make room");
+    done(driver_.cache().compactor().reclaim(driver_.arena().free_bytes() + more), "make room");
     return "make room of " + std::to_string(more);
   }
-  static constexpr std::array kAll = {Occasion::span_read,  Occasion::turn_ended, Occasion::steps,
-                                      Occasion::over_limit, Occasion::idle,       Occasion::asked};
-  const std::size_t occasion = below(kAll.size());
-  done(driver_.cache().compact(kAll[occasion]), "compact");
-  return "compact " + std::to_string(occasion);
+  static constexpr std::array kAll = {TriggerEvent::span_read, TriggerEvent::turn_ended,
+                                      TriggerEvent::steps,     TriggerEvent::over_limit,
+                                      TriggerEvent::idle,      TriggerEvent::asked};
+  const std::size_t event = below(kAll.size());
+  done(driver_.cache().compactor().compact(kAll[event]), "compact");
+  return "compact " + std::to_string(event);
 }
 
-std::string CacheWalk::read(SpanKind kind, std::size_t n_tokens) {
+std::string CacheWalk::read(SegmentKind kind, std::size_t n_tokens) {
   const std::string what = "read " + std::to_string(n_tokens);
   const std::size_t chunk = std::array<std::size_t, 4>{7, 32, 100, 512}[below(4)];
   const int stop = below(6) == 0 ? static_cast<int>(below(4)) : -1;
   const std::size_t used = driver_.arena().used_bytes();
   const std::vector<std::byte> before = driver_.bytes();
-  const bool fits = driver_.cache().begin_reading({.n_tokens = n_tokens, .kind = kind}).ok();
+  const bool fits = driver_.cache().begin_prefill({.n_tokens = n_tokens, .kind = kind}).ok();
   const auto read =
       driver_.read(n_tokens, {.kind = kind, .chunk = chunk, .stop_after_layer = stop});
   EXPECT_EQ(read.ok(), fits) << what << ": what has begun cannot run out of memory";
@@ -245,7 +248,7 @@ std::string CacheWalk::probe() {
     EXPECT_TRUE(driver_.bytes() == before) << "a second pass changes nothing but scores";
     done(probed, "probe", before);
   }
-  if (below(2) == 0) done(driver_.cache().compact(Occasion::idle), "idle");
+  if (below(2) == 0) done(driver_.cache().compactor().compact(TriggerEvent::idle), "idle");
   return "probe";
 }
 
@@ -268,7 +271,7 @@ std::string CacheWalk::probe_interrupted() {
     }
     EXPECT_TRUE(whole->probe_all(chunk).ok());
     for (CacheDriver* each : {&driver_, &*whole})
-      EXPECT_TRUE(each->cache().compact(Occasion::idle).ok());
+      EXPECT_TRUE(each->cache().compactor().compact(TriggerEvent::idle).ok());
     EXPECT_TRUE(driver_.bytes() == whole->bytes()) << "a second pass was interrupted";
   }
   return "probe interrupted";
@@ -300,10 +303,10 @@ std::string CacheWalk::edit(std::size_t n) {
     case 1:
     case 2:
       edit_ = {.first = first, .end = first + count};
-      done(driver_.cache().forget(first, count), "forget");
+      done(driver_.cache().edit().forget(first, count), "forget");
       return "forget " + std::to_string(first) + "+" + std::to_string(count);
     case 3:
-      done(driver_.cache().pin(first, std::min<std::size_t>(count, 50)), "pin");
+      done(driver_.cache().edit().pin(first, std::min<std::size_t>(count, 50)), "pin");
       return "pin " + std::to_string(first);
     default:
       return move(first, n);

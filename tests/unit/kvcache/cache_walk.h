@@ -10,7 +10,7 @@
 #include "cache_checker.h"
 #include "kernels/base/rng.h"
 #include "kvcache/snapshot/snapshot.h"
-#include "support/block_stores.h"
+#include "support/record_stores.h"
 
 namespace satchel::kvcache {
 
@@ -42,7 +42,7 @@ class CacheWalk {
             const std::vector<std::byte>& before = {});
   std::string one();
   std::string text();
-  std::string read(SpanKind kind, std::size_t n_tokens);
+  std::string read(SegmentKind kind, std::size_t n_tokens);
   std::string steps(std::size_t n);
   std::string compact();
   std::string probe();

@@ -1,4 +1,5 @@
-// Codecs that treat channels of a page unlike: known values by hand, bounds, and what sets them apart.
+// Codecs that treat channels of a page unlike: known values by hand, bounds, and what sets them
+// apart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What tests of codecs share: pages of one codec's K and V, through a backend, and one operand by the
-// codec's own loops.
+// What tests of codecs share: pages of one codec's K and V, through a backend, and one operand by
+// the codec's own loops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -76,7 +76,8 @@ inline CodedPage round_trip(const kernels::PageLayout& layout, const std::vector
   return round_trip_on(*test::open_reference(), layout, k, v, positions);
 }
 
-// One operand in a page of its own, by the codec's own loops: what is given has been turned already.
+// One operand in a page of its own, by the codec's own loops: what is given has been transformed
+// already.
 struct CodedOperand {
   std::unique_ptr<Codec> codec;
   std::size_t head_dim;

@@ -1,6 +1,6 @@
-// What holds of every codec, at its defaults and at the points that its parameters open: layouts for
-// every model shape, bytes as its head states them, round trips within bounds, and pages out of the
-// common.
+// What holds of every codec, at its defaults and at the points that its parameters open: layouts
+// for every model shape, bytes as its head states them, round trips within bounds, and pages out of
+// the common.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ using Operand = Codec::Operand;
 
 constexpr double kAnyBits = -1;
 
-// What a codec is good for at one setting. Bits are those of a full page at head_dim 128; errors the
-// share of the squares of normal values that K and V miss there, a little more than was measured: the
-// codecs' heads and their papers give the same figures.
+// What a codec is good for at one setting. Bits are those of a full page at head_dim 128; errors
+// the share of the squares of normal values that K and V miss there, a little more than was
+// measured: the codecs' heads and their papers give the same figures.
 struct Point {
   std::string codec, params;
   double bits_k = 0, bits_v = 0;

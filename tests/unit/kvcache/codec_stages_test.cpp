@@ -1,4 +1,4 @@
-// The turned affine codec and GEAR: bounds, parts, and golden pages.
+// The transformed affine codec and GEAR: bounds, parts, and golden pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(Hadamard,
   }
 }
 
-// One loud channel in 32, as in real keys: turned, V in groups of channels loses less.
+// One loud channel in 32, as in real keys: transformed, V in groups of channels loses less.
 TEST(Hadamard, spreads_a_loud_channel) {
   const auto v = test::random_halves(128 * 64, 64, 8, 30);
   double errors[2] = {};

@@ -20,7 +20,7 @@ using testing::Pointwise;
 
 std::vector<float> scored(const KnownMap& map, const std::string& params = "{}") {
   const auto backend = test::open_reference();
-  return map.scores(*make<Scorer>(StageKind::scorer, "echo", params), *backend, Purpose::reading,
+  return map.scores(*make<Scorer>(StageKind::scorer, "echo", params), *backend, Purpose::prefill,
                     1);
 }
 constexpr const char* kBand = "{\"band\": true}";
@@ -62,9 +62,9 @@ TEST(EchoGolden, of_several_heads_the_one_that_looks_hardest_counts_not_their_me
   EXPECT_THAT(scored(map), Pointwise(FloatNear(1e-5f), {9.0f / 19, 6.0f / 10}));
 }
 
-// Keys (1, 0) and (0, 1), queries the same; the one pair of coordinates turns by one radian a token,
-// so by two for a block of two.
-TEST(EchoGolden, queries_are_turned_forward_by_the_length_of_their_block) {
+// Keys (1, 0) and (0, 1), queries the same; the one pair of coordinates turns by one radian a
+// token, so by two for a block of two.
+TEST(EchoGolden, queries_are_rotated_forward_by_the_length_of_their_block) {
   KnownMap map = two_tokens();
   map.layer.inverse_frequency = {1};
   map.lse = {0, 0};
@@ -81,8 +81,8 @@ TEST(EchoGolden, queries_are_turned_forward_by_the_length_of_their_block) {
 
 using Scores = std::vector<std::vector<double>>;  // [n_lanes][tokens]
 
-std::vector<double> turned(const std::vector<float>& q, std::size_t head, const LayerShape& layer,
-                           std::size_t by) {
+std::vector<double> rotated(const std::vector<float>& q, std::size_t head, const LayerShape& layer,
+                            std::size_t by) {
   std::vector<double> out(layer.head_dim);
   for (std::size_t c = 0; c < layer.head_dim; ++c) out[c] = double{q[head * layer.head_dim + c]};
   for (std::size_t i = 0; i < layer.inverse_frequency.size(); ++i) {
@@ -108,7 +108,7 @@ void raise_by_head(CacheDriver& driver, std::size_t layer, std::size_t head, con
   const std::size_t end = begin + scores.size();
   for (std::size_t t = begin; t < end; ++t) {
     const std::vector<float> q = driver.q(layer, t);
-    const std::vector<double> later = turned(q, head, shape, scores.size());
+    const std::vector<double> later = rotated(q, head, shape, scores.size());
     const auto now = static_cast<std::int32_t>(t);
     const double past = attend_plainly(q.data() + head * shape.head_dim, shape, now, lane).lse;
     double sum = std::exp(past);
@@ -147,7 +147,7 @@ CacheDriver driver_of(const std::string& trigger, const std::string& scorer) {
 Scores waiting(CacheDriver& driver) {
   Scores all;
   for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
-    const auto scores = driver.cache().waiting_scores(lane);
+    const auto scores = driver.cache().inspector().pending_scores(lane);
     EXPECT_TRUE(scores.ok());
     all.emplace_back(scores->begin(), scores->end());
   }
@@ -166,15 +166,15 @@ double largest_difference(const Scores& a, const Scores& b) {
 constexpr std::size_t kText = 150;
 constexpr double kRounding = 1e-5;  // of scores up to 1
 
-// Blocks of 64 at most: three of 50. With text before it, whose first tokens are the sinks and which
-// counts in the own past alone, and without.
+// Blocks of 64 at most: three of 50. With text before it, whose first tokens are the sinks and
+// which counts in the own past alone, and without.
 TEST(Echo, scores_that_wait_are_what_plain_loops_give_with_and_without_text_before) {
   for (const std::size_t n_before : {0u, 2u, 40u})
     for (const bool band : {false, true}) {
       CacheDriver driver = driver_of(kWaits, "{ \"use\": \"echo\", \"block\": 64" +
                                                  std::string(band ? ", \"band\": true }" : " }"));
       if (n_before > 0) {
-        ASSERT_TRUE(driver.read(n_before, {.kind = SpanKind::kept}).ok());
+        ASSERT_TRUE(driver.read(n_before, {.kind = SegmentKind::pinned}).ok());
       }
       ASSERT_TRUE(driver.read(kText).ok());
       const Scores expected = plain(driver, {.first = n_before,
@@ -219,19 +219,20 @@ TEST(Echo, within_the_band_gives_no_token_more_than_the_band_or_the_whole_echo_d
   EXPECT_GT(n_less, kText) << "normalisers did not differ";
 }
 
-std::shared_ptr<const LaneShares> table_of(std::vector<double> shares) {
-  LaneShares table{.model = "m", .name = "n", .source = "s", .rows = {}};
+std::shared_ptr<const HeadBudgets> table_of(std::vector<double> shares) {
+  HeadBudgets table{.model = "m", .name = "n", .source = "s", .rows = {}};
   table.rows.push_back({.keep = 0.5, .shares = std::move(shares)});
-  return std::make_shared<const LaneShares>(std::move(table));
+  return std::make_shared<const HeadBudgets>(std::move(table));
 }
 
-// E5: lanes whose budget leaves no choice are not scored. Lane 0 has the same budget both times, lane
+// E5: lanes whose budget leaves no choice are not scored. Lane 0 has the same budget both times,
+// lane
 // 3 a smaller one the second time.
 TEST(Echo, a_lane_keeps_the_same_whether_the_lanes_beside_it_are_scored_or_not) {
   constexpr std::size_t kTokens = 200;
   const auto kept_with = [](std::vector<double> shares) {
     CacheDriver driver = driver_of(kDecides, R"({ "use": "echo", "block": 64 })");
-    driver.cache().set_lane_shares(table_of(std::move(shares)));
+    driver.cache().set_head_budgets(table_of(std::move(shares)));
     EXPECT_TRUE(driver.read(kTokens).ok());
     return driver.all_kept();
   };
@@ -250,7 +251,7 @@ TEST(Echo, a_lane_keeps_its_ends_and_the_best_by_plain_loops) {
   constexpr std::size_t kTokens = 200, kTail = 16, kBudget = 100;
   const std::string scorer = R"({ "use": "echo", "block": 64 })";
   CacheDriver decides = driver_of(kDecides, scorer), waits = driver_of(kWaits, scorer);
-  decides.cache().set_lane_shares(table_of({0.5, 0.5, 0.5, 0.5}));
+  decides.cache().set_head_budgets(table_of({0.5, 0.5, 0.5, 0.5}));
   for (CacheDriver* driver : {&decides, &waits}) ASSERT_TRUE(driver->read(kTokens).ok());
   const Scores scores = plain(waits, {.n = kTokens, .block = 50});
   const auto kept = decides.all_kept();
@@ -270,11 +271,11 @@ TEST(Echo, a_lane_keeps_its_ends_and_the_best_by_plain_loops) {
 
 TEST(Echo, nothing_waits_where_nothing_was_read_or_all_was_decided) {
   CacheDriver driver = driver_of(kWaits, R"({ "use": "echo" })");
-  EXPECT_EQ(driver.cache().waiting_scores(0).error().code, "CACHE_SCORES");
+  EXPECT_EQ(driver.cache().inspector().pending_scores(0).error().code, "CACHE_SCORES");
   ASSERT_TRUE(driver.read(kText).ok());
-  EXPECT_EQ(driver.cache().waiting_scores(0)->size(), kText);
-  ASSERT_TRUE(driver.cache().compact(Occasion::asked).ok());
-  EXPECT_EQ(driver.cache().waiting_scores(0).error().code, "CACHE_SCORES");
+  EXPECT_EQ(driver.cache().inspector().pending_scores(0)->size(), kText);
+  ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::asked).ok());
+  EXPECT_EQ(driver.cache().inspector().pending_scores(0).error().code, "CACHE_SCORES");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Golden cases of the scorer head_policies (FastGen, arXiv:2310.01801), worked out by hand, and what the
-// recipe fastgen keeps against plain loops over the attention map.
+// Golden cases of the scorer head_policies (FastGen, arXiv:2310.01801), worked out by hand, and
+// what the recipe fastgen keeps against plain loops over the attention map.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -28,7 +28,7 @@ std::vector<float> scores_of(const std::vector<KnownMap::Row>& rows, const std::
                              std::size_t chunk) {
   const auto backend = test::open_reference();
   return KnownMap::square(rows).scores(*make<Scorer>(StageKind::scorer, "head_policies", params),
-                                       *backend, Purpose::reading, chunk);
+                                       *backend, Purpose::prefill, chunk);
 }
 // Tokens without which more than `missed` of the attention would be missing.
 std::vector<std::size_t> needed(const std::vector<float>& scores, float missed) {
@@ -51,8 +51,8 @@ TEST(HeadPolicies, a_token_is_worth_what_the_set_before_it_misses) {
   }
 }
 
-// No query looks at itself, so that near tokens recover nothing; the last one, which nobody looks at,
-// goes before the others all the same.
+// No query looks at itself, so that near tokens recover nothing; the last one, which nobody looks
+// at, goes before the others all the same.
 TEST(HeadPolicies, sets_come_one_after_the_other_where_they_miss_as_much) {
   const std::vector<KnownMap::Row> rows = {
       {1, 0, 0, 0}, {1, 0, 0, 0}, {0.5, 0.5, 0, 0}, {0.5, 0.3, 0.2, 0}};
@@ -63,7 +63,8 @@ TEST(HeadPolicies, sets_come_one_after_the_other_where_they_miss_as_much) {
   EXPECT_GT(scores[1], scores[2]);
 }
 
-// In one set who is looked at more goes first, of equals the earlier one by the ranking of all stages.
+// In one set who is looked at more goes first, of equals the earlier one by the ranking of all
+// stages.
 TEST(HeadPolicies, inside_a_set_tokens_stand_in_order_of_their_column_sums) {
   const std::vector<KnownMap::Row> rows = {
       {1, 0, 0, 0, 0, 0},         {0.8, 0.2, 0, 0, 0, 0},       {0.5, 0.3, 0.2, 0, 0, 0},
@@ -77,8 +78,8 @@ TEST(HeadPolicies, inside_a_set_tokens_stand_in_order_of_their_column_sums) {
   EXPECT_FLOAT_EQ(scores[1], scores[3]);
 }
 
-// A lane that looks at its first token alone needs no more; of six tokens for two lanes it has one, and
-// the lane that looks at all alike the rest.
+// A lane that looks at its first token alone needs no more; of six tokens for two lanes it has one,
+// and the lane that looks at all alike the rest.
 TEST(HeadPolicies, lanes_whose_simple_sets_suffice_leave_their_share_to_others) {
   std::vector<KnownMap::Row> first(5, KnownMap::Row(5)), all(5, KnownMap::Row(5));
   for (std::size_t i = 0; i < 5; ++i) {
@@ -146,8 +147,8 @@ std::vector<std::pair<std::size_t, double>> sets_of(const std::vector<Row>& map)
   return sets;
 }
 
-// Of two tokens of a layer, in whichever lanes, the one that is missed clearly more goes last; and each
-// layer keeps the recipe's share.
+// Of two tokens of a layer, in whichever lanes, the one that is missed clearly more goes last; and
+// each layer keeps the recipe's share.
 TEST(HeadPolicies, the_recipe_keeps_in_a_layer_s_lanes_what_is_missed_most) {
   constexpr std::size_t kTokens = 300;
   CacheDriver driver({.recipe = "fastgen", .n_layers = 2, .n_heads = 4, .head_dim = 32});

@@ -19,8 +19,8 @@ using testing::ElementsAreArray;
 using testing::SizeIs;
 using Budgets = std::vector<std::size_t>;
 
-LaneShares table_of(std::vector<std::vector<double>> rows) {
-  LaneShares table{.model = "", .name = "", .source = "", .rows = {}};
+HeadBudgets table_of(std::vector<std::vector<double>> rows) {
+  HeadBudgets table{.model = "", .name = "", .source = "", .rows = {}};
   for (std::vector<double>& shares : rows)
     table.rows.push_back(
         {.keep = 0.1 * double(table.rows.size() + 1), .shares = std::move(shares)});
@@ -34,14 +34,14 @@ struct Ask {
   std::string params = "{}";
   std::size_t n_layers = 1;
 };
-TokenSpan span_of(const LaneShares& table, const Ask& ask) {
+TokenSpan span_of(const HeadBudgets& table, const Ask& ask) {
   return {.n_layers = ask.n_layers,
           .n_lanes = table.n_lanes(),
           .n_tokens = ask.n_tokens,
           .keep = ask.keep,
-          .lane_shares = &table};
+          .head_budgets = &table};
 }
-Budgets known(const LaneShares& table, const Ask& ask) {
+Budgets known(const HeadBudgets& table, const Ask& ask) {
   const auto allocator = make<Allocator>(StageKind::allocator, "head_split", ask.params);
   Budgets budgets(table.n_lanes());
   EXPECT_TRUE(allocator->known(span_of(table, ask), ask.n_protected, budgets));
@@ -50,7 +50,7 @@ Budgets known(const LaneShares& table, const Ask& ask) {
 
 // Du1: arXiv:2410.10819. Of the gates ((.9, .1), (.5, -.2)), clipped at 0, half are whole.
 TEST(HeadSplit, duo_attention_keeps_the_lanes_with_the_larger_gates_whole) {
-  const LaneShares table = table_of({{0.9, 0.1, 0.5, 0}});
+  const HeadBudgets table = table_of({{0.9, 0.1, 0.5, 0}});
   const double half_are_whole = (1 + 0.32) / 2;
   const Ask ask{.keep = half_are_whole, .n_protected = 80, .params = "{\"recent\": 240}"};
   EXPECT_THAT(known(table, ask), ElementsAre(1000, 320, 1000, 320));
@@ -58,13 +58,13 @@ TEST(HeadSplit, duo_attention_keeps_the_lanes_with_the_larger_gates_whole) {
 
 // Du2.
 TEST(HeadSplit, of_equal_gates_the_lower_lanes_are_whole) {
-  const LaneShares table = table_of({{0.3, 0.3, 0.3, 0.3, 0.3, 0.3}});
+  const HeadBudgets table = table_of({{0.3, 0.3, 0.3, 0.3, 0.3, 0.3}});
   EXPECT_THAT(known(table, {.keep = 0.51}), ElementsAre(1000, 1000, 1000, 20, 20, 20));
 }
 
 // Ra2: arXiv:2407.15891. Of ten tokens a lane that does not retrieve keeps a sink and the last two.
 TEST(HeadSplit, razor_attention_keeps_the_first_and_the_newest_fifth_elsewhere) {
-  const LaneShares table = table_of({{0.1, 0.9}});
+  const HeadBudgets table = table_of({{0.1, 0.9}});
   const Ask ask{
       .n_tokens = 10, .keep = 0.65, .n_protected = 1, .params = "{\"recent_share\": 0.2}"};
   const Budgets budgets = known(table, ask);
@@ -76,14 +76,14 @@ TEST(HeadSplit, razor_attention_keeps_the_first_and_the_newest_fifth_elsewhere) 
 }
 
 TEST(HeadSplit, the_longer_of_both_recent_parts_counts) {
-  const LaneShares table = table_of({{0.9, 0.1}});
+  const HeadBudgets table = table_of({{0.9, 0.1}});
   const std::string both = "{\"recent\": 150, \"recent_share\": 0.2}";
   EXPECT_THAT(known(table, {.keep = 0.61, .params = both}), ElementsAre(1000, 220));
   EXPECT_THAT(known(table, {.n_tokens = 500, .keep = 0.67, .params = both}), ElementsAre(500, 170));
 }
 
 TEST(HeadSplit, the_lane_at_the_boundary_gets_what_is_left) {
-  const LaneShares table = table_of({{0.1, 0.9, 0.5}});
+  const HeadBudgets table = table_of({{0.1, 0.9, 0.5}});
   const std::string recent = "{\"recent\": 80}";
   EXPECT_THAT(known(table, {.keep = 0.5, .params = recent}), ElementsAre(100, 1000, 400));
   EXPECT_THAT(known(table, {.keep = 0.2, .params = recent}), ElementsAre(100, 400, 100));
@@ -92,7 +92,7 @@ TEST(HeadSplit, the_lane_at_the_boundary_gets_what_is_left) {
 }
 
 TEST(HeadSplit, where_the_total_is_small_all_have_the_same_shorter_recent_part) {
-  const LaneShares table = table_of({{0.1, 0.9, 0.5}});
+  const HeadBudgets table = table_of({{0.1, 0.9, 0.5}});
   EXPECT_THAT(known(table, {.keep = 0.1, .params = "{\"recent\": 80}"}), Each(100));
   EXPECT_THAT(known(table, {.keep = 0.05, .params = "{\"recent\": 80}"}), Each(50));
   EXPECT_THAT(known(table, {.n_tokens = 100, .keep = 0.55, .params = "{\"recent\": 80}"}),
@@ -103,14 +103,14 @@ TEST(HeadSplit, where_the_total_is_small_all_have_the_same_shorter_recent_part) 
 // Which of those that are whole in one row remembers more another row says: in what order they are
 // filled up must not hang on the lanes' order where a table knows better.
 TEST(HeadSplit, all_rows_of_a_table_say_which_lanes_come_first) {
-  const LaneShares table = table_of({{0, 0, 1, 0}, {0, 1, 1, 0}, {1, 1, 1, 0}});
+  const HeadBudgets table = table_of({{0, 0, 1, 0}, {0, 1, 1, 0}, {1, 1, 1, 0}});
   EXPECT_THAT(known(table, {.keep = 0.265}), ElementsAre(20, 20, 1000, 20));
   EXPECT_THAT(known(table, {.keep = 0.51}), ElementsAre(20, 1000, 1000, 20));
 }
 
 TEST(HeadSplit, without_a_table_all_lanes_are_alike) {
   const auto allocator = make<Allocator>(StageKind::allocator, "head_split", "{\"recent\": 2}");
-  EXPECT_TRUE(allocator->wants_lane_shares());
+  EXPECT_TRUE(allocator->needs_head_budgets());
   const TokenSpan span{.n_layers = 2, .n_lanes = 4, .n_tokens = 100, .keep = 0.3};
   Budgets budgets = {7, 7, 7, 7}, totals(2);
   EXPECT_FALSE(allocator->known(span, 0, budgets));
@@ -134,7 +134,7 @@ TEST(HeadSplit, lanes_and_totals_give_what_was_known_before) {
     const std::size_t n = 1 + rng.next() % 200, n_lanes = n_layers * of_layer;
     std::vector<double> shares;
     for (const std::size_t x : drawn(rng, n_lanes, 6)) shares.push_back(double(x) / 5);
-    const LaneShares table = table_of({shares});
+    const HeadBudgets table = table_of({shares});
     const Ask ask{.n_tokens = n,
                   .keep = double(1 + rng.next() % 100) / 100,
                   .n_protected = rng.next() % 60,
@@ -150,7 +150,7 @@ TEST(HeadSplit, lanes_and_totals_give_what_was_known_before) {
     allocator->totals(span, ask.n_protected, totals);
     std::vector<float> scores(n, 1);
     std::fill_n(scores.begin(), least, kNeverEvict);
-    const std::vector<LaneScores> lanes(of_layer, {.scores = scores});
+    const std::vector<LaneScores> lanes(of_layer, scores);
     for (std::size_t layer = 0; layer < n_layers; ++layer) {
       span.first_lane = layer * of_layer;
       Budgets of_lanes(of_layer);
@@ -166,7 +166,7 @@ TEST(HeadSplit, lanes_get_no_more_than_they_hold_and_no_less_than_they_protect) 
     const std::size_t n_lanes = 1 + rng.next() % 6, n = 1 + rng.next() % 40;
     std::vector<double> shares;
     for (const std::size_t x : drawn(rng, n_lanes, 6)) shares.push_back(double(x) / 5);
-    const LaneShares table = table_of({shares});
+    const HeadBudgets table = table_of({shares});
     std::vector<std::vector<float>> scores(n_lanes, std::vector<float>(n, 1));
     std::vector<LaneScores> lanes;
     std::size_t least = 0, most = 0;
@@ -174,7 +174,7 @@ TEST(HeadSplit, lanes_get_no_more_than_they_hold_and_no_less_than_they_protect) 
       for (float& score : lane)
         if (const std::uint64_t kind = rng.next() % 8; kind < 2)
           score = kind == 0 ? kNeverEvict : kNotThere;
-      lanes.push_back({.scores = lane});
+      lanes.push_back(lane);
       least += lane_range(lanes.back()).least;
       most += lane_range(lanes.back()).most;
     }
@@ -198,7 +198,7 @@ TEST(HeadSplit, lanes_get_no_more_than_they_hold_and_no_less_than_they_protect) 
 // Lanes 1 and 2 of four remember; lane 2 is the first of the second layer.
 CacheDriver driver_of(const std::string& recipe, double keep) {
   CacheDriver driver({.recipe = recipe, .keep = keep, .n_layers = 2, .n_heads = 4, .head_dim = 32});
-  driver.cache().set_lane_shares(std::make_shared<LaneShares>(table_of({{0.1, 0.7, 0.9, 0.2}})));
+  driver.cache().set_head_budgets(std::make_shared<HeadBudgets>(table_of({{0.1, 0.7, 0.9, 0.2}})));
   return driver;
 }
 std::vector<std::int32_t> ends(std::int32_t n_first, std::int32_t n_last, std::int32_t n) {
@@ -210,10 +210,10 @@ std::vector<std::int32_t> ends(std::int32_t n_first, std::int32_t n_last, std::i
 
 // As a document, which is decided while it is read, and as a message, when its turn has ended.
 TEST(HeadSplit, duoattention_streams_in_the_lanes_that_do_not_retrieve) {
-  for (const SpanKind kind : {SpanKind::document, SpanKind::message}) {
+  for (const SegmentKind kind : {SegmentKind::document, SegmentKind::message}) {
     CacheDriver driver = driver_of("duoattention", (1 + 0.64) / 2);
     ASSERT_TRUE(driver.read(500, {.kind = kind}).ok());
-    ASSERT_TRUE(driver.cache().end_turn().ok());
+    ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
     const auto kept = driver.all_kept();
     EXPECT_EQ(kept[0], ends(64, 256, 500));
     EXPECT_THAT(kept[1], SizeIs(500));
@@ -240,14 +240,14 @@ TEST(HeadSplit, razorattention_keeps_a_fifth_in_the_lanes_that_do_not_retrieve) 
 }
 
 // Hk1, Hk2: arXiv:2410.19258. (b - b / beta) + pi · (b / beta) · heads, of 200 tokens, as the rule
-// "headkv" writes them down (tests/unit/runtime/lane_rule_parts_test.cpp), and between its rows.
+// "headkv" writes them down (tests/unit/eval/lane_rule_parts_test.cpp), and between its rows.
 TEST(HeadSplit, lane_table_gives_headkvs_budgets) {
   const auto budgets = [](std::vector<double> shares, double keep) {
-    const LaneShares table{
+    const HeadBudgets table{
         .model = "", .name = "", .source = "", .rows = {{.keep = 0.5, .shares = shares}}};
     Budgets out(2);
     const TokenSpan span{
-        .n_layers = 1, .n_lanes = 2, .n_tokens = 200, .keep = keep, .lane_shares = &table};
+        .n_layers = 1, .n_lanes = 2, .n_tokens = 200, .keep = keep, .head_budgets = &table};
     EXPECT_TRUE(make<Allocator>(StageKind::allocator, "lane_table")->known(span, 0, out));
     return out;
   };

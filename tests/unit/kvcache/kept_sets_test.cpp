@@ -37,7 +37,7 @@ std::string by_recipe(const testing::TestParamInfo<std::string>& info) {
 // A question and its answer, or a document and an answer about it.
 struct Turn {
   std::size_t n_read = 0;
-  SpanKind kind = SpanKind::message;
+  SegmentKind kind = SegmentKind::message;
 };
 constexpr std::size_t kAnswer = 20;
 void read(CacheDriver& driver, const Turn& turn, std::size_t chunk = 64) {
@@ -45,13 +45,13 @@ void read(CacheDriver& driver, const Turn& turn, std::size_t chunk = 64) {
 }
 void answer(CacheDriver& driver) {
   for (std::size_t i = 0; i < kAnswer; ++i) ASSERT_TRUE(driver.step().ok());
-  ASSERT_TRUE(driver.cache().end_turn().ok());
+  ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
 }
-const std::vector<Turn> kTwo = {{300, SpanKind::document}, {280}};
+const std::vector<Turn> kTwo = {{300, SegmentKind::document}, {280}};
 // Each long enough for every recipe below to decide about it.
 const std::vector<Turn> kTen = {
-    {80}, {120, SpanKind::document}, {64}, {100}, {70, SpanKind::document}, {96},
-    {66}, {150, SpanKind::document}, {74}, {200}};
+    {80}, {120, SegmentKind::document}, {64}, {100}, {70, SegmentKind::document}, {96},
+    {66}, {150, SegmentKind::document}, {74}, {200}};
 
 class KeptSets : public testing::TestWithParam<std::string> {};
 
@@ -75,15 +75,16 @@ TEST_P(KeptSets, do_not_change_when_nothing_new_has_been_said) {
   for (const Turn& turn : kTwo) {
     read(driver, turn);
     answer(driver);
-    ASSERT_TRUE(driver.cache().compact(Occasion::asked).ok());
+    ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::asked).ok());
     const std::vector<std::byte> before = driver.bytes();
-    for (const Occasion occasion : {Occasion::span_read, Occasion::turn_ended, Occasion::steps,
-                                    Occasion::idle, Occasion::asked}) {
-      const auto report = driver.cache().compact(occasion);
+    for (const TriggerEvent event :
+         {TriggerEvent::span_read, TriggerEvent::turn_ended, TriggerEvent::steps,
+          TriggerEvent::idle, TriggerEvent::asked}) {
+      const auto report = driver.cache().compactor().compact(event);
       ASSERT_TRUE(report.ok());
-      EXPECT_EQ(report->n_spans + report->n_evicted + report->n_lowered, 0u);
+      EXPECT_EQ(report->n_segments + report->n_evicted + report->n_lowered, 0u);
     }
-    ASSERT_TRUE(driver.cache().end_turn().ok());
+    ASSERT_TRUE(driver.cache().compactor().end_turn().ok());
     EXPECT_TRUE(driver.bytes() == before);
   }
 }
@@ -91,7 +92,7 @@ TEST_P(KeptSets, do_not_change_when_nothing_new_has_been_said) {
 // Saved when the question has been read but not yet answered, and when it has been.
 TEST_P(KeptSets, are_those_of_a_conversation_that_was_never_saved) {
   for (const bool while_open : {true, false}) {
-    test::MemoryBlockStore store;
+    test::MemoryRecordStore store;
     Saved chat(store, open(GetParam()));
     read(chat.driver, kTwo[0]);
     answer(chat.driver);
@@ -162,8 +163,8 @@ Scores by_keys(const Text& text) {
   return scores;
 }
 
-// Half of the text: 4 sinks of the conversation, what is left of a tail of 16 behind later text, and the
-// best others.
+// Half of the text: 4 sinks of the conversation, what is left of a tail of 16 behind later text,
+// and the best others.
 Positions kept_of(const Text& text, Scores scores) {
   for (std::size_t t = 0; t < text.n; ++t)
     if (text.first + t < 4 || t + 16 >= text.n + text.n_after) scores[t] = INFINITY;
@@ -183,8 +184,8 @@ struct Once {
 };
 class KeptOncePerText : public testing::TestWithParam<Once> {};
 
-// Of each turn's text what the definition says of that text alone, of answers all, and never anything
-// else again, whatever the later turns are.
+// Of each turn's text what the definition says of that text alone, of answers all, and never
+// anything else again, whatever the later turns are.
 TEST_P(KeptOncePerText, are_what_the_definition_says_of_each_turn_alone) {
   for (const std::vector<Turn>& turns : {kTwo, kTen}) {
     CacheDriver driver = open(GetParam().recipe);
@@ -193,7 +194,7 @@ TEST_P(KeptOncePerText, are_what_the_definition_says_of_each_turn_alone) {
       const std::size_t first = driver.cache().n_tokens();
       read(driver, turn);
       answer(driver);
-      const std::size_t n_after = turn.kind == SpanKind::document ? 0 : kAnswer;
+      const std::size_t n_after = turn.kind == SegmentKind::document ? 0 : kAnswer;
       for (std::size_t lane = 0; lane < expected.size(); ++lane) {
         const Text text{driver, lane / 2, lane % 2, first, turn.n_read, n_after};
         const Positions of_text = kept_of(text, GetParam().score(text));
@@ -213,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(Recipes, KeptOncePerText,
 
 TEST(KeptOverTurns, are_the_same_where_each_turn_was_saved_and_restored) {
   for (const char* recipe : {"random", "keydiff", "snapkv", "h2o"}) {
-    test::MemoryBlockStore store;
+    test::MemoryRecordStore store;
     CacheDriver plain = open(recipe);
     auto chat = std::make_unique<Saved>(store, open(recipe));
     for (const Turn& turn : kTen) {

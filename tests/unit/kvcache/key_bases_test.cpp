@@ -1,5 +1,5 @@
 // Key bases: there and back, as files, and of files that are none.
-#include "kvcache/lanes/key_bases.h"
+#include "kvcache/profile/key_bases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 #include "kernels/base/half.h"
 #include "kernels/base/rng.h"
-#include "kernels/contract/registry.h"
-#include "kvcache/cache.h"
-#include "kvcache/hash.h"
+#include "kernels/registry/registry.h"
+#include "kvcache/base/hash.h"
+#include "kvcache/cache/cache.h"
 #include "unit/kvcache/cache_driver.h"
 
 namespace satchel::kvcache {
@@ -37,7 +37,7 @@ KeyBases made(const std::vector<std::size_t>& head_dims) {
   EXPECT_TRUE(bases.ok()) << bases.error().message;
   return std::move(bases).value();
 }
-Error refused(std::string_view bytes, std::string_view remedy = "Remove it") {
+Error refused(std::string_view bytes, std::string_view remedy = "Delete the file") {
   const Result<KeyBases> bases = KeyBases::parse(bytes, "t.bases");
   EXPECT_FALSE(bases.ok());
   if (bases.ok()) return {};
@@ -121,12 +121,12 @@ TEST(KeyBases, of_a_file_of_before_are_to_be_made_again) {
     std::string before = file;
     before.replace(0, 9, std::string("SATCHELB") + version);
     EXPECT_THAT(refused(sealed(before), "Run \"satchel calibrate\" again").message,
-                HasSubstr("of another version of Satchel"));
+                HasSubstr("from another version of Satchel"));
   }
   // A block of a saved cache: version 2 in two bytes, then its kind.
   std::string block = file;
   block.replace(0, 12, std::string("SATCHELB\2\0\1\0", 12));
-  EXPECT_THAT(refused(sealed(block)).message, HasSubstr("holds no key bases"));
+  EXPECT_THAT(refused(sealed(block)).message, HasSubstr("is not a key bases file"));
 }
 
 TEST(KeyBases, without_an_inverse_are_not_made) {
@@ -141,7 +141,7 @@ TEST(KeyBases, without_an_inverse_are_not_made) {
   EXPECT_THAT(flaw({0, 0, 0, 0}), HasSubstr("lane 1 is singular"));
   EXPECT_THAT(flaw({1, 0, 0, 1e-5f}), HasSubstr("nearly singular"));
   EXPECT_THAT(flaw({1, 0, 0, 1e6f}), HasSubstr("too large for fp16"));
-  EXPECT_THAT(flaw({1, 0, 0, std::numeric_limits<float>::quiet_NaN()}), HasSubstr("no number"));
+  EXPECT_THAT(flaw({1, 0, 0, std::numeric_limits<float>::quiet_NaN()}), HasSubstr("NaN"));
 }
 
 TEST(KeyBases, show_no_control_characters_on_a_terminal) {
@@ -150,7 +150,7 @@ TEST(KeyBases, show_no_control_characters_on_a_terminal) {
   EXPECT_EQ(KeyBases::make(bases)->name, "a [31mmodel");
   std::string file = made({16}).bytes();
   file[8 + 4 + 4 + 4] = '\x1b';  // the first letter of the model
-  EXPECT_THAT(refused(sealed(file)).message, HasSubstr("not to be shown"));
+  EXPECT_THAT(refused(sealed(file)).message, HasSubstr("unprintable"));
 }
 
 TEST(KeyBases, of_a_file_that_is_cut_off_anywhere_are_refused) {
@@ -177,19 +177,19 @@ TEST(KeyBases, of_a_forged_file_are_refused_before_memory_is_taken) {
   const auto with = [&](std::size_t at, std::uint32_t value) {
     std::string forged = file;
     for (std::size_t i = 0; i < 4; ++i) forged[at + i] = static_cast<char>(value >> (8 * i));
-    return refused(sealed(forged), at == 8 ? "again" : "Remove it").message;
+    return refused(sealed(forged), at == 8 ? "again" : "Delete the file").message;
   };
   const std::size_t lane = first_lane_at(bases);
-  EXPECT_THAT(with(8, 1), HasSubstr("of another version"));
+  EXPECT_THAT(with(8, 1), HasSubstr("from another version"));
   EXPECT_THAT(with(12, 0), HasSubstr("no lanes"));
-  EXPECT_THAT(with(12, 0xffffffffu), HasSubstr("no lanes, or more than any model"));
-  EXPECT_THAT(with(12, 3), HasSubstr("impossible size"));
-  EXPECT_THAT(with(12, 1), HasSubstr("goes on behind its last lane"));
+  EXPECT_THAT(with(12, 0xffffffffu), HasSubstr("no lanes, or too many"));
+  EXPECT_THAT(with(12, 3), HasSubstr("impossible key size"));
+  EXPECT_THAT(with(12, 1), HasSubstr("extra bytes after its last lane"));
   EXPECT_THAT(with(16, 0xffffffffu), HasSubstr("a text"));
-  EXPECT_THAT(with(lane, 0), HasSubstr("impossible size"));
-  EXPECT_THAT(with(lane, 257), HasSubstr("impossible size"));
-  EXPECT_THAT(with(lane, 256), HasSubstr("cut off"));
-  EXPECT_THAT(with(lane + 4, 0x7c007c00u), HasSubstr("lane 0 holds a value that is no number"));
+  EXPECT_THAT(with(lane, 0), HasSubstr("impossible key size"));
+  EXPECT_THAT(with(lane, 257), HasSubstr("impossible key size"));
+  EXPECT_THAT(with(lane, 256), HasSubstr("truncated"));
+  EXPECT_THAT(with(lane + 4, 0x7c007c00u), HasSubstr("lane 0 contains a value that is NaN"));
   std::string zeros = file;
   std::fill_n(zeros.begin() + static_cast<std::ptrdiff_t>(lane + 4), 2 * 16 * 16, '\0');
   EXPECT_THAT(refused(sealed(zeros)).message, HasSubstr("lane 0 is singular"));

@@ -11,7 +11,8 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
 
-// arXiv:2504.15364. The mean of the keys' directions is (2, 1) / 3, the cosines to it are 2 / √5 and
+// arXiv:2504.15364. The mean of the keys' directions is (2, 1) / 3, the cosines to it are 2 / √5
+// and
 // 1 / √5; the score is 1 less that.
 TEST(KeyScorers, keydiff_keeps_the_key_unlike_the_others_whatever_its_length) {
   const ReadText text{.keys = {{1, 0}, {1, 0}, {0, 1}}};
@@ -25,8 +26,8 @@ TEST(KeyScorers, keydiff_keeps_the_key_unlike_the_others_whatever_its_length) {
     }
 }
 
-// Of keys after RoPE: at positions 0 and 1 the key (1, 0) turned by a right angle a position stands
-// at (1, 0) and (0, 1), each at 45° from the mean.
+// Of keys after RoPE: at positions 0 and 1 the key (1, 0) rotated by a right angle a position
+// stands at (1, 0) and (0, 1), each at 45° from the mean.
 TEST(KeyScorers, keydiff_compares_keys_as_they_are_held) {
   const ReadText text{.keys = {{1, 0}, {1, 0}}, .inverse_frequency = {1.5707963267948966}};
   EXPECT_THAT(text.scores("keydiff"), Each(FloatNear(0.2928932f, 1e-3f)));
@@ -67,12 +68,12 @@ TEST(KeyScorers, l2norm_is_the_same_before_and_after_rope) {
   std::vector<float> scores(3);
   const auto scorer = make<Scorer>(StageKind::scorer, "l2norm");
   EXPECT_TRUE(scorer->scores_held());
-  EXPECT_TRUE(scorer->score_held({.k = before, .head_dim = 2, .worth = {}}, scores));
+  EXPECT_TRUE(scorer->score_held({.k = before, .head_dim = 2, .importance = {}}, scores));
   EXPECT_THAT(scores, Pointwise(FloatNear(1e-6f), expected));
 }
 
-// Half of 300 for two layers of 100 is 75 each, the other 150 go to four; of 1,600, two layers can be
-// whole, and 1,400 go to thirty.
+// Half of 300 for two layers of 100 is 75 each, the other 150 go to four; of 1,600, two layers can
+// be whole, and 1,400 go to thirty.
 TEST(KeyScorers, first_layers_keep_all_or_half_of_what_is_kept) {
   const auto allocator = make<Allocator>(StageKind::allocator, "first_layers");
   const auto totals = [&](std::size_t n_layers, double keep) {
@@ -91,8 +92,8 @@ TEST(KeyScorers, first_layers_keep_all_or_half_of_what_is_kept) {
 
 constexpr float kLn2 = 0.6931472f, kRoot2 = 1.4142136f;
 
-// E1: arXiv:2510.00636. All queries are (1, 0): logits 0 and √2 ln 2 / √2, so 1 / 3 and 2 / 3; values of
-// length 3 and 1.
+// E1: arXiv:2510.00636. All queries are (1, 0): logits 0 and √2 ln 2 / √2, so 1 / 3 and 2 / 3;
+// values of length 3 and 1.
 TEST(KeyScorers, expected_attention_of_one_query_is_its_softmax_times_the_values_length) {
   const ReadText text{.keys = {{0, 0}, {kRoot2 * kLn2, 0}},
                       .values = {{3, 0}, {0, 1}},
@@ -104,8 +105,8 @@ TEST(KeyScorers, expected_attention_of_one_query_is_its_softmax_times_the_values
                 1e-3f);
 }
 
-// E2: queries 1 ± 1.698644 in the first channel have the mean 1 and the variance 2 / ln 2, which adds
-// k² / 4 · variance = ln 2 to the second logit.
+// E2: queries 1 ± 1.698644 in the first channel have the mean 1 and the variance 2 / ln 2, which
+// adds k² / 4 · variance = ln 2 to the second logit.
 TEST(KeyScorers, expected_attention_adds_half_the_variance_of_the_logit) {
   const ReadText text{.keys = {{0, 0}, {kRoot2 * kLn2, 0}},
                       .values = {{3, 0}, {0, 1}},
@@ -124,9 +125,9 @@ TEST(KeyScorers, expected_attention_uses_the_whole_covariance) {
                 {1.0f / 3, 2.0f / 3}, 1e-3f);
 }
 
-// E3: RoPE turns by 45° a place; keys stand at (1, 0) and (0, 1) after it. Two tokens have been read, so
-// the next place is 2, where the query (√2 ln 2, 0) is (0, √2 ln 2). Places 2 and 3 on average: cosine
-// (0 - .707107) / 2, sine (1 + .707107) / 2, so the logits are ln 2 times these.
+// E3: RoPE turns by 45° a place; keys stand at (1, 0) and (0, 1) after it. Two tokens have been
+// read, so the next place is 2, where the query (√2 ln 2, 0) is (0, √2 ln 2). Places 2 and 3 on
+// average: cosine (0 - .707107) / 2, sine (1 + .707107) / 2, so the logits are ln 2 times these.
 TEST(KeyScorers, expected_attention_looks_from_the_places_to_come) {
   constexpr float kHalf = 0.7071068f;
   for (const auto pairs : {kernels::RopePairs::adjacent, kernels::RopePairs::halves}) {
@@ -149,10 +150,10 @@ TEST(KeyScorers, expected_attention_leaves_sinks_out_and_means_over_the_heads) {
                 {0.5833333f, 0.4166667f, 0.5833333f}, 1e-3f);
 }
 
-// arXiv:2504.04704, stretches of two behind one first token: 1 and 2 are measured by 3 and 4. Keys range
-// over (0 … 2, 0 … 4) there, so token 1 stands at (.5, .5), evenly, and token 2 at (1, 0), with
-// deviation √.5; softmax: .3302384 and .6697616. Values over (0 … 2, 0 … 2): (.5, 0) deviates by √.125,
-// (.5, .5) not: .5874789 and .4125211.
+// arXiv:2504.04704, stretches of two behind one first token: 1 and 2 are measured by 3 and 4. Keys
+// range over (0 … 2, 0 … 4) there, so token 1 stands at (.5, .5), evenly, and token 2 at (1, 0),
+// with deviation √.5; softmax: .3302384 and .6697616. Values over (0 … 2, 0 … 2): (.5, 0) deviates
+// by √.125, (.5, .5) not: .5874789 and .4125211.
 TEST(KeyScorers, lagkv_measures_a_stretch_by_the_next) {
   const ReadText text{.keys = {{9, 9}, {1, 2}, {2, 0}, {0, 0}, {2, 4}, {7, 8}},
                       .values = {{9, 9}, {1, 0}, {1, 1}, {0, 2}, {2, 0}, {7, 8}}};
@@ -185,13 +186,14 @@ TEST(KeyScorers, leverage_is_largest_for_an_outlier_and_is_of_keys_before_rope) 
   const ReadText text{.keys = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {10, 0}}};
   const std::vector<float> expected = {0.0121936f, 0.1097427f, 0.5462869f, 0.5462869f, 0.7803926f};
   expect_scores(text, "leverage", R"({ "sketch": 0 })", expected, 1e-4f);
-  ReadText turned = text;
-  turned.first_position = 3;
-  turned.inverse_frequency = {0.9};
-  expect_scores(turned, "leverage", R"({ "sketch": 0 })", expected, 4e-3f);
+  ReadText rotated = text;
+  rotated.first_position = 3;
+  rotated.inverse_frequency = {0.9};
+  expect_scores(rotated, "leverage", R"({ "sketch": 0 })", expected, 4e-3f);
 }
 
-// A sketch with more columns than a key has channels loses nothing: only the jitter counts otherwise.
+// A sketch with more columns than a key has channels loses nothing: only the jitter counts
+// otherwise.
 TEST(KeyScorers, leverage_by_a_wide_sketch_is_the_exact_one) {
   const ReadText text{.keys = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {10, 0}}};
   const std::vector<float> exact = text.scores("leverage", R"({ "sketch": 0 })");
@@ -200,12 +202,12 @@ TEST(KeyScorers, leverage_by_a_wide_sketch_is_the_exact_one) {
   EXPECT_NE(sketched, exact);
 }
 
-// arXiv:2507.08143, candidates 1 to 4 in blocks of two. Attention: queries of 1 and 4 see their own key
-// with logit ln 3, all else with 0, so columns have 1.25, .75, .75, 1.25; times the values' lengths
-// 1, 2, 2, 1 and as means of three: .916667, 1.416667, 1.416667, .916667; normalised ∓.866025.
-// Leverage: squares about the mean (.5, .75) are 1, 2.75 and -1.5 between channels; with the jitter
-// .247628, .703358, .247628, .731259, normalised -.865262, .813864, -.865262, .916664. Half of that is
-// added where half of the text goes; tokens that are no candidates get the largest.
+// arXiv:2507.08143, candidates 1 to 4 in blocks of two. Attention: queries of 1 and 4 see their own
+// key with logit ln 3, all else with 0, so columns have 1.25, .75, .75, 1.25; times the values'
+// lengths 1, 2, 2, 1 and as means of three: .916667, 1.416667, 1.416667, .916667; normalised
+// ∓.866025. Leverage: squares about the mean (.5, .75) are 1, 2.75 and -1.5 between channels; with
+// the jitter .247628, .703358, .247628, .731259, normalised -.865262, .813864, -.865262, .916664.
+// Half of that is added where half of the text goes; tokens that are no candidates get the largest.
 TEST(KeyScorers, compactor_adds_leverage_and_the_attention_of_blocks) {
   const float a = kRoot2 * 1.0986123f;
   const ReadText text{.keys = {{9, 9}, {1, 0}, {0, 1}, {1, 0}, {0, 2}, {9, 9}},

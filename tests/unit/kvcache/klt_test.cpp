@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "kvcache/lanes/tier_layouts.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/layout/tier_layouts.h"
+#include "kvcache/recipes/pipeline.h"
 #include "unit/kvcache/cache_driver.h"
 #include "unit/kvcache/snapshot_fixture.h"
 
@@ -45,15 +45,15 @@ TEST(Klt, every_lane_has_its_own_basis_and_as_many_bytes_as_without) {
   for (std::size_t lane = 0; lane < with.n_lanes(); ++lane)
     for (const std::size_t n : {1u, 33u, 128u}) {
       const kernels::PageLayout& own = layouts.of_lane(kTierRecipe, lane, 64, n);
-      EXPECT_EQ(own.k.turn, kernels::Turn::basis);
+      EXPECT_EQ(own.k.transform, kernels::Transform::basis);
       EXPECT_EQ(own.k.basis, with.shape().key_bases->lanes[lane].view());
-      const kernels::PageLayout& turned = plain.of_lane(kTierRecipe, lane, 64, n);
-      EXPECT_EQ(turned.k.turn, kernels::Turn::hadamard);
-      EXPECT_EQ(turned.k.quad_bits[0], 3);
-      EXPECT_EQ(turned.k.quad_bits[15], 3);
-      EXPECT_EQ(turned.bytes, own.bytes);
+      const kernels::PageLayout& transformed = plain.of_lane(kTierRecipe, lane, 64, n);
+      EXPECT_EQ(transformed.k.transform, kernels::Transform::hadamard);
+      EXPECT_EQ(transformed.k.quad_bits[0], 3);
+      EXPECT_EQ(transformed.k.quad_bits[15], 3);
+      EXPECT_EQ(transformed.bytes, own.bytes);
       // A page that waits for a decision has no basis.
-      EXPECT_EQ(layouts.of_lane(kTierEight, lane, 64, n).k.turn, kernels::Turn::none);
+      EXPECT_EQ(layouts.of_lane(kTierEight, lane, 64, n).k.transform, kernels::Transform::none);
     }
 }
 
@@ -69,7 +69,7 @@ TEST(Klt, is_for_heads_of_every_size_with_what_its_header_says_of_their_bits) {
         {.recipe = "ladder-2", .n_layers = 1, .n_kv_heads = 1, .head_dim = head_dim});
     const TierLayouts layouts = layouts_of(driver);
     const kernels::PageLayout& page = layouts.of_lane(kTierRecipe, 0, head_dim, 128);
-    EXPECT_EQ(page.k.turn, kernels::Turn::basis);
+    EXPECT_EQ(page.k.transform, kernels::Transform::basis);
     const double bits = static_cast<double>(sum_of_bits(page.k, head_dim)) * kernels::kQuad /
                         static_cast<double>(head_dim);
     EXPECT_NEAR(bits, 2 + more, 0.005) << head_dim;
@@ -79,7 +79,7 @@ TEST(Klt, is_for_heads_of_every_size_with_what_its_header_says_of_their_bits) {
 // Pages made in other coordinates cannot be read: the chat is, again.
 TEST(Klt, a_saved_cache_comes_back_only_to_the_bases_it_was_made_with) {
   const CacheDriver::Setup setup{.recipe = "ladder-3", .n_layers = 2, .head_dim = 64};
-  test::MemoryBlockStore store;
+  test::MemoryRecordStore store;
   Saved first(store, setup);
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
@@ -95,7 +95,7 @@ TEST(Klt, a_saved_cache_comes_back_only_to_the_bases_it_was_made_with) {
     const auto report = other.restore(700);
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_EQ(report->outcome, RestoreOutcome::other_format);
-    EXPECT_THAT(report->message, HasSubstr("another layout"));
+    EXPECT_THAT(report->message, HasSubstr("another page layout"));
     EXPECT_EQ(report->n_tokens, 0u);
   };
   for (const double fall : {2.0, 0.0}) {

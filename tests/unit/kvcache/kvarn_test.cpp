@@ -1,4 +1,5 @@
-// Variance-normalised tiles: a tile whose codes are known, bytes, bounds, and values out of the common.
+// Variance-normalised tiles: a tile whose codes are known, bytes, bounds, and values out of the
+// common.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,8 +109,8 @@ TEST(Kvarn, keeps_what_is_alike_and_the_longest_and_the_least_values_there_are) 
     }
 }
 
-// Two values that are nearly alike vary little: divided by that, their channel would widen the rows'
-// grids for all others.
+// Two values that are nearly alike vary little: divided by that, their channel would widen the
+// rows' grids for all others.
 TEST(Kvarn, does_not_balance_what_too_few_tokens_say) {
   for (const std::size_t n : {2u, 3u, 5u}) {
     const std::vector<float> x = some_values(n, 128, n, 1);

@@ -1,4 +1,4 @@
-// Recipes of tests of scorers: half of the tokens by a lane table, all exact, ends of 4 and 16.
+// Recipes of tests of scorers: half of the tokens by head budgets, all exact, ends of 4 and 16.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kvcache/cache.h"
+#include "kvcache/cache/cache.h"
 
 namespace satchel::kvcache {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kvcache/lanes/tier_layouts.h"
+#include "kvcache/layout/tier_layouts.h"
 #include "unit/kvcache/cache_driver.h"
 #include "unit/kvcache/codec_fixture.h"
 
@@ -159,7 +159,7 @@ TEST(A2Ats, is_near_where_queries_look_and_needs_not_be_where_they_do_not) {
   const auto weighted = make<Codec>(StageKind::codec, "a2ats");
   EXPECT_TRUE(weighted->is_calibrated());
   kernels::PageLayout layout = layout_of(*weighted, 16, 128);
-  EXPECT_EQ(layout.k.turn, kernels::Turn::basis);
+  EXPECT_EQ(layout.k.transform, kernels::Transform::basis);
   layout.k.basis = {.to = odd.to.data(), .from = odd.from.data()};
   const auto plain = make<Codec>(StageKind::codec, "a2ats", R"({ "weighted": false })");
   EXPECT_FALSE(plain->is_calibrated());
@@ -221,7 +221,7 @@ TEST(A2Ats, takes_every_lane_s_own_coordinates_and_turns_keys_where_there_are_no
         TierLayouts::make(driver.shape(), driver.recipe().pipeline()).value();
     for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
       const kernels::OperandLayout& k = layouts.of_lane(kTierRecipe, lane, 64, 128).k;
-      EXPECT_EQ(k.turn, fall > 0 ? kernels::Turn::basis : kernels::Turn::hadamard);
+      EXPECT_EQ(k.transform, fall > 0 ? kernels::Transform::basis : kernels::Transform::hadamard);
       if (fall > 0) {
         EXPECT_EQ(k.basis, driver.shape().key_bases->lanes[lane].view());
       }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cache_driver.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 #include "support/count_allocations.h"
 
 namespace satchel::kvcache {
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Memory, a_pool_below_the_least_is_refused_and_the_least_is_named) {
+TEST(Memory, an_arena_below_the_least_is_refused_and_the_least_is_named) {
   const CacheDriver roomy({.n_layers = 2});
   const std::size_t least = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
   CacheHome home;
@@ -108,7 +108,7 @@ class PlainStep {
                                             .rope = layer.rope(),
                                             .out = out_.data(),
                                             .lse = lse_.data()}));
-      if (cache.wants_step()) SATCHEL_TRY(cache.observe_step(i, q_.data(), lse_.data(), batch));
+      if (cache.needs_step()) SATCHEL_TRY(cache.observe_step(i, q_.data(), lse_.data(), batch));
     }
     return cache.end_step();
   }
@@ -124,10 +124,10 @@ TEST(Memory, decode_steps_allocate_nothing) {
     driver.check_attention = false;
     ASSERT_TRUE(driver.read(700).ok());
     ASSERT_TRUE(driver.probe_all(512).ok());
-    ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok());
+    ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok());
     PlainStep step(driver);
     ASSERT_TRUE(step.take().ok());  // the backend takes what it works in
-    const bool decides = driver.recipe().pipeline().wants(nullptr).decoding;
+    const bool decides = driver.recipe().pipeline().requirements(nullptr).decoding;
     std::size_t n_counted = 0, n_flushes = 0;
     for (int i = 0; i < 400; ++i) {
       const std::size_t tail = driver.view(0, 0).runs.back().n_tokens;
@@ -146,7 +146,7 @@ TEST(Memory, decode_steps_allocate_nothing) {
   }
 }
 
-TEST(Memory, decoding_until_the_pool_is_full_allocates_nothing) {
+TEST(Memory, decoding_until_the_arena_is_full_allocates_nothing) {
   CacheDriver driver(
       {.recipe = "minikv", .n_layers = 4, .arena_bytes = 2u << 20, .backend = "cpu"});
   driver.check_attention = false;

@@ -1,6 +1,6 @@
-// EMS (arXiv:2412.08521) and KVMerger (arXiv:2407.08454): what scores their choice starts from, and what
-// merging leaves in K and V. Em and Km: the golden cases of the project's method notes; lanes of made-up
-// numbers by tests/oracle/make_merge_fixtures.py.
+// EMS (arXiv:2412.08521) and KVMerger (arXiv:2407.08454): what scores their choice starts from, and
+// what merging leaves in K and V. Em and Km: the golden cases of the project's method notes; lanes
+// of made-up numbers by tests/oracle/make_merge_fixtures.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "kernels/base/rng.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/recipes/pipeline.h"
 #include "unit/kvcache/cache_driver.h"
 #include "unit/kvcache/merged_lane.h"
 #include "unit/kvcache/read_text.h"
@@ -39,7 +39,7 @@ KnownMap five_tokens() {
 std::vector<float> global_local(const KnownMap& map, const std::string& params, std::size_t chunk) {
   const auto backend = test::open_reference();
   return map.scores(*make<Scorer>(StageKind::scorer, "global_local", params), *backend,
-                    Purpose::reading, chunk);
+                    Purpose::prefill, chunk);
 }
 
 // The last two say .7 .1 .6 .3 .3, sum 2; all 2.7 .7 1 .3 .3, sum 5, two fifths of which are
@@ -101,7 +101,8 @@ ReadText::Matrix keys_with_cosines(const std::vector<double>& cosines) {
   return keys;
 }
 
-// Km3. Queries of zeros look at all alike, so that column sums are 4 3 2 1: the earlier one is the head.
+// Km3. Queries of zeros look at all alike, so that column sums are 4 3 2 1: the earlier one is the
+// head.
 TEST(KvMerger, sets_join_from_the_most_alike_neighbours_on) {
   const ReadText text{.keys = keys_with_cosines({0.9, 0.5, 0.8})};
   for (const std::size_t chunk : {1u, 3u, 4u}) {
@@ -245,13 +246,13 @@ TEST(KvMerger, equal_tokens_become_one_that_weighs_as_many_and_attention_stays_e
   EXPECT_EQ(lane.v, v);
   EXPECT_THAT(lane.counts, ElementsAre(1, 1, 5, 1, 1, 1));
   EXPECT_NEAR(attention(lane, q, true), before, 1e-9);
-  EXPECT_TRUE(make<Merger>(StageKind::merger, "neighbours")->wants_counts());
+  EXPECT_TRUE(make<Merger>(StageKind::merger, "neighbours")->needs_counts());
   EXPECT_FALSE(
-      make<Merger>(StageKind::merger, "neighbours", R"({ "counts": false })")->wants_counts());
+      make<Merger>(StageKind::merger, "neighbours", R"({ "counts": false })")->needs_counts());
 }
 
-// Km3: {0 1} {2 3}, whichever of each stays. Of two a squared distance d apart σ² is d / 2, so that the
-// other weighs exp(-1).
+// Km3: {0 1} {2 3}, whichever of each stays. Of two a squared distance d apart σ² is d / 2, so that
+// the other weighs exp(-1).
 TEST(KvMerger, a_gap_is_parted_at_its_weakest_link) {
   const ReadText::Matrix keys = keys_with_cosines({0.9, 0.5, 0.8});
   for (const auto& stays : std::vector<std::array<std::size_t, 2>>{{0, 2}, {0, 3}, {1, 2}, {1, 3}})
@@ -351,7 +352,8 @@ TEST(KvMerger, lanes_are_chosen_and_merge_as_the_formulas_in_numpy_do) {
 
 // --- in a cache ----------------------------------------------------------------------------------
 
-// What every lane packs counts all tokens that merged: ends, which are exact, and heavy ones count one.
+// What every lane packs counts all tokens that merged: ends, which are exact, and heavy ones count
+// one.
 TEST(KvMerger, a_cache_keeps_the_counts_and_nothing_is_lost) {
   std::string recipe = Recipe::builtin("kvmerger").value().json();
   const std::string limit = "\"epsilon\":0.75,";  // random keys are less alike than that
@@ -359,7 +361,7 @@ TEST(KvMerger, a_cache_keeps_the_counts_and_nothing_is_lost) {
   recipe.erase(recipe.find(limit), limit.size());
   CacheDriver driver({.recipe = recipe});
   ASSERT_TRUE(driver.read(600).ok());
-  EXPECT_TRUE(driver.recipe().pipeline().wants_counts());
+  EXPECT_TRUE(driver.recipe().pipeline().needs_counts());
   for (std::size_t layer = 0; layer < driver.shape().n_layers(); ++layer)
     for (std::size_t head = 0; head < 2; ++head) {
       double stands_for = 0;

@@ -1,5 +1,5 @@
-// Lanes for tests of merging: in main memory, made by hand or read from fixtures, and how scorers see
-// them.
+// Lanes for tests of merging: in main memory, made by hand or read from fixtures, and how scorers
+// see them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/source_dir.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -143,7 +144,7 @@ inline std::vector<Half> halves(const std::vector<std::vector<float>>& rows) {
 
 // name: of a file merge_NAME.txt, whose format tests/oracle/make_merge_fixtures.py says.
 inline std::vector<FixtureLane> read_lanes(const std::string& name) {
-  std::ifstream in(SATCHEL_SOURCE_DIR "/tests/golden/selection/merge_" + name + ".txt");
+  std::ifstream in(test::source_dir() + "/tests/golden/selection/merge_" + name + ".txt");
   std::vector<FixtureLane> lanes;
   for (std::string word, pairs; in >> word;) {
     EXPECT_EQ(word, "lane");

@@ -187,7 +187,7 @@ TEST(MiniKv, stats_count_what_is_allocated) {
   const CacheStats stats = driver.cache().stats();
   EXPECT_EQ(stats.n_tokens, 900u);
   EXPECT_EQ(stats.fp16_bytes, 900u * 6 * 64 * 4);
-  EXPECT_EQ(stats.bytes, stats.pool_used_bytes);
+  EXPECT_EQ(stats.bytes, stats.arena_used_bytes);
   std::size_t body_bytes = 0, n_body = 0;
   for (std::size_t lane = 0; lane < 6; ++lane)
     for (const kernels::PageView& page : driver.view(lane / 2, lane % 2).pages) {
@@ -197,7 +197,8 @@ TEST(MiniKv, stats_count_what_is_allocated) {
   EXPECT_EQ(stats.body_bytes, body_bytes);
   EXPECT_EQ(stats.n_kept, n_body + 6 * (kSinkTokens + kTailTokens));
   for (const LayerStats& layer : stats.layers) {
-    // 2 bits and 4 of scale and minimum; a position of 32 bits for 128 values, shared; a lane's last
+    // 2 bits and 4 of scale and minimum; a position of 32 bits for 128 values, shared; a lane's
+    //   last
     // page is rounded up to 32 tokens
     EXPECT_GE(layer.k_bits, 4.25);
     EXPECT_LE(layer.k_bits, 4.25 * 1.1);

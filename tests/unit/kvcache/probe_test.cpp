@@ -60,13 +60,13 @@ std::set<std::pair<std::size_t, std::int32_t>> chosen_plainly(const Scores& scor
 
 TEST(SecondPass, what_stays_is_what_plain_loops_over_the_paper_keep) {
   CacheDriver driver({.recipe = "kvzip", .keep = 0.25, .n_layers = 2, .head_dim = 32});
-  ASSERT_TRUE(driver.read(kBefore, {.kind = SpanKind::kept}).ok());
+  ASSERT_TRUE(driver.read(kBefore, {.kind = SegmentKind::pinned}).ok());
   ASSERT_TRUE(driver.read(kText).ok());
   Scores scores(driver.n_lanes(), std::vector<double>(kText));
   for (std::size_t first = kBefore; first < kBefore + kText; first += kPiece)
     score_plainly(driver, first, scores);
   ASSERT_EQ(driver.probe_all(kPiece).value(), 2u);
-  ASSERT_TRUE(driver.cache().compact(Occasion::asked).ok());
+  ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::asked).ok());
 
   std::set<std::pair<std::size_t, std::int32_t>> kept;
   const std::vector<std::vector<std::int32_t>> all = driver.all_kept();
@@ -77,13 +77,14 @@ TEST(SecondPass, what_stays_is_what_plain_loops_over_the_paper_keep) {
   EXPECT_EQ(kept, chosen_plainly(scores, kept.size()));
 }
 
-// Spans of one text as long as reading_fits() says, until it ends or no more fits.
+// Spans of one text as long as largest_fit() says, until it ends or no more fits.
 std::size_t read_what_fits(CacheDriver& driver, std::size_t n_tokens) {
-  const auto nothing = [](const void*, std::size_t) { return std::size_t{0}; };
   std::size_t n_spans = 0;
   for (std::size_t n_left = n_tokens; n_left > 0;) {
-    const ReadRequest fits = driver.cache().reading_fits(
-        {.n_tokens = n_left, .goes_on = n_left < n_tokens}, nothing, nullptr);
+    const PrefillRequest fits =
+        driver.cache()
+            .largest_fit({.n_tokens = n_left, .goes_on = n_left < n_tokens}, PassBytes{})
+            .request;
     if (fits.n_tokens < 16) break;
     EXPECT_TRUE(driver.read(fits.n_tokens, {.goes_on = fits.goes_on, .finest = fits.finest}).ok());
     n_left -= fits.n_tokens;
@@ -105,9 +106,9 @@ TEST(SecondPass, what_was_read_under_any_limit_can_be_packed) {
     n_cut += read_what_fits(driver, 1000) > 1 ? 1u : 0u;
     while (const auto job = driver.cache().next_probe(kProbeTokens))
       ASSERT_TRUE(driver.probe(*job, -1, kProbeScript).ok()) << limit;
-    ASSERT_TRUE(driver.cache().compact(Occasion::idle).ok()) << limit;
+    ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok()) << limit;
     EXPECT_EQ(driver.cache().stats().n_pending, 0u);
-    EXPECT_EQ(driver.cache().spans().size(), 1u) << "one text, one budget";
+    EXPECT_EQ(driver.cache().segments().size(), 1u) << "one text, one budget";
   }
   EXPECT_GT(n_cut, 2u);
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kvcache/turn_pairs.h"
+#include "kvcache/shape/rope_pairs.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -40,8 +40,8 @@ struct ReadText {
   std::vector<float> scores(const Scorer& scorer, std::size_t chunk) const {
     const LayerShape shape = layer();
     const auto backend = test::open_reference();
-    const std::vector<Half> k = halves(turned(keys)), v = halves(values);
-    const std::vector<float> q = flat(turned(queries)), before_q = flat(queries);
+    const std::vector<Half> k = halves(rotated(keys)), v = halves(values);
+    const std::vector<float> q = flat(rotated(queries)), before_q = flat(queries);
     const std::vector<float> before_k = flat(keys), lse(n() * n_group);
     std::vector<std::int32_t> positions;
     for (std::size_t t = 0; t < n(); ++t)
@@ -73,10 +73,10 @@ struct ReadText {
   }
 
  private:
-  Matrix turned(Matrix rows) const {
+  Matrix rotated(Matrix rows) const {
     for (std::size_t t = 0; t < rows.size(); ++t)
       for (std::size_t at = 0; at < rows[t].size(); at += head_dim())
-        turn_pairs(layer(), static_cast<double>(first_position + t),
+        rope_pairs(layer(), static_cast<double>(first_position + t),
                    std::span(rows[t]).subspan(at, head_dim()));
     return rows;
   }

@@ -8,9 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kvcache/lanes/tier_layouts.h"
-#include "kvcache/recipes/json.h"
-#include "kvcache/stages/pipeline.h"
+#include "kvcache/base/json.h"
+#include "kvcache/layout/tier_layouts.h"
+#include "kvcache/recipes/pipeline.h"
+#include "support/source_dir.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -91,7 +92,8 @@ TEST(Recipe, full_refuses_any_keep_but_one) {
   EXPECT_TRUE(full.with_keep(1).ok());
   const auto half = full.with_keep(0.5);
   ASSERT_FALSE(half.ok());
-  EXPECT_THAT(half.error().message, HasSubstr("\"keep\" must be 1, as this recipe never evicts"));
+  EXPECT_THAT(half.error().message,
+              HasSubstr("\"keep\" must be 1, because this recipe never evicts"));
 }
 
 TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {
@@ -130,21 +132,23 @@ TEST(Recipe, messages_name_file_line_place_and_what_would_be_right) {
   const std::string good = minikv();
   EXPECT_EQ(message(good), "accepted");
   EXPECT_EQ(message(replaced(good, "\"bits\": 2", "\"bits\": 5")),
-            "mine.json line 10: \"bits\" must be 2, 4 or 8, is 5.");
-  EXPECT_EQ(message(replaced(good, "\"min_tokens\": 256", "\"min_tokens\": 0")),
-            "mine.json line 4: \"min_tokens\" must be a whole number from 1 to 1073741824, is 0.");
+            "mine.json line 10: \"bits\" must be 2, 4 or 8, but is 5.");
+  EXPECT_EQ(
+      message(replaced(good, "\"min_tokens\": 256", "\"min_tokens\": 0")),
+      "mine.json line 4: \"min_tokens\" must be a whole number from 1 to 1073741824, but is 0.");
   EXPECT_EQ(message(replaced(good, "\"delta\": 7", "\"delta\": \"steep\"")),
-            "mine.json line 7: \"delta\" must be a number from 1 to 1000, is \"steep\".");
+            "mine.json line 7: \"delta\" must be a number from 1 to 1000, but is \"steep\".");
   EXPECT_EQ(message(replaced(good, "\"keep\": 0.5", "\"keep\": 0")),
-            "mine.json line 3: \"keep\" must be above 0 and at most 1, is 0.");
+            "mine.json line 3: \"keep\" must be above 0 and at most 1, but is 0.");
   EXPECT_EQ(message(replaced(good, "\"delta\"", "\"dleta\"")),
-            "mine.json line 7: \"dleta\" is not known here; known: delta, constant.");
+            "mine.json line 7: unknown parameter \"dleta\". Known: delta, constant.");
   EXPECT_EQ(message(replaced(good, "\"merger\"", "\"murger\"")),
-            "mine.json line 9: \"murger\" is not known here; known: recipe, name, source, differs, "
+            "mine.json line 9: unknown key \"murger\". Known keys: recipe, name, source, differs, "
             "keep, tail, short_tail, trigger, scorer, filter, allocator, assigner, merger, codec, "
             "reader, room.");
   EXPECT_EQ(message(replaced(good, "\"top_k\"", "\"top_q\"")),
-            "mine.json line 8: there is no assigner \"top_q\"; known: representatives, staircase, "
+            "mine.json line 8: there is no assigner \"top_q\". Choose one of: representatives, "
+            "staircase, "
             "top_k, two_tiers.");
   EXPECT_EQ(message(replaced(good, "\"tail\": 128", "\"tail\": 64")),
             "mine.json line 6: \"filter\" must protect at least 4 sinks and a tail of 128.");
@@ -172,8 +176,8 @@ TEST(Recipe, a_list_of_codecs_makes_tiers_finest_first) {
   EXPECT_EQ(with("[" + exact + "]"), "accepted");
   std::string seven = exact;
   for (int i = 0; i < 6; ++i) seven += "," + exact;
-  EXPECT_THAT(with("[]"), HasSubstr("\"codec\" lists 1 to 6 tiers."));
-  EXPECT_THAT(with("[" + seven + "]"), HasSubstr("\"codec\" lists 1 to 6 tiers."));
+  EXPECT_THAT(with("[]"), HasSubstr("\"codec\" must list 1 to 6 tiers."));
+  EXPECT_THAT(with("[" + seven + "]"), HasSubstr("\"codec\" must list 1 to 6 tiers."));
   EXPECT_THAT(with("{ \"k\": \"exact\" }"), HasSubstr("\"codec\" must be { \"k\": …, \"v\": … }."));
 }
 
@@ -192,7 +196,7 @@ std::string bits_per_value(const Recipe& recipe) {
 }
 
 TEST(Recipe, the_table_of_recipes_says_the_bits_of_their_pages) {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/kvcache/recipes/README.md");
+  std::ifstream file(test::source_dir() + "/kvcache/recipes/README.md");
   std::map<std::string, std::string, std::less<>> table;
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("| `"))
@@ -211,7 +215,7 @@ TEST(Recipe, a_short_tail_lets_the_filters_protect_less) {
   EXPECT_EQ(Recipe::builtin("kvzip")->pipeline().short_tail(), 16u);
   EXPECT_EQ(Recipe::builtin("minikv")->pipeline().short_tail(), 128u);
   EXPECT_THAT(message(replaced(kvzip, "\"short_tail\":16", "\"short_tail\":15")),
-              HasSubstr("\"short_tail\" must be a whole number from 16 to 128, is 15."));
+              HasSubstr("\"short_tail\" must be a whole number from 16 to 128, but is 15."));
   EXPECT_THAT(message(replaced(kvzip, "\"short_tail\":16,", "")),
               HasSubstr("must protect at least 4 sinks and a tail of 128"));
 }
@@ -225,15 +229,15 @@ TEST(Recipe, a_tail_of_all_lanes_bounds_the_short_one) {
   EXPECT_EQ(sixteen.pipeline().tail(), 16u);
   EXPECT_EQ(sixteen.pipeline().short_tail(), 16u);
   EXPECT_THAT(message(with("\"tail\":129")),
-              HasSubstr("\"tail\" must be a whole number from 16 to 128, is 129."));
+              HasSubstr("\"tail\" must be a whole number from 16 to 128, but is 129."));
   EXPECT_THAT(message(with("\"tail\":32,\"short_tail\":33")),
-              HasSubstr("\"short_tail\" must be a whole number from 16 to 32, is 33."));
+              HasSubstr("\"short_tail\" must be a whole number from 16 to 32, but is 33."));
 }
 
 TEST(Recipe, a_flag_is_true_or_false) {
   const std::string h2o = Recipe::builtin("h2o").value().json();
   EXPECT_THAT(message(replaced(h2o, "\"decoding\":true", "\"decoding\":1")),
-              HasSubstr("\"decoding\" must be true or false, is 1."));
+              HasSubstr("\"decoding\" must be true or false, but is 1."));
 }
 
 TEST(Recipe, a_merger_needs_a_decision_inside_the_layer) {
@@ -272,10 +276,10 @@ TEST(Recipe, a_missing_part_is_named) {
 
 TEST(Recipe, damaged_texts_are_refused_with_a_place) {
   EXPECT_THAT(message(""), HasSubstr("mine.json line 1"));
-  EXPECT_THAT(message("[]"), HasSubstr("a recipe is an object"));
-  EXPECT_THAT(message("{\n\"a\": 1,\n\"a\": 2 }"), HasSubstr("line 3: \"a\" stands twice"));
-  EXPECT_THAT(message("{ \"keep\": 1e999 }"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(message("{ \"name\": \"\xff\" }"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message("[]"), HasSubstr("a recipe must be an object"));
+  EXPECT_THAT(message("{\n\"a\": 1,\n\"a\": 2 }"), HasSubstr("line 3: \"a\" occurs twice"));
+  EXPECT_THAT(message("{ \"keep\": 1e999 }"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(message("{ \"name\": \"\xff\" }"), HasSubstr("invalid JSON"));
   EXPECT_THAT(message(std::string(65, '[')), HasSubstr("nested deeper than 64"));
   EXPECT_THAT(message(std::string(70000, ' ')), HasSubstr("at most 64 KiB"));
   const std::string good = minikv();

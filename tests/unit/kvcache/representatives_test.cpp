@@ -1,5 +1,5 @@
-// Golden cases of the assigner representatives (KVCrush, arXiv:2503.00022), worked out by hand, and what
-// must hold of it for any lanes.
+// Golden cases of the assigner representatives (KVCrush, arXiv:2503.00022), worked out by hand, and
+// what must hold of it for any lanes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -43,8 +43,8 @@ const std::vector<Lane> kBits = {{{9, 1, 9, 1, 9, 1}, 3},
                                  {{9, 1, 9, 1, 1, 1}, 2},
                                  {{9, 1, 1, 9, 1, 9}, 3}};
 
-// Kc1. Distances to 0101: 2, 2, 4, 0, 2, 1; order 3, 5, 0, 1, 4, 2. Three parts have the middles 5, 1
-// and 2; a lane that keeps two has 5 and 4.
+// Kc1. Distances to 0101: 2, 2, 4, 0, 2, 1; order 3, 5, 0, 1, 4, 2. Three parts have the middles 5,
+// 1 and 2; a lane that keeps two has 5 and 4.
 TEST(Representatives, kc1_are_the_middles_of_equal_parts_in_order_of_distance) {
   EXPECT_THAT(kept_of(kBits, R"({ "share": 1, "alternate": true })"),
               ElementsAre(ElementsAre(1, 2, 5), ElementsAre(1, 2, 5), ElementsAre(4, 5),
@@ -72,16 +72,16 @@ TEST(Representatives, kc3_none_is_the_base_alone_and_as_many_as_tokens_are_all_o
     EXPECT_THAT(kept_of(whole, share), testing::Each(ElementsAre(0, 1, 2, 3, 4, 5)));
 }
 
-// Both lanes have two best and one representative. All six may go somewhere; seen from 01 the order is
-// 3, 4, 5, 0, 1, 2 and the middle 0, which the first lane has among its best.
+// Both lanes have two best and one representative. All six may go somewhere; seen from 01 the order
+// is 3, 4, 5, 0, 1, 2 and the middle 0, which the first lane has among its best.
 TEST(Representatives, a_lane_that_has_one_anyway_takes_its_next_best) {
   EXPECT_THAT(kept_of({{{9, 8, 7, 6, 5, 4}, 3}, {{4, 5, 6, 7, 8, 9}, 3}},
                       R"({ "share": 0.34, "alternate": true })"),
               ElementsAre(ElementsAre(0, 1, 2), ElementsAre(0, 4, 5)));
 }
 
-// Token 0 is the best of both lanes, token 6 protected in both. Token 1 is among the three best: the
-// candidates stand in the order 2, 3, 4, 5, 1.
+// Token 0 is the best of both lanes, token 6 protected in both. Token 1 is among the three best:
+// the candidates stand in the order 2, 3, 4, 5, 1.
 TEST(Representatives, what_stays_in_every_lane_stands_for_nobody) {
   EXPECT_THAT(kept_of({{{9, 1, 1, 1, 1, 1, kNeverEvict}, 3}, {{9, 1, 1, 1, 1, 1, kNeverEvict}, 3}},
                       R"({ "share": 0.5 })"),

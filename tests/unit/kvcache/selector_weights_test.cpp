@@ -1,6 +1,6 @@
-// Trained selectors: their weights as files and as damaged ones, Locret's scores against plain loops, and
-// recipes that lack what they need.
-#include "kvcache/lanes/selector_weights.h"
+// Trained selectors: their weights as files and as damaged ones, Locret's scores against plain
+// loops, and recipes that lack what they need.
+#include "kvcache/profile/selector_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <set>
 
 #include "kernels/base/half.h"
+#include "kvcache/stages/registry.h"
 #include "support/selector.h"
-#include "support/usable_recipes.h"
 #include "unit/kvcache/cache_driver.h"
 #include "unit/kvcache/lane_table_recipe.h"
 
@@ -43,7 +43,7 @@ std::string why_not(const std::string& bytes) {
   EXPECT_EQ(weights.error().kind, ErrorKind::corrupt);
   EXPECT_EQ(weights.error().code, "SELECTOR_WEIGHTS");
   EXPECT_THAT(weights.error().message, HasSubstr("\"t.safetensors\" "));
-  EXPECT_THAT(weights.error().message, HasSubstr("Remove it, or make it again"));
+  EXPECT_THAT(weights.error().message, HasSubstr("Delete it, or make it again"));
   return weights.error().message;
 }
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -91,36 +91,39 @@ TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
     part = replaced(part, from, to);
     return why_not(file.bytes());
   };
-  EXPECT_THAT(why_not(""), HasSubstr("is cut off"));
-  EXPECT_THAT(why_not("GGUF file, and no other"), HasSubstr("is cut off, or no safetensors file"));
-  EXPECT_THAT(why_not(test::safetensors("[1, 2", "")), HasSubstr("is no JSON: "));
-  EXPECT_THAT(why_not(test::safetensors("[1, 2]", "")), HasSubstr("no JSON object"));
-  EXPECT_THAT(why_not(test::safetensors("{}", "")), HasSubstr("\"__metadata__\" is missing"));
+  EXPECT_THAT(why_not(""), HasSubstr("is truncated"));
+  EXPECT_THAT(why_not("GGUF file, and no other"),
+              HasSubstr("is truncated or not a safetensors file"));
+  EXPECT_THAT(why_not(test::safetensors("[1, 2", "")), HasSubstr("is not JSON: "));
+  EXPECT_THAT(why_not(test::safetensors("[1, 2]", "")), HasSubstr("not a JSON object"));
+  EXPECT_THAT(why_not(test::safetensors("{}", "")), HasSubstr("lacks \"__metadata__\""));
   EXPECT_THAT(why_not(test::safetensors(std::string(kSelectorHeaderMax + 1, ' '), "")),
               HasSubstr("header of more than 64 KiB"));
   EXPECT_THAT(why_not(test::safetensors("{" + good.metadata + "}", "")),
               HasSubstr("holds no tensors"));
-  EXPECT_THAT(with("\"version\": \"1\"", "\"version\": \"2\""), HasSubstr("\"version\" \"1\""));
-  EXPECT_THAT(with("satchel-selector", "pt"), HasSubstr("no selector's file"));
-  EXPECT_THAT(with("locret", "lococo"), HasSubstr("is of method \"lococo\""));
+  EXPECT_THAT(with("\"version\": \"1\"", "\"version\": \"2\""),
+              HasSubstr("\"version\" must be \"1\""));
+  EXPECT_THAT(with("satchel-selector", "pt"), HasSubstr("not a selector file"));
+  EXPECT_THAT(with("locret", "lococo"), HasSubstr("is for the method \"lococo\""));
   EXPECT_THAT(with("\"m\"", "\"\""), HasSubstr("does not name its model"));
   for (const char* name : {"layers.00.fc1.weight", "layers.x.fc1.weight", "layers.0.fc1.bias",
                            "layers.-1.fc1.weight", "layers.99999999999999999999.fc1.weight"})
-    EXPECT_THAT(with("layers.0.fc1.weight", name), HasSubstr("none of Locret's")) << name;
+    EXPECT_THAT(with("layers.0.fc1.weight", name), HasSubstr("which Locret does not use")) << name;
   EXPECT_THAT(with("layers.1.fc1", "layers.2.fc1"), HasSubstr("lacks a tensor of layer 1"));
-  EXPECT_THAT(with("layers.0.fc2", "layers.1.fc2"), HasSubstr("is no JSON"));  // it stands twice
+  EXPECT_THAT(with("layers.0.fc2", "layers.1.fc2"), HasSubstr("is not JSON"));  // it stands twice
   for (const auto& [from, to] :
        {std::pair("F32", "I32"), std::pair("[3,6]", "[3,7]"), std::pair("[3,6]", "[18]"),
         std::pair("[3,6]", "[0,6]"), std::pair("[3,6]", "[-3,-6]"), std::pair("[3,6]", "[3.5,6]"),
         std::pair("[0,72]", "[72,0]"), std::pair("[0,72]", "[9999,10071]"),
         std::pair("[3,6]", "[4611686018427387904,4]"), std::pair("[0,72]", "[0,1e300]")})
-    EXPECT_THAT(with(from, to), HasSubstr("has a wrong tensor \"layers.0.fc1.weight\"")) << to;
-  EXPECT_THAT(with("[1,3]", "[3,1]"), HasSubstr("layer 0 whose two tensors do not fit"));
-  EXPECT_THAT(why_not(good.bytes() + "more"), HasSubstr("bytes of values where its tensors take"));
+    EXPECT_THAT(with(from, to), HasSubstr("has an invalid tensor \"layers.0.fc1.weight\"")) << to;
+  EXPECT_THAT(with("[1,3]", "[3,1]"), HasSubstr("layer 0 whose two tensors do not match"));
+  EXPECT_THAT(why_not(good.bytes() + "more"), HasSubstr("bytes of values, but its tensors need"));
   SelectorWeights weights = small();
   for (const float x : {std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
     weights.layers[1].fc2[2] = x;
-    EXPECT_THAT(why_not(SelectorFile(weights).bytes()), HasSubstr("layer 1 that is no number"));
+    EXPECT_THAT(why_not(SelectorFile(weights).bytes()),
+                HasSubstr("NaN or infinite value in layer 1"));
   }
 }
 
@@ -180,10 +183,10 @@ TEST(LocretScorer, gives_each_token_the_paper_s_score_and_the_same_for_any_chunk
   std::vector<std::vector<float>> first;
   for (const std::size_t chunk : {kText, std::size_t{129}, std::size_t{7}, std::size_t{1}}) {
     CacheDriver driver = driver_of(kWaits);
-    EXPECT_TRUE(driver.cache().wants_pre_rope());
+    EXPECT_TRUE(driver.cache().needs_pre_rope());
     ASSERT_TRUE(driver.read(kText, {.chunk = chunk}).ok());
     for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
-      const std::vector<float> scores = driver.cache().waiting_scores(lane).value();
+      const std::vector<float> scores = driver.cache().inspector().pending_scores(lane).value();
       ASSERT_EQ(scores.size(), kText);
       if (chunk == kText) {
         first.push_back(scores);
@@ -232,7 +235,7 @@ TEST(LocretScorer, stays_finite_where_the_network_overflows) {
   CacheDriver driver = driver_of(kWaits, huge);
   ASSERT_TRUE(driver.read(kText).ok());
   for (std::size_t lane = 0; lane < driver.n_lanes(); ++lane) {
-    const std::vector<float> scores = driver.cache().waiting_scores(lane).value();
+    const std::vector<float> scores = driver.cache().inspector().pending_scores(lane).value();
     for (const float score : scores) ASSERT_TRUE(std::isfinite(score) && score >= 0) << score;
   }
 }
@@ -257,31 +260,39 @@ TEST(TrainedRecipes, without_their_weights_are_refused_and_say_what_to_do) {
   const Error locret = refused(shape_of(2), Recipe::builtin("locret").value());
   EXPECT_EQ(locret.kind, ErrorKind::not_found);
   EXPECT_EQ(locret.code, "SELECTOR_WEIGHTS");
-  EXPECT_THAT(locret.message, HasSubstr("needs weights that were trained for the very model"));
-  EXPECT_THAT(locret.message, HasSubstr("training/locret makes them"));
-  EXPECT_THAT(locret.message, HasSubstr("\"keydiff\" and \"expected-attention\" need none"));
+  EXPECT_THAT(locret.message, HasSubstr("needs weights trained for this model"));
+  EXPECT_THAT(locret.message, HasSubstr("Train them with training/locret"));
+  EXPECT_THAT(locret.message,
+              HasSubstr("\"keydiff\" and \"expected-attention\" need no such weights"));
   for (const auto& [name, instead] :
        {std::pair("attention-gate", "\"compactor\""), std::pair("lococo", "\"h2o\"")}) {
-    const Recipe recipe = Recipe::builtin(name).value();
-    CacheShape shape = shape_of(2);
-    shape.selector = test::selector_of(shape);  // of Locret: no help
-    for (const Recipe& each : {recipe, recipe.with_keep(1).value()}) {
-      const Error error = refused(shape, each);
-      EXPECT_EQ(error.kind, ErrorKind::unsupported) << name;
-      EXPECT_EQ(error.code, "SELECTOR_WEIGHTS") << name;
-      EXPECT_THAT(error.message, HasSubstr("trained together with the model")) << name;
-      EXPECT_THAT(error.message, HasSubstr(instead)) << name;
-    }
-    EXPECT_TRUE(test::is_only_listed(recipe));
-    EXPECT_THAT(recipe.differs(), HasSubstr("listed, not built")) << name;
+    const Error error = Recipe::builtin(name).error();
+    EXPECT_EQ(error.kind, ErrorKind::unsupported) << name;
+    EXPECT_EQ(error.code, "SELECTOR_WEIGHTS") << name;
+    EXPECT_THAT(error.message, HasSubstr("trained together with the model")) << name;
+    EXPECT_THAT(error.message, HasSubstr(instead)) << name;
   }
 }
 
 TEST(TrainedRecipes, that_are_only_listed_are_these_two) {
   std::vector<std::string> listed;
-  for (const BuiltinRecipe& each : builtin_recipes())
-    if (test::is_only_listed(Recipe::builtin(each.name).value())) listed.emplace_back(each.name);
+  for (const RefusedStage& each : refused_stages())
+    if (!each.recipe.empty()) listed.emplace_back(each.recipe);
   EXPECT_THAT(listed, testing::ElementsAre("attention-gate", "lococo"));
+}
+
+TEST(TrainedRecipes, of_a_file_that_names_a_refused_scorer_are_refused_with_the_same_words) {
+  for (const RefusedStage& each : refused_stages()) {
+    if (each.kind != StageKind::scorer) continue;
+    std::string json = Recipe::builtin("keydiff").value().json();
+    const std::string from = "\"use\":\"keydiff\"",
+                      to = "\"use\":\"" + std::string(each.name) + "\"";
+    ASSERT_NE(json.find(from), std::string::npos) << json;
+    json.replace(json.find(from), from.size(), to);
+    const auto recipe = Recipe::parse(json);
+    ASSERT_FALSE(recipe.ok()) << each.name;
+    EXPECT_EQ(recipe.error().message, each.error().message);
+  }
 }
 
 TEST(TrainedRecipes, refuse_weights_of_a_model_of_another_shape) {
@@ -294,15 +305,15 @@ TEST(TrainedRecipes, refuse_weights_of_a_model_of_another_shape) {
     const auto cache = Cache::open(home(), shape, Recipe::builtin("locret").value());
     ASSERT_FALSE(cache.ok());
     EXPECT_EQ(cache.error().code, "SELECTOR_WEIGHTS");
-    EXPECT_THAT(cache.error().message, HasSubstr("not those of this model"));
+    EXPECT_THAT(cache.error().message, HasSubstr("do not fit this model"));
   }
 }
 
 // A cache that holds text cannot become one of a recipe that cannot be had.
-TEST(TrainedRecipes, that_are_only_listed_are_refused_to_a_cache_that_holds_text) {
+TEST(TrainedRecipes, without_their_weights_are_refused_to_a_cache_that_holds_text) {
   CacheDriver driver({.recipe = "snapkv", .n_layers = 1});
   ASSERT_TRUE(driver.read(kText).ok());
-  const auto fork = driver.cache().fork(Recipe::builtin("lococo").value());
+  const auto fork = driver.cache().fork(Recipe::builtin("locret").value());
   ASSERT_FALSE(fork.ok());
   EXPECT_EQ(fork.error().code, "SELECTOR_WEIGHTS");
   EXPECT_EQ(driver.cache().n_tokens(), kText);

@@ -11,17 +11,17 @@
 namespace satchel::kvcache {
 namespace {
 
-using test::MemoryBlockStore;
+using test::MemoryRecordStore;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kTokens = 262;  // 4 sinks, a page or two, a tail of 130
 
-// Every byte near the head of a row is tried, behind it each `step`th: to restore an exact page takes
-// its time.
+// Every byte near the head of a row is tried, behind it each `step`th: to restore an exact page
+// takes its time.
 struct Case {
   const char* recipe;
   std::size_t step;
-  bool is_tight = false;  // blocks are coded, where that pays
+  bool is_tight = false;  // records are coded, where that pays
 };
 const test::ToyCoder kToy;
 constexpr std::size_t kHead = 700;  // header, items, the first positions
@@ -76,29 +76,33 @@ class Damage : public testing::TestWithParam<Case> {
     cache_->driver.clear();
     return report->outcome;
   }
-  // Signs a block anew, in the table too.
-  void sign(BlockId id) {
-    Bytes& block = rows().blocks[id];
-    sign_block(block, kToy);
+  // Signs a record anew, in the table too.
+  void sign(RecordId id) {
+    Bytes& record = rows().records[id];
+    sign_record(record, kToy);
     Bytes& table = rows().manifest->bytes;
     Result<Manifest> manifest = decode_manifest(table);
     ASSERT_TRUE(manifest.ok());
-    for (BlockEntry& entry : manifest->blocks)
+    for (RecordEntry& entry : manifest->records)
       if (entry.id == id) {
-        entry.n_bytes = static_cast<std::uint32_t>(block.size());
-        if (block.size() >= kBlockHeaderBytes) entry.checksum = block_checksum(block);
+        entry.n_bytes = static_cast<std::uint32_t>(record.size());
+        if (record.size() >= kRecordHeaderBytes) entry.checksum = record_checksum(record);
       }
     table = encode_manifest(*manifest);
   }
-  static std::size_t next(std::size_t i) { return i + (i < kHead ? 1 : GetParam().step); }
-  MemoryBlockStore::Rows& rows() { return store_.caches[kChat]; }
+  static std::size_t next(std::size_t i) {
+    const std::size_t step =
+        test::kSanitized ? std::max<std::size_t>(GetParam().step, 31) : GetParam().step;
+    return i + (i < kHead ? 1 : step);
+  }
+  MemoryRecordStore::Rows& rows() { return store_.caches[kChat]; }
   std::vector<Bytes*> all_rows() {
     std::vector<Bytes*> all = {&rows().manifest->bytes};
-    for (auto& [id, bytes] : rows().blocks) all.push_back(&bytes);
+    for (auto& [id, bytes] : rows().records) all.push_back(&bytes);
     return all;
   }
 
-  MemoryBlockStore store_;
+  MemoryRecordStore store_;
   std::unique_ptr<Saved> saved_, cache_;
   std::size_t used_ = 0;
   std::map<std::size_t, Bytes> expected_;
@@ -134,7 +138,7 @@ TEST_P(Damage, every_truncation_and_bytes_behind_the_end_are_found) {
 }
 
 TEST_P(Damage, forged_bytes_with_valid_checksums_do_no_harm) {
-  for (auto& [id, bytes] : rows().blocks) {
+  for (auto& [id, bytes] : rows().records) {
     const Bytes whole = bytes;
     for (std::size_t i = 0; i < whole.size(); i += i < kHead ? 1 : 37)
       for (const unsigned value : {0x00u, 0x7fu, 0x80u, 0xffu}) {
@@ -142,7 +146,7 @@ TEST_P(Damage, forged_bytes_with_valid_checksums_do_no_harm) {
         sign(id);
         const RestoreOutcome outcome = restore(true);
         // Only values may differ: nothing in the header or the first item can.
-        if (bytes != whole && i < kBlockHeaderBytes + kBlockItemBytes && (i < 24 || i >= 48)) {
+        if (bytes != whole && i < kRecordHeaderBytes + kRecordItemBytes && (i < 24 || i >= 48)) {
           EXPECT_NE(outcome, RestoreOutcome::restored) << "byte " << i;
         }
         bytes = whole;

@@ -11,8 +11,8 @@
 namespace satchel::kvcache {
 namespace {
 
-using test::FailingBlockStore;
-using test::MemoryBlockStore;
+using test::FailingRecordStore;
+using test::MemoryRecordStore;
 using testing::HasSubstr;
 
 std::string as_test_name(const testing::TestParamInfo<std::string>& row) {
@@ -25,7 +25,7 @@ class EveryRecipe : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryRecipe, restores_a_document_of_any_length_byte_for_byte) {
   for (const std::size_t n : {1u, 3u, 4u, 5u, 127u, 128u, 132u, 259u, 260u, 700u}) {
-    MemoryBlockStore store;
+    MemoryRecordStore store;
     Saved first(store, small(GetParam()));
     ASSERT_TRUE(first.driver.read(n).ok());
     const auto saved = first.save();
@@ -44,7 +44,7 @@ TEST_P(EveryRecipe, restores_a_document_of_any_length_byte_for_byte) {
 }
 
 TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, small(GetParam()));
   read_chat(first.driver);
   ASSERT_TRUE(first.save().ok());
@@ -55,7 +55,7 @@ TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
   ASSERT_TRUE(report.ok()) << report.error().message;
   ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
   ASSERT_EQ(fresh.driver.bytes(), first.driver.bytes());
-  EXPECT_TRUE(std::ranges::equal(fresh.driver.cache().spans(), first.driver.cache().spans()));
+  EXPECT_TRUE(std::ranges::equal(fresh.driver.cache().segments(), first.driver.cache().segments()));
   EXPECT_EQ(fresh.driver.arena().used_bytes(), first.driver.arena().used_bytes());
 
   const std::unique_ptr<Saved> twin = restored_twin(store, first);
@@ -63,7 +63,8 @@ TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
   ASSERT_EQ(second.driver.bytes(), first.driver.bytes());
   for (Saved* cache : {&first, &second}) go_on(cache->driver);
   EXPECT_EQ(second.driver.bytes(), first.driver.bytes());
-  EXPECT_TRUE(std::ranges::equal(second.driver.cache().spans(), first.driver.cache().spans()));
+  EXPECT_TRUE(
+      std::ranges::equal(second.driver.cache().segments(), first.driver.cache().segments()));
 
   ASSERT_TRUE(second.save().ok());
   Saved third(store, small(GetParam()));
@@ -73,7 +74,7 @@ TEST_P(EveryRecipe, a_chat_goes_on_with_the_same_bytes_after_a_restart) {
 INSTANTIATE_TEST_SUITE_P(Builtin, EveryRecipe, testing::ValuesIn(recipe_names()), as_test_name);
 
 TEST(Snapshot, an_empty_store_has_nothing_saved) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved cache(store);
   const auto report = cache.restore(5);
   ASSERT_TRUE(report.ok());
@@ -81,26 +82,26 @@ TEST(Snapshot, an_empty_store_has_nothing_saved) {
 }
 
 TEST(Snapshot, a_second_save_writes_only_what_is_new) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved cache(store, small("full"));  // a page of `full` has 33 KB
   ASSERT_TRUE(cache.driver.read(600).ok());
   ASSERT_TRUE(cache.save().ok());
-  const auto old = store.caches[kChat].blocks;
+  const auto old = store.caches[kChat].records;
 
   const auto again = cache.save();  // nothing new: the table alone
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->n_blocks_written, 0u);
-  EXPECT_EQ(store.caches[kChat].blocks, old);
+  EXPECT_EQ(again->n_records_written, 0u);
+  EXPECT_EQ(store.caches[kChat].records, old);
 
   for (int i = 0; i < 128; ++i) ASSERT_TRUE(cache.driver.step().ok());
   const auto more = cache.save();
   ASSERT_TRUE(more.ok());
-  EXPECT_EQ(more->n_blocks_written, 2u);  // pages and tails
+  EXPECT_EQ(more->n_records_written, 2u);  // pages and tails
   std::size_t n_kept = 0;
   for (const auto& [id, bytes] : old)
-    if (store.caches[kChat].blocks.contains(id)) {
+    if (store.caches[kChat].records.contains(id)) {
       ++n_kept;
-      EXPECT_EQ(store.caches[kChat].blocks[id], bytes);
+      EXPECT_EQ(store.caches[kChat].records[id], bytes);
     }
   EXPECT_EQ(n_kept, old.size() - 1);  // all but the tails
 
@@ -109,8 +110,8 @@ TEST(Snapshot, a_second_save_writes_only_what_is_new) {
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
-TEST(Snapshot, short_turns_do_not_leave_many_small_blocks) {
-  MemoryBlockStore store;
+TEST(Snapshot, short_turns_do_not_leave_many_small_records) {
+  MemoryRecordStore store;
   Saved cache(store);
   std::size_t page_bytes = 0;
   for (int turn = 0; turn < 30; ++turn) {
@@ -118,14 +119,14 @@ TEST(Snapshot, short_turns_do_not_leave_many_small_blocks) {
     ASSERT_TRUE(cache.save().ok());
     page_bytes = cache.driver.cache().stats().body_bytes;
   }
-  EXPECT_LE(store.caches[kChat].blocks.size(), 2 + page_bytes / kBlockBytesMin + 1);
+  EXPECT_LE(store.caches[kChat].records.size(), 2 + page_bytes / kRecordBytesMin + 1);
   Saved second(store);
   ASSERT_EQ(second.restore(30 * 130)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
 TEST(Snapshot, goes_on_appending_after_a_restore) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, small("full"));
   ASSERT_TRUE(first.driver.read(900).ok());
   ASSERT_TRUE(first.save().ok());
@@ -134,32 +135,32 @@ TEST(Snapshot, goes_on_appending_after_a_restore) {
   ASSERT_TRUE(second.driver.read(128).ok());
   const auto report = second.save();
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->n_blocks_written, 2u);
+  EXPECT_EQ(report->n_records_written, 2u);
   Saved third(store, small("full"));
   ASSERT_EQ(third.restore(1028)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(third.driver.bytes(), second.driver.bytes());
 }
 
-TEST(Snapshot, blocks_that_no_lane_sees_any_more_go) {
-  MemoryBlockStore store;
+TEST(Snapshot, records_that_no_lane_sees_any_more_go) {
+  MemoryRecordStore store;
   Saved cache(store, small("full"));
   ASSERT_TRUE(cache.driver.read(300).ok());
   ASSERT_TRUE(cache.save().ok());
   ASSERT_TRUE(cache.driver.read(600).ok());
   ASSERT_TRUE(cache.save().ok());
-  const auto before = store.caches[kChat].blocks;
+  const auto before = store.caches[kChat].records;
   ASSERT_TRUE(cache.driver.truncate(300).ok());
   const auto saved = cache.save();
   ASSERT_TRUE(saved.ok());
-  EXPECT_EQ(saved->n_blocks_written, 0u);  // what is left lies there already
-  EXPECT_LT(store.caches[kChat].blocks.size(), before.size());
+  EXPECT_EQ(saved->n_records_written, 0u);  // what is left lies there already
+  EXPECT_LT(store.caches[kChat].records.size(), before.size());
   Saved second(store, small("full"));
   ASSERT_EQ(second.restore(300)->outcome, RestoreOutcome::restored);
   EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
 }
 
 TEST(Snapshot, a_cleared_cache_is_written_anew) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved cache(store);
   ASSERT_TRUE(cache.driver.read(700).ok());
   ASSERT_TRUE(cache.save().ok());
@@ -172,7 +173,7 @@ TEST(Snapshot, a_cleared_cache_is_written_anew) {
 }
 
 TEST(Snapshot, what_the_store_lost_is_written_anew) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved cache(store);
   ASSERT_TRUE(cache.driver.read(700).ok());
   ASSERT_TRUE(cache.save().ok());
@@ -184,7 +185,7 @@ TEST(Snapshot, what_the_store_lost_is_written_anew) {
 }
 
 TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_memory) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved cache(store, small("full"));
   ASSERT_TRUE(cache.driver.read(700).ok());
   ASSERT_TRUE(cache.driver.move_text(300, 50).ok());  // cuts a page in two
@@ -197,7 +198,7 @@ TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_
     ASSERT_TRUE(second.save().ok());
   }
   // The first part goes, the bytes stay for the second.
-  ASSERT_TRUE(cache.driver.cache().forget(4, 296).ok());
+  ASSERT_TRUE(cache.driver.cache().edit().forget(4, 296).ok());
   ASSERT_TRUE(cache.save(token_ids(750)).ok());
   Saved third(store, small("full"));
   ASSERT_EQ(third.restore(750)->outcome, RestoreOutcome::restored);
@@ -206,7 +207,7 @@ TEST(Snapshot, text_that_was_moved_comes_back_where_it_stands_and_takes_no_more_
 
 TEST(Snapshot, caches_that_share_pages_are_saved_each_under_its_own_key) {
   const CacheKey key = CacheKey::named("branch");
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store);
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
@@ -226,7 +227,7 @@ TEST(Snapshot, caches_that_share_pages_are_saved_each_under_its_own_key) {
 }
 
 TEST(Snapshot, a_second_pass_that_was_interrupted_goes_on_after_a_restart) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, small("kvzip"));
   ASSERT_TRUE(first.driver.read(900).ok());
   ASSERT_TRUE(first.driver.probe(*first.driver.cache().next_probe(400)).ok());
@@ -236,7 +237,7 @@ TEST(Snapshot, a_second_pass_that_was_interrupted_goes_on_after_a_restart) {
   ASSERT_EQ(second.driver.cache().next_probe(400)->first, 400u);
   for (Saved* cache : {&first, &second}) {
     ASSERT_EQ(cache->driver.probe_all(400).value(), 2u);
-    const auto report = cache->driver.cache().compact(Occasion::idle);
+    const auto report = cache->driver.cache().compactor().compact(TriggerEvent::idle);
     ASSERT_TRUE(report.ok());
     EXPECT_GT(report->n_evicted, 0u);
   }
@@ -269,13 +270,14 @@ class Refusal : public testing::Test {
     change(manifest.value());
     bytes = encode_manifest(*manifest);
   }
-  MemoryBlockStore store_;
+  MemoryRecordStore store_;
 };
 
 TEST_F(Refusal, of_another_model) {
   Saved cache(store_);
   cache.model = "model-b";
-  expect(cache, 700, RestoreOutcome::other_model, "another model; reading the chat's 700 tokens");
+  expect(cache, 700, RestoreOutcome::other_model,
+         "another model; recomputing the chat's 700 tokens");
   EXPECT_TRUE(cache.driver.read(300).ok());  // usable
 }
 TEST_F(Refusal, of_another_shape) {
@@ -303,7 +305,7 @@ TEST_F(Refusal, of_the_same_recipe_with_another_keep) {
 TEST_F(Refusal, of_another_layout_of_pages) {
   forge([](Manifest& manifest) { manifest.layouts[40] ^= std::byte{1}; });
   Saved cache(store_);
-  expect(cache, 700, RestoreOutcome::other_format, "another layout");
+  expect(cache, 700, RestoreOutcome::other_format, "another page layout");
 }
 TEST_F(Refusal, of_another_chat) {
   Saved cache(store_);
@@ -338,12 +340,12 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
       [](Manifest& m) { m.since_flush = kFlushTokens; },
       [](Manifest& m) { m.next_serial = 1; },
       [](Manifest& m) { m.next_serial = ~std::uint64_t{0}; },
-      [](Manifest& m) { m.spans.pop_back(); },
-      [](Manifest& m) { m.spans[0].first = 1; },
-      [](Manifest& m) { m.spans[0].n_tokens = ~std::size_t{0}; },
-      [](Manifest& m) { m.spans[0].n_probed = m.spans[0].n_tokens + 1; },
-      [](Manifest& m) { m.spans[0].kind = static_cast<SpanKind>(9); },
-      [](Manifest& m) { m.spans[0].state = static_cast<SpanState>(9); },
+      [](Manifest& m) { m.segments.pop_back(); },
+      [](Manifest& m) { m.segments[0].first = 1; },
+      [](Manifest& m) { m.segments[0].n_tokens = ~std::size_t{0}; },
+      [](Manifest& m) { m.segments[0].n_probed = m.segments[0].n_tokens + 1; },
+      [](Manifest& m) { m.segments[0].kind = static_cast<SegmentKind>(9); },
+      [](Manifest& m) { m.segments[0].state = static_cast<SegmentState>(9); },
       [](Manifest& m) { m.lanes.pop_back(); },
       [](Manifest& m) { m.lanes[0].n_sinks = 3; },
       [](Manifest& m) { m.lanes[0].n_tail = 300; },
@@ -370,8 +372,8 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
       },
       [](Manifest& m) { m.score_chunks = {1}; },
       [](Manifest& m) { m.score_chunks = {1024}; },
-      [](Manifest& m) { m.blocks[0].id = m.next_block; },
-      [](Manifest& m) { m.blocks[0].kind = static_cast<BlockKind>(7); },
+      [](Manifest& m) { m.records[0].id = m.next_record; },
+      [](Manifest& m) { m.records[0].kind = static_cast<RecordKind>(7); },
   };
   const std::vector<std::byte> whole = store_.caches[kChat].manifest->bytes;
   for (std::size_t i = 0; i < forgeries.size(); ++i) {
@@ -384,7 +386,7 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
 }
 
 TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, small("full"));
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
@@ -397,7 +399,7 @@ TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
     EXPECT_EQ(report->outcome, RestoreOutcome::partly);
     EXPECT_EQ(report->n_tokens, n);
     EXPECT_THAT(report->message, HasSubstr("changed"));
-    EXPECT_THAT(report->message, HasSubstr("reading the other " + std::to_string(800 - n)));
+    EXPECT_THAT(report->message, HasSubstr("recomputing the other " + std::to_string(800 - n)));
     Saved cut(store, small("full"));
     ASSERT_TRUE(cut.driver.read(700).ok());
     ASSERT_TRUE(cut.driver.truncate(n).ok());
@@ -406,7 +408,7 @@ TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
 }
 
 TEST(Snapshot, of_a_shorter_chat_all_is_kept) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store);
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
@@ -425,7 +427,7 @@ TEST(Snapshot, of_a_shorter_chat_all_is_kept) {
 TEST(Snapshot, where_a_window_has_passed_over_the_edit_the_chat_is_read_again) {
   CacheDriver::Setup setup = small("full");
   setup.windows = {0, 64};
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, setup);
   ASSERT_TRUE(first.driver.read(700).ok());
   ASSERT_TRUE(first.save().ok());
@@ -446,12 +448,12 @@ TEST(Snapshot, where_a_window_has_passed_over_the_edit_the_chat_is_read_again) {
   EXPECT_EQ(report->n_tokens, 695u);
 }
 
-// One block of a chat of several is missing.
+// One record of a chat of several is missing.
 class Loss : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     first_ = std::make_unique<Saved>(store_, small(GetParam()));
-    ASSERT_TRUE(first_->driver.read(40, {.kind = SpanKind::kept}).ok());
+    ASSERT_TRUE(first_->driver.read(40, {.kind = SegmentKind::pinned}).ok());
     ASSERT_TRUE(first_->save().ok());
     for (int turn = 0; turn < 3; ++turn) {
       ASSERT_TRUE(first_->driver.read(400).ok());
@@ -461,32 +463,32 @@ class Loss : public testing::TestWithParam<std::string> {
     n_tokens_ = first_->driver.cache().n_tokens();
   }
   void read_more_until_it_waits() {
-    ASSERT_TRUE(first_->driver.read(200, {.kind = SpanKind::message}).ok());
+    ASSERT_TRUE(first_->driver.read(200, {.kind = SegmentKind::message}).ok());
     ASSERT_TRUE(first_->save().ok());
   }
   Manifest manifest() { return decode_manifest(store_.caches[kChat].manifest->bytes).value(); }
-  MemoryBlockStore store_;
+  MemoryRecordStore store_;
   std::unique_ptr<Saved> first_;
   std::size_t n_tokens_ = 0;
 };
 
-TEST_P(Loss, of_any_block_costs_what_follows_what_was_in_it) {
-  const auto blocks = store_.caches[kChat].blocks;
+TEST_P(Loss, of_any_record_costs_what_follows_what_was_in_it) {
+  const auto records = store_.caches[kChat].records;
   const std::optional<SavedManifest> table = store_.caches[kChat].manifest;
   std::size_t n_partly = 0;
   const Manifest saved = manifest();
-  for (const BlockEntry& entry : saved.blocks) {
-    SCOPED_TRACE("block " + std::to_string(entry.id) + " of kind " +
+  for (const RecordEntry& entry : saved.records) {
+    SCOPED_TRACE("record " + std::to_string(entry.id) + " of kind " +
                  std::to_string(static_cast<int>(entry.kind)));
-    store_.caches[kChat].blocks = blocks;
+    store_.caches[kChat].records = records;
     store_.caches[kChat].manifest = table;
-    store_.caches[kChat].blocks.erase(entry.id);
+    store_.caches[kChat].records.erase(entry.id);
     Saved cache(store_, small(GetParam()));
     const std::size_t used = cache.driver.arena().used_bytes();
     const auto report = cache.restore(n_tokens_);
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_THAT(report->message, HasSubstr("missing"));
-    if (entry.kind == BlockKind::sinks) {
+    if (entry.kind == RecordKind::sinks) {
       EXPECT_EQ(report->outcome, RestoreOutcome::damaged);
       EXPECT_EQ(cache.driver.cache().n_tokens(), 0u);
       EXPECT_EQ(cache.driver.arena().used_bytes(), used);
@@ -513,14 +515,14 @@ TEST_P(Loss, of_any_block_costs_what_follows_what_was_in_it) {
 INSTANTIATE_TEST_SUITE_P(Builtin, Loss, testing::ValuesIn(recipe_names()), as_test_name);
 
 TEST(Snapshot, lost_scores_of_a_second_pass_are_gathered_again) {
-  MemoryBlockStore store;
+  MemoryRecordStore store;
   Saved first(store, small("kvzip"));
   ASSERT_TRUE(first.driver.read(900).ok());
   ASSERT_TRUE(first.driver.probe_all(400).ok());
   ASSERT_TRUE(first.save().ok());
   const Manifest table = decode_manifest(store.caches[kChat].manifest->bytes).value();
-  for (const BlockEntry& entry : table.blocks)
-    if (entry.kind == BlockKind::scores) store.caches[kChat].blocks.erase(entry.id);
+  for (const RecordEntry& entry : table.records)
+    if (entry.kind == RecordKind::scores) store.caches[kChat].records.erase(entry.id);
   Saved second(store, first.driver.fork().value());
   second.driver.cache().clear();
   const auto report = second.restore(900);
@@ -528,26 +530,26 @@ TEST(Snapshot, lost_scores_of_a_second_pass_are_gathered_again) {
   EXPECT_EQ(report->outcome, RestoreOutcome::partly);
   EXPECT_EQ(report->n_tokens, 900u);
   EXPECT_EQ(second.driver.probe_all(400).value(), 3u);
-  const auto decided = second.driver.cache().compact(Occasion::idle);
+  const auto decided = second.driver.cache().compactor().compact(TriggerEvent::idle);
   ASSERT_TRUE(decided.ok());
   EXPECT_GT(decided->n_evicted, 0u);
 }
 
 TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
-  for (const auto then : {FailingBlockStore::Then::once, FailingBlockStore::Then::always}) {
+  for (const auto then : {FailingRecordStore::Then::once, FailingRecordStore::Then::always}) {
     bool walked = false;
     std::size_t n_calls = 0;  // of the first save
     {
-      MemoryBlockStore inner;
-      FailingBlockStore store(inner, 1000, then);
+      MemoryRecordStore inner;
+      FailingRecordStore store(inner, 1000, then);
       Saved cache(store);
       ASSERT_TRUE(cache.driver.read(700).ok());
       ASSERT_TRUE(cache.save().ok());
       n_calls = store.n_calls();
     }
     for (std::size_t n = n_calls; n < 40 && !walked; ++n) {
-      MemoryBlockStore inner;
-      FailingBlockStore store(inner, n, then);
+      MemoryRecordStore inner;
+      FailingRecordStore store(inner, n, then);
       Saved cache(store);
       ASSERT_TRUE(cache.driver.read(700).ok());
       ASSERT_TRUE(cache.save().ok());
@@ -558,7 +560,7 @@ TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
       ASSERT_TRUE(report.ok());
       ASSERT_EQ(report->outcome, RestoreOutcome::restored) << report->message;
       EXPECT_EQ(report->n_tokens, walked ? 1000u : 700u) << "call " << n;
-      if (then == FailingBlockStore::Then::once && !walked) {
+      if (then == FailingRecordStore::Then::once && !walked) {
         EXPECT_TRUE(cache.save().ok());
       }
     }
@@ -567,13 +569,13 @@ TEST(Snapshot, any_failed_call_leaves_the_old_or_the_new_one_whole) {
 }
 
 TEST(Snapshot, any_failed_call_of_a_restore_is_an_error_and_leaves_the_cache_empty) {
-  MemoryBlockStore inner;
+  MemoryRecordStore inner;
   Saved old(inner);
   ASSERT_TRUE(old.driver.read(700).ok());
   ASSERT_TRUE(old.save().ok());
   for (std::size_t n = 0;; ++n) {
     ASSERT_LT(n, 40u);
-    FailingBlockStore store(inner, n, FailingBlockStore::Then::once);
+    FailingRecordStore store(inner, n, FailingRecordStore::Then::once);
     Saved cache(store);
     const std::size_t used = cache.driver.arena().used_bytes();
     if (cache.restore(700).ok()) break;

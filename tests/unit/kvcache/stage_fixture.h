@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/base/half.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/stages/registry.h"
 #include "support/backends.h"
 #include "support/selector.h"
 
@@ -109,14 +109,14 @@ struct KnownMap {
                      .span_end = static_cast<std::size_t>(query_positions.back()) + 1,
                      .keep = 0.5,
                      .state = state};
-    std::vector<float> chunk_k;  // nothing is turned here: the same before RoPE
+    std::vector<float> chunk_k;  // nothing is rotated here: the same before RoPE
     for (std::size_t i = (n_keys - std::min(n_keys, count)) * kDim; i < n_keys * kDim; ++i)
       chunk_k.push_back(half_to_float(k[i]));
     seen.pre_rope_q = seen.q;
     seen.pre_rope_k = chunk_k.data();
     std::vector<float> block_q(seen.q, seen.q + count * layer.n_heads * kDim);
     std::vector<float> block_lse(seen.lse, seen.lse + count * layer.n_heads), work(kBlockWork);
-    if (scorer.wants(nullptr).block_tokens > 0) {
+    if (scorer.requirements(nullptr).block_tokens > 0) {
       seen.q = seen.block_q = block_q.data();
       seen.lse = seen.block_lse = block_lse.data();
       seen.work = work.data();
@@ -139,18 +139,18 @@ struct KnownMap {
     const TokenSpan span{.n_layers = 1, .n_lanes = 1, .n_tokens = scores.size()};
     EXPECT_TRUE(scorer.finish(backend, layer, span, {&lane, 1}).ok());
   }
-  // All queries in chunks, or in one block where the scorer wants blocks; a reading's keys come with
-  // them.
+  // All queries in chunks, or in one block where the scorer wants blocks; a reading's keys come
+  // with them.
   std::vector<float> scores(const Scorer& scorer, kernels::Backend& backend, Purpose purpose,
                             std::size_t chunk) const {
     std::vector<float> scores(key_positions.size() - n_sinks);
     std::vector<float> state(scorer.state_floats(layer, query_positions.size()));
     const std::size_t n = query_positions.size();
-    if (scorer.wants(nullptr).block_tokens > 0) chunk = n;
+    if (scorer.requirements(nullptr).block_tokens > 0) chunk = n;
     for (std::size_t first = 0; first < n; first += chunk) {
       const std::size_t count = std::min(chunk, n - first);
       const std::size_t n_keys =
-          purpose == Purpose::reading ? n_sinks + first + count : key_positions.size();
+          purpose == Purpose::prefill ? n_sinks + first + count : key_positions.size();
       observe(scorer, backend, purpose, first, count, n_keys, scores.data(), state.data());
     }
     finish(scorer, backend, scores);
@@ -158,7 +158,8 @@ struct KnownMap {
   }
 };
 
-// A text behind another of which a lane still holds one entry: queries at 3 and 4 see two and three.
+// A text behind another of which a lane still holds one entry: queries at 3 and 4 see two and
+// three.
 struct LaterText {
   std::unique_ptr<kernels::Backend> backend = test::open_reference();
   KnownMap map = KnownMap({{{0.2, 0, 0, 0.8, 0}}, {{0.4, 0, 0, 0.28, 0.32}}}, {0, 3, 4}, 3);
@@ -201,7 +202,7 @@ inline std::vector<std::size_t> budgets_of(const Allocator& allocator,
                                            const std::vector<std::vector<float>>& scores,
                                            std::size_t total, std::size_t n_layers = 1) {
   std::vector<LaneScores> lanes;
-  for (const auto& lane : scores) lanes.push_back({.scores = lane});
+  for (const auto& lane : scores) lanes.push_back(lane);
   const TokenSpan span{
       .n_layers = n_layers, .n_lanes = lanes.size(), .n_tokens = scores.front().size()};
   std::vector<std::size_t> budgets(lanes.size());

@@ -10,6 +10,7 @@
 #include "kernels/base/rng.h"
 #include "kvcache/stages/apportion.h"
 #include "kvcache/stages/ranking.h"
+#include "support/source_dir.h"
 #include "unit/kvcache/stage_fixture.h"
 
 namespace satchel::kvcache {
@@ -31,7 +32,7 @@ struct F5 {
   std::vector<Kept> kept;
 };
 F5 load_f5() {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/f5.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/selection/f5.txt");
   F5 f5;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -55,7 +56,7 @@ F5 load_f5() {
 std::vector<float> f5_scores(std::string_view scorer, const std::string& params = "{}") {
   const auto backend = test::open_reference();
   return KnownMap::square(load_f5().rows)
-      .scores(*make<Scorer>(StageKind::scorer, scorer, params), *backend, Purpose::reading, 2);
+      .scores(*make<Scorer>(StageKind::scorer, scorer, params), *backend, Purpose::prefill, 2);
 }
 std::vector<float> last_protected(std::vector<float> scores, std::size_t n) {
   std::fill(scores.end() - static_cast<std::ptrdiff_t>(n), scores.end(), kNeverEvict);
@@ -84,7 +85,7 @@ TEST(StageGolden, h2o_on_five_tokens_has_the_column_sums_and_the_kept_sets) {
 TEST(StageGolden, h2o_adds_a_decode_step_to_the_sums_of_what_the_lane_holds) {
   const auto backend = test::open_reference();
   const auto scorer = make<Scorer>(StageKind::scorer, "attention_sum", "{\"decoding\": true}");
-  EXPECT_TRUE(scorer->wants(nullptr).decoding);
+  EXPECT_TRUE(scorer->requirements(nullptr).decoding);
   const KnownMap map({{{0.2, 0, 0.2, 0.1, 0.2, 0.3}}}, {0, 2, 3, 4, 5}, 5);
   std::vector<float> sums = {2.70f, 1.00f, 0.30f, 0.30f, 0};
   map.observe(*scorer, *backend, Purpose::decoding, 0, 1, 5, sums.data());
@@ -108,8 +109,8 @@ TEST(StageGolden, zipcache_holds_the_salient_share_finer) {
   EXPECT_THAT(tiers, ElementsAre(0, 1, 0, 1, 0));
 }
 
-// SAQ's stairs of 8 and 32 pages over 50: 8 · 8 + 32 · 4 + 10 · 2 bits, 4.24 of a code. Protected tokens
-// stand beside the stairs.
+// SAQ's stairs of 8 and 32 pages over 50: 8 · 8 + 32 · 4 + 10 · 2 bits, 4.24 of a code. Protected
+// tokens stand beside the stairs.
 TEST(StageGolden, saq_holds_the_latest_pages_finer_stair_by_stair) {
   const auto assigner = make<Assigner>(StageKind::assigner, "staircase");
   std::vector<float> scores(4 + 50 * 128);
@@ -141,7 +142,7 @@ TEST(StageGolden, tova_with_the_newest_token_protected_gives_up_the_second_best)
 // T3.
 TEST(StageGolden, tova_gives_all_lanes_of_a_layer_the_same_scores) {
   const auto scorer = make<Scorer>(StageKind::scorer, "last_query");
-  EXPECT_TRUE(scorer->wants(nullptr).newest_step);
+  EXPECT_TRUE(scorer->requirements(nullptr).newest_step);
   std::vector<float> a = {0.5f, 0.25f, kNotThere}, b = {0, 0.75f, 0.5f};
   const std::vector<ScoredLane> lanes = {{.scores = a}, {.scores = b}};
   const auto backend = test::open_reference();
@@ -258,7 +259,7 @@ TEST(StageGolden, kvzip_keeps_exactly_half_of_equal_scores) {
 
 // M1: arXiv:2411.18077.
 TEST(StageGolden, pyramid_budgets_by_largest_remainder) {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/pyramid.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/selection/pyramid.txt");
   std::size_t n_cases = 0;
   for (std::string line; std::getline(file, line); ++n_cases) {
     std::istringstream words(line);
@@ -380,8 +381,8 @@ std::vector<std::size_t> quest(const std::vector<std::vector<float>>& pages, std
 }
 constexpr const char* kOnePage = "{\"tokens\": 1, \"pages\": 1}";
 
-// arXiv:2406.10774: the box (-1, -2) to (1, 3) has the bound 4 for (2, -1), though no key gives more
-// than 4, and for (1, 1), though no key gives more than 2.
+// arXiv:2406.10774: the box (-1, -2) to (1, 3) has the bound 4 for (2, -1), though no key gives
+// more than 4, and for (1, 1), though no key gives more than 2.
 TEST(StageGolden, quest_bounds_a_page_by_its_box) {
   const std::vector<float> box = {1, -2, -1, 3};
   for (const auto& q : {std::vector<float>{2, -1}, std::vector<float>{1, 1}}) {

@@ -1,4 +1,5 @@
-// Codecs that give each token ranges of its own: known values by hand, bounds, and what sets them apart.
+// Codecs that give each token ranges of its own: known values by hand, bounds, and what sets them
+// apart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,8 +207,8 @@ TEST(TurboQuant, keeps_the_length_of_a_token_whatever_its_shape) {
     }
 }
 
-// One channel that outweighs all: without the turn the others are lost; blocks alone would not spread
-// it where head_dim is no power of two.
+// One channel that outweighs all: without the turn the others are lost; blocks alone would not
+// spread it where head_dim is no power of two.
 TEST(TurboQuant, spreads_a_loud_channel_over_all) {
   for (const std::size_t dim : {64u, 80u, 96u}) {
     const std::vector<float> x = some_values(128, dim, 3, 30);

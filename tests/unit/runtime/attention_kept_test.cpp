@@ -7,6 +7,7 @@
 
 #include "runtime/fidelity/fidelity.h"
 #include "runtime/model/scratch.h"
+#include "runtime/replay/replay.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
@@ -61,8 +62,8 @@ class Uniform : public testing::Test {
     const auto ids = random_ids(kTokens, model.config().n_vocabulary, 3);
     const auto lease = std::move(cache->arena().take_scratch(kept_bytes(model.config(), kTokens)));
     if (!lease.ok()) ADD_FAILURE() << lease.error().message;
-    const KeptReading exact =
-        kept_reading(model.config(), kTokens, const_cast<std::byte*>(lease->data()));
+    const KeptPrefill exact =
+        kept_prefill(model.config(), kTokens, const_cast<std::byte*>(lease->data()));
     const auto read = model.model->read_prompt({.cache = *cache,
                                                 .ids = ids,
                                                 .stop = {},
@@ -71,11 +72,11 @@ class Uniform : public testing::Test {
                                                 .samples = exact.samples});
     EXPECT_TRUE(read.ok());
     change(*cache);
-    const auto share = model.model->attention_kept({.cache = *cache,
-                                                    .end = kTokens,
-                                                    .n_tokens = kTokens,
-                                                    .exact = [&] { return exact.samples; },
-                                                    .stop = {}});
+    const auto share = attention_kept(*model.model, {.cache = *cache,
+                                                     .end = kTokens,
+                                                     .n_tokens = kTokens,
+                                                     .exact = [&] { return exact.samples; },
+                                                     .stop = {}});
     if (!share.ok()) ADD_FAILURE() << share.error().message;
     return share.ok() ? *share : -1;
   }
@@ -91,15 +92,16 @@ TEST_F(Uniform, forgotten_tokens_take_their_share_of_what_each_token_saw) {
   double expected = 0;
   for (std::size_t i = 0; i < 16; ++i) expected += 1 - 200.0 / double(kTokens - 8 * i);
   for (const std::size_t chunk : {0u, 48u})
-    EXPECT_NEAR(kept("full", chunk,
-                     [](kvcache::Cache& cache) { EXPECT_TRUE(cache.forget(100, 200).ok()); }),
-                expected / 16, 1e-4);
+    EXPECT_NEAR(
+        kept("full", chunk,
+             [](kvcache::Cache& cache) { EXPECT_TRUE(cache.edit().forget(100, 200).ok()); }),
+        expected / 16, 1e-4);
 }
 
 TEST_F(Uniform, what_a_recipe_evicts_is_counted_from_what_it_holds) {
   std::size_t n_kept = 0, n_lanes = 0;
   const double share = kept("streamingllm", 0, [&](kvcache::Cache& cache) {
-    EXPECT_TRUE(cache.compact(kvcache::Occasion::idle).ok());
+    EXPECT_TRUE(cache.compactor().compact(kvcache::TriggerEvent::idle).ok());
     const kvcache::CacheStats stats = cache.stats();
     n_lanes = (stats.n_kept + stats.n_evicted) / kTokens;
     n_kept = stats.n_kept / n_lanes;

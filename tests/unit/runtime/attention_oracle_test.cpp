@@ -1,5 +1,5 @@
-// What scorers by attention give the tokens of a prompt, and which they keep, against plain PyTorch and
-// kvpress (tests/oracle/make_attention_score_fixtures.py).
+// What scorers by attention give the tokens of a prompt, and which they keep, against plain PyTorch
+// and kvpress (tests/oracle/make_attention_score_fixtures.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "support/source_dir.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -23,7 +24,7 @@ struct Fixture {
   std::map<std::string, Scores> scores;
 };
 Fixture read_fixture() {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/attention_notes_mini.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/selection/attention_notes_mini.txt");
   Fixture fixture;
   std::string word, what;
   std::size_t n = 0;
@@ -39,7 +40,8 @@ Fixture read_fixture() {
   return fixture;
 }
 
-// As observe() leaves them: scores wait where a decision does, and second_pass fires only when asked.
+// As observe() leaves them: scores wait where a decision does, and second_pass fires only when
+// asked.
 Scores our_scores(const std::string& scorer, const char* backend, const Ids& ids) {
   TestModel model{open_model(value_of(GgufFile::open(bundled_model())), backend)};
   const std::string recipe = R"({ "recipe": 1, "name": "waits", "source": "a test",
@@ -54,7 +56,7 @@ Scores our_scores(const std::string& scorer, const char* backend, const Ids& ids
   model.read(*cache, ids);
   Scores scores;
   for (std::size_t i = 0; i < model.config().cache_shape().n_lanes(); ++i)
-    scores.push_back(value_of(cache->waiting_scores(i)));
+    scores.push_back(value_of(cache->inspector().pending_scores(i)));
   return scores;
 }
 

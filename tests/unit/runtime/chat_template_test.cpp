@@ -318,9 +318,9 @@ TEST(ChatTemplate, what_is_not_known_is_refused_with_the_list) {
     const auto recognised = ChatTemplate::recognise(jinja);
     ASSERT_FALSE(recognised.ok()) << jinja.substr(0, 40);
     EXPECT_EQ(recognised.error().code, "TEMPLATE_UNKNOWN");
-    EXPECT_THAT(recognised.error().message, HasSubstr("--template chatml, llama-2, llama-3"));
+    EXPECT_THAT(recognised.error().message, HasSubstr("--template: chatml, llama-2, llama-3"));
   }
-  EXPECT_THAT(ChatTemplate::named("ChatML").error().message, HasSubstr("--template chatml"));
+  EXPECT_THAT(ChatTemplate::named("ChatML").error().message, HasSubstr("--template: chatml"));
 }
 
 TEST(ChatTemplate, a_file_without_one_goes_on_with_the_text) {

@@ -1,5 +1,5 @@
-// What our scorers and KVzip's second pass give the tokens of a prompt, against plain PyTorch on the
-// formulas (tests/oracle/make_echo_fixtures.py).
+// What our scorers and KVzip's second pass give the tokens of a prompt, against plain PyTorch on
+// the formulas (tests/oracle/make_echo_fixtures.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +7,10 @@
 #include <fstream>
 #include <map>
 
-#include "runtime/reading/read_text.h"
-#include "runtime/reading/repeat_script.h"
+#include "runtime/prefill/prefill_text.h"
+#include "runtime/prefill/repeat_script.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "support/source_dir.h"
 #include "unit/runtime/waiting_scores.h"
 
 namespace satchel::runtime {
@@ -20,7 +21,7 @@ struct EchoFixture {
   std::map<std::string, Scores> scores;  // by "what size"
 };
 EchoFixture read_fixture() {
-  std::ifstream file(SATCHEL_SOURCE_DIR "/tests/golden/selection/echo_notes_mini.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/selection/echo_notes_mini.txt");
   EchoFixture fixture;
   std::string word, what, size;
   std::size_t n = 0;
@@ -147,7 +148,7 @@ TEST_P(EchoOracle, scores_of_a_second_pass_equal_pytorch_in_one_piece_and_in_sev
 
 TEST_P(EchoOracle, scores_that_do_not_wait_are_an_error) {
   reader_.read(R"({ "use": "reconstruction" })", fixture_.tokens);
-  EXPECT_EQ(reader_.cache->waiting_scores(0).error().code, "CACHE_SCORES");
+  EXPECT_EQ(reader_.cache->inspector().pending_scores(0).error().code, "CACHE_SCORES");
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, EchoOracle, testing::Values("reference", "cpu"),

@@ -6,8 +6,9 @@
 #include <filesystem>
 
 #include "runtime/engine_state.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "support/far_backend.h"
+#include "support/source_dir.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -51,7 +52,7 @@ TEST(Engine, refuses_what_it_cannot_open_in_one_line) {
   EngineOptions options;
   options.model = "/no/such/model.gguf";
   EXPECT_THAT(refusal(options), HasSubstr("[MODEL_NOT_FOUND]"));
-  options.model = std::filesystem::path(SATCHEL_SOURCE_DIR) / "LICENSE";
+  options.model = std::filesystem::path(test::source_dir()) / "LICENSE";
   EXPECT_THAT(refusal(options), HasSubstr("[MODEL_FORMAT]"));
   options.model = bundled_model();
   options.chat_template = "no such template";
@@ -91,15 +92,16 @@ TEST(Engine, without_a_limit_chats_take_what_their_backend_has_room_for) {
   const auto models = std::exchange(
       engine->state().backend,
       std::make_shared<test::FarBackend>(value_of(kernels::open_backend("cpu", {})), kCard));
-  const std::size_t room = engine->cache_room().most;
-  EXPECT_GT(room, kCard / 2);
-  EXPECT_LE(room, kCard);
-  EXPECT_EQ(value_of(engine->default_budget()), room);
+  const std::size_t available = engine->available_memory().most;
+  EXPECT_GT(available, kCard / 2);
+  EXPECT_LE(available, kCard);
+  EXPECT_EQ(value_of(engine->default_budget()), available);
   const auto recipe = value_of(resolve_recipe("full"));
-  EXPECT_EQ(value_of(engine->estimate(recipe, {})).room_bytes, room);
+  EXPECT_EQ(value_of(engine->estimate(recipe, {})).available_bytes, available);
   const auto session = value_of(engine->new_session(SessionOptions(recipe)));
-  EXPECT_EQ(engine->state().arena->bytes(), kvcache::Arena::rounded_down(room));
-  EXPECT_NEAR(static_cast<double>(engine->cache_room().most), static_cast<double>(room), 8192)
+  EXPECT_EQ(engine->state().arena->bytes(), kvcache::Arena::rounded_down(available));
+  EXPECT_NEAR(static_cast<double>(engine->available_memory().most), static_cast<double>(available),
+              8192)
       << "what open chats have is theirs";
 }
 

@@ -1,5 +1,5 @@
 // The promise: what is then allocated is at most the estimate, which never falls.
-#include "runtime/governor/estimator.h"
+#include "runtime/limits/estimator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "kvcache/stages/pipeline.h"
-#include "runtime/governor/presets.h"
+#include "kvcache/recipes/pipeline.h"
+#include "runtime/limits/presets.h"
 #include "runtime/model/scratch.h"
-#include "runtime/reading/read_text.h"
+#include "runtime/prefill/prefill_text.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 constexpr std::size_t kPlenty = std::size_t{1} << 40;
 
 // As a session reads: rows aside for fidelity, the rest in spans that fit.
-Result<TextRead> read_all(TestModel& model, kvcache::Cache& cache, std::size_t n_tokens) {
+Result<PrefilledText> read_all(TestModel& model, kvcache::Cache& cache, std::size_t n_tokens) {
   const auto ids = random_ids(n_tokens, model.config().n_vocabulary, 5);
   const RepeatScript script{.first = {1, 2, 3, 4}, .later = {1, 2, 3, 4}, .then = {5, 6}};
   const ProgressFn silent;
@@ -30,8 +30,8 @@ Result<TextRead> read_all(TestModel& model, kvcache::Cache& cache, std::size_t n
                      cache.arena().take_scratch(kept_bytes(model.config(), n_tokens)));
   const TextPass pass{
       .cache = cache, .text = ids, .script = script, .stop = {}, .progress = silent};
-  SATCHEL_TRY_ASSIGN(const TextRead read,
-                     read_text(*model.model, pass, {.end = n_tokens, .kept = kept.data()}));
+  SATCHEL_TRY_ASSIGN(const PrefilledText read,
+                     prefill_text(*model.model, pass, {.end = n_tokens, .kept = kept.data()}));
   SATCHEL_TRY(pack_all(*model.model, pass));
   return read;
 }
@@ -42,16 +42,16 @@ void expect_promise(TestModel& model, std::string_view recipe_name, std::size_t 
   const auto need =
       estimate(model.config(), 0, *recipe, {.n_tokens = n_tokens, .budget_bytes = kPlenty});
   ASSERT_TRUE(need.ok()) << need.error().message;
-  const auto cache = model.cache_in(recipe_name, need->pool_bytes);
+  const auto cache = model.cache_in(recipe_name, need->arena_bytes);
   const auto read = read_all(model, *cache, n_tokens);
   ASSERT_TRUE(read.ok()) << recipe_name << " " << n_tokens << " " << read.error().message;
   const kvcache::CacheStats stats = cache->stats();
   std::printf("%s %zu: peak %.3f of the estimate, cache %.3f, spans %zu\n",
               std::string(recipe_name).c_str(), n_tokens,
-              double(stats.pool_peak_bytes) / double(need->pool_bytes),
+              double(stats.arena_peak_bytes) / double(need->arena_bytes),
               double(stats.bytes) / double(need->cache_bytes), read->n_spans);
-  EXPECT_LE(stats.pool_bytes, need->pool_bytes);
-  EXPECT_LE(stats.pool_peak_bytes, need->pool_bytes);
+  EXPECT_LE(stats.arena_bytes, need->arena_bytes);
+  EXPECT_LE(stats.arena_peak_bytes, need->arena_bytes);
   EXPECT_LE(stats.bytes, need->cache_bytes) << recipe_name << " " << n_tokens;
   EXPECT_EQ(stats.fp16_bytes, need->fp16_bytes);
   if (recipe->keep() == 1) {
@@ -91,10 +91,10 @@ TEST(Estimator, estimates_never_fall_as_a_chat_grows) {
     const auto grow = [&](std::size_t n) {
       const auto need = estimate(model.config(), 0, *recipe, {.n_tokens = n, .budget_bytes = 1});
       ASSERT_TRUE(need.ok());
-      if (need->pool_bytes < last && n_falls++ == 0)
+      if (need->arena_bytes < last && n_falls++ == 0)
         ADD_FAILURE() << name << ": " << n_last << " tokens " << last << " bytes, " << n
-                      << " tokens " << need->pool_bytes;
-      last = need->pool_bytes;
+                      << " tokens " << need->arena_bytes;
+      last = need->arena_bytes;
       n_last = n;
     };
     // Every length around the ends of tails and pages, then in steps.
@@ -110,7 +110,7 @@ TEST(Estimator, a_chat_of_the_tokens_that_fit_can_be_read_in_that_budget) {
       const auto recipe = resolve_recipe(preset.name);
       const auto need = estimate(model.config(), 0, *recipe, {.n_tokens = n, .budget_bytes = 1});
       ASSERT_TRUE(need.ok());
-      const std::size_t budget = need->pool_bytes;
+      const std::size_t budget = need->arena_bytes;
       const auto fit =
           estimate(model.config(), 0, *recipe,
                    {.n_tokens = 1, .budget_bytes = budget, .asks = {.tokens_that_fit = true}});
@@ -120,7 +120,7 @@ TEST(Estimator, a_chat_of_the_tokens_that_fit_can_be_read_in_that_budget) {
       const auto read = read_all(model, *cache, fit->n_tokens_fit);
       EXPECT_TRUE(read.ok()) << preset.name << " " << fit->n_tokens_fit << " "
                              << read.error().message;
-      EXPECT_LE(cache->stats().pool_peak_bytes, budget);
+      EXPECT_LE(cache->stats().arena_peak_bytes, budget);
     }
 }
 
@@ -135,12 +135,12 @@ TEST(Estimator, the_tokens_that_fit_fit_and_one_more_does_not) {
                                .asks = {.tokens_that_fit = true}}))
         .value();
   };
-  const std::size_t budget_bytes = at(1500, kPlenty).pool_bytes;
+  const std::size_t budget_bytes = at(1500, kPlenty).arena_bytes;
   const std::size_t n_fit = at(1, budget_bytes).n_tokens_fit;
   EXPECT_GT(at(1, budget_bytes).n_tokens_most, n_fit) << "text can come down the ladder";
   EXPECT_GE(n_fit, 1500u);
-  EXPECT_LE(at(n_fit, kPlenty).pool_bytes, budget_bytes);
-  EXPECT_GT(at(n_fit + 1, kPlenty).pool_bytes, budget_bytes);
+  EXPECT_LE(at(n_fit, kPlenty).arena_bytes, budget_bytes);
+  EXPECT_GT(at(n_fit + 1, kPlenty).arena_bytes, budget_bytes);
   EXPECT_EQ(at(1, kPlenty).n_tokens_fit, model.config().context);
   EXPECT_EQ(at(1, 1).n_tokens_fit, 0u);
 }
@@ -163,7 +163,7 @@ TEST(Estimator, finds_what_costs_more_than_the_bounds_only_where_it_is_asked_for
   EXPECT_GT(fit.n_tokens_fit, 0u);
   EXPECT_EQ(fit.expected_bytes, 0u);
   for (const Estimate& other : {expected, fit}) {
-    EXPECT_EQ(other.pool_bytes, bounds.pool_bytes);
+    EXPECT_EQ(other.arena_bytes, bounds.arena_bytes);
     EXPECT_EQ(other.cache_bytes, bounds.cache_bytes);
   }
 }
@@ -188,7 +188,7 @@ TEST(Estimator, no_budget_means_the_default_and_no_length_the_context) {
   const auto out = estimate(model.config(), 0, *recipe, {.asks = {.tokens_that_fit = true}});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->n_tokens_fit, model.config().context);
-  EXPECT_EQ(out->pool_bytes, *default_budget(model.config(), kernels::main_memory_room()));
+  EXPECT_EQ(out->arena_bytes, *default_budget(model.config(), kernels::available_main_memory()));
   EXPECT_EQ(out->fp16_bytes,
             model.config().context * model.config().cache_shape().fp16_bytes_per_token());
 }

@@ -7,9 +7,9 @@
 
 #include "runtime/engine.h"
 #include "runtime/engine_state.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "runtime/model/scratch.h"
-#include "runtime/reading/read_text.h"
+#include "runtime/prefill/prefill_text.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -37,7 +37,7 @@ Held read_and_pack(Engine& engine, const kvcache::Recipe& recipe, std::size_t n_
       .cache = *cache, .text = ids, .script = script, .stop = {}, .progress = silent};
   const auto kept = arena->take_scratch(kept_bytes(config, n_tokens)).value();
   const auto read =
-      read_text(engine.model(), pass, {.end = n_tokens, .kept = kept.data(), .logits = {}});
+      prefill_text(engine.model(), pass, {.end = n_tokens, .kept = kept.data(), .logits = {}});
   EXPECT_TRUE(read.ok()) << read.error().message;
   EXPECT_TRUE(pack_all(engine.model(), pass).ok());
   return {.bytes = cache->stats().bytes, .n_spans = read.ok() ? read->n_spans : 0};
@@ -53,7 +53,7 @@ std::size_t expect_within_one_percent(Engine& engine, std::string_view preset, s
                {.n_tokens = n_tokens, .budget_bytes = budget, .asks = {.expected_bytes = true}})
         .value();
   };
-  if (budget_bytes == 0) budget_bytes = estimated(1).pool_bytes;
+  if (budget_bytes == 0) budget_bytes = estimated(1).arena_bytes;
   const Estimate then = estimated(budget_bytes);
   const Held held = read_and_pack(engine, recipe, n_tokens, budget_bytes);
   EXPECT_NEAR(static_cast<double>(held.bytes), static_cast<double>(then.expected_bytes),
@@ -65,7 +65,7 @@ std::size_t expect_within_one_percent(Engine& engine, std::string_view preset, s
 
 TEST(ExpectedBytes, are_what_a_text_takes_with_the_bundled_model) {
   const auto engine = open_engine(bundled_model());
-  ASSERT_NE(engine->config().lane_shares, nullptr);
+  ASSERT_NE(engine->config().head_budgets, nullptr);
   for (const Preset& preset : presets())
     for (const std::size_t n : {300u, 1000u, 2000u})
       EXPECT_EQ(expect_within_one_percent(*engine, preset.name, n, kPlenty), 1u);
@@ -95,15 +95,15 @@ TEST(ExpectedBytes, are_never_more_than_the_bound) {
     if (n == 0 || n > config.context) return;
     const kvcache::Recipe recipe = resolve_recipe(name).value();
     const Estimate bound = estimate(config, 0, recipe, {.n_tokens = n, .budget_bytes = 1}).value();
-    const std::size_t pool = bound.pool_bytes, plenty = 64 * pool;
-    for (const std::size_t budget : {std::size_t{1}, pool / 2, pool, 2 * pool, plenty}) {
+    const std::size_t arena = bound.arena_bytes, plenty = 64 * arena;
+    for (const std::size_t budget : {std::size_t{1}, arena / 2, arena, 2 * arena, plenty}) {
       const Estimate out =
           estimate(config, 0, recipe,
                    {.n_tokens = n, .budget_bytes = budget, .asks = {.expected_bytes = true}})
               .value();
       ASSERT_LE(out.expected_bytes, out.cache_bytes)
-          << name << " " << n << " tokens in " << budget << ", pool " << pool;
-      EXPECT_EQ(out.pool_bytes, out.cache_bytes + out.scratch_bytes);
+          << name << " " << n << " tokens in " << budget << ", arena " << arena;
+      EXPECT_EQ(out.arena_bytes, out.cache_bytes + out.scratch_bytes);
       if (budget == plenty) {
         ASSERT_EQ(out.cache_bytes, bound.cache_bytes) << name << " " << n << " in one span";
       }
@@ -129,7 +129,7 @@ TEST(ExpectedBytes, are_never_more_than_the_bound) {
 // Nobody knows what each lane will keep: then it is about right, and the bound holds.
 TEST(ExpectedBytes, are_about_right_for_a_model_without_a_lane_table) {
   TestModel model = tiny_model({}, "cpu");
-  ASSERT_EQ(model.config().lane_shares, nullptr);
+  ASSERT_EQ(model.config().head_budgets, nullptr);
   for (const std::string_view preset : {"compact", "extreme"}) {
     const auto then =
         estimate(model.config(), 0, resolve_recipe(preset).value(),

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "runtime/engine_state.h"
 #include "support/failing_backend.h"
 #include "unit/runtime/session_fixture.h"

@@ -124,7 +124,8 @@ TEST(GgufHostile, other_files_are_named_by_what_they_look_like) {
 
 TEST(GgufHostile, other_versions_are_told_apart) {
   EXPECT_EQ(outcome(GgufWriter().version(1)),
-            "[MODEL_VERSION] GGUF version 1; Satchel reads 2 and 3. Convert it again.");
+            "[MODEL_VERSION] This is GGUF version 1; Satchel reads versions 2 and 3. Convert the "
+            "model again.");
   EXPECT_THAT(outcome(GgufWriter().version(4)), HasSubstr("GGUF version 4"));
   EXPECT_THAT(outcome(GgufWriter().version(0x03000000)), HasSubstr("big-endian"));
 }
@@ -167,8 +168,9 @@ TEST(GgufHostile, arrays_are_bounded_by_limit_and_file) {
         HasSubstr("[MODEL_TRUNCATED]"))
         << element;
   EXPECT_THAT(outcome(GgufWriter().add_raw("k", 9, array_head(13, 0))),
-              HasSubstr("is 13, GGUF has 0 to 12"));
-  EXPECT_THAT(outcome(GgufWriter().add_raw("k", 99, {})), HasSubstr("is 99, GGUF has 0 to 12"));
+              HasSubstr("is 13, but GGUF defines 0 to 12"));
+  EXPECT_THAT(outcome(GgufWriter().add_raw("k", 99, {})),
+              HasSubstr("is 99, but GGUF defines 0 to 12"));
 }
 
 TEST(GgufHostile, arrays_may_be_nested_only_so_deep) {
@@ -229,7 +231,7 @@ TEST(GgufHostile, dimensions_whose_product_wraps_are_an_impossible_size) {
 TEST(GgufHostile, a_file_too_short_for_its_sound_table_says_how_much_is_missing) {
   EXPECT_THAT(outcome(declared({1u << 30})),
               AllOf(HasSubstr("[MODEL_TRUNCATED] The file ends at "),
-                    HasSubstr("its table needs 4.3 GB"), HasSubstr("incomplete download")));
+                    HasSubstr("its table needs 4.3 GB"), HasSubstr("download is incomplete")));
 }
 
 TEST(GgufHostile, offsets_that_lie_are_damage) {
@@ -237,7 +239,7 @@ TEST(GgufHostile, offsets_that_lie_are_damage) {
               HasSubstr("Tensor \"blk.3.ffn_up\" lies outside the file"));
   EXPECT_THAT(outcome(declared({4}, 0, ~0ull - 31)), HasSubstr("lies outside the file"));
   EXPECT_THAT(outcome(declared({4}, 0, 1ull << 63)), HasSubstr("lies outside the file"));
-  EXPECT_THAT(outcome(declared({4}, 0, 33)), HasSubstr("no multiple of 32"));
+  EXPECT_THAT(outcome(declared({4}, 0, 33)), HasSubstr("not a multiple of 32"));
 }
 
 TEST(GgufHostile, tensors_share_no_byte) {

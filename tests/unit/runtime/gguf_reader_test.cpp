@@ -138,18 +138,18 @@ TEST(GgufReader, a_getter_names_the_key_and_the_type_it_found) {
   const Opened opened(small_gguf());
   const GgufFile& file = *opened.file;
   EXPECT_EQ(message_of(file.get_u32("llama.attention.head_count_kv")),
-            "[MODEL_METADATA] The model lacks \"llama.attention.head_count_kv\".");
+            "[MODEL_METADATA] The model file lacks \"llama.attention.head_count_kv\".");
   EXPECT_EQ(message_of(file.get_f32_array("t.u8s")),
-            "[MODEL_METADATA] \"t.u8s\" is array of u8, array of float32 expected.");
-  EXPECT_THAT(message_of(file.get_u32("t.f32")), HasSubstr("is float32, an integer expected"));
+            "[MODEL_METADATA] \"t.u8s\" is array of u8, but must be an array of float32.");
+  EXPECT_THAT(message_of(file.get_u32("t.f32")), HasSubstr("is float32, but must be an integer"));
   EXPECT_THAT(message_of(file.get_u32("t.u64")),
-              HasSubstr("is 1099511627776, a smaller number expected"));
-  EXPECT_THAT(message_of(file.get_u32("t.i8")), HasSubstr("is -100, no negative number expected"));
-  EXPECT_THAT(message_of(file.get_f32("t.u32")), HasSubstr("is u32, float32 expected"));
-  EXPECT_THAT(message_of(file.get_bool("t.u8")), HasSubstr("is u8, bool expected"));
-  EXPECT_THAT(message_of(file.get_string("t.u8")), HasSubstr("is u8, string expected"));
+              HasSubstr("is 1099511627776, but must be smaller"));
+  EXPECT_THAT(message_of(file.get_u32("t.i8")), HasSubstr("is -100, but must be zero or more"));
+  EXPECT_THAT(message_of(file.get_f32("t.u32")), HasSubstr("is u32, but must be float32"));
+  EXPECT_THAT(message_of(file.get_bool("t.u8")), HasSubstr("is u8, but must be bool"));
+  EXPECT_THAT(message_of(file.get_string("t.u8")), HasSubstr("is u8, but must be string"));
   EXPECT_THAT(message_of(file.get_strings("general.name")),
-              HasSubstr("is string, an array expected"));
+              HasSubstr("is string, but must be an array"));
   EXPECT_THAT(message_of(file.get_i32_array("t.nested")), HasSubstr("array of array"));
   EXPECT_THAT(message_of(file.require_tensor("output.weight")),
               HasSubstr("lacks the tensor \"output.weight\""));
@@ -184,7 +184,7 @@ TEST(GgufReader, numbers_that_are_none_are_refused) {
   EXPECT_THAT(message_of(opened.file->get_f32("huge")), HasSubstr("finite"));
   EXPECT_THAT(message_of(opened.file->get_f32_array("scores")), HasSubstr("Element 0"));
   EXPECT_THAT(*opened.file->get_i32_array("fits"), ElementsAre(fits[0], fits[1]));
-  EXPECT_THAT(message_of(opened.file->get_i32_array("wide")), HasSubstr("does not fit into i32"));
+  EXPECT_THAT(message_of(opened.file->get_i32_array("wide")), HasSubstr("does not fit into int32"));
 }
 
 TEST(GgufReader, a_mapped_file_gives_what_its_bytes_in_memory_give) {

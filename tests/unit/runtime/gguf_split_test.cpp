@@ -84,32 +84,33 @@ TEST_F(GgufSplit, a_change_of_any_part_is_seen) {
 TEST_F(GgufSplit, a_missing_part_is_named) {
   write_three();
   fs::remove(named(2, 3));
-  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model has 3 parts, and "
-                                              "\"tiny-00002-of-00003.gguf\" is not beside"));
+  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model is split into 3 files, and "
+                                              "\"tiny-00002-of-00003.gguf\" is missing"));
   fs::remove(named(1, 3));
-  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model has 3 parts, and "
-                                              "\"tiny-00001-of-00003.gguf\" is not beside"));
+  EXPECT_THAT(why_not(named(3, 3)), HasSubstr("[MODEL_SHARD] The model is split into 3 files, and "
+                                              "\"tiny-00001-of-00003.gguf\" is missing"));
 }
 
 TEST_F(GgufSplit, what_does_not_belong_together_is_refused) {
   write_three();
   ASSERT_TRUE(part(3, 4, "b", 3).write(named(3, 3)));
   EXPECT_THAT(why_not(named(1, 3)), HasSubstr("[MODEL_SHARD] \"tiny-00003-of-00003.gguf\" says "
-                                              "that it is part 3 of 4"));
+                                              "that it is shard 3 of 4"));
   ASSERT_TRUE(part(3, 3, "a", 3).write(named(3, 3)));
-  EXPECT_THAT(why_not(named(1, 3)), HasSubstr("Two parts of the model hold a tensor \"a\""));
+  EXPECT_THAT(why_not(named(1, 3)), HasSubstr("Two shards of the model contain the tensor \"a\""));
   ASSERT_TRUE(part(3, 3, "b", 3).add_tensor("d", {1}, std::vector<float>{1}).write(named(3, 3)));
-  EXPECT_THAT(why_not(named(1, 3)), HasSubstr("hold 4 of the 3 tensors"));
+  EXPECT_THAT(why_not(named(1, 3)), HasSubstr("contain 4 of the 3 tensors"));
   ASSERT_TRUE(part(2, 3, "c", 1).write(named(1, 3)));
-  EXPECT_THAT(why_not(named(2, 3)), HasSubstr("The first part beside"));
+  EXPECT_THAT(why_not(named(2, 3)), HasSubstr("The first shard in the folder of"));
 }
 
 TEST_F(GgufSplit, a_part_under_another_name_says_how_parts_are_named) {
   ASSERT_TRUE(part(1, 3, "c", 1).write(folder_ / "model.gguf"));
-  EXPECT_THAT(why_not(folder_ / "model.gguf"),
-              HasSubstr("[MODEL_SHARD] \"model.gguf\" is part 1 of 3, but is not named so"));
+  EXPECT_THAT(
+      why_not(folder_ / "model.gguf"),
+      HasSubstr("[MODEL_SHARD] \"model.gguf\" is shard 1 of 3, but its name does not say so"));
   const std::vector<std::byte> bytes = part(2, 3, "c", 1).bytes();
-  EXPECT_THAT(GgufFile::view(bytes).error().message, HasSubstr("These bytes are part 2 of 3"));
+  EXPECT_THAT(GgufFile::view(bytes).error().message, HasSubstr("These bytes are shard 2 of 3"));
 }
 
 TEST_F(GgufSplit, a_whole_model_may_be_named_like_a_part) {

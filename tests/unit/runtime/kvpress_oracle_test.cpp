@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/source_dir.h"
 #include "unit/runtime/waiting_scores.h"
 
 namespace satchel::runtime {
@@ -44,15 +45,16 @@ Fixture read_fixture(const std::filesystem::path& path) {
 std::vector<std::string> fixture_names() {
   std::vector<std::string> names;
   for (const auto& entry :
-       std::filesystem::directory_iterator(SATCHEL_SOURCE_DIR "/tests/golden/selection"))
+       std::filesystem::directory_iterator(test::source_dir() + "/tests/golden/selection"))
     if (entry.path().filename().string().starts_with("kvpress_"))
       names.push_back(entry.path().stem().string().substr(8));
   std::sort(names.begin(), names.end());
   return names;
 }
 
-// Of what a lane's scores span, first tokens apart. Measured on 2026-11-22: at most 0.0025 (leverage,
-// whose keys have been rounded to fp16, where kvpress makes them anew from hidden states).
+// Of what a lane's scores span, first tokens apart. Measured on 2026-11-22: at most 0.0025
+// (leverage, whose keys have been rounded to fp16, where kvpress makes them anew from hidden
+// states).
 constexpr double kTolerance = 4e-3;
 // Tokens of a stretch whose scores before ranking are nearly equal may have changed places.
 constexpr double kOneRank = 1.0 / 64 + 1e-4;
@@ -62,7 +64,7 @@ class KvpressOracle : public testing::TestWithParam<std::tuple<std::string, cons
 TEST_P(KvpressOracle, scores_and_kept_sets_are_kvpress_s) {
   const auto& [name, backend] = GetParam();
   const Fixture fixture =
-      read_fixture(SATCHEL_SOURCE_DIR "/tests/golden/selection/kvpress_" + name + ".txt");
+      read_fixture(test::source_dir() + "/tests/golden/selection/kvpress_" + name + ".txt");
   ASSERT_EQ(fixture.tokens.size(), 220u);
   ASSERT_FALSE(fixture.sets.empty());
   WaitingScores reader{open_model(std::move(GgufFile::open(bundled_model())).value(), backend)};

@@ -1,15 +1,16 @@
-// Lane tables: made from texts, kept, found again, made while idle where there is none.
+// Head-budget profiles: made from texts, kept, found again, made while idle where there is none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <numeric>
 
-#include "runtime/governor/presets.h"
-#include "runtime/measure/passes.h"
+#include "runtime/engine_state.h"
+#include "runtime/limits/presets.h"
+#include "runtime/profile/head_budget_files.h"
 #include "runtime/profile/lane_profiler.h"
-#include "runtime/profile/lane_tables.h"
 #include "support/bundled_model.h"
+#include "support/temp_folder.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -17,51 +18,44 @@ namespace satchel::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using kvcache::LaneShares;
+using kvcache::HeadBudgets;
 
-class LaneTables : public ChatTest {
+class HeadBudgetFiles : public ChatTest {
  protected:
-  LaneTables() {
-    std::string name = (fs::temp_directory_path() / "satchel-lanes-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~LaneTables() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
   static std::shared_ptr<kvcache::Arena> arena() {
     const auto kvzip = value_of(resolve_recipe("kvzip"));
-    return value_of(roomy_arena(shared_engine(), kvzip, kProfileTokens));
+    const EstimateRequest request{.n_tokens = kProfileTokens};
+    const std::size_t bytes = value_of(shared_engine().estimate(kvzip, request)).arena_bytes;
+    return value_of(kvcache::Arena::open(shared_engine().state().backend, 4 * bytes));
   }
-  fs::path file() const { return lane_table_file(folder_, shared_engine().fingerprint()); }
-  LaneTable find(const std::string& fingerprint) const {
-    return find_lane_table(folder_, fingerprint, shared_engine().config());
+  fs::path file() const { return head_budgets_file(folder_, shared_engine().fingerprint()); }
+  FoundHeadBudgets find(const std::string& fingerprint) const {
+    return find_head_budgets(folder_, fingerprint, shared_engine().config());
   }
   std::unique_ptr<Engine> engine_with_folder() const {
     EngineOptions options;
     options.model = bundled_model();
     options.n_threads = 2;
-    options.lane_tables = folder_;
+    options.profiles = folder_;
     return value_of(Engine::open(options));
   }
 
-  fs::path folder_;
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path();
 };
 
-LaneShares made(LaneProfiler& profiler) {
+HeadBudgets made(LaneProfiler& profiler) {
   while (value_of(profiler.step({}))) {
   }
   return profiler.table();
 }
 
-TEST_F(LaneTables, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_texts) {
+TEST_F(HeadBudgetFiles, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_texts) {
   const std::string notes = held_out_notes();
   const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)},
                                           {"b", std::string_view(notes).substr(1200, 1200)}};
-  LaneProfiler profiler(shared_engine().state(), arena(), texts);
-  const LaneShares table = made(profiler);
+  LaneProfiler profiler(shared_engine().state().profiled(), arena(), texts);
+  const HeadBudgets table = made(profiler);
   EXPECT_EQ(table.model, shared_engine().fingerprint());
   EXPECT_EQ(table.n_lanes(), 12u);
   EXPECT_EQ(table.source, "kvzip over a b");
@@ -80,103 +74,103 @@ TEST_F(LaneTables, hold_what_was_kept_on_the_whole_and_are_the_mean_of_their_tex
   }
   // A text that was not learned from is ranked as by the second reading, by and large.
   EXPECT_GT(profiler.agreement(), 0.4);
-  ASSERT_TRUE(table.worth);
-  EXPECT_EQ(table.worth->agreement, profiler.agreement());
-  EXPECT_EQ(table.worth->lanes.size(), 12u);
+  ASSERT_TRUE(table.importance);
+  EXPECT_EQ(table.importance->agreement, profiler.agreement());
+  EXPECT_EQ(table.importance->lanes.size(), 12u);
   // The lanes that remember (docs/recipes.md): layer 4 head 0 and layer 5 head 0.
   const std::vector<double>& quarter = table.rows[2].shares;
   EXPECT_GT(std::min(quarter[8], quarter[10]), 0.5);
 }
 
 // Nothing to hold it against.
-TEST_F(LaneTables, of_one_text_have_no_worth_of_keys) {
+TEST_F(HeadBudgetFiles, of_one_text_have_no_worth_of_keys) {
   const std::string notes = held_out_notes();
   const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};
-  LaneProfiler profiler(shared_engine().state(), arena(), texts);
-  EXPECT_FALSE(made(profiler).worth);
+  LaneProfiler profiler(shared_engine().state().profiled(), arena(), texts);
+  EXPECT_FALSE(made(profiler).importance);
   EXPECT_EQ(profiler.agreement(), 0);
 }
 
-TEST_F(LaneTables, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_held) {
+TEST_F(HeadBudgetFiles, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_held) {
   const std::string notes = held_out_notes();
   const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};
-  const auto room = arena();
-  LaneProfiler stopped(shared_engine().state(), room, texts);
+  const auto memory = arena();
+  LaneProfiler stopped(shared_engine().state().profiled(), memory, texts);
   std::stop_source source;
   source.request_stop();
   const Result<bool> step = stopped.step(source.get_token());
   ASSERT_FALSE(step.ok());
   EXPECT_EQ(step.error().kind, ErrorKind::cancelled);
-  EXPECT_EQ(room->used_bytes(), 0u);
-  LaneProfiler whole(shared_engine().state(), arena(), texts);
+  EXPECT_EQ(memory->used_bytes(), 0u);
+  LaneProfiler whole(shared_engine().state().profiled(), arena(), texts);
   EXPECT_EQ(made(stopped).json(), made(whole).json());
-  EXPECT_EQ(room->used_bytes(), 0u);
+  EXPECT_EQ(memory->used_bytes(), 0u);
 }
 
-TEST_F(LaneTables, are_kept_by_model_and_found_before_those_that_ship) {
-  const LaneTable shipped = find(shared_engine().fingerprint());
+TEST_F(HeadBudgetFiles, are_kept_by_model_and_found_before_those_that_ship) {
+  const FoundHeadBudgets shipped = find(shared_engine().fingerprint());
   ASSERT_NE(shipped.value, nullptr) << "the bundled model's table comes with the program";
-  EXPECT_EQ(shipped.from, KeptFrom::shipped);
-  LaneShares mine = *shipped.value;
+  EXPECT_EQ(shipped.from, ProfileFrom::shipped);
+  HeadBudgets mine = *shipped.value;
   mine.source = "mine";
-  ASSERT_TRUE(keep_lane_table(folder_, mine).ok());
-  const LaneTable kept = find(shared_engine().fingerprint());
-  EXPECT_EQ(kept.from, KeptFrom::folder);
+  ASSERT_TRUE(save_head_budgets(folder_, mine).ok());
+  const FoundHeadBudgets kept = find(shared_engine().fingerprint());
+  EXPECT_EQ(kept.from, ProfileFrom::folder);
   EXPECT_EQ(kept.value->source, "mine");
-  const LaneTable none = find("of-another-model");
-  EXPECT_EQ(none.from, KeptFrom::nowhere);
+  const FoundHeadBudgets none = find("of-another-model");
+  EXPECT_EQ(none.from, ProfileFrom::nowhere);
   EXPECT_EQ(none.value, nullptr);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1)
       << "nothing half-written stays";
 }
 
-TEST_F(LaneTables, of_another_model_or_damaged_are_passed_over_by_name) {
-  const LaneTable shipped = find(shared_engine().fingerprint());
+TEST_F(HeadBudgetFiles, of_another_model_or_damaged_are_passed_over_by_name) {
+  const FoundHeadBudgets shipped = find(shared_engine().fingerprint());
   const auto damage = [&] {
-    const LaneTable found = find(shared_engine().fingerprint());
-    EXPECT_EQ(found.from, KeptFrom::shipped) << "it stands in";
+    const FoundHeadBudgets found = find(shared_engine().fingerprint());
+    EXPECT_EQ(found.from, ProfileFrom::shipped) << "it stands in";
     EXPECT_EQ(found.value->json(), shipped.value->json());
     return found.damage.value_or(Error{});
   };
-  LaneShares other = *shipped.value;
+  HeadBudgets other = *shipped.value;
   other.rows.resize(1);
   other.rows[0].shares.pop_back();
-  other.worth.value().lanes.pop_back();
-  ASSERT_TRUE(keep_lane_table(folder_, other).ok());
-  EXPECT_THAT(damage().message, testing::HasSubstr("of another model"));
+  other.importance.value().lanes.pop_back();
+  ASSERT_TRUE(save_head_budgets(folder_, other).ok());
+  EXPECT_THAT(damage().message, testing::HasSubstr("for another model"));
   other = *shipped.value;
-  other.worth.value().lanes[5] = {1, 2, 3};  // of keys of one value
-  ASSERT_TRUE(keep_lane_table(folder_, other).ok());
-  EXPECT_THAT(damage().message, testing::HasSubstr("of another model"));
+  other.importance.value().lanes[5] = {1, 2, 3};  // of keys of one value
+  ASSERT_TRUE(save_head_budgets(folder_, other).ok());
+  EXPECT_THAT(damage().message, testing::HasSubstr("for another model"));
   std::ofstream(file()) << "{ \"lane_shares\": 1, \"model\": 3 }";
   EXPECT_EQ(damage().code, "LANE_SHARES");
   EXPECT_THAT(damage().message, testing::HasSubstr("line 1"));
 }
 
-TEST_F(LaneTables, a_folder_that_cannot_be_written_is_an_error_with_its_name) {
+TEST_F(HeadBudgetFiles, a_folder_that_cannot_be_written_is_an_error_with_its_name) {
   const fs::path no_folder = folder_ / "file";
   std::ofstream(no_folder) << "x";
-  const auto kept = keep_lane_table(no_folder, *find(shared_engine().fingerprint()).value);
+  const auto kept = save_head_budgets(no_folder, *find(shared_engine().fingerprint()).value);
   ASSERT_FALSE(kept.ok());
   EXPECT_EQ(kept.error().kind, ErrorKind::storage);
   EXPECT_THAT(kept.error().message, testing::HasSubstr(no_folder.string()));
 }
 
-TEST_F(LaneTables, of_another_model_are_refused_by_the_engine) {
+TEST_F(HeadBudgetFiles, of_another_model_are_refused_by_the_engine) {
   const auto engine = engine_with_folder();
-  LaneShares other = *engine->config().lane_shares;
-  other.worth->lanes[3].pop_back();
-  const auto set = engine->set_lane_shares(other);
+  HeadBudgets other = *engine->config().head_budgets;
+  other.importance->lanes[3].pop_back();
+  const auto set = engine->set_head_budgets(other);
   ASSERT_FALSE(set.ok());
   EXPECT_EQ(set.error().code, "LANE_SHARES");
 }
 
 // A damaged table is as good as none.
-TEST_F(LaneTables, a_model_without_one_gets_it_while_idle) {
+TEST_F(HeadBudgetFiles, a_model_without_one_gets_it_while_idle) {
   std::ofstream(file()) << "torn";
   const auto engine = engine_with_folder();
-  ASSERT_NE(engine->config().lane_shares, nullptr) << "the one that ships stands in";
-  engine->model().set_lane_shares(nullptr);
+  ASSERT_NE(engine->config().head_budgets, nullptr) << "the one that ships stands in";
+  engine->model().set_head_budgets(nullptr);
   const auto session = open("satchel", 0, *engine);
   value_of(session->add_document("", held_out_notes()));
   value_of(session->read({}, {}));
@@ -187,10 +181,10 @@ TEST_F(LaneTables, a_model_without_one_gets_it_while_idle) {
     if (now.phase == Phase::profile && now.done > 0) source.request_stop();
   }));
   EXPECT_FALSE(stopped.finished);
-  EXPECT_EQ(engine->config().lane_shares, nullptr);
+  EXPECT_EQ(engine->config().head_budgets, nullptr);
   EXPECT_TRUE(idle(*session).finished);
   EXPECT_FALSE(session->has_idle_work());
-  const auto made_now = engine->config().lane_shares;
+  const auto made_now = engine->config().head_budgets;
   ASSERT_NE(made_now, nullptr);
   EXPECT_EQ(find(engine->fingerprint()).value->json(), made_now->json()) << "for later runs";
   // What is read from now on goes by the table.

@@ -1,4 +1,5 @@
-// The SentencePiece library over a vocabulary of ours: the oracle of runtime/tokenizer/sentencepiece.cpp.
+// The SentencePiece library over a vocabulary of ours: the oracle of
+// runtime/tokenizer/sentencepiece.cpp.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // Every architecture: a tiny model of random weights against transformers and llama.cpp, read as a
-// prompt and token by token; prompts are longer than windows and than contexts before RoPE's scaling.
+// prompt and token by token; prompts are longer than windows and than contexts before RoPE's
+// scaling.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 
 #include "runtime/model/scratch.h"
 #include "support/count_allocations.h"
+#include "support/source_dir.h"
 #include "unit/runtime/model_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -34,8 +36,7 @@ bool has_llama_cpp(const std::string& name, std::size_t position) {
 }
 
 TestModel open_tiny(const std::string& name, const char* backend, std::size_t chunk = 0) {
-  const std::string path =
-      std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/model/arch_" + name + ".gguf";
+  const std::string path = test::source_dir() + "/tests/golden/model/arch_" + name + ".gguf";
   auto file = GgufFile::open(path);
   EXPECT_TRUE(file.ok()) << file.error().message;
   return open_model(std::move(file).value(), backend, chunk);
@@ -121,7 +122,7 @@ TEST(LayersWithoutRope, see_moved_text_alike_on_both_backends) {
       ASSERT_EQ(model.config().layers[3].attention.n_rotated(), 0u);
       const auto cache = model.cache(recipe, 400);
       model.read(*cache, ids);
-      const auto moved = cache->move_text(64, 50);
+      const auto moved = cache->edit().move_text(64, 50);
       ASSERT_TRUE(moved.ok()) << moved.error().message;
       for (std::size_t i = 0; i < 3; ++i) logits.push_back(model.decode(*cache, ids[i]));
     }
@@ -143,7 +144,7 @@ TEST(LayersWithoutRope, are_scored_by_what_looks_behind_rope) {
 }
 
 // Room for what experts work with is part of a pass, and of its estimate.
-TEST(Experts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_of_one) {
+TEST(MixtureOfExperts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_of_one) {
   TestModel model = open_tiny("qwen3moe", "cpu");
   const std::vector<std::int32_t> ids = random_ids(64, 160, 5);
   std::vector<std::unique_ptr<kvcache::Cache>> caches;
@@ -167,10 +168,10 @@ TEST(Experts, a_decode_step_allocates_nothing_and_several_chats_get_the_logits_o
   EXPECT_EQ(test::allocations_so_far() - before, 0u);
 }
 
-TEST(Experts, make_chunks_shorter_and_scratch_larger) {
+TEST(MixtureOfExperts, make_chunks_shorter_and_scratch_larger) {
   TestModel model = open_tiny("mixtral", "reference");
   ModelConfig config = model.config();
-  config.call_size = {.n_tokens = 1024, .multiply_adds = std::size_t{64} * 64 * 3 * 1024};
+  config.work_limits = {.n_tokens = 1024, .multiply_adds = std::size_t{64} * 64 * 3 * 1024};
   for (LayerConfig& layer : config.layers) layer.ffn_width = 512;
   const PassSize size{.n_tokens = 16, .n_chunk = 16};
   const std::size_t with_experts = PassScratch::bytes(config, size);

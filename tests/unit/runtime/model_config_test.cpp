@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/contract/registry.h"
+#include "kernels/registry/registry.h"
 #include "runtime/model/config.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -106,24 +106,24 @@ TEST(ModelConfig, a_sliding_window_belongs_to_the_layers_and_leaves_the_context_
 TEST(ModelConfig, what_the_graph_does_not_compute_is_refused_by_name) {
   GgufWriter mamba;
   mamba.add_string("general.architecture", "mamba");
-  EXPECT_EQ(
-      refusal(mamba),
-      "\"mamba\" is not supported. Supported: gemma, gemma2, gemma3, granite, granitemoe, llama, "
-      "mistral3, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3. [MODEL_ARCH]");
+  EXPECT_EQ(refusal(mamba),
+            "The architecture \"mamba\" is not supported. Supported: gemma, gemma2, gemma3, "
+            "granite, granitemoe, llama, "
+            "mistral3, olmo2, phi3, qwen2, qwen3, qwen3moe, smollm3. [MODEL_ARCH]");
   EXPECT_THAT(refusal(metadata()
                           .add_u32("llama.expert_count", 8)
                           .add_u32("llama.expert_used_count", 2)
                           .add_u32("llama.expert_gating_func", 2)),
-              HasSubstr("weighs its experts otherwise"));
+              HasSubstr("does not weight its experts by a softmax"));
   const auto experts = [] {
     return metadata().add_u32("llama.expert_count", 8).add_u32("llama.expert_used_count", 2);
   };
   EXPECT_EQ(refusal(experts().add_f32("llama.expert_weights_scale", 1)), "accepted");
   for (const GgufWriter& otherwise : {experts().add_bool("llama.expert_weights_norm", false),
                                       experts().add_f32("llama.expert_weights_scale", 2.5f)})
-    EXPECT_THAT(refusal(otherwise), HasSubstr("weighs its experts otherwise"));
+    EXPECT_THAT(refusal(otherwise), HasSubstr("does not weight its experts by a softmax"));
   EXPECT_THAT(refusal(metadata().add_u32("llama.attention.value_length", 32)),
-              HasSubstr("Keys of 64 and values of 32"));
+              HasSubstr("key length 64 and value length 32"));
 }
 
 TEST(ModelConfig, impossible_numbers_are_refused_with_the_key) {
@@ -134,12 +134,12 @@ TEST(ModelConfig, impossible_numbers_are_refused_with_the_key) {
   EXPECT_THAT(with("llama.attention.head_count_kv", 0), HasSubstr("head_count_kv\" is 0"));
   EXPECT_THAT(with("llama.attention.key_length", 100'000), HasSubstr("key_length"));
   EXPECT_THAT(with("llama.rope.dimension_count", 128), HasSubstr("dimension_count"));
-  EXPECT_THAT(with("llama.rope.dimension_count", 33), HasSubstr("is odd"));
+  EXPECT_THAT(with("llama.rope.dimension_count", 33), HasSubstr("must be even"));
   EXPECT_THAT(with("llama.expert_count", 8), HasSubstr("llama.expert_used_count"));
   EXPECT_THAT(with("llama.vocab_size", 9), HasSubstr("token_embd.weight has 8 rows"));
   EXPECT_THAT(refusal(metadata().add_f32("llama.rope.freq_base", 0)), HasSubstr("freq_base"));
   EXPECT_THAT(refusal(metadata().add_tensor("rope_freqs.weight", {3}, std::vector<float>(3, 1))),
-              HasSubstr("32 F32 expected"));
+              HasSubstr("must have 32 of type F32"));
   GgufWriter empty;
   empty.add_string("general.architecture", "llama");
   EXPECT_THAT(refusal(empty), HasSubstr("llama.block_count"));
@@ -161,9 +161,8 @@ TEST(Weights, a_tensor_that_is_missing_or_of_another_shape_is_named) {
   EXPECT_THAT(load_refusal(metadata()), HasSubstr("output_norm.weight"));
   GgufWriter wrong = metadata();
   wrong.add_tensor("output_norm.weight", {8}, std::vector<float>(8));
-  EXPECT_THAT(load_refusal(wrong),
-              HasSubstr("Tensor \"output_norm.weight\" is [1, 8], but the metadata ask for "
-                        "[1, 256]. [MODEL_METADATA]"));
+  EXPECT_THAT(load_refusal(wrong), HasSubstr("Tensor \"output_norm.weight\" is [1, 8], but must be "
+                                             "[1, 256]. [MODEL_METADATA]"));
 }
 
 TEST(Weights, a_tensor_without_a_place_in_the_graph_is_refused) {
@@ -187,7 +186,7 @@ TEST(Weights, a_fused_tensor_has_the_rows_of_all_its_parts) {
   fused.add_tensor("output_norm.weight", {64}, std::vector<float>(64));
   fused.add_tensor("blk.0.attn_norm.weight", {64}, std::vector<float>(64));
   fused.add_tensor("blk.0.attn_qkv.weight", {64, 100}, std::vector<float>(64 * 100));
-  EXPECT_THAT(load_refusal(fused), HasSubstr("is [100, 64], but the metadata ask for [128, 64]"));
+  EXPECT_THAT(load_refusal(fused), HasSubstr("is [100, 64], but must be [128, 64]"));
 }
 
 TEST(Weights, a_bias_of_attention_is_optional_and_must_fit) {
@@ -196,7 +195,7 @@ TEST(Weights, a_bias_of_attention_is_optional_and_must_fit) {
   EXPECT_EQ(load_refusal(biased), "accepted");
   GgufWriter wrong = tiny_gguf({});
   wrong.add_tensor("blk.1.attn_k.bias", {64}, std::vector<float>(64));
-  EXPECT_THAT(load_refusal(wrong), HasSubstr("ask for [1, 128]"));
+  EXPECT_THAT(load_refusal(wrong), HasSubstr("must be [1, 128]"));
 }
 
 }  // namespace

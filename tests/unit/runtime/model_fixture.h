@@ -1,3 +1,4 @@
+#include "support/source_dir.h"
 // Reads tests/golden/model/*.txt: token ids and logits as an independent implementation computed
 // them (origin: tests/golden/model/README.md).
 #pragma once
@@ -23,7 +24,7 @@ struct ModelFixture {
 
 // Every section "tokens" begins a new fixture. Empty if the file is not there.
 inline std::vector<ModelFixture> read_model_fixtures(const std::string& name) {
-  std::ifstream file(std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/model/" + name);
+  std::ifstream file(test::source_dir() + "/tests/golden/model/" + name);
   std::vector<ModelFixture> out;
   std::string section;
   std::size_t n = 0, width = 0;

@@ -5,14 +5,14 @@
 
 #include <cmath>
 
+#include "support/source_dir.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
 
 GgufFile tiny_file() {
-  return std::move(GgufFile::open(std::string(SATCHEL_SOURCE_DIR) +
-                                  "/tests/golden/model/arch_gemma3.gguf"))
+  return std::move(GgufFile::open(test::source_dir() + "/tests/golden/model/arch_gemma3.gguf"))
       .value();
 }
 

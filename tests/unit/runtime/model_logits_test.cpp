@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/model/scratch.h"
+#include "runtime/replay/replay.h"
 #include "unit/runtime/model_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -121,7 +122,7 @@ TEST_F(Cuts, chunks_shrink_as_more_is_visible_and_not_with_the_context) {
   EXPECT_EQ(last, 16u);
   for (LayerConfig& layer : config.layers) layer.attention.window = 512;
   EXPECT_EQ(chunk_tokens(config, std::size_t{1} << 26), 256u) << "a window is all that is seen";
-  config.call_size.multiply_adds /= 1024;
+  config.work_limits.multiply_adds /= 1024;
   EXPECT_LT(chunk_tokens(config, 0), 256u);
 }
 
@@ -263,8 +264,9 @@ TEST_F(Cuts, a_replay_over_an_exact_cache_agrees_wholly) {
                               .rows = packed})
                     .ok());
     EXPECT_LE(largest_difference({exact, n_rows * width}, {packed, n_rows * width}), kRounding);
-    const auto fidelity = model_.model->compare(
-        cache->arena(), [exact] { return exact; }, packed, n_rows);
+    const auto fidelity = compare_rows(
+        *model_.model, cache->arena(),
+        {.exact = [exact] { return exact; }, .compressed = packed, .n_tokens = n_rows});
     ASSERT_TRUE(fidelity.ok());
     EXPECT_EQ(fidelity->n_tokens, n_rows);
     EXPECT_EQ(fidelity->agreement, 1);

@@ -61,7 +61,7 @@ TEST(Weights, what_was_let_go_can_be_read_again) {
   EXPECT_EQ(*before, *after);
 }
 
-TEST(Model, memory_beside_weights_and_pool_is_counted) {
+TEST(Model, memory_beside_weights_and_arena_is_counted) {
   TestModel model = tiny_model({}, "cpu");
   const std::size_t logits = 3 * 288 * sizeof(float);
   EXPECT_GE(model.model->outside_bytes(), logits);

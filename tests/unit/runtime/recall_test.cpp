@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -39,7 +39,7 @@ TEST(Passages, are_where_names_and_numbers_stand_together_in_each_part_of_the_te
     tokens[at + 6] = static_cast<std::int32_t>(200 + part);  // nothing points to it
     facts.push_back(at + 3);
   }
-  const ReadPart part{.begin = 0, .end = tokens.size()};
+  const IndexRange part{.begin = 0, .end = tokens.size()};
   const auto passages = choose_passages(tokens, {&part, 1}, look_of);
   ASSERT_EQ(passages.size(), kPassages);
   std::vector<std::size_t> asked;
@@ -54,17 +54,17 @@ TEST(Passages, are_where_names_and_numbers_stand_together_in_each_part_of_the_te
 TEST(Passages, lie_inside_the_parts_and_do_not_overlap) {
   std::vector<std::int32_t> tokens(3000);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(1000 + i);
-  const std::vector<ReadPart> parts = {{.begin = 5, .end = 20},
-                                       {.begin = 40, .end = 400},
-                                       {.begin = 400, .end = 470},
-                                       {.begin = 2000, .end = 2900}};
+  const std::vector<IndexRange> parts = {{.begin = 5, .end = 20},
+                                         {.begin = 40, .end = 400},
+                                         {.begin = 400, .end = 470},
+                                         {.begin = 2000, .end = 2900}};
   const auto passages = choose_passages(tokens, parts, look_of);
   ASSERT_GT(passages.size(), 4u);
   std::size_t end = 0;
   for (const Passage& passage : passages) {
     EXPECT_GE(passage.first, end);
     end = passage.first + passage.n_tokens;
-    EXPECT_TRUE(std::any_of(parts.begin(), parts.end(), [&](const ReadPart& part) {
+    EXPECT_TRUE(std::any_of(parts.begin(), parts.end(), [&](const IndexRange& part) {
       return passage.first >= part.begin + kRecallHookTokens && end <= part.end;
     }));
   }
@@ -72,7 +72,7 @@ TEST(Passages, lie_inside_the_parts_and_do_not_overlap) {
 
 TEST(Passages, there_are_none_where_nothing_is_a_fact_or_the_text_is_short) {
   const auto common = common_text(1000);
-  const ReadPart all{.begin = 0, .end = common.size()}, shorter{.begin = 10, .end = 40};
+  const IndexRange all{.begin = 0, .end = common.size()}, shorter{.begin = 10, .end = 40};
   EXPECT_TRUE(choose_passages(common, {&all, 1}, look_of).empty());
   EXPECT_TRUE(choose_passages(common, {&shorter, 1}, look_of).empty());
   EXPECT_TRUE(choose_passages(common, {}, look_of).empty());
@@ -89,7 +89,7 @@ class Recall : public ChatTest {
     options.budget_bytes = shared_budget();
     options.chat = chat_;
     options.journal = &journal_;
-    options.blocks = &blocks_;
+    options.records = &records_;
     auto session = value_of(shared_engine().new_session(options));
     value_of(session->add_document("", held_out_notes()));
     value_of(session->read({}, {}));
@@ -133,7 +133,7 @@ TEST_F(Recall, leaves_no_trace_and_is_done_once) {
   EXPECT_EQ(session->recall().measured_ms, recall.measured_ms);
   EXPECT_EQ(session->stats().n_kept, before.n_kept);
   EXPECT_EQ(session->stats().bytes, before.bytes);
-  EXPECT_EQ(session->stats().pool_used_bytes, before.pool_used_bytes);
+  EXPECT_EQ(session->stats().arena_used_bytes, before.arena_used_bytes);
   EXPECT_EQ(session->n_read(), session->tokens().size());
 }
 
@@ -191,12 +191,12 @@ TEST_F(Recall, without_room_for_a_second_cache_nothing_is_measured_and_nothing_w
   const auto recipe = value_of(resolve_recipe("extreme"));
   const auto engine = open_engine(bundled_model());
   const auto need = value_of(engine->estimate(recipe, {.n_tokens = 260}));
-  const auto session = open("extreme", need.pool_bytes, *engine);
+  const auto session = open("extreme", need.arena_bytes, *engine);
   value_of(session->add_document("", held_out_notes() + "\n" + held_out_notes()));
   value_of(session->read({}, {}));
   EXPECT_TRUE(idle(*session).finished);
   EXPECT_FALSE(session->has_idle_work());
-  EXPECT_LE(session->stats().pool_peak_bytes, need.pool_bytes);
+  EXPECT_LE(session->stats().arena_peak_bytes, need.arena_bytes);
 }
 
 TEST_F(Recall, stays_with_the_chat_and_is_measured_again_when_more_was_packed) {

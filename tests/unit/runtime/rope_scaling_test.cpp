@@ -12,6 +12,7 @@
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
 #include "support/gguf_writer.h"
+#include "support/source_dir.h"
 
 namespace satchel::runtime {
 namespace {
@@ -26,7 +27,7 @@ struct Golden {
 };
 
 std::map<std::string, Golden> read_golden() {
-  std::ifstream file(std::string(SATCHEL_SOURCE_DIR) + "/tests/golden/model/rope_scaling.txt");
+  std::ifstream file(test::source_dir() + "/tests/golden/model/rope_scaling.txt");
   std::map<std::string, Golden> out;
   std::string name;
   std::size_t n = 0;
@@ -111,7 +112,7 @@ TEST(RopeScaling, frequencies_and_amplitudes_are_those_of_transformers) {
     const double squared =
         static_cast<double>(shape.attention_scale) * std::sqrt(static_cast<double>(shape.head_dim));
     EXPECT_NEAR(std::sqrt(squared), golden.amplitude, 1e-6) << name;
-    EXPECT_EQ(config->layers[0].turned_scale, 1) << name;
+    EXPECT_EQ(config->layers[0].rotated_scale, 1) << name;
   }
 }
 
@@ -120,7 +121,7 @@ TEST(RopeScaling, where_a_part_of_a_head_turns_the_amplitude_belongs_to_that_par
       yarn(metadata(128, 131072, 1'000'000), 4, 32768).add_u32("llama.rope.dimension_count", 64));
   ASSERT_TRUE(config.ok()) << config.error().message;
   const double amplitude = 0.1 * std::log(4.0) + 1;
-  EXPECT_NEAR(config->layers[0].turned_scale, amplitude * amplitude, 1e-6);
+  EXPECT_NEAR(config->layers[0].rotated_scale, amplitude * amplitude, 1e-6);
   EXPECT_FLOAT_EQ(config->layers[0].attention.attention_scale, 1 / std::sqrt(128.0f));
 }
 
@@ -162,8 +163,9 @@ std::string refusal(const GgufWriter& writer) {
 }
 
 TEST(RopeScaling, an_amplitude_that_cannot_be_is_refused) {
-  const auto impossible = AllOf(HasSubstr("llama.rope.scaling\""), HasSubstr("times as long"),
-                                HasSubstr("[MODEL_METADATA]"));
+  const auto impossible =
+      AllOf(HasSubstr("llama.rope.scaling\""), HasSubstr("scales queries and keys"),
+            HasSubstr("[MODEL_METADATA]"));
   GgufWriter from_one = metadata(64, 512, 10'000);
   from_one.add_u32("llama.rope.scaling.original_context_length", 1)
       .add_tensor("rope_factors_long.weight", {32}, std::vector<float>(32, 1));
@@ -209,7 +211,7 @@ TEST(RopeScaling, what_is_not_known_or_cannot_be_is_refused) {
               HasSubstr("rope_factors_short.weight"));
   GgufWriter zero = metadata(64, 512, 10'000);
   zero.add_tensor("rope_freqs.weight", {32}, std::vector<float>(32));
-  EXPECT_THAT(refusal(zero), HasSubstr("not above 0"));
+  EXPECT_THAT(refusal(zero), HasSubstr("not a finite number above 0"));
 }
 
 }  // namespace

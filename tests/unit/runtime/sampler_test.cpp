@@ -113,7 +113,7 @@ TEST(Sampler, a_field_out_of_range_is_named_with_its_value_and_range) {
     return checked.error().message;
   };
   EXPECT_EQ(message({}), "fine");
-  EXPECT_EQ(message({.temperature = -1}), "temperature must be 0 … 2, is -1.");
+  EXPECT_EQ(message({.temperature = -1}), "temperature must be from 0 to 2, but is -1.");
   EXPECT_THAT(message({.temperature = std::nan("")}), HasSubstr("temperature"));
   EXPECT_THAT(message({.top_p = 0}), HasSubstr("top_p must be above 0"));
   EXPECT_THAT(message({.top_p = 1.5}), HasSubstr("is 1.5."));

@@ -1,14 +1,14 @@
 // Cutting the end off, going on in a second chat, pinning, forgetting, another recipe.
 #include <gtest/gtest.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
 
-using kvcache::MessageId;
+using runtime::MessageId;
 
 class Edit : public ChatTest {
  protected:
@@ -79,10 +79,10 @@ TEST_F(Edit, a_fork_goes_on_by_itself_and_shares_what_is_held) {
   const auto session = with_notes("compact");
   idle(*session);
   const std::vector<std::int32_t> common = ids(*session);
-  const std::size_t used = session->stats().pool_used_bytes;
-  const kvcache::ChatId other{8};
+  const std::size_t used = session->stats().arena_used_bytes;
+  const runtime::ChatId other{8};
   const auto fork = value_of(session->fork(other));
-  EXPECT_LT(fork->stats().pool_used_bytes, used + session->stats().bytes);
+  EXPECT_LT(fork->stats().arena_used_bytes, used + session->stats().bytes);
   EXPECT_EQ(ids(*fork), common);
   EXPECT_EQ(fork->n_read(), session->n_read());
   EXPECT_EQ(value_of(journal_.messages(other)).size(), stored().size());
@@ -152,7 +152,7 @@ TEST_F(Edit, a_recipe_that_does_not_fit_leaves_the_old_one) {
   const auto extreme = value_of(resolve_recipe("extreme"));
   const auto need = value_of(shared_engine().estimate(extreme, {.n_tokens = 600}));
   const auto engine = open_engine(bundled_model());
-  const auto session = open("extreme", need.pool_bytes, *engine);
+  const auto session = open("extreme", need.arena_bytes, *engine);
   value_of(session->add_document("notes", held_out_notes() + "\n" + held_out_notes()));
   value_of(session->read({}, {}));
   const auto refused = session->set_recipe(value_of(resolve_recipe("full")), {}, {});

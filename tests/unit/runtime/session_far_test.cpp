@@ -1,5 +1,6 @@
-// A model and its caches in memory that the host cannot touch, as a card's is: read, packed, answered
-// from, saved and restored as in main memory. What reads or writes it by itself crashes here.
+// A model and its caches in memory that the host cannot touch, as a card's is: read, packed,
+// answered from, saved and restored as in main memory. What reads or writes it by itself crashes
+// here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ class FarCache : public ChatTest, public testing::WithParamInterface<const char*
  protected:
   std::vector<std::int32_t> talk(Engine& engine) {
     journal_ = {};
-    blocks_ = {};
+    records_ = {};
     {
       const auto session = open(GetParam(), 0, engine);
       value_of(session->add_document("", held_out_notes()));

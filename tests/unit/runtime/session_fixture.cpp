@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "support/bundled_model.h"
 #include "support/open_named.h"
 #include "unit/runtime/tiny_model.h"
@@ -74,7 +74,7 @@ std::unique_ptr<Session> ChatTest::open(std::string_view recipe, std::size_t bud
   if (budget_bytes == 0 && &engine == &shared_engine()) options.budget_bytes = shared_budget();
   options.chat = chat_;
   options.journal = &journal_;
-  options.blocks = &blocks_;
+  options.records = &records_;
   return value_of(engine.new_session(options));
 }
 
@@ -87,7 +87,7 @@ GenerateReport ChatTest::ask(Session& session, std::string_view question,
 void ChatTest::expect_journal_holds(const Session& session) {
   std::vector<std::int32_t> side_by_side;
   const auto messages = stored();
-  for (const kvcache::StoredMessage& message : messages)
+  for (const runtime::StoredMessage& message : messages)
     side_by_side.insert(side_by_side.end(), message.tokens.begin(), message.tokens.end());
   EXPECT_EQ(side_by_side,
             std::vector<std::int32_t>(session.tokens().begin(), session.tokens().end()));

@@ -1,4 +1,4 @@
-// A chat with the bundled model over a journal and a block store in memory.
+// A chat with the bundled model over a journal and a record store in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "support/block_stores.h"
 #include "support/memory_journal.h"
+#include "support/record_stores.h"
 #include "support/value_of.h"
 
 namespace satchel::runtime {
@@ -38,11 +38,11 @@ class ChatTest : public testing::Test {
   static IdleReport idle(Session& session) { return value_of(session.idle({}, {})); }
   // Invariant 2 of Session.
   void expect_journal_holds(const Session& session);
-  std::vector<kvcache::StoredMessage> stored() { return value_of(journal_.messages(chat_)); }
+  std::vector<runtime::StoredMessage> stored() { return value_of(journal_.messages(chat_)); }
 
-  kvcache::ChatId chat_{7};
+  runtime::ChatId chat_{7};
   test::MemoryJournal journal_;
-  test::MemoryBlockStore blocks_;
+  test::MemoryRecordStore records_;
 };
 
 }  // namespace satchel::runtime

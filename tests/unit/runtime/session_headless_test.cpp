@@ -2,7 +2,7 @@
 // templates that have no words of their own before an answer (Llama 2, Mistral).
 #include <gmock/gmock.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/chain_model.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -31,7 +31,7 @@ class Headless : public testing::Test {
   std::unique_ptr<Session> open() {
     SessionOptions options(value_of(resolve_recipe("full")));
     options.journal = &journal_;
-    options.blocks = &blocks_;
+    options.records = &records_;
     options.chat = {7};
     return value_of(engine_->new_session(options));
   }
@@ -40,7 +40,7 @@ class Headless : public testing::Test {
   }
   std::unique_ptr<Engine> engine_;
   test::MemoryJournal journal_;
-  test::MemoryBlockStore blocks_;
+  test::MemoryRecordStore records_;
 };
 
 TEST_F(Headless, a_base_model_goes_on_with_the_text_and_nothing_stands_between) {

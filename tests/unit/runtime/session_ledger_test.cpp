@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/fidelity/meter.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 
 namespace satchel::runtime {
@@ -94,7 +94,7 @@ TEST_F(SessionLedger, steps_are_kept_where_the_cache_is_lost_but_no_figure_is_sa
   const auto first = packed("kvzip");
   value_of(first->save());
   const std::size_t n_before = first->ledger().size();
-  blocks_.caches.clear();
+  records_.caches.clear();
   const auto second = open("kvzip");
   EXPECT_EQ(resume(*second).n_reused, 0u);
   EXPECT_GE(second->ledger().size(), n_before);
@@ -133,12 +133,12 @@ TEST_F(SessionLedger,
   const auto session = open("full");
   value_of(session->add_document("", held_out_notes() + "\n" + held_out_notes()));
   value_of(session->read({}, {}));
-  const MemoryWish wish{.limit_bytes = session->stats().pool_used_bytes * 7 / 10};
-  const MemoryChange foretold = value_of(session->preview_memory(wish, {}));
+  const MemoryRequest request{.limit_bytes = session->stats().arena_used_bytes * 7 / 10};
+  const MemoryChange foretold = value_of(session->preview_memory(request, {}));
   EXPECT_GT(foretold.cost.attention_kept, 0.9);
   EXPECT_LE(foretold.cost.attention_kept, 1);
   EXPECT_TRUE(session->ledger().empty()) << "nothing has happened yet";
-  value_of(session->change_memory(wish, {}, {}));
+  value_of(session->change_memory(request, {}, {}));
   ASSERT_EQ(session->ledger().size(), 1u);
   const LedgerEntry& entry = session->ledger().back();
   EXPECT_EQ(entry.cause, LedgerCause::asked);

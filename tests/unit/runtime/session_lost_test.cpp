@@ -1,9 +1,9 @@
-// A chat whose memory was given back for another limit or recipe and cannot be had again: it says so,
-// whatever it is asked, and goes on when there is memory.
+// A chat whose memory was given back for another limit or recipe and cannot be had again: it says
+// so, whatever it is asked, and goes on when there is memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/failing_engine.h"
 
 namespace satchel::runtime {
@@ -20,7 +20,7 @@ class SessionLost : public ChatTest {
     value_of(session_->read({}, {}));
     value_of(session_->save());
     n_tokens_ = session_->tokens().size();
-    limit_ = session_->stats().pool_bytes;
+    limit_ = session_->stats().arena_bytes;
   }
 
   template <class T>
@@ -40,7 +40,7 @@ class SessionLost : public ChatTest {
     expect_lost(s.generate({.n_tokens_max = 4}, {}, {}, {}), "generate");
     expect_lost(s.idle({}, {}), "idle");
     expect_lost(s.truncate({}), "truncate");
-    expect_lost(s.fork(kvcache::ChatId{8}), "fork");
+    expect_lost(s.fork(runtime::ChatId{8}), "fork");
     expect_lost(s.pin(document_), "pin");
     expect_lost(s.forget(document_), "forget");
     expect_lost(s.set_recipe(full, {}, {}), "set_recipe");
@@ -66,19 +66,19 @@ class SessionLost : public ChatTest {
 
   const FailingEngine with_;
   std::unique_ptr<Session> session_;
-  kvcache::MessageId document_;
+  runtime::MessageId document_;
   std::size_t n_tokens_ = 0, limit_ = 0;
 };
 
 TEST_F(SessionLost, without_its_old_arena_every_call_says_so_until_there_is_memory) {
   with_.failing->fail_allocations(true);
   expect_lost(session_->change_memory({.limit_bytes = 2 * limit_}, {}, {}), "change_memory");
-  EXPECT_EQ(session_->stats().pool_bytes, limit_);
+  EXPECT_EQ(session_->stats().arena_bytes, limit_);
   expect_every_call_says_so();
   with_.failing->fail_allocations(false);
   value_of(session_->add_user(held_out_questions().at(1)));
   EXPECT_GE(session_->n_read(), n_tokens_) << "restored, not read again";
-  EXPECT_EQ(session_->stats().pool_bytes, limit_);
+  EXPECT_EQ(session_->stats().arena_bytes, limit_);
   expect_it_goes_on();
 }
 
@@ -88,7 +88,7 @@ TEST_F(SessionLost, without_room_for_two_caches_and_a_backend_that_fails_every_c
   with_.failing->fail_tables(true);
   const auto full = value_of(resolve_recipe("full"));
   expect_lost(session_->set_recipe(full, {}, {}), "set_recipe");
-  EXPECT_EQ(session_->stats().pool_bytes, limit_);
+  EXPECT_EQ(session_->stats().arena_bytes, limit_);
   expect_every_call_says_so();
   with_.failing->fail_tables(false);
   arena.give(others);
@@ -100,7 +100,7 @@ TEST_F(SessionLost, a_smaller_limit_brings_it_back_where_there_is_no_more) {
   expect_lost(session_->change_memory({.limit_bytes = 2 * limit_}, {}, {}), "change_memory");
   with_.failing->fail_allocations(false);
   value_of(session_->change_memory({.limit_bytes = limit_ / 2}, {}, {}));
-  EXPECT_EQ(session_->stats().pool_bytes, kvcache::Arena::rounded_down(limit_ / 2));
+  EXPECT_EQ(session_->stats().arena_bytes, kvcache::Arena::rounded_down(limit_ / 2));
   EXPECT_EQ(session_->n_read(), n_tokens_) << "restored, not read again";
   expect_it_goes_on();
 }

@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "runtime/governor/coarser.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/coarser.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/failing_engine.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -25,15 +25,15 @@ class SessionMemory : public ChatTest {
     value_of(session->read({}, {}));
     return session;
   }
-  static MemoryWish limit(std::size_t bytes) { return {.limit_bytes = bytes}; }
-  static MemoryWish preset(std::string_view name) {
+  static MemoryRequest limit(std::size_t bytes) { return {.limit_bytes = bytes}; }
+  static MemoryRequest preset(std::string_view name) {
     return {.recipe = value_of(resolve_recipe(name))};
   }
-  static MemoryChange preview(Session& session, const MemoryWish& wish) {
-    return value_of(session.preview_memory(wish, {}));
+  static MemoryChange preview(Session& session, const MemoryRequest& request) {
+    return value_of(session.preview_memory(request, {}));
   }
-  static MemoryChange change(Session& session, const MemoryWish& wish) {
-    return value_of(session.change_memory(wish, {}, {}));
+  static MemoryChange change(Session& session, const MemoryRequest& request) {
+    return value_of(session.change_memory(request, {}, {}));
   }
   static void expect_answers(Session& session) {
     EXPECT_EQ(ask(session, "Where is the brass bell?").finish, Finish::end_of_turn);
@@ -43,7 +43,7 @@ class SessionMemory : public ChatTest {
 TEST_F(SessionMemory, a_lower_limit_does_what_was_foretold_and_is_held) {
   const auto session = open_and_read("full");
   const kvcache::CacheStats before = session->stats();
-  const std::size_t wanted = before.pool_used_bytes * 8 / 10;
+  const std::size_t wanted = before.arena_used_bytes * 8 / 10;
   const MemoryChange foretold = preview(*session, limit(wanted));
   EXPECT_TRUE(foretold.fits);
   EXPECT_EQ(foretold.bytes_before, before.bytes);
@@ -54,12 +54,12 @@ TEST_F(SessionMemory, a_lower_limit_does_what_was_foretold_and_is_held) {
   EXPECT_GT(foretold.cost.kl, 0);
   EXPECT_LT(foretold.cost.kl, 0.1);
   EXPECT_EQ(session->stats().bytes, before.bytes) << "nothing has happened yet";
-  EXPECT_EQ(session->stats().pool_used_bytes, before.pool_used_bytes);
+  EXPECT_EQ(session->stats().arena_used_bytes, before.arena_used_bytes);
   const MemoryChange done = change(*session, limit(wanted));
   EXPECT_EQ(done.n_lowered, foretold.n_lowered);
   EXPECT_EQ(done.bytes_after, foretold.bytes_after);
-  EXPECT_EQ(session->stats().pool_bytes, kvcache::Arena::rounded_down(wanted));
-  EXPECT_LE(session->stats().pool_used_bytes, wanted);
+  EXPECT_EQ(session->stats().arena_bytes, kvcache::Arena::rounded_down(wanted));
+  EXPECT_LE(session->stats().arena_used_bytes, wanted);
   expect_answers(*session);
 }
 
@@ -73,7 +73,7 @@ TEST_F(SessionMemory, a_limit_that_is_too_small_is_refused_with_the_least_that_w
   EXPECT_EQ(refused.error().code, "LIMIT");
   EXPECT_THAT(refused.error().message, HasSubstr("too small for this chat"));
   EXPECT_EQ(session->stats().bytes, before.bytes);
-  EXPECT_EQ(session->stats().pool_bytes, before.pool_bytes);
+  EXPECT_EQ(session->stats().arena_bytes, before.arena_bytes);
   const MemoryChange least = preview(*session, limit(foretold.limit_least));
   EXPECT_TRUE(least.fits) << "what it names is enough";
   change(*session, limit(foretold.limit_least));
@@ -113,8 +113,8 @@ TEST_F(SessionMemory, stop_before_text_goes_leaves_it_as_it_was) {
   const std::size_t before = session->stats().bytes, n_steps = session->ledger().size();
   std::stop_source stop;
   stop.request_stop();
-  for (const MemoryWish& wish : {preset("extreme"), limit(before * 8 / 10)}) {
-    const auto stopped = session->change_memory(wish, stop.get_token(), {});
+  for (const MemoryRequest& request : {preset("extreme"), limit(before * 8 / 10)}) {
+    const auto stopped = session->change_memory(request, stop.get_token(), {});
     ASSERT_FALSE(stopped.ok());
     EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
     EXPECT_EQ(session->stats().bytes, before);
@@ -147,7 +147,8 @@ TEST_F(SessionMemory, stopped_while_all_is_read_again_it_says_what_the_chat_is_t
   EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
   EXPECT_EQ(session->recipe().name(), "ladder-4");
   EXPECT_LT(session->n_read(), session->tokens().size());
-  EXPECT_THAT(stopped.error().message, HasSubstr("The chat has recipe \"ladder-4\" and a memory"));
+  EXPECT_THAT(stopped.error().message,
+              HasSubstr("The chat now has recipe \"ladder-4\" and a memory"));
   EXPECT_THAT(stopped.error().message,
               HasSubstr(" " + std::to_string(session->n_read()) + " of its "));
   EXPECT_THAT(stopped.error().message, testing::Not(HasSubstr("as it was")));
@@ -159,9 +160,9 @@ TEST_F(SessionMemory, what_came_down_for_a_limit_comes_back_when_its_own_preset_
   const auto session = open_and_read("full");
   const kvcache::CacheStats before = session->stats();
   EXPECT_EQ(preview(*session, preset("full")).n_reread, 0u) << "nothing to bring back";
-  change(*session, limit(before.pool_used_bytes * 8 / 10));
+  change(*session, limit(before.arena_used_bytes * 8 / 10));
   EXPECT_GT(n_coarser_than(session->recipe(), session->stats()), 0u);
-  change(*session, limit(before.pool_bytes));
+  change(*session, limit(before.arena_bytes));
   EXPECT_GT(n_coarser_than(session->recipe(), session->stats()), 0u) << "a limit reads nothing";
   const MemoryChange foretold = preview(*session, preset("full"));
   EXPECT_EQ(foretold.n_reread, session->tokens().size());
@@ -176,28 +177,28 @@ TEST_F(SessionMemory, what_is_read_again_is_foretold_under_the_limit_that_is_ask
   const auto engine = open_engine(bundled_model());
   const auto least =
       value_of(engine->estimate(value_of(resolve_recipe("extreme")), {.n_tokens = 400}));
-  const auto session = open_and_read("extreme", least.pool_bytes, *engine);
-  MemoryWish wish = preset("compact");
+  const auto session = open_and_read("extreme", least.arena_bytes, *engine);
+  MemoryRequest request = preset("compact");
   const auto expected_under = [&](std::size_t bytes) {
-    return value_of(engine->estimate(*wish.recipe, {.n_tokens = session->tokens().size(),
-                                                    .budget_bytes = bytes,
-                                                    .asks = {.expected_bytes = true}}))
+    return value_of(engine->estimate(*request.recipe, {.n_tokens = session->tokens().size(),
+                                                       .budget_bytes = bytes,
+                                                       .asks = {.expected_bytes = true}}))
         .expected_bytes;
   };
-  wish.limit_bytes = 16 * least.pool_bytes;
-  ASSERT_NE(expected_under(wish.limit_bytes), expected_under(least.pool_bytes))
+  request.limit_bytes = 16 * least.arena_bytes;
+  ASSERT_NE(expected_under(request.limit_bytes), expected_under(least.arena_bytes))
       << "shorter spans, fuller pages: else this says nothing";
-  const MemoryChange foretold = preview(*session, wish);
+  const MemoryChange foretold = preview(*session, request);
   EXPECT_GT(foretold.n_reread, 0u);
-  EXPECT_EQ(foretold.bytes_after, expected_under(wish.limit_bytes));
+  EXPECT_EQ(foretold.bytes_after, expected_under(request.limit_bytes));
 }
 
 TEST_F(SessionMemory, under_a_limit_too_low_for_all_it_is_said_beforehand_and_what_would_do) {
   const auto session = open_and_read("full");
   const kvcache::CacheStats before = session->stats();
   EXPECT_EQ(preview(*session, preset("balanced")).limit_all, 0u) << "nothing is read again";
-  change(*session, limit(before.pool_used_bytes * 8 / 10));
-  MemoryWish again = preset("full");
+  change(*session, limit(before.arena_used_bytes * 8 / 10));
+  MemoryRequest again = preset("full");
   again.limit_bytes = preview(*session, again).limit_least;
   const MemoryChange foretold = preview(*session, again);
   EXPECT_TRUE(foretold.fits);
@@ -220,11 +221,11 @@ TEST_F(SessionMemory, a_limit_above_what_was_reserved_is_taken_and_the_cache_res
   const auto engine = open_engine(bundled_model());
   const auto need =
       value_of(engine->estimate(value_of(resolve_recipe("balanced")), {.n_tokens = 2000}));
-  const auto session = open_and_read("balanced", need.pool_bytes, *engine);
+  const auto session = open_and_read("balanced", need.arena_bytes, *engine);
   const std::vector<std::size_t> before = {session->stats().bytes, session->n_read()};
-  change(*session, limit(2 * need.pool_bytes));
+  change(*session, limit(2 * need.arena_bytes));
   EXPECT_EQ((std::vector<std::size_t>{session->stats().bytes, session->n_read()}), before);
-  EXPECT_EQ(session->stats().pool_bytes, kvcache::Arena::rounded_down(2 * need.pool_bytes));
+  EXPECT_EQ(session->stats().arena_bytes, kvcache::Arena::rounded_down(2 * need.arena_bytes));
   expect_answers(*session);
 }
 
@@ -241,7 +242,7 @@ class SessionWithoutANewCache : public SessionMemory {
     with.failing->fail_tables(false);
     const kvcache::CacheStats after = session->stats();
     EXPECT_EQ(session->recipe().name(), "satchel");
-    EXPECT_EQ(after.pool_bytes, before.pool_bytes);
+    EXPECT_EQ(after.arena_bytes, before.arena_bytes);
     EXPECT_EQ(after.bytes, before.bytes);
     EXPECT_EQ(after.n_kept, before.n_kept);
     expect_answers(*session);
@@ -250,7 +251,7 @@ class SessionWithoutANewCache : public SessionMemory {
 
 TEST_F(SessionWithoutANewCache, a_chat_whose_limit_was_to_rise_goes_on) {
   expect_as_it_was([](Session& session) {
-    const std::size_t more = 2 * session.stats().pool_bytes;
+    const std::size_t more = 2 * session.stats().arena_bytes;
     const auto raised = session.change_memory(limit(more), {}, {});
     EXPECT_FALSE(raised.ok());
     return raised.ok() ? Error{} : raised.error();
@@ -269,7 +270,7 @@ TEST_F(SessionMemory, a_text_of_many_times_the_limit_comes_down_the_ladder_withi
   const auto recipe = value_of(resolve_recipe("full"));
   const auto engine = open_engine(bundled_model());
   const auto least = value_of(engine->estimate(recipe, {.n_tokens = 500}));
-  const auto session = open_and_read("full", least.pool_bytes, *engine);
+  const auto session = open_and_read("full", least.arena_bytes, *engine);
   const kvcache::CacheStats stats = session->stats();
   EXPECT_GT(stats.n_tokens, 1500u);
   EXPECT_EQ(stats.n_evicted, 0u);

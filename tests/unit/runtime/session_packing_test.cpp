@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
@@ -59,11 +59,11 @@ TEST_P(PackingUnder, nothing_is_gone_from_a_message_before_it_is_answered) {
   EXPECT_EQ(session->stats().n_evicted, 0u);
   EXPECT_EQ(idle(*session).n_evicted, 0u) << "nor while nobody waits";
   bool lost = false;
-  const auto piece = [&](std::string_view) {
+  const auto delta = [&](std::string_view) {
     lost |= session->stats().n_evicted > 0;
     return true;
   };
-  value_of(session->generate({.n_tokens_max = 20}, piece, {}, {}));
+  value_of(session->generate({.n_tokens_max = 20}, delta, {}, {}));
   EXPECT_FALSE(lost);
   idle(*session);
   EXPECT_GT(session->stats().n_evicted, 0u);
@@ -112,13 +112,13 @@ TEST_F(Packing, a_document_several_times_the_budget_is_read_in_spans_and_the_lim
   const auto engine = open_engine(bundled_model());
   const std::size_t n_least = 260;  // tokens that the budget is made for
   const auto need = value_of(engine->estimate(recipe, {.n_tokens = n_least}));
-  std::size_t budget = need.pool_bytes;
+  std::size_t budget = need.arena_bytes;
   const auto session = open("extreme", budget, *engine);
   value_of(session->add_document("long", text));
   std::size_t n_calls = 0, largest = 0;
   const auto watch = [&](const Progress&) {
     ++n_calls;
-    largest = std::max(largest, session->stats().pool_used_bytes);
+    largest = std::max(largest, session->stats().arena_used_bytes);
   };
   const auto read = session->read({}, watch);
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -126,13 +126,13 @@ TEST_F(Packing, a_document_several_times_the_budget_is_read_in_spans_and_the_lim
   EXPECT_GT(n_calls, 10u);
   EXPECT_LE(largest, budget);
   const kvcache::CacheStats stats = session->stats();
-  EXPECT_LE(stats.pool_peak_bytes, budget);
+  EXPECT_LE(stats.arena_peak_bytes, budget);
   EXPECT_GT(stats.n_evicted, 0u);
   std::printf("document of %zu tokens, exact %zu bytes, budget %zu, peak %zu\n",
-              session->tokens().size(), stats.fp16_bytes, budget, stats.pool_peak_bytes);
+              session->tokens().size(), stats.fp16_bytes, budget, stats.arena_peak_bytes);
   EXPECT_EQ(ask(*session, held_out_questions().at(0), 16).finish == Finish::cache_full, false);
   idle(*session);
-  EXPECT_LE(session->stats().pool_peak_bytes, budget);
+  EXPECT_LE(session->stats().arena_peak_bytes, budget);
   value_of(session->save());
   const std::size_t n_evicted = session->stats().n_evicted;
   const auto engine_after = open_engine(bundled_model());
@@ -140,7 +140,7 @@ TEST_F(Packing, a_document_several_times_the_budget_is_read_in_spans_and_the_lim
   const ResumeReport report = resume(*again);
   EXPECT_EQ(report.n_reread, 0u) << report.message;
   EXPECT_EQ(again->stats().n_evicted, n_evicted);
-  EXPECT_LE(again->stats().pool_peak_bytes, budget);
+  EXPECT_LE(again->stats().arena_peak_bytes, budget);
 }
 
 TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_restart) {
@@ -151,7 +151,7 @@ TEST_F(Packing, idle_work_that_is_stopped_goes_on_where_it_was_also_after_a_rest
   EXPECT_GT(n_evicted, 0u);
   for (const bool restarts : {false, true}) {
     journal_ = {};
-    blocks_.caches.clear();
+    records_.caches.clear();
     auto session = open("kvzip");
     value_of(session->add_document("", long_message()));
     value_of(session->read({}, {}));

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <fstream>
 
+#include "runtime/contract/cache_key.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
 
 namespace satchel::runtime {
 namespace {
 
-using kvcache::MessageState;
 using kvcache::RestoreOutcome;
+using runtime::MessageState;
 using testing::HasSubstr;
 
 class Resume : public ChatTest {
@@ -94,11 +95,11 @@ TEST_F(Resume, without_a_saved_cache_reads_the_chat_again_and_says_so) {
   EXPECT_EQ(session->n_read(), n_chat);
 }
 
-TEST_F(Resume, after_a_damaged_block_reads_again_and_says_so) {
+TEST_F(Resume, after_a_damaged_record_reads_again_and_says_so) {
   const auto first = begin("compact");
   value_of(first->save());
-  auto& blocks = blocks_.caches.at(kvcache::CacheKey::of_chat(chat_)).blocks;
-  auto& bytes = blocks.begin()->second;
+  auto& records = records_.caches.at(runtime::cache_key(chat_)).records;
+  auto& bytes = records.begin()->second;
   bytes[bytes.size() / 2] ^= std::byte{1};
   const auto second = open("compact");
   const ResumeReport report = resume(*second);
@@ -142,12 +143,12 @@ TEST_F(Resume, with_another_model_reads_again_and_says_so) {
 
 TEST_F(Resume, messages_of_another_tokenizer_are_made_into_tokens_anew) {
   const std::vector<std::int32_t> foreign = {900, 901, 902, 5'000'000}, own_looking = {300, 301};
-  value_of(journal_.append(chat_, {.role = kvcache::Role::user,
+  value_of(journal_.append(chat_, {.role = runtime::Role::user,
                                    .state = MessageState::complete,
                                    .text = "Read these notes.\nThe bell is in the shed.",
                                    .tokens = foreign,
                                    .tokenizer = kForeignTokenizer}));
-  value_of(journal_.append(chat_, {.role = kvcache::Role::assistant,
+  value_of(journal_.append(chat_, {.role = runtime::Role::assistant,
                                    .state = MessageState::complete,
                                    .text = "Noted.",
                                    .tokens = own_looking,
@@ -169,7 +170,7 @@ TEST_F(Resume, a_system_message_of_another_tokenizer_keeps_its_words) {
   const std::string said =
       "You answer in one sentence, whatever you are asked, and you say no more.";
   for (const auto& [role, text] :
-       {std::pair{kvcache::Role::system, said}, {kvcache::Role::user, "Where is the bell?"}})
+       {std::pair{runtime::Role::system, said}, {runtime::Role::user, "Where is the bell?"}})
     value_of(journal_.append(chat_, {.role = role,
                                      .state = MessageState::complete,
                                      .text = text,
@@ -219,7 +220,7 @@ TEST_F(Resume, messages_older_than_the_hashes_are_ours_if_the_model_is) {
 
 TEST_F(Resume, nothing_is_said_to_the_model_in_the_words_of_a_damaged_message) {
   begin("full");
-  kvcache::StoredMessage& damaged = journal_.row(chat_, 0);
+  runtime::StoredMessage& damaged = journal_.row(chat_, 0);
   damaged.state = MessageState::damaged;
   damaged.text.clear();
   damaged.tokens.clear();
@@ -242,7 +243,7 @@ TEST_F(Resume, a_damaged_message_in_place_of_a_cut_answers_end_closes_it) {
   value_of(first->add_user(held_out_questions().at(1)));
   value_of(first->generate({}, [](std::string_view) { return false; }, {}, {}));
   value_of(first->add_user("Go on."));
-  kvcache::StoredMessage& damaged = journal_.row(chat_, stored().size() - 1);
+  runtime::StoredMessage& damaged = journal_.row(chat_, stored().size() - 1);
   damaged.state = MessageState::damaged;
   damaged.text.clear();
   damaged.tokens.clear();
@@ -252,9 +253,9 @@ TEST_F(Resume, a_damaged_message_in_place_of_a_cut_answers_end_closes_it) {
 }
 
 // Tokens of ours, so many in one message.
-void append_tokens(test::MemoryJournal& journal, kvcache::ChatId chat, std::size_t n) {
+void append_tokens(test::MemoryJournal& journal, runtime::ChatId chat, std::size_t n) {
   const std::vector<std::int32_t> ids(n, 300);
-  value_of(journal.append(chat, {.role = kvcache::Role::user,
+  value_of(journal.append(chat, {.role = runtime::Role::user,
                                  .state = MessageState::complete,
                                  .text = "long",
                                  .tokens = ids,
@@ -296,7 +297,7 @@ TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
   }
   // What a killed process leaves: an answer that still streams.
   const std::vector<std::int32_t> head = {};
-  const auto id = value_of(journal_.append(chat_, {.role = kvcache::Role::assistant,
+  const auto id = value_of(journal_.append(chat_, {.role = runtime::Role::assistant,
                                                    .state = MessageState::streaming,
                                                    .text = {},
                                                    .tokens = head,
@@ -319,8 +320,8 @@ TEST_F(Resume, after_a_kill_in_the_middle_of_an_answer_keeps_what_had_come) {
 TEST_F(Resume, after_a_stopped_answer_finds_nothing_to_read) {
   const auto first = begin("compact");
   value_of(first->add_user(held_out_questions().at(1)));
-  int n_pieces = 0;
-  value_of(first->generate({}, [&](std::string_view) { return ++n_pieces < 2; }, {}, {}));
+  int n_deltas = 0;
+  value_of(first->generate({}, [&](std::string_view) { return ++n_deltas < 2; }, {}, {}));
   value_of(first->save());
   const auto second = open("compact");
   EXPECT_EQ(resume(*second).n_reread, 0u);

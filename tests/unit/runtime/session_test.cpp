@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/contract/cache_key.h"
+#include "runtime/limits/presets.h"
 #include "support/failing_journal.h"
 #include "support/passing_journal.h"
 #include "unit/runtime/session_fixture.h"
@@ -13,8 +14,8 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::MessageState;
-using kvcache::Role;
+using runtime::MessageState;
+using runtime::Role;
 using testing::HasSubstr;
 
 using SessionTest = ChatTest;
@@ -49,7 +50,7 @@ TEST_F(SessionTest, every_turn_leaves_the_journal_and_the_cache_with_the_same_to
     EXPECT_EQ(stored().back().text, report.text);
     EXPECT_EQ(stored().back().state, MessageState::complete);
   }
-  EXPECT_EQ(stored()[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(stored()[0].kind, runtime::MessageKind::document);
   EXPECT_EQ(stored()[0].title, "notes");
   EXPECT_EQ(stored()[0].text, held_out_notes());
   EXPECT_EQ(stored()[1].text, "Noted.");
@@ -67,17 +68,17 @@ TEST_F(SessionTest, a_chat_is_the_ids_the_model_was_trained_on) {
   EXPECT_TRUE(text.ends_with("<|im_end|>\n")) << text;
 }
 
-TEST_F(SessionTest, pieces_put_together_are_the_answer) {
+TEST_F(SessionTest, deltas_put_together_are_the_answer) {
   const auto session = open("full");
   value_of(session->add_user("Where is the brass bell?"));
-  std::string pieces;
+  std::string text;
   const auto report = value_of(session->generate({.n_tokens_max = 40},
-                                                 [&](std::string_view piece) {
-                                                   pieces += piece;
+                                                 [&](std::string_view delta) {
+                                                   text += delta;
                                                    return true;
                                                  },
                                                  {}, {}));
-  EXPECT_EQ(pieces, report.text);
+  EXPECT_EQ(text, report.text);
   EXPECT_FALSE(report.text.empty());
 }
 
@@ -114,11 +115,11 @@ TEST_F(SessionTest, fidelity_is_measured_after_the_answer_and_not_before_its_fir
   value_of(session->add_user(held_out_notes() + "\n" + held_out_questions().at(0)));
   std::size_t n_before = 1;
   bool first = true;
-  const auto piece = [&](std::string_view) {
+  const auto delta = [&](std::string_view) {
     if (std::exchange(first, false)) n_before = session->fidelity().n_tokens;
     return true;
   };
-  const auto report = value_of(session->generate({.n_tokens_max = 8}, piece, {}, {}));
+  const auto report = value_of(session->generate({.n_tokens_max = 8}, delta, {}, {}));
   EXPECT_FALSE(first);
   EXPECT_EQ(n_before, 0u);
   EXPECT_GT(session->stats().n_evicted, 0u) << "when the turn had ended";
@@ -134,7 +135,7 @@ TEST_F(SessionTest, a_measurement_that_waits_takes_no_token_from_an_answer) {
   std::vector<std::size_t> reached;
   for (const bool measures_first : {true, false}) {
     journal_ = {};
-    const auto session = open("compact", need.pool_bytes);
+    const auto session = open("compact", need.arena_bytes);
     value_of(session->add_user(prompt));
     if (measures_first) value_of(session->read({}, {}));
     bool full = false;
@@ -162,9 +163,9 @@ TEST_F(SessionTest, a_limit_of_tokens_closes_the_answer) {
 TEST_F(SessionTest, a_stopped_answer_is_kept_and_the_next_message_closes_it) {
   const auto session = open("full");
   value_of(session->add_user("Where is the brass bell?"));
-  int n_pieces = 0;
+  int n_deltas = 0;
   const auto report =
-      value_of(session->generate({}, [&](std::string_view) { return ++n_pieces < 1; }, {}, {}));
+      value_of(session->generate({}, [&](std::string_view) { return ++n_deltas < 1; }, {}, {}));
   EXPECT_EQ(report.finish, Finish::stopped);
   EXPECT_EQ(stored().back().state, MessageState::interrupted);
   EXPECT_EQ(stored().back().text, report.text);
@@ -226,12 +227,13 @@ TEST_F(SessionTest, an_answer_that_meets_the_end_of_the_context_says_so) {
   expect_journal_holds(*session);
 }
 
-constexpr const char* kNoRoom = "quest";  // a recipe of exact pages that comes down to nothing
+constexpr const char* kNothingToReclaim =
+    "quest";  // a recipe of exact pages that comes down to nothing
 
-TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_lost) {
-  const auto recipe = value_of(resolve_recipe(kNoRoom));
+TEST_F(SessionTest, a_full_arena_is_an_error_that_says_what_to_do_and_nothing_is_lost) {
+  const auto recipe = value_of(resolve_recipe(kNothingToReclaim));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 300}));
-  const auto session = open(kNoRoom, need.pool_bytes);
+  const auto session = open(kNothingToReclaim, need.arena_bytes);
   value_of(session->add_document("", held_out_notes() + held_out_notes()));
   const auto full = session->read({}, {});
   ASSERT_FALSE(full.ok());
@@ -240,22 +242,22 @@ TEST_F(SessionTest, a_full_pool_is_an_error_that_says_what_to_do_and_nothing_is_
   EXPECT_GT(session->n_read(), 250u);
   EXPECT_LT(session->n_read(), session->tokens().size());
   EXPECT_THAT(full.error().message,
-              HasSubstr(" " + std::to_string(session->n_read()) + " tokens are read"));
+              HasSubstr(" " + std::to_string(session->n_read()) + " tokens have been read"));
   EXPECT_THAT(full.error().message, HasSubstr("Raise the limit"));
   EXPECT_EQ(full.error().message.find("limit of"), full.error().message.rfind("limit of"))
       << "said twice, in two units: " << full.error().message;
   expect_journal_holds(*session);
   // The same chat with more memory.
-  const auto larger = open(kNoRoom);
+  const auto larger = open(kNothingToReclaim);
   EXPECT_EQ(resume(*larger).n_chat_tokens, session->tokens().size());
   EXPECT_EQ(larger->n_read(), session->tokens().size());
 }
 
 // Whether a token of the answer or one of its head is the first that does not fit.
-TEST_F(SessionTest, a_pool_that_fills_while_answering_keeps_what_was_said) {
-  const auto recipe = value_of(resolve_recipe(kNoRoom));
+TEST_F(SessionTest, an_arena_that_fills_while_answering_keeps_what_was_said) {
+  const auto recipe = value_of(resolve_recipe(kNothingToReclaim));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 280}));
-  const auto session = open(kNoRoom, need.pool_bytes);
+  const auto session = open(kNothingToReclaim, need.arena_bytes);
   value_of(session->add_user("Where is the brass bell?"));
   std::string code, message;
   for (int turn = 0; turn < 200 && code.empty(); ++turn) {
@@ -293,7 +295,7 @@ TEST_F(SessionTest, an_answer_that_repeats_itself_is_ended_closed_and_said_so) {
 TEST_F(SessionTest, without_a_journal_no_message_says_that_the_chat_is_kept) {
   SessionOptions options(value_of(resolve_recipe("full")));
   const auto need = value_of(shared_engine().estimate(options.recipe, {.n_tokens = 300}));
-  options.budget_bytes = need.pool_bytes;
+  options.budget_bytes = need.arena_bytes;
   const auto session = value_of(shared_engine().new_session(options));
   value_of(session->add_user(held_out_notes() + held_out_notes()));
   const auto refused = session->generate({}, {}, {}, {});
@@ -319,7 +321,7 @@ TEST_F(SessionTest, a_budget_too_small_names_the_least_that_does) {
 TEST_F(SessionTest, a_session_holds_the_promise_of_the_estimator) {
   for (const Preset& preset : presets()) {
     journal_ = {};
-    blocks_.caches.clear();
+    records_.caches.clear();
     const auto recipe = value_of(resolve_recipe(preset.name));
     auto session = open(preset.name);
     value_of(session->add_document("", held_out_notes()));
@@ -327,12 +329,12 @@ TEST_F(SessionTest, a_session_holds_the_promise_of_the_estimator) {
     const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = n}));
     journal_ = {};
     const auto engine = open_engine(bundled_model());  // with an arena of its own
-    session = open(preset.name, need.pool_bytes, *engine);
+    session = open(preset.name, need.arena_bytes, *engine);
     value_of(session->add_document("", held_out_notes()));
     value_of(session->read({}, {}));
     idle(*session);
     const kvcache::CacheStats stats = session->stats();
-    EXPECT_LE(stats.pool_peak_bytes, need.pool_bytes);
+    EXPECT_LE(stats.arena_peak_bytes, need.arena_bytes);
     EXPECT_LE(stats.bytes, need.cache_bytes) << preset.name;
     EXPECT_EQ(session->fidelity().n_tokens, preset.name == "full" ? 0u : 128u) << preset.name;
     session.reset();
@@ -377,7 +379,7 @@ class DeadJournal final : public test::PassingJournal {
   using PassingJournal::PassingJournal;
   void die() { dead_ = true; }
   void revive() { dead_ = false; }
-  Result<void> finish(kvcache::MessageId id, MessageState state, std::string_view text,
+  Result<void> finish(runtime::MessageId id, MessageState state, std::string_view text,
                       std::span<const std::int32_t> tokens) override {
     if (dead_) return full();
     return PassingJournal::finish(id, state, text, tokens);
@@ -407,7 +409,7 @@ TEST_F(SessionTest, a_document_and_its_answer_are_stored_together_or_not_at_all)
 TEST_F(SessionTest, messages_have_the_ids_kinds_and_places_of_the_journal) {
   const auto session = open("full");
   const DocumentIds document = value_of(session->add_document("notes.txt", held_out_notes()));
-  const kvcache::MessageId question = value_of(session->add_user("Where is the brass bell?"));
+  const runtime::MessageId question = value_of(session->add_user("Where is the brass bell?"));
   const GenerateReport report = value_of(session->generate({.n_tokens_max = 8}, {}, {}, {}));
   const auto messages = session->messages();
   const auto rows = stored();
@@ -433,20 +435,19 @@ TEST_F(SessionTest, messages_have_the_ids_kinds_and_places_of_the_journal) {
   resume(*again);
   ASSERT_EQ(again->messages().size(), 4u);
   EXPECT_EQ(again->messages()[3].id, report.answer);
-  EXPECT_EQ(again->messages()[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(again->messages()[0].kind, runtime::MessageKind::document);
 }
 
 TEST_F(SessionTest, a_session_that_is_ahead_of_its_journal_does_not_save) {
   const auto whole = open("full");
   ask(*whole, "Where is the brass bell?", 4);
   value_of(whole->save());
-  const auto generation =
-      value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation;
+  const auto generation = value_of(records_.newest_manifest(runtime::cache_key(chat_)))->generation;
   test::MemoryJournal copy = journal_;
   DeadJournal dead(copy);
   SessionOptions options(value_of(resolve_recipe("full")));
   options.journal = &dead;
-  options.blocks = &blocks_;
+  options.records = &records_;
   options.chat = chat_;
   const auto session = value_of(shared_engine().new_session(options));
   resume(*session);
@@ -454,16 +455,14 @@ TEST_F(SessionTest, a_session_that_is_ahead_of_its_journal_does_not_save) {
   dead.die();
   EXPECT_EQ(session->generate({.n_tokens_max = 4}, {}, {}, {}).error().code, "DISK_FULL");
   EXPECT_EQ(session->save().error().code, "DISK_FULL");
-  EXPECT_EQ(value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation,
-            generation);
+  EXPECT_EQ(value_of(records_.newest_manifest(runtime::cache_key(chat_)))->generation, generation);
   dead.revive();
   value_of(session->save());
   std::size_t n_journal = 0;
   for (const auto& message : value_of(copy.messages(chat_))) n_journal += message.tokens.size();
   EXPECT_EQ(session->tokens().size(), n_journal);
   EXPECT_LE(session->n_read(), n_journal);  // the end of the cut answer is still to be read
-  EXPECT_GT(value_of(blocks_.newest_manifest(kvcache::CacheKey::of_chat(chat_)))->generation,
-            generation);
+  EXPECT_GT(value_of(records_.newest_manifest(runtime::cache_key(chat_)))->generation, generation);
 }
 
 TEST_F(SessionTest, any_failed_write_is_reported_and_the_next_turn_makes_the_journal_whole) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/chain_model.h"
 #include "unit/runtime/session_fixture.h"
 
@@ -28,7 +28,7 @@ class Thoughtful : public testing::Test {
   std::unique_ptr<Session> open(Engine& engine) {
     SessionOptions options(value_of(resolve_recipe("full")));
     options.journal = &journal_;
-    options.blocks = &blocks_;
+    options.records = &records_;
     options.chat = {7};
     return value_of(engine.new_session(options));
   }
@@ -39,15 +39,15 @@ class Thoughtful : public testing::Test {
     return value_of(
         session.generate({.n_tokens_max = n_tokens_max}, keeper(said_), {}, {}, keeper(thought_)));
   }
-  static PieceFn keeper(std::string& into) {
-    return [&into](std::string_view piece) {
-      into += piece;
+  static DeltaFn keeper(std::string& into) {
+    return [&into](std::string_view delta) {
+      into += delta;
       return true;
     };
   }
   std::string said_, thought_;
   test::MemoryJournal journal_;
-  test::MemoryBlockStore blocks_;
+  test::MemoryRecordStore records_;
 };
 
 // Behind the head: <think> H m </think> and two lines, Y e s. Behind the empty block: Y e s.
@@ -170,12 +170,12 @@ TEST_F(Thoughtful, models_that_think_in_circles_are_ended_and_a_stop_keeps_what_
   EXPECT_EQ(circles.text, "");
   EXPECT_THAT(circles.thoughts.text, HasSubstr("HmHmHm"));
   value_of(session->add_user("Go on."));
-  int n_pieces = 0;
+  int n_deltas = 0;
   const auto stopped = value_of(session->generate(
-      {.ends_loops = false}, {}, {}, {}, [&](std::string_view) { return ++n_pieces < 3; }));
+      {.ends_loops = false}, {}, {}, {}, [&](std::string_view) { return ++n_deltas < 3; }));
   EXPECT_EQ(stopped.finish, Finish::stopped);
   EXPECT_EQ(stopped.thoughts.text, "HmH");
-  EXPECT_EQ(value_of(journal_.messages({7})).back().state, kvcache::MessageState::interrupted);
+  EXPECT_EQ(value_of(journal_.messages({7})).back().state, runtime::MessageState::interrupted);
   EXPECT_EQ(value_of(session->thoughts(stopped.answer)).text, "HmH");
 }
 
@@ -219,15 +219,15 @@ TEST_F(Thoughtful, a_document_read_first_does_not_open_the_thoughts_of_its_answe
 }
 
 TEST_F(Thoughtful, answers_of_another_model_are_no_thoughts_of_this_one) {
-  using enum kvcache::MessageState;
-  const auto add = [this](kvcache::Role role, kvcache::MessageState state, const char* text) {
+  using enum runtime::MessageState;
+  const auto add = [this](runtime::Role role, runtime::MessageState state, const char* text) {
     return value_of(journal_.append(
         {7}, {.role = role, .state = state, .text = text, .tokens = {}, .tokenizer = 1}));
   };
-  add(kvcache::Role::user, complete, "One?");
-  const auto whole = add(kvcache::Role::assistant, complete, "Two.");
-  add(kvcache::Role::user, complete, "Three?");
-  const auto cut = add(kvcache::Role::assistant, interrupted, "Fo");
+  add(runtime::Role::user, complete, "One?");
+  const auto whole = add(runtime::Role::assistant, complete, "Two.");
+  add(runtime::Role::user, complete, "Three?");
+  const auto cut = add(runtime::Role::assistant, interrupted, "Fo");
   const auto engine = engine_of(kThinks, kOpening);
   const auto session = open(*engine);
   value_of(session->resume({}, {}));
@@ -244,9 +244,9 @@ TEST_F(Thoughtful, a_chat_begun_anew_begins_as_its_thinking_says) {
   const auto engine =
       engine_of(kThinks, "{{ '<|im_start|>' }} Reasoning Mode: ## Custom Instructions");
   ASSERT_EQ(engine->chat_template().name(), "smollm3");
-  for (const auto state : {kvcache::MessageState::complete, kvcache::MessageState::damaged}) {
+  for (const auto state : {runtime::MessageState::complete, runtime::MessageState::damaged}) {
     journal_ = {};
-    value_of(journal_.append({7}, {.role = kvcache::Role::user,
+    value_of(journal_.append({7}, {.role = runtime::Role::user,
                                    .state = state,
                                    .text = "One?",
                                    .tokens = {},

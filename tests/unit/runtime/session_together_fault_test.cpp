@@ -1,12 +1,12 @@
-// Chats that answer together, and something fails that is not memory: who could go on alone goes on,
-// the others say what happened; no word is lost, and every chat can be used afterwards.
+// Chats that answer together, and something fails that is not memory: who could go on alone goes
+// on, the others say what happened; no word is lost, and every chat can be used afterwards.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "support/failing_journal.h"
 #include "unit/runtime/chain_model.h"
 #include "unit/runtime/failing_engine.h"
@@ -22,7 +22,7 @@ class DeviceFails : public ChatTest {
   // Steps of the model fail as well, not only what its caches do.
   void SetUp() override {
     ChatTest::SetUp();
-    Engine::State& state = with_.engine->state();
+    EngineState& state = with_.engine->state();
     state.model =
         value_of(Model::load(*with_.failing, state.file, ModelConfig(state.model->config()), {}));
   }
@@ -42,7 +42,7 @@ class DeviceFails : public ChatTest {
     std::vector<TurnRequest> turns;
     for (const auto& chat : chats_)
       turns.push_back({.session = chat.get(), .sampling = {.n_tokens_max = kTokens}});
-    turns.back().piece = [&, begun = false](std::string_view) mutable {
+    turns.back().delta = [&, begun = false](std::string_view) mutable {
       if (!std::exchange(begun, true)) before_steps();
       return true;
     };
@@ -61,7 +61,7 @@ class DeviceFails : public ChatTest {
     expect_journal_holds(*chats_[i]);
     EXPECT_THAT(whole, testing::StartsWith(stored().back().text));
     EXPECT_FALSE(stored().back().text.empty());
-    EXPECT_EQ(stored().back().state, kvcache::MessageState::interrupted);
+    EXPECT_EQ(stored().back().state, runtime::MessageState::interrupted);
     EXPECT_GT(ask(*chats_[i], "And then?", 2).n_tokens, 0u);
     EXPECT_EQ(chats_[i]->n_read(), chats_[i]->tokens().size());
     expect_journal_holds(*chats_[i]);
@@ -138,7 +138,7 @@ TEST(ChatsThatFail, a_chat_whose_words_cannot_be_saved_fails_alone_and_its_next_
   test::MemoryJournal disk;
   for (std::size_t n = 2; n < 5; ++n) {  // behind the question and the beginning of the answer
     test::FailingJournal full(disk, n);
-    const kvcache::ChatId id{static_cast<std::int64_t>(n)};
+    const runtime::ChatId id{static_cast<std::int64_t>(n)};
     SessionOptions options(value_of(resolve_recipe("full")));
     const auto other = value_of(engine->new_session(options));
     options.journal = &full;

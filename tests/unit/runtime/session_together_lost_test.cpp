@@ -1,5 +1,5 @@
-// Chats that answer together when the tails of their caches are packed, and the device fails at that:
-// whose cache lost what it held says so and does not go on from nothing; the others go on.
+// Chats that answer together when the tails of their caches are packed, and the device fails at
+// that: whose cache lost what it held says so and does not go on from nothing; the others go on.
 #include <array>
 #include <string>
 

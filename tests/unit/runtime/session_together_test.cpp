@@ -1,7 +1,7 @@
 // Several chats of one engine that answer at once: each as it would alone.
 #include <gmock/gmock.h>
 
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 
 namespace satchel::runtime {
@@ -47,11 +47,11 @@ TEST_F(ChatsTogether, each_gets_the_answer_it_gets_alone) {
 
 TEST_F(ChatsTogether, a_chat_that_is_stopped_or_fails_leaves_the_others_to_answer) {
   make_chats();
-  std::vector<TurnRequest> wishes = turns();
-  wishes[0].piece = [](std::string_view) { return false; };
+  std::vector<TurnRequest> requests = turns();
+  requests[0].delta = [](std::string_view) { return false; };
   const auto empty = open("full");
-  wishes.push_back({.session = empty.get()});
-  const auto reports = shared_engine().generate(wishes);
+  requests.push_back({.session = empty.get()});
+  const auto reports = shared_engine().generate(requests);
   EXPECT_EQ(reports[0]->finish, Finish::stopped);
   EXPECT_EQ(reports[0]->n_tokens, 1u);
   EXPECT_EQ(reports[1]->finish, Finish::end_of_turn);
@@ -64,14 +64,14 @@ TEST_F(ChatsTogether, a_full_memory_ends_answers_and_loses_no_word) {
   constexpr const char* kExact = "quest";  // a recipe of exact pages that comes down to nothing
   const auto recipe = value_of(resolve_recipe(kExact));
   const auto need = value_of(shared_engine().estimate(recipe, {.n_tokens = 280}));
-  chats_.push_back(open(kExact, 2 * need.pool_bytes));
-  chats_.push_back(open(kExact, 2 * need.pool_bytes));
+  chats_.push_back(open(kExact, 2 * need.arena_bytes));
+  chats_.push_back(open(kExact, 2 * need.arena_bytes));
   std::size_t n_full = 0;
   for (int turn = 0; turn < 100 && n_full == 0; ++turn) {
     for (const auto& chat : chats_) (void)chat->add_user("Where is the brass bell?");
-    std::vector<TurnRequest> wishes = turns();
-    for (TurnRequest& wish : wishes) wish.sampling = {.temperature = 1, .seed = 3};
-    for (const auto& report : shared_engine().generate(wishes))
+    std::vector<TurnRequest> requests = turns();
+    for (TurnRequest& request : requests) request.sampling = {.temperature = 1, .seed = 3};
+    for (const auto& report : shared_engine().generate(requests))
       n_full +=
           report.ok() ? report->finish == Finish::cache_full : report.error().code == "CACHE_FULL";
   }

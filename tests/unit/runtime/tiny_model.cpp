@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/base/rng.h"
-#include "runtime/governor/presets.h"
+#include "runtime/limits/presets.h"
 #include "runtime/model/scratch.h"
 #include "support/bundled_model.h"
 #include "support/open_named.h"
@@ -85,8 +85,8 @@ TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_
   out.file = std::make_unique<GgufFile>(std::move(file));
   out.backend = must(test::open_named(test::in_place_of(backend)));
   ModelConfig config = must(ModelConfig::from(*out.file));
-  config.call_size = out.backend->call_size();
-  if (chunk_tokens_max != 0) config.call_size.n_tokens = chunk_tokens_max;
+  config.work_limits = out.backend->work_limits();
+  if (chunk_tokens_max != 0) config.work_limits.n_tokens = chunk_tokens_max;
   out.model = must(Model::load(*out.backend, *out.file, std::move(config), {}));
   return out;
 }
@@ -105,7 +105,7 @@ std::unique_ptr<kvcache::Cache> TestModel::cache(std::string_view recipe, std::s
   const kvcache::CacheNeed need =
       must(kvcache::cache_need(config().cache_shape(), must(resolve_recipe(recipe)), n_tokens));
   return cache_in(recipe,
-                  2 * (need.total() + exact_bytes + reading_bytes(config(), n_tokens, true)));
+                  2 * (need.total() + exact_bytes + prefill_lease_bytes(config(), n_tokens, true)));
 }
 
 std::unique_ptr<kvcache::Cache> TestModel::cache_in(std::string_view recipe,

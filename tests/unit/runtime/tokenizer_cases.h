@@ -15,13 +15,14 @@
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/tokenizer/utf8.h"
 #include "support/bundled_model.h"
+#include "support/source_dir.h"
 
 namespace satchel::runtime::tokenizer_tests {
 
 inline const std::filesystem::path kGolden =
-    std::filesystem::path(SATCHEL_SOURCE_DIR) / "tests/golden/tokenizer";
+    std::filesystem::path(test::source_dir()) / "tests/golden/tokenizer";
 inline const std::filesystem::path kVectors =
-    std::filesystem::path(SATCHEL_SHARED_DIR) / "models/ggml-vocab";
+    std::filesystem::path(test::shared_dir()) / "models/ggml-vocab";
 
 inline std::string file_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

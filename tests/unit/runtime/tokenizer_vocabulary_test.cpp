@@ -92,7 +92,7 @@ TEST(Vocabulary, an_empty_piece_of_byte_level_bpe_is_never_used) {
 TEST(Vocabulary, scores_that_are_no_numbers_are_refused) {
   Vocabulary v = spm();
   v.scores[260] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(refusal(v), HasSubstr("not a number"));
+  EXPECT_THAT(refusal(v), HasSubstr("NaN"));
   v.scores[260] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(refusal(v), "");
 }
@@ -133,9 +133,9 @@ TEST(Vocabulary, some_but_not_all_byte_pieces_are_refused) {
   EXPECT_THAT(refusal(v), HasSubstr("255 of the 256"));
   v = spm();
   respell(v.pieces, 3, "<0x-1>");
-  EXPECT_THAT(refusal(v), HasSubstr("called a byte"));
+  EXPECT_THAT(refusal(v), HasSubstr("marked as a byte"));
   respell(v.pieces, 3, "<0xG0>");
-  EXPECT_THAT(refusal(v), HasSubstr("called a byte"));
+  EXPECT_THAT(refusal(v), HasSubstr("marked as a byte"));
 }
 
 TEST(Vocabulary, byte_pieces_listed_as_normal_are_mended) {

@@ -1,5 +1,5 @@
-// What a scorer gives the tokens of a prompt that the bundled model has read, in every lane: for tests
-// that compare scores with those of other implementations.
+// What a scorer gives the tokens of a prompt that the bundled model has read, in every lane: for
+// tests that compare scores with those of other implementations.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct WaitingScores {
   Scores scores() const {
     Scores scores;
     for (std::size_t i = 0; i < model.config().cache_shape().n_lanes(); ++i)
-      scores.push_back(value_of(cache->waiting_scores(i)));
+      scores.push_back(value_of(cache->inspector().pending_scores(i)));
     return scores;
   }
 };

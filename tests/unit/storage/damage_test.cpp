@@ -31,18 +31,18 @@ Files sound_files() {
     const ChatId chat = must(store->library().create_chat(named("chat")));
     for (const std::string& text : kTexts) say(store->library(), chat, text);
     must(store->library().set_setting("key", "value"));
-    const std::vector<kvcache::BlockId> live = {0, 1};
-    for (const kvcache::BlockId id : live)
-      must(store->kv()->put_block(key_of(chat), id, bytes_of(3000, static_cast<unsigned>(id))));
+    const std::vector<kvcache::RecordId> live = {0, 1};
+    for (const kvcache::RecordId id : live)
+      must(store->kv()->put_record(key_of(chat), id, bytes_of(3000, static_cast<unsigned>(id))));
     must(store->kv()->commit(key_of(chat),
                              {.generation = 1, .manifest = bytes_of(100, 9), .live = live}));
   }
   return {read_file(folder / "data/library.db"), read_file(folder / "cache/kvcache.db")};
 }
 
-bool is_damaged(const kvcache::StoredMessage& message) {
+bool is_damaged(const runtime::StoredMessage& message) {
   return message.tokens.empty() && message.text.empty() &&
-         message.state == kvcache::MessageState::damaged;
+         message.state == runtime::MessageState::damaged;
 }
 
 // What a program does with a store it has just opened.
@@ -62,7 +62,7 @@ void use(const TempFolder& folder) {
         ASSERT_EQ(found.value()[i].tokens, (std::vector<std::int32_t>{1, 2, 3}));
       }
     }
-    (void)store.library().append(chats.value()[0].id, {kvcache::Role::user, {}, "more", {}});
+    (void)store.library().append(chats.value()[0].id, {runtime::Role::user, {}, "more", {}});
   }
   (void)store.library().setting("key");
 }
@@ -73,18 +73,18 @@ void use_cache(const TempFolder& folder) {
   Store& store = *opened.value();
   ASSERT_NE(store.kv(), nullptr) << store.cache_notice();
   (void)store.kv()->newest_manifest(key_of({1}));
-  for (const kvcache::BlockId id : {0u, 1u}) (void)store.kv()->block(key_of({1}), id);
-  (void)store.kv()->block_bytes();
+  for (const kvcache::RecordId id : {0u, 1u}) (void)store.kv()->record(key_of({1}), id);
+  (void)store.kv()->record_bytes();
   (void)store.kv()->caches();
   // At the latest after the damage was met once, saving works.
   const ChatId other = must(store.library().create_chat(named("other")));
-  const std::vector<kvcache::BlockId> live = {5};
+  const std::vector<kvcache::RecordId> live = {5};
   bool saved = false;
   for (int attempt = 0; attempt < 3 && !saved; ++attempt)
-    saved = store.kv()->put_block(key_of(other), 5, bytes_of(3000, 5)).ok() &&
+    saved = store.kv()->put_record(key_of(other), 5, bytes_of(3000, 5)).ok() &&
             store.kv()->commit(key_of(other), {.generation = 1, .live = live}).ok();
   ASSERT_TRUE(saved);
-  ASSERT_EQ(must(store.kv()->block(key_of(other), 5)), bytes_of(3000, 5));
+  ASSERT_EQ(must(store.kv()->record(key_of(other), 5)), bytes_of(3000, 5));
 }
 
 using Work = std::function<void(const TempFolder&)>;

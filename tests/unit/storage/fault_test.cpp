@@ -10,8 +10,8 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::MessageState;
-using kvcache::Role;
+using runtime::MessageState;
+using runtime::Role;
 
 constexpr int kCallsMax = 2000;
 
@@ -75,7 +75,7 @@ class Script {
   // Two messages that go in together or not at all.
   void document(const std::string& text, const std::string& noted) {
     const std::vector<std::int32_t> a(text.begin(), text.end()), b(noted.begin(), noted.end());
-    const std::vector<kvcache::NewMessage> both = {
+    const std::vector<runtime::NewMessage> both = {
         {.role = Role::user, .text = text, .tokens = a},
         {.role = Role::assistant, .text = noted, .tokens = b}};
     for (const auto& one : both) ledger_.tried.emplace_back(one.text);
@@ -123,10 +123,10 @@ class Script {
   void snapshot(std::uint64_t generation) {
     KvStore* kv = store_.kv();
     if (kv == nullptr) return;
-    const kvcache::BlockId id = generation;
+    const kvcache::RecordId id = generation;
     const auto bytes = bytes_of(40'000, static_cast<unsigned>(generation));
-    const std::vector<kvcache::BlockId> live = {id};
-    if (!stubbornly([&] { return kv->put_block(key_of(ledger_.chat), id, bytes).ok(); })) return;
+    const std::vector<kvcache::RecordId> live = {id};
+    if (!stubbornly([&] { return kv->put_record(key_of(ledger_.chat), id, bytes).ok(); })) return;
     const auto commit = [&] {
       const auto done =
           kv->commit(key_of(ledger_.chat),
@@ -142,7 +142,7 @@ class Script {
 };
 
 // Acked ones in order; between them only what was tried, each once. An answer may be cut.
-void check_messages(const std::vector<kvcache::StoredMessage>& found, const Ledger& ledger) {
+void check_messages(const std::vector<runtime::StoredMessage>& found, const Ledger& ledger) {
   std::vector<std::string> whole;
   for (const auto& message : found) {
     EXPECT_EQ(std::string(message.tokens.begin(), message.tokens.end()), message.text);
@@ -166,7 +166,7 @@ void check_cache(KvStore& kv, const Ledger& ledger) {
   const std::uint64_t generation = manifest ? manifest->generation : 0;
   EXPECT_GE(generation, ledger.generation);
   if (generation > 0) {
-    EXPECT_EQ(must(kv.block(key_of(ledger.chat), generation)),
+    EXPECT_EQ(must(kv.record(key_of(ledger.chat), generation)),
               bytes_of(40'000, static_cast<unsigned>(generation)));
   }
 }
@@ -272,7 +272,7 @@ TEST(Fault, a_full_disk_is_called_so_and_the_text_stays_with_the_caller) {
   const auto refused =
       store->library().append(chat, {Role::user, MessageState::complete, "words", {}});
   EXPECT_EQ(code_of(refused), "DISK_FULL");
-  EXPECT_EQ(code_of(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0))), "DISK_FULL");
+  EXPECT_EQ(code_of(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0))), "DISK_FULL");
   vfs.stop_failing();
   say(store->library(), chat, "words");
   EXPECT_EQ(texts(store->library(), chat), std::vector<std::string>{"words"});

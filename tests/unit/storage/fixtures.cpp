@@ -1,8 +1,6 @@
 #include "fixtures.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,19 +10,6 @@
 
 namespace satchel::storage {
 namespace fs = std::filesystem;
-
-TempFolder::TempFolder(Place place) {
-  const fs::path memory = "/dev/shm";
-  const bool in_memory = place == Place::memory && ::access(memory.c_str(), W_OK) == 0;
-  std::string name =
-      ((in_memory ? memory : fs::temp_directory_path()) / "satchel-storage-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 bool KeptLog::mentions(std::string_view word) const {
   return std::any_of(lines.begin(), lines.end(),
@@ -51,12 +36,12 @@ NewChat named(std::string name) {
 MessageId say(Library& library, ChatId chat, std::string_view text,
               const std::vector<std::int32_t>& tokens) {
   return must(
-      library.append(chat, {kvcache::Role::user, kvcache::MessageState::complete, text, tokens}));
+      library.append(chat, {runtime::Role::user, runtime::MessageState::complete, text, tokens}));
 }
 
 MessageId begin_answer(Library& library, ChatId chat) {
   return must(
-      library.append(chat, {kvcache::Role::assistant, kvcache::MessageState::streaming, "", {}}));
+      library.append(chat, {runtime::Role::assistant, runtime::MessageState::streaming, "", {}}));
 }
 
 std::vector<std::string> texts(Library& library, ChatId chat) {

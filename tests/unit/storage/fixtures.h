@@ -11,24 +11,14 @@
 
 #include "kernels/base/clock.h"
 #include "kernels/base/log_sink.h"
+#include "runtime/contract/cache_key.h"
 #include "storage/store.h"
+#include "support/temp_folder.h"
 
 namespace satchel::storage {
 
-// In main memory where there is such a place: for tests of thousands of openings, whose syncs would
-// take minutes.
-enum class Place { disk, memory };
-class TempFolder {
- public:
-  explicit TempFolder(Place place = Place::disk);
-  ~TempFolder();
-  TempFolder(TempFolder&&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::Place;
+using test::TempFolder;
 
 class StandingClock final : public Clock {
  public:
@@ -72,7 +62,7 @@ std::unique_ptr<Store> open_store(const TempFolder& folder, StoreOptions options
 Result<std::unique_ptr<Store>> try_store(const TempFolder& folder, StoreOptions options = {});
 
 inline kvcache::CacheKey key_of(ChatId chat) {
-  return kvcache::CacheKey::of_chat(chat);
+  return runtime::cache_key(chat);
 }
 NewChat named(std::string name);
 MessageId say(Library& library, ChatId chat, std::string_view text,

@@ -5,9 +5,9 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::MessageState;
-using kvcache::Role;
-using kvcache::StoredMessage;
+using runtime::MessageState;
+using runtime::Role;
+using runtime::StoredMessage;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -61,11 +61,11 @@ TEST(Journal, several_messages_are_one_commit) {
   const auto store = open_store(folder);
   Library& library = store->library();
   const ChatId chat = must(library.create_chat(named("a")));
-  const std::vector<kvcache::NewMessage> both = {
+  const std::vector<runtime::NewMessage> both = {
       {.role = Role::user,
        .text = "Buy milk.",
        .tokens = kOne,
-       .kind = kvcache::MessageKind::document,
+       .kind = runtime::MessageKind::document,
        .title = "todo.txt",
        .tokenizer = UINT64_MAX},
       {.role = Role::assistant, .text = "Noted.", .tokens = kOne, .tokenizer = UINT64_MAX}};
@@ -73,14 +73,14 @@ TEST(Journal, several_messages_are_one_commit) {
   const auto found = as_others_see(folder, chat);
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_THAT(ids, ElementsAre(found[0].id, found[1].id));
-  EXPECT_EQ(found[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(found[0].kind, runtime::MessageKind::document);
   EXPECT_EQ(found[0].title, "todo.txt");
   EXPECT_EQ(found[0].parent, MessageId{});
   EXPECT_EQ(found[0].tokenizer, UINT64_MAX);
-  EXPECT_EQ(found[1].kind, kvcache::MessageKind::text);
+  EXPECT_EQ(found[1].kind, runtime::MessageKind::text);
   EXPECT_EQ(found[1].parent, found[0].id);
   EXPECT_THAT(must(library.append_all(chat, {})), IsEmpty());
-  std::vector<kvcache::NewMessage> refused = both;
+  std::vector<runtime::NewMessage> refused = both;
   const std::string larger(kMessageBytesMax + 1, 'x');
   refused[1].text = larger;
   EXPECT_EQ(code_of(library.append_all(chat, refused)), "MESSAGE_SIZE");

@@ -1,5 +1,6 @@
 // F7: a process that is killed at a random moment, while answers stream and caches are saved, has
-// lost nothing that it said was saved. (kill -9 does not test a power cut: the page cache survives.)
+// lost nothing that it said was saved. (kill -9 does not test a power cut: the page cache
+// survives.)
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -12,8 +13,8 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::MessageState;
-using kvcache::Role;
+using runtime::MessageState;
+using runtime::Role;
 
 constexpr int kRounds = 30;
 constexpr int kAnswerTokens = 80;
@@ -67,11 +68,11 @@ void stream(Library& library, ChatId chat, std::int32_t n, int pipe) {
       say_saved(pipe, {Said::user, n++, 0});
       stream(store->library(), chat, n++, pipe);
       ++generation;
-      const kvcache::BlockId block = generation;
-      must(store->kv()->put_block(key_of(chat), block,
-                                  bytes_of(50'000, static_cast<unsigned>(block))));
+      const kvcache::RecordId record = generation;
+      must(store->kv()->put_record(key_of(chat), record,
+                                   bytes_of(50'000, static_cast<unsigned>(record))));
       must(store->kv()->commit(key_of(chat),
-                               {.generation = generation, .live = std::span(&block, 1)}));
+                               {.generation = generation, .live = std::span(&record, 1)}));
       say_saved(pipe, {Said::snapshot, static_cast<std::int32_t>(generation), 0});
     }
   } catch (...) {
@@ -115,7 +116,7 @@ void check(Store& store, ChatId chat, const Ledger& ledger) {
   const std::uint64_t generation = manifest ? manifest->generation : 0;
   EXPECT_GE(generation, ledger.generation);
   if (generation > 0) {
-    EXPECT_EQ(must(store.kv()->block(key_of(chat), generation)),
+    EXPECT_EQ(must(store.kv()->record(key_of(chat), generation)),
               bytes_of(50'000, static_cast<unsigned>(generation)));
   }
 }

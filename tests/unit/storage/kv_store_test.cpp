@@ -7,14 +7,14 @@
 
 namespace satchel::storage {
 namespace {
-using kvcache::BlockId;
 using kvcache::CacheKey;
-using kvcache::kBlockBytesMax;
-using kvcache::kBlockBytesMin;
+using kvcache::kRecordBytesMax;
+using kvcache::kRecordBytesMin;
+using kvcache::RecordId;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const CacheKey kChat = CacheKey::of_chat({1}), kOther = CacheKey::of_chat({2}),
+const CacheKey kChat = runtime::cache_key({1}), kOther = runtime::cache_key({2}),
                kThird = CacheKey::named("document 3");
 
 std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_bytes = 0,
@@ -27,10 +27,11 @@ std::unique_ptr<KvStore> open_kv(const TempFolder& folder, std::uint64_t quota_b
                              .vfs = {}}));
 }
 
-void put(KvStore& kv, const CacheKey& key, BlockId id, std::size_t n = kBlockBytesMin) {
-  must(kv.put_block(key, id, bytes_of(n, static_cast<unsigned>(id))));
+void put(KvStore& kv, const CacheKey& key, RecordId id, std::size_t n = kRecordBytesMin) {
+  must(kv.put_record(key, id, bytes_of(n, static_cast<unsigned>(id))));
 }
-void commit(KvStore& kv, const CacheKey& key, std::uint64_t generation, std::vector<BlockId> live) {
+void commit(KvStore& kv, const CacheKey& key, std::uint64_t generation,
+            std::vector<RecordId> live) {
   must(kv.commit(key, {.generation = generation,
                        .manifest = bytes_of(100, static_cast<unsigned>(generation)),
                        .live = live,
@@ -49,17 +50,17 @@ TEST(KvStore, knows_nothing_of_a_new_chat_and_that_is_no_error) {
   const TempFolder folder;
   const auto kv = open_kv(folder);
   EXPECT_FALSE(must(kv->newest_manifest(kChat)).has_value());
-  EXPECT_EQ(code_of(kv->block(kChat, 0)), "BLOCK_NOT_FOUND");
-  EXPECT_EQ(must(kv->block_bytes()), 0u);
+  EXPECT_EQ(code_of(kv->record(kChat, 0)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(must(kv->record_bytes()), 0u);
   EXPECT_EQ(kv->notice(), "");
 }
 
-TEST(KvStore, blocks_and_manifest_come_back_equal) {
+TEST(KvStore, records_and_manifest_come_back_equal) {
   const TempFolder folder;
   {
     const auto kv = open_kv(folder);
-    put(*kv, kChat, 0, kBlockBytesMin);
-    put(*kv, kChat, 1, kBlockBytesMax);
+    put(*kv, kChat, 0, kRecordBytesMin);
+    put(*kv, kChat, 1, kRecordBytesMax);
     put(*kv, kChat, 2, 1);
     put(*kv, kOther, 0, 17);
     commit(*kv, kChat, 1, {0, 1, 2});
@@ -69,14 +70,14 @@ TEST(KvStore, blocks_and_manifest_come_back_equal) {
   ASSERT_TRUE(manifest.has_value());
   EXPECT_EQ(manifest->generation, 1u);
   EXPECT_EQ(manifest->bytes, bytes_of(100, 1));
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
-  EXPECT_EQ(must(kv->block(kChat, 1)), bytes_of(kBlockBytesMax, 1));
-  EXPECT_EQ(must(kv->block(kChat, 2)), bytes_of(1, 2));
-  EXPECT_EQ(must(kv->block_bytes(kChat)), kBlockBytesMin + kBlockBytesMax + 1);
-  EXPECT_EQ(must(kv->block_bytes()), kBlockBytesMin + kBlockBytesMax + 18);
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
+  EXPECT_EQ(must(kv->record(kChat, 1)), bytes_of(kRecordBytesMax, 1));
+  EXPECT_EQ(must(kv->record(kChat, 2)), bytes_of(1, 2));
+  EXPECT_EQ(must(kv->record_bytes(kChat)), kRecordBytesMin + kRecordBytesMax + 1);
+  EXPECT_EQ(must(kv->record_bytes()), kRecordBytesMin + kRecordBytesMax + 18);
 }
 
-TEST(KvStore, blocks_that_no_manifest_points_to_yet_do_not_change_the_snapshot) {
+TEST(KvStore, records_that_no_manifest_points_to_yet_do_not_change_the_snapshot) {
   const TempFolder folder;
   {
     const auto kv = open_kv(folder);
@@ -86,25 +87,25 @@ TEST(KvStore, blocks_that_no_manifest_points_to_yet_do_not_change_the_snapshot) 
   }
   const auto kv = open_kv(folder);
   EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 1u);
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
-  must(kv->put_block(kChat, 1, bytes_of(50, 5)));  // the next process counts on from the manifest
-  EXPECT_EQ(must(kv->block(kChat, 1)), bytes_of(50, 5));
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
+  must(kv->put_record(kChat, 1, bytes_of(50, 5)));  // the next process counts on from the manifest
+  EXPECT_EQ(must(kv->record(kChat, 1)), bytes_of(50, 5));
 }
 
 TEST(KvStore, a_commit_sweeps_what_is_not_live) {
   const TempFolder folder;
   const auto kv = open_kv(folder);
-  for (BlockId id = 0; id < 4; ++id) put(*kv, kChat, id);
+  for (RecordId id = 0; id < 4; ++id) put(*kv, kChat, id);
   put(*kv, kOther, 1);
   commit(*kv, kChat, 1, {0, 1, 2});
-  EXPECT_EQ(code_of(kv->block(kChat, 3)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(code_of(kv->record(kChat, 3)), "BLOCK_NOT_FOUND");
   put(*kv, kChat, 4);
   commit(*kv, kChat, 2, {4, 1, 1});
-  EXPECT_EQ(code_of(kv->block(kChat, 0)), "BLOCK_NOT_FOUND");
-  EXPECT_EQ(must(kv->block_bytes(kChat)), 2 * kBlockBytesMin);
+  EXPECT_EQ(code_of(kv->record(kChat, 0)), "BLOCK_NOT_FOUND");
+  EXPECT_EQ(must(kv->record_bytes(kChat)), 2 * kRecordBytesMin);
   commit(*kv, kChat, 3, {});
-  EXPECT_EQ(must(kv->block_bytes(kChat)), 0u);
-  EXPECT_EQ(must(kv->block(kOther, 1)), bytes_of(kBlockBytesMin, 1));
+  EXPECT_EQ(must(kv->record_bytes(kChat)), 0u);
+  EXPECT_EQ(must(kv->record(kOther, 1)), bytes_of(kRecordBytesMin, 1));
 }
 
 TEST(KvStore, a_refused_commit_leaves_the_old_snapshot) {
@@ -112,25 +113,25 @@ TEST(KvStore, a_refused_commit_leaves_the_old_snapshot) {
   const auto kv = open_kv(folder);
   put(*kv, kChat, 0);
   commit(*kv, kChat, 5, {0});
-  const std::vector<BlockId> live = {0}, missing = {0, 7}, early = {};
+  const std::vector<RecordId> live = {0}, missing = {0, 7}, early = {};
   EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 5, .live = live})), "GENERATION");
   EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 4, .live = early})), "GENERATION");
   EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 1ull << 63, .live = live})), "GENERATION");
   EXPECT_EQ(code_of(kv->commit(kChat, {.generation = 6, .live = missing})), "BLOCK_NOT_FOUND");
   EXPECT_EQ(must(kv->newest_manifest(kChat))->generation, 5u);
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
 }
 
-TEST(KvStore, blocks_that_cannot_be_are_refused) {
+TEST(KvStore, records_that_cannot_be_are_refused) {
   const TempFolder folder;
   const auto kv = open_kv(folder);
-  EXPECT_EQ(code_of(kv->put_block(kChat, 0, {})), "BLOCK_SIZE");
-  EXPECT_EQ(code_of(kv->put_block(kChat, 0, bytes_of(kBlockBytesMax + 1, 0))), "BLOCK_SIZE");
-  EXPECT_EQ(code_of(kv->put_block(kChat, 1ull << 63, bytes_of(1, 0))), "BLOCK_ID");
+  EXPECT_EQ(code_of(kv->put_record(kChat, 0, {})), "BLOCK_SIZE");
+  EXPECT_EQ(code_of(kv->put_record(kChat, 0, bytes_of(kRecordBytesMax + 1, 0))), "BLOCK_SIZE");
+  EXPECT_EQ(code_of(kv->put_record(kChat, 1ull << 63, bytes_of(1, 0))), "BLOCK_ID");
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
-  EXPECT_EQ(code_of(kv->put_block(kChat, 0, bytes_of(1, 9))), "BLOCK_ID");
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(code_of(kv->put_record(kChat, 0, bytes_of(1, 9))), "BLOCK_ID");
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
 }
 
 TEST(KvStore, dropping_a_chat_overwrites_its_bytes_and_gives_the_space_back) {
@@ -141,7 +142,7 @@ TEST(KvStore, dropping_a_chat_overwrites_its_bytes_and_gives_the_space_back) {
   for (std::size_t at = 0; at + canary.size() < bytes.size(); at += 1000)
     std::transform(canary.begin(), canary.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at),
                    [](char c) { return static_cast<std::byte>(c); });
-  must(kv->put_block(kChat, 0, bytes));
+  must(kv->put_record(kChat, 0, bytes));
   put(*kv, kOther, 0);
   commit(*kv, kOther, 1, {0});
   must(kv->drop(kChat));
@@ -164,27 +165,27 @@ TEST(KvStore, lists_caches_with_what_they_hold) {
   EXPECT_EQ(found[0].model, "model");
   EXPECT_EQ(found[0].recipe, "recipe");
   EXPECT_EQ(found[0].n_tokens, 1u);
-  EXPECT_EQ(found[0].block_bytes, kBlockBytesMin);
+  EXPECT_EQ(found[0].record_bytes, kRecordBytesMin);
   EXPECT_EQ(found[1].key, kThird);
   EXPECT_EQ(found[1].model, "");
-  EXPECT_EQ(found[1].block_bytes, 17u);
+  EXPECT_EQ(found[1].record_bytes, 17u);
 }
 
 TEST(KvStore, a_chat_that_goes_takes_all_its_caches_with_it_and_no_others) {
   const TempFolder folder;
   const auto kv = open_kv(folder);
   CacheKey branch = CacheKey::named("branch of chat 1");
-  branch.chat = kChat.chat;
+  branch.owner = kChat.owner;
   for (const CacheKey& key : {kChat, branch, kOther, kThird}) put(*kv, key, 0);
   must(kv->drop_chat({1}));
   must(kv->drop_chat({9}));  // nothing there: nothing to do
   EXPECT_THAT(keys(*kv), ElementsAre(kOther, kThird));
-  EXPECT_EQ(must(kv->block_bytes()), 2 * kBlockBytesMin);
+  EXPECT_EQ(must(kv->record_bytes()), 2 * kRecordBytesMin);
 }
 
 TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
   const TempFolder folder;
-  const auto kv = open_kv(folder, 3 * kBlockBytesMin);
+  const auto kv = open_kv(folder, 3 * kRecordBytesMin);
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
   put(*kv, kOther, 0);
@@ -197,14 +198,14 @@ TEST(KvStore, over_the_quota_the_chat_used_longest_ago_gives_way) {
 
 TEST(KvStore, neither_the_chat_that_is_saved_nor_the_one_just_opened_gives_way) {
   const TempFolder folder;
-  const auto kv = open_kv(folder, 2 * kBlockBytesMin);
+  const auto kv = open_kv(folder, 2 * kRecordBytesMin);
   put(*kv, kChat, 0);
   commit(*kv, kChat, 1, {0});
   must(kv->newest_manifest(kChat));
   put(*kv, kOther, 0);
-  EXPECT_EQ(code_of(kv->put_block(kOther, 1, bytes_of(kBlockBytesMin, 1))), "CACHE_QUOTA");
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
-  EXPECT_EQ(must(kv->block(kOther, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(code_of(kv->put_record(kOther, 1, bytes_of(kRecordBytesMin, 1))), "CACHE_QUOTA");
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
+  EXPECT_EQ(must(kv->record(kOther, 0)), bytes_of(kRecordBytesMin, 0));
   must(kv->drop(kOther));  // and goes on
   put(*kv, kChat, 1);
 }
@@ -223,7 +224,7 @@ TEST(KvStore, caches_of_another_library_wait_until_that_one_is_opened_again) {
     put(*kv, kChat, 0);
   }
   const auto kv = open_kv(folder);
-  EXPECT_EQ(must(kv->block(kChat, 7)), bytes_of(kBlockBytesMin, 7));
+  EXPECT_EQ(must(kv->record(kChat, 7)), bytes_of(kRecordBytesMin, 7));
   EXPECT_FALSE(std::filesystem::exists(folder / "kvcache-of-library.db"));
   EXPECT_TRUE(std::filesystem::exists(folder / "kvcache-of-another.db"));
 }
@@ -242,7 +243,7 @@ TEST(KvStore, a_file_that_is_no_database_is_thrown_away) {
   const auto kv = open_kv(folder);
   EXPECT_NE(kv->notice().find("damaged"), std::string::npos);
   put(*kv, kChat, 0);
-  EXPECT_EQ(must(kv->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
+  EXPECT_EQ(must(kv->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
 }
 
 TEST(KvStore, opened_to_read_it_changes_nothing) {
@@ -260,8 +261,8 @@ TEST(KvStore, opened_to_read_it_changes_nothing) {
   commit(*writer, kChat, 1, {0});
   const auto reader = must(KvStore::open(options));
   EXPECT_TRUE(must(reader->newest_manifest(kChat)).has_value());
-  EXPECT_EQ(must(reader->block(kChat, 0)), bytes_of(kBlockBytesMin, 0));
-  EXPECT_EQ(code_of(reader->put_block(kChat, 1, bytes_of(1, 0))), "READ_ONLY");
+  EXPECT_EQ(must(reader->record(kChat, 0)), bytes_of(kRecordBytesMin, 0));
+  EXPECT_EQ(code_of(reader->put_record(kChat, 1, bytes_of(1, 0))), "READ_ONLY");
   EXPECT_EQ(code_of(reader->commit(kChat, {.generation = 2, .live = {}})), "READ_ONLY");
   EXPECT_EQ(code_of(reader->drop(kChat)), "READ_ONLY");
 }

@@ -15,7 +15,7 @@ void make_chat(const TempFolder& folder) {
   const auto store = open_store(folder);
   const ChatId chat = must(store->library().create_chat(named("a")));
   say(store->library(), chat, "hello");
-  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+  must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
 }
 
 std::string message_of(const Result<std::unique_ptr<Store>>& opened) {
@@ -30,7 +30,7 @@ TEST(LostLibrary, an_emptied_one_is_damaged_and_stays_as_it_is) {
   for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) {
     const auto opened = try_store(folder, {.mode = mode});
     EXPECT_EQ(code_of(opened), "LIBRARY_DAMAGED");
-    EXPECT_THAT(message_of(opened), HasSubstr("To begin anew, move all files"));
+    EXPECT_THAT(message_of(opened), HasSubstr("To start with an empty library, move all files"));
   }
   EXPECT_EQ(fs::file_size(folder / "data/library.db"), 0u);
   EXPECT_EQ(read_file(folder / "cache/kvcache.db"), caches);
@@ -42,16 +42,16 @@ TEST(LostLibrary, a_missing_one_is_begun_anew_and_the_caches_wait_for_the_old_on
   fs::rename(folder / "data/library.db", folder / "data/found again");
   {
     const auto store = open_store(folder);
-    EXPECT_THAT(store->cache_notice(), HasSubstr("There was no library.db"));
+    EXPECT_THAT(store->cache_notice(), HasSubstr("library.db was missing"));
     EXPECT_THAT(store->cache_notice(), HasSubstr("kvcache-of-"));
-    EXPECT_THAT(store->cache_notice(), Not(HasSubstr("no message is lost")));
+    EXPECT_THAT(store->cache_notice(), Not(HasSubstr("No message is lost")));
     EXPECT_TRUE(must(store->library().chats()).empty());
   }
   EXPECT_EQ(open_store(folder)->cache_notice(), "");
   fs::rename(folder / "data/found again", folder / "data/library.db");
   const auto store = open_store(folder);
   EXPECT_EQ(texts(store->library(), {1}), std::vector<std::string>{"hello"});
-  EXPECT_EQ(must(store->kv()->block(key_of({1}), 0)), bytes_of(10, 0));
+  EXPECT_EQ(must(store->kv()->record(key_of({1}), 0)), bytes_of(10, 0));
 }
 
 TEST(LostLibrary, no_promise_is_made_where_damaged_caches_lie_beside_none) {
@@ -60,8 +60,8 @@ TEST(LostLibrary, no_promise_is_made_where_damaged_caches_lie_beside_none) {
   fs::remove(folder / "data/library.db");
   write_file(folder / "cache/kvcache.db", std::string(5000, 'x'));
   const auto store = open_store(folder);
-  EXPECT_THAT(store->cache_notice(), HasSubstr("There was no library.db"));
-  EXPECT_THAT(store->cache_notice(), Not(HasSubstr("no message is lost")));
+  EXPECT_THAT(store->cache_notice(), HasSubstr("library.db was missing"));
+  EXPECT_THAT(store->cache_notice(), Not(HasSubstr("No message is lost")));
 }
 
 TEST(LostLibrary, a_write_ahead_log_without_its_library_is_not_deleted) {
@@ -98,10 +98,10 @@ TEST(LostLibrary, a_backup_is_named_where_there_is_one) {
   fs::create_directory(folder / "data");
   write_file(folder / "data/library.db", std::string(9000, 'x'));
   EXPECT_THAT(message_of(try_store(folder)), Not(HasSubstr("library-before")));
-  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("To begin anew"));
+  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("To start with an empty library"));
   write_file(folder / "data/library-before-2.db", "a copy");
   EXPECT_THAT(message_of(try_store(folder)), HasSubstr("\"library-before-2.db\""));
-  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("begin anew"));
+  EXPECT_THAT(message_of(try_store(folder)), HasSubstr("start with an empty library"));
 }
 
 }  // namespace

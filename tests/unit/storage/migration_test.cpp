@@ -5,6 +5,7 @@
 #include "fixtures.h"
 #include "storage/migrations/migrations.h"
 #include "storage/sqlite/connection.h"
+#include "support/source_dir.h"
 
 namespace satchel::storage {
 namespace {
@@ -122,7 +123,7 @@ constexpr std::int64_t kChecksumOfX = 4098266042096971714;
 void make_old_library(const TempFolder& folder) {
   fs::create_directories(folder / "data");
   run_sql(folder / "data/library.db",
-          read_file(SATCHEL_SOURCE_DIR "/tests/golden/library/schema-1.sql").c_str());
+          read_file(test::source_dir() + "/tests/golden/library/schema-1.sql").c_str());
 }
 
 void expect_old_chats(Library& library) {
@@ -132,16 +133,16 @@ void expect_old_chats(Library& library) {
   EXPECT_EQ(notes->n_tokens, 73u);
   const auto found = must(library.messages(notes->id));
   ASSERT_EQ(found.size(), 6u);
-  EXPECT_EQ(found[0].kind, kvcache::MessageKind::document);
+  EXPECT_EQ(found[0].kind, runtime::MessageKind::document);
   EXPECT_EQ(found[0].title, "todo.txt");
   EXPECT_EQ(found[0].text, "Buy milk on Monday.");
   EXPECT_EQ(found[0].tokens.size(), 15u);
   EXPECT_EQ(found[1].text, "Noted.");
   EXPECT_EQ(found[4].text, "Where is the bell?");
-  EXPECT_EQ(found[4].kind, kvcache::MessageKind::text);
+  EXPECT_EQ(found[4].kind, runtime::MessageKind::text);
   EXPECT_EQ(found[0].parent, MessageId{});
   for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].state, kvcache::MessageState::complete);
+    EXPECT_EQ(found[i].state, runtime::MessageState::complete);
     EXPECT_EQ(found[i].tokenizer, 0u);
     EXPECT_EQ(found[i].model, notes->setup.model_fingerprint);
     if (i > 0) {
@@ -193,10 +194,10 @@ TEST(Schema, rows_keep_the_checksum_of_schema_1) {
     const auto store = open_store(folder);
     const ChatId chat = must(store->library().create_chat(named("again")));
     for (int i = 0; i < 2; ++i) must(store->library().remove_chat({i + 1}));
-    must(store->library().append(chat, {.role = kvcache::Role::user,
+    must(store->library().append(chat, {.role = runtime::Role::user,
                                         .text = "x",
                                         .tokens = {},
-                                        .kind = kvcache::MessageKind::document,
+                                        .kind = runtime::MessageKind::document,
                                         .title = "t.txt",
                                         .tokenizer = 5}));
   }
@@ -241,9 +242,9 @@ TEST(Schema, caches_from_before_they_had_keys_are_thrown_away) {
   }
   const auto store = open_store(folder);
   ASSERT_NE(store->kv(), nullptr);
-  EXPECT_NE(store->cache_notice().find("another version"), std::string::npos);
+  EXPECT_NE(store->cache_notice().find("Another version"), std::string::npos);
   EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
-  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+  must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
 }
 
 TEST(Schema, a_cache_of_another_version_is_thrown_away) {
@@ -251,7 +252,7 @@ TEST(Schema, a_cache_of_another_version_is_thrown_away) {
   {
     const auto store = open_store(folder);
     const ChatId chat = must(store->library().create_chat(named("a")));
-    must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+    must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
   }
   run_sql(folder / "cache/kvcache.db", "PRAGMA user_version = 14");
   const auto store = open_store(folder);

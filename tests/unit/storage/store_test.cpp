@@ -41,7 +41,7 @@ TEST(Store, folders_and_files_are_for_their_owner_alone) {
   const TempFolder folder;
   const auto store = open_store(folder);
   const ChatId chat = must(store->library().create_chat(named("a")));
-  must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+  must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
   EXPECT_EQ(mode_of(folder / "data"), 0700u);
   EXPECT_EQ(mode_of(folder / "cache"), 0700u);
   for (const char* name : {"data/library.db", "data/library.db-wal", "data/library.db-shm",
@@ -187,7 +187,7 @@ TEST(Store, a_link_in_place_of_the_library_is_not_followed) {
   EXPECT_FALSE(fs::exists(folder / "elsewhere.db"));
 }
 
-TEST(Store, deleting_now_leaves_no_word_and_no_block_on_the_disk) {
+TEST(Store, deleting_now_leaves_no_word_and_no_record_on_the_disk) {
   const TempFolder folder;
   const std::string canary = "canary-of-the-deleted-chat";
   {
@@ -197,8 +197,8 @@ TEST(Store, deleting_now_leaves_no_word_and_no_block_on_the_disk) {
     const MessageId answer = begin_answer(store->library(), chat);
     must(store->library().extend(answer, canary, {}));
     must(store->library().flush());
-    must(store->library().finish(answer, kvcache::MessageState::complete, canary, {}));
-    must(store->kv()->put_block(key_of(chat), 0, std::as_bytes(std::span(canary))));
+    must(store->library().finish(answer, runtime::MessageState::complete, canary, {}));
+    must(store->kv()->put_record(key_of(chat), 0, std::as_bytes(std::span(canary))));
     must(store->delete_now(chat));
     EXPECT_THAT(must(store->kv()->caches()), testing::IsEmpty());
     EXPECT_EQ(code_of(store->delete_now(chat)), "CHAT_NOT_FOUND");
@@ -213,10 +213,10 @@ TEST(Store, caches_of_chats_that_are_gone_are_swept_at_opening) {
   const TempFolder folder;
   {
     const auto store = open_store(folder);
-    must(store->kv()->put_block(key_of({77}), 0, bytes_of(10, 0)));
+    must(store->kv()->put_record(key_of({77}), 0, bytes_of(10, 0)));
     const ChatId kept = must(store->library().create_chat(named("a")));
-    must(store->kv()->put_block(key_of(kept), 0, bytes_of(10, 0)));
-    must(store->kv()->put_block(kvcache::CacheKey::named("document"), 0, bytes_of(10, 0)));
+    must(store->kv()->put_record(key_of(kept), 0, bytes_of(10, 0)));
+    must(store->kv()->put_record(kvcache::CacheKey::named("document"), 0, bytes_of(10, 0)));
     must(store->library().remove_chat(kept));  // may come back: keeps its cache
   }
   const auto store = open_store(folder);
@@ -232,7 +232,7 @@ TEST(Store, a_lost_cache_costs_no_message) {
     const auto store = open_store(folder);
     chat = must(store->library().create_chat(named("a")));
     say(store->library(), chat, "hello");
-    must(store->kv()->put_block(key_of(chat), 0, bytes_of(10, 0)));
+    must(store->kv()->put_record(key_of(chat), 0, bytes_of(10, 0)));
   }
   fs::remove_all(folder / "cache");
   const auto store = open_store(folder);

@@ -1,4 +1,4 @@
-// Tight blocks with the coder that ships: zstd.
+// Tight records with the coder that ships: zstd.
 #include "storage/kv/zstd_coder.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 #include "fixtures.h"
 #include "kernels/base/half.h"
 #include "kernels/base/rng.h"
-#include "kvcache/snapshot/block.h"
+#include "kvcache/snapshot/record.h"
+#include "support/source_dir.h"
 
 namespace satchel::storage {
 namespace {
@@ -52,37 +53,37 @@ TEST(ZstdCoder, gives_back_just_what_it_was_given_or_says_that_it_cannot) {
   EXPECT_EQ(kZstd.encode(plain, little), 0u);
 }
 
-TEST(ZstdCoder, a_tight_block_lies_in_the_file_as_small_as_the_list_of_caches_says) {
+TEST(ZstdCoder, a_tight_record_lies_in_the_file_as_small_as_the_list_of_caches_says) {
   const TempFolder folder;
   const auto store = open_store(folder);
   KvStore& kv = *store->kv();
   const kvcache::CacheKey key = kvcache::CacheKey::named("document");
   const Bytes values = halves(100'000);
-  const kvcache::BlockItem item{.n_bytes = static_cast<std::uint32_t>(values.size())};
-  const Bytes plain = kvcache::encode_block(kvcache::BlockKind::tails, 1, {&item, 1}, values);
+  const kvcache::RecordItem item{.n_bytes = static_cast<std::uint32_t>(values.size())};
+  const Bytes plain = kvcache::encode_record(kvcache::RecordKind::tails, 1, {&item, 1}, values);
   const kvcache::Cut cut = kvcache::cut_exact(values.size());
   ASSERT_NE(kv.coder(), nullptr);
-  const Bytes tight = kvcache::tighten_block(plain, {&cut, 1}, *kv.coder());
+  const Bytes tight = kvcache::tighten_record(plain, {&cut, 1}, *kv.coder());
   ASSERT_TRUE(kvcache::is_tight(tight));
   EXPECT_LT(tight.size(), plain.size() * 9 / 10);
-  must(kv.put_block(key, 1, tight));
-  EXPECT_EQ(must(kv.block_bytes(key)), tight.size());
-  EXPECT_EQ(must(kv.caches()).front().block_bytes, tight.size());
+  must(kv.put_record(key, 1, tight));
+  EXPECT_EQ(must(kv.record_bytes(key)), tight.size());
+  EXPECT_EQ(must(kv.caches()).front().record_bytes, tight.size());
 
-  const Bytes read = must(kv.block(key, 1));
-  kvcache::BlockRoom room;
-  const kvcache::Block block = must(kvcache::decode_block(read, kv.coder(), room));
-  EXPECT_TRUE(std::ranges::equal(block.values, values));
+  const Bytes read = must(kv.record(key, 1));
+  kvcache::RecordCapacity capacity;
+  const kvcache::Record record = must(kvcache::decode_record(read, kv.coder(), capacity));
+  EXPECT_TRUE(std::ranges::equal(record.values, values));
 }
 
-TEST(ZstdCoder, a_tight_block_of_format_3_is_read) {
-  const std::string row = read_file(SATCHEL_SOURCE_DIR "/tests/golden/snapshot/tails_v3.bin");
-  kvcache::BlockRoom room;
-  const kvcache::Block block =
-      must(kvcache::decode_block(std::as_bytes(std::span(row)), &kZstd, room));
-  EXPECT_EQ(block.kind, kvcache::BlockKind::tails);
-  EXPECT_EQ(block.id, 7u);
-  EXPECT_TRUE(std::ranges::equal(block.values, halves(6000)));
+TEST(ZstdCoder, a_tight_record_of_format_3_is_read) {
+  const std::string row = read_file(test::source_dir() + "/tests/golden/snapshot/tails_v3.bin");
+  kvcache::RecordCapacity capacity;
+  const kvcache::Record record =
+      must(kvcache::decode_record(std::as_bytes(std::span(row)), &kZstd, capacity));
+  EXPECT_EQ(record.kind, kvcache::RecordKind::tails);
+  EXPECT_EQ(record.id, 7u);
+  EXPECT_TRUE(std::ranges::equal(record.values, halves(6000)));
 }
 
 }  // namespace

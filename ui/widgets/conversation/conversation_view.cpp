@@ -345,11 +345,6 @@ QString ConversationView::selectedText() const {
   return texts.join(QStringLiteral("\n\n"));
 }
 
-void ConversationView::clearSelection() {
-  m_delegate->selection = {};
-  viewport()->update();
-}
-
 void ConversationView::copySelection() {
   const QString text = selectedText();
   if (!text.isEmpty()) QGuiApplication::clipboard()->setText(text);

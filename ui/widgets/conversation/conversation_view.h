@@ -21,7 +21,6 @@ class ConversationView : public QListView {
 
   void setConversation(ConversationModel* model);
   QString selectedText() const;
-  void clearSelection();
   void copySelection();
   void toggleLastThoughts();
   LayoutCache& layouts() { return m_layouts; }

@@ -12,8 +12,8 @@ MessageContent contentOf(const QModelIndex& index) {
   content.text = index.data(ConversationModel::TextRole).toString();
   content.documentTitle = index.data(ConversationModel::DocumentTitleRole).toString();
   content.footnote = index.data(ConversationModel::FootnoteRole).toString();
-  content.role = kvcache::Role(index.data(ConversationModel::AuthorRole).toInt());
-  content.state = kvcache::MessageState(index.data(ConversationModel::StateRole).toInt());
+  content.role = runtime::Role(index.data(ConversationModel::AuthorRole).toInt());
+  content.state = runtime::MessageState(index.data(ConversationModel::StateRole).toInt());
   content.thoughts = index.data(ConversationModel::ThoughtsRole).toString();
   content.thoughtNote = index.data(ConversationModel::ThoughtNoteRole).toString();
   content.showsThoughts = index.data(ConversationModel::ThoughtsOpenRole).toBool();

@@ -57,8 +57,8 @@ QString shortened(const QString& text, qsizetype characters, int lines) {
 }
 
 QString footnoteText(const MessageContent& content) {
-  if (content.state != kvcache::MessageState::interrupted) return content.footnote;
-  const QString stopped = tr("Stopped here; what had come is kept.");
+  if (content.state != runtime::MessageState::interrupted) return content.footnote;
+  const QString stopped = tr("Stopped. The partial answer is saved.");
   return content.footnote.isEmpty() ? stopped : content.footnote + QStringLiteral(" · ") + stopped;
 }
 
@@ -336,7 +336,7 @@ QString MessageLayout::codeOf(int part) const {
 
 int MessageLayout::estimate(const MessageContent& content, int width, const QFont& font) {
   const QFontMetricsF metrics(font);
-  const bool user = content.role == kvcache::Role::user;
+  const bool user = content.role == runtime::Role::user;
   const double line = metrics.height() * 1.35;
   const double column = columnWidth(width) * (user ? kBubbleShare : 1);
   const double perLine = std::max(10.0, column / metrics.averageCharWidth());

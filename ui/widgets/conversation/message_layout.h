@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "kvcache/snapshot/journal.h"
+#include "runtime/contract/journal.h"
 #include "ui/model/markdown_parts.h"
 #include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
@@ -24,8 +24,8 @@ namespace satchel::ui {
 // What of a row is drawn.
 struct MessageContent {
   QString text, documentTitle, footnote, thoughts, thoughtNote;
-  kvcache::Role role = kvcache::Role::user;
-  kvcache::MessageState state = kvcache::MessageState::complete;
+  runtime::Role role = runtime::Role::user;
+  runtime::MessageState state = runtime::MessageState::complete;
   bool isExpanded = false;
   bool showsThoughts = false;
   friend bool operator==(const MessageContent&, const MessageContent&) = default;
@@ -77,8 +77,8 @@ class MessageLayout {
     QRectF frame;  // the card around code or a bubble
   };
 
-  bool isUser() const { return m_content.role == kvcache::Role::user; }
-  // Until the first piece of an answer, or of what is thought before it.
+  bool isUser() const { return m_content.role == runtime::Role::user; }
+  // Until the first delta of an answer, or of what is thought before it.
   bool showsDots() const { return m_parts.empty() && m_thoughts.isEmpty(); }
   void setParts(const QList<MessagePart>& parts);
   bool grow(Part& part, const MessagePart& source);

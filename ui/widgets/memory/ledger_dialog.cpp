@@ -21,22 +21,22 @@ LedgerDialog::LedgerDialog(MemoryPanelState* state, QWidget* parent)
       m_state(state),
       m_stack(new QStackedWidget(this)),
       m_recall(new QLabel(this)) {
-  setWindowTitle(tr("Compression steps"));
+  setWindowTitle(tr("Compression history"));
   setAttribute(Qt::WA_DeleteOnClose);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(kGapHuge, kGapHuge, kGapHuge, kGapHuge);
   column->setSpacing(kGap);
-  auto* what = new QLabel(tr("What has made this chat smaller in the model's memory, the newest "
-                             "first. Its words are all "
-                             "kept in the library. Shares are of what the model had read by then."),
-                          this);
+  auto* what = new QLabel(
+      tr("Each step that made this chat smaller in the model's memory, newest first. All "
+         "messages stay saved. Percentages are of the text read by then."),
+      this);
   what->setWordWrap(true);
   column->addWidget(what);
   m_recall->setObjectName(QStringLiteral("muted"));
   m_recall->setWordWrap(true);
   column->addWidget(m_recall);
   column->addSpacing(kGap);
-  auto* none = new QLabel(tr("Nothing of this chat has been compressed."), this);
+  auto* none = new QLabel(tr("Nothing in this chat has been compressed."), this);
   none->setObjectName(QStringLiteral("muted"));
   none->setAlignment(Qt::AlignCenter);
   m_stack->addWidget(makeTable());

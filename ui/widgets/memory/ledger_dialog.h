@@ -1,5 +1,5 @@
-// LedgerDialog: every step that made the open chat smaller: when, why, what it took away and what was
-// measured after it (Ctrl+L). Stays open beside the window and goes on with the chat.
+// LedgerDialog: each step that made the open chat smaller: when, why, what it lowered or dropped,
+// and what was measured afterwards (Ctrl+L). Stays open beside the window and follows the chat.
 #pragma once
 
 #include <QDialog>

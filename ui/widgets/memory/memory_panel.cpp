@@ -94,11 +94,11 @@ void MemoryPanel::buildNext(QVBoxLayout* column) {
   m_machine = addText(column, "muted", 0.9);
   column->addSpacing(kGap);
 
-  addHeading(column, tr("Accuracy or memory"));
+  addHeading(column, tr("Accuracy vs. memory"));
   m_presetSlider = new QSlider(Qt::Horizontal, this);
   m_presetSlider->setRange(0, m_state->presetCount() - 1);
   m_presetSlider->setPageStep(1);
-  m_presetSlider->setAccessibleName(tr("Accuracy or memory"));
+  m_presetSlider->setAccessibleName(tr("Accuracy vs. memory"));
   column->addWidget(m_presetSlider);
   m_presets = new PresetTable(this);
   column->addWidget(m_presets);
@@ -129,12 +129,12 @@ void MemoryPanel::buildPlans(QVBoxLayout* column) {
     inside->addWidget(button);
     return button;
   };
-  QVBoxLayout* open = addCard(tr("The open chat"));
+  QVBoxLayout* open = addCard(tr("Current chat"));
   m_planCard = open->parentWidget();
   m_plan = addText(open, "plan", 0.92);
   m_apply = addButton(open, tr("Apply to this chat"));
   m_apply->setObjectName(QStringLiteral("primary"));
-  QVBoxLayout* next = addCard(tr("A new chat"));
+  QVBoxLayout* next = addCard(tr("New chat"));
   m_preview = addText(next, "preview", 0.92);
   m_newChat = addButton(next, tr("New chat with these settings"));
   connect(m_apply, &QPushButton::clicked, m_state->plan(), &ChatPlan::apply);
@@ -149,12 +149,12 @@ void MemoryPanel::buildChat(QVBoxLayout* outer) {
   addHeading(column, tr("This chat"));
   m_recipe = addText(column, "muted", 0.92);
   m_context = new Meter(tr("Context"), m_chat);
-  m_pool = new Meter(tr("Memory"), m_chat);
+  m_arena = new Meter(tr("Memory"), m_chat);
   column->addWidget(m_context);
-  column->addWidget(m_pool);
+  column->addWidget(m_arena);
   m_packing = new Meter(tr("Older text"), m_chat);
   m_packing->setToolTip(
-      tr("What was read is packed while nothing else is done. It waits while you write."));
+      tr("Older text is compressed in the background. This pauses while you type."));
   column->addWidget(m_packing);
   m_bytes = addText(column, "muted", 0.92);
   column->addSpacing(kGapSmall);
@@ -177,7 +177,7 @@ void MemoryPanel::buildFidelity(QVBoxLayout* column) {
   m_recall = addText(column, "muted", 0.92);
   m_ledger = new QPushButton(this);
   m_ledger->setCursor(Qt::PointingHandCursor);
-  m_ledger->setToolTip(tr("What was compressed when, and what it cost (Ctrl+L)"));
+  m_ledger->setToolTip(tr("Show what was compressed and what it cost (Ctrl+L)"));
   column->addWidget(m_ledger);
   connect(m_ledger, &QPushButton::clicked, this, &MemoryPanel::ledgerAsked);
 }
@@ -218,7 +218,7 @@ void MemoryPanel::refreshChat() {
   if (!hasChat) return;
   m_recipe->setText(m_state->recipeText());
   m_context->setValue(m_state->contextShare(), m_state->contextText());
-  m_pool->setValue(m_state->budgetShare(), m_state->poolText());
+  m_arena->setValue(m_state->budgetShare(), m_state->arenaText());
   const QString packing = m_state->packingText();
   m_packing->setVisible(!packing.isEmpty());
   m_packing->setValue(m_state->packingShare(), packing);

@@ -55,7 +55,7 @@ class MemoryPanel : public QScrollArea {
   QWidget* m_chat = nullptr;
   QLabel* m_recipe = nullptr;
   Meter* m_context = nullptr;
-  Meter* m_pool = nullptr;
+  Meter* m_arena = nullptr;
   Meter* m_packing = nullptr;
   QLabel* m_bytes = nullptr;
   QLabel* m_fidelity = nullptr;

@@ -1,0 +1,63 @@
+// Which of a model's saved profiles is in use: for people ("included with Satchel (kvzip over prose
+// notes …)") and for scripts.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "app/cli/console.h"
+#include "app/paths.h"
+#include "runtime/model/config.h"
+#include "runtime/profile/head_budget_files.h"
+#include "runtime/profile/key_bases_files.h"
+#include "runtime/profile/selector_files.h"
+
+namespace satchel::app {
+
+template <class T>
+struct ProfileInUse {
+  runtime::FoundProfile<T> found;
+  std::filesystem::path file;  // of the one made on this machine, if there is one
+  std::string none;            // "none yet; …"
+};
+using HeadBudgetsInUse = ProfileInUse<kvcache::HeadBudgets>;
+using KeyBasesInUse = ProfileInUse<kvcache::KeyBases>;
+using SelectorInUse = ProfileInUse<kvcache::SelectorWeights>;
+
+// Whose profile it is, and where profiles are kept.
+struct ProfileOf {
+  const Paths& paths;
+  const std::string& fingerprint;
+  const runtime::ModelConfig& config;
+};
+// What the model is opened with. Each warns of a file that is damaged, which is ignored.
+HeadBudgetsInUse head_budgets_in_use(const ProfileOf& of, Console& console);
+KeyBasesInUse key_bases_in_use(const ProfileOf& of, Console& console);
+SelectorInUse selector_in_use(const ProfileOf& of, Console& console);
+
+template <class T>
+std::string describe(const ProfileInUse<T>& in_use) {
+  switch (in_use.found.from) {
+    case runtime::ProfileFrom::folder:
+      return "made on this machine (" + in_use.found.value->source + "), \"" +
+             in_use.file.string() + "\"";
+    case runtime::ProfileFrom::shipped:
+      return "included with Satchel (" + in_use.found.value->source + ")";
+    case runtime::ProfileFrom::nowhere:
+      break;
+  }
+  return in_use.none;
+}
+
+template <class T>
+Json to_json(const ProfileInUse<T>& in_use) {
+  const bool is_own = in_use.found.from == runtime::ProfileFrom::folder;
+  const bool is_shipped = in_use.found.from == runtime::ProfileFrom::shipped;
+  Json json = {{"from", is_own ? "folder" : is_shipped ? "shipped" : "nowhere"}};
+  if (in_use.found.value != nullptr) json["source"] = in_use.found.value->source;
+  if (is_own) json["file"] = in_use.file.string();
+  if (in_use.found.damage) json["damage"] = in_use.found.damage->message;
+  return json;
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,52 @@
+#include "app/cli/text_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/console.h"
+
+namespace satchel::app {
+namespace {
+
+// Code points: none of those that stand in our tables is wide or combines.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string aligned(const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Cells& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text;
+  for (const Cells& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - width(row[i]), ' ');
+      line += (i == 0 ? "" : "  ") + (i == 0 ? row[i] + blanks : blanks + row[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string short_percent(double share) {
+  const double percent = 100 * share;
+  return format_fixed(percent, std::abs(percent - std::round(percent)) < 0.05 ? 0 : 1) + " %";
+}
+
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  // Three digits that are not leading zeros, and none where it is small beyond interest.
+  const int digits =
+      size >= 100 ? 0 : std::min(6, 2 - static_cast<int>(std::floor(std::log10(size))));
+  return format_fixed(value, digits);
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,99 @@
+#include "app/eval/calibration/calibration.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/eval/calibration/key_basis_fit.h"
+#include "app/eval/lane_rules/seen_layer.h"
+#include "kernels/base/checked.h"
+
+namespace satchel::eval {
+namespace {
+
+std::vector<std::size_t> head_dims_of(const runtime::ModelConfig& config) {
+  std::vector<std::size_t> head_dims;
+  for (const runtime::LayerConfig& layer : config.layers)
+    head_dims.insert(head_dims.end(), layer.attention.n_kv_heads, layer.attention.head_dim);
+  return head_dims;
+}
+
+// Before anything is read.
+Result<void> check_size(std::span<const std::size_t> head_dims) {
+  Checked bytes = 4 * kvcache::kKeyBasesTextMax;
+  for (const std::size_t d : head_dims) bytes = bytes + Checked(d) * d * sizeof(Half) + 4;
+  const std::size_t longest = *std::ranges::max_element(head_dims);
+  const bool fits = longest <= kernels::kHeadDimMax && bytes.ok() &&
+                    bytes.to<std::size_t>().value_or(SIZE_MAX) <= kvcache::kKeyBasesBytesMax &&
+                    head_dims.size() <= kvcache::kKeyBasesLanesMax;
+  if (fits) return {};
+  return Error{ErrorKind::unsupported, "KEY_BASES",
+               "Key bases support keys of at most " + std::to_string(kernels::kHeadDimMax) +
+                   " values and files of at most " +
+                   std::to_string(kvcache::kKeyBasesBytesMax >> 20) + " MiB; this model has " +
+                   std::to_string(head_dims.size()) + " lanes of up to " + std::to_string(longest) +
+                   " values."};
+}
+
+void learn(const SeenLayer& layer, KeyBasisFit& fit) {
+  const kvcache::LayerShape& shape = layer.shape;
+  const std::size_t d = shape.head_dim;
+  for (std::size_t lane = 0; lane < shape.n_kv_heads; ++lane) {
+    for (std::size_t i = 0; i < shape.n_group(); ++i)
+      fit.add_queries(layer.first_lane + lane,
+                      {.first = layer.pre_rope_q.data() + (lane * shape.n_group() + i) * d,
+                       .n = layer.n_tokens,
+                       .stride = shape.n_heads * d});
+    fit.add_keys(
+        layer.first_lane + lane,
+        {.first = layer.k.data() + lane * d, .n = layer.n_tokens, .stride = shape.n_kv_heads * d});
+  }
+}
+
+std::string source_of(const Calibration& of) {
+  std::string source = "queries and keys of";
+  for (const Calibration::Text& text : of.texts) source += " " + text.name;
+  return source;
+}
+
+}  // namespace
+
+double Calibration::mean_gain() const {
+  const double sum = std::accumulate(gains.begin(), gains.end(), 0.0);
+  return gains.empty() ? 0 : sum / static_cast<double>(gains.size());
+}
+
+Result<Calibration> calibrate(const LaneSearch& search) {
+  const runtime::ModelConfig& config = search.engine.config();
+  const std::vector<std::size_t> head_dims = head_dims_of(config);
+  SATCHEL_TRY(check_size(head_dims));
+  const std::span<const runtime::ProfileText> texts =
+      search.texts.empty() ? runtime::profile_texts() : search.texts;
+  const runtime::ProfileLength length{
+      .n_most = std::min(kCalibrationTokens, config.context),
+      .n_least = std::min(runtime::kProfileTokensMin, config.context)};
+  std::vector<std::vector<std::int32_t>> ids;  // of all, before the first is read
+  for (const runtime::ProfileText& text : texts) {
+    SATCHEL_TRY_ASSIGN(ids.emplace_back(),
+                       runtime::profile_ids(search.engine.tokenizer(), text, length));
+  }
+  Calibration out;
+  KeyBasisFit fit(config.cache_shape(), config.context);
+  const SeeLayer see = [&](const SeenLayer& layer) { learn(layer, fit); };
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    SATCHEL_TRY(read_seen(search, ids[i], i, texts.size(), see, SeenLayers::all));
+    out.texts.push_back({std::string(texts[i].name), ids[i].size()});
+  }
+  kvcache::KeyBases found{.model = search.engine.fingerprint(),
+                          .name = config.name,
+                          .source = source_of(out),
+                          .lanes = {}};
+  for (std::size_t lane = 0; lane < head_dims.size(); ++lane) {
+    KeyBasis basis = fit.solve(lane);
+    out.gains.push_back(basis.gain_bits);
+    found.lanes.push_back({.head_dim = head_dims[lane], .to = std::move(basis.to), .from = {}});
+  }
+  SATCHEL_TRY_ASSIGN(out.bases, kvcache::KeyBases::make(std::move(found)));
+  return out;
+}
+
+}  // namespace satchel::eval

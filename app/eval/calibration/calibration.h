@@ -1,0 +1,34 @@
+// Computes a model's key bases (kvcache::KeyBases): prefills a few texts exactly and fits
+// coordinates to each lane's keys (KeyBasisFit), including layers with a window.
+//   needs   exclusive use of the Engine
+//   memory  an exact cache of kCalibrationTokens, one layer's queries and keys, and KeyBasisFit
+//   errors  PARAM (a text too short), KEY_BASES (unsupported: keys too long or too many lanes;
+//           corrupt: matrices without an inverse), MEMORY, CACHE_FULL, cancelled/STOPPED, those of
+//           tokenizer and model
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "app/eval/lane_rules/lane_rule.h"
+#include "kvcache/profile/key_bases.h"
+
+namespace satchel::eval {
+
+inline constexpr std::size_t kCalibrationTokens = 2048;  // of each text, at most; chosen
+
+struct Calibration {
+  kvcache::KeyBases bases;
+  std::vector<double> gains;  // KeyBasis::gain_bits [lanes]
+  struct Text {
+    std::string name;
+    std::size_t n_tokens = 0;
+  };
+  std::vector<Text> texts;  // in order of prefill
+  double mean_gain() const;
+};
+// search.texts empty: profile_texts().
+Result<Calibration> calibrate(const LaneSearch& search);
+
+}  // namespace satchel::eval

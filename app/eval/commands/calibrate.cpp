@@ -1,0 +1,106 @@
+// `satchel calibrate`: finds the coordinates in which a model's keys take few bits, and keeps them.
+#include <memory>
+#include <vector>
+
+#include "app/cli/interrupt.h"
+#include "app/cli/on_run.h"
+#include "app/cli/workbench.h"
+#include "app/eval/calibration/calibration.h"
+#include "app/eval/commands/commands.h"
+#include "app/eval/commands/text_files.h"
+#include "runtime/profile/key_bases_files.h"
+
+namespace satchel::app {
+namespace {
+
+struct CalibrateOptions {
+  Options common;
+  std::vector<std::string> texts;  // --text; empty: those that ship
+  std::string output;              // --output; "" is not given
+};
+
+Result<eval::Calibration> calibrated(runtime::Engine& engine, const TextFiles& texts,
+                                     Console& console) {
+  const runtime::ProgressFn progress = console.progress();
+  Result<eval::Calibration> found = eval::calibrate(
+      {.engine = engine, .texts = texts.list, .stop = begin_interruptible(), .progress = progress});
+  if (!found.ok() && found.error().kind == ErrorKind::cancelled)
+    return Error{ErrorKind::cancelled, "STOPPED", "Stopped. No key bases were made."};
+  console.end_progress();
+  return found;
+}
+
+Json report(const eval::Calibration& found, double took_ms) {
+  Json texts = Json::array();
+  for (const eval::Calibration::Text& text : found.texts)
+    texts.push_back({{"name", text.name}, {"tokens", text.n_tokens}});
+  return Json{{"schema", 1},
+              {"model", found.bases.model},
+              {"name", found.bases.name},
+              {"lanes", found.bases.lanes.size()},
+              {"texts", texts},
+              {"gain_bits", found.mean_gain()},
+              {"gain_bits_of_lanes", found.gains},
+              {"bytes", found.bases.bytes().size()},
+              {"took_ms", took_ms}};
+}
+
+std::string report_text(const Json& report) {
+  std::string read;
+  for (const Json& text : report["texts"])
+    read += (read.empty() ? "" : ", ") + text["name"].get<std::string>() + " (" +
+            with_thousands(text["tokens"]) + " tokens)";
+  return report["name"].get<std::string>() + ": " + with_thousands(report["lanes"]) +
+         " KV heads, calibrated on " + read + "\n  keys need " +
+         format_fixed(report["gain_bits"], 2) +
+         " fewer bits per value in these bases than with evenly spread bits, at equal error (mean "
+         "over the heads)\n";
+}
+
+Result<void> run(const CalibrateOptions& options, Console& console) {
+  TextFiles texts;
+  SATCHEL_TRY(read_text_files(options.texts, texts));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(const eval::Calibration found, calibrated(*engine, texts, console));
+  const double took_ms = clock.steady_ms() - began;
+  const Result<void> kept = options.output.empty()
+                                ? engine->set_key_bases(found.bases)
+                                : runtime::write_key_bases(options.output, found.bases);
+  const Json document = report(found, took_ms);
+  // What was found is shown, also where it could not be kept.
+  if (!console.json()) {
+    console.data(report_text(document));
+  } else if (kept.ok()) {
+    console.document(document);
+  }
+  SATCHEL_TRY(kept);
+  const auto own = runtime::key_bases_file(standard_paths({}).profiles, engine->fingerprint());
+  console.note("Took " + format_seconds(took_ms) + ". Saved " + format_bytes(document["bytes"]) +
+               " to \"" + (options.output.empty() ? own.string() : options.output) + "\".");
+  if (options.output.empty())
+    console.note(
+        "From now on, Satchel uses these key bases for this model. Delete the file to undo this.");
+  return {};
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, const Choose& choose) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Compute key bases for a model, so that its keys need fewer bits");
+  command
+      ->add_option("--text", options->texts,
+                   "Text file to calibrate on instead of the included texts; can be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  add_output_file(*command, options->output,
+                  "Write the key bases to this file instead of using them for this model");
+  add_output_options(*command, options->common);
+  add_model_options(*command, options->common);
+  on_run(*command, choose, options, run);
+}
+
+}  // namespace satchel::app

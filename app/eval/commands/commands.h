@@ -1,0 +1,13 @@
+// The commands of `satchel` that measure a recipe or learn something of a model.
+#pragma once
+
+#include "app/cli/commands.h"
+
+namespace satchel::app {
+
+void add_bench(CLI::App& app, const Choose& choose);
+void add_eval(CLI::App& app, const Choose& choose);
+void add_profile(CLI::App& app, const Choose& choose);
+void add_calibrate(CLI::App& app, const Choose& choose);
+
+}  // namespace satchel::app

@@ -1,0 +1,26 @@
+// Files of questions: a JSON object a line. What is wrong with a line is said without its subject
+// ("has no \"ask\"") by who reads it, and with file:line by for_each_line.
+//   errors  DOC_FORMAT; those of read_text_file
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/cli/console.h"
+
+namespace satchel::app {
+
+enum class Needed { no, yes };
+
+// corrupt, DOC_FORMAT.
+Error wrong_line(std::string what);
+// "" where the key may be left out and is.
+Result<std::string> text_at(const Json& object, const char* key, Needed needed);
+// Fails where it is missing or no array. The pointer is into `object`.
+Result<const Json*> array_at(const Json& object, const char* key);
+// Reads the whole file and calls `read` with the object of each line, in order.
+Result<void> for_each_line(const std::string& path,
+                           const std::function<Result<void>(const Json&)>& read,
+                           std::uintmax_t bytes_max = kTextFileBytesMax);
+
+}  // namespace satchel::app

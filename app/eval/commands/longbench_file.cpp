@@ -1,0 +1,63 @@
+#include "app/eval/commands/longbench_file.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "app/eval/commands/json_lines.h"
+
+namespace satchel::app {
+namespace {
+
+// Whole datasets are one file: the largest has 25 MB.
+constexpr std::uintmax_t kBytesMax = 256u << 20;
+
+Result<std::vector<std::string>> texts_at(const Json& object, const char* key) {
+  SATCHEL_TRY_ASSIGN(const Json* array, array_at(object, key));
+  std::vector<std::string> out;
+  for (const Json& each : *array) {
+    if (!each.is_string())
+      return wrong_line("has something in \"" + std::string(key) + "\" that is not text");
+    out.push_back(each.get<std::string>());
+  }
+  return out;
+}
+
+Result<LongBenchExample> example_of(const Json& json, const std::string& file_name) {
+  LongBenchExample out;
+  SATCHEL_TRY_ASSIGN(std::string dataset, text_at(json, "dataset", Needed::no));
+  if (dataset.empty()) dataset = file_name;
+  out.example.dataset = eval::longbench::find_dataset(dataset);
+  if (out.example.dataset == nullptr)
+    return wrong_line("names \"" + dataset + "\", which is not a dataset of LongBench");
+  SATCHEL_TRY_ASSIGN(out.example.input, text_at(json, "input", Needed::no));
+  SATCHEL_TRY_ASSIGN(out.example.context, text_at(json, "context", Needed::yes));
+  SATCHEL_TRY_ASSIGN(out.example.answers, texts_at(json, "answers"));
+  if (out.example.answers.empty()) return wrong_line("has no answer");
+  if (out.example.dataset->metric == eval::longbench::Metric::classification) {
+    SATCHEL_TRY_ASSIGN(out.example.classes, texts_at(json, "all_classes"));
+  }
+  SATCHEL_TRY_ASSIGN(out.id, text_at(json, "_id", Needed::no));
+  const auto length = json.find("length");
+  if (length != json.end() && length->is_number_unsigned()) out.length = length->get<std::size_t>();
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<LongBenchExample>> read_longbench_file(const std::string& path, std::size_t n) {
+  const std::string name = std::filesystem::path(path).stem().string();
+  std::vector<LongBenchExample> all;
+  SATCHEL_TRY(for_each_line(
+      path,
+      [&](const Json& json) -> Result<void> {
+        SATCHEL_TRY_ASSIGN(LongBenchExample example, example_of(json, name));
+        if (example.id.empty()) example.id = std::to_string(all.size());
+        if (n == 0 || all.size() < n) all.push_back(std::move(example));
+        return {};
+      },
+      kBytesMax));
+  if (all.empty()) return wrong_line(path + " contains no questions.");
+  return all;
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,190 @@
+#include "app/eval/commands/needle.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "app/eval/commands/evaluate.h"
+#include "app/eval/commands/needle_file.h"
+#include "app/eval/measure/needle_reading.h"
+#include "app/eval/measure/packed_text.h"
+#include "app/eval/needle_tasks/family.h"
+
+namespace satchel::app {
+namespace {
+
+// Far enough apart that no two runs of different seeds share a context.
+constexpr std::uint64_t kSeedStride = 1'000'003;
+
+class NeedleTask final : public Task {
+ public:
+  NeedleTask(std::vector<eval::NeedleContext> contexts, const NeedleOptions& options)
+      : contexts_(std::move(contexts)), options_(options) {}
+
+  std::string_view name() const override { return "needle"; }
+  std::span<const Measure> measures() const override { return kMeasures; }
+  Json settings() const override {
+    return {{"without_context", options_.without_context}, {"question", options_.question}};
+  }
+  Result<void> prepare(runtime::Engine& engine) override;
+  std::span<const Item> items() const override { return items_; }
+  Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
+                           std::stop_token stop) override;
+
+ private:
+  static inline const std::array<Measure, 1> kMeasures = {
+      Measure{.name = "recall", .label = "right answers"}};
+
+  Result<void> make_contexts(const runtime::Engine& engine);
+  Result<void> make_family(const eval::NeedleFamily& family, std::size_t n_tokens,
+                           const eval::CountTokens& count);
+  void add_item(const std::string& set, std::size_t number, const eval::NeedleContext& context);
+
+  std::vector<eval::NeedleContext> contexts_;  // of a file, or made by prepare()
+  NeedleOptions options_;
+  std::vector<Item> items_;
+};
+
+Result<void> NeedleTask::prepare(runtime::Engine& engine) {
+  items_.clear();
+  if (options_.file.empty()) return make_contexts(engine);
+  for (std::size_t i = 0; i < contexts_.size(); ++i) add_item({}, i, contexts_[i]);
+  return {};
+}
+
+Result<void> NeedleTask::make_contexts(const runtime::Engine& engine) {
+  contexts_.clear();
+  const runtime::Tokenizer& tokenizer = engine.tokenizer();
+  // A bos is left room for in every part, which costs a token at most.
+  const auto count = [&](std::string_view text) -> Result<std::size_t> {
+    SATCHEL_TRY_ASSIGN(const auto ids, runtime::raw_ids(tokenizer, text));
+    return ids.size();
+  };
+  for (const std::size_t n_tokens : options_.n_tokens) {
+    if (n_tokens > engine.config().context)
+      return Error{ErrorKind::invalid, "CONTEXT_FULL",
+                   "--length " + std::to_string(n_tokens) + " exceeds the model's context of " +
+                       std::to_string(engine.config().context) + " tokens."};
+    for (const eval::NeedleFamily& family : eval::needle_families())
+      if (options_.families.empty() ||
+          std::ranges::find(options_.families, family.name) != options_.families.end())
+        SATCHEL_TRY(make_family(family, n_tokens, count));
+  }
+  return {};
+}
+
+Result<void> NeedleTask::make_family(const eval::NeedleFamily& family, std::size_t n_tokens,
+                                     const eval::CountTokens& count) {
+  const std::string set = std::string(family.name) + "-" + std::to_string(n_tokens);
+  for (std::size_t i = 0; i < options_.n_contexts; ++i) {
+    SATCHEL_TRY_ASSIGN(
+        eval::NeedleContext context,
+        eval::make_needle_context(
+            family, {.n_tokens = n_tokens, .seed = options_.seed * kSeedStride + i}, count));
+    add_item(set, i, context);
+    contexts_.push_back(std::move(context));
+  }
+  return {};
+}
+
+void NeedleTask::add_item(const std::string& set, std::size_t number,
+                          const eval::NeedleContext& context) {
+  Json content = {context.parts};
+  for (const eval::Needle& needle : context.needles) content.push_back({needle.ask, needle.values});
+  items_.push_back({.set = set, .name = std::to_string(number), .content = content.dump()});
+}
+
+Result<Measured> NeedleTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                     std::size_t item, std::stop_token stop) {
+  const eval::NeedleContext& context = contexts_[item];
+  SATCHEL_TRY_ASSIGN(const eval::NeedleAnswers answers,
+                     eval::ask_needles(engine, recipe, context,
+                                       {.question_known = options_.question == "known",
+                                        .without_context = options_.without_context},
+                                       std::move(stop)));
+  Measured out;
+  if (!options_.without_context) out.held = Held::of(answers.stats);
+  out.read_ms = answers.read_ms;
+  out.answer_ms = answers.answer_ms;
+  for (std::size_t i = 0; i < context.needles.size(); ++i) {
+    const eval::Needle& needle = context.needles[i];
+    const std::string& said = answers.said[i];
+    const double score = eval::needle_score(said, needle);
+    const Json value = needle.values.size() == 1 ? Json(needle.values[0]) : Json(needle.values);
+    out.grades.push_back(
+        {.sums = {score},
+         .detail = {
+             {"ask", needle.ask}, {"value", value}, {"answer", said}, {"right", score == 1}}});
+  }
+  return out;
+}
+
+std::string names_of_families() {
+  std::string names;
+  for (const eval::NeedleFamily& family : eval::needle_families())
+    names += (names.empty() ? "" : ", ") + std::string(family.name);
+  return names;
+}
+
+}  // namespace
+
+void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file) {
+  command
+      .add_option("--families", options.families,
+                  "Kinds of generated texts to use: " + names_of_families())
+      ->delimiter(',')
+      ->excludes(file);
+  command
+      .add_option("--length", options.n_tokens,
+                  "Tokens of a generated text with question and answer; each family at each length")
+      ->delimiter(',')
+      ->check(whole_number())
+      ->capture_default_str()
+      ->excludes(file);
+  command.add_option("--contexts", options.n_contexts, "Texts per family and length")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->excludes(file);
+  command.add_option("--seed", options.seed, "Random seed; the same seed gives the same texts")
+      ->check(whole_number())
+      ->capture_default_str()
+      ->excludes(file);
+}
+
+void add_needle_options(CLI::App& command, NeedleOptions& options) {
+  CLI::Option* file = command
+                          .add_option("--file", options.file,
+                                      "Your own contexts instead of generated texts, one per line "
+                                      "(JSON)")
+                          ->type_name("FILE");
+  add_made_options(command, options, file);
+  command
+      .add_option(
+          "--question", options.question,
+          "Whether the question is known during compression; \"known\" rereads the text for "
+          "each")
+      ->check(CLI::IsMember({"unknown", "known"}))
+      ->capture_default_str();
+  command.add_flag("--without-notes", options.without_context,
+                   "Ask without the contexts, to measure guessing");
+}
+
+Result<TaskPtr> make_needle_task(const NeedleOptions& options) {
+  for (const std::string& name : options.families)
+    if (eval::find_needle_family(name) == nullptr)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "Unknown family \"" + name + "\". Available: " + names_of_families() + "."};
+  std::vector<eval::NeedleContext> contexts;
+  if (!options.file.empty()) {
+    SATCHEL_TRY_ASSIGN(contexts, read_needle_file(options.file));
+  }
+  return TaskPtr(std::make_unique<NeedleTask>(std::move(contexts), options));
+}
+
+void add_eval_needle(CLI::App& eval, const Choose& choose) {
+  add_task_command<NeedleOptions>(eval, choose, "needle",
+                                  "Ask for facts hidden in a long text; works with any model",
+                                  add_needle_options, make_needle_task);
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,191 @@
+#include "app/eval/commands/recall_chat.h"
+
+#include <utility>
+
+#include "app/eval/measure/packed_text.h"
+
+namespace satchel::app {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+// What came back. An answer that the context cut short counts as far as it came.
+struct Spoken {
+  std::string text;
+  std::size_t context_tokens = 0;  // of the chat when the answer began
+  bool cut = false;                // the context had no room for it, or not for all of it
+};
+
+void judge(const RecallExchange& exchange, const Spoken& spoken, Measured& out) {
+  const bool right = spoken.text.find(exchange.value) != std::string::npos;
+  if (spoken.cut) ++out.n_cut;
+  out.grades.push_back({.kind = exchange.kind,
+                        .sums = {right ? 1.0 : 0.0},
+                        .detail = {{"ask", exchange.text},
+                                   {"value", exchange.value},
+                                   {"answer", spoken.text},
+                                   {"right", right},
+                                   {"context_tokens", spoken.context_tokens}}});
+}
+
+// False where the context had no room for what was added.
+template <class Added>
+Result<bool> fits_context(const Result<Added>& added) {
+  if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
+  SATCHEL_TRY(added);
+  return true;
+}
+
+Result<Spoken> say(runtime::Session& session, const std::string& text,
+                   const std::stop_token& stop) {
+  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(session.add_user(text)));
+  Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
+  if (!fits) return spoken;
+  const auto greedy = runtime::Sampling::plain_greedy(kRecallAnswerTokensMax);
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report, session.generate(greedy, {}, stop, {}));
+  if (report.finish == runtime::Finish::stopped)
+    return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+  if (report.finish == runtime::Finish::cache_full)
+    return Error{ErrorKind::out_of_memory, "CACHE_FULL", report.message};
+  spoken.text = report.text;
+  spoken.cut = report.finish == runtime::Finish::context_full;
+  return spoken;
+}
+
+// False where the notes are longer than the context.
+Result<bool> read_notes(runtime::Session& session, const std::string& notes,
+                        const std::stop_token& stop, Measured& out) {
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(session.add_document("notes", notes)));
+  if (!fits) return false;
+  SATCHEL_TRY(session.read(stop, {}));
+  // A second pass over the notes, where the recipe has one, before the first question is known.
+  SATCHEL_TRY(session.idle(stop, {}));
+  out.held = Held::of(session.stats());
+  out.read_ms = clock.steady_ms() - began;
+  return true;
+}
+
+Result<Measured> hold_chat(runtime::Engine& engine, const RecallRequest& request,
+                           const std::stop_token& stop) {
+  runtime::SessionOptions options(request.recipe);
+  options.thinking = engine.chat_template().least_thinking();
+  SATCHEL_TRY_ASSIGN(const auto session, engine.new_session(options));
+  Measured out;
+  Spoken spoken;
+  if (!request.without_notes) {
+    SATCHEL_TRY_ASSIGN(const bool fits,
+                       read_notes(*session, request.conversation.notes, stop, out));
+    spoken.cut = !fits;
+  }
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  for (const RecallExchange& exchange : request.conversation.exchanges) {
+    if (spoken.cut) {  // and so is everything after it
+      spoken.text.clear();
+    } else {
+      SATCHEL_TRY_ASSIGN(spoken, say(*session, exchange.text, stop));
+    }
+    if (exchange.judged()) judge(exchange, spoken, out);
+  }
+  if (stop.stop_requested()) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+  out.answer_ms = clock.steady_ms() - began;
+  return out;
+}
+
+// A chat as token ids, turn by turn, as the template writes it.
+class ChatIds {
+ public:
+  explicit ChatIds(const runtime::Engine& engine)
+      : tokenizer_(engine.tokenizer()),
+        chat_template_(engine.chat_template()),
+        thinking_(chat_template_.least_thinking()) {}
+
+  Result<void> open() { return add(chat_template_.open_chat(tokenizer_, std::nullopt, thinking_)); }
+  Result<void> user(const std::string& text) {
+    const std::optional<std::string_view> system =
+        std::exchange(is_first_turn_, false)
+            ? std::optional<std::string_view>(chat_template_.default_system(thinking_))
+            : std::nullopt;
+    return add(chat_template_.user_turn(tokenizer_, text, system));
+  }
+  Result<void> answered(const std::string& text) {
+    return add(chat_template_.assistant_turn(tokenizer_, text, thinking_));
+  }
+  // The question, and what makes the model answer it.
+  Result<Ids> asked(const std::string& text) const {
+    ChatIds copy = *this;
+    SATCHEL_TRY(copy.user(text));
+    SATCHEL_TRY(copy.add(chat_template_.assistant_head(tokenizer_, thinking_)));
+    return std::move(copy.ids_);
+  }
+
+ private:
+  Result<void> add(const Result<Ids>& ids) {
+    SATCHEL_TRY(ids);
+    ids_.insert(ids_.end(), ids.value().begin(), ids.value().end());
+    return {};
+  }
+  const runtime::Tokenizer& tokenizer_;
+  const runtime::ChatTemplate& chat_template_;
+  runtime::Thinking thinking_;
+  Ids ids_;
+  bool is_first_turn_ = true;
+};
+
+Result<Spoken> answer_known(runtime::Engine& engine, const RecallRequest& request, const Ids& ids,
+                            const std::stop_token& stop, Measured& out) {
+  Spoken spoken{.text = {}, .context_tokens = ids.size(), .cut = true};
+  Result<eval::PackedText> read =
+      eval::PackedText::read(engine, request.recipe,
+                             {.ids = std::span(ids).first(ids.size() - 1),
+                              .n_after = 1 + kRecallAnswerTokensMax,
+                              .form = eval::TextForm::chat},
+                             stop);
+  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(read));
+  if (!fits) return spoken;
+  eval::PackedText& text = *read;
+  out.held.add(Held::of(text.stats()));
+  out.read_ms += text.read_ms();
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(spoken.text,
+                     text.answer(std::span(ids).last(1), {.n_tokens_max = kRecallAnswerTokensMax}));
+  out.answer_ms += clock.steady_ms() - began;
+  spoken.cut = false;
+  return spoken;
+}
+
+// Each question for itself: what was asked before is left out, what was said stays.
+Result<Measured> hold_known(runtime::Engine& engine, const RecallRequest& request,
+                            const std::stop_token& stop) {
+  ChatIds chat(engine);
+  SATCHEL_TRY(chat.open());
+  if (!request.without_notes) {
+    SATCHEL_TRY(chat.user(request.conversation.notes));
+    SATCHEL_TRY(chat.answered(std::string(runtime::kNoted)));
+  }
+  Measured out;
+  for (const RecallExchange& exchange : request.conversation.exchanges) {
+    if (!exchange.judged()) {
+      SATCHEL_TRY(chat.user(exchange.text));
+      SATCHEL_TRY(chat.answered(std::string(runtime::kNoted)));
+      continue;
+    }
+    SATCHEL_TRY_ASSIGN(const Ids ids, chat.asked(exchange.text));
+    SATCHEL_TRY_ASSIGN(const Spoken spoken, answer_known(engine, request, ids, stop, out));
+    judge(exchange, spoken, out);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Measured> hold_conversation(runtime::Engine& engine, const RecallRequest& request,
+                                   std::stop_token stop) {
+  return request.question == Question::known ? hold_known(engine, request, stop)
+                                             : hold_chat(engine, request, stop);
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,27 @@
+#include "app/eval/commands/variants.h"
+
+#include <utility>
+
+#include "kvcache/recipes/pipeline.h"
+#include "runtime/limits/presets.h"
+
+namespace satchel::app {
+
+Result<std::vector<Variant>> variants_of(const std::vector<std::string>& names,
+                                         const std::vector<double>& keeps) {
+  std::vector<Variant> out;
+  for (const std::string& name : names) {
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(name));
+    if (keeps.empty() || !recipe.pipeline().may_evict()) {
+      out.push_back({name, recipe});
+      continue;
+    }
+    for (const double keep : keeps) {
+      SATCHEL_TRY_ASSIGN(kvcache::Recipe kept, recipe.with_keep(keep));
+      out.push_back({name, std::move(kept)});
+    }
+  }
+  return out;
+}
+
+}  // namespace satchel::app

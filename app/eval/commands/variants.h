@@ -1,0 +1,22 @@
+// Recipes as they were asked for, each at each share of tokens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kvcache/recipes/recipe.h"
+
+namespace satchel::app {
+
+struct Variant {
+  std::string name;  // as it was asked for: a preset's, not its recipe's
+  kvcache::Recipe recipe;
+};
+
+// Every recipe at its own share where `keeps` is empty. A recipe that never evicts has no share and
+// stands once, as it is.
+//   errors  those of resolve_recipe and Recipe::with_keep, before anything is measured
+Result<std::vector<Variant>> variants_of(const std::vector<std::string>& names,
+                                         const std::vector<double>& keeps);
+
+}  // namespace satchel::app

@@ -1,0 +1,139 @@
+#include "app/eval/measure/agreement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "app/eval/measure/passes.h"
+#include "kernels/base/clock.h"
+#include "runtime/fidelity/fidelity.h"
+#include "runtime/model/model.h"
+#include "runtime/replay/replay.h"
+
+namespace satchel::eval {
+namespace {
+
+double nll(std::span<const float> logits, std::int32_t id) {
+  double top = -INFINITY, sum = 0;
+  for (const float x : logits) top = std::max(top, double{x});
+  for (const float x : logits) sum += std::exp(double{x} - top);
+  return top + std::log(sum) - double{logits[static_cast<std::size_t>(id)]};
+}
+
+Result<void> check(const runtime::Engine& engine, const LedText& text) {
+  if (text.n_prompt == 0 || text.n_prompt >= text.ids.size())
+    return Error{ErrorKind::invalid, "PARAM",
+                 "The prompt must be shorter than the text, and not empty."};
+  if (text.n_at_once == 0 || text.n_at_once > runtime::kFidelityTokens)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "Teacher forcing takes 1 to " + std::to_string(runtime::kFidelityTokens) +
+                     " tokens at once, not " + std::to_string(text.n_at_once) + "."};
+  if (text.ids.size() > engine.config().context)
+    return context_full(text.ids.size(), engine.config().context);
+  return {};
+}
+
+// AttentionMask the logits that predict the led token i.
+using See = std::function<void(std::size_t i, std::span<const float> logits)>;
+
+// logits: after the prompt; lent.
+Result<void> lead_singly(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
+                         std::span<float> logits, const std::stop_token& stop, const See& see) {
+  for (std::size_t i = 0; i < text.n_led(); ++i) {
+    if (stop.stop_requested()) return stopped();
+    see(i, logits);
+    if (i + 1 < text.n_led())
+      SATCHEL_TRY(engine.model().decode_step(cache, text.ids[text.n_prompt + i], logits));
+  }
+  return {};
+}
+
+Result<void> lead_in_pieces(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
+                            std::span<float> logits, const std::stop_token& stop, const See& see) {
+  const runtime::ProgressFn silent;
+  const std::size_t row_bytes = engine.config().width * sizeof(float);
+  see(0, logits);
+  for (std::size_t i = 0; i + 1 < text.n_led();) {
+    const std::size_t n = std::min(text.n_at_once, text.n_led() - 1 - i);
+    SATCHEL_TRY_ASSIGN(const auto lease, cache.arena().take_scratch(n * row_bytes));
+    const auto rows = [&] { return reinterpret_cast<float*>(lease.data()); };
+    const std::size_t end = text.n_prompt + i + n;
+    SATCHEL_TRY(engine.model().read_prompt({.cache = cache,
+                                            .ids = text.ids.subspan(text.n_prompt + i, n),
+                                            .stop = stop,
+                                            .progress = silent,
+                                            .last_rows = rows()}));
+    SATCHEL_TRY(each_logits(
+        engine.model(), cache.arena(), rows(), n,
+        [&](std::size_t row, std::span<const float> of_row) { see(i + 1 + row, of_row); }));
+    SATCHEL_TRY(pack_document(engine, cache, text.ids.first(end), TextForm::raw, stop));
+    i += n;
+  }
+  return {};
+}
+
+Result<void> lead(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
+                  std::span<float> logits, const std::stop_token& stop, const See& see) {
+  return text.n_at_once == 1 ? lead_singly(engine, cache, text, logits, stop, see)
+                             : lead_in_pieces(engine, cache, text, logits, stop, see);
+}
+
+}  // namespace
+
+Result<ExactLogits> exact_logits(runtime::Engine& engine, const LedText& text,
+                                 std::stop_token stop) {
+  SATCHEL_TRY(check(engine, text));
+  const std::size_t n_vocabulary = engine.config().n_vocabulary;
+  if (text.n_led() > kExactLogitsBytesMax / (n_vocabulary * sizeof(float)))
+    return Error{ErrorKind::invalid, "PARAM",
+                 std::to_string(text.n_led()) +
+                     " tokens are too many to compare at once with this model; the limit is " +
+                     std::to_string(kExactLogitsBytesMax / (n_vocabulary * sizeof(float))) +
+                     ". Use more of the text as the prompt."};
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, kvcache::Recipe::builtin("full"));
+  SATCHEL_TRY_ASSIGN(const auto cache, open_cache(engine, full, text.ids.size()));
+  std::vector<float> logits(n_vocabulary);
+  SATCHEL_TRY(read_document(engine, *cache, text.ids.first(text.n_prompt), stop, logits));
+  ExactLogits out;
+  out.rows.reserve(text.n_led() * n_vocabulary);
+  SATCHEL_TRY(
+      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> row) {
+        out.rows.insert(out.rows.end(), row.begin(), row.end());
+        out.nll.push_back(nll(row, text.ids[text.n_prompt + i]));
+      }));
+  return out;
+}
+
+Result<Agreement> measure_agreement(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                    const LedText& text, const ExactLogits& exact,
+                                    std::stop_token stop) {
+  SATCHEL_TRY(check(engine, text));
+  const std::size_t n_vocabulary = engine.config().n_vocabulary;
+  SATCHEL_ASSERT(exact.rows.size() == text.n_led() * n_vocabulary);
+  const std::span<const std::int32_t> prompt = text.ids.first(text.n_prompt);
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(const auto cache, open_cache(engine, recipe, text.ids.size()));
+  std::vector<float> logits(n_vocabulary);
+  SATCHEL_TRY(read_document(engine, *cache, prompt, stop, logits));
+  SATCHEL_TRY(pack_document(engine, *cache, prompt, TextForm::raw, stop));
+  Agreement out;
+  out.stats = cache->stats();
+  const double read = clock.steady_ms();
+  out.read_ms = read - began;
+  SATCHEL_TRY(
+      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> packed) {
+        const std::span<const float> row =
+            std::span<const float>(exact.rows).subspan(i * n_vocabulary, n_vocabulary);
+        const runtime::Fidelity one = runtime::compare_logits(row, packed, n_vocabulary);
+        out.tokens.push_back({.same = one.agreement > 0.5,
+                              .kl = one.kl,
+                              .exact_nll = exact.nll[i],
+                              .packed_nll = nll(packed, text.ids[text.n_prompt + i])});
+      }));
+  out.led_ms = clock.steady_ms() - read;
+  return out;
+}
+
+}  // namespace satchel::eval

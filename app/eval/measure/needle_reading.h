@@ -1,0 +1,32 @@
+// Asks a model for the needles of a context that was read under a recipe.
+//   needs   an Engine that nobody else uses meanwhile
+//   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of tokenizer and model
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "app/eval/needle_tasks/needle.h"
+#include "kvcache/cache/cache.h"
+#include "kvcache/recipes/recipe.h"
+#include "runtime/engine.h"
+
+namespace satchel::eval {
+
+struct NeedleAsking {
+  // The question, but for its last token, is read and compressed with the context, which is so read
+  // anew for each. Else all are asked of one reading, each on a copy of its cache.
+  bool question_known = false;
+  bool without_context = false;  // asks an empty cache: what can be guessed
+};
+struct NeedleAnswers {
+  std::vector<std::string> said;      // to each needle, in their order
+  kvcache::CacheStats stats;          // of the first reading, before its first question
+  double read_ms = 0, answer_ms = 0;  // reading with compression; questions and answers
+};
+Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                  const NeedleContext& context, const NeedleAsking& asking,
+                                  std::stop_token stop);
+
+}  // namespace satchel::eval

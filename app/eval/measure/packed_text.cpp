@@ -1,0 +1,56 @@
+#include "app/eval/measure/packed_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/clock.h"
+#include "runtime/model/model.h"
+
+namespace satchel::eval {
+
+Result<PackedText> PackedText::read(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                    const PackedTextRequest& request, std::stop_token stop) {
+  const std::size_t n_all = request.ids.size() + request.n_after;
+  if (n_all > engine.config().context) return context_full(n_all, engine.config().context);
+  const SystemClock clock;
+  const double began = clock.steady_ms();
+  SATCHEL_TRY_ASSIGN(auto cache, open_cache(engine, recipe, n_all));
+  PackedText text(engine, std::move(cache), std::move(stop));
+  for (const std::size_t end : request.packs_at)
+    SATCHEL_TRY(text.read_to(request.ids.first(end), request.form));
+  if (!request.ids.empty()) SATCHEL_TRY(text.read_to(request.ids, request.form));
+  text.read_ms_ = clock.steady_ms() - began;
+  return text;
+}
+
+Result<void> PackedText::read_to(std::span<const std::int32_t> ids, TextForm form) {
+  SATCHEL_TRY(read_document(*engine_, *cache_, ids, stop_, logits_));
+  return pack_document(*engine_, *cache_, ids, form, stop_);
+}
+
+Result<void> PackedText::step(kvcache::Cache& cache, std::int32_t id) {
+  if (stop_.stop_requested()) return stopped();
+  return engine_->model().decode_step(cache, id, logits_);
+}
+
+Result<std::string> PackedText::answer(std::span<const std::int32_t> question,
+                                       const AnswerLimits& limits) {
+  if (question.empty())
+    return Error{ErrorKind::invalid, "PARAM", "A question needs at least one token."};
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> copy, cache_->fork());
+  for (const std::int32_t id : question) SATCHEL_TRY(step(*copy, id));
+  std::vector<std::int32_t> answer;
+  std::string said;
+  while (answer.size() < limits.n_tokens_max) {
+    const auto best = std::max_element(logits_.begin(), logits_.end()) - logits_.begin();
+    const auto id = static_cast<std::int32_t>(best);
+    if (engine_->tokenizer().ends_turn(id)) break;
+    answer.push_back(id);
+    said = engine_->tokenizer().text(answer);
+    if (limits.enough && limits.enough(said)) break;
+    if (answer.size() < limits.n_tokens_max) SATCHEL_TRY(step(*copy, id));
+  }
+  return said;
+}
+
+}  // namespace satchel::eval

@@ -1,0 +1,70 @@
+// PackedText: a text that was read once under a recipe and packed, to be asked about any number of
+// times, each time on a copy of the cache, so that no question knows of another.
+//   needs   an Engine that nobody else uses meanwhile, and that outlives it
+//   errors  MEMORY, CONTEXT_FULL, cancelled/STOPPED, those of tokenizer and model
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/eval/measure/passes.h"
+#include "kvcache/cache/cache.h"
+#include "kvcache/recipes/recipe.h"
+#include "runtime/engine.h"
+
+namespace satchel::eval {
+
+struct PackedTextRequest {
+  std::span<const std::int32_t> ids;  // read as one document; may be empty
+  std::size_t n_after = 0;            // tokens of a question and its answer at most, behind it
+  TextForm form = TextForm::raw;
+  // Ends of beginnings of `ids`, rising: each is packed before what follows it is read, as messages
+  // are.
+  std::span<const std::size_t> packs_at = {};
+};
+
+// How an answer ends, beside the model's own end of turn.
+struct AnswerLimits {
+  std::size_t n_tokens_max = 64;
+  // Looked at after each token with all that was said; true ends the answer. May be empty.
+  std::function<bool(std::string_view said)> enough = {};
+};
+
+class PackedText {
+ public:
+  // What is asked later is not known while this packs, unless it stands in request.ids.
+  static Result<PackedText> read(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                 const PackedTextRequest& request, std::stop_token stop);
+
+  // The question goes token by token, so that a recipe has no prompt to compress in it; the answer
+  // is greedy.
+  //   needs  a question of at least one token; n_after of the request not exceeded
+  Result<std::string> answer(std::span<const std::int32_t> question, const AnswerLimits& limits);
+
+  kvcache::CacheStats stats() const { return cache_->stats(); }
+  double read_ms() const { return read_ms_; }  // reading and packing
+
+ private:
+  PackedText(runtime::Engine& engine, std::unique_ptr<kvcache::Cache> cache, std::stop_token stop)
+      : engine_(&engine),
+        cache_(std::move(cache)),
+        stop_(std::move(stop)),
+        logits_(engine.config().n_vocabulary) {}
+  Result<void> read_to(std::span<const std::int32_t> ids, TextForm form);
+  Result<void> step(kvcache::Cache& cache, std::int32_t id);
+
+  runtime::Engine* engine_;
+  std::unique_ptr<kvcache::Cache> cache_;
+  std::stop_token stop_;
+  std::vector<float> logits_;  // [n_vocabulary], lent to one call at a time
+  double read_ms_ = 0;
+};
+
+}  // namespace satchel::eval

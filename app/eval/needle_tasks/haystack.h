@@ -1,0 +1,34 @@
+// What the facts of a needle task are hidden in, and drawing by lot. For this folder.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/rng.h"
+
+namespace satchel::eval {
+
+std::size_t draw_below(Rng& rng, std::size_t n);  // n at least 1
+
+template <class T>
+void shuffle(Rng& rng, std::vector<T>& all) {
+  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[draw_below(rng, i)]);
+}
+// n different ones, in the order drawn.
+//   needs  all.size() at least n
+std::vector<std::string_view> draw(Rng& rng, std::span<const std::string_view> all, std::size_t n);
+// "407": n digits, the first of them no 0.
+std::string draw_number(Rng& rng, int n_digits);
+
+// n sentences that say nothing of any fact: first those that we wrote, in an order drawn by lot,
+// then sentences put together of parts, as many as there may be.
+std::vector<std::string> filler_sentences(Rng& rng, std::size_t n);
+
+// The facts among other sentences: in their order, each at a place drawn from its own share of the
+// text, never at its very end unless there is nothing else. One text, with blanks between.
+std::string hide(Rng& rng, std::span<const std::string> facts, std::vector<std::string> sentences);
+
+}  // namespace satchel::eval

@@ -1,0 +1,94 @@
+// satchel: the command line. Wiring only.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "app/cli/commands.h"
+#include "app/cli/console.h"
+#include "app/cli/exit_codes.h"
+#include "app/cli/interrupt.h"
+#include "app/eval/commands/commands.h"
+#include "kvcache/comparison/comparison.h"
+
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  satchel chat                                  chat with the bundled model\n"
+    "  satchel chat --document notes.txt --recipe compact\n"
+    "  satchel chat --chat holiday                   continue a saved chat, or start it\n"
+    "  satchel chats                                 list the saved chats\n"
+    "  satchel estimate --model smol --recipe compact\n"
+    "  satchel demo                                  see what Satchel does, in seconds\n"
+    "\n";
+constexpr const char* kExitCodes =
+    "Exit codes: 0 success, 1 other error, 2 wrong usage, 3 not found, 4 invalid or damaged\n"
+    "input, 5 not enough memory, 6 device missing or lost, 7 storage error, 130 interrupted.\n";
+
+// The first word that is neither an option nor a command, where a command is wanted: of it the
+// parser says only that one is missing. Null: there is none.
+const char* unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const auto commands = at->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty()) return nullptr;
+    const auto named = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* command) {
+      return command->check_name(argv[i]);
+    });
+    if (named == commands.end()) return argv[i];
+    at = *named;
+  }
+  return nullptr;
+}
+
+int run(int argc, char** argv) {
+  if (const auto added = satchel::kvcache::register_comparison_stages(); !added.ok())
+    return satchel::app::Console(false, false).fail(added.error());
+  CLI::App app("Chat with local models and long documents in a fixed amount of memory.", "satchel");
+  app.footer(kExitCodes);  // of all commands
+  app.set_version_flag("--version", "satchel " SATCHEL_VERSION);
+  app.require_subcommand(1);
+  satchel::app::Run chosen;
+  const auto choose = [&](satchel::app::Run command) { chosen = std::move(command); };
+  satchel::app::add_chat(app, choose);
+  satchel::app::add_chats(app, choose);
+  satchel::app::add_demo(app, choose);
+  satchel::app::add_info(app, choose);
+  satchel::app::add_recipes(app, choose);
+  satchel::app::add_estimate(app, choose);
+  satchel::app::add_bench(app, choose);
+  satchel::app::add_eval(app, choose);
+  satchel::app::add_profile(app, choose);
+  satchel::app::add_calibrate(app, choose);
+  app.footer(std::string(kExamples) + kExitCodes);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (const char* word = unknown_command(app, argc, argv)) {
+      std::fprintf(stderr, "Unknown command \"%s\".\nRun with --help for more information.\n",
+                   word);
+      return satchel::app::kExitUsage;
+    }
+    return app.exit(error) == 0 ? satchel::app::kExitOk : satchel::app::kExitUsage;
+  }
+  satchel::app::catch_interrupts();
+  const int code = chosen();
+  const bool lost =
+      std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // a full disk, a closed pipe
+  return code == satchel::app::kExitOk && lost ? int{satchel::app::kExitOther} : code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& stranger) {  // the border where strangers' exceptions end
+    std::fprintf(stderr, "satchel: internal error: %s [INTERNAL]\n", stranger.what());
+    return satchel::app::kExitOther;
+  }
+}

@@ -1,0 +1,116 @@
+// Attention of few query rows on exact tokens: K and V are read once as fp16, for up to 8 rows.
+#pragma once
+
+#include "kernels/cpu/attention/attend_softmax.h"
+#include "kernels/cpu/dispatch/attend_table.h"
+#include "kernels/cpu/levels/simd_inline.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+template <class V>
+struct ExactTokens {
+  using Float = typename V::Float;
+  static constexpr std::size_t kRowsMax = 8;
+  static constexpr std::size_t kBlock = 16;  // tokens whose sums are reduced together
+
+  // Asks for the n halves that lie `ahead` of `from`, if they exist: asking never fails.
+  SATCHEL_INLINE void prefetch(const Half* from, std::size_t ahead, std::size_t n) {
+    const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead * sizeof(Half);
+    for (std::uintptr_t at = first; at < first + n * sizeof(Half); at += 64)
+      __builtin_prefetch(reinterpret_cast<const void*>(at));
+  }
+
+  template <std::size_t kRows>
+  SATCHEL_INLINE void logits(const LaneRows& all, std::size_t first, const ExactTile& tile,
+                             std::size_t n, float (*out)[kTileTokens]) {
+    const std::size_t d = all.head_dim;
+    const float* q = all.q + first * d;
+    const Half *const k = tile.k, *const v = tile.v;
+    for (std::size_t t = 0; t < n; t += kBlock) {
+      Float partial[kRows][kBlock];
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        Float sum[kRows];
+        unroll<0, kRows>([&](auto r)
+                             __attribute__((always_inline)) { sum[r.value] = V::zero_float(); });
+        if (t + i < n) {
+          const Half* key = k + (t + i) * d;
+          prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
+          prefetch(v, (t + i) * d, d);
+          for (std::size_t c = 0; c < d; c += V::kLanes) {
+            const Float value = V::load_half(key + c);
+            unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+              sum[r.value] = V::fma(V::load_float(q + r.value * d + c), value, sum[r.value]);
+            });
+          }
+        }
+        unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+          partial[r.value][i] = sum[r.value];
+        });
+      }
+      for (std::size_t r = 0; r < kRows; ++r) V::sum_registers(partial[r], out[r] + t);
+    }
+  }
+
+  // kVecs registers of channels from c on.
+  template <std::size_t kRows, std::size_t kVecs>
+  SATCHEL_INLINE void add_values(const float (*p)[kTileTokens], std::size_t n, const Half* v,
+                                 std::size_t stride, const float* shrink, float* sum,
+                                 std::size_t width) {
+    Float added[kRows][kVecs];
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+        added[r.value][i.value] = V::mul(V::load_float(sum + r.value * width + i.value * V::kLanes),
+                                         V::broadcast_float(shrink[r.value]));
+      });
+    });
+    for (std::size_t t = 0; t < n; ++t, v += stride) {
+      Float value[kVecs];
+      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+        value[i.value] = V::load_half(v + i.value * V::kLanes);
+      });
+      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+        const Float weight = V::broadcast_float(p[r.value][t]);
+        unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+          added[r.value][i.value] = V::fma(weight, value[i.value], added[r.value][i.value]);
+        });
+      });
+    }
+    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
+      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
+        V::store(sum + r.value * width + i.value * V::kLanes, added[r.value][i.value]);
+      });
+    });
+  }
+
+  template <std::size_t kRows>
+  static void rows(const LaneRows& all, std::size_t first, const ExactTile& tile) {
+    SeenByRows<kRows> seen;
+    SeenByRows<kRows>::find(seen, all, first, tile.tokens);
+    if (seen.end == 0) return;
+    alignas(64) float weights[kRows][kTileTokens];
+    float shrink[kRows];
+    logits<kRows>(all, first, tile, seen.end, weights);
+    Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
+    const std::size_t d = all.head_dim, end = seen.end;
+    float* sum = all.sum + first * all.width;
+    std::size_t c = 0;
+    for (; c + 2 * V::kLanes <= d; c += 2 * V::kLanes)
+      add_values<kRows, 2>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
+    for (; c < d; c += V::kLanes)
+      add_values<kRows, 1>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
+  }
+
+  static void run(const LaneRows& all, const ExactTile& tile) {
+    for (std::size_t first = 0; first < all.n_rows;) {
+      const std::size_t left = all.n_rows - first, n = left < kRowsMax ? left : kRowsMax;
+      unroll<1, kRowsMax + 1>([&](auto rows_of) __attribute__((always_inline)) {
+        if (n == rows_of.value) rows<rows_of.value>(all, first, tile);
+      });
+      first += n;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace satchel::kernels::cpu

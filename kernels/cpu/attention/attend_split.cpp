@@ -1,0 +1,239 @@
+#include "kernels/cpu/attention/attend_split.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/base/assert.h"
+#include "kernels/contract/mixed_bit.h"
+#include "kernels/contract/plane_halves.h"
+#include "kernels/contract/transform.h"
+#include "kernels/cpu/attention/attend_codes.h"
+#include "kernels/cpu/attention/tile_fill.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+CodeTile code_tile(const PageView& page, const PageView* after) {
+  const PageLayout& layout = *page.layout;
+  const bool alike = after != nullptr && after->layout->bytes == layout.bytes;
+  const bool is_mixed_bit = layout.k.is_mixed_bit();
+  return {.k = is_mixed_bit ? AffinePlanes{.group = layout.capacity}
+                            : affine_planes(layout.k, page.bytes),
+          .v = affine_planes(layout.v, page.bytes),
+          .mixed_bit_k = is_mixed_bit ? mixed_bit_planes(layout.k, page.bytes) : MixedBitPlanes{},
+          .capacity = layout.capacity,
+          .tokens = tokens_of(page),
+          .next = alike ? after->bytes : nullptr,
+          .next_bytes = layout.bytes};
+}
+
+}  // namespace
+
+std::size_t SplitMemory::floats(const AttendPlan& plan, std::size_t head_dim) {
+  const std::size_t n = plan.most_block_rows;
+  return 2 * SoftmaxState::state_floats(n * head_dim) +
+         2 * SoftmaxState::state_floats(plan.most_few_rows * head_dim) +
+         SoftmaxState::state_floats(n) + (head_dim + plan.width) * kTileTokens +
+         2 * SoftmaxState::floats(n, plan.width);
+}
+
+SplitMemory SplitMemory::in(float* memory, const AttendPlan& plan, std::size_t head_dim) {
+  const auto take = [&memory](std::size_t n_floats) {
+    float* at = memory;
+    memory += n_floats;
+    return at;
+  };
+  const std::size_t n = plan.most_block_rows;
+  const std::size_t rows = SoftmaxState::state_floats(n * head_dim);
+  const std::size_t few_rows = SoftmaxState::state_floats(plan.most_few_rows * head_dim);
+  SplitMemory out;
+  out.q = take(rows);
+  out.transformed_q = take(rows);
+  out.q_slots = take(few_rows);
+  out.transformed_slots = take(few_rows);
+  out.positions = reinterpret_cast<std::int32_t*>(take(SoftmaxState::state_floats(n)));
+  out.tile_k = take(head_dim * kTileTokens);
+  out.tile_v = take(plan.width * kTileTokens);
+  out.own = SoftmaxState::in(take(SoftmaxState::floats(n, plan.width)), n);
+  out.transformed_v = SoftmaxState::in(take(SoftmaxState::floats(n, plan.width)), n);
+  return out;
+}
+
+std::size_t query_of(const AttendArgs& args, const AttendPlan& plan, const SplitRange& range,
+                     std::size_t row) {
+  const std::size_t token = range.sequence->first_token + row / plan.n_group;
+  return token * args.n_heads + range.lane * plan.n_group + row % plan.n_group;
+}
+
+AttendSplit::AttendSplit(const AttendTable& table, const AttendArgs& args, const AttendPlan& plan,
+                         const SplitRange& range, const SplitMemory& memory,
+                         const SoftmaxState& out)
+    : table_(table),
+      args_(args),
+      plan_(plan),
+      range_(range),
+      memory_(memory),
+      out_(out),
+      lane_(range.sequence->lane(range.lane)) {
+  out_.clear(range_.n_rows, plan_.width);
+  load_rows();
+}
+
+void AttendSplit::run(std::size_t begin, std::size_t end) {
+  const std::size_t n_pages = lane_.pages.size();
+  for (std::size_t i = begin; i < std::min(end, n_pages); ++i)
+    page(lane_.pages[i], i + 1 < n_pages ? &lane_.pages[i + 1] : nullptr);
+  std::size_t segment = n_pages;
+  for (const ExactRun& run : lane_.runs) {
+    for (std::size_t t = 0; t < run.n_tokens; t += kTileTokens, ++segment) {
+      if (segment < begin || segment >= end) continue;
+      run_tile({.k = run.k + t * args_.head_dim,
+                .v = run.v + t * args_.head_dim,
+                .tokens = {.positions = run.positions + t,
+                           .n_tokens = std::min(kTileTokens, run.n_tokens - t)}});
+    }
+  }
+  merge_transformed();
+}
+
+void AttendSplit::load_rows() {
+  const std::size_t d = args_.head_dim;
+  const float scale = args_.scale;  // else the compiler takes it for one of those that are written
+  for (std::size_t r = 0; r < range_.n_rows; ++r) {
+    const std::size_t row = range_.first_row + r;
+    const float* from = args_.q + query_of(args_, plan_, range_, row) * d;
+    float* const to = memory_.q + r * d;
+    for (std::size_t c = 0; c < d; ++c) to[c] = from[c] * scale;
+    memory_.positions[r] =
+        args_.batch.positions[range_.sequence->first_token + row / plan_.n_group];
+  }
+  rows_ = {.q = memory_.q,
+           .positions = memory_.positions,
+           .n_rows = range_.n_rows,
+           .head_dim = d,
+           .width = plan_.width,
+           .window = args_.window,
+           .soft_cap = args_.soft_cap,
+           .most = out_.most,
+           .total = out_.total,
+           .sum = out_.sum};
+}
+
+void AttendSplit::page(const PageView& view, const PageView* after) {
+  const PageLayout& layout = *view.layout;
+  SATCHEL_ASSERT(layout.head_dim == args_.head_dim && view.n_tokens <= layout.capacity);
+  if ((view.live.words[0] | view.live.words[1]) == 0) return;
+  if (!anyone_sees(view.first_position, view.last_position)) return;
+  LaneRows rows = rows_for(view);
+  if (layout.k.is_exact() && layout.v.is_exact()) {
+    exact({.k = halves(view.bytes, layout.k.planes[0]),
+           .v = halves(view.bytes, layout.v.planes[0]),
+           .tokens = tokens_of(view)},
+          rows);
+    return;
+  }
+  if (range_.sequence->few && packed_fits(layout)) {
+    CodeTile tile = code_tile(view, after);
+    if (layout.k.is_mixed_bit())
+      tile.mixed_bit_k.parts = &parts_of(layout);
+    else
+      rows.q_slots = slots_of(rows.q);
+    table_.packed_tokens(rows, tile);
+    return;
+  }
+  fill_keys(table_, view, memory_.tile_k, memory_.tile_v);
+  fill_values(table_, view, memory_.tile_v);
+  table_.tile(rows, {.k = memory_.tile_k, .v = memory_.tile_v, .tokens = tokens_of(view)});
+}
+
+void AttendSplit::run_tile(const ExactTile& tile) {
+  const TileTokens& tokens = tile.tokens;
+  if (anyone_sees(tokens.positions[0], tokens.positions[tokens.n_tokens - 1])) exact(tile, rows_);
+}
+
+void AttendSplit::exact(const ExactTile& tile, const LaneRows& rows) {
+  const std::size_t d = args_.head_dim, n = tile.tokens.n_tokens;
+  if (range_.sequence->few && d % kWidthStep == 0) {
+    table_.exact_tokens(rows, tile);
+    return;
+  }
+  table_.exact_keys(tile.k, n, d, memory_.tile_k);
+  table_.exact_values(tile.v, n, d, memory_.tile_v);
+  table_.tile(rows, {.k = memory_.tile_k, .v = memory_.tile_v, .tokens = tile.tokens});
+}
+
+LaneRows AttendSplit::rows_for(const PageView& page) {
+  LaneRows rows = rows_;
+  if (const QueryTransform transform = transform_for(page); !transform.is_none()) {
+    transform_rows_for(transform);
+    rows.q = memory_.transformed_q;
+  }
+  if (page.layout->v.transform == Transform::none) return rows;
+  if (!any_transformed_v_) memory_.transformed_v.clear(range_.n_rows, plan_.width);
+  any_transformed_v_ = true;
+  rows.most = memory_.transformed_v.most;
+  rows.total = memory_.transformed_v.total;
+  rows.sum = memory_.transformed_v.sum;
+  return rows;
+}
+
+// Pages of a frame, and what was moved together, lie together: the last transform is mostly the
+// wanted.
+void AttendSplit::transform_rows_for(const QueryTransform& transform) {
+  if (transformed_for_ == transform) return;
+  transformed_for_ = transform;
+  const std::size_t n = range_.n_rows, d = args_.head_dim;
+  std::memcpy(memory_.transformed_q, memory_.q, n * d * sizeof(float));
+  transform_query(table_, transform, args_.rope, memory_.transformed_q, n, d);
+  has_transformed_slots_ = false;
+}
+
+// Made when the first page wants them.
+const float* AttendSplit::slots_of(const float* q) {
+  const bool transformed = q == memory_.transformed_q;
+  float* const slots = transformed ? memory_.transformed_slots : memory_.q_slots;
+  bool& made = transformed ? has_transformed_slots_ : has_slots_;
+  if (made) return slots;
+  made = true;
+  const std::size_t d = args_.head_dim;
+  for (std::size_t r = 0; r < range_.n_rows; ++r) to_slots(q + r * d, d, slots + r * d);
+  return slots;
+}
+
+// A lane's pages mostly have one layout.
+const KeyParts& AttendSplit::parts_of(const PageLayout& layout) {
+  if (parts_layout_ == &layout) return parts_;
+  parts_layout_ = &layout;
+  for (auto& of_part : parts_.weights) std::fill_n(of_part, layout.head_dim, 0.0f);
+  parts_.n_parts = 0;
+  std::fill_n(parts_.n_of_bits, kMixedBitParts, 0);
+  std::size_t part = 0;
+  for_each_part(layout.k, layout.head_dim, layout.capacity,
+                [&](std::size_t first, unsigned below, unsigned bits, std::size_t at) {
+                  part = below + bits == layout.k.quad_bits[first / kQuad] ? 0 : part + 1;
+                  std::fill_n(parts_.weights[part] + first, kQuad, static_cast<float>(1u << below));
+                  parts_.n_parts = std::max(parts_.n_parts, part + 1);
+                  const std::size_t kind = bits == 4 ? 0 : bits == 2 ? 1 : 2;
+                  parts_.of_bits[kind][parts_.n_of_bits[kind]++] = {
+                      .at = static_cast<std::uint16_t>(at / kPartStep),
+                      .part = static_cast<std::uint8_t>(part),
+                      .quad = static_cast<std::uint8_t>(first / kQuad)};
+                });
+  return parts_;
+}
+
+void AttendSplit::merge_transformed() {
+  if (!any_transformed_v_) return;
+  // Rows of a page's head_dim have no padding.
+  table_.transform_hadamard(memory_.transformed_v.sum, range_.n_rows, args_.head_dim);
+  out_.merge(memory_.transformed_v, range_.n_rows, plan_.width);
+}
+
+// Positions rise from row to row.
+bool AttendSplit::anyone_sees(std::int64_t first_position, std::int64_t last_position) const {
+  const std::int64_t first = memory_.positions[0], last = memory_.positions[range_.n_rows - 1];
+  return first_position <= last &&
+         (args_.window == 0 || last_position > first - static_cast<std::int64_t>(args_.window));
+}
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,75 @@
+// One split of an attention call: query rows of one lane against some of its units.
+//   rotated  pages that were moved or transformed get a query transformed to match
+//           (query_transform.h). Transformed V is summed separately, and the sum is transformed
+//           back at the end, because transforms are linear.
+#pragma once
+
+#include "kernels/cpu/attention/query_transform.h"
+#include "kernels/cpu/dispatch/attend_plan.h"
+#include "kernels/cpu/dispatch/attend_table.h"
+#include "kernels/cpu/dispatch/softmax_state.h"
+
+namespace satchel::kernels::cpu {
+
+// The workspace of one thread, for the largest split of a call.
+struct SplitMemory {
+  float *q = nullptr, *q_slots = nullptr;  // as asked, times the scale
+  float *transformed_q = nullptr,
+        *transformed_slots = nullptr;  // as the last page that was transformed wants it
+  std::int32_t* positions = nullptr;
+  float *tile_k = nullptr, *tile_v = nullptr;
+  SoftmaxState own;            // where the split is all of its lane
+  SoftmaxState transformed_v;  // over pages whose V lies transformed
+
+  static std::size_t floats(const AttendPlan& plan, std::size_t head_dim);
+  static SplitMemory in(float* memory, const AttendPlan& plan, std::size_t head_dim);
+};
+
+// Rows first_row … first_row + n_rows - 1 of lane `lane` of a sequence. Row r is head r % n_group
+// of the lane for the sequence's token r / n_group.
+struct SplitRange {
+  const SequencePlan* sequence = nullptr;
+  std::size_t lane = 0;
+  std::size_t first_row = 0, n_rows = 0;
+};
+
+class AttendSplit {
+ public:
+  AttendSplit(const AttendTable& table, const AttendArgs& args, const AttendPlan& plan,
+              const SplitRange& range, const SplitMemory& memory, const SoftmaxState& out);
+
+  // Adds units begin … end - 1 of the lane to `out`: pages first, then runs.
+  void run(std::size_t begin, std::size_t end);
+
+ private:
+  void load_rows();
+  void page(const PageView& view, const PageView* after);
+  void exact(const ExactTile& tile, const LaneRows& rows);
+  void run_tile(const ExactTile& tile);
+  LaneRows rows_for(const PageView& page);
+  void transform_rows_for(const QueryTransform& transform);
+  const float* slots_of(const float* q);
+  const KeyParts& parts_of(const PageLayout& layout);
+  void merge_transformed();
+  bool anyone_sees(std::int64_t first_position, std::int64_t last_position) const;
+
+  const AttendTable& table_;
+  const AttendArgs& args_;
+  const AttendPlan& plan_;
+  const SplitRange range_;
+  const SplitMemory memory_;
+  const SoftmaxState out_;
+  const LaneView& lane_;
+  LaneRows rows_;
+  QueryTransform transformed_for_;  // what transformed_q holds; none at first
+  bool has_slots_ = false, has_transformed_slots_ = false;
+  bool any_transformed_v_ = false;
+  const PageLayout* parts_layout_ = nullptr;  // whose parts_ are
+  KeyParts parts_;
+};
+
+// The query row of the call for row `row` of a lane.
+std::size_t query_of(const AttendArgs& args, const AttendPlan& plan, const SplitRange& range,
+                     std::size_t row);
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,30 @@
+// Fills a KeyTile from a page of any form: what has no kernel of its own is decoded by its own
+// code.
+//   transform  operands stay transformed as they lie: the query is transformed like K, the sum
+//              back like V; placed keys are transformed back, once for all queries
+#pragma once
+
+#include "kernels/contract/backend.h"
+#include "kernels/cpu/dispatch/attend_table.h"
+
+namespace satchel::kernels::cpu {
+
+AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page);
+MixedBitPlanes mixed_bit_planes(const OperandLayout& operand, const std::byte* page);
+// Where the tokens of a page stand. The view must outlive what is returned.
+TileTokens tokens_of(const PageView& page);
+// K of a page, transposed: tile_k [head_dim, kTileTokens]. `scratch` holds n_tokens · head_dim
+// floats and must not overlap.
+void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, float* scratch);
+// K of a page as they would be had they been encoded where they stand: rotated back and moved by
+// the page's shift. `scratch` as above.
+struct PlacedKeys {
+  float* keys = nullptr;              // [head_dim, kTileTokens]
+  std::int32_t* positions = nullptr;  // [kPageTokens], shift included
+};
+void fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
+                      const PlacedKeys& to, float* scratch);
+// V of a page: tile_v [n_tokens, head_dim]; head_dim is a multiple of 16 and so is the width.
+void fill_values(const AttendTable& table, const PageView& page, float* tile_v);
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,37 @@
+// The operations on rows of fp32 that one instruction level offers (vector_ops.h drives them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace satchel::kernels::cpu {
+
+struct RopeJob {
+  float* x = nullptr;  // [n_tokens, n_heads, head_dim]
+  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
+  const float* rotation = nullptr;  // [n_tokens, n_pairs, 2] cos, sin
+  std::size_t n_pairs = 0;
+  bool adjacent = true;  // pairs (2i, 2i + 1), else (i, i + n_pairs)
+};
+
+struct VectorOpsTable {
+  void (*rms_norm)(const float* x, const float* gain, std::size_t width, float epsilon,
+                   float* out);  // one row
+  void (*glu_silu)(float* gate, const float* up, std::size_t n);
+  void (*glu_gelu)(float* gate, const float* up, std::size_t n);  // the tanh form
+  void (*add)(float* x, const float* y, std::size_t n);
+  void (*scale)(float* x, float factor, std::size_t n);
+  void (*soft_cap)(float* x, float cap, std::size_t n);
+  // Σ x[i] · (linear[i] + square[i] · x[i])
+  float (*quadratic)(const float* x, const float* linear, const float* square, std::size_t n);
+  // cos and sin of one position times n_pairs frequencies: [n_pairs, 2]
+  void (*rotation)(std::int32_t position, const double* inverse_frequency, std::size_t n_pairs,
+                   float* out);
+  void (*rope)(const RopeJob& job);
+  // The first i >= begin with x[i] not <= limit (so a NaN is found), or n.
+  std::size_t (*find_above)(const float* x, std::size_t begin, std::size_t n, float limit);
+};
+
+extern const VectorOpsTable kVectorOpsAvx2, kVectorOpsAvx512;
+
+}  // namespace satchel::kernels::cpu

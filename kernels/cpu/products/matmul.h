@@ -1,0 +1,62 @@
+// Matrix products of the CPU backend.
+//   quantised  weights are repacked (repacked_weight.h); activations become 16-bit integers with
+//              one fp32 scale per 32 values. 8-bit integers (CpuContext::activation_bits) make
+//              prefill a third to a half faster, but hardly decode, which is bound by memory. Their
+//              error is up to 1e-2 of a product, that of 16 bits 1e-5. Greedy answers must equal
+//              those of an fp32 implementation, token by token, so 16 bits are the default.
+//              Neighbouring products of one type share their activations. For different types this
+//              would gain less than 0.3 % of prefill and cost 1 % of those products on AVX2.
+//   f32 f16 bf16  rows are read from the mapped file and widened to fp32
+//   plain      quantised types that quant_format.h does not list (IQ1, IQ2, IQ3, TQ): rows are
+//              decoded to fp32 on the fly (dequant_rows.h) and multiplied like f32: exact, but
+//              several times slower than a repacked type
+//   results    the same bytes for any number of threads and any grouping of tokens; for repacked
+//              types also for every level
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/base/aligned_buffer.h"
+#include "kernels/contract/backend.h"
+#include "kernels/cpu/dispatch/cpu_context.h"
+#include "kernels/cpu/products/repacked_weight.h"
+
+namespace satchel::kernels::cpu {
+
+class CpuWeight final : public Weight {
+ public:
+  CpuWeight(const WeightSource& source, RepackedWeight packed)
+      : Weight(source.type, source.n_out, source.n_in),
+        source_(source),
+        packed_(std::move(packed)) {}
+  std::size_t owned_bytes() const override { return packed_.bytes(); }
+  const WeightSource& source() const { return source_; }
+  const RepackedWeight& packed() const {
+    return packed_;
+  }  // empty for types that are read in place
+
+ private:
+  WeightSource source_;
+  RepackedWeight packed_;
+};
+
+// Room of one call for activations as integers, or for rows of weights read back to fp32; grows to
+// the largest seen, then allocates no more.
+class MatmulScratch {
+ public:
+  Result<std::byte*> at_least(std::size_t bytes);
+  std::size_t bytes() const { return memory_.size(); }
+
+ private:
+  AlignedBuffer memory_;
+};
+
+Result<std::unique_ptr<Weight>> load_weight(const CpuContext& context, const WeightSource& source);
+Result<void> embed(const CpuContext& context, const CpuWeight& table,
+                   std::span<const std::int32_t> ids, float* out);
+// outs[i] = x · weights[i]ᵀ; all weights are as wide.
+Result<void> project(const CpuContext& context, MatmulScratch& scratch,
+                     std::span<const Backend::Projection> projections, const float* x,
+                     std::size_t n_tokens);
+
+}  // namespace satchel::kernels::cpu

@@ -1,0 +1,124 @@
+// Columns of the attention matrix: tiles of keys over the threads, each reduced by one of them.
+// Keys of a page are rotated and moved to where they stand once for all queries.
+#include <algorithm>
+#include <array>
+
+#include "kernels/base/assert.h"
+#include "kernels/cpu/attention/tile_fill.h"
+#include "kernels/cpu/dispatch/cache_ops.h"
+#include "kernels/cpu/dispatch/kernel_table.h"
+
+namespace satchel::kernels::cpu {
+namespace {
+
+// A tile where every query sees every key. Else half of one: of a prompt the first keys are seen by
+// all queries and the last by few, so that whole tiles would leave threads idle at the end. Pages
+// are past: all queries see all of them.
+std::size_t tile_keys(const LaneQueries& lane) {
+  return lane.mask == AttentionMask::full ? kTileTokens : kTileTokens / 2;
+}
+
+std::size_t n_tiles(const LaneQueries& lane, const ExactRun& run) {
+  return (run.n_tokens + tile_keys(lane) - 1) / tile_keys(lane);
+}
+std::size_t n_tiles(const LaneQueries& lane) {
+  std::size_t n = lane.keys.pages.size();
+  for (const ExactRun& run : lane.keys.runs) n += n_tiles(lane, run);
+  return n;
+}
+
+// What one thread works in, in floats.
+struct ThreadMemory {
+  std::size_t tile, plain, rows, largest;
+
+  explicit ThreadMemory(std::span<const ScoreArgs> items) : tile(0), plain(0), rows(0), largest(0) {
+    for (const ScoreArgs& args : items) {
+      tile = std::max(tile, args.lane.head_dim * kTileTokens);
+      rows = std::max(rows, args.lane.head_dim * kScoreRowsMax);
+      if (!args.lane.keys.pages.empty()) plain = tile;
+      if (args.queries == ScoreArgs::Queries::max)
+        largest = std::max(largest, args.lane.n_group * kTileTokens);
+    }
+  }
+  std::size_t of_thread() const { return tile + plain + rows + largest; }
+};
+
+class TileScorer {
+ public:
+  TileScorer(const KernelTable& kernels, const ThreadMemory& layout, float* memory)
+      : kernels_(kernels), tile_(memory), plain_(tile_ + layout.tile) {
+    job_.tile.k = tile_;
+    job_.rows = plain_ + layout.plain;
+    job_.largest = job_.rows + layout.rows;
+  }
+
+  // Tile `index` of the lane's: parts of the runs, then pages.
+  void score(const ScoreArgs& args, std::size_t index) {
+    const LaneQueries& lane = args.lane;
+    job_.args = &args;
+    job_.scores = args.scores;
+    for (const ExactRun& run : lane.keys.runs) {
+      if (index < n_tiles(lane, run)) return exact(run, index * tile_keys(lane));
+      index -= n_tiles(lane, run);
+      job_.scores += run.n_tokens;
+    }
+    for (std::size_t p = 0; p < index; ++p) job_.scores += lane.keys.pages[p].n_tokens;
+    page(lane.keys.pages[index]);
+  }
+
+ private:
+  void exact(const ExactRun& run, std::size_t first) {
+    const LaneQueries& lane = job_.args->lane;
+    job_.n_tokens = std::min(tile_keys(lane), run.n_tokens - first);
+    job_.positions = run.positions + first;
+    job_.live = nullptr;
+    job_.scores += first;
+    kernels_.attend.exact_keys(run.k + first * lane.head_dim, job_.n_tokens, lane.head_dim, tile_);
+    kernels_.score.run(job_);
+  }
+
+  void page(const PageView& view) {
+    if (view.n_tokens == 0) return;
+    std::array<std::int32_t, kPageTokens> positions;
+    fill_placed_keys(kernels_.attend, view, job_.args->lane.rope,
+                     {.keys = tile_, .positions = positions.data()}, plain_);
+    job_.n_tokens = view.n_tokens;
+    job_.positions = positions.data();
+    job_.live = &view.live;
+    kernels_.score.run(job_);
+  }
+
+  const KernelTable& kernels_;
+  float *tile_, *plain_;
+  ScoreJob job_;
+};
+
+}  // namespace
+
+Result<void> score(const CpuContext& context, AttendScratch& scratch,
+                   std::span<const ScoreArgs> items) {
+  std::size_t n = 0;
+  for (const ScoreArgs& args : items) {
+    const LaneQueries& lane = args.lane;
+    SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
+    SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
+    SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
+                   (args.queries == ScoreArgs::Queries::sum && lane.mask == AttentionMask::causal &&
+                    lane.window == 0));
+    for (const PageView& page : lane.keys.pages)
+      SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
+    n += n_tiles(lane);
+  }
+  const ThreadMemory layout(items);
+  SATCHEL_TRY_ASSIGN(float* const memory,
+                     scratch.take(context.pool.n_threads() * layout.of_thread()));
+  context.pool.parallel_for(n, 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
+    std::size_t item = 0;
+    for (; begin >= n_tiles(items[item].lane); ++item) begin -= n_tiles(items[item].lane);
+    TileScorer(context.kernels, layout, memory + thread * layout.of_thread())
+        .score(items[item], begin);
+  });
+  return {};
+}
+
+}  // namespace satchel::kernels::cpu

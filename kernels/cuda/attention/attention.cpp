@@ -1,0 +1,246 @@
+#include "kernels/cuda/attention/attention.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/base/assert.h"
+#include "kernels/contract/transform.h"
+#include "kernels/cuda/attention/operand_places.h"
+#include "kernels/cuda/attention/prefill.h"
+#include "kernels/cuda/primitives/ceil_div.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// Blocks that one sequence's rows of a layer are spread over: what a large card holds at a time
+// (132 multiprocessors, four blocks each). A constant, so that a lane is cut alike on every card.
+constexpr std::size_t kSplitsOfLayer = 512;
+
+unsigned run_units(const CudaLaneTable& table, std::size_t lane) {
+  unsigned n = 0;
+  for (const DeviceRun& run : table.runs(lane)) n += blocks_of(run.n_tokens, kUnitTokens);
+  return n;
+}
+
+std::size_t decoded_floats(unsigned head_dim) {
+  return 2 * kPageTokens * head_dim;
+}
+
+// The bytes of the largest slices of a table's runs and pages.
+void note_parts(const CudaLaneTable& table, AttendCall& call) {
+  const unsigned d = call.head_dim;
+  std::size_t most = std::size_t{slice_tokens(Form::halves, d)} * row_stride(Form::halves, d);
+  call.key_bytes = std::max(call.key_bytes, kPlacesBytes + most);
+  call.value_bytes = std::max(call.value_bytes, most);
+  for (const LanePlan& plan : table.plans()) {
+    if (plan.page.head_dim != d) continue;  // of another layer
+    most = part_bytes_of(plan, true);
+    call.key_bytes = std::max(call.key_bytes, kPlacesBytes + (most + 15) / 16 * 16);
+    call.value_bytes = std::max<std::size_t>(call.value_bytes, part_bytes_of(plan, false));
+  }
+}
+
+}  // namespace
+
+// Few rows are what one tile holds, or any number where the card has no room for the blocks of
+// many. A sequence's way depends on its own rows and the card, never on what shares the call.
+Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
+  const std::size_t n_group = args.n_heads / args.n_kv_heads;
+  const bool prefill_fits = prefill_shared_bytes(args.head_dim) <= device_->shared_bytes_max();
+  decode_.clear();
+  prefill_.clear();
+  for (const Sequence& sequence : args.sequences)
+    if (sequence.n_tokens > 0)
+      (!prefill_fits || sequence.n_tokens * n_group <= kTileRowsMost ? decode_ : prefill_)
+          .push_back(sequence);
+  AttendArgs part = args;
+  part.sequences = decode_;
+  if (!decode_.empty()) SATCHEL_TRY(attend_decode(part, decode));
+  part.sequences = prefill_;
+  return prefill_.empty() ? Result<void>() : attend_prefill(part, decode);
+}
+
+Result<void> Attention::attend_prefill(const AttendArgs& args, const Decode& decode) {
+  return prefill_rows_.attend({*device_, *arguments_, prefill_workspace_, decode}, args);
+}
+
+Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& decode) {
+  SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
+  SATCHEL_ASSERT(args.head_dim % 8 == 0 && args.head_dim <= kHeadDimMax);
+  const std::size_t block = hadamard_block(args.head_dim);
+  AttendCall call{.q = args.q,
+                  .positions = args.batch.positions,
+                  .out = args.out,
+                  .lse = args.lse,
+                  .n_heads = static_cast<unsigned>(args.n_heads),
+                  .n_group = static_cast<unsigned>(args.n_heads / args.n_kv_heads),
+                  .head_dim = static_cast<unsigned>(args.head_dim),
+                  .window = static_cast<unsigned>(std::min<std::size_t>(args.window, INT32_MAX)),
+                  .scale = args.scale,
+                  .soft_cap = args.soft_cap,
+                  .pairs_are_adjacent = args.rope.pairs == RopePairs::adjacent,
+                  .transform_norm = static_cast<float>(1 / std::sqrt(static_cast<double>(block))),
+                  .hadamard_block = static_cast<unsigned>(block)};
+  std::size_t n_rows_most = 0;
+  bool has_shifts = false;
+  for (const Sequence& sequence : args.sequences) {
+    const CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
+    note_parts(table, call);
+    has_shifts = has_shifts || table.has_shifts();
+    n_rows_most = std::max(n_rows_most, sequence.n_tokens * call.n_group);
+  }
+  // Rows are alike in tiles of any height: as many as the call has, and shared memory.
+  unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
+  const std::size_t shared_most = attend_shared_most(device_->shared_bytes_max());
+  while (n_sets > 1 && attend_shared_bytes(call, n_sets) > shared_most) n_sets /= 2;
+
+  items_.clear();
+  tables_.clear();
+  for (const Sequence& sequence : args.sequences) SATCHEL_TRY(add_sequence(args, sequence, n_sets));
+  call.n_items = static_cast<unsigned>(items_.size());
+  rotations_.clear();
+  if (has_shifts)
+    for (const double frequency : args.rope.inverse_frequency)
+      rotations_.push_back(frequency / (2 * std::numbers::pi));
+  call.n_pairs = static_cast<unsigned>(rotations_.size());
+  return run_rounds(call, n_sets, decode);
+}
+
+// Its tiles, lane by lane, and how each lane is cut.
+Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& sequence,
+                                     unsigned n_sets) {
+  CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
+  SATCHEL_TRY_ASSIGN(const DeviceLanes lanes, table.send());
+  const std::size_t n_rows = sequence.n_tokens * (args.n_heads / args.n_kv_heads);
+  const std::size_t n_tiles = blocks_of(n_rows, kTileRowsMost);
+  const std::size_t n_splits_max =
+      std::max<std::size_t>(1, kSplitsOfLayer / (args.n_kv_heads * n_tiles));
+  const unsigned n_rows_of_tile = n_sets * kRowsOfSet;
+  for (std::size_t head = 0; head < args.n_kv_heads; ++head) {
+    const std::size_t lane = sequence.first_lane + head;
+    AttendItem item;
+    item.lanes = lanes;
+    item.lane = static_cast<unsigned>(lane);
+    item.kv_head = static_cast<unsigned>(head);
+    item.first_token = static_cast<unsigned>(sequence.first_token);
+    item.n_units = run_units(table, lane) + static_cast<unsigned>(table.pages(lane).size());
+    item.units_of_split = std::max(1u, blocks_of(item.n_units, n_splits_max));
+    item.n_splits = std::max(1u, blocks_of(item.n_units, item.units_of_split));
+    for (std::size_t row = 0; row < n_rows; row += n_rows_of_tile) {
+      item.first_row = static_cast<unsigned>(row);
+      item.n_rows = static_cast<unsigned>(std::min<std::size_t>(n_rows_of_tile, n_rows - row));
+      items_.push_back(item);
+      tables_.push_back(&table);
+    }
+  }
+  return {};
+}
+
+// The splits in one launch, or in several where more pages must be read back than there is room
+// for.
+Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
+  std::size_t n_partials = 0;
+  unsigned n_splits = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    AttendItem& item = items_[i];
+    item.first_partial = static_cast<unsigned>(n_partials);
+    n_partials += item.n_splits;
+    n_splits = std::max(n_splits, item.n_splits);
+  }
+  const unsigned n_rows = n_sets * kRowsOfSet;
+  SATCHEL_TRY(reserve(partials_, n_partials * partial_floats(n_rows, call.head_dim) * 4));
+  SATCHEL_TRY(reserve(counters_, items_.size() * sizeof(unsigned)));
+  call.partials = reinterpret_cast<float*>(partials_.data());
+  call.counters = reinterpret_cast<unsigned*>(counters_.data());
+
+  // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
+  call.n_splits = std::bit_ceil(n_splits);
+  const std::size_t page_bytes = decoded_floats(call.head_dim) * sizeof(float);
+  count_decoded();
+  while (call.n_splits > 1 && decoded_most(call.n_splits) * page_bytes > decoded_bytes_most_)
+    call.n_splits /= 2;
+  Result<void> done;
+  for (; done.ok() && call.first_split < n_splits; call.first_split += call.n_splits)
+    done = run_round(call, n_sets, decode);
+  if (!done.ok()) counters_ = {};  // what an earlier round counted must not be met again
+  return done;
+}
+
+Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode& decode) {
+  SATCHEL_TRY(decode_round(call, decode));
+  SATCHEL_TRY_ASSIGN(const auto there, arguments_->put(std::span<const AttendItem>(items_),
+                                                       std::span<const double>(rotations_),
+                                                       std::span<const unsigned>(places_)));
+  std::tie(call.items, call.rotations, call.decoded_places) = there;
+  call.decoded = reinterpret_cast<const float*>(decoded_.data());
+  return device_->check(cuda::attend_decode(device_->queue(), call, n_sets));
+}
+
+// Reads back what this round's splits hold of pages without a kernel of their own, one page after
+// the other, each once for all tiles of its lane.
+Result<void> Attention::decode_round(const AttendCall& call, const Decode& decode) {
+  places_.clear();
+  decodes_.clear();
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    AttendItem& item = items_[i];
+    const CudaLaneTable& table = *tables_[i];
+    if (!table.has_decoded()) continue;
+    if (item.first_row != 0) {
+      item.first_page = items_[i - 1].first_page;
+      item.first_place = items_[i - 1].first_place;
+      continue;
+    }
+    const unsigned n_before = run_units(table, item.lane);
+    const auto page_at = [&](unsigned split) {
+      const unsigned unit = std::min(split * item.units_of_split, item.n_units);
+      return unit < n_before ? 0 : unit - n_before;
+    };
+    item.first_page = page_at(call.first_split);
+    item.first_place = static_cast<unsigned>(places_.size());
+    for (unsigned p = item.first_page; p < page_at(call.first_split + call.n_splits); ++p) {
+      places_.push_back(static_cast<unsigned>(decodes_.size()));
+      if (table.plans()[table.pages(item.lane)[p].plan].has_kernel) continue;
+      const PageView& page = table.views(item.lane)[p];
+      decodes_.push_back({.layout = page.layout, .page = page.bytes, .n_tokens = page.n_tokens});
+    }
+  }
+  if (decodes_.empty()) return {};
+  const std::size_t stride = decoded_floats(call.head_dim);
+  SATCHEL_TRY(reserve(decoded_, decodes_.size() * stride * sizeof(float)));
+  auto* rows = reinterpret_cast<float*>(decoded_.data());
+  for (DecodeArgs& each : decodes_) {
+    each.k = rows;
+    each.v = rows + stride / 2;
+    rows += stride;
+  }
+  return decode(decodes_);
+}
+
+void Attention::count_decoded() {
+  n_decoded_.assign(items_.size(), 0);
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const CudaLaneTable& table = *tables_[i];
+    if (items_[i].first_row != 0 || !table.has_decoded()) continue;
+    n_decoded_[i] = static_cast<std::size_t>(std::ranges::count_if(
+        table.pages(items_[i].lane),
+        [&](const DevicePage& page) { return !table.plans()[page.plan].has_kernel; }));
+  }
+}
+
+// Pages that so many splits of every lane may want read back.
+std::size_t Attention::decoded_most(unsigned n_splits) const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    sum += std::min(n_decoded_[i], std::size_t{n_splits} * items_[i].units_of_split);
+  return sum;
+}
+
+// By doubling: a lane that grows wants more step by step.
+Result<void> Attention::reserve(Buffer& buffer, std::size_t bytes) {
+  if (buffer.size() >= bytes) return {};
+  return device_->reserve(buffer, std::max(bytes, 2 * buffer.size()));
+}
+
+}  // namespace satchel::kernels::cuda

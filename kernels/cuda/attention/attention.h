@@ -1,0 +1,64 @@
+// Attention: attend() of the cuda backend, from lane tables to launches. Sequences with few query
+// rows use attend_decode(), which splits the lanes; those with many rows use PrefillRows.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/attention/decode.h"
+#include "kernels/cuda/attention/lane_table.h"
+#include "kernels/cuda/attention/prefill_rows.h"
+#include "kernels/cuda/device/arguments.h"
+#include "kernels/cuda/device/device.h"
+
+namespace satchel::kernels::cuda {
+
+class Attention {
+ public:
+  // Reads pages back to fp32, queued; how, only the backend knows.
+  using Decode = std::function<Result<void>(std::span<const DecodeArgs>)>;
+
+  // What pages that are read back may take at a time, if one split of each lane fits. Chosen: small
+  // beside a card's memory, and so many pages that reading them back fills it.
+  static constexpr std::size_t kDecodedBytesMost = std::size_t{64} << 20;
+
+  Attention(Device& device, Arguments& arguments,
+            std::size_t decoded_bytes_most = kDecodedBytesMost)
+      : device_(&device), arguments_(&arguments), decoded_bytes_most_(decoded_bytes_most) {}
+  std::size_t bytes() const {
+    return partials_.size() + counters_.size() + decoded_.size() + prefill_workspace_.size() +
+           prefill_rows_.bytes();
+  }
+
+  Result<void> attend(const AttendArgs& args, const Decode& decode);
+
+ private:
+  // Both: of at least one sequence, none without tokens.
+  Result<void> attend_decode(const AttendArgs& args, const Decode& decode);
+  Result<void> attend_prefill(const AttendArgs& args, const Decode& decode);
+  Result<void> add_sequence(const AttendArgs& args, const Sequence& sequence, unsigned n_sets);
+  Result<void> run_rounds(AttendCall call, unsigned n_sets, const Decode& decode);
+  Result<void> run_round(AttendCall call, unsigned n_sets, const Decode& decode);
+  Result<void> decode_round(const AttendCall& call, const Decode& decode);
+  void count_decoded();
+  std::size_t decoded_most(unsigned n_splits) const;
+  Result<void> reserve(Buffer& buffer, std::size_t bytes);
+
+  Device* device_;
+  Arguments* arguments_;
+  std::size_t decoded_bytes_most_;
+  Buffer partials_, counters_, decoded_, prefill_workspace_;
+  PrefillRows prefill_rows_;
+  // Of the call; kept for their capacity.
+  std::vector<Sequence> decode_, prefill_;
+  std::vector<AttendItem> items_;
+  std::vector<const CudaLaneTable*> tables_;  // of the items
+  // How many pages of an item's lane to decode; at the lane's first item only.
+  std::vector<std::size_t> n_decoded_;
+  std::vector<double> rotations_;
+  std::vector<unsigned> places_;
+  std::vector<DecodeArgs> decodes_;
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,237 @@
+// The shared memory of a block of decode.cu and the addresses of its inputs. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <climits>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/cuda/attention/code_operands.h"
+#include "kernels/cuda/attention/row_operands.h"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/primitives/async_copy.h"
+
+namespace satchel::kernels::cuda {
+
+inline constexpr unsigned kAttendWarps = 4, kAttendThreads = kAttendWarps * kWarp;
+inline constexpr unsigned kUnitsAtOnce = 16;  // of a split, known before they are read
+
+// A page, or some tokens of a run.
+struct Unit {
+  const std::byte *k, *v;  // a page twice, or rows
+  const std::int32_t* positions;
+  const float* log_counts;  // null: none
+  const LanePlan* plan;     // null: a run
+  std::uint64_t live[kPageTokens / 64];
+  unsigned n_tokens;
+  std::int32_t shift;
+};
+
+// Tokens `first` … of a unit: what is held at a time.
+struct Slice {
+  unsigned unit, first, n;
+};
+
+// K or V of a unit.
+struct UnitOperand {
+  Form form;
+  bool is_transformed;
+  const PageOperand* affine;  // where form is codes
+};
+__device__ __forceinline__ UnitOperand operand_of(const Unit& unit, bool is_k) {
+  if (unit.plan == nullptr) return {Form::halves, false, nullptr};
+  const PageOperand& operand = is_k ? unit.plan->page.k : unit.plan->page.v;
+  return {form_of(*unit.plan, operand),
+          unit.plan->has_kernel && operand.transform == Transform::hadamard, &operand};
+}
+__device__ __forceinline__ unsigned slice_tokens(const Unit& unit, unsigned head_dim) {
+  return unit.plan == nullptr ? slice_tokens(Form::halves, head_dim) : slice_tokens(*unit.plan);
+}
+
+template <unsigned kSets, unsigned kDim>
+struct DecodeMemory {
+  static constexpr unsigned kRows = kSets * kRowsOfSet;
+  static constexpr unsigned kGroups = 4 / kSets;  // whose columns are there at once
+  static constexpr unsigned kKeyBytes = kGroups * kDim / 16 * kSets * kWarp * sizeof(uint2);
+  static constexpr unsigned kValueBytes =
+      kGroups * kUnitTokens / 16 * kSets * kWarp * sizeof(uint2);
+  // Weights of neighbouring rows lie in different banks.
+  static constexpr unsigned kWeightStride = kUnitTokens + 8;
+
+  alignas(16) float q[kRows * kDim];  // [kRows, padded head_dim], as the unit's keys want it
+  // Columns of a phase, or the output's rows while they are transformed.
+  alignas(16) std::byte columns[kKeyBytes > kValueBytes ? kKeyBytes : kValueBytes];
+  alignas(16) float weights[kRows][kWeightStride];  // logits (of 2) first
+  ColumnFactors factors[kGroups][kRows];
+  float most[kRows], sum[kRows], rescale[kRows];
+  std::int32_t positions[kRows];
+  Unit units[kUnitsAtOnce];
+  unsigned kept;     // of the units: those that a row may see
+  unsigned is_last;  // block of its tile
+};
+
+// Unit `index` of a lane: its runs first, 128 tokens at a time, then its pages. False: it is not to
+// be read, as no query from `least` to `most` sees it.
+__device__ __forceinline__ bool find_unit(const AttendCall& call, const AttendItem& item,
+                                          unsigned index, std::int32_t least, std::int32_t most,
+                                          Unit& out) {
+  const DeviceLanes& lanes = item.lanes;
+  const DeviceLane lane = lanes.lanes[item.lane];
+  const std::size_t row_values = call.head_dim;
+  std::int32_t first_position = 0, last_position = 0;
+  const DeviceRun* run = lanes.runs + std::size_t{item.lane} * lanes.runs_of_lane;
+  unsigned i = 0, n_of_run = 0;
+  for (; i < lane.n_runs; ++i, ++run, index -= n_of_run) {
+    n_of_run = (run->n_tokens + kUnitTokens - 1) / kUnitTokens;
+    if (index < n_of_run) break;
+  }
+  if (i < lane.n_runs) {
+    const unsigned first = index * kUnitTokens, left = run->n_tokens - first;
+    out = {};
+    out.n_tokens = left < kUnitTokens ? left : kUnitTokens;
+    out.k = reinterpret_cast<const std::byte*>(run->k + first * row_values);
+    out.v = reinterpret_cast<const std::byte*>(run->v + first * row_values);
+    out.positions = run->positions + first;
+    for (std::uint64_t& word : out.live) word = ~std::uint64_t{0};
+    first_position = out.positions[0];
+    last_position = out.positions[out.n_tokens - 1];
+  } else {
+    const DevicePage& page = lanes.pages[std::size_t{item.lane} * lanes.pages_of_lane + index];
+    out.plan = lanes.plans + page.plan;
+    const PagePlan& plan = out.plan->page;
+    out.k = out.v = page.bytes;
+    if (!out.plan->has_kernel) {
+      const unsigned place = call.decoded_places[item.first_place + index - item.first_page];
+      const float* rows = call.decoded + 2 * kPageTokens * row_values * place;
+      out.k = reinterpret_cast<const std::byte*>(rows);
+      out.v = reinterpret_cast<const std::byte*>(rows + kPageTokens * row_values);
+    }
+    out.positions = reinterpret_cast<const std::int32_t*>(page.bytes + plan.positions_at);
+    out.log_counts = plan.log_counts_at == 0
+                         ? nullptr
+                         : reinterpret_cast<const float*>(page.bytes + plan.log_counts_at);
+    for (unsigned w = 0; w < kPageTokens / 64; ++w) out.live[w] = page.live[w];
+    out.n_tokens = page.n_tokens;
+    out.shift = page.shift;
+    first_position = page.first_position;
+    last_position = page.last_position;
+    if (page.n_tokens == 0) return false;
+  }
+  const bool is_behind = call.window != 0 && static_cast<std::int64_t>(last_position) <=
+                                                 static_cast<std::int64_t>(least) - call.window;
+  return first_position <= most && !is_behind;
+}
+
+// n_bytes, a multiple of 16, by the block.
+__device__ __forceinline__ void copy_plane(std::byte* to, const std::byte* from, unsigned n_bytes) {
+  for (unsigned at = threadIdx.x * 16; at < n_bytes; at += kAttendThreads * 16)
+    copy_16_bytes_async(to + at, from + at);
+}
+// n_rows of n_bytes each, side by side, to rows `stride` apart; filled with zeros to
+// padded16(n_rows) rows and, behind each row, up to n_bytes_padded.
+__device__ __forceinline__ void copy_rows(std::byte* to, const std::byte* from, unsigned n_rows,
+                                          unsigned n_bytes, unsigned stride,
+                                          unsigned n_bytes_padded) {
+  const unsigned per_row = n_bytes_padded / 16;  // of 16 bytes; a thread's are kAttendThreads apart
+  const unsigned rows_on = kAttendThreads / per_row, on = kAttendThreads % per_row;
+  unsigned row = threadIdx.x / per_row, i = threadIdx.x % per_row;
+  while (row < padded16(n_rows)) {
+    std::byte* there = to + row * stride + i * 16;
+    if (row < n_rows && i * 16 < n_bytes)
+      copy_16_bytes_async(there, from + std::size_t{row} * n_bytes + i * 16);
+    else
+      *reinterpret_cast<uint4*>(there) = uint4{0, 0, 0, 0};
+    row += rows_on;
+    i += on;
+    if (i >= per_row) i -= per_row, ++row;
+  }
+}
+
+// K or V of a slice on its way to `to`, not committed.
+__device__ __forceinline__ void copy_part(const Unit& unit, const Slice& slice, bool is_k,
+                                          unsigned head_dim, std::byte* to) {
+  const UnitOperand operand = operand_of(unit, is_k);
+  const std::byte* from = is_k ? unit.k : unit.v;
+  if (operand.form != Form::codes) {
+    const unsigned of_value = operand.form == Form::halves ? 2 : 4, of_row = head_dim * of_value;
+    if (operand.form == Form::halves && unit.plan != nullptr) from += operand.affine->values_at;
+    return copy_rows(to, from + std::size_t{slice.first} * of_row, slice.n, of_row,
+                     row_stride(operand.form, head_dim), padded16(head_dim) * of_value);
+  }
+  const PageOperand& affine = *operand.affine;
+  const unsigned capacity = unit.plan->page.capacity;
+  const CodePlaces places =
+      is_k ? code_places(affine, capacity, head_dim) : code_places(affine, head_dim, capacity);
+  copy_plane(to, from + affine.values_at, places.low);
+  copy_plane(to + places.low, from + affine.low_at, places.scale - places.low);
+  copy_plane(to + places.scale, from + affine.scale_at, places.zero - places.scale);
+  copy_plane(to + places.zero, from + affine.zero_at, places.bytes - places.zero);
+}
+
+// What each thread of a block knows. Rows are the tile's.
+template <unsigned kSets, unsigned kDim>
+struct DecodeBlock {
+  using Memory = DecodeMemory<kSets, kDim>;
+  static constexpr unsigned kRows = Memory::kRows, kGroups = Memory::kGroups;
+
+  const AttendCall& call;
+  const AttendItem& item;
+  Memory& memory;
+  const unsigned warp, lane, head_dim, padded_dim;
+  std::byte *const key_part, *const value_part;
+
+  __device__ DecodeBlock(const AttendCall& of, const AttendItem& of_item, Memory& shared)
+      : call(of),
+        item(of_item),
+        memory(shared),
+        warp(threadIdx.x / kWarp),
+        lane(threadIdx.x % kWarp),
+        head_dim(of.head_dim),
+        padded_dim(padded16(of.head_dim)),
+        key_part(reinterpret_cast<std::byte*>(&shared + 1)),
+        value_part(key_part + of.key_bytes) {}
+
+  __device__ __forceinline__ unsigned token_of(unsigned row) const {
+    return item.first_token + (item.first_row + row) / call.n_group;
+  }
+  __device__ __forceinline__ unsigned head_of(unsigned row) const {
+    return item.kv_head * call.n_group + (item.first_row + row) % call.n_group;
+  }
+  // Of this lane's column `i` (0 or 1) of a set: the two halves of a row are four columns apart.
+  __device__ __forceinline__ unsigned row_of_column(unsigned set, unsigned i) const {
+    return set * kRowsOfSet + (lane % 4 * 2 + i) % kRowsOfSet;
+  }
+  // Both halves of this lane's rows of a set together: of its first output row where the lane is in
+  // the front of its quad, else of its second.
+  __device__ __forceinline__ void meet_halves(const float (&x)[4], float (&whole)[2]) const {
+    const bool is_front = lane % 4 < 2;
+    for (unsigned i = 0; i < 2; ++i) {
+      const float kept = is_front ? x[i] : x[i + 2], sent = is_front ? x[i + 2] : x[i];
+      whole[i] = kept + __shfl_xor_sync(~0u, sent, 2);
+    }
+  }
+  __device__ uint2* columns() const { return reinterpret_cast<uint2*>(memory.columns); }
+
+  // Both end behind a barrier.
+  __device__ __forceinline__ void begin() const {
+    for (unsigned row = threadIdx.x; row < kRows; row += kAttendThreads) {
+      memory.positions[row] = row < item.n_rows ? call.positions[token_of(row)] : INT_MIN;
+      memory.most[row] = -INFINITY;
+      memory.sum[row] = memory.rescale[row] = 0;
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ void find_units(unsigned first, unsigned n) const {
+    if (warp == 0) {
+      const bool is_kept =
+          lane < n && find_unit(call, item, first + lane, memory.positions[0],
+                                memory.positions[item.n_rows - 1], memory.units[lane]);
+      const unsigned kept = __ballot_sync(~0u, is_kept);
+      if (lane == 0) memory.kept = kept;
+    }
+    __syncthreads();
+  }
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,122 @@
+// Keys of a slice times the tile's queries: logits, then weights. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/cuda/attention/column_operands.h"
+#include "kernels/cuda/attention/decode_queries.h"
+#include "kernels/cuda/primitives/warp.h"
+
+namespace satchel::kernels::cuda {
+
+// Of 16 tokens from first_token on. Half of a quad has the one token, half the other.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block, const Unit& unit,
+                                           const Slice& slice, const Products<kSets>& logits,
+                                           unsigned first_token, unsigned group) {
+  const AttendCall& call = block.call;
+  auto& memory = block.memory;
+  const unsigned token = first_token + block.lane / 4 + block.lane % 4 / 2 * 8;
+  const unsigned slot = slice.first + token;
+  const bool is_there = token < slice.n && ((unit.live[slot / 64] >> (slot % 64)) & 1) != 0;
+  const auto* positions = reinterpret_cast<const std::int32_t*>(block.key_part);
+  const auto* counts = reinterpret_cast<const float*>(block.key_part) + kUnitTokens;
+  const std::int64_t position =
+      is_there ? std::int64_t{positions[token]} + unit.shift : std::int64_t{0};
+  const float count = is_there && unit.log_counts != nullptr ? counts[token] * kLog2E : 0.0f;
+#pragma unroll
+  for (unsigned set = 0; set < kSets; ++set) {
+    float x[2];
+    block.meet_halves(logits.of[set], x);
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned row = block.row_of_column(set, i);
+      const ColumnFactors factors = memory.factors[group][row];
+      float logit = fmaf(x[i], factors.inverse, factors.offset);
+      if (call.soft_cap > 0) logit = call.soft_cap * kLog2E * tanhf(logit);
+      const std::int64_t back = memory.positions[row] - position;
+      const bool is_seen =
+          is_there && back >= 0 && (call.window == 0 || back < std::int64_t{call.window});
+      memory.weights[row][token] = is_seen ? logit + count : -INFINITY;
+    }
+  }
+}
+
+// The tiles whose columns are there, a warp each.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& block,
+                                               const Unit& unit, const Slice& slice,
+                                               const UnitOperand& keys, const TilesAtOnce& tiles) {
+  const std::byte* part = block.key_part + kPlacesBytes;
+  const unsigned n_steps = block.padded_dim / 16;
+  for (unsigned i = block.warp; i < tiles.n; i += kAttendWarps) {
+    const unsigned first_token = (tiles.first + i) * 16, group = i / tiles.of_group;
+    const unsigned row0 = first_token + block.lane / 4;
+    const uint2* b = block.columns() + group * (kDim / 16) * kSets * kWarp + block.lane;
+    Products<kSets> logits = {};
+    if (keys.form == Form::codes)
+      multiply_codes(keys.affine->bits,
+                     rows_of(*keys.affine, part, unit.plan->page.capacity, block.head_dim), row0,
+                     row0 + 8, n_steps, b, logits);
+    else
+      multiply_keys(keys.form, {part, row_stride(keys.form, block.head_dim)}, row0, row0 + 8,
+                    n_steps, b, logits);
+    put_logits(block, unit, slice, logits, first_token, group);
+  }
+}
+
+// Logits of the slice, -infinity where a row does not see a token. Begins and ends at a barrier.
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, const Unit& unit,
+                                      const Slice& slice) {
+  constexpr unsigned kGroups = DecodeBlock<kSets, kDim>::kGroups;
+  const UnitOperand keys = operand_of(unit, true);
+  const bool has_codes = keys.form == Form::codes;
+  const unsigned n_tiles = padded16(slice.n) / 16;
+  const unsigned of_group = has_codes ? keys.affine->group / 16 : n_tiles;
+  for (unsigned tile = 0; tile < n_tiles; tile += kGroups * of_group) {
+    const unsigned left = n_tiles - tile, most = kGroups * of_group;
+    const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
+    make_columns<kDim / 64>(block, block.memory.q, block.padded_dim, block.padded_dim / 16, tiles,
+                            kDim / 16, [&](unsigned group) {
+                              if (!has_codes) return GroupScales{};
+                              return scales_of(*keys.affine, block.key_part + kPlacesBytes,
+                                               unit.plan->page.capacity, block.head_dim, group);
+                            });
+    __syncthreads();
+    multiply_tiles(block, unit, slice, keys, tiles);
+    __syncthreads();
+  }
+}
+
+// Logits to weights, by the largest logit so far. A row is one warp's, as in make_columns().
+template <unsigned kSets, unsigned kDim>
+__device__ __forceinline__ void weigh(const DecodeBlock<kSets, kDim>& block, unsigned n_padded) {
+  auto& memory = block.memory;
+  const unsigned lane = block.lane;
+  for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
+    float* x = memory.weights[row];
+    const float before = memory.most[row];
+    float most = before, sum = 0;
+    for (unsigned t = lane; t < n_padded; t += kWarp) most = fmaxf(most, x[t]);
+    most = warp_max(most);
+    for (unsigned t = lane; t < n_padded; t += kWarp) {
+      const float weight = most == -INFINITY ? 0.0f : exp2f(x[t] - most);
+      x[t] = weight;
+      sum += weight;
+    }
+    sum = warp_sum(sum);
+    __syncwarp();
+    if (lane != 0) continue;
+    const float rescale = before == -INFINITY ? 0.0f : exp2f(before - most);
+    memory.most[row] = most;
+    memory.rescale[row] = rescale;
+    memory.sum[row] = memory.sum[row] * rescale + sum;
+  }
+  __syncwarp();
+}
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,128 @@
+// Weights times V: a tile's outputs, in registers. For .cu files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/attention/column_operands.h"
+#include "kernels/cuda/attention/decode_queries.h"
+
+namespace satchel::kernels::cuda {
+
+// Of a warp: every fourth 16 channels, both halves of each row, in the order of Products.
+template <unsigned kSets, unsigned kDim>
+struct Outputs {
+  using Block = DecodeBlock<kSets, kDim>;
+  static constexpr unsigned kTiles = kDim / 16 / kAttendWarps;
+
+  Products<kSets> of[kTiles] = {};
+  bool are_transformed = false;
+
+  // of = of · rescale + weights · V. Ends at a barrier.
+  __device__ __forceinline__ void add(const Block& block, const Unit& unit, const Slice& slice) {
+    const UnitOperand values = operand_of(unit, false);
+    const bool has_codes = values.form == Form::codes;
+    const unsigned n_tiles = block.padded_dim / 16;
+    const unsigned of_group = has_codes ? values.affine->group / 16 : n_tiles;
+    for (unsigned tile = 0; tile < n_tiles; tile += Block::kGroups * of_group) {
+      const unsigned left = n_tiles - tile, most = Block::kGroups * of_group;
+      const TilesAtOnce tiles = {tile, left < most ? left : most, of_group};
+      make_columns<kUnitTokens / 64>(
+          block, &block.memory.weights[0][0], Block::Memory::kWeightStride, padded16(slice.n) / 16,
+          tiles, kUnitTokens / 16, [&](unsigned group) {
+            if (!has_codes) return GroupScales{};
+            return scales_of(*values.affine, block.value_part, block.head_dim,
+                             unit.plan->page.capacity, group);
+          });
+      __syncthreads();
+      add_tiles(block, unit, slice, values, tiles);
+      __syncthreads();
+    }
+  }
+
+  // Every output of this lane, both halves of its row together: body(row, channel, value).
+  template <class Body>
+  __device__ __forceinline__ void for_each(const Block& block, const Body& body) const {
+#pragma unroll
+    for (unsigned k = 0; k < kTiles; ++k) {
+      const unsigned channel = first_channel(block, k) + block.lane % 4 / 2;
+#pragma unroll
+      for (unsigned set = 0; set < kSets; ++set) {
+        float x[2];
+        block.meet_halves(of[k].of[set], x);
+        for (unsigned i = 0; i < 2; ++i)
+          if (channel < block.head_dim) body(block.row_of_column(set, i), channel, x[i]);
+      }
+    }
+  }
+
+  // Begins at a barrier, ends behind one.
+  __device__ __forceinline__ void transform(const Block& block, bool is_transformed) {
+    if (is_transformed == are_transformed) return;
+    are_transformed = is_transformed;
+    auto* rows = reinterpret_cast<float*>(block.memory.columns);
+    const unsigned lane = block.lane, stride = block.padded_dim;
+    for_each(block,
+             [&](unsigned row, unsigned channel, float x) { rows[row * stride + channel] = x; });
+    __syncthreads();
+    transform_rows(block, rows);
+    for (unsigned k = 0; k < kTiles; ++k) {
+      const unsigned channel = first_channel(block, k);
+      for (unsigned set = 0; set < kSets; ++set)
+        for (unsigned i = 0; i < 4; ++i)
+          of[k].of[set][i] = lane % 4 < 2 && channel < block.head_dim
+                                 ? rows[block.row_of_column(set, i % 2) * stride + channel + i / 2]
+                                 : 0.0f;
+    }
+    __syncthreads();
+  }
+
+ private:
+  __device__ static unsigned first_channel(const Block& block, unsigned tile) {
+    return (block.warp + tile * kAttendWarps) * 16 + block.lane / 4 * 2;
+  }
+
+  // The warp's of the tiles whose columns are there.
+  __device__ __forceinline__ void add_tiles(const Block& block, const Unit& unit,
+                                            const Slice& slice, const UnitOperand& values,
+                                            const TilesAtOnce& tiles) {
+    const unsigned n_steps = padded16(slice.n) / 16;
+#pragma unroll 1
+    for (unsigned i = 0; i < kTiles; ++i) {
+      const unsigned here = block.warp + i * kAttendWarps;
+      if (here < tiles.first || here >= tiles.first + tiles.n) continue;
+      const unsigned channel = first_channel(block, i);
+      const unsigned group = (here - tiles.first) / tiles.of_group;
+      const uint2* b = block.columns() + group * (kUnitTokens / 16) * kSets * kWarp + block.lane;
+      Products<kSets> sums = {};
+      if (values.form == Form::codes)
+        multiply_codes(
+            values.affine->bits,
+            rows_of(*values.affine, block.value_part, block.head_dim, unit.plan->page.capacity),
+            channel, channel + 1, n_steps, b, sums);
+      else
+        multiply_values(values.form, {block.value_part, row_stride(values.form, block.head_dim)},
+                        channel, n_steps, b, sums);
+      add_tile(block, i, group, sums);
+    }
+  }
+
+  __device__ __forceinline__ void add_tile(const Block& block, unsigned tile, unsigned group,
+                                           const Products<kSets>& sums) {
+#pragma unroll
+    for (unsigned set = 0; set < kSets; ++set) {
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        const unsigned row = block.row_of_column(set, i % 2);
+        const ColumnFactors factors = block.memory.factors[group][row];
+        const float rescale = block.memory.rescale[row];
+        const float offset = block.lane % 4 < 2 ? factors.offset : 0.0f;
+        const float more = fmaf(sums.of[set][i], factors.inverse, offset);
+#pragma unroll
+        for (unsigned k = 0; k < kTiles; ++k)
+          if (k == tile) of[k].of[set][i] = fmaf(of[k].of[set][i], rescale, more);
+      }
+    }
+  }
+};
+
+}  // namespace satchel::kernels::cuda

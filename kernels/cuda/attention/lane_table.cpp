@@ -1,0 +1,116 @@
+#include "kernels/cuda/attention/lane_table.h"
+
+#include <algorithm>
+
+#include "kernels/base/assert.h"
+#include "kernels/cuda/attention/operand_places.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// Room for n in each row, doubled from what there is.
+template <class T>
+void reserve(HostMirroredArray<T>& values, std::size_t n_rows, std::size_t& of_row, std::size_t n) {
+  if (n <= of_row) return;
+  const std::size_t wanted = std::max(n, 2 * of_row);
+  values.widen(n_rows, of_row, wanted);
+  of_row = wanted;
+}
+
+DeviceRun device_run(const ExactRun& run) {
+  return {.k = run.k,
+          .v = run.v,
+          .positions = run.positions,
+          .n_tokens = static_cast<unsigned>(run.n_tokens)};
+}
+
+DevicePage device_page(const PageView& page, unsigned plan) {
+  DevicePage out{.bytes = page.bytes,
+                 .n_tokens = page.n_tokens,
+                 .plan = plan,
+                 .shift = page.shift,
+                 .first_position = page.first_position,
+                 .last_position = page.last_position};
+  std::ranges::copy(page.live.words, out.live);
+  return out;
+}
+
+}  // namespace
+
+LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
+  LanePlan plan{.page = page_plan(layout, {})};
+  plan.has_kernel = has_row_kernel(plan.page.k) && has_row_kernel(plan.page.v);
+  if (plan.has_kernel) {
+    const std::size_t most = attend_operand_bytes_max(plan.page.head_dim, shared_bytes_max);
+    plan.has_kernel = part_bytes_of(plan, true) <= most && part_bytes_of(plan, false) <= most;
+  }
+  return plan;
+}
+
+unsigned PlanList::index_of(const PageLayout& layout) {
+  const LanePlan plan = lane_plan(layout, shared_bytes_max_);
+  for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (plans_[i] == plan) return static_cast<unsigned>(i);
+  plans_.push_back(plan);
+  return static_cast<unsigned>(plans_.size() - 1);
+}
+
+CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
+    : device_(&device), arguments_(arguments), plans_(device.shared_bytes_max()), views_(n_lanes) {
+  lanes_.widen(n_lanes, 0, 1);
+}
+
+Result<void> CudaLaneTable::set_runs(std::size_t lane, std::span<const ExactRun> runs) {
+  SATCHEL_ASSERT(lane < n_lanes());
+  reserve(runs_, n_lanes(), runs_of_lane_, runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    runs_.set(lane * runs_of_lane_ + i, device_run(runs[i]));
+  DeviceLane changed = lanes_[lane];
+  changed.n_runs = static_cast<unsigned>(runs.size());
+  lanes_.set(lane, changed);
+  return {};
+}
+
+Result<void> CudaLaneTable::set_pages(std::size_t lane, std::span<const PageView> pages) {
+  SATCHEL_ASSERT(lane < n_lanes());
+  reserve(pages_, n_lanes(), pages_of_lane_, pages.size());
+  const PageLayout* layout = nullptr;
+  unsigned plan = 0;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (pages[i].layout != layout) {
+      layout = pages[i].layout;
+      plan = plans_.index_of(*layout);
+      has_decoded_ = has_decoded_ || !plans_.plans()[plan].has_kernel;
+    }
+    has_shifts_ = has_shifts_ || pages[i].shift != 0;
+    pages_.set(lane * pages_of_lane_ + i, device_page(pages[i], plan));
+  }
+  DeviceLane changed = lanes_[lane];
+  changed.n_pages = static_cast<unsigned>(pages.size());
+  lanes_.set(lane, changed);
+  views_[lane] = pages;
+  return {};
+}
+
+std::span<const DeviceRun> CudaLaneTable::runs(std::size_t lane) const {
+  return runs_.span(lane * runs_of_lane_, lanes_[lane].n_runs);
+}
+
+std::span<const DevicePage> CudaLaneTable::pages(std::size_t lane) const {
+  return pages_.span(lane * pages_of_lane_, lanes_[lane].n_pages);
+}
+
+Result<DeviceLanes> CudaLaneTable::send() {
+  SATCHEL_TRY(lanes_.send(*device_, arguments_));
+  SATCHEL_TRY(runs_.send(*device_, arguments_));
+  SATCHEL_TRY(pages_.send(*device_, arguments_));
+  SATCHEL_TRY(plans_.plans().send(*device_, arguments_));
+  return DeviceLanes{.lanes = lanes_.there(),
+                     .runs = runs_.there(),
+                     .pages = pages_.there(),
+                     .plans = plans_.plans().there(),
+                     .runs_of_lane = static_cast<unsigned>(runs_of_lane_),
+                     .pages_of_lane = static_cast<unsigned>(pages_of_lane_)};
+}
+
+}  // namespace satchel::kernels::cuda

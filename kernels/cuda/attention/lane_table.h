@@ -1,0 +1,110 @@
+// CudaLaneTable: the views of KV lanes in device memory. set_runs() and set_pages() change main
+// memory only; send() copies the changed ranges to the card before work that reads them is queued.
+//   cost     a steady step sends only the runs that grew and allocates nothing; capacity doubles
+//   threads  as the Backend
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/contract/lane_view.h"
+#include "kernels/cuda/device/device.h"
+#include "kernels/cuda/device/host_mirrored_array.h"
+#include "kernels/cuda/pages/pages.h"
+
+namespace satchel::kernels::cuda {
+
+// ExactRun and PageView without what only main memory knows.
+struct DeviceRun {
+  const Half* k = nullptr;
+  const Half* v = nullptr;
+  const std::int32_t* positions = nullptr;
+  unsigned n_tokens = 0;
+  friend bool operator==(const DeviceRun&, const DeviceRun&) = default;
+};
+struct DevicePage {
+  const std::byte* bytes = nullptr;
+  std::uint64_t live[kPageTokens / 64] = {};
+  unsigned n_tokens = 0;
+  unsigned plan = 0;  // among the table's plans
+  std::int32_t shift = 0, first_position = 0, last_position = 0;
+  friend bool operator==(const DevicePage&, const DevicePage&) = default;
+};
+
+// How a layout's pages are read: by kernels that know it, or decoded first (has_kernel: false; then
+// only sizes and the places of positions and counts are known). shared_bytes_max: of a block, on
+// the card; a layout that does not fit is decoded.
+struct LanePlan {
+  PagePlan page;
+  bool has_kernel = false;
+  friend bool operator==(const LanePlan&, const LanePlan&) = default;
+};
+LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
+
+// The plans of the layouts met so far, each once. The same contents are the same plan, wherever a
+// layout lies.
+class PlanList {
+ public:
+  explicit PlanList(std::size_t shared_bytes_max) : shared_bytes_max_(shared_bytes_max) {}
+  unsigned index_of(const PageLayout& layout);
+  HostMirroredArray<LanePlan>& plans() { return plans_; }
+  const HostMirroredArray<LanePlan>& plans() const { return plans_; }
+
+ private:
+  std::size_t shared_bytes_max_;
+  HostMirroredArray<LanePlan> plans_;
+};
+
+// What a kernel is given: lane l has the runs from l · runs_of_lane on, and its pages likewise.
+struct DeviceLane {
+  unsigned n_runs = 0, n_pages = 0;
+  friend bool operator==(const DeviceLane&, const DeviceLane&) = default;
+};
+struct DeviceLanes {
+  const DeviceLane* lanes = nullptr;
+  const DeviceRun* runs = nullptr;
+  const DevicePage* pages = nullptr;
+  const LanePlan* plans = nullptr;
+  unsigned runs_of_lane = 0, pages_of_lane = 0;
+};
+
+class CudaLaneTable final : public LaneTable {
+ public:
+  // Both outlive the table. arguments: what a steady step's changes go through; null: sent at once.
+  CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments = nullptr);
+  // What the cuda backend may assume of the tables it made.
+  static CudaLaneTable& of(const LaneTable& table) {
+    return const_cast<CudaLaneTable&>(static_cast<const CudaLaneTable&>(table));
+  }
+
+  std::size_t n_lanes() const override { return lanes_.size(); }
+  Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override;
+  Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override;
+
+  // What was set last: the device's view in main memory, and the pages as they were given.
+  std::span<const DeviceRun> runs(std::size_t lane) const;
+  std::span<const DevicePage> pages(std::size_t lane) const;
+  std::span<const PageView> views(std::size_t lane) const { return views_[lane]; }
+  // Of every layout that ever stood in the table.
+  std::span<const LanePlan> plans() const { return plans_.plans().span(0, plans_.plans().size()); }
+  bool has_decoded() const { return has_decoded_; }  // pages without a kernel, likewise
+  bool has_shifts() const { return has_shifts_; }    // or once had
+
+  // Queues what changed since the last call. What it returns holds until the next change.
+  Result<DeviceLanes> send();
+
+ private:
+  Device* device_;
+  Arguments* arguments_;
+  HostMirroredArray<DeviceLane> lanes_;
+  HostMirroredArray<DeviceRun> runs_;
+  HostMirroredArray<DevicePage> pages_;
+  PlanList plans_;
+  std::size_t runs_of_lane_ = 0, pages_of_lane_ = 0;
+  std::vector<std::span<const PageView>> views_;
+  bool has_shifts_ = false, has_decoded_ = false;
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,184 @@
+#include "kernels/cuda/attention/prefill.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/attention/prefill_steps.h"
+#include "kernels/cuda/device/launch.h"
+#include "kernels/cuda/primitives/shared_memory.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+// Of a block: its rows, and what they have met so far.
+template <unsigned kSteps, bool kHasValues, bool kHasPages>
+struct PrefillBlock {
+  using F = PrefillForm<kSteps, kHasValues, kHasPages>;
+  const TokenSources tables;
+  const LaneRows& rows;
+  typename F::Memory& memory;
+  const PositionRange positions;
+  const OwnRows own;
+  PrefillQueries<F, kSteps> queries;
+  PrefillSoftmax softmax;
+  float outputs[kHasValues ? 2 * kSteps : 1][4];
+
+  __device__ __forceinline__ PrefillBlock(const RowsCall& call, const RowsItem& item,
+                                          PositionRange of_block, unsigned first_row,
+                                          typename F::Memory& of_memory)
+      : tables{call.sources, call.plans, reinterpret_cast<const CosineSine*>(call.rotations)},
+        rows(item.rows),
+        memory(of_memory),
+        positions(of_block),
+        own(item.rows, first_row + threadIdx.x / kWarp * 16),
+        outputs() {
+    queries.load(rows, own, memory);
+  }
+
+  // A tile that some row sees.
+  __device__ __forceinline__ void attend(const TokenSource& source, unsigned first,
+                                         PositionRange of_tile) {
+    const unsigned n_steps = (rows.head_dim + 15) / 16;
+    const bool plain_keys = !kHasPages || source.k_form == RowForm::halves;
+    const bool plain_values = !kHasPages || source.v_form == RowForm::halves;
+    const bool plain = plain_keys && plain_values;
+    __syncthreads();  // nobody reads the tile before any more
+    fill_places<F>(source, first, memory, kHasValues);
+    fill_keys_of_warp(source, first);
+    if (kHasValues && plain) fill_values_of_warp(source, first, memory.planes[1]);
+    __syncthreads();
+    float weights[F::kKeys / 8][4] = {};
+    multiply_keys<F, kSteps>(queries, memory, n_steps, !plain_keys, weights);
+    make_logits<F>(rows, own, queries.factor, memory, all_see_all(rows, positions, of_tile),
+                   weights);
+    float correction[2];
+    softmax.take(weights, correction);
+    if constexpr (kHasValues) {
+      if (!plain) {
+        __syncthreads();  // values take the keys' place
+        fill_values_of_warp(source, first, memory.planes[0]);
+        __syncthreads();
+      }
+#pragma unroll
+      for (unsigned c = 0; c < 2 * kSteps; ++c)
+        for (unsigned k = 0; k < 4; ++k) outputs[c][k] *= correction[k / 2];
+      add_values<F, kSteps>(weights, memory.planes[plain ? 1 : 0],
+                            plain_values ? nullptr : memory.planes[1], n_steps, outputs);
+    }
+  }
+
+  // What the rows have met, or a split of it.
+  __device__ __forceinline__ void put(const RowsItem& item, unsigned split) const {
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+      const float sum = quad_sum(softmax.sum[i]);
+      if (!own.is_there[i]) continue;
+      const std::size_t row = own.at(rows, i), d = rows.head_dim;
+      float* out = item.out;
+      float factor = sum > 0 ? 1 / sum : 0;
+      std::size_t at = row * d;
+      if (item.n_splits > 1) {
+        const std::size_t of_split =
+            split * item.n_rows() + own.token[i] * rows.n_group + own.head[i] - rows.first_head;
+        if (threadIdx.x % 4 == 0) item.sums[of_split] = {softmax.most[i], sum};
+        out = item.parts, factor = 1, at = of_split * d;
+      } else if (threadIdx.x % 4 == 0) {
+        put_lse(item, row, {softmax.most[i], sum});
+      }
+      if constexpr (kHasValues) {
+#pragma unroll
+        for (unsigned c = 0; c < 2 * kSteps; ++c) {
+          const unsigned channel = c * 8 + threadIdx.x % 4 * 2;
+          if (channel >= d) break;
+          *reinterpret_cast<TwoFloats*>(out + at + channel) = {outputs[c][2 * i] * factor,
+                                                               outputs[c][2 * i + 1] * factor};
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned kOfWarp = F::kKeys / kPrefillWarps;
+  __device__ __forceinline__ void fill_keys_of_warp(const TokenSource& source, unsigned first) {
+    const unsigned warp = threadIdx.x / kWarp, of_warp = warp * kOfWarp;
+    fill_keys<kSteps, kOfWarp, kHasPages>(
+        tables, source, first + of_warp, rows.head_dim, {rows.n_pairs, rows.adjacent_pairs},
+        memory.planes[0] + of_warp * F::kKeyStride, memory.planes[1] + of_warp * F::kKeyStride,
+        memory.row[warp]);
+  }
+  __device__ __forceinline__ void fill_values_of_warp(const TokenSource& source, unsigned first,
+                                                      std::uint32_t* high) {
+    const unsigned of_warp = threadIdx.x / kWarp * kOfWarp;
+    fill_values<kSteps, kOfWarp, kHasPages>(tables, source, first + of_warp, rows.head_dim,
+                                            high + of_warp / 2 * F::kValueStride,
+                                            memory.planes[1] + of_warp / 2 * F::kValueStride);
+  }
+};
+
+template <unsigned kSteps, bool kHasValues, bool kHasPages>
+__global__ void __launch_bounds__(kPrefillThreads, 2) attend_tiles(const RowsCall call) {
+  using Block = PrefillBlock<kSteps, kHasValues, kHasPages>;
+  const RowsItem& item = call.items[blockIdx.y];
+  const LaneRows& rows = item.rows;
+  const auto n_rows = static_cast<unsigned>(item.n_rows());
+  const unsigned n_blocks = (n_rows + kRowsOfBlock - 1) / kRowsOfBlock, split = blockIdx.z;
+  if (blockIdx.x >= n_blocks || split >= item.n_splits) return;
+  // The last rows see most: they begin first.
+  const unsigned first_row = (n_blocks - 1 - blockIdx.x) * kRowsOfBlock;
+  const unsigned end_row = first_row + kRowsOfBlock < n_rows ? first_row + kRowsOfBlock : n_rows;
+  const PositionRange of_block = {rows.positions[first_row / rows.n_group],
+                                  rows.positions[(end_row - 1) / rows.n_group]};
+  Block block(call, item, of_block, first_row, shared_memory<typename Block::F::Memory>());
+  const unsigned first_tile = item.first_tile + split * item.tiles_of_split;
+  const unsigned all_tiles = item.first_tile + item.n_tiles;
+  const unsigned end_tile =
+      first_tile + item.tiles_of_split < all_tiles ? first_tile + item.tiles_of_split : all_tiles;
+  for (unsigned i = first_tile; i < end_tile; ++i) {
+    const KeyTile tile = call.tiles[i];
+    const TokenSource& source = call.sources[tile.source];
+    const PositionRange of_tile = positions_of(source, tile.first, Block::F::kKeys);
+    if (!none_sees_any(rows, of_block, of_tile)) block.attend(source, tile.first, of_tile);
+  }
+  block.put(item, split);
+}
+
+template <unsigned kSteps, bool kHasValues, bool kHasPages>
+cudaError_t attend_with(Queue& queue, const RowsCall& call, const RowsShape& shape) {
+  using Memory = typename PrefillForm<kSteps, kHasValues, kHasPages>::Memory;
+  const dim3 grid(blocks_of(shape.n_rows_max, kRowsOfBlock), static_cast<unsigned>(shape.n_items),
+                  static_cast<unsigned>(shape.n_splits_max));
+  return launch(queue, {grid, kPrefillThreads, sizeof(Memory)},
+                attend_tiles<kSteps, kHasValues, kHasPages>, call);
+}
+
+template <bool kHasValues, bool kHasPages>
+cudaError_t attend_any(Queue& queue, const RowsCall& call, const RowsShape& shape) {
+  if (shape.head_dim <= 64) return attend_with<4, kHasValues, kHasPages>(queue, call, shape);
+  if (shape.head_dim <= 128) return attend_with<8, kHasValues, kHasPages>(queue, call, shape);
+  return attend_with<16, kHasValues, kHasPages>(queue, call, shape);
+}
+
+template <unsigned kSteps>
+constexpr std::size_t kBytesMost =
+    std::max(sizeof(typename PrefillForm<kSteps, true, false>::Memory),
+             sizeof(typename PrefillForm<kSteps, true, true>::Memory));
+// Of sm_75.
+static_assert(std::max(kBytesMost<4>, kBytesMost<8>) <= 64 * 1024);
+static_assert(sizeof(PrefillForm<16, false, true>::Memory) <= 64 * 1024);
+
+}  // namespace
+
+std::size_t prefill_shared_bytes(std::size_t head_dim) {
+  return head_dim <= 64 ? kBytesMost<4> : head_dim <= 128 ? kBytesMost<8> : kBytesMost<16>;
+}
+
+cudaError_t attend_prefill(Queue& queue, const RowsCall& call, const RowsShape& shape) {
+  const auto attend = shape.has_values
+                          ? shape.has_pages ? attend_any<true, true> : attend_any<true, false>
+                      : shape.has_pages ? attend_any<false, true>
+                                        : attend_any<false, false>;
+  const cudaError_t error = attend(queue, call, shape);
+  if (error != cudaSuccess || shape.n_splits_max == 1) return error;
+  return merge_splits(queue, call, shape);
+}
+
+}  // namespace satchel::kernels::cuda

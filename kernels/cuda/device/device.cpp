@@ -1,0 +1,169 @@
+#include "kernels/cuda/device/device.h"
+
+namespace satchel::kernels::cuda {
+namespace {
+
+std::string named(cudaError_t error) {
+  return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+}
+
+// Of one that passes.
+Error error_of(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return {
+          ErrorKind::out_of_memory, "GPU_MEMORY",
+          "The GPU memory is full. Close other programs that use the GPU, choose a smaller limit "
+          "or a smaller model, or use the cpu backend."};
+    case cudaErrorNoDevice:
+      return {ErrorKind::device_lost, "GPU_NONE",
+              "No NVIDIA GPU was found. Use the cpu backend, which needs none."};
+    case cudaErrorInsufficientDriver:
+      return {
+          ErrorKind::device_lost, "GPU_DRIVER",
+          "The NVIDIA driver is missing, or too old for this build of the cuda backend. Install "
+          "a newer one, or use the cpu backend."};
+    default:
+      return {ErrorKind::device_lost, "GPU_CALL",
+              "A GPU call failed (" + named(error) +
+                  "). Saved chats are not affected. Try again. If it keeps failing, restart the "
+                  "program or use the cpu backend."};
+  }
+}
+
+Error lost_by(cudaError_t error) {
+  return {ErrorKind::device_lost, "GPU_LOST",
+          "The GPU stopped (" + named(error) +
+              "). Saved chats are not affected. Restart the program to use the GPU again, or "
+              "continue with the cpu backend."};
+}
+
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+  cudaMemcpyKind kind;
+  cudaError_t send(cudaStream_t stream) const {
+    return cudaMemcpyAsync(to, from, bytes, kind, stream);
+  }
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+
+}  // namespace
+
+// An error stays where a call that does nothing meets one too.
+Result<void> Device::check(cudaError_t error) {
+  if (error == cudaSuccess || lost_) return is_there();
+  cudaGetLastError();  // one that passes, as a full memory does, is not met again
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) return error_of(error);
+  const cudaError_t since = cudaStreamQuery(stream_);
+  cudaGetLastError();
+  if (since == cudaSuccess || since == cudaErrorNotReady) return error_of(error);
+  lost_ = lost_by(since);  // which may be an older fault than the call that met it
+  if (queue_ != nullptr) queue_->stop(since);
+  return is_there();
+}
+
+Result<std::unique_ptr<Device>> Device::open(std::size_t memory_limit) {
+  std::unique_ptr<Device> device(new Device);
+  int n = 0;
+  SATCHEL_TRY(device->check(cudaGetDeviceCount(&n)));
+  if (n == 0) return error_of(cudaErrorNoDevice);
+  SATCHEL_TRY(device->check(cudaSetDevice(0)));
+  cudaDeviceProp properties;
+  SATCHEL_TRY(device->check(cudaGetDeviceProperties(&properties, 0)));
+  device->name_ = properties.name;
+  device->shared_bytes_max_ = properties.sharedMemPerBlockOptin;
+  SATCHEL_TRY(device->check(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking)));
+  device->queue_ = std::make_unique<Queue>(device->stream_);
+  device->transfers_ = std::make_unique<Transfers>(device->stream_);
+  cudaError_t error = cudaSuccess;
+  device->memory_ = DeviceMemory::open(memory_limit, error);
+  SATCHEL_TRY(device->check(error));
+  return device;
+}
+
+Device::~Device() {
+  if (stream_ == nullptr) return;
+  if (queue_ != nullptr) queue_->send();
+  if (!lost_) cudaStreamSynchronize(stream_);
+  queue_.reset();
+  transfers_.reset();
+  between_ = {};
+  memory_.reset();
+  cudaStreamDestroy(stream_);
+}
+
+Result<Buffer> Device::allocate(std::size_t bytes) {
+  SATCHEL_TRY(is_there());
+  cudaError_t error = cudaSuccess;
+  std::byte* const at = memory_->take(bytes, error);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // as check() does
+    return memory_->full(bytes);
+  }
+  SATCHEL_TRY(check(error));
+  Buffer buffer(at, bytes, [this](std::byte* data) {
+    if (queue_ != nullptr) queue_->send_unheard();
+    memory_->give(data);
+  });
+  if (bytes > 0) SATCHEL_TRY(check(cudaMemsetAsync(at, 0, bytes, stream_)));
+  return buffer;
+}
+
+Result<void> Device::reserve(Buffer& buffer, std::size_t bytes) {
+  if (buffer.size() >= bytes) return {};
+  buffer = {};
+  SATCHEL_TRY_ASSIGN(buffer, allocate(bytes));
+  return {};
+}
+
+Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return is_there();
+  SATCHEL_TRY(check(queue_->send()));
+  if (from.size() >= kTransferLeast && transfers_->is_ready())
+    return check(transfers_->upload(to, from));
+  // Where a card reads pageable memory itself it may do so later than the call returns.
+  SATCHEL_TRY(
+      check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_)));
+  return check(cudaStreamSynchronize(stream_));
+}
+
+Result<void> Device::upload_pinned(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return is_there();
+  return check(queue_->add(Work(Copy{to, from.data(), from.size(), cudaMemcpyHostToDevice})));
+}
+
+Result<void> Device::finish() {
+  SATCHEL_TRY(check(queue_->end_step()));
+  SATCHEL_TRY(check(cudaStreamSynchronize(stream_)));
+  ++n_waits_;
+  return {};
+}
+
+// The copy goes behind the step, so that where it lands may differ from step to step.
+Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
+  SATCHEL_TRY(check(queue_->end_step()));
+  if (to.size() >= kTransferLeast && transfers_->is_ready()) {
+    SATCHEL_TRY(check(transfers_->download(to, from)));
+    ++n_waits_;  // it went behind all that was queued, and is there
+    return {};
+  }
+  if (!to.empty())
+    SATCHEL_TRY(
+        check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_)));
+  return finish();
+}
+
+Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0 || to == from) return is_there();
+  const auto move = [&](std::byte* there, const std::byte* here) {
+    return check(queue_->add(Work(Copy{there, here, bytes, cudaMemcpyDeviceToDevice})));
+  };
+  if (to + bytes <= from || from + bytes <= to) return move(to, from);
+  SATCHEL_TRY(reserve(between_, bytes));
+  SATCHEL_TRY(move(between_.data(), from));
+  return move(to, between_.data());
+}
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,70 @@
+// Device: the card with its single stream and its memory, and the mapping of CUDA errors.
+//   errors   out_of_memory GPU_MEMORY; device_lost GPU_NONE (no card), GPU_DRIVER (missing or too
+//            old), GPU_CALL (a call failed, the next may work), GPU_LOST (the card or a kernel
+//            failed). After GPU_LOST nothing works in this process any more: every call returns it
+//            again, without calling the driver.
+//   threads  one call at a time, as the Backend
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/contract/backend.h"
+#include "kernels/cuda/device/device_memory.h"
+#include "kernels/cuda/device/queue.h"
+#include "kernels/cuda/device/transfers.h"
+
+namespace satchel::kernels::cuda {
+
+class Device {
+ public:
+  // The first card. memory_limit: see DeviceMemory.
+  static Result<std::unique_ptr<Device>> open(std::size_t memory_limit = 0);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Queue& queue() { return *queue_; }
+  const std::string& name() const { return name_; }
+  // How often the stream has been waited for: what was queued before is done.
+  std::size_t n_waits() const { return n_waits_; }
+  // That a block may ask for.
+  std::size_t shared_bytes_max() const { return shared_bytes_max_; }
+
+  // Of a call just made. Once the card is lost, whatever the call said.
+  Result<void> check(cudaError_t error);
+  // Waits; errors of what was queued come out here.
+  Result<void> finish();
+
+  const DeviceMemory& memory() const { return *memory_; }
+  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. What is queued before it goes
+  // may still use it.
+  Result<Buffer> allocate(std::size_t bytes);
+  // At least so many bytes in a buffer of scratch, whose contents go where it grows.
+  Result<void> reserve(Buffer& buffer, std::size_t bytes);
+  Result<void> upload(std::byte* to, std::span<const std::byte> from);
+  // From memory of cudaMallocHost, which must stay as it is until the next wait.
+  Result<void> upload_pinned(std::byte* to, std::span<const std::byte> from);
+  Result<void> download(std::span<std::byte> to, const std::byte* from);
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap
+
+ private:
+  Device() = default;
+  Result<void> is_there() const { return lost_ ? Result<void>(*lost_) : Result<void>(); }
+  std::optional<Error> lost_;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Queue> queue_;
+  std::string name_;
+  std::size_t n_waits_ = 0;
+  std::size_t shared_bytes_max_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<Transfers> transfers_;
+  Buffer between_;  // overlapping copies go through it
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,91 @@
+// The only place that launches kernels: it requests large shared memory and returns errors. For .cu
+// files only.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+
+#include "kernels/base/assert.h"
+#include "kernels/cuda/device/queue.h"
+#include "kernels/cuda/primitives/ceil_div.h"
+
+namespace satchel::kernels::cuda {
+
+inline constexpr std::size_t kSharedByDefault =
+    48 * 1024;  // more must be asked for, kernel by kernel
+
+struct Shape {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  friend bool operator==(const Shape& a, const Shape& b) {
+    const auto same = [](const dim3& x, const dim3& y) {
+      return x.x == y.x && x.y == y.y && x.z == y.z;
+    };
+    return same(a.grid, b.grid) && same(a.block, b.block) && a.shared_bytes == b.shared_bytes;
+  }
+};
+
+template <class T>
+bool same(const T& a, const T& b) {
+  if constexpr (std::is_empty_v<T>)
+    return true;
+  else
+    return a == b;  // structs say so themselves: their padding may differ
+}
+
+// A launch as Work.
+template <class... Parameters>
+struct Launch {
+  Shape shape;
+  void (*kernel)(Parameters...);
+  std::tuple<Parameters...> arguments;
+  std::size_t* shared_bytes_most;  // Queue::shared_bytes_of(kernel), where more must be asked for
+
+  cudaError_t send(cudaStream_t stream) const {
+    if (shape.shared_bytes > kSharedByDefault) {
+      const std::size_t most = std::max(*shared_bytes_most, shape.shared_bytes);
+      const cudaError_t error = cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most));
+      if (error != cudaSuccess) return error;
+      *shared_bytes_most = most;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = shape.grid;
+    config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream = stream;
+    return std::apply(
+        [&](const Parameters&... each) { return cudaLaunchKernelEx(&config, kernel, each...); },
+        arguments);
+  }
+  friend bool operator==(const Launch& a, const Launch& b) {
+    return a.kernel == b.kernel && a.shape == b.shape &&
+           std::apply(
+               [&](const Parameters&... of_a) {
+                 return std::apply(
+                     [&](const Parameters&... of_b) { return (same(of_a, of_b) && ...); },
+                     b.arguments);
+               },
+               a.arguments);
+  }
+};
+
+inline constexpr unsigned kGridMost = 65535;  // second and third length of a grid
+
+// Queued; what the kernel itself does wrong comes out at a later call. An empty grid is no error.
+template <class... Parameters, class... Arguments>
+cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters...),
+                   Arguments... arguments) {
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return cudaSuccess;
+  SATCHEL_ASSERT(shape.grid.y <= kGridMost && shape.grid.z <= kGridMost);
+  std::size_t* const most = shape.shared_bytes > kSharedByDefault
+                                ? &queue.shared_bytes_of(reinterpret_cast<const void*>(kernel))
+                                : nullptr;
+  return queue.add(Work(Launch<Parameters...>{shape, kernel, {arguments...}, most}));
+}
+
+}  // namespace satchel::kernels::cuda

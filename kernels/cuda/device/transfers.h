@@ -1,0 +1,46 @@
+// Transfers: copies large ranges between pageable memory and the card, through two alternating
+// pinned buffers. While the card copies one, the host fills or drains the other, at the speed of
+// the bus. They have their own stream and start after the work queued so far. Later work waits for
+// an upload, but runs concurrently with a download.
+//   source  the CUDA programming guide, "Asynchronous Concurrent Execution"
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+
+namespace satchel::kernels::cuda {
+
+inline constexpr std::size_t kSlotBytes =
+    std::size_t{8} << 20;  // chosen: some 0.3 ms of a bus, a call costs 10 µs
+inline constexpr std::size_t kTransferLeast = std::size_t{256}
+                                              << 10;  // below, a plain copy will do
+
+class Transfers {
+ public:
+  explicit Transfers(cudaStream_t work) : work_(work) {}
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  // Makes slots and stream where they are not there yet. False: there is no room for them, now or
+  // ever; plain copies do without.
+  bool is_ready();
+  // `from` is read before it returns, `to` written behind what was queued.
+  cudaError_t upload(std::byte* to, std::span<const std::byte> from);
+  // Waits.
+  cudaError_t download(std::span<std::byte> to, const std::byte* from);
+
+ private:
+  static constexpr unsigned kSlots = 2;
+  cudaError_t make();
+  cudaError_t begin();
+
+  cudaStream_t work_, own_ = nullptr;
+  cudaEvent_t queued_ = nullptr, done_[kSlots] = {};
+  std::byte* slots_[kSlots] = {};
+  enum class State { unmade, ready, without } state_ = State::unmade;
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,40 @@
+// BasisStore: copies of bases (kernels::Basis) in the card's memory. A basis with an id is sent
+// once and cached. One without is sent in every call, because its numbers may have changed.
+//   memory  if the cache exceeds kBasesBytesMost, the next call starts with an empty one
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include "kernels/cuda/device/device.h"
+#include "kernels/cuda/pages/pages.h"
+
+namespace satchel::kernels::cuda {
+
+// Chosen: twice those of a model of 1,024 lanes of 128 channels.
+inline constexpr std::size_t kBasesBytesMost = std::size_t{256} << 20;
+
+class BasisStore {
+ public:
+  explicit BasisStore(Device& device) : device_(&device) {}
+  std::size_t bytes() const { return bytes_; }
+
+  // At the head of a call: what the one before used may go.
+  Result<void> begin();
+  // Good until the next begin(), and for what is queued before it.
+  Result<PageBasis> of(const Basis& basis, std::size_t head_dim);
+
+ private:
+  struct Sent {
+    Buffer memory;
+    PageBasis basis;
+  };
+  Result<Sent> send(const Basis& basis, std::size_t head_dim);
+
+  Device* device_;
+  std::map<std::uint64_t, Sent> named_;        // by id
+  std::map<const float*, Sent> of_this_call_;  // by Basis::to
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,103 @@
+#include "kernels/cuda/scoring/scoring.h"
+
+#include <algorithm>
+
+#include "kernels/base/assert.h"
+#include "kernels/cuda/device/workspace_layout.h"
+
+namespace satchel::kernels::cuda {
+void Scoring::clear() {
+  lanes_.clear();
+  scores_.clear();
+  halves_.clear();
+  pages_.clear();
+}
+
+void Scoring::add(const ScoreArgs& args, std::size_t head_dim) {
+  SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
+  SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
+                 (args.queries == ScoreArgs::Queries::sum &&
+                  args.lane.mask == AttentionMask::causal && args.lane.window == 0));
+  const std::size_t n = args.lane.batch.n_tokens, first_source = lanes_.sources().size();
+  if (n == 0) return;
+  lanes_.add(args.lane.keys.runs, args.lane.keys.pages, args.lane.rope);
+  add_tiles(first_source, static_cast<unsigned>(scores_.size()), tile_keys_of_score(head_dim));
+  scores_.push_back({.rows = lane_rows(args.lane),
+                     .lse = args.lse,
+                     .weights = args.weights,
+                     .scores = args.scores,
+                     .n_beside = args.n_beside,
+                     .is_sum = args.queries == ScoreArgs::Queries::sum,
+                     .mean_of_heads = args.heads == ScoreArgs::Heads::mean,
+                     .counts_below_mean = args.of == ScoreArgs::Of::below_mean,
+                     .n_sets = static_cast<unsigned>((n + kQueriesOfSet - 1) / kQueriesOfSet)});
+}
+
+void Scoring::add_tiles(std::size_t first_source, unsigned item, unsigned n_keys) {
+  unsigned slot = 0;
+  for (std::size_t s = first_source; s < lanes_.sources().size(); ++s) {
+    const TokenSource& source = lanes_.sources()[s];
+    std::vector<KeyTile>& tiles = source.k_form == RowForm::halves ? halves_ : pages_;
+    for (unsigned first = 0; first < source.n_tokens; first += n_keys)
+      tiles.push_back(
+          {.item = item, .source = static_cast<unsigned>(s), .first = first, .slot = slot + first});
+    slot += source.n_tokens;
+  }
+}
+
+// Gives the items their places; the bytes that they take.
+std::size_t Scoring::place(std::byte* at) {
+  WorkspaceLayout places(at);
+  for (ScoreItem& item : scores_) {
+    const std::size_t n_sets = std::size_t{item.rows.n_group} * item.n_sets;
+    item.fragments = places.take<QueryFragment>(n_sets * steps_of(item.rows.head_dim) * kWarp);
+    item.columns = places.take<QueryColumn>(n_sets * kQueriesOfSet);
+  }
+  return places.n_bytes();
+}
+
+Result<void> Scoring::score(const OpContext& at, std::span<const ScoreArgs> items) {
+  clear();
+  std::size_t head_dim = 0, n_sets_max = 0, n_group_max = 0;
+  for (const ScoreArgs& args : items) head_dim = std::max(head_dim, args.lane.head_dim);
+  for (const ScoreArgs& args : items) add(args, head_dim);
+  if (halves_.empty() && pages_.empty()) return {};
+  for (const ScoreItem& item : scores_) {
+    n_sets_max = std::max<std::size_t>(n_sets_max, item.n_sets);
+    n_group_max = std::max<std::size_t>(n_group_max, item.rows.n_group);
+  }
+  SATCHEL_TRY(lanes_.decode(at, false));
+  SATCHEL_TRY_ASSIGN(float* const rotations,
+                     take_workspace(at, lanes_, [&](std::byte* to) { return place(to); }));
+  SATCHEL_TRY_ASSIGN(
+      const auto there,
+      at.arguments.put(std::span<const ScoreItem>(scores_), std::span<const KeyTile>(halves_),
+                       std::span<const KeyTile>(pages_), lanes_.sources(), lanes_.plans(),
+                       lanes_.shifts()));
+  const auto [score_items, halves, pages, sources, plans, shifts] = there;
+  SATCHEL_TRY(make_rotations(at, lanes_, shifts, rotations));
+  SATCHEL_TRY(at.check(
+      make_query_columns(at.queue(), score_items, scores_.size(), n_sets_max, n_group_max)));
+  ScoreCall call{.items = score_items,
+                 .tiles = halves,
+                 .sources = sources,
+                 .plans = plans,
+                 .rotations = rotations};
+  SATCHEL_TRY(at.check(score_tiles(at.queue(), call, halves_.size(), head_dim, true)));
+  call.tiles = pages;
+  return at.check(score_tiles(at.queue(), call, pages_.size(), head_dim, false));
+}
+
+Result<void> Scoring::logsumexp(const OpContext& at, std::span<const LogSumExpArgs> items) {
+  lanes_.clear();
+  rows_.clear();
+  for (const LogSumExpArgs& args : items) {
+    if (args.lane.batch.n_tokens == 0) continue;
+    const std::size_t first_source = lanes_.sources().size();
+    lanes_.add(args.lane.keys.runs, args.lane.keys.pages, args.lane.rope);
+    rows_.add({.rows = lane_rows(args.lane), .lse = args.lse}, lanes_, first_source);
+  }
+  return rows_.run(at, lanes_);
+}
+
+}  // namespace satchel::kernels::cuda

@@ -1,0 +1,149 @@
+#include "kvcache/cache/cache.h"
+
+#include <algorithm>
+
+#include "kernels/base/size_text.h"
+#include "kvcache/planning/prefill_planner.h"
+#include "kvcache/state/cache_state.h"
+
+namespace satchel::kvcache {
+namespace {
+
+Result<void> check_shape(const CacheShape& shape) {
+  const bool whole =
+      shape.n_layers() > 0 &&
+      std::all_of(shape.layers.begin(), shape.layers.end(), [](const auto& layer) {
+        return layer.n_heads > 0 && layer.n_kv_heads > 0 && layer.n_heads % layer.n_kv_heads == 0;
+      });
+  if (!whole)
+    return Error{
+        ErrorKind::unsupported, "CACHE_SHAPE",
+        "A cache needs layers, and in each query heads that are a multiple of the KV heads."};
+  if (shape.head_budgets != nullptr && !shape.suits(*shape.head_budgets))
+    return Error{
+        ErrorKind::invalid, "LANE_SHARES",
+        "The head budgets do not fit this model: its number of lanes or its key size differs."};
+  if (shape.key_bases != nullptr && !shape.suits(*shape.key_bases))
+    return Error{
+        ErrorKind::invalid, "KEY_BASES",
+        "The key bases do not fit this model: its number of lanes or its key size differs."};
+  if (shape.selector != nullptr && !shape.suits(*shape.selector))
+    return Error{
+        ErrorKind::invalid, "SELECTOR_WEIGHTS",
+        "The selector's weights do not fit this model: its number of layers, or the number or "
+        "size of its heads differs."};
+  return {};
+}
+
+// The least that is of any use: one page of tokens read as a prompt.
+Result<void> check_bytes(const CacheHome& home, const CacheShape& shape, const Recipe& recipe) {
+  SATCHEL_TRY_ASSIGN(const CacheNeed least, cache_need(shape, recipe, kernels::kPageTokens));
+  if (home.arena->free_bytes() >= least.total()) return {};
+  return Error{ErrorKind::out_of_memory, "MEMORY",
+               "A memory limit of " + size_text(home.arena->bytes()) + " with " +
+                   size_text(home.arena->free_bytes()) +
+                   " free is too small for this model: sinks, tails and the reading of a prompt "
+                   "take " +
+                   size_text(least.total()) + ". Raise the limit, or close other chats."};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Cache>> Cache::open(const CacheHome& home, const CacheShape& shape,
+                                           const Recipe& recipe) {
+  SATCHEL_TRY(check_shape(shape));
+  SATCHEL_TRY(recipe.pipeline().check(shape));
+  SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
+  SATCHEL_TRY(check_bytes(home, shape, recipe));
+  auto state = std::make_unique<CacheState>(home, shape, recipe, std::move(layouts));
+  SATCHEL_TRY(state->take_fixed());
+  return std::unique_ptr<Cache>(new Cache(std::move(state)));
+}
+
+Cache::Cache(std::unique_ptr<CacheState> state) : state_(std::move(state)) {}
+Cache::~Cache() = default;
+
+const CacheShape& Cache::shape() const {
+  return state_->layout.shape;
+}
+const Recipe& Cache::recipe() const {
+  return state_->layout.recipe;
+}
+Arena& Cache::arena() {
+  return state_->arena;
+}
+std::size_t Cache::n_tokens() const {
+  return state_->text.n_tokens;
+}
+std::span<const TextSegment> Cache::segments() const {
+  return state_->text.segments;
+}
+
+CacheStats Cache::stats() const {
+  return stats_of(*state_);
+}
+CacheEdit Cache::edit() {
+  return CacheEdit(*state_);
+}
+Compactor Cache::compactor() {
+  return Compactor(*state_);
+}
+CacheInspector Cache::inspector() {
+  return CacheInspector(*state_);
+}
+CacheState& Cache::state() {
+  return *state_;
+}
+
+PrefillPlan Cache::largest_fit(const PrefillRequest& request, const PassBytes& pass) const {
+  return PrefillPlanner(state_->view(), pass).largest_fit(request, state_->arena.free_bytes());
+}
+std::size_t Cache::prefill_needs(const PrefillRequest& request, const PassBytes& pass) const {
+  return PrefillPlanner(state_->view(), pass).needs(request);
+}
+Result<Prefill> Cache::begin_prefill(PrefillPlan plan) {
+  return Prefill::begin(*state_, std::move(plan));
+}
+Result<Prefill> Cache::begin_prefill(const PrefillRequest& request) {
+  return Prefill::begin(*state_, {.request = request});
+}
+Result<Prefill> Cache::begin_probe(const ProbeJob& job, std::size_t n_tokens,
+                                   std::size_t first_position) {
+  return Prefill::begin_probe(*state_, job, n_tokens, first_position);
+}
+std::optional<ProbeJob> Cache::next_probe(std::size_t chunk_tokens) const {
+  return kvcache::next_probe(*state_, chunk_tokens);
+}
+
+bool Cache::needs_second_pass() const {
+  return state_->requirements().probe;
+}
+
+bool Cache::needs_head_budgets() const {
+  const CacheState& s = *state_;
+  return s.layout.shape.head_budgets == nullptr && s.layout.pipeline.decides() &&
+         s.layout.pipeline.allocator().needs_head_budgets();
+}
+
+void Cache::set_head_budgets(std::shared_ptr<const HeadBudgets> budgets) {
+  SATCHEL_ASSERT(state_->prefill == nullptr);
+  SATCHEL_ASSERT(state_->layout.shape.suits(*budgets));
+  state_->layout.shape.head_budgets = std::move(budgets);
+}
+
+bool Cache::needs_pre_rope() const {
+  return state_->requirements().pre_rope;
+}
+
+kernels::Sequence Cache::lanes(std::size_t layer) const {
+  SATCHEL_ASSERT(layer < state_->layout.shape.n_layers());
+  return {
+      .lanes = state_->table.get(), .first_lane = state_->layout.first_lane[layer], .n_tokens = 1};
+}
+
+void Cache::clear() {
+  SATCHEL_ASSERT(state_->prefill == nullptr);
+  state_->clear();
+}
+
+}  // namespace satchel::kvcache

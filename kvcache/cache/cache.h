@@ -1,0 +1,115 @@
+// Cache: all lanes of one conversation, in extents of the engine's arena. A lane is sinks (the
+// first tokens, exact) + body (packed pages, each at one tier) + tail (the newest tokens, exact).
+//
+//   text     what is read has a kind (SegmentKind). A document may be compressed when it has been
+//            read, a message and its answer when the turn has ended; pinned text never.
+//   step     begin_step -> for each layer { append -> [choose_pages] -> attend over lanes(layer) ->
+//            [observe_step] } -> end_step
+//   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
+//            several spans.
+//   the rest  compactor(), edit(), inspector(): each says in its header what it does
+//   invariants  1 the arena's limit holds; no call of a decode step allocates
+//               2 begin_step and begin_prefill fail before anything changes (out_of_memory,
+//                 CACHE_FULL), or the rest cannot run out of memory
+//               3 a prefill that is not committed leaves no trace, nor does a step that is not
+//                 ended
+//               4 positions rise inside a page; K is stored after RoPE at the token's own
+//                 position, so evicting moves no position
+//               5 a token's tier only falls; a page is made anew only by a compaction
+//               6 tails: [n_tokens - n_tail, n_tokens), and all flush in the same step
+//               7 after an error of the backend every lane is whole: what it held it holds, or part
+//                 of what the call was to do is done. Where exact tokens were on their way (a
+//                 flush, a commit) nobody knows: then the cache is empty.
+//   threads  one call at a time over all caches of an arena
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "kernels/contract/backend.h"
+#include "kvcache/compaction/compactor.h"
+#include "kvcache/edit/cache_edit.h"
+#include "kvcache/inspect/cache_inspector.h"
+#include "kvcache/lanes/arena.h"
+#include "kvcache/layout/text_segments.h"
+#include "kvcache/planning/memory_planner.h"
+#include "kvcache/planning/prefill_plan.h"
+#include "kvcache/prefill/prefill.h"
+#include "kvcache/recipes/recipe.h"
+#include "kvcache/shape/cache_shape.h"
+#include "kvcache/stages/stage.h"
+#include "kvcache/state/cache_home.h"
+#include "kvcache/state/cache_stats.h"
+
+namespace satchel::kvcache {
+
+class Cache {
+ public:
+  // Takes sinks, tails and scratch of all lanes. Fails with out_of_memory (MEMORY) naming the least
+  // that would do.
+  static Result<std::unique_ptr<Cache>> open(const CacheHome& home, const CacheShape& shape,
+                                             const Recipe& recipe);
+  ~Cache();
+  // A second cache that holds the same; pages are shared.
+  Result<std::unique_ptr<Cache>> fork();
+  // The same under another recipe, as it is held now (follow_recipe() brings it down). Fails with
+  // unsupported, CACHE_RECIPE, where something is held in a way that the recipe has no tier for, or
+  // waits for a decision.
+  Result<std::unique_ptr<Cache>> fork(const Recipe& recipe);
+
+  const CacheShape& shape() const;
+  const Recipe& recipe() const;
+  Arena& arena();
+  std::size_t n_tokens() const;  // seen: also the position of the next token
+  std::span<const TextSegment> segments() const;
+  CacheStats stats() const;
+  void clear();  // back to empty
+
+  CacheEdit edit();
+  Compactor compactor();
+  CacheInspector inspector();
+
+  Result<void> begin_step();
+  // Bytes of the arena that must be free for the next step.
+  std::size_t step_needs() const;
+  // k, v [n_kv_heads, head_dim] fp32 after RoPE of the token at position n_tokens().
+  Result<void> append(std::size_t layer, const float* k, const float* v);
+  // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
+  Result<void> choose_pages(std::size_t layer, const float* q);
+  // first_token 0, n_tokens 1.
+  kernels::Sequence lanes(std::size_t layer) const;
+  bool needs_step() const;  // whether observe_step() is wanted in this step
+  Result<void> observe_step(std::size_t layer, const float* q, const float* lse,
+                            const kernels::Batch& batch);
+  Result<void> end_step();
+
+  // Whether the recipe's scorer wants q and k before RoPE of what is read (a pass takes memory to
+  // keep them).
+  bool needs_pre_rope() const;
+  // As PrefillPlanner's, of what is free.
+  PrefillPlan largest_fit(const PrefillRequest& request, const PassBytes& pass) const;
+  std::size_t prefill_needs(const PrefillRequest& request, const PassBytes& pass) const;
+  // As Prefill::begin().
+  Result<Prefill> begin_prefill(PrefillPlan plan);
+  // All of the request, held as finely as fits, and as it asks.
+  Result<Prefill> begin_prefill(const PrefillRequest& request);
+  Result<Prefill> begin_probe(const ProbeJob& job, std::size_t n_tokens,
+                              std::size_t first_position);
+  bool needs_second_pass() const;
+  std::optional<ProbeJob> next_probe(std::size_t chunk_tokens) const;
+
+  // Whether the recipe wants a head-budget profile and the shape has none; one that was made since.
+  // What has been decided stays.
+  bool needs_head_budgets() const;
+  void set_head_budgets(std::shared_ptr<const HeadBudgets> budgets);
+
+  CacheState& state();  // for this layer
+
+ private:
+  explicit Cache(std::unique_ptr<CacheState> state);
+  std::unique_ptr<CacheState> state_;
+};
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,206 @@
+// Decode steps: one token joins every lane; every kFlushTokens steps the tails are flushed.
+#include <algorithm>
+#include <limits>
+
+#include "kvcache/cache/cache.h"
+#include "kvcache/compaction/flush.h"
+#include "kvcache/state/cache_state.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// What observe_lane() borrows for one lane at a time.
+std::size_t observe_bytes(const CacheState& cache) {
+  std::size_t n_slots = 0;
+  for (const Lane& lane : cache.lanes) n_slots = std::max(n_slots, lane.n_slots());
+  return Arena::rounded_up((n_slots + 1) * sizeof(float));
+}
+
+Result<void> choose_lane(CacheState& s, std::size_t layer, std::size_t head,
+                         std::span<const float> q) {
+  const Lane& lane = s.lanes[s.layout.first_lane[layer] + head];
+  const std::size_t head_dim = lane.head_dim(), n_bytes = s.layout.note_bytes(head_dim);
+  s.step.notes.resize(lane.pages().size() * n_bytes);
+  s.step.note_of.clear();
+  for (std::size_t i = 0; i < lane.pages().size(); ++i) {
+    const std::span<std::byte> note = std::span(s.step.notes).subspan(i * n_bytes, n_bytes);
+    const PageRecord& page = lane.pages()[i];
+    SATCHEL_TRY(s.backend.download(note, s.arena.at(page.extent) + page.layout->bytes));
+    s.step.note_of.push_back(note);
+  }
+  s.step.chosen.clear();
+  s.step.work.resize(2 * lane.pages().size());
+  s.layout.pipeline.reader().choose({.layer = layer,
+                                     .scale = s.layout.shape.layers[layer].attention_scale,
+                                     .q = q,
+                                     .head_dim = head_dim,
+                                     .notes = s.step.note_of,
+                                     .pages = lane.page_views(),
+                                     .work = s.step.work},
+                                    s.step.chosen);
+  for (const std::size_t i : s.step.chosen) s.step.chosen_views.push_back(lane.page_views()[i]);
+  return {};
+}
+
+// Slots to positions: the score store knows tokens by where they stand in the text.
+Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t index,
+                          std::size_t head, bool replaces) {
+  const Lane& lane = s.lanes[index];
+  const std::size_t n_slots = lane.n_slots();
+  SATCHEL_TRY_ASSIGN(const Arena::Lease lease, s.arena.take_scratch(n_slots * sizeof(float)));
+  SATCHEL_TRY(s.show_all_if_stale());
+  std::vector<float>&by_slot = s.step.by_slot, &by_position = s.step.by_position;
+  by_slot.assign(n_slots, 0.0f);
+  by_position.assign(s.text.n_tokens + 1, 0.0f);
+  SATCHEL_TRY(s.backend.upload(lease.data(), std::as_bytes(std::span(by_slot))));
+  const ObservedLane observed{.keys = {.runs = lane.runs(), .pages = lane.page_views()},
+                              .first_head = head * seen.layer.n_group(),
+                              .n_group = seen.layer.n_group(),
+                              .scores = reinterpret_cast<float*>(lease.data())};
+  SATCHEL_TRY(s.layout.pipeline.scorer().observe(s.backend, seen, {&observed, 1}));
+  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(by_slot)), lease.data()));
+  if (!replaces) SATCHEL_TRY(s.scores.read(index, 0, by_position));
+  std::size_t slot = 0;
+  for (std::size_t t = 0; t < lane.n_sinks(); ++t) by_position[t] += by_slot[slot++];
+  const std::size_t tail = s.text.n_tokens + 1 - lane.n_tail();
+  for (std::size_t t = 0; t < lane.n_tail(); ++t) by_position[tail + t] += by_slot[slot++];
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  for (const PageRecord& page : lane.pages()) {
+    SATCHEL_TRY(s.read_positions(page, positions));
+    for (std::size_t i = 0; i < page.n_tokens; ++i, ++slot)
+      if (page.live.has(i)) by_position[static_cast<std::size_t>(positions[i])] += by_slot[slot];
+  }
+  return s.scores.write(index, 0, by_position);
+}
+
+}  // namespace
+
+Result<void> Cache::begin_step() {
+  CacheState& s = *state_;
+  SATCHEL_ASSERT(s.prefill == nullptr);
+  s.undo_open_step();
+  SATCHEL_TRY(s.show_all_if_stale());
+  SATCHEL_TRY(flush_if_due(s));
+  if (s.text.n_tokens >= std::numeric_limits<std::int32_t>::max())
+    return Error{ErrorKind::invalid, "CACHE_POSITION", "No position is left for another token."};
+  SATCHEL_TRY(s.arena.check_free(step_needs()));
+  if (s.requirements().decoding) SATCHEL_TRY(s.scores.ensure(0, s.text.n_tokens + 1));
+  SATCHEL_TRY(s.show_all_if_stale());
+  s.step_open = true;
+  return {};
+}
+
+// The step that fills the tails needs memory for their pages, at the coarsest. A flush that is due
+// and failed needs the same.
+std::size_t Cache::step_needs() const {
+  const CacheState& s = *state_;
+  std::size_t bytes = 0;
+  if (s.since_flush + 1 >= kFlushTokens)
+    bytes =
+        flush_bytes(s, {.finest = kTierRecipe, .n_more = s.since_flush < kFlushTokens ? 1u : 0u});
+  if (s.requirements().decoding)
+    bytes = std::max(bytes, observe_bytes(s)) + s.scores.missing_bytes(0, s.text.n_tokens + 1);
+  return bytes;
+}
+
+Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
+  CacheState& s = *state_;
+  SATCHEL_ASSERT(s.step_open && layer < s.layout.shape.n_layers() && s.appended[layer] == 0);
+  const std::size_t head_dim = s.layout.shape.layers[layer].head_dim;
+  const std::size_t first = s.layout.first_lane[layer], end = s.layout.first_lane[layer + 1];
+  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
+  s.step.stores.clear();
+  for (std::size_t i = first; i < end; ++i) {
+    const Lane& lane = s.lanes[i];
+    const bool to_sinks = s.next_is_sink(lane);
+    const ExactBlock block = to_sinks ? lane.sinks() : lane.tail();
+    const std::size_t slot = to_sinks ? lane.n_sinks() : lane.n_tail();
+    for (const auto& [from, to] : {std::pair(k, block.k), std::pair(v, block.v)})
+      s.step.stores.push_back({.from = from + (i - first) * head_dim,
+                               .n_rows = 1,
+                               .n_values = head_dim,
+                               .from_stride = head_dim,
+                               .to = to + slot * head_dim});
+    SATCHEL_TRY(s.backend.upload(reinterpret_cast<std::byte*>(block.positions + slot),
+                                 std::as_bytes(std::span(&position, 1))));
+  }
+  SATCHEL_TRY(s.backend.store(s.step.stores));
+  for (std::size_t i = first; i < end; ++i) {  // only now is it visible
+    Lane& lane = s.lanes[i];
+    const bool to_sinks = s.next_is_sink(lane);
+    lane.set_lengths(lane.n_sinks() + (to_sinks ? 1u : 0u), lane.n_tail() + (to_sinks ? 0u : 1u));
+    SATCHEL_TRY(s.show_runs(i));
+  }
+  SATCHEL_TRY(s.show_all_if_stale());  // where another cache's step has moved extents
+  s.appended[layer] = 1;
+  return {};
+}
+
+Result<void> Cache::end_step() {
+  CacheState& s = *state_;
+  SATCHEL_ASSERT(s.step_open);
+  for (std::uint8_t& appended : s.appended) {
+    SATCHEL_ASSERT(appended == 1);
+    appended = 0;
+  }
+  s.step_open = false;
+  if (s.text.n_tokens >= kSinkTokens) ++s.since_flush;
+  s.extend_text({.n_tokens = 1, .kind = SegmentKind::answer}, SegmentState::open);
+  if (s.pages_chosen) s.table_is_stale = true;
+  s.pages_chosen = false;
+  SATCHEL_TRY(flush_if_due(s));
+  return s.show_all_if_stale();
+}
+
+Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
+  CacheState& s = *state_;
+  const Reader& reader = s.layout.pipeline.reader();
+  if (reader.reads_all()) return {};
+  const LayerShape& shape = s.layout.shape.layers[layer];
+  StepScratch& step = s.step;
+  step.queries.resize(shape.n_heads * shape.head_dim);
+  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(step.queries)),
+                                 reinterpret_cast<const std::byte*>(q)));
+  const std::size_t group = shape.n_group() * shape.head_dim;
+  step.chosen_views.clear();
+  step.view_ends.clear();
+  s.pages_chosen = true;  // the table shows this step's choice until it ends
+  for (std::size_t head = 0; head < shape.n_kv_heads; ++head) {
+    SATCHEL_TRY(choose_lane(s, layer, head, std::span(step.queries).subspan(head * group, group)));
+    step.view_ends.push_back(step.chosen_views.size());
+  }
+  for (std::size_t head = 0, begin = 0; head < shape.n_kv_heads; begin = step.view_ends[head++])
+    SATCHEL_TRY(s.table->set_pages(
+        s.layout.first_lane[layer] + head,
+        std::span(step.chosen_views).subspan(begin, step.view_ends[head] - begin)));
+  return {};
+}
+
+bool Cache::needs_step() const {
+  const ScorerRequirements requirements = state_->requirements();
+  const bool decides_next = state_->since_flush + 1 >= kFlushTokens;
+  return requirements.decoding && (!requirements.newest_step || decides_next);
+}
+
+Result<void> Cache::observe_step(std::size_t layer, const float* q, const float* lse,
+                                 const kernels::Batch& batch) {
+  CacheState& s = *state_;
+  SATCHEL_ASSERT(s.step_open && batch.n_tokens == 1);
+  if (!s.layout.takes_part(layer)) return {};
+  const LayerShape& shape = s.layout.shape.layers[layer];
+  const auto position = static_cast<std::int32_t>(s.text.n_tokens);
+  const Observation seen{.purpose = Purpose::decoding,
+                         .layer = shape,
+                         .batch = batch,
+                         .positions = std::span(&position, 1),
+                         .q = q,
+                         .lse = lse,
+                         .span_first = s.text.n_tokens,
+                         .span_end = s.text.n_tokens + 1};
+  const bool replaces = s.requirements().newest_step;
+  for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
+    SATCHEL_TRY(observe_lane(s, seen, s.layout.first_lane[layer] + head, head, replaces));
+  return {};
+}
+
+}  // namespace satchel::kvcache

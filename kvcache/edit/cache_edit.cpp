@@ -1,0 +1,255 @@
+#include "kvcache/edit/cache_edit.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+
+#include "kvcache/compaction/flush.h"
+#include "kvcache/compaction/rewrite.h"
+#include "kvcache/state/cache_state.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Which slots of a page are at or behind `first`, shift included.
+Result<kernels::LiveMask> slots_from(CacheState& cache, const PageRecord& page, std::size_t first) {
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  SATCHEL_TRY(cache.read_positions(page, positions));
+  kernels::LiveMask mask;
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+    if (static_cast<std::size_t>(positions[slot]) >= first) mask.set(slot);
+  return mask;
+}
+
+// What an edit makes of a lane's pages, found before anything changes: reading positions can fail,
+// the change itself cannot.
+struct PageChanges {
+  std::vector<std::vector<PageRecord>> pages;  // [n_lanes][pages]
+};
+PageChanges pages_now(const CacheState& cache) {
+  PageChanges changes;
+  for (const Lane& lane : cache.lanes)
+    changes.pages.emplace_back(lane.pages().begin(), lane.pages().end());
+  return changes;
+}
+
+// Live slots of every page that touches [first, end) lose those in it.
+Result<void> hide(CacheState& cache, std::vector<PageRecord>& pages, std::size_t first,
+                  std::size_t end) {
+  for (PageRecord& page : pages) {
+    if (static_cast<std::size_t>(page.last_position) < first ||
+        static_cast<std::size_t>(page.first_position) >= end)
+      continue;
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask behind, slots_from(cache, page, first));
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask beyond, slots_from(cache, page, end));
+    for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+      if (behind.has(slot) && !beyond.has(slot)) page.live.clear(slot);
+    if (page.live.count() > 0) SATCHEL_TRY(cache.set_range(page));
+  }
+  return {};
+}
+
+// A page that has tokens on both sides of `first` is seen twice, each time in part.
+Result<void> split(CacheState& cache, std::vector<PageRecord>& pages, std::size_t first) {
+  for (std::size_t i = 0, n = pages.size(); i < n; ++i) {
+    PageRecord page = pages[i];
+    if (page.live.count() == 0 || static_cast<std::size_t>(page.first_position) >= first ||
+        static_cast<std::size_t>(page.last_position) < first)
+      continue;
+    SATCHEL_TRY_ASSIGN(const kernels::LiveMask behind, slots_from(cache, page, first));
+    PageRecord second = page;
+    second.serial = cache.next_serial++;
+    for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
+      (behind.has(slot) ? page : second).live.clear(slot);
+    SATCHEL_TRY(cache.set_range(page));
+    SATCHEL_TRY(cache.set_range(second));
+    pages[i] = page;
+    pages.push_back(second);
+  }
+  return {};
+}
+
+// Pages behind those the lane has are further views of extents it holds.
+void apply(CacheState& cache, const PageChanges& changes) {
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
+    Lane& lane = cache.lanes[i];
+    const std::vector<PageRecord>& pages = changes.pages[i];
+    const std::size_t n_before = lane.pages().size();
+    lane.reserve_pages(pages.size());
+    for (std::size_t j = 0; j < pages.size(); ++j) {
+      if (j < n_before) {
+        lane.replace_page(j, pages[j]);
+        continue;
+      }
+      cache.arena.share(pages[j].extent);
+      lane.add_page(pages[j]);
+    }
+    lane.drop_empty_pages();
+  }
+  cache.table_is_stale = true;
+}
+
+Result<void> check_range(const CacheState& cache, std::size_t first, std::size_t n) {
+  if (first <= cache.text.n_tokens && n <= cache.text.n_tokens - first) return {};
+  return Error{ErrorKind::invalid, "CACHE_RANGE",
+               "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                   " are not all there: the cache has " + std::to_string(cache.text.n_tokens) +
+                   "."};
+}
+
+// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
+// ones, as tails are, where that fits.
+Result<void> flush_tails_before(CacheState& cache, std::size_t end) {
+  std::size_t bytes = 0;
+  for (const Lane& lane : cache.lanes) {
+    const std::size_t first = cache.text.n_tokens - lane.n_tail();
+    const std::size_t n =
+        std::min(end, cache.text.n_tokens) - std::min({first, end, cache.text.n_tokens});
+    bytes += cache.layout.body_bytes(cache.layout.held_tier(kTierExact), lane.head_dim(), n);
+  }
+  const bool stays_exact = cache.arena.check_free(bytes).ok();
+  const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t) {
+    return stays_exact ? cache.layout.held_tier(kTierExact) : cache.tier_at(position, kTierEight);
+  };
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
+    const std::size_t first = cache.text.n_tokens - cache.lanes[i].n_tail();
+    if (end <= first) continue;
+    LaneRewriter rewriter(cache, i, tier_of);
+    const Result<void> flushed_tail =
+        rewriter.flush_tail(std::min(end, cache.text.n_tokens) - first);
+    if (flushed_tail.ok()) continue;
+    (void)cache.show_all_if_stale();
+    return flushed_tail.error();
+  }
+  cache.reserve_lists();
+  return cache.show_all_if_stale();
+}
+
+// Spans go on covering all the text: what stood before the gap grows or shrinks.
+void move_segments(TextSegments& text, std::size_t first, std::int32_t by) {
+  text.cut(first);
+  const auto moved = [by](std::size_t position) {
+    return static_cast<std::size_t>(static_cast<std::int64_t>(position) + by);
+  };
+  const std::size_t begin = moved(first);
+  std::vector<TextSegment> now;
+  for (TextSegment segment : text.segments) {
+    if (segment.first >= first) {
+      segment.first = moved(segment.first);
+      now.push_back(segment);
+      continue;
+    }
+    const std::size_t end = segment.end() == first ? begin : std::min(segment.end(), begin);
+    if (end <= segment.first) continue;
+    segment.n_tokens = end - segment.first;
+    now.push_back(segment);
+  }
+  text.segments = std::move(now);
+}
+
+}  // namespace
+
+Result<void> CacheEdit::truncate(std::size_t n_tokens) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_range(s, n_tokens, 0));
+  SATCHEL_TRY(make_idle(s));
+  if (n_tokens == s.text.n_tokens) return {};
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages)
+    SATCHEL_TRY(hide(s, pages, n_tokens, s.text.n_tokens));
+  SATCHEL_TRY(s.scores.zero_from(n_tokens));  // other tokens will stand there
+  apply(s, changes);
+  for (Lane& lane : s.lanes)
+    lane.set_lengths(std::min(lane.n_sinks(), n_tokens),
+                     lane.n_tail() - std::min(lane.n_tail(), s.text.n_tokens - n_tokens));
+  s.text.cut(n_tokens);
+  while (!s.text.segments.empty() && s.text.segments.back().first >= n_tokens)
+    s.text.segments.pop_back();
+  s.since_flush -= std::min(s.since_flush, s.text.n_tokens - n_tokens);
+  s.text.n_tokens = n_tokens;
+  s.forget_scores();
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(make_idle(s));
+  SATCHEL_TRY(flush_tails_before(s, first + n));
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages)
+    SATCHEL_TRY(hide(s, pages, std::max(first, kSinkTokens), first + n));
+  apply(s, changes);
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+Result<void> CacheEdit::pin(std::size_t first, std::size_t n) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(make_idle(s));
+  s.text.cut(first);
+  s.text.cut(first + n);
+  for (TextSegment& segment : s.text.segments)
+    if (segment.first >= first && segment.end() <= first + n) {
+      segment.kind = SegmentKind::pinned;
+      segment.state = SegmentState::done;
+    }
+  return {};
+}
+
+Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_range(s, first, 0));
+  SATCHEL_TRY(make_idle(s));
+  if (by == 0) return {};
+  if (first < kSinkTokens)
+    return Error{ErrorKind::invalid, "CACHE_RANGE", "The first tokens of a text can't move."};
+  const std::int64_t end = static_cast<std::int64_t>(s.text.n_tokens) + by;
+  if (end > std::numeric_limits<std::int32_t>::max())
+    return Error{ErrorKind::invalid, "CACHE_POSITION", "No positions are left behind the text."};
+  const std::size_t gap = by < 0 ? static_cast<std::size_t>(-std::int64_t{by}) : 0;
+  if (gap > first - kSinkTokens)
+    return Error{ErrorKind::invalid, "CACHE_RANGE", "The text would move over the first tokens."};
+  SATCHEL_TRY(flush_tails_before(s, s.text.n_tokens));
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes.pages) {
+    SATCHEL_TRY(hide(s, pages, first - gap, first));  // what it moves over
+    SATCHEL_TRY(split(s, pages, first));
+    for (PageRecord& page : pages) {
+      if (static_cast<std::size_t>(page.first_position) < first) continue;
+      page.shift += by;
+      page.first_position += by;
+      page.last_position += by;
+    }
+  }
+  apply(s, changes);
+  move_segments(s.text, first, by);
+  s.scores.clear();  // known by position
+  for (TextSegment& segment : s.text.segments) segment.n_probed = 0;
+  s.text.n_tokens = static_cast<std::size_t>(end);
+  s.since_flush = 0;
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+// A lane with a window holds all text from its lowest position on. Where that is behind the sinks,
+// text has been dropped that a query at an earlier position would see.
+bool CacheEdit::can_truncate(std::size_t n_tokens) const {
+  const CacheState& s = cache_;
+  if (n_tokens >= s.text.n_tokens) return n_tokens == s.text.n_tokens;
+  for (std::size_t i = 0; i < s.lanes.size(); ++i) {
+    const std::size_t window = s.layout.layer(i).window;
+    if (window == 0) continue;
+    const Lane& lane = s.lanes[i];
+    std::size_t lowest = s.text.n_tokens - lane.n_tail();
+    for (const PageRecord& page : lane.pages())
+      lowest = std::min(lowest, static_cast<std::size_t>(page.first_position));
+    if (lowest > kSinkTokens && n_tokens + 1 < lowest + window) return false;
+  }
+  return true;
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,54 @@
+#include "kvcache/layout/text_segments.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace satchel::kvcache {
+
+const TextSegment* TextSegments::at(std::size_t position) const {
+  for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
+    if (position >= segment->first && position < segment->end()) return &*segment;
+  return nullptr;
+}
+
+bool TextSegments::is_protected(std::size_t position) const {
+  const TextSegment* segment = at(position);
+  return segment == nullptr || segment->kind == SegmentKind::pinned ||
+         segment->state == SegmentState::open;
+}
+
+bool TextSegments::joins_pending(const PrefillRequest& read, bool wants_probe) const {
+  return read.goes_on && wants_probe && !segments.empty() && segments.back().kind == read.kind &&
+         segments.back().state == SegmentState::pending && segments.back().n_probed == 0;
+}
+
+// Documents that came one after the other stay apart.
+void TextSegments::extend(const PrefillRequest& read, SegmentState state, bool wants_probe) {
+  const bool goes_on = joins_pending(read, wants_probe) ||
+                       (!segments.empty() && segments.back().kind == read.kind &&
+                        segments.back().state == state && read.kind != SegmentKind::document);
+  if (goes_on) {
+    segments.back().n_tokens += read.n_tokens;
+  } else {
+    segments.push_back(
+        {.first = n_tokens, .n_tokens = read.n_tokens, .kind = read.kind, .state = state});
+  }
+  n_tokens += read.n_tokens;
+}
+
+void TextSegments::cut(std::size_t position) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (position <= segments[i].first || position >= segments[i].end()) continue;
+    TextSegment behind = segments[i];
+    behind.n_tokens = segments[i].end() - position;
+    behind.first = position;
+    const std::size_t before = position - segments[i].first;
+    behind.n_probed = segments[i].n_probed - std::min(segments[i].n_probed, before);
+    segments[i].n_tokens = before;
+    segments[i].n_probed = std::min(segments[i].n_probed, before);
+    segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
+    return;
+  }
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,143 @@
+#include "kvcache/layout/tier_layouts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kvcache/base/hash.h"
+#include "kvcache/recipes/pipeline.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Groups of 32: 9 bits per value with their scales. Chosen: 8 bits are lossless enough for what
+// waits (KL below 1e-4 in every table of quantised caches), and a smaller group would cost more.
+constexpr std::size_t kEightGroup = 32;
+
+// kernels::Basis::id: of the matrices by the name of all and the lane's number, of the frequencies
+// by their bytes. Never 0.
+std::uint64_t basis_id(const KeyBases& bases, std::size_t lane, const LayerShape& layer) {
+  const std::uint64_t of_matrices[] = {bases.id, lane};
+  const Hash128 hash = hash_bytes(std::as_bytes(std::span(of_matrices)),
+                                  std::as_bytes(layer.rope().inverse_frequency));
+  std::uint64_t id = 0;
+  std::memcpy(&id, hash.data(), sizeof id);
+  return std::max<std::uint64_t>(id, 1);
+}
+
+kernels::OperandShape eight_bits(std::size_t head_dim) {
+  const std::size_t group = head_dim % kEightGroup == 0 ? kEightGroup : kEightGroup / 2;
+  return {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = group};
+}
+
+// What keys that want a basis are where none is known; a codec that has no other bits for them has
+// nothing to do without.
+Result<void> use_hadamard(kernels::OperandShape& k) {
+  if (k.bits == 0)
+    return Error{ErrorKind::unsupported, "CODEC_NEEDS",
+                 "This recipe needs key bases calibrated for the model, and none were found. Run "
+                 "\"satchel calibrate\" to make them."};
+  k.transform = kernels::Transform::hadamard;
+  k.quad_bits.fill(static_cast<std::uint8_t>(k.bits));
+  return {};
+}
+
+Result<kernels::PageLayout> layout_of(const Pipeline& pipeline, std::uint8_t tier,
+                                      std::size_t head_dim, std::size_t capacity, bool has_bases) {
+  kernels::PageShape shape{.head_dim = head_dim, .capacity = capacity};
+  if (tier == kTierEight) {
+    shape.k = {.form = kernels::OperandShape::Form::affine, .bits = 8, .group = kEightGroup};
+    shape.v = eight_bits(head_dim);
+  } else if (tier >= kTierRecipe) {
+    const CodecPair& codec = pipeline.codecs()[tier - kTierRecipe];
+    const std::size_t step = std::max(codec.k->capacity_step(), codec.v->capacity_step());
+    shape.capacity = (capacity + step - 1) / step * step;
+    shape.k = codec.k->operand(Codec::Operand::k, head_dim, shape.capacity);
+    shape.v = codec.v->operand(Codec::Operand::v, head_dim, shape.capacity);
+    if (shape.k.transform == kernels::Transform::basis && !has_bases)
+      SATCHEL_TRY(use_hadamard(shape.k));
+    shape.has_log_counts = pipeline.needs_counts();
+  }
+  return kernels::page_layout(shape);
+}
+
+}  // namespace
+
+Result<TierLayouts> TierLayouts::make(const CacheShape& shape, const Pipeline& pipeline) {
+  TierLayouts made;
+  made.n_tiers_ = kTierRecipe + pipeline.codecs().size();
+  for (const LayerShape& layer : shape.layers)
+    if (std::find(made.head_dims_.begin(), made.head_dims_.end(), layer.head_dim) ==
+        made.head_dims_.end())
+      made.head_dims_.push_back(layer.head_dim);
+  for (const std::size_t head_dim : made.head_dims_)
+    for (std::size_t tier = 0; tier < made.n_tiers_; ++tier)
+      for (std::size_t i = 1; i <= kCapacities; ++i) {
+        SATCHEL_TRY_ASSIGN(const kernels::PageLayout layout,
+                           layout_of(pipeline, static_cast<std::uint8_t>(tier), head_dim,
+                                     i * kernels::kPageStep, shape.key_bases != nullptr));
+        made.layouts_.push_back(layout);
+      }
+  made.give_bases(shape);
+  return made;
+}
+
+void TierLayouts::give_bases(const CacheShape& shape) {
+  n_lanes_ = shape.n_lanes();
+  own_of_tier_.assign(n_tiers_, kNone);
+  for (std::size_t tier = 0, n = 0; tier < n_tiers_; ++tier) {
+    const auto of_tier = static_cast<std::uint8_t>(tier);
+    if (of(of_tier, head_dims_.front(), 1).k.transform != kernels::Transform::basis) continue;
+    own_of_tier_[tier] = n++;
+    SATCHEL_ASSERT(shape.suits(*shape.key_bases));
+    bases_ = shape.key_bases;
+    if (layers_ == nullptr) layers_ = std::make_shared<const std::vector<LayerShape>>(shape.layers);
+    own_.reserve(own_.size() + n_lanes_ * kCapacities);
+    std::size_t lane = 0;
+    for (const LayerShape& layer : *layers_) {
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane) {
+        kernels::Basis basis = bases_->lanes[lane].view();
+        basis.rope = layer.rope();
+        basis.id = basis_id(*bases_, lane, layer);
+        for (std::size_t i = 1; i <= kCapacities; ++i)
+          own_.emplace_back(of(of_tier, layer.head_dim, i * kernels::kPageStep)).k.basis = basis;
+      }
+    }
+  }
+}
+
+const kernels::PageLayout& TierLayouts::of_lane(std::uint8_t tier, std::size_t lane,
+                                                std::size_t head_dim, std::size_t n_tokens) const {
+  SATCHEL_ASSERT(tier < n_tiers_ && lane < n_lanes_);
+  const std::size_t own = own_of_tier_[tier];
+  if (own == kNone) return of(tier, head_dim, n_tokens);
+  SATCHEL_ASSERT(n_tokens > 0 && n_tokens <= kernels::kPageTokens);
+  const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
+  return own_[(own * n_lanes_ + lane) * kCapacities + capacity];
+}
+
+const kernels::PageLayout& TierLayouts::of(std::uint8_t tier, std::size_t head_dim,
+                                           std::size_t n_tokens) const {
+  SATCHEL_ASSERT(tier < n_tiers_ && n_tokens > 0 && n_tokens <= kernels::kPageTokens);
+  const auto found = std::find(head_dims_.begin(), head_dims_.end(), head_dim);
+  SATCHEL_ASSERT(found != head_dims_.end());
+  const auto of_dim = static_cast<std::size_t>(found - head_dims_.begin());
+  const std::size_t capacity = (n_tokens - 1) / kernels::kPageStep;
+  return layouts_[(of_dim * n_tiers_ + tier) * kCapacities + capacity];
+}
+
+std::size_t TierLayouts::bytes(std::uint8_t tier, std::size_t head_dim,
+                               std::size_t n_tokens) const {
+  const std::size_t rest = n_tokens % kernels::kPageTokens;
+  const std::size_t full =
+      n_tokens / kernels::kPageTokens * of(tier, head_dim, kernels::kPageTokens).bytes;
+  return full + (rest == 0 ? 0 : of(tier, head_dim, rest).bytes);
+}
+
+std::size_t TierLayouts::page_bytes_max() const {
+  std::size_t most = 0;
+  for (const kernels::PageLayout& layout : layouts_)
+    most = std::max<std::size_t>(most, layout.bytes);
+  return most;
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,38 @@
+// CacheView: what planning must know of a cache, be it there or itself only planned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kvcache/layout/cache_layout.h"
+#include "kvcache/layout/text_segments.h"
+
+namespace satchel::kvcache {
+
+struct LaneTail {
+  std::size_t n = 0;     // tokens that it holds
+  std::size_t kept = 0;  // of them what a flush leaves
+};
+
+struct CacheView {
+  const CacheLayout& layout;
+  const TextSegments& text;
+  std::size_t since_flush = 0;       // tokens that came to the tails since they were flushed
+  std::vector<LaneTail> tails = {};  // [n_lanes]
+
+  ScorerRequirements requirements() const { return layout.requirements(); }
+  bool joins_pending(const PrefillRequest& request) const {
+    return text.joins_pending(request, requirements().probe);
+  }
+  bool decides_in_layer() const { return layout.decides_in_layer(text.n_tokens); }
+  TokenSpan token_span(std::size_t first, std::size_t n) const {
+    return layout.token_span(first, n, text.n_tokens);
+  }
+  // Of the pages of lane `lane` for the oldest n_head tokens of its tail and n_new of `tier` behind
+  // them, cut where the tier changes. Nothing pending is finer than `finest`.
+  std::size_t line_bytes(std::size_t lane, std::size_t n_head, std::size_t n_new, std::uint8_t tier,
+                         std::uint8_t finest) const;
+};
+
+}  // namespace satchel::kvcache

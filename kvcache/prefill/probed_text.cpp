@@ -1,0 +1,162 @@
+#include "kvcache/prefill/probed_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kvcache/prefill/prefill.h"
+
+namespace satchel::kvcache {
+namespace {
+
+bool overlaps(const PageRecord& page, const ProbeJob& job) {
+  const auto first = static_cast<std::int32_t>(job.first);
+  const auto end = static_cast<std::int32_t>(job.first + job.n_tokens);
+  return page.first_position < end && page.last_position >= first;
+}
+
+// Part of `run`, whose positions are first, first + 1, …
+void add_run(ProbedText::SeenLane& probed, const kernels::ExactRun& run, std::size_t first,
+             std::size_t head_dim, const ProbeJob& job) {
+  const std::size_t begin = std::max(first, job.first);
+  const std::size_t end = std::min(first + run.n_tokens, job.first + job.n_tokens);
+  if (begin >= end) return;
+  const std::size_t skip = begin - first;
+  probed.runs.push_back({.k = run.k + skip * head_dim,
+                         .v = run.v + skip * head_dim,
+                         .positions = run.positions + skip,
+                         .n_tokens = end - begin});
+}
+
+}  // namespace
+
+ProbedText::ProbedText(PrefillScratch& scratch, const ProbeJob& job,
+                       std::unique_ptr<kernels::LaneTable> table)
+    : scratch_(scratch),
+      cache_(scratch.cache),
+      job_(job),
+      lanes_(cache_.lanes.size()),
+      table_(std::move(table)),
+      held_(table_->n_lanes()) {}
+
+std::size_t ProbedText::n_slots(const CacheState& cache, const ProbeJob& job) {
+  std::size_t most = 0;
+  for (const Lane& lane : cache.lanes) {
+    std::size_t slots = lane.n_sinks() + lane.n_tail();
+    for (const PageRecord& page : lane.pages()) slots += overlaps(page, job) ? page.n_tokens : 0;
+    most = std::max(most, slots);
+  }
+  return most;
+}
+
+void ProbedText::mark() const {
+  for (TextSegment& segment : cache_.text.segments)
+    if (job_.first >= segment.first && job_.first < segment.end())
+      segment.n_probed = std::max(segment.n_probed, job_.first + job_.n_tokens - segment.first);
+}
+
+std::optional<ProbeJob> next_probe(const CacheState& s, std::size_t chunk_tokens) {
+  if (!s.requirements().probe) return std::nullopt;
+  for (const TextSegment& segment : s.text.segments) {
+    if (segment.state != SegmentState::pending || segment.n_probed >= segment.n_tokens) continue;
+    return ProbeJob{.first = segment.first + segment.n_probed,
+                    .n_tokens = std::min(chunk_tokens, segment.n_tokens - segment.n_probed)};
+  }
+  return std::nullopt;
+}
+
+void ProbedText::find_runs(std::size_t index) {
+  const Lane& lane = cache_.lanes[index];
+  SeenLane& found = lanes_[index];
+  found.runs.clear();
+  if (lane.n_sinks() > 0)
+    add_run(found, lane.sinks().run(lane.n_sinks()), 0, scratch_.head_dim(), job_);
+  found.n_sink_runs = std::ssize(found.runs);
+  add_run(found, lane.tail().run(lane.n_tail()), cache_.text.n_tokens - lane.n_tail(),
+          scratch_.head_dim(), job_);
+}
+
+void ProbedText::place(std::size_t index) {
+  find_runs(index);
+  SeenLane& found = lanes_[index];
+  for (std::size_t i = 0; i < found.pages.size(); ++i)
+    found.pages[i].bytes = cache_.lanes[index].page_views()[found.page_of[i]].bytes;
+}
+
+Result<void> ProbedText::find() {
+  std::array<std::int32_t, kernels::kPageTokens> positions_of;
+  for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
+    const Lane& lane = cache_.lanes[scratch_.lane_index(head)];
+    SeenLane& found = lanes_[scratch_.lane_index(head)];
+    found = {};
+    find_runs(scratch_.lane_index(head));
+    for (const kernels::ExactRun& run : found.runs) {
+      const std::size_t at = found.positions.size();
+      found.positions.resize(at + run.n_tokens);
+      SATCHEL_TRY(
+          cache_.backend.download(std::as_writable_bytes(std::span(found.positions).subspan(at)),
+                                  reinterpret_cast<const std::byte*>(run.positions)));
+    }
+    for (std::size_t i = 0; i < lane.pages().size(); ++i) {
+      const PageRecord& page = lane.pages()[i];
+      if (!overlaps(page, job_)) continue;
+      SATCHEL_TRY(cache_.read_positions(page, positions_of));
+      kernels::PageView view = lane.page_views()[i];
+      for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
+        const auto position = static_cast<std::size_t>(positions_of[slot]);
+        const bool inside = position >= job_.first && position < job_.first + job_.n_tokens;
+        if (!inside) view.live.clear(slot);
+        found.positions.push_back(view.live.has(slot) ? positions_of[slot] : -1);
+      }
+      found.pages.push_back(view);
+      found.page_of.push_back(i);
+    }
+  }
+  return {};
+}
+
+// How much of a query falls on the stretch must not depend on how long the rest of the text is: it
+// is normalised over the first tokens, the stretch, and what the probe itself has said so far.
+Result<const float*> ProbedText::lse(const float* q, std::size_t first, std::size_t n_chunk) {
+  for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
+    const Lane& lane = cache_.lanes[scratch_.lane_index(head)];
+    const SeenLane& seen = lanes_[scratch_.lane_index(head)];
+    std::vector<kernels::ExactRun>& held = held_[head];
+    held.clear();
+    if (lane.n_sinks() > 0) held.push_back(lane.sinks().run(lane.n_sinks()));
+    held.insert(held.end(), seen.runs.begin() + seen.n_sink_runs, seen.runs.end());
+    held.push_back(scratch_.fresh(head).run(first + n_chunk));
+    SATCHEL_TRY(table_->set_runs(head, held));
+    SATCHEL_TRY(table_->set_pages(head, seen.pages));
+  }
+  const LayerShape& shape = cache_.layout.shape.layers[scratch_.layer];
+  auto* lse = reinterpret_cast<float*>(scratch_.at(scratch_.plan.lse_at));
+  kernels::AttendArgs args = shape.attend_args();
+  args.out = reinterpret_cast<float*>(scratch_.at(scratch_.plan.unused_at));
+  for (std::size_t begin = 0; begin < n_chunk; begin += kLseRows) {
+    const std::size_t n = std::min(kLseRows, n_chunk - begin);
+    const kernels::Sequence keys{.lanes = table_.get(), .first_lane = 0, .n_tokens = n};
+    args.q = q + begin * shape.n_heads * shape.head_dim;
+    args.batch = scratch_.batch(first + begin, n);
+    args.sequences = {&keys, 1};
+    args.lse = lse + begin * shape.n_heads;
+    SATCHEL_TRY(cache_.backend.attend(args));
+  }
+  return lse;
+}
+
+Result<void> ProbedText::store_scores() {
+  if (!cache_.layout.takes_part(scratch_.layer)) return {};
+  for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
+    const SeenLane& seen = lanes_[scratch_.lane_index(head)];
+    std::vector<float> by_slot(seen.positions.size()), by_position(job_.n_tokens);
+    SATCHEL_TRY(cache_.backend.download(std::as_writable_bytes(std::span(by_slot)),
+                                        reinterpret_cast<const std::byte*>(scratch_.scores(head))));
+    for (std::size_t slot = 0; slot < by_slot.size(); ++slot)
+      if (seen.positions[slot] >= 0)
+        by_position[static_cast<std::size_t>(seen.positions[slot]) - job_.first] = by_slot[slot];
+    SATCHEL_TRY(cache_.scores.write(scratch_.lane_index(head), job_.first, by_position));
+  }
+  return {};
+}
+
+}  // namespace satchel::kvcache

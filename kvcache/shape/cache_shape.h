@@ -1,0 +1,137 @@
+// CacheShape: what a cache must know of a model: per layer the heads, their size, and how attention
+// weighs and masks; layers may differ in all of it. And, where it has been measured, which lanes do
+// the remembering, in which coordinates a lane's keys are small, and what a selector was taught.
+//   lanes   one per (layer, KV head), layer-major: first_lane(layer) + head
+//   window  belongs to a layer: a query at position p sees positions > p - window, and what no
+//           later query can see the layer's lanes need not hold. It does not shorten the context.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "kernels/base/assert.h"
+#include "kernels/base/half.h"
+#include "kernels/contract/backend.h"
+#include "kvcache/profile/head_budgets.h"
+#include "kvcache/profile/key_bases.h"
+#include "kvcache/profile/selector_weights.h"
+
+namespace satchel::kvcache {
+
+struct LayerShape {
+  std::size_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  float attention_scale = 0;  // usually 1 / sqrt(head_dim)
+  float soft_cap = 0;         // of the logits, as AttendArgs::soft_cap; 0: none
+  std::size_t window = 0;     // 0: none
+  kernels::RopePairs rope_pairs = kernels::RopePairs::adjacent;
+  std::vector<double> inverse_frequency = {};  // [n_rotated / 2], scaling already applied
+
+  std::size_t n_group() const { return n_heads / n_kv_heads; }
+  std::size_t n_rotated() const { return 2 * inverse_frequency.size(); }
+  // Reads this shape's frequencies in place.
+  kernels::RopeTable rope() const {
+    return {.inverse_frequency = inverse_frequency, .pairs = rope_pairs};
+  }
+  // What attention of this layer always is; queries, batch, sequences and results are the caller's.
+  kernels::AttendArgs attend_args() const {
+    kernels::AttendArgs args;
+    args.n_heads = n_heads;
+    args.n_kv_heads = n_kv_heads;
+    args.head_dim = head_dim;
+    args.scale = attention_scale;
+    args.soft_cap = soft_cap;
+    args.window = window;
+    args.rope = rope();
+    return args;
+  }
+  // fp16 K and V of one token in the layer's lanes.
+  std::size_t fp16_bytes_per_token() const { return n_kv_heads * head_dim * 2 * sizeof(Half); }
+  friend bool operator==(const LayerShape&, const LayerShape&) = default;
+};
+
+struct CacheShape {
+  std::vector<LayerShape> layers;
+  // Of the lanes of layers without a window; null: not measured yet.
+  std::shared_ptr<const HeadBudgets> head_budgets = nullptr;
+  // Of all lanes; page layouts point into it. Null: not measured yet.
+  std::shared_ptr<const KeyBases> key_bases = nullptr;
+  // Of all layers. Null: nobody trained a selector for the model.
+  std::shared_ptr<const SelectorWeights> selector = nullptr;
+
+  std::size_t n_layers() const { return layers.size(); }
+  std::size_t n_lanes() const { return first_lane(layers.size()); }
+  // layer may be n_layers(): one past the last lane.
+  std::size_t first_lane(std::size_t layer) const {
+    SATCHEL_ASSERT(layer <= layers.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < layer; ++i) first += layers[i].n_kv_heads;
+    return first;
+  }
+  std::size_t lane(std::size_t layer, std::size_t head) const {
+    SATCHEL_ASSERT(head < layers[layer].n_kv_heads);
+    return first_lane(layer) + head;
+  }
+  // Those of layers without a window, which take part in decisions: indices into all lanes.
+  std::vector<std::size_t> deciding_lanes() const {
+    std::vector<std::size_t> lanes;
+    for (std::size_t layer = 0, first = 0; layer < layers.size(); ++layer) {
+      for (std::size_t i = 0; layers[layer].window == 0 && i < layers[layer].n_kv_heads; ++i)
+        lanes.push_back(first + i);
+      first += layers[layer].n_kv_heads;
+    }
+    return lanes;
+  }
+  // head_dim of each of them.
+  std::vector<std::size_t> deciding_head_dims() const {
+    std::vector<std::size_t> head_dims;
+    for (const LayerShape& layer : layers)
+      if (layer.window == 0) head_dims.insert(head_dims.end(), layer.n_kv_heads, layer.head_dim);
+    return head_dims;
+  }
+  // Whether a table can be of a model of this shape: as many lanes, keys of their sizes.
+  bool suits(const HeadBudgets& budgets) const {
+    const std::vector<std::size_t> head_dims = deciding_head_dims();
+    if (budgets.n_lanes() != head_dims.size()) return false;
+    if (!budgets.importance) return true;
+    if (budgets.importance->lanes.size() != head_dims.size()) return false;
+    for (std::size_t i = 0; i < head_dims.size(); ++i)
+      if (budgets.importance->lanes[i].size() != 1 + 2 * head_dims[i]) return false;
+    return true;
+  }
+  // Likewise, of all lanes.
+  bool suits(const KeyBases& bases) const {
+    std::size_t lane = 0;
+    for (const LayerShape& layer : layers)
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head, ++lane)
+        if (lane >= bases.lanes.size() || bases.lanes[lane].head_dim != layer.head_dim)
+          return false;
+    return lane == bases.lanes.size();
+  }
+  // Likewise, of all layers: input and output of each have the layer's sizes.
+  bool suits(const SelectorWeights& weights) const {
+    if (weights.layers.size() != layers.size()) return false;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const LayerShape& layer = layers[i];
+      const SelectorWeights::Layer& taught = weights.layers[i];
+      if (taught.n_in != (layer.n_heads + 2 * layer.n_kv_heads) * layer.head_dim ||
+          taught.n_out != layer.n_kv_heads)
+        return false;
+    }
+    return true;
+  }
+  std::size_t head_dim_max() const {
+    std::size_t most = 0;
+    for (const LayerShape& layer : layers) most = std::max(most, layer.head_dim);
+    return most;
+  }
+  // fp16 K and V of one token in every lane; a window does not make it less.
+  std::size_t fp16_bytes_per_token() const {
+    std::size_t bytes = 0;
+    for (const LayerShape& layer : layers) bytes += layer.fp16_bytes_per_token();
+    return bytes;
+  }
+};
+
+}  // namespace satchel::kvcache

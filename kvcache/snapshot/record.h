@@ -1,0 +1,68 @@
+// Record: a row of a snapshot, with pages, sinks, tails or scores of some lanes. Values are stored
+// as in memory or, if it saves enough, tight: divided into planes and compressed. FORMAT.md
+// has the bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/base/result.h"
+#include "kvcache/base/hash.h"
+#include "kvcache/snapshot/manifest.h"
+#include "kvcache/snapshot/planes.h"
+#include "kvcache/snapshot/stream_coder.h"
+
+namespace satchel::kvcache {
+
+inline constexpr std::size_t kRecordHeaderBytes = 48;
+inline constexpr std::size_t kRecordItemBytes = 16;
+
+// A page, the sinks or the tail of a lane, or its scores for one chunk of positions.
+struct RecordItem {
+  std::uint64_t number = 0;  // a page's serial; a chunk's first position; else 0
+  std::uint32_t lane = 0;
+  std::uint32_t n_bytes = 0;
+};
+
+// Concatenates header, items and values, and signs them.
+std::vector<std::byte> encode_record(RecordKind kind, RecordId id,
+                                     std::span<const RecordItem> items,
+                                     std::span<const std::byte> values);
+// Compresses a record; empty if that saves too little to be worth decoding.
+//   record  from encode_record()
+//   cuts    of its items, in order
+std::vector<std::byte> tighten_record(std::span<const std::byte> record, std::span<const Cut> cuts,
+                                      const StreamCoder& coder);
+// Writes the correct payload size and checksum into record bytes (tests forge records with it).
+// With the coder, also the hash of a tight record's decoded content.
+void sign_record(std::span<std::byte> bytes);
+void sign_record(std::span<std::byte> bytes, const StreamCoder& coder);
+Hash128 record_checksum(std::span<const std::byte> bytes);      // the field
+Hash128 record_payload_hash(std::span<const std::byte> bytes);  // of items and values, not tight
+bool is_tight(std::span<const std::byte> bytes);                // of any bytes
+
+// The buffers of a decoded tight record; reuse them for the next to avoid allocations.
+struct RecordCapacity {
+  std::vector<std::byte> planes = {}, values = {};
+};
+
+struct Record {
+  RecordKind kind = RecordKind::pages;
+  RecordId id = 0;
+  Hash128 checksum = {};
+  std::vector<RecordItem> items = {};
+  std::span<const std::byte> item_bytes = {};  // as they are stored
+  std::span<const std::byte> values = {};      // of all items, in order; no byte more
+  Hash128 payload_hash_stored = {};            // of a tight one: what payload_hash() must be
+
+  Hash128 payload_hash() const { return hash_bytes(item_bytes, values); }
+};
+// Safe for arbitrary bytes: checks magic, version, sizes and checksums. Fails with corrupt.
+//   bytes, capacity  must outlive the record
+//   coder            null: tight records are refused
+Result<Record> decode_record(std::span<const std::byte> bytes, const StreamCoder* coder,
+                             RecordCapacity& capacity);
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,28 @@
+// What a tight record has behind its items: how they are cut, and the streams of their planes, each
+// coded or, where that saves little, as it is. FORMAT.md has the bytes.
+//   source  RocksDB (a compression type with each record, plain where it does not pay, the checksum
+//           over the stored bytes); arXiv:2310.07240 (entropy coding of KV at rest)
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/base/bytes.h"
+#include "kvcache/snapshot/record.h"
+
+namespace satchel::kvcache {
+
+// A record is stored tight where that saves one part in so many, and a stream coded where that
+// does. Chosen: less is not worth the decoding (docs/reliability.md, Records at rest).
+inline constexpr std::size_t kTightSavesAtLeast = 10, kStreamSavesAtLeast = 10;
+
+// values: of the items, as encode_record() has them.
+void write_tight(ByteWriter& writer, const Hash128& payload_hash, std::span<const Cut> cuts,
+                 std::span<const std::byte> values, const StreamCoder& coder);
+// Into the record's values, and the hash that they must have; it has its items already. Fails with
+// corrupt. Before anything is allocated its size is known to be no more than a plain record may
+// have.
+Result<void> read_tight(ByteReader& reader, Record& record, const StreamCoder* coder,
+                        RecordCapacity& capacity);
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,125 @@
+#include "kvcache/stages/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <mutex>
+#include <tuple>
+
+#include "kvcache/base/json.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Second names of one stage, as old recipe files and saved chats write them.
+struct Alias {
+  StageKind kind;
+  std::string_view name, of;
+};
+constexpr std::array kAliases = {Alias{StageKind::codec, "minikv", "minikv2"}};
+
+bool comes_before(const StageEntry* a, const StageEntry* b) {
+  return std::tie(a->kind, a->name) < std::tie(b->kind, b->name);
+}
+
+class Registry {
+ public:
+  Registry() {
+    for (const StageEntry& entry : library_stages()) add(entry);
+    for (const Alias& alias : kAliases) {
+      StageEntry& second = aliases_.emplace_back(*find(alias.kind, alias.of));
+      second.name = alias.name;
+      add(second);
+    }
+  }
+
+  Result<void> register_all(std::span<const StageEntry> stages) {
+    const std::scoped_lock lock(mutex_);
+    if (is_fixed_)
+      return refused("stages are registered before the first recipe is parsed or listed.");
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const StageEntry& entry = stages[i];
+      if (entry.name.empty() || entry.make == nullptr)
+        return refused("a stage needs a name and a maker.");
+      const auto is_same = [&entry](const StageEntry& other) {
+        return other.kind == entry.kind && other.name == entry.name;
+      };
+      if (find(entry.kind, entry.name) != nullptr || std::ranges::any_of(stages.first(i), is_same))
+        return refused("there is a " + std::string(to_text(entry.kind)) + " \"" +
+                       std::string(entry.name) + "\" already.");
+    }
+    for (const StageEntry& entry : stages) add(entry);
+    return {};
+  }
+  std::span<const StageEntry* const> all() {
+    const std::scoped_lock lock(mutex_);
+    is_fixed_ = true;
+    return entries_;
+  }
+
+ private:
+  static Error refused(const std::string& why) {
+    return {ErrorKind::invalid, "STAGES", "The stages cannot be registered: " + why};
+  }
+  void add(const StageEntry& entry) {
+    entries_.insert(std::ranges::upper_bound(entries_, &entry, comes_before), &entry);
+  }
+  const StageEntry* find(StageKind kind, std::string_view name) const {
+    for (const StageEntry* entry : entries_)
+      if (entry->kind == kind && entry->name == name) return entry;
+    return nullptr;
+  }
+
+  std::mutex mutex_;
+  std::vector<const StageEntry*> entries_;  // sorted
+  std::deque<StageEntry> aliases_;
+  bool is_fixed_ = false;  // somebody has seen entries_
+};
+
+// The one table of a program. Recipes are plain values that are parsed anywhere, so it cannot be
+// handed to each of them; it never changes once it was read.
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+bool is_comparison(StageKind kind, std::string_view name) {
+  return std::ranges::any_of(comparison_stage_names(), [&](const StageName& each) {
+    return each.kind == kind && each.name == name;
+  });
+}
+
+}  // namespace
+
+std::span<const StageEntry* const> all_stages() {
+  return registry().all();
+}
+
+const StageEntry* find_stage(StageKind kind, std::string_view name) {
+  for (const StageEntry* entry : all_stages())
+    if (entry->kind == kind && entry->name == name) return entry;
+  return nullptr;
+}
+
+Result<void> register_stages(std::span<const StageEntry> stages) {
+  return registry().register_all(stages);
+}
+
+Error no_such_stage(StageKind kind, std::string_view name, std::string_view called,
+                    std::size_t line) {
+  for (const RefusedStage& refused : refused_stages())
+    if (refused.kind == kind && refused.name == name) return refused.error();
+  const std::string what = std::string(to_text(kind)) + " \"" + std::string(name) + "\"";
+  if (is_comparison(kind, name))
+    return recipe_error(called, line,
+                        "the " + what +
+                            " is one of Satchel's comparison stages, which this program does not "
+                            "link. Link satchel_comparison and call register_comparison_stages() "
+                            "before the first recipe is parsed, or choose another.");
+  std::string known;
+  for (const StageEntry* entry : all_stages())
+    if (entry->kind == kind) known += (known.empty() ? "" : ", ") + std::string(entry->name);
+  return recipe_error(called, line, "there is no " + what + ". Choose one of: " + known + ".");
+}
+
+}  // namespace satchel::kvcache

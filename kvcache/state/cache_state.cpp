@@ -1,0 +1,306 @@
+#include "kvcache/state/cache_state.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace satchel::kvcache {
+
+CacheState::CacheState(const CacheHome& home_in, const CacheShape& shape_in,
+                       const Recipe& recipe_in, TierLayouts layouts_in)
+    : home(home_in),
+      backend(*home.backend),
+      arena(*home.arena),
+      layout(shape_in, recipe_in, std::move(layouts_in)),
+      scores(backend, arena, layout.shape.n_lanes()) {
+  appended.resize(layout.shape.n_layers());
+  arena.add_user(*this);
+}
+
+CacheState::~CacheState() {
+  scores.clear();
+  for (auto lane = lanes.rbegin(); lane != lanes.rend(); ++lane) lane->give_all();
+  if (has_reserve) arena.give(reserve);
+  if (has_scratch) arena.give(scratch);
+  arena.remove_user(*this);
+}
+
+CacheView CacheState::view() const {
+  CacheView view{.layout = layout, .text = text, .since_flush = since_flush};
+  for (const Lane& lane : lanes)
+    view.tails.push_back({.n = lane.n_tail(), .kept = lane.tail_kept()});
+  return view;
+}
+
+Result<void> CacheState::take_fixed() {
+  arena.reserve_extents(layout.shape.n_lanes() + 2);
+  SATCHEL_TRY(arena.check_free(layout.fixed_bytes()));
+  SATCHEL_TRY_ASSIGN(scratch, arena.take(layout.scratch_bytes()));
+  has_scratch = true;
+  SATCHEL_TRY_ASSIGN(reserve, arena.take(layout.reserve_bytes()));
+  has_reserve = true;
+  for (std::size_t i = 0; i < layout.shape.n_lanes(); ++i) {
+    const std::size_t head_dim = layout.layer(i).head_dim;
+    const Lane::Capacity capacity = exact_capacity(layout.pipeline.tail());
+    SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(head_dim, capacity)));
+    lanes.emplace_back(arena, head_dim, exact, capacity, layout.pipeline.tail());
+  }
+  SATCHEL_TRY_ASSIGN(table, backend.make_lane_table(layout.shape.n_lanes()));
+  for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
+  reserve_lists();
+  return {};
+}
+
+Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, std::size_t n) {
+  const std::size_t head_dim = lanes[lane].head_dim();
+  PageRecord page;
+  page.layout = &layout.tiers.of_lane(tier, lane, head_dim, n);
+  SATCHEL_TRY_ASSIGN(page.extent, arena.take(page.layout->bytes + layout.note_bytes(head_dim)));
+  page.serial = page.bytes_serial = next_serial++;
+  page.tier = tier;
+  page.n_tokens = static_cast<std::uint32_t>(n);
+  page.live = kernels::LiveMask::first(n);
+  return page;
+}
+
+Result<void> CacheState::write_note(const PageRecord& page, std::size_t head_dim) {
+  const std::size_t n_bytes = layout.note_bytes(head_dim);
+  if (n_bytes == 0) return {};
+  float* decoded = compaction_scratch(*this, head_dim).k;
+  const kernels::DecodeArgs args{.layout = page.layout,
+                                 .page = arena.at(page.extent),
+                                 .n_tokens = page.n_tokens,
+                                 .k = decoded};
+  SATCHEL_TRY(backend.decode_pages({&args, 1}));
+  step.page_k.resize(page.n_tokens * head_dim);
+  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(step.page_k)),
+                               reinterpret_cast<const std::byte*>(decoded)));
+  step.page_note.resize(n_bytes);
+  layout.pipeline.reader().note(step.page_k, head_dim, step.page_note);
+  return backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note);
+}
+
+Result<void> CacheState::read_positions(const PageRecord& page, std::span<std::int32_t> positions) {
+  SATCHEL_TRY(backend.download(std::as_writable_bytes(positions.first(page.n_tokens)),
+                               arena.at(page.extent) + page.layout->positions_at));
+  for (std::int32_t& position : positions.first(page.n_tokens)) position += page.shift;
+  return {};
+}
+
+Result<void> CacheState::set_range(PageRecord& page) {
+  std::array<std::int32_t, kernels::kPageTokens> positions;
+  SATCHEL_TRY(read_positions(page, positions));
+  page.first_position = std::numeric_limits<std::int32_t>::max();
+  page.last_position = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
+    if (!page.live.has(slot)) continue;
+    page.first_position = std::min(page.first_position, positions[slot]);
+    page.last_position = std::max(page.last_position, positions[slot]);
+  }
+  return {};
+}
+
+Result<void> CacheState::show_runs(std::size_t lane) {
+  return table->set_runs(lane, lanes[lane].runs());
+}
+
+Result<void> CacheState::show(std::size_t lane) {
+  SATCHEL_TRY(show_runs(lane));
+  return table->set_pages(lane, lanes[lane].page_views());
+}
+
+void CacheState::extents_moved() {
+  for (Lane& lane : lanes) lane.refresh();
+  table_is_stale = true;
+  if (prefill != nullptr) prefill->extents_moved();
+}
+
+Result<void> CacheState::show_all_if_stale() {
+  if (!table_is_stale) return {};
+  for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
+  table_is_stale = false;
+  return {};
+}
+
+void CacheState::reserve_lists() {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t head_dim : layout.tiers.head_dims())
+    for (std::uint8_t tier = 0; tier < layout.tiers.n_tiers(); ++tier)
+      least = std::min(least, layout.page_bytes(tier, head_dim, kernels::kPageTokens));
+  // Lanes flush in the same step, at most two tiers each, until nothing is free.
+  const std::size_t more = arena.free_bytes() / (least * lanes.size()) + 4;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i].reserve_pages(lanes[i].pages().size() + more);
+    table_is_stale = true;
+  }
+  arena.reserve_extents(more * lanes.size());
+  const std::size_t segments = lanes.size() * kFlushSegmentsMax;
+  flush_scratch.pages.reserve(segments);
+  flush_scratch.lane_of.reserve(segments);
+  flush_scratch.encodes.reserve(segments);
+  std::size_t n_heads = 0;
+  for (const LayerShape& layer : layout.shape.layers) n_heads = std::max(n_heads, layer.n_kv_heads);
+  step.stores.reserve(2 * n_heads);
+  text.segments.reserve(text.segments.size() + 2);
+  reserve_step(more);
+}
+
+// Until the arena is full: no step lengthens a list beyond this.
+void CacheState::reserve_step(std::size_t more_pages) {
+  const std::size_t n_more = (more_pages + 1) * kernels::kPageTokens;
+  std::size_t n_pages = 0, n_slots = 0, n_heads = 0, n_queries = 0;
+  for (const Lane& lane : lanes) {
+    n_pages = std::max(n_pages, lane.pages().size() + more_pages);
+    n_slots = std::max(n_slots, lane.n_slots());
+  }
+  for (const LayerShape& layer : layout.shape.layers) {
+    n_heads = std::max(n_heads, layer.n_kv_heads);
+    n_queries = std::max(n_queries, layer.n_heads * layer.head_dim);
+  }
+  const std::size_t head_dim = layout.shape.head_dim_max();
+  if (!layout.pipeline.reader().reads_all()) {
+    step.queries.reserve(n_queries);
+    step.notes.reserve(n_pages * layout.note_bytes(head_dim));
+    step.note_of.reserve(n_pages);
+    step.work.reserve(2 * n_pages);
+    step.chosen.reserve(n_pages);
+    step.chosen_views.reserve(n_heads * n_pages);
+    step.view_ends.reserve(n_heads);
+    step.page_k.reserve(kernels::kPageTokens * head_dim);
+    step.page_note.reserve(layout.note_bytes(head_dim));
+  }
+  if (requirements().decoding) {
+    step.by_slot.reserve(n_slots + n_more);
+    step.by_position.reserve(text.n_tokens + n_more);
+    scores.reserve(text.n_tokens + n_more);
+  }
+}
+
+CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
+  constexpr std::size_t n = kernels::kPageTokens;
+  std::byte* at = cache.arena.at(cache.scratch);
+  const auto take = [&at](std::size_t bytes) {
+    std::byte* begin = at;
+    at += bytes;
+    return begin;
+  };
+  CompactionScratch scratch;
+  scratch.k = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
+  scratch.v = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
+  scratch.indices = reinterpret_cast<std::int32_t*>(take(aligned_64(n * sizeof(std::int32_t))));
+  scratch.source = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+  for (std::size_t stage = 0; stage < cache.layout.n_stages(); ++stage)
+    scratch.staged[stage] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+  return scratch;
+}
+
+void CacheState::undo_open_step() {
+  if (!step_open) return;
+  for (std::size_t layer = 0; layer < layout.shape.n_layers(); ++layer) {
+    if (appended[layer] == 0) continue;
+    appended[layer] = 0;
+    for (std::size_t i = layout.first_lane[layer]; i < layout.first_lane[layer + 1]; ++i) {
+      Lane& lane = lanes[i];
+      const bool from_sinks = text.n_tokens < kSinkTokens;
+      lane.set_lengths(lane.n_sinks() - (from_sinks ? 1u : 0u),
+                       lane.n_tail() - (from_sinks ? 0u : 1u));
+    }
+  }
+  table_is_stale = true;
+  step_open = pages_chosen = false;
+}
+
+// What no later query of a layer with a window can see.
+Result<void> CacheState::drop_behind_windows() {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const std::size_t window = layout.layer(i).window;
+    if (window == 0 || text.n_tokens < window) continue;
+    const auto last_gone = static_cast<std::int32_t>(text.n_tokens - window);
+    bool any = false;
+    for (std::size_t j = 0; j < lanes[i].pages().size(); ++j) {
+      PageRecord page = lanes[i].pages()[j];
+      if (page.last_position > last_gone) continue;
+      page.live = {};
+      lanes[i].replace_page(j, page);
+      any = true;
+    }
+    if (!any) continue;
+    lanes[i].drop_empty_pages();
+    SATCHEL_TRY(show(i));
+  }
+  return {};
+}
+
+void CacheState::clear() {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    Lane& lane = lanes[i];
+    for (std::size_t page = 0; page < lane.pages().size(); ++page) {
+      PageRecord gone = lane.pages()[page];
+      gone.live = {};
+      lane.replace_page(page, gone);
+    }
+    lane.drop_empty_pages();
+    lane.set_lengths(0, 0);
+  }
+  std::fill(appended.begin(), appended.end(), std::uint8_t{0});
+  scores.clear();
+  text.segments.clear();
+  step_open = false;
+  text.n_tokens = since_flush = 0;
+  table_is_stale = true;
+  reserve_lists();
+}
+
+Error CacheState::lose_all(Error error) {
+  clear();
+  return error;
+}
+
+// Where the arena is too full for a moment it is tried again after the next compaction.
+void CacheState::retake_reserve() {
+  if (has_reserve) return;
+  const Result<ExtentId> taken = arena.take(layout.reserve_bytes());
+  if (!taken.ok()) return;
+  reserve = *taken;
+  has_reserve = true;
+}
+
+// Scores are needed for what is pending, or for all text where decoding goes on scoring.
+void CacheState::forget_scores() {
+  if (requirements().decoding) return scores.keep_only(0, text.n_tokens);
+  std::size_t first = std::numeric_limits<std::size_t>::max(), end = 0;
+  for (const TextSegment& segment : text.segments) {
+    if (segment.state == SegmentState::done) continue;
+    first = std::min(first, segment.first);
+    end = std::max(end, segment.end());
+  }
+  scores.keep_only(std::min(first, end), end);
+}
+
+Result<void> CacheState::fit_exact(std::size_t index, std::size_t tail_kept) {
+  Lane& lane = lanes[index];
+  if (tail_kept == lane.tail_kept()) return {};
+  const Lane::Capacity capacity{.n_sinks = kSinkTokens, .n_tail = tail_kept + kFlushTokens};
+  SATCHEL_ASSERT(lane.n_tail() <= capacity.n_tail);
+  const std::size_t bytes = Lane::exact_bytes(lane.head_dim(), capacity);
+  if (!arena.check_free(bytes).ok()) return {};  // later, then
+  SATCHEL_TRY_ASSIGN(const ExtentId extent, arena.take(bytes));
+  const ExactBlock sinks = exact_block(arena.at(extent), capacity.n_sinks, lane.head_dim());
+  const ExactBlock tail =
+      exact_block(arena.at(extent) + exact_block_bytes(capacity.n_sinks, lane.head_dim()),
+                  capacity.n_tail, lane.head_dim());
+  const auto moved = [&]() -> Result<void> {
+    SATCHEL_TRY(copy_exact(backend, lane.head_dim(), {lane.sinks(), 0, sinks, 0, lane.n_sinks()}));
+    return copy_exact(backend, lane.head_dim(), {lane.tail(), 0, tail, 0, lane.n_tail()});
+  }();
+  if (!moved.ok()) {
+    arena.give(extent);
+    return moved.error();
+  }
+  const ExtentId old = lane.exact_extent();
+  lane.set_exact(extent, capacity, tail_kept);
+  arena.give(old);
+  return show(index);
+}
+
+}  // namespace satchel::kvcache

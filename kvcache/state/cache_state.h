@@ -1,0 +1,126 @@
+// CacheState: what a Cache is made of, for the rooms of this layer that work on it (steps, prefill,
+// compaction, edits, snapshot).
+//   states      idle -> begin_step -> step_open -> end_step -> idle
+//               idle -> begin_prefill / begin_probe -> prefill -> commit or dropped -> idle
+//   invariants  1 the table shows each lane as it now is
+//               2 n_tail <= tail_kept + since_flush in every lane; since_flush < kFlushTokens while
+//                 idle, but after a failed flush, which the next call tries again
+//               3 the score store covers all that is pending and has been scored
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/contract/backend.h"
+#include "kvcache/lanes/arena.h"
+#include "kvcache/lanes/lane.h"
+#include "kvcache/lanes/score_store.h"
+#include "kvcache/layout/cache_layout.h"
+#include "kvcache/layout/text_segments.h"
+#include "kvcache/planning/cache_view.h"
+#include "kvcache/state/cache_home.h"
+
+namespace satchel::kvcache {
+
+// Working lists of a decode step and of a flush, so that a step allocates nothing: they hold
+// what comes until the next reserve_lists().
+struct StepScratch {
+  std::vector<kernels::StoreArgs> stores = {};           // of a layer
+  std::vector<float> queries = {};                       // of a layer
+  std::vector<std::byte> notes = {};                     // of a lane's pages, side by side
+  std::vector<std::span<const std::byte>> note_of = {};  // [pages] of the lane
+  std::vector<float> work = {};                          // [2, pages]
+  std::vector<std::size_t> chosen = {};                  // of a lane
+  std::vector<kernels::PageView> chosen_views = {};      // of a layer's lanes
+  std::vector<std::size_t> view_ends = {};               // [n_kv_heads] of the layer
+  std::vector<float> by_slot = {}, by_position = {};     // scores of a lane
+  std::vector<float> page_k = {};  // [kPageTokens, head_dim] of a page just made
+  std::vector<std::byte> page_note = {};
+};
+struct FlushScratch {
+  std::vector<PageRecord> pages = {};
+  std::vector<std::size_t> lane_of = {};  // [pages]
+  std::vector<kernels::EncodeArgs> encodes = {};
+};
+
+struct CacheState final : ExtentUser {
+  CacheState(const CacheHome& home_in, const CacheShape& shape_in, const Recipe& recipe_in,
+             TierLayouts layouts_in);
+  ~CacheState() override;
+  CacheState(CacheState&&) = delete;
+
+  CacheHome home;
+  kernels::Backend& backend;
+  Arena& arena;
+  CacheLayout layout;
+  TextSegments text = {};
+  std::deque<Lane> lanes = {};  // [n_lanes], layer-major; a deque never moves them
+  std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
+  std::unique_ptr<kernels::LaneTable> table = {};
+  ScoreStore scores;
+  std::uint64_t next_serial = 1;  // of pages
+  bool step_open = false, pages_chosen = false;
+  ExtentUser* prefill = nullptr;            // the one that is open
+  std::vector<std::uint8_t> appended = {};  // [n_layers], of the open step
+  // Held all the time, so that a compaction can work when the arena is full.
+  ExtentId scratch = {}, reserve = {};
+  bool has_scratch = false, has_reserve = false;
+  StepScratch step = {};
+  FlushScratch flush_scratch = {};
+
+  CacheView view() const;  // for planning
+  std::uint8_t tier_at(std::size_t position, std::uint8_t finest = kTierExact) const {
+    return layout.tier_at(text, position, finest);
+  }
+  TokenSpan token_span(std::size_t first, std::size_t n) const {
+    return layout.token_span(first, n, text.n_tokens);
+  }
+  void extend_text(const PrefillRequest& request, SegmentState state) {
+    text.extend(request, state, requirements().probe);
+  }
+  ScorerRequirements requirements() const { return layout.requirements(); }
+  void retake_reserve();
+  void forget_scores();
+  // The backend failed while exact tokens were on their way: what the lanes hold is not known any
+  // more, so they hold nothing. Gives the error back.
+  Error lose_all(Error error);
+  Result<void> take_fixed();
+  Result<PageRecord> take_page(std::uint8_t tier, std::size_t lane, std::size_t n_tokens);
+  // The reader's note behind a page just encoded.
+  Result<void> write_note(const PageRecord& page, std::size_t head_dim);
+  Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);
+  // The page's range of positions: of what is still seen.
+  Result<void> set_range(PageRecord& page);
+
+  Result<void> show_runs(std::size_t lane);
+  Result<void> show(std::size_t lane);
+  void extents_moved() override;
+  bool table_is_stale = false;
+  Result<void> show_all_if_stale();
+
+  // Room in lists for what decoding may add until the arena is full.
+  void reserve_lists();
+  void reserve_step(std::size_t more_pages);
+  void undo_open_step();
+  Result<void> drop_behind_windows();
+  void clear();
+  // Another extent for sinks and tail of a lane, for another tail_kept; tokens that are there stay.
+  Result<void> fit_exact(std::size_t lane, std::size_t tail_kept);
+  bool next_is_sink(const Lane& lane) const { return lane.n_sinks() < kSinkTokens; }
+};
+
+// Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.
+struct CompactionScratch {
+  float *k = nullptr, *v = nullptr;          // [kPageTokens, head_dim] decoded
+  ExactBlock source;                         // [kPageTokens]
+  std::int32_t* indices = nullptr;           // [kPageTokens]
+  std::array<ExactBlock, kTiersMax> staged;  // [n_stages()]
+};
+CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);
+
+}  // namespace satchel::kvcache

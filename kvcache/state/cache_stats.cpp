@@ -1,0 +1,81 @@
+#include "kvcache/state/cache_stats.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kvcache/state/cache_state.h"
+
+namespace satchel::kvcache {
+namespace {
+
+// Bytes of a page's K and of its V; positions, notes and padding belong to both alike.
+struct PageShares {
+  double k = 0, v = 0;
+};
+PageShares shares_of(const CacheState& cache, const PageRecord& page, std::size_t head_dim) {
+  const std::size_t all = cache.layout.page_bytes(page.tier, head_dim, page.n_tokens);
+  const double k = static_cast<double>(page.layout->k.bytes());
+  const double v = static_cast<double>(page.layout->v.bytes());
+  const double shared = (static_cast<double>(all) - k - v) / 2;
+  return {k + shared, v + shared};
+}
+
+}  // namespace
+
+CacheStats stats_of(const CacheState& s) {
+  CacheStats stats;
+  stats.n_tokens = s.text.n_tokens;
+  stats.fp16_bytes = s.text.n_tokens * s.layout.shape.fp16_bytes_per_token();
+  for (std::string& name : s.layout.tier_names()) stats.tiers.push_back({.name = std::move(name)});
+  std::size_t n_seen = 0;
+  for (std::size_t layer = 0; layer < s.layout.shape.n_layers(); ++layer) {
+    const LayerShape& shape = s.layout.shape.layers[layer];
+    const std::size_t head_dim = shape.head_dim, token_bytes = 2 * head_dim * sizeof(Half);
+    LayerStats row{.n_kept_min = std::numeric_limits<std::size_t>::max()};
+    double k_bytes = 0, v_bytes = 0;
+    std::size_t n_body = 0;
+    for (std::size_t i = s.layout.first_lane[layer]; i < s.layout.first_lane[layer + 1]; ++i) {
+      const Lane& lane = s.lanes[i];
+      row.n_kept_min = std::min(row.n_kept_min, lane.n_kept());
+      row.n_kept_max = std::max(row.n_kept_max, lane.n_kept());
+      row.n_pages += lane.pages().size();
+      stats.n_kept += lane.n_kept();
+      stats.bytes += s.arena.bytes_of(lane.exact_extent());
+      // A window bounds what a lane can hold: what lies behind it was not evicted.
+      n_seen += shape.window == 0 ? s.text.n_tokens : std::min(s.text.n_tokens, lane.n_kept());
+      // An open step has appended a token that is not counted as seen yet.
+      const std::size_t exact = std::min(s.text.n_tokens, lane.n_sinks() + lane.n_tail());
+      stats.body_fp16_bytes += (s.text.n_tokens - exact) * token_bytes;
+      for (const PageRecord& page : lane.pages()) {
+        const PageShares shares = shares_of(s, page, head_dim);
+        k_bytes += shares.k;
+        v_bytes += shares.v;
+        n_body += page.live.count();
+        const std::size_t bytes = s.arena.bytes_of(page.extent);
+        stats.body_bytes += bytes;
+        stats.tiers[page.tier].n_tokens += page.live.count();
+        stats.tiers[page.tier].bytes += bytes;
+      }
+    }
+    if (n_body > 0) {
+      row.k_bits = k_bytes * 8 / static_cast<double>(n_body * head_dim);
+      row.v_bits = v_bytes * 8 / static_cast<double>(n_body * head_dim);
+    }
+    stats.layers.push_back(row);
+  }
+  for (const TextSegment& segment : s.text.segments) {
+    if (segment.state != SegmentState::pending) continue;
+    stats.n_pending += segment.n_tokens;
+    stats.n_pending_probed += segment.n_probed;
+  }
+  stats.bytes += stats.body_bytes + s.scores.bytes();
+  if (s.has_scratch) stats.bytes += s.arena.bytes_of(s.scratch);
+  if (s.has_reserve) stats.bytes += s.arena.bytes_of(s.reserve);
+  stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept);
+  stats.arena_bytes = s.arena.bytes();
+  stats.arena_used_bytes = s.arena.used_bytes();
+  stats.arena_peak_bytes = s.arena.peak_bytes();
+  return stats;
+}
+
+}  // namespace satchel::kvcache

@@ -1,0 +1,50 @@
+#include "runtime/chat/call_queue.h"
+
+#include "runtime/chat/chat_errors.h"
+
+namespace satchel::runtime {
+
+Result<CallQueue::Turn> CallQueue::wait(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t ticket = ++last_ticket_;
+  calls_.push_back(ticket);
+  idle_.request_stop();
+  const bool is_next =
+      changed_.wait(lock, stop, [this, ticket] { return !is_taken_ && calls_.front() == ticket; });
+  std::erase(calls_, ticket);
+  if (is_next) {
+    is_taken_ = true;
+    return Turn(*this);
+  }
+  lock.unlock();
+  changed_.notify_all();  // whoever came behind may be next now
+  return call_stopped();
+}
+
+Result<CallQueue::Turn> CallQueue::wait_idle(const std::stop_token& stop,
+                                             const std::stop_source& makes_way) {
+  std::unique_lock lock(mutex_);
+  ++n_idle_waiting_;
+  const bool is_free = changed_.wait(lock, stop, [this] { return !is_taken_ && calls_.empty(); });
+  --n_idle_waiting_;
+  if (!is_free) return call_stopped();
+  is_taken_ = true;
+  idle_ = makes_way;
+  return Turn(*this);
+}
+
+std::size_t CallQueue::n_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return calls_.size() + n_idle_waiting_;
+}
+
+void CallQueue::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_taken_ = false;
+    idle_ = std::stop_source(std::nostopstate);
+  }
+  changed_.notify_all();
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,55 @@
+// CallQueue: lets the calls of several threads into the engine one at a time.
+//   order    first come, first served. Idle work comes last: it waits until no call waits, and is
+//            asked to stop as soon as a call comes
+//   cancel   a call that is stopped while it waits leaves the queue; one that need not wait gets
+//            its turn even when it is already stopped, and ends by itself
+//   errors   cancelled, STOPPED
+//   threads  any
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "kernels/base/result.h"
+
+namespace satchel::runtime {
+
+class CallQueue {
+ public:
+  // The right to use the engine, until it is destroyed.
+  class Turn {
+   public:
+    explicit Turn(CallQueue& queue) : queue_(&queue) {}
+    Turn(Turn&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+      if (queue_ != nullptr) queue_->leave();
+    }
+
+   private:
+    CallQueue* queue_;
+  };
+
+  Result<Turn> wait(const std::stop_token& stop);
+  // `makes_way` is asked to stop when a call comes. The caller stops it itself where it wants to.
+  Result<Turn> wait_idle(const std::stop_token& stop, const std::stop_source& makes_way);
+
+  std::size_t n_waiting() const;  // calls and idle work that have no turn yet
+
+ private:
+  void leave();
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::uint64_t> calls_;  // tickets of those that wait, in the order they came
+  std::uint64_t last_ticket_ = 0;
+  std::size_t n_idle_waiting_ = 0;
+  bool is_taken_ = false;
+  std::stop_source idle_{std::nostopstate};  // of the idle work that has the turn
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,35 @@
+// What the chat service itself refuses or fails at; the layers below bring their own errors.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "kernels/base/result.h"
+
+namespace satchel::runtime {
+
+Error no_model();
+Error no_chat();
+Error chat_is_open();
+Error memory_not_open();
+Error chat_lost();
+Error call_stopped();
+// path: of the model that the chat was held with
+Error model_missing(const std::string& path);
+Error out_of_memory();
+Error unexpected(const std::exception& stranger);  // what a library threw
+
+// What `work` results in. What libraries throw in it ends here: front ends know values only.
+template <class T, class Work>
+Result<T> caught(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::exception& stranger) {
+    return unexpected(stranger);
+  }
+}
+
+}  // namespace satchel::runtime

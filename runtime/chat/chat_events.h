@@ -1,0 +1,157 @@
+// ChatEvent: what a call to the chat service tells while it runs. Plain values; a report of the
+// layers below is an event as it is.
+//   add one   a struct here, where there is none to tell, and its place in the variant; then a
+//             handler in each front end that shows it (the window: AppState; the terminal:
+//             Conversation and Talk)
+//   order     a call's events come before it returns; what failed is told last (Failed)
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/chat/memory_settings.h"
+#include "runtime/chat/model_facts.h"
+#include "runtime/contract/chat_store.h"
+#include "runtime/progress.h"
+#include "runtime/session/session.h"
+
+namespace satchel::runtime {
+
+// An open chat, as the service knows it; 0: none.
+struct ChatHandle {
+  std::uint64_t value = 0;
+  friend auto operator<=>(const ChatHandle&, const ChatHandle&) = default;
+};
+
+// What the service was asked for.
+enum class ChatTask {
+  open_model,
+  use_cpu,
+  list_chats,
+  begin_chat,
+  open_chat,
+  rename_chat,
+  remove_chat,
+  restore_chat,
+  send,
+  attach_document,
+  set_thinking,
+  estimate_presets,
+  preview_memory,
+  change_memory,
+  keep_settings,  // of a chat, or of the program; part of other calls
+  save,
+  idle,
+};
+
+// What an open chat's cache holds, whenever that changed.
+struct ChatMemory {
+  kvcache::CacheStats stats = {};
+  Fidelity fidelity = {};
+  std::size_t n_read = 0;  // tokens seen by the cache
+  std::size_t n_tokens = 0, n_context = 0;
+  bool is_packing = false;     // idle work is being done now
+  double learning_share = -1;  // of the head-budget profile, made so far; below 0: not at work
+};
+
+// --- the model
+// It had to go, for the CPU or for another model: Failed follows, or ModelSwitched where it came
+// back.
+struct ModelClosed {};
+struct ModelOpened {
+  ModelFacts model;
+};
+// A chat of another model was opened, or the same model on the CPU, or a model that did not open
+// had taken the place of this one, which is back; its chats follow.
+struct ModelSwitched {
+  ModelFacts model;
+};
+
+// --- the library
+struct ChatsListed {
+  std::vector<Chat> chats;  // those that have messages
+};
+// The open chat had its first message and is in the library now.
+struct ChatEntered {
+  Chat chat;
+};
+// Title or time changed, or the chat is back.
+struct ChatChanged {
+  Chat chat;
+};
+struct ChatRemoved {
+  Chat chat;
+};
+
+// --- an open chat
+// With messages: ResumeReport or Failed follows.
+struct ChatOpened {
+  Chat chat;  // id 0: new
+  MemorySettings memory;
+  std::vector<StoredMessage> messages;
+};
+// Of an answer of a saved chat: what was thought before it.
+struct MessageThoughts {
+  MessageId answer;
+  Thoughts thoughts;
+};
+struct AnswerStarted {
+  MessageId answer;  // 0: there was no room for one
+};
+struct AnswerDelta {
+  std::string text;
+  bool is_thought = false;
+};
+
+// --- its memory
+// Every step that made the chat smaller, oldest first. Comes before the report of what made it
+// grow.
+struct LedgerChanged {
+  std::vector<LedgerEntry> entries;
+  RecallProbe recall;
+};
+struct MemoryPreviewed {
+  MemorySettings memory;  // what the chat would have
+  MemoryChange change;    // of a chat in which nothing was read: all 0
+};
+struct MemoryChanged {
+  MemorySettings memory;  // what the chat has
+  MemoryChange change;
+  bool is_whole = true;  // else reading it again ended early
+};
+
+// --- for people
+struct Noticed {
+  std::string text;  // no failure, but should be known
+};
+struct Failed {
+  ChatTask task;
+  Error error;
+  bool cpu_would_help = false;  // the GPU failed, or its memory is full: use_cpu() goes on
+};
+
+// StoredMessage: one that was added, without its tokens. Progress: of reading in tokens.
+// ReadReport: of a document; an answer's stands in its GenerateReport.
+using ChatEvent =
+    std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
+                 ChatChanged, ChatRemoved, ChatOpened, ResumeReport, MessageThoughts, StoredMessage,
+                 Progress, AnswerStarted, AnswerDelta, GenerateReport, ReadReport,
+                 kvcache::SaveReport, ChatMemory, LedgerChanged, MemoryPreviewed, MemoryChanged,
+                 Noticed, Failed>;
+
+// chat: which the event is about; 0: none
+using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;
+
+// A visitor made of lambdas; what none of them takes goes to one that takes `const auto&`.
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace satchel::runtime

@@ -1,0 +1,311 @@
+#include "runtime/chat/chat_service.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "runtime/chat/chat_errors.h"
+#include "runtime/chat/service_call.h"
+
+namespace satchel::runtime {
+
+ChatService::ChatService(std::unique_ptr<ChatStore> store, EngineOptions options,
+                         const Clock* clock)
+    : store_(std::move(store)),
+      clock_(clock != nullptr ? *clock : system_clock_),
+      model_(std::move(options),
+             [this] {
+               for (auto& [handle, chat] : chats_) chat.let_go();
+             }),
+      read_speed_(store_.get()) {}
+
+ChatService::~ChatService() {
+  for (auto& [handle, chat] : chats_) chat.close(store_.get());
+}
+
+// However the model was lost, no front end may go on showing it.
+void ChatService::tell_error(Running& running, ChatTask task, const Error& error) {
+  if (engine() == nullptr && std::exchange(is_model_told_, false)) running.tell(ModelClosed{});
+  // The CPU is for the model that is open: it helps no other.
+  const bool is_anothers = std::exchange(running.is_anothers, false);
+  running.tell(Failed{task, error, !is_anothers && cpu_would_help(error)});
+}
+
+void ChatService::check(Running& running, ChatTask task, const Result<void>& done) {
+  if (!done.ok()) tell_error(running, task, done.error());
+}
+
+bool ChatService::cpu_would_help(const Error& error) const {
+  return engine() != nullptr && engine()->is_gpu_failure(error);
+}
+
+const OpenChat* ChatService::chat(ChatHandle chat) const {
+  const auto found = chats_.find(chat);
+  return found == chats_.end() ? nullptr : &found->second;
+}
+
+Session* ChatService::session(ChatHandle handle) const {
+  const OpenChat* open = chat(handle);
+  return open == nullptr ? nullptr : open->session();
+}
+
+Result<ChatLibrary*> ChatService::library() {
+  if (store_ == nullptr)
+    return Error{ErrorKind::not_found, "CHAT_NOT_FOUND", "Chats are not saved here."};
+  return &store_->library();
+}
+
+Result<OpenChat*> ChatService::find(ChatHandle chat) {
+  const auto found = chats_.find(chat);
+  if (found == chats_.end()) return no_chat();
+  return &found->second;
+}
+
+Result<OpenChat::Host> ChatService::host() {
+  if (engine() == nullptr) return no_model();
+  return OpenChat::Host{store_.get(), *engine(), model_.path()};
+}
+
+std::optional<ChatHandle> ChatService::handle_of(ChatId chat) const {
+  for (const auto& [handle, open] : chats_)
+    if (open.is_saved() && open.id() == chat) return handle;
+  return std::nullopt;
+}
+
+// --- models
+
+// What people must know of the store, once.
+void ChatService::tell_store(const Running& running) {
+  if (store_ == nullptr || std::exchange(is_store_told_, true)) return;
+  for (std::string& notice : store_->notices()) running.tell(Noticed{std::move(notice)});
+  const auto purged = store_->purge_expired();
+  if (!purged.ok()) running.tell(Failed{ChatTask::remove_chat, purged.error()});
+}
+
+Result<ModelFacts> ChatService::open_model(const std::string& path, const ChatCall& call) {
+  return run<ModelFacts>(ChatTask::open_model, {}, call,
+                         [&](Running& running) -> Result<ModelFacts> {
+                           tell_store(running);
+                           SATCHEL_TRY_ASSIGN(ModelFacts facts, load_model(path, running));
+                           while (!chats_.empty()) close_now(chats_.begin()->first);
+                           running.tell(ModelOpened{facts});
+                           return facts;
+                         });
+}
+
+// Chats have no session where there is another engine afterwards.
+Result<ModelFacts> ChatService::load_model(const std::string& path, Running& running) {
+  const ModelHolder::Outcome outcome = model_.open(path, progress_of(running));
+  if (!outcome.error) {
+    is_model_told_ = true;
+    return model_facts(*engine(), model_.path());
+  }
+  running.is_anothers = engine() != nullptr;
+  if (outcome.before == ModelHolder::Before::came_back) {
+    if (std::exchange(is_model_told_, true)) running.tell(ModelClosed{});
+    running.tell(ModelSwitched{model_facts(*engine(), model_.path())});
+    reopen_all(running);
+    running.is_anothers = true;
+  }
+  return *outcome.error;
+}
+
+void ChatService::reopen_all(Running& running) {
+  for (auto& [handle, chat] : chats_) {
+    Running its{ChatTask::open_chat, handle, running.call};
+    const auto reopened = reopen(chat, its);
+    if (!reopened.ok()) tell_error(its, ChatTask::open_chat, reopened.error());
+  }
+}
+
+// A chat goes on with the model it was held with: its tokens mean nothing to another.
+Result<void> ChatService::switch_model_for(const Chat& chat, Running& running) {
+  if (engine() != nullptr && engine()->fingerprint() == chat.setup.model_fingerprint) return {};
+  if (engine() != nullptr && model_.path() == chat.setup.model_path) return {};  // file replaced
+  std::error_code error;
+  if (!std::filesystem::exists(chat.setup.model_path, error))
+    return model_missing(chat.setup.model_path);
+  SATCHEL_TRY_ASSIGN(const ModelFacts facts, load_model(chat.setup.model_path, running));
+  while (!chats_.empty()) close_now(chats_.begin()->first);
+  running.tell(ModelSwitched{facts});
+  return {};
+}
+
+Result<CpuMove> ChatService::use_cpu(ChatHandle handle, const Sampling& sampling,
+                                     const ChatCall& call) {
+  return run<CpuMove>(ChatTask::use_cpu, handle, call, [&](Running& running) -> Result<CpuMove> {
+    if (model_.path().empty()) return no_model();
+    SATCHEL_TRY(model_.move_to_cpu(progress_of(running)));
+    is_model_told_ = true;
+    running.tell(ModelSwitched{model_facts(*engine(), model_.path())});
+    CpuMove move;
+    const auto found = chats_.find(handle);
+    if (found == chats_.end()) return move;
+    OpenChat& chat = found->second;
+    const bool answers = chat.is_saved() && chat.unanswered.value != 0;
+    // What was begun of the answer is made again, whole.
+    if (answers) SATCHEL_TRY(store_->library().truncate(chat.id(), chat.unanswered));
+    SATCHEL_TRY_ASSIGN(move.resumed, reopen(chat, running));
+    if (answers) {
+      SATCHEL_TRY_ASSIGN(move.answer, reply(chat, sampling, running));
+    }
+    return move;
+  });
+}
+
+// --- the library
+
+Result<std::vector<Chat>> ChatService::chats(const ChatCall& call) {
+  using Chats = std::vector<Chat>;
+  return run<Chats>(ChatTask::list_chats, {}, call, [&](Running& running) -> Result<Chats> {
+    Chats listed;
+    if (store_ != nullptr) {
+      SATCHEL_TRY_ASSIGN(listed, store_->library().chats());
+    }
+    std::erase_if(listed, [](const Chat& chat) { return chat.n_messages == 0; });
+    running.tell(ChatsListed{listed});
+    return listed;
+  });
+}
+
+Result<Chat> ChatService::rename(ChatId id, const std::string& title, const ChatCall& call) {
+  return run<Chat>(ChatTask::rename_chat, {}, call, [&](Running& running) -> Result<Chat> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+    SATCHEL_TRY(chats->retitle_chat(id, title));
+    SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
+    running.tell(ChatChanged{chat});
+    return chat;
+  });
+}
+
+Result<Chat> ChatService::remove(ChatId id, const ChatCall& call) {
+  return run<Chat>(ChatTask::remove_chat, {}, call, [&](Running& running) -> Result<Chat> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+    SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
+    SATCHEL_TRY(chats->remove_chat(id));
+    if (const auto open = handle_of(id)) close_now(*open);
+    running.tell(ChatRemoved{chat});
+    return chat;
+  });
+}
+
+Result<Chat> ChatService::restore(ChatId id, const ChatCall& call) {
+  return run<Chat>(ChatTask::restore_chat, {}, call, [&](Running& running) -> Result<Chat> {
+    SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+    SATCHEL_TRY(chats->restore_chat(id));
+    SATCHEL_TRY_ASSIGN(const Chat chat, chats->chat(id));
+    running.tell(ChatChanged{chat});
+    return chat;
+  });
+}
+
+// --- open chats
+
+ChatHandle ChatService::add(OpenChat chat, ChatHandle instead_of) {
+  close_now(instead_of);
+  const ChatHandle handle{++last_handle_};
+  chats_.emplace(handle, std::move(chat));
+  return handle;
+}
+
+void ChatService::close_now(ChatHandle handle) {
+  const auto found = chats_.find(handle);
+  if (found == chats_.end()) return;
+  found->second.close(store_.get());
+  chats_.erase(found);
+}
+
+void ChatService::close(ChatHandle chat) {
+  const auto turn = wait_turn({});
+  if (turn.ok()) close_now(chat);
+}
+
+Result<CallQueue::Turn> ChatService::wait_turn(const std::stop_token& stop) {
+  return caught<CallQueue::Turn>([&] { return queue_.wait(stop); });
+}
+
+Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,
+                                      const ChatCall& call) {
+  return run<ChatHandle>(ChatTask::begin_chat, {}, call,
+                         [&](Running& running) -> Result<ChatHandle> {
+                           if (engine() == nullptr) return no_model();
+                           running.chat = add(OpenChat(std::move(start)), instead_of);
+                           const OpenChat& begun = chats_.at(running.chat);
+                           running.tell(ChatOpened{{}, begun.memory(), {}});
+                           return running.chat;
+                         });
+}
+
+Result<void> ChatService::enter(ChatHandle chat, const ChatCall& call) {
+  return run<void>(ChatTask::begin_chat, chat, call, [&](Running&) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const open, find(chat));
+    SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+    return open->enter(at, "", clock_.wall_ms());
+  });
+}
+
+Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, const ChatCall& call) {
+  return run<OpenReport>(
+      ChatTask::open_chat, options.instead_of, call, [&](Running& running) -> Result<OpenReport> {
+        SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
+        SATCHEL_TRY_ASSIGN(const Chat saved, chats->chat(id));
+        const auto already = handle_of(id);
+        if (already && *already != options.instead_of) return chat_is_open();
+        SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
+        chat.set_memory(with_request(
+            chat.memory(), {.limit_bytes = options.limit_bytes, .recipe = options.recipe}));
+        SATCHEL_TRY(chat.set_thinking(options.thinking));
+        chat.has_new_setup = options.keeps_model;
+        // Read before anything is closed for it.
+        SATCHEL_TRY_ASSIGN(ChatOpened told, opened_of(chat));
+        if (!options.keeps_model) SATCHEL_TRY(switch_model_for(saved, running));
+        running.chat = add(std::move(chat), options.instead_of);
+        running.tell(std::move(told));
+        OpenReport opened{running.chat, resume(chats_.at(running.chat), running)};
+        if (!opened.resumed.ok()) tell_error(running, ChatTask::open_chat, opened.resumed.error());
+        return opened;
+      });
+}
+
+Result<ChatOpened> ChatService::opened_of(const OpenChat& chat) {
+  ChatOpened opened{.chat = {}, .memory = chat.memory(), .messages = {}};
+  if (!chat.is_saved()) return opened;
+  SATCHEL_TRY_ASSIGN(opened.chat, store_->library().chat(chat.id()));
+  SATCHEL_TRY_ASSIGN(opened.messages, store_->library().messages(chat.id()));
+  return opened;
+}
+
+Result<std::optional<ResumeReport>> ChatService::reopen(OpenChat& chat, Running& running) {
+  SATCHEL_TRY_ASSIGN(ChatOpened opened, opened_of(chat));
+  running.tell(std::move(opened));
+  if (!chat.is_saved()) return std::optional<ResumeReport>();
+  return resume(chat, running);
+}
+
+Result<std::optional<ResumeReport>> ChatService::resume(OpenChat& chat, Running& running) {
+  SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+  Result<std::optional<ResumeReport>> resumed =
+      chat.resume(at, running.call.stop, progress_of(running));
+  // Stopped, it has its session all the same, and goes on with these settings.
+  if (chat.session() != nullptr) check(running, ChatTask::keep_settings, chat.keep_new_setup(at));
+  SATCHEL_TRY_ASSIGN(std::optional<ResumeReport> report, std::move(resumed));
+  if (!report) return report;
+  if (report->reread_ms_estimate <= 0)
+    report->reread_ms_estimate =
+        read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report->n_reused);
+  running.tell(*report);
+  tell_thoughts(chat, running);
+  tell_cache(chat, running);
+  if (report->n_reread > 0) save_now(chat, running);
+  return report;
+}
+
+Result<OpenChat*> ChatService::find_resumed(Running& running) {
+  if (engine() == nullptr) return no_chat();
+  SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(running.chat));
+  if (chat->is_saved() && chat->session() == nullptr) SATCHEL_TRY(resume(*chat, running));
+  return chat;
+}
+
+}  // namespace satchel::runtime

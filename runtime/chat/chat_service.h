@@ -1,0 +1,187 @@
+// ChatService: the chats of one store with one model, as every front end uses them: terminal,
+// window and whatever comes next only show and ask.
+//   threads  1 any thread may make any call. Calls run one after the other, in the order in which
+//              they came (the engine is single-threaded); several chats may be open at once and
+//              share the engine's arena and its limit
+//            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
+//              stopped while it runs it ends within 200 ms and keeps what was done
+//            3 idle() runs when no call waits, and makes way for any call within 200 ms
+//            4 a call's events come on its own thread, before it returns. A sink must not call the
+//              service (that would wait for itself); it may stop any call
+//   order    a message is in the store before the model sees it (Session). A chat enters the store
+//            with its first message, and leaves it again if that is refused
+//   errors   NO_MODEL, NO_CHAT, CHAT_OPEN, CHAT_MEMORY, CHAT_LOST, MODEL_MISSING, STOPPED, MEMORY,
+//            INTERNAL (what a library threw), and those of the layers below. Every error is also an
+//            event, Failed, with what failed
+//   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
+//            chat_service_memory.cpp  what they hold
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/chat/call_queue.h"
+#include "runtime/chat/chat_events.h"
+#include "runtime/chat/model_holder.h"
+#include "runtime/chat/open_chat.h"
+#include "runtime/chat/read_speed.h"
+
+namespace satchel::runtime {
+
+struct ChatCall {
+  std::stop_token stop = {};
+  ChatSink sink = {};
+};
+
+struct OpenOptions {
+  ChatHandle instead_of = {};  // closed when the other one is there
+  // The chat goes on with the model that is open, and with these in place of its own.
+  bool keeps_model = false;
+  std::optional<kvcache::Recipe> recipe = {};
+  std::size_t limit_bytes = 0;  // 0: its own
+  Thinking thinking = Thinking::automatic;
+};
+struct OpenReport {
+  ChatHandle chat;
+  // Where the memory did not open the words can be read, and the next message tries again. No
+  // report: the chat has no messages.
+  Result<std::optional<ResumeReport>> resumed;
+};
+struct CpuMove {
+  std::optional<ResumeReport> resumed;
+  std::optional<GenerateReport> answer;  // to the message that had no whole one
+};
+struct Document {
+  std::string_view title, text;
+  bool saves = true;  // false: the caller has more to do before the cache is worth saving
+};
+
+class ChatService {
+ public:
+  // store    nullptr: nothing is kept
+  // options  of every model; model and progress are set by the service
+  // clock    not owned; nullptr: the system's
+  explicit ChatService(std::unique_ptr<ChatStore> store, EngineOptions options = {},
+                       const Clock* clock = nullptr);
+  // No call may run or wait any more.
+  ~ChatService();
+  ChatService(ChatService&&) = delete;
+
+  // --- models. Another model closes all chats; where it does not open, they stay.
+  Result<ModelFacts> open_model(const std::string& path, const ChatCall& call = {});
+  // The model goes on with the CPU, from now on; `chat` as it was saved, and a message of it that
+  // has no whole answer is answered anew. Other chats are resumed when they are used next. May be
+  // tried again after an error.
+  Result<CpuMove> use_cpu(ChatHandle chat, const Sampling& sampling, const ChatCall& call = {});
+
+  // --- the library
+  Result<std::vector<Chat>> chats(const ChatCall& call = {});  // those that have messages
+  Result<Chat> rename(ChatId chat, const std::string& title, const ChatCall& call = {});
+  Result<Chat> remove(ChatId chat, const ChatCall& call = {});  // and closes it
+  Result<Chat> restore(ChatId chat, const ChatCall& call = {});
+
+  // --- open chats
+  Result<ChatHandle> begin(ChatStart start, ChatHandle instead_of = {}, const ChatCall& call = {});
+  // Into the store at once, before its first message; leaves it when it is closed without one.
+  Result<void> enter(ChatHandle chat, const ChatCall& call = {});
+  // Opens the model of the chat first, where that is another one.
+  Result<OpenReport> open(ChatId chat, const OpenOptions& options = {}, const ChatCall& call = {});
+  void close(ChatHandle chat);
+
+  Result<GenerateReport> send(ChatHandle chat, std::string_view text, const Sampling& sampling,
+                              const ChatCall& call = {});
+  // Commits the document with its answer kNoted and reads it.
+  Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
+  // Whether the answers to come are thought about.
+  Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
+
+  // --- memory
+  // limit_bytes  0: the default
+  Result<PresetEstimates> estimate_presets(std::size_t limit_bytes, const ChatCall& call = {});
+  Result<MemoryChange> preview_memory(ChatHandle chat, const MemoryRequest& request,
+                                      const ChatCall& call = {});
+  // The chat goes on with them, and is opened with them from now on.
+  Result<MemoryChange> change_memory(ChatHandle chat, const MemoryRequest& request,
+                                     const ChatCall& call = {});
+  // Work that may wait; ends early when a call comes, and goes on with the next idle().
+  Result<IdleReport> idle(ChatHandle chat, const ChatCall& call = {});
+  // Every other call saves what it did; this is for who used session().
+  Result<void> save(ChatHandle chat, const ChatCall& call = {});
+
+  std::size_t n_waiting() const { return queue_.n_waiting(); }
+
+  // For a front end with one thread, between its calls; nullptr: there is none (any more).
+  const OpenChat* chat(ChatHandle chat) const;
+  Session* session(ChatHandle chat) const;
+  Engine* engine() const { return model_.engine(); }
+  ChatStore* store() const { return store_.get(); }
+  bool cpu_would_help(const Error& error) const;  // whether use_cpu() goes on after it
+
+ private:
+  // One call under way: who asked, and where its events go.
+  struct Running {
+    ChatTask task;
+    ChatHandle chat;
+    const ChatCall& call;
+    bool is_anothers = false;  // its error is of a model that did not open beside the open one
+    void tell(const ChatEvent& event) const {
+      if (call.sink) call.sink(chat, event);
+    }
+  };
+
+  // Waits its turn, works, and tells the error.
+  template <class T, class Work>
+  Result<T> run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work);
+  template <class T, class Work>
+  Result<T> guarded(Running& running, const Work& work);
+  Result<CallQueue::Turn> wait_turn(const std::stop_token& stop);
+  void tell_error(Running& running, ChatTask task, const Error& error);
+  void check(Running& running, ChatTask task, const Result<void>& done);
+
+  void tell_store(const Running& running);
+  Result<ModelFacts> load_model(const std::string& path, Running& running);
+  void reopen_all(Running& running);
+  Result<void> switch_model_for(const Chat& chat, Running& running);
+  ChatHandle add(OpenChat chat, ChatHandle instead_of);
+  void close_now(ChatHandle chat);
+  Result<ChatLibrary*> library();
+  Result<OpenChat*> find(ChatHandle chat);
+  Result<OpenChat::Host> host();
+  std::optional<ChatHandle> handle_of(ChatId chat) const;
+
+  Result<ChatOpened> opened_of(const OpenChat& chat);
+  Result<std::optional<ResumeReport>> resume(OpenChat& chat, Running& running);
+  Result<std::optional<ResumeReport>> reopen(OpenChat& chat, Running& running);
+  // A saved chat whose memory did not open before is tried again.
+  Result<OpenChat*> find_resumed(Running& running);
+
+  // What `add` commits to the chat's session; the chat enters the store with it if it is its first.
+  template <class Ids, class Add>
+  Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
+  Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
+  Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
+  ProgressFn progress_of(const Running& running, std::function<void()> on_generate = {});
+  void tell_thoughts(const OpenChat& chat, const Running& running);
+  void tell_cache(const OpenChat& chat, const Running& running);
+  Result<MemoryChange> change_now(OpenChat& chat, const MemoryRequest& request, Running& running);
+  Result<IdleReport> idle_now(OpenChat& chat, const std::stop_token& stop, Running& running);
+  void save_now(OpenChat& chat, Running& running);
+
+  std::unique_ptr<ChatStore> store_;
+  SystemClock system_clock_;
+  const Clock& clock_;
+  CallQueue queue_;
+  ModelHolder model_;
+  ReadSpeed read_speed_;
+  std::map<ChatHandle, OpenChat> chats_;
+  std::uint64_t last_handle_ = 0;
+  bool is_model_told_ = false;  // the front ends believe that a model is open
+  bool is_store_told_ = false;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,128 @@
+// What a chat holds: told, saved, packed when there is time, changed.
+#include "runtime/chat/service_call.h"
+
+namespace satchel::runtime {
+namespace {
+
+ChatMemory memory_of(const Session& session) {
+  return {.stats = session.stats(),
+          .fidelity = session.fidelity(),
+          .n_read = session.n_read(),
+          .n_tokens = session.tokens().size(),
+          .n_context = session.n_context()};
+}
+
+}  // namespace
+
+void ChatService::tell_cache(const OpenChat& chat, const Running& running) {
+  if (chat.session() == nullptr || !running.call.sink) return;
+  running.tell(memory_of(*chat.session()));
+  const auto entries = chat.session()->ledger();
+  running.tell(LedgerChanged{{entries.begin(), entries.end()}, chat.session()->recall()});
+}
+
+void ChatService::save_now(OpenChat& chat, Running& running) {
+  if (!chat.is_saved()) return;
+  const Result<kvcache::SaveReport> saved = chat.session()->save();
+  if (saved.ok()) {
+    running.tell(*saved);
+  } else {
+    tell_error(running, ChatTask::save, saved.error());
+  }
+}
+
+Result<void> ChatService::save(ChatHandle handle, const ChatCall& call) {
+  return run<void>(ChatTask::save, handle, call, [&](Running& running) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
+    if (chat->session() != nullptr) save_now(*chat, running);
+    return {};
+  });
+}
+
+Result<PresetEstimates> ChatService::estimate_presets(std::size_t limit_bytes,
+                                                      const ChatCall& call) {
+  return run<PresetEstimates>(
+      ChatTask::estimate_presets, {}, call, [&](Running& running) -> Result<PresetEstimates> {
+        if (engine() == nullptr) return no_model();
+        SATCHEL_TRY_ASSIGN(PresetEstimates estimates,
+                           runtime::estimate_presets(*engine(), limit_bytes));
+        running.tell(estimates);
+        return estimates;
+      });
+}
+
+Result<MemoryChange> ChatService::preview_memory(ChatHandle handle, const MemoryRequest& request,
+                                                 const ChatCall& call) {
+  return run<MemoryChange>(
+      ChatTask::preview_memory, handle, call, [&](Running& running) -> Result<MemoryChange> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
+        if (call.stop.stop_requested()) return call_stopped();
+        SATCHEL_TRY_ASSIGN(const MemoryChange change, chat->preview(request, call.stop));
+        running.tell(MemoryPreviewed{with_request(chat->memory(), request), change});
+        return change;
+      });
+}
+
+Result<MemoryChange> ChatService::change_memory(ChatHandle handle, const MemoryRequest& request,
+                                                const ChatCall& call) {
+  return run<MemoryChange>(ChatTask::change_memory, handle, call,
+                           [&](Running& running) -> Result<MemoryChange> {
+                             SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+                             return change_now(*chat, request, running);
+                           });
+}
+
+Result<MemoryChange> ChatService::change_now(OpenChat& chat, const MemoryRequest& request,
+                                             Running& running) {
+  const MemorySettings before = chat.memory();
+  const Result<MemoryChange> change = chat.change(request, running.call.stop, progress_of(running));
+  if (!change.ok() && chat.memory() == before) {
+    tell_cache(chat, running);  // it may have come down all the same
+    return change;
+  }
+  chat.has_new_setup = chat.is_saved();
+  check(running, ChatTask::keep_settings, chat.keep_new_setup(*host()));
+  running.tell(MemoryChanged{chat.memory(), change.ok() ? *change : MemoryChange{}, change.ok()});
+  tell_cache(chat, running);
+  if (chat.session() != nullptr) save_now(chat, running);
+  return change;
+}
+
+Result<IdleReport> ChatService::idle(ChatHandle handle, const ChatCall& call) {
+  const std::stop_source makes_way;
+  const std::stop_callback relay(call.stop,
+                                 [&makes_way] { std::stop_source(makes_way).request_stop(); });
+  const auto turn = caught<CallQueue::Turn>([&] { return queue_.wait_idle(call.stop, makes_way); });
+  if (!turn.ok()) return IdleReport{};
+  Running running{ChatTask::idle, handle, call};
+  return guarded<IdleReport>(running, [&](Running& its) -> Result<IdleReport> {
+    const auto found = chats_.find(handle);
+    if (found == chats_.end() || found->second.session() == nullptr)
+      return IdleReport{.finished = true};
+    return idle_now(found->second, makes_way.get_token(), its);
+  });
+}
+
+Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& stop,
+                                         Running& running) {
+  Session& session = *chat.session();
+  if (!session.has_idle_work()) return IdleReport{.finished = true, .recall = session.recall()};
+  if (stop.stop_requested()) return IdleReport{};
+  const auto tell = [&](const Progress& progress) {
+    ChatMemory memory = memory_of(session);
+    if (progress.phase == Phase::profile)
+      memory.learning_share =
+          static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    else
+      memory.is_packing = true;
+    running.tell(memory);
+    running.tell(progress);
+  };
+  tell({Phase::pack, 0, 0});
+  Result<IdleReport> report = session.idle(stop, tell);
+  tell_cache(chat, running);
+  if (report.ok()) save_now(chat, running);
+  return report;
+}
+
+}  // namespace satchel::runtime

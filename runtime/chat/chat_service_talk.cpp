@@ -1,0 +1,167 @@
+// What is said in a chat: messages and documents, and the answers to them.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/chat/chat_title.h"
+#include "runtime/chat/service_call.h"
+
+namespace satchel::runtime {
+namespace {
+
+constexpr double kCacheEveryMs = 500;  // while an answer streams; chosen, not measured
+
+// Of reading, the runtime counts token-layers; people count tokens.
+Progress in_tokens(Progress progress, std::size_t n_layers) {
+  if (progress.phase != Phase::read_prompt) return progress;
+  const std::size_t n = std::max<std::size_t>(n_layers, 1);
+  return {progress.phase, progress.done / n, progress.total / n};
+}
+
+StoredMessage message_of(MessageId id, Role role, std::string_view text) {
+  StoredMessage message;
+  message.id = id;
+  message.role = role;
+  message.text = text;
+  return message;
+}
+
+}  // namespace
+
+ProgressFn ChatService::progress_of(const Running& running, std::function<void()> on_generate) {
+  const std::size_t n_layers = engine() != nullptr ? engine()->config().n_layers() : 1;
+  return [&running, n_layers, on_generate = std::move(on_generate)](const Progress& progress) {
+    if (progress.phase != Phase::generate) {
+      running.tell(in_tokens(progress, n_layers));
+    } else if (on_generate) {
+      on_generate();
+    }
+  };
+}
+
+template <class Ids, class Add>
+Result<Ids> ChatService::commit(OpenChat& chat, std::string_view title, Running& running,
+                                const Add& add) {
+  const bool is_first = chat.session() == nullptr;
+  SATCHEL_TRY_ASSIGN(const OpenChat::Host at, host());
+  SATCHEL_TRY(chat.keep_new_setup(at));
+  SATCHEL_TRY(chat.enter(at, title_from(title), clock_.wall_ms()));
+  Result<Ids> added = add(*chat.session());
+  if (!added.ok()) {
+    if (is_first) check(running, ChatTask::remove_chat, chat.leave(at));
+    return added;
+  }
+  if (!chat.is_saved()) return added;
+  SATCHEL_TRY_ASSIGN(const Chat row, store_->library().chat(chat.id()));
+  if (is_first) {
+    running.tell(ChatEntered{row});
+  } else {
+    running.tell(ChatChanged{row});
+  }
+  return added;
+}
+
+Result<GenerateReport> ChatService::send(ChatHandle handle, std::string_view text,
+                                         const Sampling& sampling, const ChatCall& call) {
+  return run<GenerateReport>(
+      ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        SATCHEL_TRY_ASSIGN(const MessageId id,
+                           commit<MessageId>(*chat, text, running, [&](Session& session) {
+                             return session.add_user(text);
+                           }));
+        chat->unanswered = id;
+        running.tell(message_of(id, Role::user, text));
+        return reply(*chat, sampling, running);
+      });
+}
+
+Result<GenerateReport> ChatService::reply(OpenChat& chat, const Sampling& sampling,
+                                          Running& running) {
+  Session& session = *chat.session();
+  bool is_started = false;
+  double told_ms = clock_.steady_ms();
+  const auto start = [&] {
+    if (std::exchange(is_started, true)) return;
+    tell_cache(chat, running);
+    // Where there was no room for an answer, the question is the last message.
+    const SessionMessage& last = session.messages().back();
+    running.tell(AnswerStarted{last.role == Role::assistant ? last.id : MessageId{}});
+  };
+  const auto tell = [&](const ChatEvent& delta) {
+    start();
+    running.tell(delta);
+    if (const double now_ms = clock_.steady_ms(); now_ms - told_ms > kCacheEveryMs) {
+      told_ms = now_ms;
+      tell_cache(chat, running);
+    }
+    return true;
+  };
+  Result<GenerateReport> report = session.generate(
+      sampling, [&](std::string_view text) { return tell(AnswerDelta{std::string(text)}); },
+      running.call.stop, progress_of(running, start),
+      [&](std::string_view text) {
+        return tell(AnswerDelta{std::string(text), true});
+      });
+  if (report.ok()) {
+    chat.unanswered = {};
+    start();
+  }
+  tell_cache(chat, running);
+  if (report.ok()) {
+    check(running, ChatTask::keep_settings,
+          read_speed_.keep(engine()->fingerprint(), report->read));
+    running.tell(*report);
+  }
+  save_now(chat, running);
+  return report;
+}
+
+Result<ReadReport> ChatService::attach(ChatHandle handle, const Document& document,
+                                       const ChatCall& call) {
+  return run<ReadReport>(ChatTask::attach_document, handle, call,
+                         [&](Running& running) -> Result<ReadReport> {
+                           SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+                           return read_document(*chat, document, running);
+                         });
+}
+
+Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& document,
+                                              Running& running) {
+  SATCHEL_TRY_ASSIGN(const DocumentIds ids,
+                     commit<DocumentIds>(chat, document.title, running, [&](Session& session) {
+                       return session.add_document(document.title, document.text);
+                     }));
+  chat.unanswered = {};
+  StoredMessage added = message_of(ids.document, Role::user, document.text);
+  added.kind = MessageKind::document;
+  added.title = document.title;
+  running.tell(std::move(added));
+  const Result<ReadReport> report = chat.session()->read(running.call.stop, progress_of(running));
+  // The answer is in the store with the document, read or not.
+  running.tell(message_of(ids.answer, Role::assistant, kNoted));
+  tell_cache(chat, running);
+  if (report.ok()) {
+    check(running, ChatTask::keep_settings, read_speed_.keep(engine()->fingerprint(), *report));
+    running.tell(*report);
+  }
+  if (document.saves || !report.ok()) save_now(chat, running);
+  return report;
+}
+
+Result<void> ChatService::set_thinking(ChatHandle handle, Thinking thinking, const ChatCall& call) {
+  return run<void>(ChatTask::set_thinking, handle, call, [&](Running&) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
+    return chat->set_thinking(thinking);
+  });
+}
+
+// Of the answers of a saved chat; what cannot be found is not shown.
+void ChatService::tell_thoughts(const OpenChat& chat, const Running& running) {
+  for (const SessionMessage& message : chat.session()->messages()) {
+    Result<Thoughts> thoughts = chat.session()->thoughts(message.id);
+    if (thoughts.ok() && !thoughts->text.empty())
+      running.tell(MessageThoughts{message.id, std::move(*thoughts)});
+  }
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,61 @@
+#include "runtime/chat/model_holder.h"
+
+#include <utility>
+
+namespace satchel::runtime {
+
+ModelHolder::Outcome ModelHolder::open(const std::string& path, const ProgressFn& progress) {
+  const bool had_one = engine_ != nullptr;
+  // Beside a model on the GPU, another one is tried there only: "auto" would load it for the CPU.
+  const bool is_gpu_taken = had_one && engine_->on_gpu();
+  Result<std::unique_ptr<Engine>> other =
+      load(path, is_gpu_taken ? "cuda" : options_.backend, progress);
+  const bool is_crowded_out = is_gpu_taken && !other.ok() && engine_->is_gpu_failure(other.error());
+  if (is_crowded_out) {
+    let_go();  // a GPU seldom holds two models: chats of the first take what is left beside it
+    other = load(path, options_.backend, progress);
+  }
+  if (other.ok()) {
+    take(std::move(*other), path);
+    return {std::nullopt, had_one ? Before::replaced : Before::none};
+  }
+  Error why = std::move(other).error();
+  if (!is_crowded_out) return {std::move(why), had_one ? Before::stayed : Before::none};
+  Result<std::unique_ptr<Engine>> back = load(path_, options_.backend, progress);
+  if (!back.ok()) {
+    why.message += " The model that was open did not come back: " + back.error().message;
+    return {std::move(why), Before::lost};
+  }
+  take(std::move(*back), path_);
+  return {std::move(why), Before::came_back};
+}
+
+Result<void> ModelHolder::move_to_cpu(const ProgressFn& progress) {
+  let_go();
+  options_.backend = "cpu";
+  SATCHEL_TRY_ASSIGN(engine_, load(path_, options_.backend, progress));
+  return {};
+}
+
+Result<std::unique_ptr<Engine>> ModelHolder::load(const std::string& path,
+                                                  const std::string& backend,
+                                                  const ProgressFn& progress) const {
+  EngineOptions options = options_;
+  options.model = path;
+  options.backend = backend;
+  options.progress = progress;
+  return Engine::open(options);
+}
+
+void ModelHolder::take(std::unique_ptr<Engine> engine, const std::string& path) {
+  let_go();
+  engine_ = std::move(engine);
+  path_ = std::string(path);
+}
+
+void ModelHolder::let_go() {
+  let_sessions_go_();
+  engine_.reset();
+}
+
+}  // namespace satchel::runtime

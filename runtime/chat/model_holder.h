@@ -1,0 +1,53 @@
+// ModelHolder: the one model that is open, and how another takes its place.
+//   invariants  1 the model stays open where another does not open; where the GPU fails at a second
+//                 one (mostly for want of memory), it goes first, and comes back if the other fails
+//                 even so
+//               2 before an engine goes, its sessions are let go (`let_sessions_go`)
+//               3 path() names the model that is open, or the one that was lost
+//   threads     one call at a time
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/engine.h"
+
+namespace satchel::runtime {
+
+class ModelHolder {
+ public:
+  // What opening another model did to the one that was open.
+  enum class Before { none, replaced, stayed, came_back, lost };
+  struct Outcome {
+    std::optional<Error> error;  // none: the model asked for is open
+    Before before = Before::none;
+  };
+
+  // options: of every engine; model and progress are set here
+  ModelHolder(EngineOptions options, std::function<void()> let_sessions_go)
+      : options_(std::move(options)), let_sessions_go_(std::move(let_sessions_go)) {}
+
+  Outcome open(const std::string& path, const ProgressFn& progress);
+  // The same model on the CPU, here and from now on. The engine that failed goes first: the machine
+  // may not hold the model twice. After an error there is none, and this can be tried again.
+  //   needs   path()
+  Result<void> move_to_cpu(const ProgressFn& progress);
+
+  Engine* engine() const { return engine_.get(); }  // nullptr: no model is open
+  const std::string& path() const { return path_; }
+
+ private:
+  Result<std::unique_ptr<Engine>> load(const std::string& path, const std::string& backend,
+                                       const ProgressFn& progress) const;
+  void take(std::unique_ptr<Engine> engine, const std::string& path);
+  void let_go();
+
+  EngineOptions options_;
+  std::function<void()> let_sessions_go_;
+  std::unique_ptr<Engine> engine_;
+  std::string path_;
+};
+
+}  // namespace satchel::runtime

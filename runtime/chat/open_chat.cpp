@@ -1,0 +1,128 @@
+#include "runtime/chat/open_chat.h"
+
+#include <utility>
+
+#include "runtime/chat/chat_errors.h"
+#include "runtime/chat/chat_title.h"
+
+namespace satchel::runtime {
+
+Result<OpenChat> OpenChat::of(const Chat& saved) {
+  SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, kvcache::Recipe::parse(saved.setup.recipe_json));
+  OpenChat chat({.memory = {std::move(recipe), saved.setup.budget_bytes},
+                 .name = saved.name,
+                 .system = saved.setup.system});
+  chat.id_ = saved.id;
+  chat.name_ = saved.name;
+  return chat;
+}
+
+Result<void> OpenChat::make_session(const Host& host) {
+  SessionOptions options(start_.memory.recipe);
+  options.budget_bytes = start_.memory.limit_bytes;
+  options.system = start_.system;
+  options.thinking = start_.thinking;
+  options.chat = id_;
+  if (host.store != nullptr) {
+    options.journal = &host.store->library();
+    options.records = host.store->records();
+  }
+  session_.reset();
+  SATCHEL_TRY_ASSIGN(session_, host.engine.new_session(options));
+  return {};
+}
+
+Result<void> OpenChat::enter(const Host& host, const std::string& title, std::int64_t wall_ms) {
+  if (session_) return {};
+  if (is_lost_) return chat_lost();
+  if (host.store == nullptr) return make_session(host);
+  const NameTaken taken = start_.name.empty() ? NameTaken::number : NameTaken::refuse;
+  std::string name = start_.name.empty() ? title : start_.name;
+  if (name.empty()) name = name_by_date(wall_ms);
+  ChatLibrary& library = host.store->library();
+  SATCHEL_TRY_ASSIGN(
+      id_, library.create_chat(
+               {.name = name, .title = title.empty() ? name : title, .setup = setup(host)}, taken));
+  is_entered_here_ = true;
+  SATCHEL_TRY_ASSIGN(const Chat row, library.chat(id_));
+  name_ = row.name;
+  Result<void> made = make_session(host);
+  // Why there is no session is what counts: a chat without messages is never listed.
+  if (!made.ok()) (void)leave(host);
+  return made;
+}
+
+Result<void> OpenChat::leave(const Host& host) {
+  session_.reset();
+  is_entered_here_ = false;
+  if (host.store == nullptr) return {};
+  return host.store->delete_now(std::exchange(id_, {}));
+}
+
+Result<std::optional<ResumeReport>> OpenChat::resume(const Host& host, const std::stop_token& stop,
+                                                     const ProgressFn& progress) {
+  SATCHEL_TRY_ASSIGN(const auto messages, host.store->library().messages(id_));
+  SATCHEL_TRY(make_session(host));
+  if (messages.empty()) return std::optional<ResumeReport>();
+  Result<ResumeReport> report = session_->resume(stop, progress);
+  if (report.ok()) return std::optional(std::move(*report));
+  // Nobody may write to half a chat.
+  if (report.error().kind != ErrorKind::cancelled) session_.reset();
+  return std::move(report).error();
+}
+
+void OpenChat::let_go() {
+  if (session_ && !is_saved()) is_lost_ = !session_->messages().empty();
+  session_.reset();
+}
+
+void OpenChat::close(ChatStore* store) {
+  session_.reset();
+  if (is_entered_here_ && !is_kept(store)) (void)store->delete_now(id_);
+}
+
+bool OpenChat::is_kept(ChatStore* store) const {
+  if (store == nullptr || !is_saved()) return false;
+  if (!is_entered_here_) return true;
+  const auto messages = store->library().messages(id_);
+  return !messages.ok() || !messages->empty();
+}
+
+Result<MemoryChange> OpenChat::preview(const MemoryRequest& request, const std::stop_token& stop) {
+  if (!session_ && is_saved()) return memory_not_open();
+  if (!session_) return MemoryChange{};
+  return session_->preview_memory(request, stop);
+}
+
+Result<MemoryChange> OpenChat::change(const MemoryRequest& request, const std::stop_token& stop,
+                                      const ProgressFn& progress) {
+  Result<MemoryChange> change = MemoryChange{};
+  const std::size_t limit_before = session_ ? session_->stats().arena_bytes : 0;
+  if (session_) change = session_->change_memory(request, stop, progress);
+  start_.memory = change.ok() ? with_request(start_.memory, request)
+                              : after_failure(start_.memory, request, *session_, limit_before);
+  return change;
+}
+
+Result<void> OpenChat::set_thinking(Thinking thinking) {
+  if (session_) SATCHEL_TRY(session_->set_thinking(thinking));
+  start_.thinking = thinking;
+  return {};
+}
+
+Result<void> OpenChat::keep_new_setup(const Host& host) {
+  if (!has_new_setup) return {};
+  SATCHEL_TRY(host.store->library().set_setup(id_, setup(host)));
+  has_new_setup = false;
+  return {};
+}
+
+ChatSetup OpenChat::setup(const Host& host) const {
+  return {.model_fingerprint = host.engine.fingerprint(),
+          .model_path = host.model_path,
+          .recipe_json = start_.memory.recipe.json(),
+          .budget_bytes = start_.memory.limit_bytes,
+          .system = start_.system};
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,92 @@
+// OpenChat: one chat that is open: its place in the store, its settings, and its session once it
+// has one.
+//   states   new -> enter() -> entered, without a message -> has messages; leave() takes enter()
+//            back saved (in the store, no session) -> resume() -> has messages
+//            let_go(): the session goes with its engine; a saved chat can be resumed again, one
+//            that is not kept is lost
+//   owns     its Session, which uses engine and store: both outlive it
+//   errors   the store's and the session's; CHAT_LOST
+//   threads  one call at a time
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "runtime/chat/memory_settings.h"
+#include "runtime/contract/chat_store.h"
+#include "runtime/engine.h"
+
+namespace satchel::runtime {
+
+struct ChatStart {
+  MemorySettings memory;
+  std::string name = {};                   // "": by its first message, or by the date
+  std::optional<std::string> system = {};  // system prompt; none: the template's own
+  Thinking thinking = Thinking::automatic;
+};
+
+class OpenChat {
+ public:
+  struct Host {
+    ChatStore* store;  // nullptr: nothing is kept
+    Engine& engine;
+    const std::string& model_path;
+  };
+
+  explicit OpenChat(ChatStart start) : start_(std::move(start)) {}
+  static Result<OpenChat> of(const Chat& saved);
+
+  // Its row in the store, and a session. A name that the caller did not choose gets a number where
+  // it is taken. Nothing where it has a session.
+  //   title  for people; "": as its name
+  Result<void> enter(const Host& host, const std::string& title, std::int64_t wall_ms);
+  Result<void> leave(const Host& host);
+  // A session over the chat's messages; no report where there are none. After an error there is no
+  // session, unless Stop ended it: then the words are loaded and not all of them are read.
+  Result<std::optional<ResumeReport>> resume(const Host& host, const std::stop_token& stop,
+                                             const ProgressFn& progress);
+  void let_go();
+  // The end: a chat that was entered here and got no message does not stay in the store. A failure
+  // leaves an empty chat in the list, and nothing else.
+  void close(ChatStore* store);
+
+  // What another limit or recipe would do to it; without a session nothing, as it begins with them.
+  Result<MemoryChange> preview(const MemoryRequest& request, const std::stop_token& stop);
+  // It goes on with them. After an error memory() says what the session has: it may have one of
+  // them or both all the same, and not be read.
+  Result<MemoryChange> change(const MemoryRequest& request, const std::stop_token& stop,
+                              const ProgressFn& progress);
+  Result<void> set_thinking(Thinking thinking);
+  // Has the store keep what the chat is opened with from now on, where that has changed.
+  Result<void> keep_new_setup(const Host& host);
+  // In place of what it was saved with; the store has it once the chat has been opened so.
+  void set_memory(MemorySettings memory) { start_.memory = std::move(memory); }
+
+  ChatId id() const { return id_; }  // 0: not in the store
+  bool is_saved() const { return id_.value != 0; }
+  // Whether it is in the store for good: it was there before, or has a message.
+  bool is_kept(ChatStore* store) const;
+  // What the store has it under; of a new chat the name that was asked for.
+  const std::string& name() const { return is_saved() ? name_ : start_.name; }
+  const MemorySettings& memory() const { return start_.memory; }
+  Thinking thinking() const { return start_.thinking; }
+  Session* session() const { return session_.get(); }  // nullptr: none
+  // The last question, while it has no whole answer.
+  MessageId unanswered = {};
+  // What it is opened with is not in the store yet.
+  bool has_new_setup = false;
+
+ private:
+  Result<void> make_session(const Host& host);
+  ChatSetup setup(const Host& host) const;
+
+  ChatStart start_;
+  ChatId id_;
+  std::string name_;  // in the store
+  bool is_entered_here_ = false, is_lost_ = false;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,27 @@
+// How a call of ChatService runs: waits its turn, works, and tells its error. For this folder.
+#pragma once
+
+#include "runtime/chat/chat_errors.h"
+#include "runtime/chat/chat_service.h"
+
+namespace satchel::runtime {
+
+template <class T, class Work>
+Result<T> ChatService::guarded(Running& running, const Work& work) {
+  Result<T> done = caught<T>([&] { return work(running); });
+  if (!done.ok()) tell_error(running, running.task, done.error());
+  return done;
+}
+
+template <class T, class Work>
+Result<T> ChatService::run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work) {
+  Running running{task, chat, call};
+  const Result<CallQueue::Turn> turn = wait_turn(call.stop);
+  if (!turn.ok()) {  // told without a look at the engine, which another call has
+    running.tell(Failed{task, turn.error()});
+    return turn.error();
+  }
+  return guarded<T>(running, work);
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,84 @@
+// ChatStore: where chats outlive the program: an interface, which storage implements over SQLite.
+//   errors   storage's: DISK_FULL, READ_ONLY, LIBRARY_DAMAGED …; CHAT_NOT_FOUND, CHAT_EXISTS
+//   threads  one call at a time, for the store and what it owns together
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcache/snapshot/record_store.h"
+#include "runtime/contract/journal.h"
+
+namespace satchel::runtime {
+
+// What a chat runs with. A store keeps it and does not read it.
+struct ChatSetup {
+  std::string model_fingerprint = {}, model_path = {};
+  std::string recipe_json = {};
+  std::uint64_t budget_bytes = 0;          // 0: the default
+  std::optional<std::string> system = {};  // none: the template's own
+};
+
+struct NewChat {
+  std::string name = {};   // by which a chat is found again; unique among kept chats, may be ""
+  std::string title = {};  // what people see; may be ""
+  ChatSetup setup;
+};
+
+struct Chat {
+  ChatId id;
+  std::string name, title;
+  ChatSetup setup;
+  std::int64_t created_ms = 0, used_ms = 0;  // since 1970, UTC; used: the last message
+  std::optional<std::int64_t> removed_ms;
+  // On the path to the last message; without what an answer gained while it streams.
+  std::size_t n_messages = 0, n_tokens = 0;
+};
+
+enum class ChatFilter { kept, removed };
+// What happens to a name that another kept chat has.
+enum class NameTaken {
+  refuse,  // CHAT_EXISTS
+  number,  // "notes (2)"
+};
+
+// The chats, their messages (Journal), and the settings of the program.
+class ChatLibrary : public Journal {
+ public:
+  virtual Result<ChatId> create_chat(const NewChat& chat, NameTaken taken = NameTaken::refuse) = 0;
+  // By id also removed chats; by name only kept ones, exactly as written.
+  virtual Result<Chat> chat(ChatId id) = 0;
+  virtual Result<std::optional<Chat>> find_chat(std::string_view name) = 0;
+  // The one used last comes first.
+  virtual Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::kept) = 0;
+  // Title and name at once; where another kept chat has that name, this one keeps its own.
+  virtual Result<void> retitle_chat(ChatId id, std::string_view title) = 0;
+  virtual Result<void> set_setup(ChatId id, const ChatSetup& setup) = 0;
+  // Hides a chat; restore_chat() brings it back, with a number where its name was taken meanwhile.
+  virtual Result<void> remove_chat(ChatId id) = 0;
+  virtual Result<void> restore_chat(ChatId id) = 0;
+
+  virtual Result<std::optional<std::string>> setting(std::string_view key) = 0;
+  virtual Result<void> set_setting(std::string_view key, std::string_view value) = 0;
+};
+
+class ChatStore {
+ public:
+  virtual ~ChatStore() = default;
+  virtual ChatLibrary& library() = 0;
+  // nullptr where there is no place for saved caches: reopening then takes longer.
+  virtual kvcache::RecordStore* records() = 0;
+  // For people: why nothing can be written, or why saved caches are gone.
+  virtual std::vector<std::string> notices() const = 0;
+  // The chat's messages and its saved cache, at once and for good.
+  virtual Result<void> delete_now(ChatId chat) = 0;
+  // delete_now() for all chats that were removed long ago; how many. A store that cannot be written
+  // has none.
+  virtual Result<std::size_t> purge_expired() = 0;
+};
+
+}  // namespace satchel::runtime

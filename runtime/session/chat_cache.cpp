@@ -1,0 +1,140 @@
+#include "runtime/session/chat_cache.h"
+#include "runtime/contract/cache_key.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/base/assert.h"
+
+namespace satchel::runtime {
+
+ChatCache::ChatCache(EngineState& engine, const SessionOptions& options,
+                     std::unique_ptr<kvcache::Cache> cache)
+    : engine_(engine),
+      records_(options.records),
+      key_(cache_key(options.chat)),
+      kept_text_(kept_text(options.journal)),
+      recipe_(options.recipe),
+      cache_(std::move(cache)) {
+  open_snapshot();
+}
+
+kvcache::CacheStats ChatCache::stats() const {
+  if (!is_lost()) return cache_->stats();
+  kvcache::CacheStats stats;
+  stats.arena_bytes = engine_.arena != nullptr ? engine_.arena->bytes() : lost_limit_;
+  return stats;
+}
+
+void ChatCache::take_head_budgets() {
+  const auto& budgets = engine_.model->config().head_budgets;
+  if (budgets != nullptr && cache_->needs_head_budgets()) cache_->set_head_budgets(budgets);
+}
+
+void ChatCache::open_snapshot() {
+  snapshot_.reset();
+  if (has_store()) snapshot_ = std::make_unique<kvcache::Snapshot>(*cache_, *records_, key_);
+}
+
+kvcache::SnapshotIdentity ChatCache::identity(std::span<const std::int32_t> tokens) const {
+  return {.model = engine_.fingerprint, .recipe = recipe_.hash(), .tokens = tokens};
+}
+
+Result<kvcache::SaveReport> ChatCache::save(std::span<const std::int32_t> tokens) {
+  return snapshot_->save(identity(tokens.first(n_tokens())));
+}
+
+kvcache::RestoreReport ChatCache::restore(std::span<const std::int32_t> tokens) {
+  if (awaits_restore()) open_snapshot();
+  if (!has_store() || tokens.empty()) return {};
+  const Result<kvcache::RestoreReport> restored = snapshot_->restore(identity(tokens));
+  if (restored.ok()) return *restored;
+  cache_->clear();
+  return {.outcome = kvcache::RestoreOutcome::damaged, .message = restored.error().message};
+}
+
+void ChatCache::replace(std::unique_ptr<kvcache::Cache> cache, const kvcache::Recipe& recipe) {
+  snapshot_.reset();
+  cache_ = std::move(cache);
+  recipe_ = recipe;
+  open_snapshot();
+}
+
+Result<std::unique_ptr<kvcache::Cache>> ChatCache::open_in_place(const kvcache::Recipe& recipe) {
+  const kvcache::CacheHome home{.backend = engine_.backend, .arena = engine_.arena};
+  const kvcache::CacheShape shape = cache_->shape();
+  Result<std::unique_ptr<kvcache::Cache>> made = kvcache::Cache::open(home, shape, recipe);
+  const auto is_full = [&] { return !made.ok() && made.error().kind == ErrorKind::out_of_memory; };
+  if (is_full()) {
+    snapshot_.reset();
+    cache_->clear();
+    made = kvcache::Cache::open(home, shape, recipe);
+  }
+  if (is_full()) {  // not even two empty ones
+    cache_.reset();
+    made = kvcache::Cache::open(home, shape, recipe);
+    if (!made.ok()) SATCHEL_TRY(take(home.arena->bytes()));
+  }
+  return made;
+}
+
+Result<void> ChatCache::change_recipe(const kvcache::Recipe& recipe) {
+  Result<std::unique_ptr<kvcache::Cache>> opened = open_in_place(recipe);
+  if (opened.ok())
+    replace(std::move(opened).value(), recipe);
+  else if (!is_lost() && n_tokens() == 0)
+    open_snapshot();
+  return opened.ok() ? Result<void>() : opened.error();
+}
+
+Result<void> ChatCache::take_memory(std::size_t limit) {
+  const std::size_t before = cache_->arena().bytes();
+  const kvcache::CacheShape shape = cache_->shape();
+  Result<std::shared_ptr<kvcache::Arena>> other = kvcache::Arena::open(engine_.backend, limit);
+  if (other.ok()) {
+    SATCHEL_TRY_ASSIGN(
+        std::unique_ptr<kvcache::Cache> opened,
+        kvcache::Cache::open({.backend = engine_.backend, .arena = *other}, shape, recipe_));
+    snapshot_.reset();
+    cache_ = std::move(opened);
+    engine_.take_arena(std::move(*other));
+    return {};
+  }
+  snapshot_.reset();
+  cache_.reset();
+  const Result<void> raised = engine_.set_budget(limit);
+  SATCHEL_TRY(take(before));
+  return raised;
+}
+
+Result<void> ChatCache::take_again(std::size_t limit_most) {
+  const std::size_t limit = lost_limit_;
+  const Result<void> taken = take(std::min(limit, limit_most));
+  if (!taken.ok()) lost_limit_ = limit;
+  return taken;
+}
+
+Result<void> ChatCache::take(std::size_t limit) {
+  SATCHEL_ASSERT(cache_ == nullptr && snapshot_ == nullptr);
+  lost_limit_ = limit;
+  const auto opened = [this]() -> Result<void> {
+    if (engine_.arena == nullptr) SATCHEL_TRY(engine_.set_budget(lost_limit_));
+    SATCHEL_TRY_ASSIGN(cache_,
+                       kvcache::Cache::open({.backend = engine_.backend, .arena = engine_.arena},
+                                            engine_.model->config().cache_shape(), recipe_));
+    return {};
+  };
+  const Result<void> done = opened();
+  if (!done.ok()) return lost(done.error());
+  return {};
+}
+
+Error ChatCache::lost(const Error& why) const {
+  return {why.kind, "CACHE_LOST",
+          "The memory of this chat was given back to make a change, and cannot be had again" +
+              (why.message.empty() ? "." : ": " + why.message) + " " + kept_text_ +
+              "It is tried again with the next message: close other programs or chats before, or "
+              "open the chat again, with a smaller memory limit if need be."};
+}
+
+}  // namespace satchel::runtime

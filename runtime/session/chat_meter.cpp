@@ -1,0 +1,109 @@
+#include "runtime/session/chat_meter.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace satchel::runtime {
+
+ChatMeter::ChatMeter(EngineState& engine, const ChatCache& cache, const Clock& clock,
+                     const SessionOptions& options)
+    : engine_(engine),
+      cache_(cache),
+      clock_(clock),
+      journal_(options.journal),
+      chat_(options.chat),
+      rows_(*engine.model, *engine.backend) {}
+
+bool ChatMeter::was_compressed_since(const CacheContents& before) const {
+  const kvcache::CompactionReport done = done_between(before, contents());
+  return done.n_lowered + done.n_evicted > 0;
+}
+
+void ChatMeter::note_since(LedgerCause cause, const CacheContents& before) {
+  const CacheContents now = contents();
+  note(cause, unnoted_between(before, now), bytes_with_new_text(before, now));
+}
+
+void ChatMeter::note(LedgerCause cause, const kvcache::CompactionReport& done,
+                     std::size_t bytes_before) {
+  if (done.n_lowered + done.n_evicted == 0) return;
+  meter_.ledger.add({.at_ms = clock_.wall_ms(),
+                     .n_tokens = cache_.n_tokens(),
+                     .cause = cause,
+                     .n_lowered = done.n_lowered,
+                     .n_evicted = done.n_evicted,
+                     .bytes_before = bytes_before,
+                     .bytes_after = cache_->stats().bytes});
+}
+
+Result<void> ChatMeter::keep_rows(std::size_t n_tokens, const std::byte* kept) {
+  return rows_.keep(*cache_, n_tokens, kept);
+}
+
+void ChatMeter::drop_rows() {
+  rows_.drop();
+  close_ledger();
+}
+
+bool ChatMeter::can_measure() const {
+  if (rows_.empty()) return false;
+  return std::ranges::all_of(cache_->segments(), [](const kvcache::TextSegment& segment) {
+    return segment.state == kvcache::SegmentState::done;
+  });
+}
+
+Result<void> ChatMeter::measure(std::span<const std::int32_t> tokens, std::stop_token stop,
+                                const ProgressFn& progress) {
+  const std::size_t n = rows_.n();
+  if (is_exact(cache_->stats())) {  // nothing was lost, so there is nothing to measure
+    drop_rows();
+    return {};
+  }
+  if (progress) progress({Phase::measure_fidelity, 0, n});
+  SATCHEL_TRY_ASSIGN(Fidelity measured, rows_.compare(*cache_, tokens, stop));
+  measured.measured_at = rows_.end();
+  measured.measured_ms = clock_.wall_ms();
+  meter_.fidelity = measured;
+  note_cost(measured);
+  drop_rows();
+  if (progress) progress({Phase::measure_fidelity, n, n});
+  return {};
+}
+
+void ChatMeter::forget_measured() {
+  meter_.fidelity = {};
+  meter_.recall = {};
+  close_ledger();
+}
+
+void ChatMeter::save() {
+  if (journal_ == nullptr) return;
+  std::string text = to_text(meter_);
+  if (text == saved_ || text == to_text(Meter())) return;
+  const Result<void> kept = journal_->set_note(chat_, kMeterNote, text);
+  if (kept.ok())
+    saved_ = std::move(text);
+  else
+    engine_.record(LogLevel::warning, "meter not kept code=" + kept.error().code);
+}
+
+Result<void> ChatMeter::load() {
+  SATCHEL_TRY_ASSIGN(std::optional<std::string> text, journal_->note(chat_, kMeterNote));
+  if (!text) return {};
+  std::optional<Meter> known = meter_from(*text);
+  if (!known) {
+    engine_.record(LogLevel::warning, "meter not readable");
+    return {};
+  }
+  meter_ = std::move(*known);
+  saved_ = std::move(*text);
+  return {};
+}
+
+void ChatMeter::copy(const ChatMeter& other) {
+  meter_ = other.meter_;
+  close_ledger();  // the rows to compare with are not its own
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,69 @@
+// ChatMeter: what compression cost a chat: the ledger of the steps that made its cache smaller, the
+// last measurements, and the exact rows that the next one compares with.
+//   kept    as a note of the journal. What cannot be kept is said in the log, and tried again
+#pragma once
+
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "kernels/base/clock.h"
+#include "runtime/fidelity/meter.h"
+#include "runtime/progress.h"
+#include "runtime/replay/exact_rows.h"
+#include "runtime/session/cache_contents.h"
+#include "runtime/session/chat_cache.h"
+
+namespace satchel::runtime {
+
+class ChatMeter {
+ public:
+  // All outlive it. The cache may be another one from call to call, but for what is said here.
+  ChatMeter(EngineState& engine, const ChatCache& cache, const Clock& clock,
+            const SessionOptions& options);
+
+  const Fidelity& fidelity() const { return meter_.fidelity; }
+  const RecallProbe& recall() const { return meter_.recall; }
+  const Ledger& ledger() const { return meter_.ledger; }
+  void set_recall(const RecallProbe& recall) { meter_.recall = recall; }
+
+  CacheContents contents() const { return {cache_->stats(), ledger().entries()}; }
+  bool was_compressed_since(const CacheContents& before) const;
+  // A step of the ledger; none where nothing became smaller. After the step; bytes_before: the
+  // cache's CacheStats::bytes before it.
+  void note(LedgerCause cause, const kvcache::CompactionReport& done, std::size_t bytes_before);
+  // A step made of all that was done since and is not in the ledger yet; text that is new counts as
+  // in fp16 before.
+  void note_since(LedgerCause cause, const CacheContents& before);
+  // What all steps cost that were not measured yet; or: they will not be.
+  void note_cost(const Fidelity& cost) { meter_.ledger.measured(cost); }
+  void close_ledger() { meter_.ledger.close(); }
+
+  // ExactRows. They are dropped before the cache is another one.
+  Result<void> keep_rows(std::size_t n_tokens, const std::byte* kept);
+  void drop_rows();
+  std::size_t rows_bytes() const { return rows_.bytes(); }
+  // Whether rows are there, and nothing they stand for is pending.
+  bool can_measure() const;
+  //   needs   can_measure(); tokens: of the chat
+  Result<void> measure(std::span<const std::int32_t> tokens, std::stop_token stop,
+                       const ProgressFn& progress);
+
+  // The cache is another one: what was measured of the last does not hold for it.
+  void forget_measured();
+  void save();
+  Result<void> load();  // needs a journal
+  void copy(const ChatMeter& other);
+
+ private:
+  EngineState& engine_;
+  const ChatCache& cache_;
+  const Clock& clock_;
+  Journal* const journal_;
+  const ChatId chat_;
+  Meter meter_;
+  std::string saved_;  // as the journal has it
+  ExactRows rows_;
+};
+
+}  // namespace satchel::runtime

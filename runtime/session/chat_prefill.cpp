@@ -1,0 +1,232 @@
+#include "runtime/session/chat_prefill.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "kernels/base/size_text.h"
+#include "runtime/model/scratch.h"
+#include "runtime/prefill/reclaim.h"
+#include "runtime/prefill/repeat_script.h"
+
+namespace satchel::runtime {
+namespace {
+
+using kvcache::CompactionReport;
+using kvcache::SegmentKind;
+
+constexpr std::size_t kFidelityTokensMin = 64;  // chosen: fewer lie in the tail, which is exact
+
+bool is_full(const Error& problem) {
+  return problem.kind == ErrorKind::out_of_memory;
+}
+
+// A short question is hardly compressed: its figure would stand in place of its document's.
+bool is_measured(SegmentKind kind, std::size_t n_tokens) {
+  return (kind == SegmentKind::document || kind == SegmentKind::message) &&
+         n_tokens >= kFidelityTokensMin;
+}
+
+void add(ReadReport& sum, const ReadReport& part) {
+  sum.n_tokens += part.n_tokens;
+  sum.ms += part.ms;
+  sum.n_evicted += part.n_evicted;
+  sum.compressed = sum.compressed || part.compressed;
+}
+
+}  // namespace
+
+SegmentKind segment_kind(const SessionMessage& message) {
+  if (message.role == Role::system) return SegmentKind::pinned;
+  if (message.role == Role::assistant) return SegmentKind::answer;
+  return message.kind == MessageKind::document ? SegmentKind::document : SegmentKind::message;
+}
+
+ChatPrefill::ChatPrefill(const Needs& needs)
+    : needs_(needs), logits_(needs.engine.model->config().n_vocabulary) {}
+
+Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
+  if (!needs_.cache.is_lost()) return {};
+  SATCHEL_TRY(needs_.cache.take_again(limit_bytes_max));
+  return restore_saved();
+}
+
+Result<void> ChatPrefill::restore_saved() {
+  const std::string why = needs_.cache.restore(needs_.transcript.tokens()).message;
+  if (!why.empty())
+    needs_.engine.record(LogLevel::warning, "restored after its memory was lost: " + why);
+  if (needs_.cache.n_tokens() == 0) needs_.meter.forget_measured();  // of a cache that is gone
+  return need_script();
+}
+
+Result<void> ChatPrefill::need_script() {
+  if (!script_.first.empty() || !needs_.cache->needs_second_pass()) return {};
+  const EngineState& engine = needs_.engine;
+  SATCHEL_TRY_ASSIGN(script_, chat_script(*engine.tokenizer, *engine.chat_template));
+  return {};
+}
+
+TextPass ChatPrefill::text_pass(std::stop_token stop, const ProgressFn& progress) const {
+  return {.cache = *needs_.cache,
+          .text = needs_.transcript.tokens(),
+          .script = script_,
+          .stop = std::move(stop),
+          .progress = progress};
+}
+
+Result<PrefilledText> ChatPrefill::read_noted(PrefillText text, const CacheContents& before,
+                                              const std::stop_token& stop,
+                                              const ProgressFn& progress) {
+  ChatCache& cache = needs_.cache;
+  ChatMeter& meter = needs_.meter;
+  const std::size_t n_tokens = text.end - cache.n_tokens();
+  const bool keeps = is_measured(text.kind, n_tokens);
+  if (keeps) meter.drop_rows();  // the new ones replace them: they need not take room meanwhile
+  // What a measurement takes may be what is missing: then it is not made.
+  Result<kvcache::Arena::Lease> rows =
+      cache->arena().take_scratch(kept_bytes(needs_.engine.model->config(), n_tokens));
+  const auto go_on = [&] {
+    text.kept = rows.ok() ? rows->data() : nullptr;
+    return prefill_text(*needs_.engine.model, text_pass(stop, progress), text);
+  };
+  Result<PrefilledText> done = go_on();
+  if (rows.ok() && !done.ok() && is_full(done.error())) {
+    rows = done.error();
+    done = go_on();
+  }
+  if (done.ok())
+    meter.note(LedgerCause::limit, done->reclaimed, cache->stats().bytes + done->reclaimed_bytes);
+  // What reading an answer did counts with its turn.
+  if (text.kind != SegmentKind::answer) meter.note_since(LedgerCause::read, before);
+  if (done.ok() && keeps && rows.ok()) SATCHEL_TRY(meter.keep_rows(done->n_last, rows->data()));
+  return done;
+}
+
+Result<ReadReport> ChatPrefill::prefill(const PrefillText& text, std::stop_token stop,
+                                        const ProgressFn& progress) {
+  ReadReport report;
+  report.n_tokens = text.end - needs_.cache.n_tokens();
+  if (report.n_tokens == 0) return report;
+  needs_.cache.take_head_budgets();
+  const double began = needs_.clock.steady_ms();
+  const CacheContents before = needs_.meter.contents();
+  SATCHEL_TRY_ASSIGN(const PrefilledText read, read_noted(text, before, stop, progress));
+  report.compressed = needs_.meter.was_compressed_since(before);
+  report.n_evicted = read.compacted.n_evicted;
+  report.ms = needs_.clock.steady_ms() - began;
+  if (report.n_tokens >= kSpeedTokensMin)
+    needs_.engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);
+  return report;
+}
+
+Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress) {
+  const ModelConfig& config = needs_.engine.model->config();
+  const std::size_t n_before = needs_.cache.n_tokens(), n_all = needs_.transcript.tokens().size();
+  if (n_all > config.context)
+    return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+                 "The chat has " + count_text(n_all) +
+                     " tokens, more than this model's context of " + count_text(config.context) +
+                     ". It is kept; go on with a model of a longer context, or start a new chat."};
+  ReadReport all;
+  for (const SessionMessage& message : needs_.transcript.messages()) {
+    const std::size_t at = needs_.cache.n_tokens(), n_layers = config.n_layers();
+    if (message.end <= at) continue;
+    const ProgressFn part = [&](const Progress& now) {
+      progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
+    };
+    Result<ReadReport> report = prefill({.end = message.end, .kind = segment_kind(message)}, stop,
+                                        progress ? part : progress);
+    if (!report.ok()) return explain(std::move(report).error());
+    add(all, *report);
+    if (message.role != Role::assistant) continue;
+    SATCHEL_TRY_ASSIGN(const CompactionReport ended, end_turn());
+    all.n_evicted += ended.n_evicted;
+    all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
+  }
+  return all;
+}
+
+Result<void> ChatPrefill::prefill_rest() {
+  const auto read = [this] {
+    return prefill({.end = needs_.transcript.tokens().size(), .kind = SegmentKind::answer}, {}, {});
+  };
+  Result<ReadReport> report = read();
+  if (!report.ok() && is_full(report.error())) {
+    const Result<bool> freed = reclaim({});
+    if (freed.ok() && *freed) report = read();
+  }
+  if (!report.ok() && !is_full(report.error())) return report.error();
+  const Result<CompactionReport> ended = end_turn();
+  if (!ended.ok() && !is_full(ended.error())) return ended.error();
+  return {};
+}
+
+Result<void> ChatPrefill::recompute_last_logits(const std::stop_token& stop) {
+  const std::size_t n_read = needs_.cache.n_tokens();
+  if (n_read == 0) return Error{ErrorKind::invalid, "PARAM", "There is no text to go on with yet."};
+  const auto look = [&] {
+    return needs_.engine.model->replay({.cache = *needs_.cache,
+                                        .ids = needs_.transcript.tokens().subspan(n_read - 1, 1),
+                                        .first = n_read - 1,
+                                        .stop = stop,
+                                        .logits = logits_});
+  };
+  Result<void> seen = look();
+  if (seen.ok() || !is_full(seen.error())) return seen;
+  SATCHEL_TRY_ASSIGN(const bool freed, reclaim(stop));
+  return freed ? look() : seen;
+}
+
+Result<CompactionReport> ChatPrefill::end_turn() {
+  if (turn_began_) needs_.meter.note_since(LedgerCause::turn, *turn_began_);
+  turn_began_.reset();
+  const std::size_t bytes_before = needs_.cache->stats().bytes;
+  SATCHEL_TRY_ASSIGN(const CompactionReport done, needs_.cache->compactor().end_turn());
+  needs_.meter.note(LedgerCause::turn, done, bytes_before);
+  return done;
+}
+
+Result<bool> ChatPrefill::compress_step(std::stop_token stop, CompactionReport& done) {
+  return pack_step(*needs_.engine.model, text_pass(std::move(stop), {}), done);
+}
+
+Result<bool> ChatPrefill::reclaim(std::stop_token stop) {
+  kvcache::Cache& cache = *needs_.cache;
+  const std::size_t used_before = cache.arena().used_bytes();
+  needs_.meter.drop_rows();
+  SATCHEL_TRY(need_script());
+  const std::size_t bytes_before = cache.stats().bytes;
+  const auto needed = [&cache] { return cache.step_needs(); };
+  SATCHEL_TRY_ASSIGN(
+      Reclaimed made,
+      runtime::reclaim(*needs_.engine.model, text_pass(std::move(stop), {}),
+                       {.is_reached = [&] { return cache.arena().free_bytes() >= needed(); },
+                        .needed_bytes = needed}));
+  needs_.meter.note(LedgerCause::limit, made.packed += made.lowered, bytes_before);
+  return cache.arena().used_bytes() < used_before;
+}
+
+Error ChatPrefill::explain(Error problem) const {
+  if (problem.code != "CACHE_FULL") return problem;
+  problem.message = "The memory limit of " + size_text(needs_.cache->arena().bytes()) +
+                    " is reached: " + count_text(needs_.cache.n_tokens()) +
+                    " tokens have been read, " + count_text(n_unread()) + " more do not fit. " +
+                    needs_.transcript.kept_text() +
+                    "Raise the limit, choose a smaller preset or start a new chat.";
+  return problem;
+}
+
+Error ChatPrefill::explain_reread(Error problem) const {
+  if (problem.kind != ErrorKind::cancelled) return problem;
+  const kvcache::Recipe& recipe = needs_.cache.recipe();
+  char share[32] = "";
+  if (recipe.keep() < 1)
+    std::snprintf(share, sizeof share, " (keeps %.1f %%)", recipe.keep() * 100);
+  problem.message = "Stopped. The chat now has recipe \"" + recipe.name() + "\"" + share +
+                    " and a memory limit of " + size_text(needs_.cache->arena().bytes()) + ". " +
+                    count_text(needs_.cache.n_tokens()) + " of its " +
+                    count_text(needs_.transcript.tokens().size()) +
+                    " tokens have been reread; the rest is reread before the next answer.";
+  return problem;
+}
+
+}  // namespace satchel::runtime

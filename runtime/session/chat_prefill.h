@@ -1,0 +1,87 @@
+// ChatPrefill: brings a chat's cache up to its transcript: what is unread goes through the model,
+// message by message, each treated as it was, or would have been, the first time.
+//   errors   CACHE_LOST, CACHE_FULL (explained where people see it), CONTEXT_FULL, those of
+//            runtime/prefill. What was read stays read
+//   threads  one call at a time
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "runtime/prefill/prefill_text.h"
+#include "runtime/session/chat_cache.h"
+#include "runtime/session/chat_meter.h"
+#include "runtime/session/transcript.h"
+
+namespace satchel::runtime {
+
+// How a message is compressed.
+kvcache::SegmentKind segment_kind(const SessionMessage& message);
+
+class ChatPrefill {
+ public:
+  struct Needs {
+    EngineState& engine;
+    const Clock& clock;
+    const Transcript& transcript;
+    ChatCache& cache;
+    ChatMeter& meter;
+  };
+  explicit ChatPrefill(const Needs& needs);
+
+  // Begins every call that needs the cache: a lost one is had again, of limit_bytes_max at most
+  // where memory is taken for it.
+  Result<void> need_cache(std::size_t limit_bytes_max = SIZE_MAX);
+  // What was saved comes back into an empty cache; the rest is unread.
+  Result<void> restore_saved();
+  // What the recipe's second pass says, if it has one: before text goes in or is compressed.
+  Result<void> need_script();
+
+  std::size_t n_unread() const {
+    return needs_.transcript.tokens().size() - needs_.cache.n_tokens();
+  }
+  Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress);
+  Result<ReadReport> prefill(const PrefillText& text, std::stop_token stop,
+                             const ProgressFn& progress);
+  // What an answer left unread, so that a resumed chat finds nothing to read, and ends the turn. A
+  // full arena is no error here: the next turn will say so.
+  Result<void> prefill_rest();
+  // The logits after the last token read, from what the cache holds. An answer begins with them
+  // where its head has no tokens of its own.
+  Result<void> recompute_last_logits(const std::stop_token& stop);
+  std::span<float> logits() { return logits_; }  // [n_vocabulary], lent to the turn
+
+  // While an answer is made its steps are not noted one by one: the turn's end notes them.
+  void begin_turn() { turn_began_ = needs_.meter.contents(); }
+  void abandon_turn() { turn_began_.reset(); }
+  // What was held back for the turn may be compressed.
+  Result<kvcache::CompactionReport> end_turn();
+
+  // One step of compressing what is pending, added to `done`; false: nothing is.
+  Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);
+  // Compresses what is pending, whatever it costs in time, then as the recipe allows; whether that
+  // freed memory.
+  Result<bool> reclaim(std::stop_token stop);
+
+  // `problem`, or where it is CACHE_FULL the same in terms of tokens.
+  Error explain(Error problem) const;
+  // `problem`, or where reading everything again was stopped, what the chat is then.
+  Error explain_reread(Error problem) const;
+
+ private:
+  TextPass text_pass(std::stop_token stop, const ProgressFn& progress) const;
+  // Notes in the ledger what it did since `before`, and keeps the rows to measure it with.
+  Result<PrefilledText> read_noted(PrefillText text, const CacheContents& before,
+                                   const std::stop_token& stop, const ProgressFn& progress);
+
+  Needs needs_;
+  RepeatScript script_;  // empty until the recipe needs one
+  std::vector<float> logits_;
+  std::optional<CacheContents> turn_began_;
+};
+
+}  // namespace satchel::runtime

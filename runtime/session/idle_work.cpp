@@ -1,0 +1,83 @@
+#include "runtime/session/idle_work.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace satchel::runtime {
+
+bool IdleWork::is_due() const {
+  if (parts_.cache.is_lost()) return false;
+  const bool is_pending = std::ranges::any_of(parts_.cache->segments(), [](const auto& segment) {
+    return segment.state == kvcache::SegmentState::pending;
+  });
+  const bool profiles = parts_.engine.can_profile && parts_.cache->needs_head_budgets();
+  return is_pending || profiles || parts_.meter.can_measure() || recall_.is_due();
+}
+
+Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {
+  SATCHEL_TRY(parts_.prefill.need_cache());
+  SATCHEL_TRY(parts_.prefill.need_script());
+  IdleReport report;
+  SATCHEL_TRY_ASSIGN(const bool compressed, compress(stop, progress, report));
+  if (!compressed) return report;
+  // What an answer left unread where memory was full has room now.
+  if (parts_.prefill.n_unread() > 0) SATCHEL_TRY(parts_.prefill.prefill_rest());
+  const bool measured = measure(stop, progress, report);
+  const bool asked = measured && recall_.advance(stop, progress);
+  report.recall = parts_.meter.recall();
+  report.finished = asked && profile(stop, progress);
+  return report;
+}
+
+Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& progress,
+                                IdleReport& report) {
+  kvcache::CompactionReport done;
+  const std::size_t bytes_before = parts_.cache->stats().bytes;
+  for (bool goes_on = true; goes_on;) {
+    if (stop.stop_requested()) return false;
+    Result<bool> step = parts_.prefill.compress_step(stop, done);
+    if (!step.ok() && step.error().kind == ErrorKind::cancelled) return false;
+    if (!step.ok()) return parts_.prefill.explain(std::move(step).error());
+    goes_on = *step;
+    if (!goes_on || !progress) continue;
+    const kvcache::CacheStats stats = parts_.cache->stats();
+    progress({Phase::pack, stats.n_pending_probed, stats.n_pending});
+  }
+  report.n_evicted = done.n_evicted;
+  report.n_lowered = done.n_lowered;
+  parts_.meter.note(LedgerCause::idle, done, bytes_before);
+  return true;
+}
+
+// Without room it is not measured, and nothing waits for it.
+bool IdleWork::measure(const std::stop_token& stop, const ProgressFn& progress,
+                       IdleReport& report) {
+  ChatMeter& meter = parts_.meter;
+  if (!meter.can_measure()) return true;
+  const Result<void> measured = meter.measure(parts_.transcript.tokens(), stop, progress);
+  if (measured.ok())
+    report.fidelity = meter.fidelity();
+  else if (measured.error().kind == ErrorKind::cancelled)
+    return false;
+  else
+    meter.drop_rows();
+  return true;
+}
+
+bool IdleWork::profile(const std::stop_token& stop, const ProgressFn& progress) {
+  parts_.cache.take_head_budgets();
+  const auto tell = [&progress](double done) {
+    if (progress) progress({Phase::profile, static_cast<std::size_t>(1000 * done), 1000});
+  };
+  while (parts_.engine.can_profile && parts_.cache->needs_head_budgets()) {
+    if (stop.stop_requested()) return false;
+    tell(parts_.engine.profile_done());
+    const Result<double> done = parts_.engine.profile_step(stop);
+    if (!done.ok()) return done.error().kind != ErrorKind::cancelled;
+    tell(*done);
+    parts_.cache.take_head_budgets();
+  }
+  return true;
+}
+
+}  // namespace satchel::runtime

@@ -1,0 +1,29 @@
+// IdleWork: what may wait until nobody does: compressing what is pending, measuring what that cost,
+// the recall probe, the model's head-budget profile.
+//   stop    between two pieces of work; what was done stays done
+#pragma once
+
+#include "runtime/session/recall_run.h"
+
+namespace satchel::runtime {
+
+class IdleWork {
+ public:
+  explicit IdleWork(const ChatParts& parts) : parts_(parts), recall_(parts) {}
+
+  bool is_due() const;
+  Result<IdleReport> run(const std::stop_token& stop, const ProgressFn& progress);
+
+ private:
+  // Whether nothing is pending any more.
+  Result<bool> compress(const std::stop_token& stop, const ProgressFn& progress,
+                        IdleReport& report);
+  // Each: whether it is done, or cannot be.
+  bool measure(const std::stop_token& stop, const ProgressFn& progress, IdleReport& report);
+  bool profile(const std::stop_token& stop, const ProgressFn& progress);
+
+  ChatParts parts_;
+  RecallRun recall_;
+};
+
+}  // namespace satchel::runtime

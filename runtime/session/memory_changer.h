@@ -1,0 +1,30 @@
+// MemoryChanger: another limit or recipe for an open chat, done at once where nothing has to come
+// back; else all is read again.
+//   errors  as Session::change_memory and Session::set_recipe
+#pragma once
+
+#include "runtime/session/memory_change_planner.h"
+
+namespace satchel::runtime {
+
+class MemoryChanger {
+ public:
+  explicit MemoryChanger(const ChatParts& parts) : parts_(parts), planner_(parts) {}
+
+  Result<MemoryChange> change(const MemoryRequest& request, std::stop_token stop,
+                              const ProgressFn& progress);
+  // Everything is read again.
+  Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
+                                const ProgressFn& progress);
+
+ private:
+  Result<void> come_down(MemoryTrial& trial, const MemoryRequest& request,
+                         const std::stop_token& stop);
+  Result<void> shrink_under(std::size_t most, MemoryChange& change);
+  Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);
+
+  ChatParts parts_;
+  MemoryChangePlanner planner_;
+};
+
+}  // namespace satchel::runtime

@@ -1,0 +1,30 @@
+# Read by ctest: asks `program` for its suites and adds a test for each (add_tests.cmake).
+set(listed "")
+set(code 1)
+if(EXISTS "${program}")
+  execute_process(COMMAND "${program}" --gtest_list_tests "--gtest_filter=*:-${without}" OUTPUT_VARIABLE listed RESULT_VARIABLE code)
+endif()
+if(NOT code EQUAL 0)
+  add_test("${prefix}NOT_BUILT" "${program}")  # which fails, by name
+endif()
+string(REGEX REPLACE "  #[^\n]*|[][;\\\\]" "" listed "${listed}")  # a parameter's value may say anything
+string(REPLACE "\n" ";" listed "${listed}")
+list(APPEND listed "end.")
+# What a suite says that was skipped as a whole; where a test failed, more follows.
+set(all_skipped "PASSED  . 0 tests\\.\n.  SKIPPED . [0-9]+ tests?, listed below:\n(.  SKIPPED . [^\n]+\n)+$")
+set(suite "")
+set(tests 0)
+foreach(line IN LISTS listed)
+  if(line MATCHES "^  ")
+    math(EXPR tests "${tests} + 1")
+  elseif(line MATCHES "^([A-Za-z0-9_/]+)\\.")
+    set(next "${CMAKE_MATCH_1}")
+    if(tests GREATER 0)
+      add_test("${prefix}${suite}" "${program}" "--gtest_filter=${suite}.*:-${without}")
+      # Large ones begin first, so that both processors have work to the end.
+      set_tests_properties("${prefix}${suite}" PROPERTIES COST ${tests} TIMEOUT 900 SKIP_REGULAR_EXPRESSION "${all_skipped}" ${properties})
+    endif()
+    set(suite "${next}")
+    set(tests 0)
+  endif()
+endforeach()

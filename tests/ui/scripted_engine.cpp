@@ -1,0 +1,294 @@
+#include "scripted_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/limits/presets.h"
+
+namespace satchel::ui {
+namespace {
+
+using runtime::ChatTask;
+
+// Chats made while playing are newer than any that was added, each newer than the one before.
+QDateTime timeOf(ChatKey chat) {
+  return QDateTime(QDate(2100, 1, 1), QTime(0, 0), Qt::UTC).addSecs(chat);
+}
+
+runtime::Chat rowOf(const ChatEntry& entry) {
+  runtime::Chat chat;
+  chat.id = {entry.id};
+  chat.title = entry.title.toStdString();
+  chat.used_ms = entry.changed.toMSecsSinceEpoch();
+  return chat;
+}
+
+runtime::StoredMessage storedOf(const Message& message) {
+  runtime::StoredMessage stored;
+  stored.id = {message.id};
+  stored.role = message.role;
+  stored.state = message.state;
+  stored.text = message.text.toStdString();
+  if (message.documentTitle.isEmpty()) return stored;
+  stored.kind = runtime::MessageKind::document;
+  stored.title = message.documentTitle.toStdString();
+  return stored;
+}
+
+runtime::MemorySettings memoryOf(const ChatSettings& settings) {
+  return {runtime::resolve_recipe(settings.preset.toStdString()).value(), settings.budgetBytes};
+}
+
+}  // namespace
+
+runtime::ChatOpened ScriptedEngine::shownOf(const SavedChat& chat) {
+  runtime::ChatOpened opened{rowOf(chat.entry), memoryOf(chat.settings), {}};
+  for (const Message& message : chat.messages) opened.messages.push_back(storedOf(message));
+  return opened;
+}
+
+bool ScriptedEngine::begins(ChatTask task) {
+  endPacking();
+  m_isIdlePaused = false;
+  const auto found =
+      std::find_if(script.errors.begin(), script.errors.end(),
+                   [task](const runtime::Failed& error) { return error.task == task; });
+  if (found == script.errors.end()) return true;
+  thenTell(script.errors.takeAt(found - script.errors.begin()));
+  return false;
+}
+
+void ScriptedEngine::thenTell(runtime::ChatEvent event) {
+  then([this, event = std::move(event)] { tell(event); });
+}
+
+void ScriptedEngine::tellModelSwitched() {
+  tell(runtime::ModelSwitched{script.model});
+}
+
+void ScriptedEngine::tellLedger() {
+  tell(script.ledger);
+}
+
+void ScriptedEngine::openModel(const QString& path) {
+  m_steps.clear();
+  m_open = {};
+  if (!begins(ChatTask::open_model)) return;
+  script.model.path = path.toStdString();
+  then([this] { tell(runtime::ModelOpened{script.model}); });
+}
+
+void ScriptedEngine::listChats() {
+  runtime::ChatsListed listed;
+  for (const auto& [key, chat] : m_library) listed.chats.push_back(rowOf(chat.entry));
+  tell(listed);
+}
+
+void ScriptedEngine::newChat(const ChatSettings& settings) {
+  if (!begins(ChatTask::begin_chat)) return;
+  m_open = {};
+  m_open.settings = settings;
+  tell(shownOf(m_open));
+}
+
+void ScriptedEngine::useCpu() {
+  const bool fails =
+      std::any_of(script.errors.begin(), script.errors.end(),
+                  [](const runtime::Failed& error) { return error.task == ChatTask::use_cpu; });
+  if (fails) thenTell(runtime::ModelClosed{});
+  if (!begins(ChatTask::use_cpu)) return;
+  script.model.on_gpu = false;
+  tellModelSwitched();
+  tell(shownOf(m_open));
+  if (m_open.messages.isEmpty()) return;
+  playProgress();
+  then([this] { tell(script.resume); });
+  then([this] { tellCache(); });
+}
+
+void ScriptedEngine::openChat(ChatKey chat) {
+  if (!begins(ChatTask::open_chat)) return;
+  m_open = m_library.at(chat);
+  tell(shownOf(m_open));
+  playProgress();
+  then([this] { tell(script.resume); });
+  then([this] { tellCache(); });
+}
+
+void ScriptedEngine::renameChat(ChatKey chat, const QString& title) {
+  ChatEntry& entry = m_library.at(chat).entry;
+  entry.title = title;
+  tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::deleteChat(ChatKey chat) {
+  const auto found = m_library.find(chat);
+  if (found == m_library.end()) return;
+  const ChatEntry entry = found->second.entry;
+  m_deleted.insert(m_library.extract(found));
+  tell(runtime::ChatRemoved{rowOf(entry)});
+}
+
+void ScriptedEngine::restoreChat(ChatKey chat) {
+  const auto found = m_deleted.find(chat);
+  if (found == m_deleted.end()) return;
+  const ChatEntry entry = found->second.entry;
+  m_library.insert(m_deleted.extract(found));
+  tell(runtime::ChatChanged{rowOf(entry)});
+}
+
+void ScriptedEngine::send(const QString& text) {
+  if (!begins(ChatTask::send)) return;
+  enterLibrary(text.section(u'\n', 0, 0).left(60));
+  Message message;
+  message.text = text;
+  thenTell(storedOf(message));
+  playProgress();
+  then([this] {
+    m_isAnswering = true;
+    m_answer.clear();
+    m_thought.clear();
+    m_deltaCount = 0;
+    tell(runtime::AnswerStarted{});
+  });
+  for (const QString& delta : script.thoughts)
+    then([this, delta] {
+      m_thought += delta;
+      tell(runtime::AnswerDelta{delta.toStdString(), true});
+    });
+  for (const QString& delta : script.deltas)
+    then([this, delta] {
+      m_answer += delta;
+      ++m_deltaCount;
+      tell(runtime::AnswerDelta{delta.toStdString()});
+    });
+  then([this] { finishAnswer(script.answer.finish); });
+  then([this] { tell(script.cache); });
+}
+
+void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
+  if (!begins(ChatTask::attach_document)) return;
+  enterLibrary(title);
+  Message document;
+  document.documentTitle = title;
+  document.text = text;
+  Message noted;
+  noted.role = runtime::Role::assistant;
+  noted.text = QStringLiteral("Noted.");
+  thenTell(storedOf(document));
+  playProgress();
+  thenTell(storedOf(noted));
+  then([this] {
+    tellLedger();
+    tell(script.document);
+  });
+  then([this] { tell(script.cache); });
+}
+
+void ScriptedEngine::stop() {
+  ++m_stopsAsked;
+  m_steps.clear();
+  if (m_isAnswering) {
+    then([this] { finishAnswer(runtime::Finish::stopped); });
+  } else {
+    thenTell(runtime::Failed{ChatTask::send, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
+  }
+}
+
+void ScriptedEngine::estimatePresets(quint64 budgetBytes) {
+  runtime::PresetEstimates estimates = script.previews;
+  estimates.limit_bytes = budgetBytes != 0 ? budgetBytes : estimates.default_bytes;
+  tell(estimates);
+}
+
+void ScriptedEngine::previewChat(const ChatSettings& settings) {
+  m_previewsAsked.append(settings);
+  if (!begins(ChatTask::preview_memory)) return;
+  then([this, settings] { tell(runtime::MemoryPreviewed{memoryOf(settings), script.change}); });
+}
+
+void ScriptedEngine::applyToChat(const ChatSettings& settings) {
+  if (!begins(ChatTask::change_memory)) return;
+  if (script.change.n_reread > 0) playProgress();
+  then([this, settings] {
+    m_open.settings = settings;
+    tell(runtime::MemoryChanged{memoryOf(settings), script.change});
+  });
+  then([this] { tellCache(); });
+}
+
+void ScriptedEngine::tellCache() {
+  tell(script.cache);
+  tellLedger();
+}
+
+bool ScriptedEngine::play(int steps) {
+  for (int i = 0; i < steps; ++i) {
+    if (m_steps.empty()) {
+      if (!packOn()) return false;
+      continue;
+    }
+    const auto step = std::move(m_steps.front());
+    m_steps.pop_front();
+    step();
+  }
+  return true;
+}
+
+bool ScriptedEngine::packOn() {
+  if (m_isIdlePaused || script.packing.isEmpty()) return false;
+  script.cache = script.packing.takeFirst();
+  script.cache.is_packing = !script.packing.isEmpty();
+  tell(script.cache);
+  return true;
+}
+
+void ScriptedEngine::endPacking() {
+  if (!script.cache.is_packing) return;
+  script.cache.is_packing = false;
+  tell(script.cache);
+}
+
+void ScriptedEngine::pauseIdle() {
+  m_isIdlePaused = true;
+  endPacking();
+}
+
+void ScriptedEngine::playAll() {
+  while (play()) {
+  }
+}
+
+ChatKey ScriptedEngine::addChat(const QString& title, const QDateTime& changed,
+                                const QList<Message>& messages, const ChatSettings& settings) {
+  SavedChat chat;
+  chat.entry = {++m_lastKey, title, changed};
+  chat.settings = settings;
+  chat.messages = messages;
+  m_library.emplace(m_lastKey, chat);
+  return m_lastKey;
+}
+
+void ScriptedEngine::enterLibrary(const QString& title) {
+  if (m_open.entry.id != 0) return;
+  m_open.entry = {++m_lastKey, title, timeOf(m_lastKey)};
+  m_library.emplace(m_open.entry.id, m_open);
+  thenTell(runtime::ChatEntered{rowOf(m_open.entry)});
+}
+
+void ScriptedEngine::playProgress() {
+  for (const runtime::Progress& progress : script.progress) thenTell(progress);
+}
+
+void ScriptedEngine::finishAnswer(runtime::Finish finish) {
+  m_isAnswering = false;
+  runtime::GenerateReport report = script.answer;
+  report.finish = finish;
+  report.text = m_answer.toStdString();
+  report.thoughts.text = m_thought.toStdString();
+  report.n_tokens = std::size_t(m_deltaCount);
+  tellLedger();
+  tell(report);
+}
+
+}  // namespace satchel::ui

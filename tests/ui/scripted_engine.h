@@ -1,0 +1,112 @@
+// ScriptedEngine: an EngineClient for tests and pictures that makes nothing up: what it says was
+// put into its script. Keeps chats in memory.
+//   use      set the script, make requests, then play(): each step tells one event, with it the
+//            ledger where the chat's memory may have changed. A request that needs no script
+//            (newChat, renameChat …) answers at once.
+#pragma once
+
+#include <QList>
+#include <QStringList>
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "ui/model/engine_client.h"
+
+namespace satchel::ui {
+
+class ScriptedEngine final : public EngineClient {
+  Q_OBJECT
+
+ public:
+  struct Script {
+    runtime::ModelFacts model;
+    runtime::PresetEstimates previews;  // answered with the budget that was asked
+    QStringList thoughts;               // before the deltas
+    QStringList deltas = {QStringLiteral("Noted.")};
+    runtime::GenerateReport answer;  // text and n_tokens are filled in
+    runtime::ReadReport document;
+    QList<runtime::Progress> progress;  // before an answer, a document or a resume
+    runtime::ResumeReport resume;
+    runtime::ChatMemory cache;      // after each answer, document, resume and change
+    runtime::LedgerChanged ledger;  // with each of them
+    runtime::MemoryChange change;   // what other settings would do to the chat, and do
+    // One a step while nothing else is to be played and idle work is not paused; the last one is
+    // told as done. What was told last stands in `cache`.
+    QList<runtime::ChatMemory> packing;
+    QList<runtime::Failed> errors;  // the next requests of that kind fail, once each
+  };
+
+  using EngineClient::EngineClient;
+
+  Script script;
+
+  void openModel(const QString& path) override;
+  void useCpu() override;  // the open chat is opened again; where it fails the model is gone
+  void listChats() override;
+  void newChat(const ChatSettings& settings) override;
+  void openChat(ChatKey chat) override;
+  void renameChat(ChatKey chat, const QString& title) override;
+  void deleteChat(ChatKey chat) override;
+  void restoreChat(ChatKey chat) override;
+  void send(const QString& text) override;
+  void attachDocument(const QString& title, const QString& text) override;
+  void setThinking(bool thinks) override { m_thinks = thinks; }
+  void estimatePresets(quint64 budgetBytes) override;
+  void previewChat(const ChatSettings& settings) override;
+  void applyToChat(const ChatSettings& settings) override;
+  void stop() override;
+  void pauseIdle() override;
+  void resumeIdle() override { m_isIdlePaused = false; }
+
+  // Emits the next signals of what was asked; false: there are none.
+  bool play(int steps = 1);
+  void playAll();
+  // A chat that is already in the library.
+  ChatKey addChat(const QString& title, const QDateTime& changed, const QList<Message>& messages,
+                  const ChatSettings& settings = {});
+
+  void tell(const runtime::ChatEvent& event) { Q_EMIT happened(event); }
+  // Said again, as it is in the script now.
+  void tellModelSwitched();
+  void tellLedger();
+
+  const ChatSettings& settings() const { return m_open.settings; }
+  int stopsAsked() const { return m_stopsAsked; }
+  const QList<ChatSettings>& previewsAsked() const { return m_previewsAsked; }  // of the open chat
+  bool isIdlePaused() const { return m_isIdlePaused; }
+  bool thinks() const { return m_thinks; }
+
+ private:
+  struct SavedChat {
+    ChatEntry entry;
+    ChatSettings settings;
+    QList<Message> messages;
+  };
+  static runtime::ChatOpened shownOf(const SavedChat& chat);
+  // Ends packing; false: the script has this request fail.
+  bool begins(runtime::ChatTask task);
+  void enterLibrary(const QString& title);
+  void playProgress();
+  void then(std::function<void()> step) { m_steps.push_back(std::move(step)); }
+  void finishAnswer(runtime::Finish finish);
+  bool packOn();
+  void endPacking();
+  void thenTell(runtime::ChatEvent event);
+  void tellCache();
+
+  std::deque<std::function<void()>> m_steps;
+  std::map<ChatKey, SavedChat> m_library;
+  std::map<ChatKey, SavedChat> m_deleted;
+  SavedChat m_open;
+  QString m_answer, m_thought;
+  qint64 m_deltaCount = 0;
+  bool m_isAnswering = false;
+  bool m_isIdlePaused = false;
+  bool m_thinks = true;
+  ChatKey m_lastKey = 0;
+  int m_stopsAsked = 0;
+  QList<ChatSettings> m_previewsAsked;
+};
+
+}  // namespace satchel::ui

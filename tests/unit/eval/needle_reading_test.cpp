@@ -1,0 +1,84 @@
+// Needles asked of the bundled model: one reading or one for each question, parts packed one by
+// one.
+#include "app/eval/measure/needle_reading.h"
+
+#include <gtest/gtest.h>
+
+#include "app/eval/measure/packed_text.h"
+#include "runtime/limits/presets.h"
+#include "unit/runtime/session_fixture.h"
+
+namespace satchel::eval {
+namespace {
+
+using namespace runtime;  // what tests share
+
+// Beginnings of sentences that stand in the notes, which the model goes on with.
+NeedleContext context_of_notes() {
+  const std::string notes = held_out_notes().substr(0, 1500);
+  NeedleContext context{.parts = {notes}, .needles = {}};
+  for (std::size_t at = notes.find(". "); context.needles.size() < 3;
+       at = notes.find(". ", at + 1)) {
+    std::size_t end = at + 1;
+    for (int word = 0; word < 3; ++word) end = notes.find(' ', end + 1);
+    context.needles.push_back({.ask = notes.substr(at + 1, end - at - 1), .values = {"a value"}});
+  }
+  return context;
+}
+
+NeedleAnswers answers(const NeedleContext& context, const char* recipe,
+                      const NeedleAsking& asking = {}) {
+  return value_of(
+      ask_needles(shared_engine(), value_of(resolve_recipe(recipe)), context, asking, {}));
+}
+
+TEST(NeedleReading, an_exact_cache_answers_alike_however_it_was_read) {
+  const NeedleContext context = context_of_notes();
+  const NeedleAnswers once = answers(context, "full");
+  ASSERT_EQ(once.said.size(), context.needles.size());
+  for (const std::string& said : once.said) EXPECT_FALSE(said.empty());
+  EXPECT_EQ(answers(context, "full", {.question_known = true}).said, once.said);
+}
+
+TEST(NeedleReading, a_text_packed_in_parts_is_the_same_text) {
+  Engine& engine = shared_engine();
+  const auto ids = value_of(raw_ids(engine.tokenizer(), held_out_notes().substr(0, 1500)));
+  const std::size_t third = ids.size() / 3, ends[] = {third, 2 * third};
+  std::vector<std::string> said;
+  std::vector<std::size_t> body_bytes;
+  for (const char* recipe : {"full", "extreme"})
+    for (const std::size_t n_ends : {std::size_t{2}, std::size_t{0}}) {
+      PackedText text = value_of(PackedText::read(engine, value_of(resolve_recipe(recipe)),
+                                                  {.ids = std::span(ids).first(ids.size() - 1),
+                                                   .n_after = 20,
+                                                   .packs_at = std::span(ends).first(n_ends)},
+                                                  {}));
+      EXPECT_EQ(text.stats().n_tokens, ids.size() - 1);
+      body_bytes.push_back(text.stats().body_bytes);
+      said.push_back(value_of(text.answer(std::span(ids).last(1), {.n_tokens_max = 10})));
+    }
+  EXPECT_EQ(said[0], said[1]);
+  EXPECT_EQ(body_bytes[0], body_bytes[1]);
+  // Each part has pages of its own, the last of them not full.
+  EXPECT_GT(body_bytes[2], body_bytes[3]);
+}
+
+TEST(NeedleReading, each_part_is_packed_before_the_next_is_read) {
+  NeedleContext context = context_of_notes();
+  const NeedleAnswers whole = answers(context, "extreme");
+  context.parts.push_back(context.parts[0]);
+  const NeedleAnswers twice = answers(context, "extreme");
+  EXPECT_LE(2 * whole.stats.n_tokens - twice.stats.n_tokens, 1u);  // one bos
+  EXPECT_GT(whole.stats.n_evicted, 0u);
+  EXPECT_GT(twice.stats.n_evicted, whole.stats.n_evicted);
+}
+
+TEST(NeedleReading, a_known_question_is_read_with_the_context_and_nothing_without_one) {
+  const NeedleContext context = context_of_notes();
+  const std::size_t n_context = answers(context, "full").stats.n_tokens;
+  EXPECT_GT(answers(context, "full", {.question_known = true}).stats.n_tokens, n_context);
+  EXPECT_LE(answers(context, "full", {.without_context = true}).stats.n_tokens, 1u);
+}
+
+}  // namespace
+}  // namespace satchel::eval

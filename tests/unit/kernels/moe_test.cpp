@@ -1,0 +1,183 @@
+// Biases, soft caps, parts of rows, and experts: every backend against plain loops and against
+// itself, however tokens are grouped.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "support/backends.h"
+#include "support/weights.h"
+
+namespace satchel::kernels {
+namespace {
+
+using test::random_values;
+
+class EveryRow : public test::OnEveryBackend {};
+
+TEST_P(EveryRow, a_soft_cap_is_the_references_and_passes_a_nan_on) {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 40000u}) {
+    auto x = random_values(n, n);
+    for (std::size_t i = 0; i < n; ++i) x[i] *= static_cast<float>(i % 50);
+    if (n > 16) x[3] = std::nanf("");
+    auto got = x, want = x;
+    ASSERT_TRUE(reference().soft_cap(want.data(), 30.0f, n).ok());
+    ASSERT_TRUE(backend().soft_cap(got.data(), 30.0f, n).ok());
+    for (std::size_t i = 0; i < n; ++i) {
+      EXPECT_EQ(std::isnan(got[i]), std::isnan(x[i]));
+      if (std::isnan(x[i])) continue;
+      ASSERT_NEAR(got[i], want[i], 2e-5f) << x[i];
+      ASSERT_NEAR(want[i], 30 * std::tanh(x[i] / 30), 2e-5f);
+    }
+  }
+}
+
+TEST_P(EveryRow, a_row_is_added_to_all_and_the_first_values_alone_are_scaled) {
+  for (const std::size_t width : {1u, 7u, 24u, 129u})
+    for (const std::size_t n : {0u, 1u, 3u, 300u}) {
+      const auto x = random_values(n * width, width), row = random_values(width, 5);
+      const std::size_t n_first = width / 2;
+      auto added = x, scaled = x;
+      ASSERT_TRUE(backend().add_row(added.data(), row.data(), n, width).ok());
+      ASSERT_TRUE(backend().scale_first(scaled.data(), 3.0f, n, width, n_first).ok());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_EQ(added[i], x[i] + row[i % width]);
+        EXPECT_EQ(scaled[i], i % width < n_first ? 3.0f * x[i] : x[i]);
+      }
+    }
+}
+
+class EveryMixture : public test::OnEveryBackend {
+ protected:
+  static constexpr std::size_t kWidth = 64, kInner = 96, kExperts = 5, kUsed = 2;
+
+  const Weight* weight(WeightType type, std::size_t n_out, std::size_t n_in) {
+    files_.push_back(
+        std::make_unique<test::WeightFile>(test::random_weight(type, n_out, n_in, files_.size())));
+    weights_.push_back(std::move(backend().load_weight(files_.back()->source())).value());
+    return weights_.back().get();
+  }
+  void make_experts() {
+    router_ = weight(WeightType::f32, kExperts, kWidth);
+    for (std::size_t i = 0; i < kExperts; ++i)
+      experts_.push_back({.gate = weight(WeightType::q8_0, kInner, kWidth),
+                          .up = weight(WeightType::q8_0, kInner, kWidth),
+                          .down = weight(WeightType::q4_0, kWidth, kInner)});
+  }
+  std::vector<float> fed(std::vector<float> x, std::size_t n) {
+    EXPECT_TRUE(feed(x, n).ok());
+    return x;
+  }
+  Result<void> feed(std::vector<float>& x, std::size_t n) {
+    const std::size_t n_rows = std::max<std::size_t>(n, 1);
+    std::vector<float> normed(n_rows * kWidth), taken(n_rows * kWidth), gate(n_rows * kInner),
+        up(n_rows * kInner), routed(n_rows * kExperts);
+    std::vector<Backend::Ranked> chosen(n_rows * kUsed);
+    return backend().moe({.gain = gain_.data(),
+                          .router = router_,
+                          .experts = experts_,
+                          .n_used = kUsed,
+                          .factor = 0.5f,
+                          .epsilon = 1e-5f,
+                          .normed = normed.data(),
+                          .taken = taken.data(),
+                          .gate_out = gate.data(),
+                          .up_out = up.data(),
+                          .routed = routed.data(),
+                          .chosen = chosen},
+                         x.data(), n);
+  }
+  // x + 0.5 · Σ weight · down(silu(gate n) · (up n)) of one token, by single operations.
+  std::vector<float> plainly(const float* x) {
+    std::vector<float> n(kWidth), routed(kExperts), out(x, x + kWidth);
+    EXPECT_TRUE(backend().rms_norm(x, gain_.data(), 1, kWidth, 1e-5f, n.data()).ok());
+    EXPECT_TRUE(backend().matmul(*router_, n.data(), 1, routed.data()).ok());
+    std::vector<std::size_t> order = {0, 1, 2, 3, 4};
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return routed[a] > routed[b]; });
+    double sum = 0;
+    for (std::size_t i = 0; i < kUsed; ++i) sum += std::exp(double{routed[order[i]]});
+    for (std::size_t i = 0; i < kUsed; ++i) {
+      const Backend::Expert& expert = experts_[order[i]];
+      std::vector<float> gate(kInner), up(kInner), down(kWidth);
+      EXPECT_TRUE(backend().matmul(*expert.gate, n.data(), 1, gate.data()).ok());
+      EXPECT_TRUE(backend().matmul(*expert.up, n.data(), 1, up.data()).ok());
+      EXPECT_TRUE(backend().glu(Activation::silu, gate.data(), up.data(), kInner).ok());
+      EXPECT_TRUE(backend().matmul(*expert.down, gate.data(), 1, down.data()).ok());
+      const double weight = std::exp(double{routed[order[i]]}) / sum;
+      for (std::size_t c = 0; c < kWidth; ++c)
+        out[c] += static_cast<float>(0.5 * weight * double{down[c]});
+    }
+    return out;
+  }
+
+  const std::vector<float> gain_ = random_values(kWidth, 77);
+
+ private:
+  std::vector<std::unique_ptr<test::WeightFile>> files_;
+  std::vector<std::unique_ptr<Weight>> weights_;
+  const Weight* router_ = nullptr;
+  std::vector<Backend::Expert> experts_;
+};
+
+TEST_P(EveryMixture, adds_the_chosen_experts_weighed_by_a_softmax_over_them) {
+  make_experts();
+  const auto x = random_values(20 * kWidth, 3);
+  const auto got = fed(x, 20);
+  for (std::size_t t = 0; t < 20; ++t) {
+    const auto want = plainly(x.data() + t * kWidth);
+    for (std::size_t c = 0; c < kWidth; ++c)
+      ASSERT_NEAR(got[t * kWidth + c], want[c], 2e-5f * (1 + std::abs(want[c]))) << t;
+  }
+}
+
+TEST_P(EveryMixture, gives_a_token_the_same_bytes_whatever_stands_beside_it) {
+  make_experts();
+  const auto x = random_values(40 * kWidth, 9);
+  const auto together = fed(x, 40);
+  std::vector<float> apart;
+  for (std::size_t t = 0; t < 40; ++t) {
+    const auto from = x.begin() + static_cast<std::ptrdiff_t>(t * kWidth);
+    const auto one = fed({from, from + kWidth}, 1);
+    apart.insert(apart.end(), one.begin(), one.end());
+  }
+  EXPECT_EQ(together, apart);
+  EXPECT_TRUE(fed({}, 0).empty());
+}
+
+TEST_P(EveryMixture, a_router_that_gives_no_number_is_an_error_of_its_own) {
+  make_experts();
+  auto x = random_values(3 * kWidth, 11);
+  x[kWidth + 5] = std::nanf("");
+  const auto outcome = feed(x, 3);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().kind, ErrorKind::internal);
+  EXPECT_EQ(outcome.error().code, "LOGITS_NAN");
+  EXPECT_TRUE(outcome.error().message.starts_with("A layer's expert router produced NaN"));
+}
+
+TEST_P(EveryMixture, a_bias_is_added_to_the_product) {
+  const Weight* first = weight(WeightType::q8_0, 33, kWidth);
+  const Weight* second = weight(WeightType::q8_0, 20, kWidth);
+  for (const std::size_t n : {1u, 7u}) {
+    const auto x = random_values(n * kWidth, n), bias = random_values(20, 4);
+    std::vector<float> plain(n * 33), product(n * 20), got_plain(n * 33), got(n * 20);
+    ASSERT_TRUE(backend().matmul(*first, x.data(), n, plain.data()).ok());
+    ASSERT_TRUE(backend().matmul(*second, x.data(), n, product.data()).ok());
+    const Backend::Projection both[] = {{first, got_plain.data()},
+                                        {second, got.data(), bias.data()}};
+    ASSERT_TRUE(backend().project(x.data(), n, both).ok());
+    EXPECT_EQ(got_plain, plain);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], product[i] + bias[i % 20]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, EveryRow, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+INSTANTIATE_TEST_SUITE_P(Backends, EveryMixture, testing::ValuesIn(test::backend_rows()),
+                         test::row_name);
+
+}  // namespace
+}  // namespace satchel::kernels

@@ -1,0 +1,112 @@
+// Calls of several threads, one at a time. What waits is seen by n_waiting(), not by the clock.
+#include "runtime/chat/call_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace satchel::runtime {
+namespace {
+
+class CallQueueTest : public testing::Test {
+ protected:
+  using Turn = CallQueue::Turn;
+  void until_waiting(std::size_t n) const {
+    while (queue_.n_waiting() != n) std::this_thread::yield();
+  }
+  // Keeps the queue busy until it is reset.
+  std::optional<Turn> taken() { return queue_.wait({}).value(); }
+
+  CallQueue queue_;
+};
+
+TEST_F(CallQueueTest, lets_calls_in_one_at_a_time_in_the_order_they_came) {
+  std::optional<Turn> first = taken();
+  std::vector<int> order;  // written in a turn only
+  std::atomic<int> n_inside = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      const auto turn = queue_.wait({});
+      EXPECT_EQ(++n_inside, 1);
+      order.push_back(i);
+      --n_inside;
+    });
+    until_waiting(std::size_t(i) + 1);
+  }
+  EXPECT_TRUE(order.empty());
+  first.reset();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST_F(CallQueueTest, a_call_that_is_stopped_while_it_waits_leaves_the_others_to_go_on) {
+  std::optional<Turn> first = taken();
+  std::stop_source stop;
+  std::optional<Error> error;
+  std::thread stopped([&] { error = queue_.wait(stop.get_token()).error(); });
+  until_waiting(1);
+  bool is_done = false;
+  std::thread behind([&] {
+    const auto turn = queue_.wait({});
+    is_done = turn.ok();
+  });
+  until_waiting(2);
+  stop.request_stop();
+  stopped.join();
+  EXPECT_EQ(error->code, "STOPPED");
+  EXPECT_EQ(error->kind, ErrorKind::cancelled);
+  EXPECT_EQ(queue_.n_waiting(), 1u);
+  first.reset();
+  behind.join();
+  EXPECT_TRUE(is_done);
+}
+
+TEST_F(CallQueueTest, a_stopped_call_that_need_not_wait_gets_its_turn) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(queue_.wait(stop.get_token()).ok());
+}
+
+TEST_F(CallQueueTest, idle_work_makes_way_for_a_call_and_comes_after_all_of_them) {
+  const std::stop_source makes_way;
+  std::optional<Turn> idle = queue_.wait_idle({}, makes_way).value();
+  std::vector<char> order;  // written in a turn only
+  std::thread call([&] {
+    const auto turn = queue_.wait({});
+    order.push_back('c');
+  });
+  until_waiting(1);
+  EXPECT_TRUE(makes_way.stop_requested());
+  std::thread later([&] {
+    const auto turn = queue_.wait_idle({}, std::stop_source());
+    order.push_back('i');
+  });
+  until_waiting(2);
+  std::thread last([&] {
+    const auto turn = queue_.wait({});
+    order.push_back('c');
+  });
+  until_waiting(3);
+  idle.reset();
+  for (std::thread* each : {&call, &later, &last}) each->join();
+  EXPECT_EQ(order, (std::vector<char>{'c', 'c', 'i'}));
+}
+
+TEST_F(CallQueueTest, idle_work_that_waits_can_be_stopped) {
+  std::optional<Turn> first = taken();
+  std::stop_source stop;
+  bool was_let_in = true;
+  std::thread idle(
+      [&] { was_let_in = queue_.wait_idle(stop.get_token(), std::stop_source()).ok(); });
+  until_waiting(1);
+  stop.request_stop();
+  idle.join();
+  EXPECT_FALSE(was_let_in);
+}
+
+}  // namespace
+}  // namespace satchel::runtime

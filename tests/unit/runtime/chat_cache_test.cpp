@@ -1,0 +1,76 @@
+// ChatCache: saved and restored, under another recipe, lost and had again.
+#include "runtime/session/chat_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/runtime/chat_parts_fixture.h"
+#include "unit/runtime/failing_engine.h"
+
+namespace satchel::runtime {
+namespace {
+
+using kvcache::RestoreOutcome;
+
+class ChatCacheOf : public ChatPartsTest {};
+
+TEST_F(ChatCacheOf, a_chat_without_a_store_restores_nothing) {
+  SessionOptions unsaved = options("full");
+  unsaved.records = nullptr;
+  ChatCache cache(shared_engine().state(), unsaved, cache_of(unsaved.recipe));
+  EXPECT_FALSE(cache.has_store());
+  EXPECT_FALSE(cache.awaits_restore());
+  EXPECT_EQ(cache.restore(std::vector<std::int32_t>{1, 2}).outcome, RestoreOutcome::nothing_saved);
+}
+
+TEST_F(ChatCacheOf, a_chat_that_was_saved_comes_back_in_another_one) {
+  const auto first = parts_with_text("full");
+  value_of(first->cache.save(first->transcript.tokens()));
+  ChatCache second(shared_engine().state(), options("full"), cache_of(first->cache.recipe()));
+  const auto restored = second.restore(first->transcript.tokens());
+  EXPECT_EQ(restored.outcome, RestoreOutcome::restored) << restored.message;
+  EXPECT_EQ(second.n_tokens(), first->cache.n_tokens());
+}
+
+TEST_F(ChatCacheOf, a_store_that_cannot_be_read_is_as_good_as_damaged) {
+  const auto first = parts_with_text("full");
+  value_of(first->cache.save(first->transcript.tokens()));
+  test::FailingRecordStore broken(records_, 0, test::FailingRecordStore::Then::always);
+  SessionOptions on_broken = options("full");
+  on_broken.records = &broken;
+  ChatCache second(shared_engine().state(), on_broken, cache_of(on_broken.recipe));
+  const auto restored = second.restore(first->transcript.tokens());
+  EXPECT_EQ(restored.outcome, RestoreOutcome::damaged);
+  EXPECT_FALSE(restored.message.empty());
+  EXPECT_EQ(second.n_tokens(), 0u);
+}
+
+TEST_F(ChatCacheOf, another_recipe_is_empty) {
+  const auto chat = parts_with_text("full");
+  const kvcache::Recipe other = value_of(resolve_recipe("compact"));
+  ASSERT_TRUE(chat->cache.change_recipe(other).ok());
+  EXPECT_EQ(chat->cache.recipe().hash(), other.hash());
+  EXPECT_EQ(chat->cache.n_tokens(), 0u);
+}
+
+TEST_F(ChatCacheOf, a_chat_that_is_lost_says_so_and_is_had_again_with_less_memory) {
+  const FailingEngine with;
+  EngineState& engine = with.engine->state();
+  ASSERT_TRUE(with.engine->set_budget(value_of(with.engine->default_budget())).ok());
+  const std::size_t limit = engine.arena->bytes();
+  ChatCache cache(engine, options("full"), cache_of(options("full").recipe, *with.engine));
+  with.failing->fail_allocations(true);
+  const auto lost = cache.take_memory(2 * limit);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().code, "CACHE_LOST");
+  EXPECT_TRUE(cache.is_lost());
+  EXPECT_EQ(cache.n_tokens(), 0u);
+  EXPECT_FALSE(cache.take_again(limit / 2).ok());
+  EXPECT_EQ(cache.stats().arena_bytes, limit) << "what is tried next is not less for that";
+  with.failing->fail_allocations(false);
+  ASSERT_TRUE(cache.take_again(limit / 2).ok());
+  EXPECT_TRUE(cache.awaits_restore());
+  EXPECT_EQ(cache.stats().arena_bytes, kvcache::Arena::rounded_down(limit / 2));
+}
+
+}  // namespace
+}  // namespace satchel::runtime

@@ -1,0 +1,14 @@
+// The runtime's values as the window's: one function for each kind.
+#pragma once
+
+#include "runtime/chat/chat_events.h"
+#include "ui/model/engine_types.h"
+
+namespace satchel::ui {
+
+QString textOf(std::string_view text);
+ChatEntry entryOf(const runtime::Chat& chat);  // id 0: a new chat
+Message messageOf(const runtime::StoredMessage& stored);
+ChatSettings settingsOf(const runtime::MemorySettings& memory);
+
+}  // namespace satchel::ui
