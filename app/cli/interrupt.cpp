@@ -42,7 +42,8 @@ void catch_interrupts() {
     for (char byte; read(reading, &byte, 1) == 1;) {
       Current& now = current();
       const std::lock_guard hold(now.lock);
-      now.source.request_stop();
+      // An interrupt that was taken meanwhile is not for the work that began after it.
+      if (n_interrupts > 0 || end_wanted) now.source.request_stop();
     }
   }).detach();
   struct sigaction action = {};
