@@ -4,9 +4,7 @@
 
 #include "kernels/base/size_text.h"
 #include "runtime/engine_state.h"
-#include "runtime/profile/head_budget_files.h"
-#include "runtime/profile/key_bases_files.h"
-#include "runtime/profile/selector_files.h"
+#include "runtime/profile/profile_files.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/thoughts.h"
 
@@ -45,13 +43,13 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
 // What is damaged is as good as absent.
 void know_what_was_learnt(EngineState& state) {
   const ModelConfig& config = state.model->config();
-  const FoundHeadBudgets table = find_head_budgets(state.profiles, state.fingerprint, config);
+  const auto table = find_head_budgets(state.profiles, state.fingerprint, config);
   if (table.damage) state.record(LogLevel::warning, "head_budgets_damaged");
   state.model->set_head_budgets(table.value);
-  const FoundBases keys = find_key_bases(state.profiles, state.fingerprint, config);
+  const auto keys = find_key_bases(state.profiles, state.fingerprint, config);
   if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
   state.model->set_key_bases(keys.value);
-  const FoundSelector selector = find_selector(state.profiles, state.fingerprint, config);
+  const auto selector = find_selector(state.profiles, state.fingerprint, config);
   if (selector.damage) state.record(LogLevel::warning, "selector_weights_damaged");
   state.model->set_selector(selector.value);
 }

@@ -1,7 +1,7 @@
 #include "runtime/engine_state.h"
 
 #include "kernels/base/size_text.h"
-#include "runtime/profile/head_budget_files.h"
+#include "runtime/profile/profile_files.h"
 
 namespace satchel::runtime {
 namespace {

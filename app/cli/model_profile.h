@@ -8,9 +8,7 @@
 #include "app/cli/console.h"
 #include "app/paths.h"
 #include "runtime/model/config.h"
-#include "runtime/profile/head_budget_files.h"
-#include "runtime/profile/key_bases_files.h"
-#include "runtime/profile/selector_files.h"
+#include "runtime/profile/profile_files.h"
 
 namespace satchel::app {
 

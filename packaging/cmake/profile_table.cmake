@@ -41,10 +41,8 @@ function(satchel_profile_table out_table)
 "// Written by packaging/cmake/profile_table.cmake from runtime/profile.
 #include <vector>
 
-#include \"runtime/profile/key_bases_files.h\"
 #include \"runtime/profile/lane_profiler.h\"
-#include \"runtime/profile/head_budget_files.h\"
-#include \"runtime/profile/selector_files.h\"
+#include \"runtime/profile/profile_files.h\"
 
 #define SATCHEL_BLOB(name, path)                                                          \\
   __asm__(\".pushsection .rodata\\n.balign 16\\n\"                                          \\

@@ -8,7 +8,7 @@
 #include "app/eval/calibration/calibration.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/text_files.h"
-#include "runtime/profile/key_bases_files.h"
+#include "runtime/profile/profile_files.h"
 
 namespace satchel::app {
 namespace {

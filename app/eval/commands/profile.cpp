@@ -12,7 +12,7 @@
 #include "app/eval/commands/text_files.h"
 #include "app/eval/lane_rules/lane_rule.h"
 #include "runtime/profile/correlation.h"
-#include "runtime/profile/head_budget_files.h"
+#include "runtime/profile/profile_files.h"
 
 namespace satchel::app {
 namespace {

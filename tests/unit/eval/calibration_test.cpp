@@ -9,7 +9,7 @@
 
 #include "app/eval/lane_rules/seen_layer.h"
 #include "kernels/contract/transform.h"
-#include "runtime/profile/key_bases_files.h"
+#include "runtime/profile/profile_files.h"
 #include "support/temp_folder.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"
@@ -34,7 +34,7 @@ class KeyBasesOfAModel : public ChatTest {
   }
   static const KeyBases& shipped() { return *shared_engine().config().key_bases; }
   fs::path file() const { return key_bases_file(folder_, shared_engine().fingerprint()); }
-  FoundBases find(const std::string& fingerprint) const {
+  FoundProfile<KeyBases> find(const std::string& fingerprint) const {
     return find_key_bases(folder_, fingerprint, shared_engine().config());
   }
 
@@ -168,7 +168,7 @@ TEST_F(KeyBasesOfAModel, are_kept_and_found_before_those_that_ship_by_the_next_e
 
 TEST_F(KeyBasesOfAModel, that_are_damaged_or_of_another_are_passed_over_by_name) {
   const auto damage = [&] {
-    const FoundBases found = find(shared_engine().fingerprint());
+    const auto found = find(shared_engine().fingerprint());
     EXPECT_EQ(found.from, ProfileFrom::shipped) << "they stand in";
     EXPECT_EQ(found.value->id, shipped().id);
     EXPECT_EQ(found.damage.value_or(Error{}).code, "KEY_BASES");

@@ -7,7 +7,7 @@
 
 #include "runtime/engine_state.h"
 #include "runtime/limits/presets.h"
-#include "runtime/profile/head_budget_files.h"
+#include "runtime/profile/profile_files.h"
 #include "runtime/profile/lane_profiler.h"
 #include "support/bundled_model.h"
 #include "support/temp_folder.h"
@@ -29,7 +29,7 @@ class HeadBudgetFiles : public ChatTest {
     return value_of(kvcache::Arena::open(shared_engine().state().backend, 4 * bytes));
   }
   fs::path file() const { return head_budgets_file(folder_, shared_engine().fingerprint()); }
-  FoundHeadBudgets find(const std::string& fingerprint) const {
+  FoundProfile<kvcache::HeadBudgets> find(const std::string& fingerprint) const {
     return find_head_budgets(folder_, fingerprint, shared_engine().config());
   }
   std::unique_ptr<Engine> engine_with_folder() const {
@@ -108,16 +108,16 @@ TEST_F(HeadBudgetFiles, a_text_that_was_stopped_is_begun_anew_and_no_memory_is_h
 }
 
 TEST_F(HeadBudgetFiles, are_kept_by_model_and_found_before_those_that_ship) {
-  const FoundHeadBudgets shipped = find(shared_engine().fingerprint());
+  const auto shipped = find(shared_engine().fingerprint());
   ASSERT_NE(shipped.value, nullptr) << "the bundled model's table comes with the program";
   EXPECT_EQ(shipped.from, ProfileFrom::shipped);
   HeadBudgets mine = *shipped.value;
   mine.source = "mine";
   ASSERT_TRUE(save_head_budgets(folder_, mine).ok());
-  const FoundHeadBudgets kept = find(shared_engine().fingerprint());
+  const auto kept = find(shared_engine().fingerprint());
   EXPECT_EQ(kept.from, ProfileFrom::folder);
   EXPECT_EQ(kept.value->source, "mine");
-  const FoundHeadBudgets none = find("of-another-model");
+  const auto none = find("of-another-model");
   EXPECT_EQ(none.from, ProfileFrom::nowhere);
   EXPECT_EQ(none.value, nullptr);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1)
@@ -125,9 +125,9 @@ TEST_F(HeadBudgetFiles, are_kept_by_model_and_found_before_those_that_ship) {
 }
 
 TEST_F(HeadBudgetFiles, of_another_model_or_damaged_are_passed_over_by_name) {
-  const FoundHeadBudgets shipped = find(shared_engine().fingerprint());
+  const auto shipped = find(shared_engine().fingerprint());
   const auto damage = [&] {
-    const FoundHeadBudgets found = find(shared_engine().fingerprint());
+    const auto found = find(shared_engine().fingerprint());
     EXPECT_EQ(found.from, ProfileFrom::shipped) << "it stands in";
     EXPECT_EQ(found.value->json(), shipped.value->json());
     return found.damage.value_or(Error{});

@@ -10,7 +10,7 @@
 #include "kvcache/recipes/pipeline.h"
 #include "runtime/limits/presets.h"
 #include "runtime/model/model.h"
-#include "runtime/profile/selector_files.h"
+#include "runtime/profile/profile_files.h"
 #include "support/selector.h"
 #include "support/source_dir.h"
 #include "support/temp_folder.h"
@@ -36,7 +36,7 @@ class SelectorOfAModel : public ChatTest {
   void write(const std::string& bytes) const {
     std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
   }
-  FoundSelector find() const {
+  FoundProfile<SelectorWeights> find() const {
     return find_selector(folder_, shared_engine().fingerprint(), shared_engine().config());
   }
 
@@ -69,7 +69,7 @@ TEST_F(SelectorOfAModel, of_the_user_s_folder_goes_before_what_ships) {
 
 TEST_F(SelectorOfAModel, that_is_damaged_or_of_another_is_passed_over_by_name) {
   const auto damage = [&] {
-    const FoundSelector found = find();
+    const auto found = find();
     EXPECT_EQ(found.from, ProfileFrom::shipped) << "it stands in";
     EXPECT_EQ(found.damage.value_or(Error{}).code, "SELECTOR_WEIGHTS");
     const std::string message = found.damage.value_or(Error{}).message;

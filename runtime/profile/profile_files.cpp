@@ -1,0 +1,152 @@
+#include "runtime/profile/profile_files.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <system_error>
+
+namespace satchel::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using kvcache::HeadBudgets;
+using kvcache::KeyBases;
+using kvcache::SelectorWeights;
+
+// A kind of profile file, as messages describe it.
+struct ProfileKind {
+  std::string_view code, noun, remedy, ending;
+  std::size_t bytes_max = 0;
+  std::size_t head = std::string_view::npos;  // length of a file's part that names its model
+};
+constexpr ProfileKind kBudgetsKind{.code = "LANE_SHARES",
+                                   .noun = "head-budget profile",
+                                   .remedy = "Delete it, and Satchel makes it again.",
+                                   .ending = ".json",
+                                   .bytes_max = kvcache::kHeadBudgetsBytesMax};
+constexpr ProfileKind kBasesKind{
+    .code = "KEY_BASES",
+    .noun = "key bases file",
+    .remedy = "Delete it and run \"satchel calibrate\" to make it again.",
+    .ending = ".bases",
+    .bytes_max = kvcache::kKeyBasesBytesMax,
+    .head = 64};
+constexpr ProfileKind kSelectorKind{.code = "SELECTOR_WEIGHTS",
+                                    .noun = "selector weights file",
+                                    .remedy = "Delete it, or make it again with training/locret.",
+                                    .ending = ".safetensors",
+                                    .bytes_max = kvcache::kSelectorBytesMax,
+                                    .head = kvcache::kSelectorHeaderMax};
+
+fs::path file_in(const fs::path& dir, const std::string& fingerprint, const ProfileKind& kind) {
+  return dir / (fingerprint + std::string(kind.ending));
+}
+
+Result<std::string> read_profile(const fs::path& path, const ProfileKind& kind) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (!error && size <= kind.bytes_max) {
+    std::string bytes(static_cast<std::size_t>(size), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (file.good() && static_cast<std::size_t>(file.gcount()) == bytes.size()) return bytes;
+  }
+  return Error{ErrorKind::corrupt, std::string(kind.code),
+               "\"" + path.string() + "\" is not a valid " + std::string(kind.noun) +
+                   ": it cannot be read or is larger than " + std::to_string(kind.bytes_max >> 20) +
+                   " MiB. " + std::string(kind.remedy)};
+}
+
+Result<void> write_profile(const fs::path& path, std::string_view bytes, const ProfileKind& kind) {
+  // A name of its own: two programs may find the same at the same time.
+  const fs::path written = path.string() + "." + std::to_string(::getpid()) + ".new";
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  const bool whole = [&] {
+    std::ofstream file(written, std::ios::binary | std::ios::trunc);
+    file << bytes;
+    file.close();
+    return !error && file.good();
+  }();
+  if (whole) fs::rename(written, path, error);
+  if (whole && !error) return {};
+  std::error_code ignored;
+  fs::remove(written, ignored);
+  return Error{ErrorKind::storage, std::string(kind.code),
+               "The " + std::string(kind.noun) + " \"" + path.string() + "\" cannot be written" +
+                   (error ? ": " + error.message() : std::string()) + "."};
+}
+
+Error of_another_model(std::string_view called, const ProfileKind& kind) {
+  return {ErrorKind::corrupt, std::string(kind.code),
+          "\"" + std::string(called) + "\" is a " + std::string(kind.noun) +
+              " for another model. " + std::string(kind.remedy)};
+}
+
+template <class T>
+FoundProfile<T> find_profile(const ProfileKind& kind, const fs::path& dir,
+                             const std::string& fingerprint, const ModelConfig& config,
+                             std::span<const ShippedFile> all_shipped) {
+  FoundProfile<T> out;
+  const auto take = [&](Result<T> found, const std::string& called, ProfileFrom from) {
+    if (found.ok() && !(found->model == fingerprint && config.cache_shape().suits(*found)))
+      found = of_another_model(called, kind);
+    if (found.ok())
+      out.value = std::make_shared<const T>(std::move(found).value()), out.from = from;
+    else if (!out.damage)
+      out.damage = found.error();
+  };
+  const fs::path own = file_in(dir, fingerprint, kind);
+  std::error_code ignored;
+  if (!dir.empty() && fs::exists(own, ignored)) {
+    const Result<std::string> bytes = read_profile(own, kind);
+    const std::string called = own.string();
+    take(bytes.ok() ? T::parse(*bytes, called) : bytes.error(), called, ProfileFrom::folder);
+  }
+  for (const ShippedFile& shipped : all_shipped)
+    if (out.value == nullptr &&
+        shipped.bytes.substr(0, kind.head).find(fingerprint) != std::string_view::npos) {
+      const std::string called(shipped.file);
+      take(T::parse(shipped.bytes, called), called, ProfileFrom::shipped);
+      break;
+    }
+  return out;
+}
+
+}  // namespace
+
+FoundProfile<HeadBudgets> find_head_budgets(const fs::path& dir, const std::string& fingerprint,
+                                            const ModelConfig& config) {
+  return find_profile<HeadBudgets>(kBudgetsKind, dir, fingerprint, config, shipped_head_budgets());
+}
+FoundProfile<KeyBases> find_key_bases(const fs::path& dir, const std::string& fingerprint,
+                                      const ModelConfig& config) {
+  return find_profile<KeyBases>(kBasesKind, dir, fingerprint, config, shipped_key_bases());
+}
+FoundProfile<SelectorWeights> find_selector(const fs::path& dir, const std::string& fingerprint,
+                                            const ModelConfig& config) {
+  return find_profile<SelectorWeights>(kSelectorKind, dir, fingerprint, config,
+                                       shipped_selectors());
+}
+
+fs::path head_budgets_file(const fs::path& dir, const std::string& fingerprint) {
+  return file_in(dir, fingerprint, kBudgetsKind);
+}
+fs::path key_bases_file(const fs::path& dir, const std::string& fingerprint) {
+  return file_in(dir, fingerprint, kBasesKind);
+}
+fs::path selector_file(const fs::path& dir, const std::string& fingerprint) {
+  return file_in(dir, fingerprint, kSelectorKind);
+}
+
+Result<void> save_head_budgets(const fs::path& dir, const HeadBudgets& table) {
+  return write_profile(head_budgets_file(dir, table.model), table.json(), kBudgetsKind);
+}
+Result<void> save_key_bases(const fs::path& dir, const KeyBases& bases) {
+  return write_key_bases(key_bases_file(dir, bases.model), bases);
+}
+Result<void> write_key_bases(const fs::path& path, const KeyBases& bases) {
+  return write_profile(path, bases.bytes(), kBasesKind);
+}
+
+}  // namespace satchel::runtime
