@@ -13,6 +13,29 @@ AvailableMemory available_main_memory() {
   return {.most = n_free, .usually = n_free / 4};
 }
 
+void WeightSource::check() const {
+  const auto row = row_bytes(type, n_in);
+  SATCHEL_ASSERT(row.has_value() && bytes.size() == *row * n_out);
+}
+
+void LaneQueries::check() const {
+  SATCHEL_ASSERT(n_group > 0 && first_head + n_group <= n_heads);
+  for (const PageView& page : keys.pages) SATCHEL_ASSERT(page.layout->head_dim == head_dim);
+}
+
+void ScoreArgs::check() const {
+  lane.check();
+  SATCHEL_ASSERT(heads == Heads::mean || queries == Queries::max);
+  SATCHEL_ASSERT(of == Of::probability || (queries == Queries::sum &&
+                                           lane.mask == AttentionMask::causal && lane.window == 0));
+}
+
+Error nan_among_logits(std::size_t index) {
+  return Error{ErrorKind::internal, "LOGITS_NAN",
+               "The model produced NaN for token " + std::to_string(index) +
+                   ". The conversation is kept; the model file or the saved cache may be damaged."};
+}
+
 Result<void> Backend::add_row(float* x, const float* row, std::size_t n_rows, std::size_t width) {
   for (std::size_t r = 0; r < n_rows; ++r) SATCHEL_TRY(add(x + r * width, row, width));
   return {};

@@ -71,6 +71,8 @@ struct WeightSource {
   // of a mapped file can drop their pages. load_weight() and embed() call it, from any of their
   // threads. May be empty; the Weight keeps a copy.
   std::function<void(std::span<const std::byte>)> done_with = {};
+
+  void check() const;  // asserts that `bytes` has the length that type and shape require
 };
 
 // The tokens that pass through the layers together. Built once per decode step or prefill chunk
@@ -134,6 +136,8 @@ struct LaneQueries {
   std::size_t window = 0;  // with past and all: only keys at positions > p - window; 0: none
   AttentionMask mask = AttentionMask::causal;
   RopeTable rope = {};  // used only by pages with a shift
+
+  void check() const;  // asserts that heads and pages fit the shape
 };
 
 // The score kernel of most selection methods, for one lane. It never materialises the T×T matrix.
@@ -161,6 +165,8 @@ struct ScoreArgs {
   float* scores = nullptr;
   Of of = Of::probability;
   std::int64_t n_beside = 0;  // below_mean: visible entries minus positions up to the query's
+
+  void check() const;  // asserts what is required above
 };
 inline constexpr double kBelowSlack = 1e-4;
 
@@ -253,6 +259,9 @@ struct AvailableMemory {
 AvailableMemory available_main_memory();
 
 enum class Activation { silu, gelu_tanh };
+
+// The error of argmax() and top_k() if logit `index` is NaN.
+Error nan_among_logits(std::size_t index);
 
 class Backend {
  public:

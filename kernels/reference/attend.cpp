@@ -6,7 +6,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/contract/host_lane_table.h"
-#include "kernels/reference/cache_ops.h"
+#include "kernels/reference/backend_reference.h"
 #include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::reference {
@@ -142,7 +142,7 @@ class OneQuery {
 
 }  // namespace
 
-Result<void> attend(const AttendArgs& args) {
+Result<void> ReferenceBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
   const std::size_t n_group = args.n_heads / args.n_kv_heads;
   for (const Sequence& sequence : args.sequences) {

@@ -1,21 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "kernels/base/assert.h"
-#include "kernels/reference/model_ops.h"
+#include "kernels/reference/backend_reference.h"
 
 namespace satchel::kernels::reference {
 
-Error nan_among_logits(std::size_t index) {
-  return Error{ErrorKind::internal, "LOGITS_NAN",
-               "The model produced NaN for token " + std::to_string(index) +
-                   ". The conversation is kept; the model file or the saved cache may be damaged."};
-}
-
-Result<std::int32_t> argmax(const float* logits, std::size_t n) {
+Result<std::int32_t> ReferenceBackend::argmax(const float* logits, std::size_t n) {
   SATCHEL_ASSERT(n > 0);
   std::size_t best = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -25,7 +18,7 @@ Result<std::int32_t> argmax(const float* logits, std::size_t n) {
   return static_cast<std::int32_t>(best);
 }
 
-Result<void> top_k(const float* logits, std::size_t n, std::span<Backend::Ranked> out) {
+Result<void> ReferenceBackend::top_k(const float* logits, std::size_t n, std::span<Ranked> out) {
   SATCHEL_ASSERT(out.size() <= n);
   for (std::size_t i = 0; i < n; ++i)
     if (std::isnan(logits[i])) return nan_among_logits(i);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/base/assert.h"
 #include "kernels/contract/transform.h"
 #include "kernels/reference/page_codec.h"
 
@@ -11,7 +10,6 @@ namespace satchel::kernels::reference {
 namespace {
 
 std::vector<float> keys_of(const LaneQueries& lane, const PageView& page) {
-  SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
   std::vector<float> keys(page.n_tokens * lane.head_dim);
   decode_operand(*page.layout, Operand::k, page.bytes, page.n_tokens, keys.data());
   rotate_rows(lane.rope, page.shift, keys.data(), page.n_tokens, lane.head_dim);

@@ -4,8 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/base/assert.h"
-#include "kernels/reference/cache_ops.h"
+#include "kernels/reference/backend_reference.h"
 #include "kernels/reference/lane_keys.h"
 
 namespace satchel::kernels::reference {
@@ -20,23 +19,26 @@ double log_add(double a, double b) {
 
 }  // namespace
 
-void logsumexp(const LogSumExpArgs& args) {
-  const LaneQueries& lane = args.lane;
-  SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
-  const std::size_t n_rows = lane.batch.n_tokens * lane.n_heads;
-  std::vector<double> sums(args.lse, args.lse + n_rows);
-  for_each_key(lane, [&](const LaneKey& key) {
-    for (std::size_t i = 0; i < lane.batch.n_tokens; ++i) {
-      if (!can_attend(lane, lane.batch.positions[i], key.position)) continue;
-      for (std::size_t h = lane.first_head; h < lane.first_head + lane.n_group; ++h) {
-        double& sum = sums[i * lane.n_heads + h];
-        sum = log_add(sum, logit(lane, i, h, key));
+Result<void> ReferenceBackend::logsumexp(std::span<const LogSumExpArgs> items) {
+  for (const LogSumExpArgs& args : items) {
+    const LaneQueries& lane = args.lane;
+    lane.check();
+    const std::size_t n_rows = lane.batch.n_tokens * lane.n_heads;
+    std::vector<double> sums(args.lse, args.lse + n_rows);
+    for_each_key(lane, [&](const LaneKey& key) {
+      for (std::size_t i = 0; i < lane.batch.n_tokens; ++i) {
+        if (!can_attend(lane, lane.batch.positions[i], key.position)) continue;
+        for (std::size_t h = lane.first_head; h < lane.first_head + lane.n_group; ++h) {
+          double& sum = sums[i * lane.n_heads + h];
+          sum = log_add(sum, logit(lane, i, h, key));
+        }
       }
-    }
-  });
-  for (std::size_t i = 0; i < lane.batch.n_tokens; ++i)
-    for (std::size_t h = lane.first_head; h < lane.first_head + lane.n_group; ++h)
-      args.lse[i * lane.n_heads + h] = static_cast<float>(sums[i * lane.n_heads + h]);
+    });
+    for (std::size_t i = 0; i < lane.batch.n_tokens; ++i)
+      for (std::size_t h = lane.first_head; h < lane.first_head + lane.n_group; ++h)
+        args.lse[i * lane.n_heads + h] = static_cast<float>(sums[i * lane.n_heads + h]);
+  }
+  return {};
 }
 
 }  // namespace satchel::kernels::reference

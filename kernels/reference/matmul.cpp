@@ -1,18 +1,39 @@
 #include <vector>
 
 #include "kernels/base/assert.h"
+#include "kernels/reference/backend_reference.h"
 #include "kernels/reference/dequant.h"
-#include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::reference {
 
-void check_source(const WeightSource& source) {
-  const auto row = row_bytes(source.type, source.n_in);
-  SATCHEL_ASSERT(row.has_value());
-  SATCHEL_ASSERT(source.bytes.size() == *row * source.n_out);
+namespace {
+
+// Reads the file's bytes in place.
+class ReferenceWeight final : public Weight {
+ public:
+  explicit ReferenceWeight(const WeightSource& source)
+      : Weight(source.type, source.n_out, source.n_in), source_(source) {}
+  std::size_t owned_bytes() const override { return 0; }
+  const WeightSource& source() const { return source_; }
+
+ private:
+  WeightSource source_;
+};
+
+const WeightSource& source_of(const Weight& weight) {
+  return static_cast<const ReferenceWeight&>(weight).source();
 }
 
-Result<void> embed(const WeightSource& table, std::span<const std::int32_t> ids, float* out) {
+}  // namespace
+
+Result<std::unique_ptr<Weight>> ReferenceBackend::load_weight(const WeightSource& source) {
+  source.check();
+  return std::unique_ptr<Weight>(std::make_unique<ReferenceWeight>(source));
+}
+
+Result<void> ReferenceBackend::embed(const Weight& weight, std::span<const std::int32_t> ids,
+                                     float* out) {
+  const WeightSource& table = source_of(weight);
   const std::size_t row = *row_bytes(table.type, table.n_in);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto id = static_cast<std::size_t>(ids[i]);
@@ -22,7 +43,9 @@ Result<void> embed(const WeightSource& table, std::span<const std::int32_t> ids,
   return {};
 }
 
-Result<void> matmul(const WeightSource& weight, const float* x, std::size_t n_tokens, float* out) {
+Result<void> ReferenceBackend::matmul(const Weight& of, const float* x, std::size_t n_tokens,
+                                      float* out) {
+  const WeightSource& weight = source_of(of);
   const std::size_t row = *row_bytes(weight.type, weight.n_in);
   std::vector<float> values(weight.n_in);
   for (std::size_t r = 0; r < weight.n_out; ++r) {

@@ -1,12 +1,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/reference/model_ops.h"
+#include "kernels/reference/backend_reference.h"
 
 namespace satchel::kernels::reference {
 
-void rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size_t width,
-              float epsilon, float* out) {
+Result<void> ReferenceBackend::rms_norm(const float* x, const float* gain, std::size_t n_tokens,
+                                        std::size_t width, float epsilon, float* out) {
   for (std::size_t t = 0; t < n_tokens; ++t) {
     const float* row = x + t * width;
     double squares = 0;
@@ -18,6 +18,7 @@ void rms_norm(const float* x, const float* gain, std::size_t n_tokens, std::size
       out[t * width + i] =
           static_cast<float>(static_cast<double>(row[i]) * scale * static_cast<double>(gain[i]));
   }
+  return {};
 }
 
 namespace {
@@ -31,24 +32,29 @@ double activate(Activation activation, double x) {
 
 }  // namespace
 
-void glu(Activation activation, float* gate, const float* up, std::size_t n_values) {
+Result<void> ReferenceBackend::glu(Activation activation, float* gate, const float* up,
+                                   std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i)
     gate[i] = static_cast<float>(activate(activation, static_cast<double>(gate[i])) *
                                  static_cast<double>(up[i]));
+  return {};
 }
 
-void add(float* x, const float* y, std::size_t n_values) {
+Result<void> ReferenceBackend::add(float* x, const float* y, std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i) x[i] += y[i];
+  return {};
 }
 
-void scale(float* x, float factor, std::size_t n_values) {
+Result<void> ReferenceBackend::scale(float* x, float factor, std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i) x[i] *= factor;
+  return {};
 }
 
-void soft_cap(float* x, float cap, std::size_t n_values) {
+Result<void> ReferenceBackend::soft_cap(float* x, float cap, std::size_t n_values) {
   const auto most = static_cast<double>(cap);
   for (std::size_t i = 0; i < n_values; ++i)
     x[i] = static_cast<float>(most * std::tanh(static_cast<double>(x[i]) / most));
+  return {};
 }
 
 }  // namespace satchel::kernels::reference

@@ -1,12 +1,13 @@
 #include <cmath>
 
 #include "kernels/base/assert.h"
-#include "kernels/reference/model_ops.h"
+#include "kernels/reference/backend_reference.h"
 
 namespace satchel::kernels::reference {
 
 // Phases in float64: at position 100,000 an fp32 phase is off by 0.004 radians already.
-void make_rotation(const Batch& batch, const RopeTable& table, float* rotation) {
+Result<void> ReferenceBackend::make_rotation(const Batch& batch, const RopeTable& table,
+                                             float* rotation) {
   for (std::size_t t = 0; t < batch.n_tokens; ++t) {
     for (const double frequency : table.inverse_frequency) {
       const double phase = static_cast<double>(batch.positions[t]) * frequency;
@@ -14,9 +15,10 @@ void make_rotation(const Batch& batch, const RopeTable& table, float* rotation) 
       *rotation++ = static_cast<float>(std::sin(phase));
     }
   }
+  return {};
 }
 
-void rope(const RopeArgs& args) {
+Result<void> ReferenceBackend::rope(const RopeArgs& args) {
   const std::size_t n_pairs = args.n_rotated / 2;
   SATCHEL_ASSERT(2 * n_pairs <= args.head_dim);
   const bool adjacent = args.pairs == RopePairs::adjacent;
@@ -35,6 +37,7 @@ void rope(const RopeArgs& args) {
       }
     }
   }
+  return {};
 }
 
 }  // namespace satchel::kernels::reference

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/base/assert.h"
-#include "kernels/reference/cache_ops.h"
+#include "kernels/reference/backend_reference.h"
 #include "kernels/reference/lane_keys.h"
 
 namespace satchel::kernels::reference {
@@ -44,18 +43,16 @@ double reduced(const ScoreArgs& args, const LaneKey& key) {
 
 }  // namespace
 
-void score(const ScoreArgs& args) {
-  const LaneQueries& lane = args.lane;
-  SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
-  SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
-  SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
-                 (args.queries == ScoreArgs::Queries::sum && lane.mask == AttentionMask::causal &&
-                  lane.window == 0));
-  for_each_key(lane, [&](const LaneKey& key) {
-    const auto found = static_cast<float>(reduced(args, key));
-    float& score = args.scores[key.slot];
-    score = args.queries == ScoreArgs::Queries::sum ? score + found : std::max(score, found);
-  });
+Result<void> ReferenceBackend::score(std::span<const ScoreArgs> items) {
+  for (const ScoreArgs& args : items) {
+    args.check();
+    for_each_key(args.lane, [&](const LaneKey& key) {
+      const auto found = static_cast<float>(reduced(args, key));
+      float& score = args.scores[key.slot];
+      score = args.queries == ScoreArgs::Queries::sum ? score + found : std::max(score, found);
+    });
+  }
+  return {};
 }
 
 }  // namespace satchel::kernels::reference

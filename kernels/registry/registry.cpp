@@ -39,7 +39,7 @@ Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
         "This processor lacks AVX2, FMA or F16C, which the cpu backend needs. Use the backend "
         "\"reference\": it runs everywhere, but slowly.");
   if (options.cpu_level.empty())
-    return cpu::make_backend(options.n_threads, *highest, options.activation_bits);
+    return cpu::CpuBackend::make(options.n_threads, *highest, options.activation_bits);
   const std::optional<cpu::CpuLevel> forced = cpu::cpu_level_of(options.cpu_level);
   const std::string asked = "\"" + std::string(options.cpu_level) + "\"";
   if (!forced.has_value()) {
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Backend>> open_cpu(const BackendOptions& options) {
     return cpu_feature(
         "This processor does not support the CPU level " + asked + "; its highest is \"" +
         std::string(cpu::kCpuLevelNames[static_cast<std::size_t>(*highest)]) + "\".");
-  return cpu::make_backend(options.n_threads, *forced, options.activation_bits);
+  return cpu::CpuBackend::make(options.n_threads, *forced, options.activation_bits);
 }
 #else
 constexpr std::array<std::string_view, 2> kBackendNames = {"reference", "cuda"};
@@ -102,7 +102,8 @@ Result<std::unique_ptr<Backend>> open_backend(std::string_view name,
                                               const BackendOptions& options) {
   SATCHEL_TRY(check_activations(name, options.activation_bits));
   SATCHEL_TRY(check_cpu_level(name, options.cpu_level));
-  if (name == "reference") return reference::make_backend();
+  if (name == "reference")
+    return std::unique_ptr<Backend>(std::make_unique<reference::ReferenceBackend>());
 #ifdef SATCHEL_CPU_BACKEND
   if (name == "cpu") return open_cpu(options);
 #endif

@@ -197,8 +197,8 @@ Error wrong(const Backend& backend, const Answer& answer, double by) {
 }  // namespace
 
 Result<void> self_check(Backend& backend) {
-  const std::unique_ptr<Backend> reference = reference::make_backend();
-  SATCHEL_TRY_ASSIGN(const std::vector<Answer> want, Work(*reference).run());
+  reference::ReferenceBackend reference;
+  SATCHEL_TRY_ASSIGN(const std::vector<Answer> want, Work(reference).run());
   SATCHEL_TRY_ASSIGN(const std::vector<Answer> got, Work(backend).run());
   for (std::size_t i = 0; i < want.size(); ++i)
     if (const double by = difference(got[i].values, want[i].values); by > want[i].limit)

@@ -8,7 +8,7 @@
 
 #include "kernels/base/assert.h"
 #include "kernels/cpu/attention/attend_split.h"
-#include "kernels/cpu/dispatch/cache_ops.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -93,16 +93,16 @@ class Attend {
 
 }  // namespace
 
-Result<void> attend(const CpuContext& context, AttendScratch& scratch, const AttendArgs& args) {
+Result<void> CpuBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
   SATCHEL_ASSERT(args.head_dim > 0 && args.head_dim <= 256);
-  AttendPlan& plan = scratch.plan();
+  AttendPlan& plan = scratch_.plan();
   plan.make(args);
   if (plan.n_items == 0) return {};
   const std::size_t of_threads =
-      context.pool.n_threads() * SplitMemory::floats(plan, args.head_dim);
-  SATCHEL_TRY_ASSIGN(float* const memory, scratch.take(of_threads + plan.partial_floats));
-  Attend(context, args, plan, memory).run();
+      context_.pool.n_threads() * SplitMemory::floats(plan, args.head_dim);
+  SATCHEL_TRY_ASSIGN(float* const memory, scratch_.take(of_threads + plan.partial_floats));
+  Attend(context_, args, plan, memory).run();
   return {};
 }
 

@@ -6,11 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/base/assert.h"
 #include "kernels/cpu/attention/key_mask.h"
 #include "kernels/cpu/attention/tile_fill.h"
-#include "kernels/cpu/dispatch/cache_ops.h"
-#include "kernels/cpu/dispatch/kernel_table.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -138,23 +136,19 @@ class Block {
 
 }  // namespace
 
-Result<void> logsumexp(const CpuContext& context, AttendScratch& scratch,
-                       std::span<const LogSumExpArgs> items) {
+Result<void> CpuBackend::logsumexp(std::span<const LogSumExpArgs> items) {
   std::size_t n = 0;
   for (const LogSumExpArgs& args : items) {
-    const LaneQueries& lane = args.lane;
-    SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
-    for (const PageView& page : lane.keys.pages)
-      SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
-    n += n_blocks(lane);
+    args.lane.check();
+    n += n_blocks(args.lane);
   }
   const ThreadMemory layout(items);
   SATCHEL_TRY_ASSIGN(float* const memory,
-                     scratch.take(context.pool.n_threads() * layout.of_thread()));
-  context.pool.parallel_for(n, 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
+                     scratch_.take(context_.pool.n_threads() * layout.of_thread()));
+  context_.pool.parallel_for(n, 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
     std::size_t item = 0;
     for (; begin >= n_blocks(items[item].lane); ++item) begin -= n_blocks(items[item].lane);
-    Block(context.kernels, items[item], layout, memory + thread * layout.of_thread()).run(begin);
+    Block(context_.kernels, items[item], layout, memory + thread * layout.of_thread()).run(begin);
   });
   return {};
 }

@@ -8,9 +8,7 @@
 #include "kernels/contract/plane_halves.h"
 #include "kernels/contract/row_order.h"
 #include "kernels/contract/transform.h"
-#include "kernels/cpu/dispatch/cache_ops.h"
-#include "kernels/cpu/dispatch/encode_table.h"
-#include "kernels/cpu/dispatch/kernel_table.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 #include "kernels/reference/codec_mixed_bit.h"
 #include "kernels/reference/page_codec.h"
 
@@ -131,28 +129,30 @@ class PagePacker {
 
 }  // namespace
 
-Result<NumericWarnings> encode_pages(const CpuContext& context, AttendScratch& scratch,
-                                     std::span<const EncodeArgs> items) {
+Result<void> CpuBackend::encode_pages(std::span<const EncodeArgs> items) {
   std::size_t values = 0;
   for (const EncodeArgs& args : items)
     values = std::max(values, kPageTokens * std::size_t{args.layout->head_dim} * 5 / 4);
-  SATCHEL_TRY_ASSIGN(float* const memory, scratch.take(context.pool.n_threads() * values));
+  SATCHEL_TRY_ASSIGN(float* const memory, scratch_.take(context_.pool.n_threads() * values));
   std::atomic<std::size_t> n_nan = 0, n_infinite = 0;
-  context.pool.parallel_for(
+  context_.pool.parallel_for(
       items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
         NumericWarnings warnings;
-        PagePacker(context.kernels, items[begin], memory + thread * values).run(warnings);
+        PagePacker(context_.kernels, items[begin], memory + thread * values).run(warnings);
         n_nan += warnings.n_nan;
         n_infinite += warnings.n_infinite;
       });
-  return NumericWarnings{.n_nan = n_nan, .n_infinite = n_infinite};
+  warnings_.n_nan += n_nan;
+  warnings_.n_infinite += n_infinite;
+  return {};
 }
 
 // By the reference's loops: no operation on a hot path needs it.
-void decode_pages(const CpuContext& context, std::span<const DecodeArgs> items) {
-  context.pool.parallel_for(items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t) {
+Result<void> CpuBackend::decode_pages(std::span<const DecodeArgs> items) {
+  context_.pool.parallel_for(items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t) {
     reference::decode_page(items[begin]);
   });
+  return {};
 }
 
 }  // namespace satchel::kernels::cpu

@@ -3,11 +3,9 @@
 #include <algorithm>
 
 #include "kernels/base/assert.h"
-#include "kernels/cpu/dispatch/kernel_table.h"
-#include "kernels/cpu/dispatch/matmul_table.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 #include "kernels/cpu/products/dequant_rows.h"
 #include "kernels/reference/dequant.h"
-#include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -22,17 +20,25 @@ constexpr std::size_t kFloatRowsMax = 64;  // rows that stay in L2 while all tok
 // Chosen: rows that a thread reads back to fp32 at a time, four times what the kernel takes.
 constexpr std::size_t kPlainRows = 16;
 
-using Projections = std::span<const Backend::Projection>;
-
+const CpuWeight& ours(const Weight& weight) {
+  return static_cast<const CpuWeight&>(weight);
+}
 const CpuWeight& ours(const Backend::Projection& projection) {
-  return static_cast<const CpuWeight&>(*projection.weight);
+  return ours(*projection.weight);
+}
+
+Result<std::byte*> at_least(std::size_t bytes, AlignedBuffer& memory) {
+  if (memory.size() < bytes) {
+    SATCHEL_TRY_ASSIGN(memory, AlignedBuffer::make(bytes));
+  }
+  return memory.data();
 }
 
 // Products of weights of one type with the same activations.
 struct Call {
   const CpuContext& context;
   const MatmulTable& table;
-  Projections projections;
+  std::span<const Backend::Projection> projections;
 
   const CpuWeight& first() const { return ours(projections[0]); }
   bool in_8_bits() const { return context.activation_bits == 8; }
@@ -108,7 +114,7 @@ void packed_chunk(const Call& call, const Activations& workspace, const float* x
       });
 }
 
-Result<void> repacked_matmul(const Call& call, MatmulScratch& scratch, const float* x,
+Result<void> repacked_matmul(const Call& call, AlignedBuffer& memory, const float* x,
                              std::size_t n_tokens) {
   const std::size_t token_bytes = (call.code_words(1) + call.block_words(1)) * sizeof(std::int32_t);
   const std::size_t fit =
@@ -118,7 +124,7 @@ Result<void> repacked_matmul(const Call& call, MatmulScratch& scratch, const flo
   const std::size_t even = (n_tokens + n_chunks - 1) / n_chunks;
   const std::size_t chunk = (even + tile - 1) / tile * tile;
   SATCHEL_TRY_ASSIGN(std::byte * workspace,
-                     scratch.at_least(std::min(chunk, n_tokens) * token_bytes));
+                     at_least(std::min(chunk, n_tokens) * token_bytes, memory));
   for (std::size_t done = 0; done < n_tokens; done += chunk) {
     const std::size_t n = std::min(chunk, n_tokens - done);
     auto* words = reinterpret_cast<std::int32_t*>(workspace);
@@ -150,13 +156,13 @@ void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
 }
 
 // Rows that are neither repacked nor floats are read back to fp32, some at a time.
-Result<void> plain_matmul(const Call& call, MatmulScratch& scratch, const float* x,
+Result<void> plain_matmul(const Call& call, AlignedBuffer& memory, const float* x,
                           std::size_t n_tokens) {
   const CpuWeight& weight = call.first();
   const std::size_t n_in = weight.n_in(), row = *row_bytes(weight.type(), n_in);
   const std::size_t workspace_bytes = kPlainRows * n_in * sizeof(float);
   SATCHEL_TRY_ASSIGN(std::byte * workspace,
-                     scratch.at_least(call.context.pool.n_threads() * workspace_bytes));
+                     at_least(call.context.pool.n_threads() * workspace_bytes, memory));
   const auto few_rows = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     auto* values = reinterpret_cast<float*>(workspace + thread * workspace_bytes);
     for (std::size_t r = begin; r < end; ++r)
@@ -181,30 +187,22 @@ bool is_float(WeightType type) {
 
 }  // namespace
 
-Result<std::byte*> MatmulScratch::at_least(std::size_t bytes) {
-  if (memory_.size() < bytes) {
-    SATCHEL_TRY_ASSIGN(memory_, AlignedBuffer::make(bytes));
-  }
-  return memory_.data();
-}
-
-Result<std::unique_ptr<Weight>> load_weight(const CpuContext& context, const WeightSource& source) {
-  reference::check_source(source);
+Result<std::unique_ptr<Weight>> CpuBackend::load_weight(const WeightSource& source) {
+  source.check();
   RepackedWeight packed;
   if (quant_format(source.type).code_bits != 0) {
-    SATCHEL_TRY_ASSIGN(packed, RepackedWeight::make(context.pool, source));
+    SATCHEL_TRY_ASSIGN(packed, RepackedWeight::make(*pool_, source));
   }
   return std::unique_ptr<Weight>(std::make_unique<CpuWeight>(source, std::move(packed)));
 }
 
-Result<void> embed(const CpuContext& context, const CpuWeight& table,
-                   std::span<const std::int32_t> ids, float* out) {
-  const WeightSource& source = table.source();
+Result<void> CpuBackend::embed(const Weight& table, std::span<const std::int32_t> ids, float* out) {
+  const WeightSource& source = ours(table).source();
   const std::size_t row = *row_bytes(source.type, source.n_in);
   const bool lets_go = table.owned_bytes() != 0 && source.done_with;
   for (std::size_t first = 0; first < ids.size(); first += kEmbedAtOnce) {
     const std::size_t n = std::min(kEmbedAtOnce, ids.size() - first);
-    context.pool.parallel_for(n, 8, [&](std::size_t begin, std::size_t end, std::size_t) {
+    pool_->parallel_for(n, 8, [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t i = first + begin; i < first + end; ++i) {
         const auto id = static_cast<std::size_t>(ids[i]);
         SATCHEL_ASSERT(ids[i] >= 0 && id < source.n_out);
@@ -217,27 +215,36 @@ Result<void> embed(const CpuContext& context, const CpuWeight& table,
   return {};
 }
 
+Result<void> CpuBackend::matmul(const Weight& weight, const float* x, std::size_t n_tokens,
+                                float* out) {
+  const Projection projection{.weight = &weight, .out = out};
+  return project(x, n_tokens, {&projection, 1});
+}
+
 // Neighbours of one type share their quantised activations and one loop over the threads.
-Result<void> project(const CpuContext& context, MatmulScratch& scratch, Projections projections,
-                     const float* x, std::size_t n_tokens) {
+Result<void> CpuBackend::project(const float* x, std::size_t n_tokens,
+                                 std::span<const Projection> projections) {
   if (n_tokens == 0) return {};
-  while (!projections.empty()) {
-    const CpuWeight& first = ours(projections[0]);
+  for (auto left = projections; !left.empty();) {
+    const CpuWeight& first = ours(left[0]);
     std::size_t n = 1;
     const bool packed = quant_format(first.type()).code_bits != 0;
-    while (packed && n < projections.size() && ours(projections[n]).type() == first.type()) {
-      SATCHEL_ASSERT(ours(projections[n]).n_in() == first.n_in());
+    while (packed && n < left.size() && ours(left[n]).type() == first.type()) {
+      SATCHEL_ASSERT(ours(left[n]).n_in() == first.n_in());
       ++n;
     }
-    const Call call{context, context.kernels.matmul, projections.first(n)};
+    const Call call{context_, context_.kernels.matmul, left.first(n)};
     if (packed)
-      SATCHEL_TRY(repacked_matmul(call, scratch, x, n_tokens));
+      SATCHEL_TRY(repacked_matmul(call, product_memory_, x, n_tokens));
     else if (is_float(first.type()))
       float_matmul(call, x, n_tokens);
     else
-      SATCHEL_TRY(plain_matmul(call, scratch, x, n_tokens));
-    projections = projections.subspan(n);
+      SATCHEL_TRY(plain_matmul(call, product_memory_, x, n_tokens));
+    left = left.subspan(n);
   }
+  for (const Projection& each : projections)
+    if (each.bias != nullptr)
+      SATCHEL_TRY(add_row(each.out, each.bias, n_tokens, each.weight->n_out()));
   return {};
 }
 

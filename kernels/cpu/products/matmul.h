@@ -16,9 +16,7 @@
 
 #include <cstddef>
 
-#include "kernels/base/aligned_buffer.h"
 #include "kernels/contract/backend.h"
-#include "kernels/cpu/dispatch/cpu_context.h"
 #include "kernels/cpu/products/repacked_weight.h"
 
 namespace satchel::kernels::cpu {
@@ -31,32 +29,12 @@ class CpuWeight final : public Weight {
         packed_(std::move(packed)) {}
   std::size_t owned_bytes() const override { return packed_.bytes(); }
   const WeightSource& source() const { return source_; }
-  const RepackedWeight& packed() const {
-    return packed_;
-  }  // empty for types that are read in place
+  // Empty for types that are read in place.
+  const RepackedWeight& packed() const { return packed_; }
 
  private:
   WeightSource source_;
   RepackedWeight packed_;
 };
-
-// Room of one call for activations as integers, or for rows of weights read back to fp32; grows to
-// the largest seen, then allocates no more.
-class MatmulScratch {
- public:
-  Result<std::byte*> at_least(std::size_t bytes);
-  std::size_t bytes() const { return memory_.size(); }
-
- private:
-  AlignedBuffer memory_;
-};
-
-Result<std::unique_ptr<Weight>> load_weight(const CpuContext& context, const WeightSource& source);
-Result<void> embed(const CpuContext& context, const CpuWeight& table,
-                   std::span<const std::int32_t> ids, float* out);
-// outs[i] = x · weights[i]ᵀ; all weights are as wide.
-Result<void> project(const CpuContext& context, MatmulScratch& scratch,
-                     std::span<const Backend::Projection> projections, const float* x,
-                     std::size_t n_tokens);
 
 }  // namespace satchel::kernels::cpu

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/base/assert.h"
 #include "kernels/cpu/attention/tile_fill.h"
-#include "kernels/cpu/dispatch/cache_ops.h"
-#include "kernels/cpu/dispatch/kernel_table.h"
+#include "kernels/cpu/backend/backend_cpu.h"
 
 namespace satchel::kernels::cpu {
 namespace {
@@ -95,27 +93,19 @@ class TileScorer {
 
 }  // namespace
 
-Result<void> score(const CpuContext& context, AttendScratch& scratch,
-                   std::span<const ScoreArgs> items) {
+Result<void> CpuBackend::score(std::span<const ScoreArgs> items) {
   std::size_t n = 0;
   for (const ScoreArgs& args : items) {
-    const LaneQueries& lane = args.lane;
-    SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
-    SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
-    SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
-                   (args.queries == ScoreArgs::Queries::sum && lane.mask == AttentionMask::causal &&
-                    lane.window == 0));
-    for (const PageView& page : lane.keys.pages)
-      SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
-    n += n_tiles(lane);
+    args.check();
+    n += n_tiles(args.lane);
   }
   const ThreadMemory layout(items);
   SATCHEL_TRY_ASSIGN(float* const memory,
-                     scratch.take(context.pool.n_threads() * layout.of_thread()));
-  context.pool.parallel_for(n, 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
+                     scratch_.take(context_.pool.n_threads() * layout.of_thread()));
+  context_.pool.parallel_for(n, 1, [&](std::size_t begin, std::size_t, std::size_t thread) {
     std::size_t item = 0;
     for (; begin >= n_tiles(items[item].lane); ++item) begin -= n_tiles(items[item].lane);
-    TileScorer(context.kernels, layout, memory + thread * layout.of_thread())
+    TileScorer(context_.kernels, layout, memory + thread * layout.of_thread())
         .score(items[item], begin);
   });
   return {};

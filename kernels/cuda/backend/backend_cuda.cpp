@@ -18,7 +18,6 @@
 #include "kernels/cuda/scoring/key_importance.h"
 #include "kernels/cuda/scoring/scoring.h"
 #include "kernels/cuda/scoring/select.h"
-#include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -207,7 +206,7 @@ Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {
   Choice choice;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&choice, 1)), at));
   if (choice.first_nan >= 0)
-    return reference::nan_among_logits(static_cast<std::size_t>(choice.first_nan));
+    return nan_among_logits(static_cast<std::size_t>(choice.first_nan));
   return choice;
 }
 

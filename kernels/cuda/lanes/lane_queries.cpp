@@ -7,10 +7,8 @@
 namespace satchel::kernels::cuda {
 
 LaneRows lane_rows(const LaneQueries& lane) {
-  SATCHEL_ASSERT(lane.n_group > 0 && lane.first_head + lane.n_group <= lane.n_heads);
+  lane.check();
   SATCHEL_ASSERT(lane.head_dim % 8 == 0 && lane.head_dim <= kHeadDimMax);
-  for (const PageView& page : lane.keys.pages)
-    SATCHEL_ASSERT(page.layout->head_dim == lane.head_dim);
   constexpr std::int64_t kAll = std::int64_t{1} << 40;  // positions are of 32 bits
   LaneRows rows{.q = lane.q,
                 .positions = lane.batch.positions,

@@ -4,7 +4,6 @@
 
 #include "kernels/cuda/weights/tile_pack.h"
 #include "kernels/reference/dequant.h"
-#include "kernels/reference/model_ops.h"
 
 namespace satchel::kernels::cuda {
 namespace {
@@ -21,7 +20,7 @@ std::vector<std::byte> as_floats(const WeightSource& source) {
 }  // namespace
 
 Result<CudaWeight> CudaWeight::make(Device& device, const WeightSource& source) {
-  reference::check_source(source);
+  source.check();
   const TileShape shape = tile_shape(source.type);
   const bool has_floats = weight_type_traits(source.type).block_values == 1;
   DeviceMatrix matrix{.type = source.type,

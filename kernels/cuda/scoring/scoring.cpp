@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/base/assert.h"
 #include "kernels/cuda/device/workspace_layout.h"
 
 namespace satchel::kernels::cuda {
@@ -14,10 +13,7 @@ void Scoring::clear() {
 }
 
 void Scoring::add(const ScoreArgs& args, std::size_t head_dim) {
-  SATCHEL_ASSERT(args.heads == ScoreArgs::Heads::mean || args.queries == ScoreArgs::Queries::max);
-  SATCHEL_ASSERT(args.of == ScoreArgs::Of::probability ||
-                 (args.queries == ScoreArgs::Queries::sum &&
-                  args.lane.mask == AttentionMask::causal && args.lane.window == 0));
+  args.check();
   const std::size_t n = args.lane.batch.n_tokens, first_source = lanes_.sources().size();
   if (n == 0) return;
   lanes_.add(args.lane.keys.runs, args.lane.keys.pages, args.lane.rope);
