@@ -223,18 +223,15 @@ Result<std::vector<SavedCache>> KvStore::caches() {
         Query query,
         db.prepare("SELECT key, chat, model, recipe, n_tokens, (SELECT coalesce(sum(size_bytes), "
                    "0) FROM block WHERE block.cache = cache.id) FROM cache ORDER BY id"));
-    std::vector<SavedCache> found;
-    for (;;) {
-      SATCHEL_TRY_ASSIGN(const bool row, query.step());
-      if (!row) return found;
-      SavedCache cache{.key = CacheKey::named(query.text_at(0)),
-                       .model = query.text_at(2),
-                       .recipe = query.text_at(3),
-                       .n_tokens = static_cast<std::uint64_t>(query.integer_at(4)),
-                       .record_bytes = static_cast<std::uint64_t>(query.integer_at(5))};
-      if (!query.null_at(1)) cache.key.owner = query.integer_at(1);
-      found.push_back(std::move(cache));
-    }
+    return query.all([](const Query& row) {
+      SavedCache cache{.key = CacheKey::named(row.text_at(0)),
+                       .model = row.text_at(2),
+                       .recipe = row.text_at(3),
+                       .n_tokens = static_cast<std::uint64_t>(row.integer_at(4)),
+                       .record_bytes = static_cast<std::uint64_t>(row.integer_at(5))};
+      if (!row.null_at(1)) cache.key.owner = row.integer_at(1);
+      return cache;
+    });
   });
 }
 

@@ -18,13 +18,9 @@ struct Row {
 Result<std::vector<Row>> rows_of(Connection& db, std::int64_t cache) {
   SATCHEL_TRY_ASSIGN(Query query,
                      db.prepare("SELECT id, bytes_id FROM block WHERE cache = ?1 ORDER BY id"));
-  query.bind(1, cache);
-  std::vector<Row> rows;
-  for (;;) {
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return rows;
-    rows.push_back({static_cast<RecordId>(query.integer_at(0)), query.integer_at(1)});
-  }
+  return query.bind(1, cache).all([](const Query& row) {
+    return Row{static_cast<RecordId>(row.integer_at(0)), row.integer_at(1)};
+  });
 }
 
 Result<void> erase_record(Connection& db, std::int64_t cache, const Row& row) {
@@ -117,12 +113,7 @@ Result<std::int64_t> touch(Connection& db, const CacheKey& key) {
                                 "coalesce(max(used_seq), 0) + 1 FROM cache WHERE true ON "
                                 "CONFLICT(key) DO UPDATE SET used_seq = excluded.used_seq "
                                 "RETURNING id"));
-  upsert.bind(1, key.name);
-  if (key.owner)
-    upsert.bind(2, *key.owner);
-  else
-    upsert.bind_null(2);
-  return upsert.integer();
+  return upsert.bind(1, key.name).bind(2, key.owner).integer();
 }
 
 Result<void> erase_cache(Connection& db, std::int64_t cache) {
@@ -215,13 +206,7 @@ Result<void> erase_for_good(Connection& db, const LogSink& log, const Erase& era
 
 Result<std::vector<std::int64_t>> caches_of(Connection& db, runtime::ChatId chat) {
   SATCHEL_TRY_ASSIGN(Query query, db.prepare("SELECT id FROM cache WHERE chat = ?1"));
-  query.bind(1, chat.value);
-  std::vector<std::int64_t> ids;
-  for (;;) {
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return ids;
-    ids.push_back(query.integer_at(0));
-  }
+  return query.bind(1, chat.value).all([](const Query& row) { return row.integer_at(0); });
 }
 
 }  // namespace

@@ -33,15 +33,6 @@ Chat chat_at(const Query& row) {
   return chat;
 }
 
-Result<std::vector<Chat>> all_of(Query& query) {
-  std::vector<Chat> chats;
-  for (;;) {
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return chats;
-    chats.push_back(chat_at(query));
-  }
-}
-
 // The kept chat of that name; 0: none.
 Result<std::int64_t> id_of_name(Connection& connection, std::string_view name) {
   if (name.empty()) return std::int64_t{0};
@@ -66,18 +57,20 @@ Error chat_exists() {
           "A chat with that name already exists. Continue it, or choose another name."};
 }
 
-void bind_system(Query& query, int parameter, const std::optional<std::string>& system) {
-  if (system.has_value())
-    query.bind(parameter, *system);
-  else
-    query.bind_null(parameter);
-}
-
-// Runs an UPDATE … RETURNING id of one chat.
-Result<void> changed_one(Query& update, ChatId id) {
-  SATCHEL_TRY_ASSIGN(const bool found, update.step());
-  if (!found) return chat_not_found(id);
-  return update.run();
+// Runs a statement about the chat whose id is its first parameter, then commits.
+//   sql   UPDATE or DELETE … RETURNING id
+//   bind  of the other parameters
+template <class Bind>
+Result<void> change_chat(Connection& db, Transaction& change, ChatId id, const char* sql,
+                         const Bind& bind) {
+  {
+    SATCHEL_TRY_ASSIGN(Query update, db.prepare(sql));
+    bind(update.bind(1, id.value));
+    SATCHEL_TRY_ASSIGN(const bool found, update.step());
+    if (!found) return chat_not_found(id);
+    SATCHEL_TRY(update.run());
+  }
+  return change.commit();
 }
 }  // namespace
 
@@ -116,8 +109,7 @@ Result<ChatId> Library::create_chat(const NewChat& chat, NameTaken taken) {
   insert.bind(1, name).bind(2, chat.title).bind(3, setup.model_fingerprint);
   insert.bind(4, setup.model_path).bind(5, setup.recipe_json);
   insert.bind(6, static_cast<std::int64_t>(setup.budget_bytes));
-  bind_system(insert, 7, setup.system);
-  insert.bind(8, state_->options.clock->wall_ms());
+  insert.bind(7, setup.system).bind(8, state_->options.clock->wall_ms());
   SATCHEL_TRY_ASSIGN(const std::int64_t id, insert.integer());
   SATCHEL_TRY(change.commit());
   return ChatId{id};
@@ -145,32 +137,7 @@ Result<std::vector<Chat>> Library::chats(ChatFilter filter) {
                                            ? "WHERE removed_ms IS NULL ORDER BY used_seq DESC"
                                            : "WHERE removed_ms IS NOT NULL ORDER BY used_seq DESC");
   SATCHEL_TRY_ASSIGN(Query query, db->prepare(sql.c_str()));
-  return all_of(query);
-}
-
-Result<void> Library::rename_chat(ChatId id, std::string_view name) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  SATCHEL_TRY_ASSIGN(const std::int64_t taken, id_of_name(*db, name));
-  if (taken != 0 && taken != id.value) return chat_exists();
-  {
-    SATCHEL_TRY_ASSIGN(Query update,
-                       db->prepare("UPDATE chat SET name = ?2 WHERE id = ?1 AND removed_ms IS NULL "
-                                   "RETURNING id"));
-    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, name), id));
-  }
-  return change.commit();
-}
-
-Result<void> Library::set_title(ChatId id, std::string_view title) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  {
-    SATCHEL_TRY_ASSIGN(Query update,
-                       db->prepare("UPDATE chat SET title = ?2 WHERE id = ?1 RETURNING id"));
-    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, title), id));
-  }
-  return change.commit();
+  return query.all(chat_at);
 }
 
 Result<void> Library::retitle_chat(ChatId id, std::string_view title) {
@@ -178,43 +145,33 @@ Result<void> Library::retitle_chat(ChatId id, std::string_view title) {
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
   SATCHEL_TRY_ASSIGN(const std::int64_t holder, id_of_name(*db, title));
   const bool is_taken = holder != 0 && holder != id.value;
-  {
-    SATCHEL_TRY_ASSIGN(Query update,
-                       db->prepare("UPDATE chat SET title = ?2, name = iif(?3, name, ?2) WHERE id "
-                                   "= ?1 AND removed_ms IS NULL RETURNING id"));
-    update.bind(1, id.value).bind(2, title).bind(3, std::int64_t{is_taken});
-    SATCHEL_TRY(changed_one(update, id));
-  }
-  return change.commit();
+  return change_chat(*db, change, id,
+                     "UPDATE chat SET title = ?2, name = iif(?3, name, ?2) WHERE id = ?1 AND "
+                     "removed_ms IS NULL RETURNING id",
+                     [&](Query& update) { update.bind(2, title).bind(3, std::int64_t{is_taken}); });
 }
 
 Result<void> Library::set_setup(ChatId id, const ChatSetup& setup) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  {
-    SATCHEL_TRY_ASSIGN(
-        Query update,
-        db->prepare("UPDATE chat SET model_fingerprint = ?2, model_path = ?3, recipe = ?4, "
-                    "budget_bytes = ?5, system = ?6 WHERE id = ?1 RETURNING id"));
-    update.bind(1, id.value).bind(2, setup.model_fingerprint).bind(3, setup.model_path);
-    update.bind(4, setup.recipe_json).bind(5, static_cast<std::int64_t>(setup.budget_bytes));
-    bind_system(update, 6, setup.system);
-    SATCHEL_TRY(changed_one(update, id));
-  }
-  return change.commit();
+  return change_chat(
+      *db, change, id,
+      "UPDATE chat SET model_fingerprint = ?2, model_path = ?3, recipe = ?4, budget_bytes = ?5, "
+      "system = ?6 WHERE id = ?1 RETURNING id",
+      [&](Query& update) {
+        update.bind(2, setup.model_fingerprint).bind(3, setup.model_path);
+        update.bind(4, setup.recipe_json).bind(5, static_cast<std::int64_t>(setup.budget_bytes));
+        update.bind(6, setup.system);
+      });
 }
 
 Result<void> Library::remove_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
   SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  {
-    SATCHEL_TRY_ASSIGN(Query update,
-                       db->prepare("UPDATE chat SET removed_ms = ?2 WHERE id = ?1 AND removed_ms "
-                                   "IS NULL RETURNING id"));
-    SATCHEL_TRY(
-        changed_one(update.bind(1, id.value).bind(2, state_->options.clock->wall_ms()), id));
-  }
-  return change.commit();
+  return change_chat(
+      *db, change, id,
+      "UPDATE chat SET removed_ms = ?2 WHERE id = ?1 AND removed_ms IS NULL RETURNING id",
+      [&](Query& update) { update.bind(2, state_->options.clock->wall_ms()); });
 }
 
 Result<void> Library::restore_chat(ChatId id) {
@@ -223,12 +180,9 @@ Result<void> Library::restore_chat(ChatId id) {
   SATCHEL_TRY_ASSIGN(const Chat found, chat(id));
   if (!found.removed_ms.has_value()) return {};
   SATCHEL_TRY_ASSIGN(const std::string name, free_name(*db, found.name));
-  {
-    SATCHEL_TRY_ASSIGN(Query update, db->prepare("UPDATE chat SET removed_ms = NULL, name = ?2 "
-                                                 "WHERE id = ?1 RETURNING id"));
-    SATCHEL_TRY(changed_one(update.bind(1, id.value).bind(2, name), id));
-  }
-  return change.commit();
+  return change_chat(*db, change, id,
+                     "UPDATE chat SET removed_ms = NULL, name = ?2 WHERE id = ?1 RETURNING id",
+                     [&](Query& update) { update.bind(2, name); });
 }
 
 Result<std::vector<ChatId>> Library::expired_chats() {
@@ -237,12 +191,7 @@ Result<std::vector<ChatId>> Library::expired_chats() {
   SATCHEL_TRY_ASSIGN(Query query,
                      db->prepare("SELECT id FROM chat WHERE removed_ms < ?1 ORDER BY id"));
   query.bind(1, state_->options.clock->wall_ms() - kDeletedDaysKept * kDayMs);
-  std::vector<ChatId> expired;
-  for (;;) {
-    SATCHEL_TRY_ASSIGN(const bool row, query.step());
-    if (!row) return expired;
-    expired.push_back({query.integer_at(0)});
-  }
+  return query.all([](const Query& row) { return ChatId{row.integer_at(0)}; });
 }
 
 Result<void> Library::purge_chat(ChatId id) {
@@ -255,11 +204,8 @@ Result<void> Library::purge_chat(ChatId id) {
     SATCHEL_TRY_ASSIGN(Query rows, db->prepare(sql));
     SATCHEL_TRY(rows.bind(1, id.value).run());
   }
-  {
-    SATCHEL_TRY_ASSIGN(Query row, db->prepare("DELETE FROM chat WHERE id = ?1 RETURNING id"));
-    SATCHEL_TRY(changed_one(row.bind(1, id.value), id));
-  }
-  SATCHEL_TRY(change.commit());
+  SATCHEL_TRY(
+      change_chat(*db, change, id, "DELETE FROM chat WHERE id = ?1 RETURNING id", [](Query&) {}));
   std::erase_if(state_->streams, [&](const auto& entry) { return entry.second.chat == id.value; });
   SATCHEL_TRY_ASSIGN(const bool emptied, db->empty_wal());
   if (!emptied && state_->options.log)

@@ -27,13 +27,6 @@ void add(Stream& stream, std::string_view text, std::span<const std::int32_t> to
   stream.tokens.insert(stream.tokens.end(), tokens.begin(), tokens.end());
 }
 
-void bind_parent(Query& query, int parameter, const std::optional<std::int64_t>& parent) {
-  if (parent)
-    query.bind(parameter, *parent);
-  else
-    query.bind_null(parameter);
-}
-
 Result<std::int64_t> insert_message(Connection& db, const MessageRow& row, std::int64_t now_ms) {
   SATCHEL_TRY_ASSIGN(
       Query insert,
@@ -42,8 +35,7 @@ Result<std::int64_t> insert_message(Connection& db, const MessageRow& row, std::
                  "?8, ?9, ?10, ?11, ?12, ?13) RETURNING id"));
   insert.bind(1, row.chat).bind(2, row.seq).bind(3, row.role).bind(4, row.state).bind(5, now_ms);
   insert.bind(6, row.tokens).bind(7, row.text).bind(8, checksum_of(row));
-  insert.bind(9, row.kind).bind(10, row.title).bind(12, row.tokenizer);
-  bind_parent(insert, 11, row.parent);
+  insert.bind(9, row.kind).bind(10, row.title).bind(11, row.parent).bind(12, row.tokenizer);
   return insert.bind(13, checksum_2_of(row)).integer();
 }
 

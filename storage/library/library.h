@@ -69,8 +69,7 @@ struct LibraryReport {
 class Library final : public runtime::ChatLibrary {
  public:
   // needs   the folder's lock, for read_write (Store holds it)
-  // errors  NO_LIBRARY (not_found): read_only without an existing file; LIBRARY_DAMAGED: the file
-  // is
+  // errors  NO_LIBRARY (not_found): read_only without an existing file; LIBRARY_DAMAGED: the file is
   //         not a library. A newer schema, a read-only disk or a damaged file open read-only (see
   //         report)
   static Result<std::unique_ptr<Library>> open(LibraryOptions options);
@@ -85,8 +84,6 @@ class Library final : public runtime::ChatLibrary {
   Result<Chat> chat(ChatId id) override;
   Result<std::optional<Chat>> find_chat(std::string_view name) override;
   Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::kept) override;
-  Result<void> rename_chat(ChatId id, std::string_view name);
-  Result<void> set_title(ChatId id, std::string_view title);
   Result<void> retitle_chat(ChatId id, std::string_view title) override;
   Result<void> set_setup(ChatId id, const ChatSetup& setup) override;
   Result<void> remove_chat(ChatId id) override;
@@ -114,7 +111,6 @@ class Library final : public runtime::ChatLibrary {
 
   Result<std::optional<std::string>> setting(std::string_view key) override;
   Result<void> set_setting(std::string_view key, std::string_view value) override;
-  Result<void> unset_setting(std::string_view key);
 
  private:
   struct State;

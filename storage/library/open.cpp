@@ -50,6 +50,13 @@ Result<std::int64_t> version_of(Connection& connection, const fs::path& path) {
   return version;
 }
 
+Result<std::string> id_of(Connection& connection) {
+  SATCHEL_TRY_ASSIGN(Query id,
+                     connection.prepare("SELECT value FROM meta WHERE key = 'library_id'"));
+  SATCHEL_TRY_ASSIGN(const bool found, id.step());
+  return found ? id.text_at(0) : std::string();
+}
+
 // Row and parts of one message, into the row.
 Result<void> fold_parts(Connection& connection, std::int64_t message) {
   std::vector<std::byte> tokens;
@@ -92,8 +99,8 @@ Result<void> fold_parts(Connection& connection, std::int64_t message) {
                          .tokenizer = tokenizer});
 }
 
-// Messages that were written, but not said to be saved.
-Result<void> take_back(Connection& connection, std::int64_t last_said) {
+// Messages that were written, but never acknowledged as saved.
+Result<void> take_back(Connection& connection, std::int64_t last_acknowledged) {
   SATCHEL_TRY_ASSIGN(Transaction change, connection.begin(Sync::full));
   for (const char* sql : {"UPDATE chat SET last_seq = (SELECT count(*) FROM message m WHERE m.chat "
                           "= chat.id AND m.id <= ?1), n_live = (SELECT count(*) FROM message m "
@@ -101,18 +108,17 @@ Result<void> take_back(Connection& connection, std::int64_t last_said) {
                           "(SELECT chat FROM message WHERE id > ?1)",
                           "DELETE FROM message WHERE id > ?1"}) {
     SATCHEL_TRY_ASSIGN(Query query, connection.prepare(sql));
-    SATCHEL_TRY(query.bind(1, last_said).run());
+    SATCHEL_TRY(query.bind(1, last_acknowledged).run());
   }
   return change.commit();
 }
 
-// A file of schema 1 that cannot be brought on (a disk that is read-only) is read through views
+// A file of schema 1 that cannot be migrated, since the disk is read-only, is read through views
 // that have what schema 2 added.
 constexpr const char* kSchema1AsSchema2 =
     "CREATE TEMP VIEW message AS SELECT *, 'text' AS kind, '' AS title, (SELECT max(p.id) FROM "
     "main.message p WHERE p.chat = m.chat AND p.seq = m.seq - 1) AS parent, NULL AS tokenizer, 1 "
-    "AS "
-    "live, NULL AS checksum_2 FROM main.message m;"
+    "AS live, NULL AS checksum_2 FROM main.message m;"
     "CREATE TEMP VIEW chat AS SELECT *, last_seq AS n_live, model_fingerprint AS model_1 FROM "
     "main.chat;";
 
@@ -183,10 +189,7 @@ Result<void> Library::State::prepare_for_writing(std::int64_t version) {
   SATCHEL_TRY(migrate(*connection, library_migrations()));
   SATCHEL_TRY(interrupt_streaming());
   SATCHEL_TRY_ASSIGN(last_message, connection->integer("SELECT coalesce(max(id), 0) FROM message"));
-  SATCHEL_TRY_ASSIGN(Query id,
-                     connection->prepare("SELECT value FROM meta WHERE key = 'library_id'"));
-  SATCHEL_TRY_ASSIGN(const bool found, id.step());
-  library_id = found ? id.text_at(0) : std::string();
+  SATCHEL_TRY_ASSIGN(library_id, id_of(*connection));
   return {};
 }
 
@@ -209,10 +212,7 @@ Result<void> Library::State::connect_for_reading() {
   if (version.value() > newest_version(library_migrations()))
     report.read_only = newer_schema(version.value());
   if (version.value() == 1) SATCHEL_TRY(connection->exec(kSchema1AsSchema2));
-  SATCHEL_TRY_ASSIGN(Query id,
-                     connection->prepare("SELECT value FROM meta WHERE key = 'library_id'"));
-  SATCHEL_TRY_ASSIGN(const bool found, id.step());
-  library_id = found ? id.text_at(0) : std::string();
+  SATCHEL_TRY_ASSIGN(library_id, id_of(*connection));
   return {};
 }
 
@@ -226,20 +226,18 @@ Result<Connection*> Library::State::writer() {
   return reader();
 }
 
-// After a failure of the disk nothing that the page cache says is believed, and what was not said
-// to be saved is taken back, so that saving it again does not double it.
+// After a disk failure the page cache is not to be trusted. What was not acknowledged as saved is
+// taken back, so that saving it again does not store it twice.
 Result<void> Library::State::reconnect() {
   connection.reset();
   if (report.read_only.has_value()) return connect_for_reading();
-  const std::int64_t acked = last_message;
+  const std::int64_t acknowledged = last_message;
   options.check = true;
   auto again = connect_for_writing();
-  if (again.ok() && last_message > acked) {
-    again = take_back(*connection, acked);
-  }
-  if (again.ok() && unsaid_cut.has_value()) again = restore_cut(*connection, *unsaid_cut);
-  if (again.ok()) unsaid_cut.reset();
-  last_message = acked;
+  if (again.ok() && last_message > acknowledged) again = take_back(*connection, acknowledged);
+  if (again.ok() && open_cut.has_value()) again = restore_cut(*connection, *open_cut);
+  if (again.ok()) open_cut.reset();
+  last_message = acknowledged;
   if (again.ok()) return {};
   connection.reset();
   if (again.error().kind != ErrorKind::corrupt) return again;  // the next call tries again
@@ -253,12 +251,9 @@ Result<void> Library::State::interrupt_streaming() {
   {
     SATCHEL_TRY_ASSIGN(Query rows, connection->prepare("SELECT id FROM message WHERE state = "
                                                        "'streaming' ORDER BY id"));
-    for (;;) {
-      SATCHEL_TRY_ASSIGN(const bool row, rows.step());
-      if (!row) break;
-      if (!streams.contains(rows.integer_at(0))) left.push_back(rows.integer_at(0));
-    }
+    SATCHEL_TRY_ASSIGN(left, rows.all([](const Query& row) { return row.integer_at(0); }));
   }
+  std::erase_if(left, [this](std::int64_t message) { return streams.contains(message); });
   if (left.empty()) return {};
   SATCHEL_TRY_ASSIGN(Transaction change, connection->begin(Sync::full));
   for (const std::int64_t message : left) SATCHEL_TRY(fold_parts(*connection, message));

@@ -28,16 +28,6 @@ Result<void> Library::set_setting(std::string_view key, std::string_view value) 
   return change.commit();
 }
 
-Result<void> Library::unset_setting(std::string_view key) {
-  SATCHEL_TRY_ASSIGN(Connection * db, state_->writer());
-  SATCHEL_TRY_ASSIGN(Transaction change, db->begin(Sync::full));
-  {
-    SATCHEL_TRY_ASSIGN(Query erase, db->prepare("DELETE FROM setting WHERE key = ?1"));
-    SATCHEL_TRY(erase.bind(1, key).run());
-  }
-  return change.commit();
-}
-
 Result<void> Library::set_note(ChatId chat, std::string_view name, std::string_view text) {
   return set_setting(key_of(chat, name), text);
 }

@@ -35,7 +35,7 @@ struct Library::State {
   std::map<std::int64_t, Stream> streams;  // by message
   double streams_saved_ms = 0;             // steady
   std::int64_t last_message = 0;           // the highest id acknowledged as saved
-  std::optional<Cut> unsaid_cut;           // a failed truncation that may be on disk
+  std::optional<Cut> open_cut;             // undoes a failed truncation that may be on disk
 
   // The connection; reopened and checked after a disk failure.
   Result<Connection*> reader();

@@ -52,9 +52,9 @@ Result<void> Library::truncate(ChatId chat, MessageId last) {
   SATCHEL_TRY(check_cut(*db, cut));
   SATCHEL_TRY_ASSIGN(const std::int64_t before, last_message_of(*db, chat));
   SATCHEL_TRY(cut_to(*db, cut));
-  state_->unsaid_cut = {.chat = chat.value, .last = before};
+  state_->open_cut = {.chat = chat.value, .last = before};
   const Result<void> committed = change.commit();
-  if (committed.ok() || !db->disk_failed()) state_->unsaid_cut.reset();
+  if (committed.ok() || !db->disk_failed()) state_->open_cut.reset();
   return committed;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,11 +49,24 @@ class Query {
   Query& bind(int parameter, std::int64_t value);
   Query& bind(int parameter, std::string_view text);
   Query& bind(int parameter, std::span<const std::byte> blob);
-  Query& bind_null(int parameter);
+  template <class T>
+  Query& bind(int parameter, const std::optional<T>& value) {  // none: NULL
+    return value ? bind(parameter, *value) : bind_null(parameter);
+  }
 
   Result<bool> step();             // true: there is a row
   Result<void> run();              // runs to the end
   Result<std::int64_t> integer();  // first column of the first row, which must exist
+  // What `read` makes of each row.
+  template <class Read>
+  auto all(const Read& read) -> Result<std::vector<decltype(read(*this))>> {
+    std::vector<decltype(read(*this))> rows;
+    for (;;) {
+      SATCHEL_TRY_ASSIGN(const bool row, step());
+      if (!row) return rows;
+      rows.push_back(read(*this));
+    }
+  }
 
   // Columns of the row, from 0. A column of another type reads as 0 or empty: STRICT tables ensure
   // the types, and a damaged file must do no harm.
@@ -67,6 +81,7 @@ class Query {
     void operator()(sqlite3_stmt* statement) const;
   };
   Query(Handle& handle, sqlite3_stmt* statement) : handle_(&handle), statement_(statement) {}
+  Query& bind_null(int parameter);
   Handle* handle_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   int bind_code_ = 0;

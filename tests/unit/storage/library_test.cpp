@@ -75,12 +75,10 @@ TEST(Chats, a_name_belongs_to_one_kept_chat) {
   must(library.create_chat(named("")));  // without a name, as often as one likes
   must(library.create_chat(named("")));
   const ChatId other = must(library.create_chat(named("other")));
-  EXPECT_EQ(code_of(library.rename_chat(other, "notes")), "CHAT_EXISTS");
-  must(library.rename_chat(old, "notes"));  // its own name is free to it
   must(library.remove_chat(old));
-  must(library.rename_chat(other, "notes"));
+  must(library.retitle_chat(other, "notes"));
   EXPECT_EQ(must(library.find_chat("notes"))->id, other);
-  EXPECT_EQ(code_of(library.rename_chat(old, "x")), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(library.retitle_chat(old, "x")), "CHAT_NOT_FOUND");
 }
 
 TEST(Chats, a_name_is_only_text) {
@@ -130,12 +128,12 @@ TEST(Chats, take_a_new_model_recipe_and_title) {
   const auto store = open_store(folder);
   const ChatId chat = must(store->library().create_chat(named("a")));
   must(store->library().set_setup(chat, {"other", "/m", "{}", 1, std::nullopt}));
-  must(store->library().set_title(chat, "New"));
+  must(store->library().retitle_chat(chat, "New"));
   const Chat found = must(store->library().chat(chat));
   EXPECT_EQ(found.setup.model_fingerprint, "other");
   EXPECT_FALSE(found.setup.system.has_value());
   EXPECT_EQ(found.title, "New");
-  EXPECT_EQ(code_of(store->library().set_title({99}, "x")), "CHAT_NOT_FOUND");
+  EXPECT_EQ(code_of(store->library().retitle_chat({99}, "x")), "CHAT_NOT_FOUND");
 }
 
 TEST(Chats, a_deleted_id_is_never_given_again) {
@@ -146,7 +144,7 @@ TEST(Chats, a_deleted_id_is_never_given_again) {
   EXPECT_GT(must(store->library().create_chat(named("b"))), chat);
 }
 
-TEST(Settings, are_kept_replaced_and_forgotten) {
+TEST(Settings, are_kept_and_replaced) {
   const TempFolder folder;
   {
     const auto store = open_store(folder);
@@ -158,8 +156,6 @@ TEST(Settings, are_kept_replaced_and_forgotten) {
   const auto store = open_store(folder);
   EXPECT_EQ(must(store->library().setting("theme")), "light");
   EXPECT_EQ(must(store->library().setting("empty")), "");
-  must(store->library().unset_setting("theme"));
-  EXPECT_FALSE(must(store->library().setting("theme")).has_value());
 }
 
 TEST(Notes, stay_beside_their_chat_and_go_with_it) {
