@@ -1,6 +1,8 @@
 #include "app/eval/commands/longbench.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "app/eval/commands/evaluate.h"
@@ -8,6 +10,8 @@
 
 namespace satchel::app {
 namespace {
+
+using eval::longbench::Example;
 
 // LongBench-E's stretches of length.
 std::string kind_of(std::size_t length) {
@@ -17,7 +21,7 @@ std::string kind_of(std::size_t length) {
 
 class LongBenchTask final : public Task {
  public:
-  LongBenchTask(std::vector<LongBenchExample> examples, const LongBenchOptions& options)
+  LongBenchTask(std::vector<Example> examples, const LongBenchOptions& options)
       : examples_(std::move(examples)), options_(options) {}
 
   std::string_view name() const override { return "longbench"; }
@@ -33,27 +37,26 @@ class LongBenchTask final : public Task {
  private:
   static inline const std::array<Measure, 1> kMeasures = {Measure{.name = "score"}};
 
-  std::vector<LongBenchExample> examples_;
+  std::vector<Example> examples_;
   LongBenchOptions options_;
   std::vector<Item> items_;
 };
 
 Result<void> LongBenchTask::prepare(runtime::Engine&) {
   items_.clear();
-  for (const LongBenchExample& each : examples_) {
-    const eval::longbench::Example& example = each.example;
+  for (const Example& example : examples_) {
     const Json content = {example.input, example.context, example.answers, example.classes};
     items_.push_back(
-        {.set = std::string(example.dataset->name), .name = each.id, .content = content.dump()});
+        {.set = std::string(example.dataset->name), .name = example.id, .content = content.dump()});
   }
   return {};
 }
 
 Result<Measured> LongBenchTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                         std::size_t item, std::stop_token stop) {
-  const LongBenchExample& example = examples_[item];
+  const Example& example = examples_[item];
   SATCHEL_TRY_ASSIGN(const eval::longbench::Answer answer,
-                     eval::longbench::ask(engine, recipe, example.example,
+                     eval::longbench::ask(engine, recipe, example,
                                           {.question_known = options_.question == "known",
                                            .n_tokens_max = options_.n_tokens},
                                           std::move(stop)));
@@ -63,8 +66,8 @@ Result<Measured> LongBenchTask::measure(runtime::Engine& engine, const kvcache::
   out.answer_ms = answer.answer_ms;
   out.grades.push_back({.kind = kind_of(example.length),
                         .sums = {answer.score},
-                        .detail = {{"ask", example.example.input},
-                                   {"value", example.example.answers},
+                        .detail = {{"ask", example.input},
+                                   {"value", example.answers},
                                    {"answer", answer.said},
                                    {"prompt_cut", answer.cut}}});
   return out;
@@ -95,11 +98,11 @@ void add_longbench_options(CLI::App& command, LongBenchOptions& options) {
 }
 
 Result<TaskPtr> make_longbench_task(const LongBenchOptions& options) {
-  std::vector<LongBenchExample> all;
+  std::vector<Example> all;
   for (const std::string& file : options.files) {
-    SATCHEL_TRY_ASSIGN(std::vector<LongBenchExample> examples,
+    SATCHEL_TRY_ASSIGN(std::vector<Example> examples,
                        read_longbench_file(file, options.n_examples));
-    for (LongBenchExample& each : examples) all.push_back(std::move(each));
+    std::ranges::move(examples, std::back_inserter(all));
   }
   return TaskPtr(std::make_unique<LongBenchTask>(std::move(all), options));
 }

@@ -8,6 +8,8 @@
 namespace satchel::app {
 namespace {
 
+using eval::longbench::Example;
+
 // Whole datasets are one file: the largest has 25 MB.
 constexpr std::uintmax_t kBytesMax = 256u << 20;
 
@@ -22,19 +24,19 @@ Result<std::vector<std::string>> texts_at(const Json& object, const char* key) {
   return out;
 }
 
-Result<LongBenchExample> example_of(const Json& json, const std::string& file_name) {
-  LongBenchExample out;
+Result<Example> example_of(const Json& json, const std::string& file_name) {
+  Example out;
   SATCHEL_TRY_ASSIGN(std::string dataset, text_at(json, "dataset", Needed::no));
   if (dataset.empty()) dataset = file_name;
-  out.example.dataset = eval::longbench::find_dataset(dataset);
-  if (out.example.dataset == nullptr)
+  out.dataset = eval::longbench::find_dataset(dataset);
+  if (out.dataset == nullptr)
     return wrong_line("names \"" + dataset + "\", which is not a dataset of LongBench");
-  SATCHEL_TRY_ASSIGN(out.example.input, text_at(json, "input", Needed::no));
-  SATCHEL_TRY_ASSIGN(out.example.context, text_at(json, "context", Needed::yes));
-  SATCHEL_TRY_ASSIGN(out.example.answers, texts_at(json, "answers"));
-  if (out.example.answers.empty()) return wrong_line("has no answer");
-  if (out.example.dataset->metric == eval::longbench::Metric::classification) {
-    SATCHEL_TRY_ASSIGN(out.example.classes, texts_at(json, "all_classes"));
+  SATCHEL_TRY_ASSIGN(out.input, text_at(json, "input", Needed::no));
+  SATCHEL_TRY_ASSIGN(out.context, text_at(json, "context", Needed::yes));
+  SATCHEL_TRY_ASSIGN(out.answers, texts_at(json, "answers"));
+  if (out.answers.empty()) return wrong_line("has no answer");
+  if (out.dataset->metric == nullptr) {  // classification
+    SATCHEL_TRY_ASSIGN(out.classes, texts_at(json, "all_classes"));
   }
   SATCHEL_TRY_ASSIGN(out.id, text_at(json, "_id", Needed::no));
   const auto length = json.find("length");
@@ -44,13 +46,13 @@ Result<LongBenchExample> example_of(const Json& json, const std::string& file_na
 
 }  // namespace
 
-Result<std::vector<LongBenchExample>> read_longbench_file(const std::string& path, std::size_t n) {
+Result<std::vector<Example>> read_longbench_file(const std::string& path, std::size_t n) {
   const std::string name = std::filesystem::path(path).stem().string();
-  std::vector<LongBenchExample> all;
+  std::vector<Example> all;
   SATCHEL_TRY(for_each_line(
       path,
       [&](const Json& json) -> Result<void> {
-        SATCHEL_TRY_ASSIGN(LongBenchExample example, example_of(json, name));
+        SATCHEL_TRY_ASSIGN(Example example, example_of(json, name));
         if (example.id.empty()) example.id = std::to_string(all.size());
         if (n == 0 || all.size() < n) all.push_back(std::move(example));
         return {};

@@ -14,12 +14,8 @@
 
 namespace satchel::app {
 
-struct LongBenchExample {
-  std::string id;          // "_id"; else its number in the file
-  std::size_t length = 0;  // in words or characters, as the file says
-  eval::longbench::Example example;
-};
-// At most n of the file; 0: all.
-Result<std::vector<LongBenchExample>> read_longbench_file(const std::string& path, std::size_t n);
+// At most n of the file; 0: all. An example without "_id" is called by its number in the file.
+Result<std::vector<eval::longbench::Example>> read_longbench_file(const std::string& path,
+                                                                  std::size_t n);
 
 }  // namespace satchel::app

@@ -51,27 +51,19 @@ Result<std::size_t> context_left(const runtime::Engine& engine, const Dataset& d
   return asking.n_tokens_max == 0 ? n : std::min(n, asking.n_tokens_max);
 }
 
-// A prompt that fits: its beginning and its end, where all of it does not.
-struct Fitting {
-  std::string text;
-  std::size_t n_context = 0;  // bytes of it that come before what is asked
-  bool cut = false;
-};
-
-Result<Fitting> fit(const runtime::Tokenizer& tokenizer, const Prompt& prompt,
-                    std::size_t n_tokens_max) {
-  Fitting out{prompt.context + prompt.question, prompt.context.size()};
-  SATCHEL_TRY_ASSIGN(const Ids ids, tokenizer.encode(out.text, runtime::SpecialText::as_text));
-  if (ids.size() <= n_tokens_max) return out;
+// The prompt, or where that does not fit its beginning and its end.
+Result<Prompt> fit(const runtime::Tokenizer& tokenizer, Prompt prompt, std::size_t n_tokens_max) {
+  SATCHEL_TRY_ASSIGN(const Ids ids, tokenizer.encode(prompt.context + prompt.question,
+                                                     runtime::SpecialText::as_text));
+  if (ids.size() <= n_tokens_max) return prompt;
   const std::size_t half = n_tokens_max / 2;
   const std::string begin = tokenizer.text(std::span(ids).first(half));
   const std::string end = tokenizer.text(std::span(ids).last(half));
-  out.text = begin + end;
   // Where the question alone is longer than half, what there is of it is asked.
-  out.n_context =
-      end.size() > prompt.question.size() ? out.text.size() - prompt.question.size() : begin.size();
-  out.cut = true;
-  return out;
+  const std::size_t n_question =
+      end.size() > prompt.question.size() ? prompt.question.size() : end.size();
+  const std::size_t n_before = end.size() - n_question;
+  return Prompt{begin + end.substr(0, n_before), end.substr(n_before), true};
 }
 
 }  // namespace
@@ -81,15 +73,14 @@ Result<PromptIds> prompt_ids(const runtime::Engine& engine, const Example& examp
   const Dataset& dataset = *example.dataset;
   SATCHEL_TRY_ASSIGN(const std::size_t n_tokens_max, context_left(engine, dataset, asking));
   SATCHEL_TRY_ASSIGN(
-      const Fitting fitting,
+      const Prompt prompt,
       fit(engine.tokenizer(), prompt_of(dataset, example.context, example.input), n_tokens_max));
   PromptIds out;
-  out.cut = fitting.cut;
-  SATCHEL_TRY_ASSIGN(out.ids, framed(engine, dataset, fitting.text));
+  out.cut = prompt.cut;
+  SATCHEL_TRY_ASSIGN(out.ids, framed(engine, dataset, prompt.context + prompt.question));
   // Pieces may reach over the context's end: it is where the ids with and without the question
   // part.
-  SATCHEL_TRY_ASSIGN(const Ids context,
-                     framed(engine, dataset, fitting.text.substr(0, fitting.n_context)));
+  SATCHEL_TRY_ASSIGN(const Ids context, framed(engine, dataset, prompt.context));
   const auto parted = std::ranges::mismatch(out.ids, context);
   out.n_context = std::min(static_cast<std::size_t>(parted.in1 - out.ids.begin()),
                            out.ids.size() - std::min<std::size_t>(1, out.ids.size()));

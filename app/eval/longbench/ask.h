@@ -25,6 +25,8 @@ struct Example {
   const Dataset* dataset = nullptr;
   std::string input, context;
   std::vector<std::string> answers, classes;
+  std::string id = {};     // in its file
+  std::size_t length = 0;  // in words or characters, as its file says
 };
 
 struct Asking {

@@ -17,9 +17,9 @@ constexpr std::string_view kPassages =
     "Answer:";
 
 constexpr Dataset kDatasets[] = {
-    {.name = "2wikimqa", .metric = Metric::f1, .n_answer_tokens = 32, .prompt = kPassages},
+    {.name = "2wikimqa", .metric = f1, .n_answer_tokens = 32, .prompt = kPassages},
     {.name = "dureader",
-     .metric = Metric::rouge_l_chinese,
+     .metric = rouge_l_chinese,
      .n_answer_tokens = 128,
      .prompt = "请基于给定的文章回答下述问题。\n\n"
                "文章：{context}\n\n"
@@ -27,7 +27,7 @@ constexpr Dataset kDatasets[] = {
                "问题：{input}\n"
                "回答："},
     {.name = "gov_report",
-     .metric = Metric::rouge_l,
+     .metric = rouge_l,
      .n_answer_tokens = 512,
      .prompt = "You are given a report by a government agency. Write a one-page summary of "
                "the report.\n"
@@ -36,16 +36,16 @@ constexpr Dataset kDatasets[] = {
                "{context}\n\n"
                "Now, write a one-page summary of the report.\n\n"
                "Summary:"},
-    {.name = "hotpotqa", .metric = Metric::f1, .n_answer_tokens = 32, .prompt = kPassages},
+    {.name = "hotpotqa", .metric = f1, .n_answer_tokens = 32, .prompt = kPassages},
     {.name = "lcc",
-     .metric = Metric::code_similarity,
+     .metric = code_similarity,
      .n_answer_tokens = 64,
      .prompt = "Please complete the code given below. \n"
                "{context}Next line of code:\n",
      .judged = Judged::code_line,
      .as_chat = false},
     {.name = "lsht",
-     .metric = Metric::classification,
+     .metric = nullptr,
      .n_answer_tokens = 64,
      .prompt = "请判断给定新闻的类别，下面是一些例子。\n\n"
                "{context}\n"
@@ -53,7 +53,7 @@ constexpr Dataset kDatasets[] = {
      .judged = Judged::first_line,
      .as_chat = false},
     {.name = "multi_news",
-     .metric = Metric::rouge_l,
+     .metric = rouge_l,
      .n_answer_tokens = 512,
      .prompt = "You are given several news passages. Write a one-page summary of all news. \n"
                "\n"
@@ -62,7 +62,7 @@ constexpr Dataset kDatasets[] = {
                "Now, write a one-page summary of all the news.\n\n"
                "Summary:"},
     {.name = "multifieldqa_en",
-     .metric = Metric::f1,
+     .metric = f1,
      .n_answer_tokens = 64,
      .prompt = "Read the following text and answer briefly.\n\n"
                "{context}\n\n"
@@ -72,16 +72,16 @@ constexpr Dataset kDatasets[] = {
                "Question: {input}\n"
                "Answer:"},
     {.name = "multifieldqa_zh",
-     .metric = Metric::f1_chinese,
+     .metric = f1_chinese,
      .n_answer_tokens = 64,
      .prompt = "阅读以下文字并用中文简短回答：\n\n"
                "{context}\n\n"
                "现在请基于上面的文章回答下面的问题，只告诉我答案，不要输出任何其他字词。\n\n"
                "问题：{input}\n"
                "回答："},
-    {.name = "musique", .metric = Metric::f1, .n_answer_tokens = 32, .prompt = kPassages},
+    {.name = "musique", .metric = f1, .n_answer_tokens = 32, .prompt = kPassages},
     {.name = "narrativeqa",
-     .metric = Metric::f1,
+     .metric = f1,
      .n_answer_tokens = 128,
      .prompt = "You are given a story, which can be either a novel or a movie script, and a "
                "question. Answer the question asconcisely as you can, using a single phrase "
@@ -94,7 +94,7 @@ constexpr Dataset kDatasets[] = {
                "Question: {input}\n\n"
                "Answer:"},
     {.name = "passage_count",
-     .metric = Metric::count,
+     .metric = count,
      .n_answer_tokens = 32,
      .prompt = "There are some paragraphs below sourced from Wikipedia. Some of them may be "
                "duplicates. Please carefully read these paragraphs and determine how many "
@@ -107,7 +107,7 @@ constexpr Dataset kDatasets[] = {
                "\n"
                "The final answer is: "},
     {.name = "passage_retrieval_en",
-     .metric = Metric::retrieval,
+     .metric = retrieval,
      .n_answer_tokens = 32,
      .prompt = "Here are 30 paragraphs from Wikipedia, along with an abstract. Please "
                "determine which paragraph the abstract is from.\n"
@@ -120,7 +120,7 @@ constexpr Dataset kDatasets[] = {
                "\n"
                "The answer is: "},
     {.name = "passage_retrieval_zh",
-     .metric = Metric::retrieval_chinese,
+     .metric = retrieval_chinese,
      .n_answer_tokens = 32,
      .prompt = "以下是若干段落文字，以及其中一个段落的摘要。请确定给定的摘要出自哪一段。\n\n"
                "{context}\n\n"
@@ -129,7 +129,7 @@ constexpr Dataset kDatasets[] = {
                "请输入摘要所属段落的编号。答案格式必须是\"段落1\"，\"段落2\"等格式\n\n"
                "答案是："},
     {.name = "qasper",
-     .metric = Metric::f1,
+     .metric = f1,
      .n_answer_tokens = 128,
      .prompt = "You are given a scientific article and a question. Answer the question as "
                "concisely as you can, using a single phrase or sentence if possible. If the "
@@ -147,7 +147,7 @@ constexpr Dataset kDatasets[] = {
                "Question: {input}\n\n"
                "Answer:"},
     {.name = "qmsum",
-     .metric = Metric::rouge_l,
+     .metric = rouge_l,
      .n_answer_tokens = 512,
      .prompt = "You are given a meeting transcript and a query containing a question or "
                "instruction. Answer the query in one or more sentences.\n"
@@ -160,14 +160,14 @@ constexpr Dataset kDatasets[] = {
                "Query: {input}\n"
                "Answer:"},
     {.name = "repobench-p",
-     .metric = Metric::code_similarity,
+     .metric = code_similarity,
      .n_answer_tokens = 64,
      .prompt = "Please complete the code given below. \n"
                "{context}{input}Next line of code:\n",
      .judged = Judged::code_line,
      .as_chat = false},
     {.name = "samsum",
-     .metric = Metric::rouge_l,
+     .metric = rouge_l,
      .n_answer_tokens = 128,
      .prompt = "Summarize the dialogue into a few short sentences. The following are some "
                "examples.\n"
@@ -177,7 +177,7 @@ constexpr Dataset kDatasets[] = {
      .judged = Judged::first_line,
      .as_chat = false},
     {.name = "trec",
-     .metric = Metric::classification,
+     .metric = nullptr,
      .n_answer_tokens = 64,
      .prompt = "Please determine the type of the question below. Here are some examples of "
                "questions.\n"
@@ -187,7 +187,7 @@ constexpr Dataset kDatasets[] = {
      .judged = Judged::first_line,
      .as_chat = false},
     {.name = "triviaqa",
-     .metric = Metric::f1,
+     .metric = f1,
      .n_answer_tokens = 32,
      .prompt = "Answer the question based on the given passage. Only give me the answer and "
                "do not output any other words. The following are some examples.\n"
@@ -197,7 +197,7 @@ constexpr Dataset kDatasets[] = {
      .judged = Judged::first_line,
      .as_chat = false},
     {.name = "vcsum",
-     .metric = Metric::rouge_l_chinese,
+     .metric = rouge_l_chinese,
      .n_answer_tokens = 512,
      .prompt = "下面有一段会议记录，请你阅读后，写一段总结，总结会议的内容。\n"
                "会议记录：\n"

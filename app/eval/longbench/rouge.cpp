@@ -10,33 +10,24 @@ namespace {
 
 constexpr double kNoZero = 1e-8;  // as the package: keeps 0/0 from the F
 
-// Lengths of the longest common subsequences of all beginnings: [a + 1, b + 1].
-class LcsTable {
- public:
-  LcsTable(const std::vector<Word>& a, const std::vector<Word>& b)
-      : columns_(b.size() + 1), lengths_((a.size() + 1) * columns_) {
-    for (std::size_t i = 1; i <= a.size(); ++i)
-      for (std::size_t j = 1; j <= b.size(); ++j)
-        at(i, j) =
-            a[i - 1] == b[j - 1] ? at(i - 1, j - 1) + 1 : std::max(at(i - 1, j), at(i, j - 1));
-  }
-  std::uint32_t& at(std::size_t i, std::size_t j) { return lengths_[i * columns_ + j]; }
-
- private:
-  std::size_t columns_;
-  std::vector<std::uint32_t> lengths_;
-};
-
 // Adds the words of one longest common subsequence: of several, the one that is found from the end
 // and leaves out words of b first.
 void add_common(const std::vector<Word>& a, const std::vector<Word>& b, std::set<Word>& words) {
-  LcsTable table(a, b);
+  // Lengths of the longest common subsequences of all beginnings: [a + 1, b + 1].
+  const std::size_t columns = b.size() + 1;
+  std::vector<std::uint32_t> lengths((a.size() + 1) * columns);
+  const auto at = [&](std::size_t i, std::size_t j) -> auto& {
+    return lengths[i * columns + j];
+  };
+  for (std::size_t i = 1; i <= a.size(); ++i)
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      at(i, j) = a[i - 1] == b[j - 1] ? at(i - 1, j - 1) + 1 : std::max(at(i - 1, j), at(i, j - 1));
   std::size_t i = a.size(), j = b.size();
   while (i > 0 && j > 0) {
     if (a[i - 1] == b[j - 1]) {
       words.insert(a[i - 1]);
       --i, --j;
-    } else if (table.at(i - 1, j) > table.at(i, j - 1)) {
+    } else if (at(i - 1, j) > at(i, j - 1)) {
       --i;
     } else {
       --j;

@@ -13,32 +13,6 @@ std::string_view without_newlines_before(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of('\n'), text.size()));
 }
 
-double score_one(Metric metric, std::string_view said, std::string_view truth,
-                 std::span<const std::string> classes) {
-  switch (metric) {
-    case Metric::f1:
-      return f1(said, truth);
-    case Metric::f1_chinese:
-      return f1_chinese(said, truth);
-    case Metric::rouge_l:
-      return rouge_l(said, truth);
-    case Metric::rouge_l_chinese:
-      return rouge_l_chinese(said, truth);
-    case Metric::classification:
-      return classification(said, truth, classes);
-    case Metric::count:
-      return count(said, truth);
-    case Metric::retrieval:
-      return retrieval(said, truth);
-    case Metric::retrieval_chinese:
-      return retrieval_chinese(said, truth);
-    case Metric::code_similarity:
-      return code_similarity(said, truth);
-  }
-  SATCHEL_ASSERT(false);
-  return 0;
-}
-
 }  // namespace
 
 const Dataset* find_dataset(std::string_view name) {
@@ -51,7 +25,7 @@ Prompt prompt_of(const Dataset& dataset, std::string_view context, std::string_v
   const std::size_t context_at = dataset.prompt.find(kContext);
   SATCHEL_ASSERT(context_at != dataset.prompt.npos);
   Prompt out{std::string(dataset.prompt.substr(0, context_at)),
-             std::string(dataset.prompt.substr(context_at + kContext.size()))};
+             std::string(dataset.prompt.substr(context_at + kContext.size())), false};
   out.context += context;
   const std::size_t input_at = out.question.find(kInput);
   if (input_at != out.question.npos) out.question.replace(input_at, kInput.size(), input);
@@ -78,7 +52,8 @@ double score(const Dataset& dataset, std::string_view said, std::span<const std:
   }
   double best = 0;
   for (const std::string& truth : answers)
-    best = std::max(best, score_one(dataset.metric, said, truth, classes));
+    best = std::max(best, dataset.metric != nullptr ? dataset.metric(said, truth)
+                                                    : classification(said, truth, classes));
   return best;
 }
 

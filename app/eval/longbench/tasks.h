@@ -12,18 +12,6 @@
 
 namespace satchel::eval::longbench {
 
-enum class Metric {
-  f1,
-  f1_chinese,
-  rouge_l,
-  rouge_l_chinese,
-  classification,
-  count,
-  retrieval,
-  retrieval_chinese,
-  code_similarity,
-};
-
 // What of an answer can count.
 enum class Judged {
   all,
@@ -33,7 +21,8 @@ enum class Judged {
 
 struct Dataset {
   std::string_view name;  // as in the files: "hotpotqa"
-  Metric metric = Metric::f1;
+  // metrics.h; nullptr: classification(), which takes the classes as well.
+  double (*metric)(std::string_view said, std::string_view truth) = nullptr;
   std::size_t n_answer_tokens = 0;  // at most
   std::string_view prompt;          // with {context} and, after it, mostly {input}
   Judged judged = Judged::all;
@@ -49,6 +38,7 @@ const Dataset* find_dataset(std::string_view name);
 // A prompt in two: all up to the end of the context, and what is asked of it.
 struct Prompt {
   std::string context, question;
+  bool cut = false;  // in the middle
 };
 Prompt prompt_of(const Dataset& dataset, std::string_view context, std::string_view input);
 
