@@ -1,6 +1,5 @@
 // SATCHEL_ASSERT: detects our own bugs; never use it to check bytes from outside. Enabled in every
-// build type that tests run; prints one line and aborts. Hot loops use SATCHEL_DEBUG_ASSERT, which
-// NDEBUG disables.
+// build; prints one line and aborts.
 #pragma once
 
 namespace satchel {
@@ -9,8 +8,3 @@ namespace satchel {
 
 #define SATCHEL_ASSERT(condition) \
   ((condition) ? static_cast<void>(0) : ::satchel::assertion_failed(#condition, __FILE__, __LINE__))
-#ifdef NDEBUG
-#define SATCHEL_DEBUG_ASSERT(condition) static_cast<void>(0)
-#else
-#define SATCHEL_DEBUG_ASSERT(condition) SATCHEL_ASSERT(condition)
-#endif

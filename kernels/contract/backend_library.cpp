@@ -4,6 +4,8 @@
 
 #include <system_error>
 
+#include "kernels/base/released_by.h"
+
 namespace satchel::kernels {
 namespace {
 namespace fs = std::filesystem;
@@ -32,21 +34,7 @@ Result<fs::path> find(std::string_view file, std::span<const fs::path> folders) 
   return not_there(file, folders);
 }
 
-// Closes what it holds, unless it was kept.
-class Handle {
- public:
-  explicit Handle(void* handle) : handle_(handle) {}
-  ~Handle() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  void* get() const { return handle_; }
-  void keep() { handle_ = nullptr; }
-
- private:
-  void* handle_;
-};
+using Handle = std::unique_ptr<void, ReleasedBy<&dlclose>>;
 
 std::string why_not_loaded() {
   const char* said = dlerror();
@@ -80,9 +68,9 @@ Result<LibraryBackend> open_backend_library(std::string_view file,
                                             const BackendOptions& options) {
   SATCHEL_TRY_ASSIGN(const fs::path path, find(file, folders));
   Handle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (library.get() == nullptr) return bad_library(path, "cannot be loaded: " + why_not_loaded());
+  if (library == nullptr) return bad_library(path, "cannot be loaded: " + why_not_loaded());
   SATCHEL_TRY_ASSIGN(const BackendLibrary* const about, described(library, path));
-  library.keep();
+  (void)library.release();  // it stays open
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Backend> backend, about->make(options));
   return LibraryBackend{std::move(backend), about->lacks};
 }

@@ -1,5 +1,6 @@
 #include "kernels/reference/dequant.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include "kernels/base/assert.h"
 #include "kernels/base/half.h"
 #include "kernels/reference/dequant_blocks.h"
+#include "kernels/reference/grid_blocks.h"
 #include "kernels/reference/weight_codes.h"
 
 namespace satchel::kernels {
@@ -81,6 +83,40 @@ void one_bf16(const std::byte* at, float* out) {
   *out = bfloat_to_float(load_number<std::uint16_t>(at));
 }
 
+// Without a branch, which would be guessed wrong every other time.
+float signed_value(float value, unsigned signs, std::size_t i) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (signs >> i & 1u) << 31);
+}
+
+// The IQ types of 1 to 3 bits (grid_blocks.h).
+struct PlainOps {
+  static float half(const std::byte* at) { return load_half(at); }
+
+  static void iq1(unsigned entry, float shift, float scale, float* out) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      const int field = static_cast<int>(entry >> (2 * i) & 3u) - 1;
+      out[i] = scale * (static_cast<float>(field) + shift);
+    }
+  }
+  static void iq2(unsigned entry, unsigned signs, float scale, float* out) {
+    static constexpr std::array<float, 4> kFields = {8, 25, 43, 0};
+    for (std::size_t i = 0; i < 8; ++i)
+      out[i] = signed_value(scale * kFields[entry >> (2 * i) & 3u], signs, i);
+  }
+  static void iq3_xxs(std::uint32_t entries, unsigned signs, float scale, float* out) {
+    static constexpr std::array<float, 8> kFields = {4, 12, 20, 28, 36, 44, 52, 62};
+    for (std::size_t i = 0; i < 8; ++i)
+      out[i] = signed_value(scale * kFields[entries >> (4 * i) & 7u], signs, i);
+  }
+  static void iq3_s(std::uint32_t entries, unsigned signs, float scale, float* out) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      const auto field = static_cast<float>(2 * (entries >> (4 * i) & 7u) + 1);
+      out[i] = signed_value(scale * field, signs, i);
+    }
+  }
+};
+using Grid = GridBlocks<PlainOps>;
+
 using BlockReader = void (*)(const std::byte* block, float* out);
 constexpr std::pair<WeightType, BlockReader> kReaders[] = {
     {WeightType::f32, one_f32},           {WeightType::f16, one_f16},
@@ -89,10 +125,10 @@ constexpr std::pair<WeightType, BlockReader> kReaders[] = {
     {WeightType::q5_1, block_q5_1},       {WeightType::q8_0, block_q8_0},
     {WeightType::q2_k, block_q2_k},       {WeightType::q3_k, block_q3_k},
     {WeightType::q4_k, block_q4_k},       {WeightType::q5_k, block_q5_k},
-    {WeightType::q6_k, block_q6_k},       {WeightType::iq1_s, block_iq1_s},
-    {WeightType::iq1_m, block_iq1_m},     {WeightType::iq2_xxs, block_iq2_xxs},
-    {WeightType::iq2_xs, block_iq2_xs},   {WeightType::iq2_s, block_iq2_s},
-    {WeightType::iq3_xxs, block_iq3_xxs}, {WeightType::iq3_s, block_iq3_s},
+    {WeightType::q6_k, block_q6_k},       {WeightType::iq1_s, Grid::iq1_s},
+    {WeightType::iq1_m, Grid::iq1_m},     {WeightType::iq2_xxs, Grid::iq2_xxs},
+    {WeightType::iq2_xs, Grid::iq2_xs},   {WeightType::iq2_s, Grid::iq2_s},
+    {WeightType::iq3_xxs, Grid::iq3_xxs}, {WeightType::iq3_s, Grid::iq3_s},
     {WeightType::iq4_nl, block_iq4_nl},   {WeightType::iq4_xs, block_iq4_xs},
     {WeightType::mxfp4, block_mxfp4},     {WeightType::tq1_0, block_tq1_0},
     {WeightType::tq2_0, block_tq2_0},

@@ -45,13 +45,4 @@ void block_iq4_xs(const std::byte* block, float* out);
 void block_tq1_0(const std::byte* block, float* out);
 void block_tq2_0(const std::byte* block, float* out);
 
-// dequant_grid.cpp
-void block_iq1_s(const std::byte* block, float* out);
-void block_iq1_m(const std::byte* block, float* out);
-void block_iq2_xxs(const std::byte* block, float* out);
-void block_iq2_xs(const std::byte* block, float* out);
-void block_iq2_s(const std::byte* block, float* out);
-void block_iq3_xxs(const std::byte* block, float* out);
-void block_iq3_s(const std::byte* block, float* out);
-
 }  // namespace satchel::kernels

@@ -1,5 +1,5 @@
 // Where the IQ types of 1 to 3 bits keep what makes up eight values ("octets"), for readers that
-// differ in how they make them: plain loops (dequant_grid.cpp) or registers of a level.
+// differ in how they make them: plain loops (dequant.cpp) or registers of a level.
 //   Ops  half(at): an fp16 as fp32
 //        iq1(entry, shift, scale, out)   scale * (field + shift), fields -1, 0, 1 of two bits
 //        iq2(entry, signs, scale, out)   scale * field, fields 8, 25, 43 of two bits

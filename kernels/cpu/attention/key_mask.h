@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/base/index_range.h"
 #include "kernels/contract/backend.h"
 #include "kernels/cpu/attention/attend_softmax.h"
 #include "kernels/cpu/levels/simd_inline.h"
@@ -15,10 +16,6 @@ namespace {
 // Positions, the last included.
 struct Reach {
   std::int64_t first, last;
-};
-// Indices, the end not.
-struct IndexRange {
-  std::size_t begin, end;
 };
 
 inline constexpr std::int64_t kFar = std::int64_t{1} << 40;  // beyond every position and window

@@ -93,7 +93,7 @@ class Block {
       const std::size_t n = std::min(kTileTokens, seen.end - t);
       kernels_.attend.exact_keys(keys.k + t * d, n, d, tile_.k);
       tile_.tokens = {.positions = keys.positions + t, .n_tokens = n};
-      kernels_.logsumexp.tile(rows_, tile_);
+      kernels_.logsumexp_tile(rows_, tile_);
     }
   }
 
@@ -103,11 +103,9 @@ class Block {
         page.first_position > seen.last)
       return;
     std::array<std::int32_t, kPageTokens> positions;
-    fill_placed_keys(kernels_.attend, page, lane_.rope,
-                     {.keys = tile_.k, .positions = positions.data()}, plain_);
-    tile_.tokens = {
-        .positions = positions.data(), .n_tokens = page.n_tokens, .live = page.live.words.data()};
-    kernels_.logsumexp.tile(rows_, tile_);
+    tile_.tokens =
+        fill_placed_keys(kernels_.attend, page, lane_.rope, tile_.k, positions.data(), plain_);
+    kernels_.logsumexp_tile(rows_, tile_);
   }
 
   void add_to_lse(std::size_t r) const {

@@ -4,6 +4,8 @@
 
 namespace satchel::kernels::cpu {
 
-const LogSumExpTable kLogSumExpAvx2 = {.tile = LogSumExpTile<AttendAvx2>::tile};
+void logsumexp_tile_avx2(const LogSumExpRows& rows, const KeyTile& tile) {
+  LogSumExpTile<AttendAvx2>::tile(rows, tile);
+}
 
 }  // namespace satchel::kernels::cpu

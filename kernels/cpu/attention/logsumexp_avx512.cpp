@@ -4,6 +4,8 @@
 
 namespace satchel::kernels::cpu {
 
-const LogSumExpTable kLogSumExpAvx512 = {.tile = LogSumExpTile<AttendAvx512>::tile};
+void logsumexp_tile_avx512(const LogSumExpRows& rows, const KeyTile& tile) {
+  LogSumExpTile<AttendAvx512>::tile(rows, tile);
+}
 
 }  // namespace satchel::kernels::cpu

@@ -102,15 +102,16 @@ void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, fl
   table.plain_keys(scratch, page.n_tokens, d, tile_k);
 }
 
-void fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
-                      const PlacedKeys& to, float* scratch) {
+TileTokens fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
+                            float* tile_k, std::int32_t* positions, float* scratch) {
   const PageLayout& layout = *page.layout;
-  const auto* positions = reinterpret_cast<const std::int32_t*>(page.bytes + layout.positions_at);
-  for (std::size_t t = 0; t < page.n_tokens; ++t) to.positions[t] = positions[t] + page.shift;
-  fill_keys(table, page, to.keys, scratch);
-  transform_channels(layout.k, to.keys, layout.head_dim);
+  const std::int32_t* const encoded = tokens_of(page).positions;
+  for (std::size_t t = 0; t < page.n_tokens; ++t) positions[t] = encoded[t] + page.shift;
+  fill_keys(table, page, tile_k, scratch);
+  transform_channels(layout.k, tile_k, layout.head_dim);
   const std::int32_t frame = frame_of(layout, page.bytes);
-  rotate_channels(frame == 0 ? rope : layout.k.basis.rope, page.shift + frame, to.keys);
+  rotate_channels(frame == 0 ? rope : layout.k.basis.rope, page.shift + frame, tile_k);
+  return {.positions = positions, .n_tokens = page.n_tokens, .live = page.live.words.data()};
 }
 
 void fill_values(const AttendTable& table, const PageView& page, float* tile_v) {

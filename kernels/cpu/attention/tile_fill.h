@@ -16,14 +16,10 @@ TileTokens tokens_of(const PageView& page);
 // K of a page, transposed: tile_k [head_dim, kTileTokens]. `scratch` holds n_tokens · head_dim
 // floats and must not overlap.
 void fill_keys(const AttendTable& table, const PageView& page, float* tile_k, float* scratch);
-// K of a page as they would be had they been encoded where they stand: rotated back and moved by
-// the page's shift. `scratch` as above.
-struct PlacedKeys {
-  float* keys = nullptr;              // [head_dim, kTileTokens]
-  std::int32_t* positions = nullptr;  // [kPageTokens], shift included
-};
-void fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
-                      const PlacedKeys& to, float* scratch);
+// K of a page as if it had been encoded where it stands: transformed back, and rotated by the
+// page's shift. `scratch` as above; positions [kPageTokens], to which the result points.
+TileTokens fill_placed_keys(const AttendTable& table, const PageView& page, const RopeTable& rope,
+                            float* tile_k, std::int32_t* positions, float* scratch);
 // V of a page: tile_v [n_tokens, head_dim]; head_dim is a multiple of 16 and so is the width.
 void fill_values(const AttendTable& table, const PageView& page, float* tile_v);
 

@@ -6,26 +6,26 @@ namespace satchel::kernels::cpu {
 namespace {
 
 constexpr KernelTable kAvx2 = {.matmul = kMatmulAvx2,
-                               .byte_matmul = kByteMatmulAvx2,
+                               .matmul_bytes = matmul_bytes_avx2,
                                .vector_ops = kVectorOpsAvx2,
                                .encode = kEncodeAvx2,
                                .attend = kAttendAvx2,
-                               .score = kScoreAvx2,
-                               .logsumexp = kLogSumExpAvx2};
+                               .score_tile = score_tile_avx2,
+                               .logsumexp_tile = logsumexp_tile_avx2};
 constexpr KernelTable kAvx512 = {.matmul = kMatmulAvx512,
-                                 .byte_matmul = kByteMatmulAvx512,
+                                 .matmul_bytes = matmul_bytes_avx512,
                                  .vector_ops = kVectorOpsAvx512,
                                  .encode = kEncodeAvx512,
                                  .attend = kAttendAvx512,
-                                 .score = kScoreAvx512,
-                                 .logsumexp = kLogSumExpAvx512};
+                                 .score_tile = score_tile_avx512,
+                                 .logsumexp_tile = logsumexp_tile_avx512};
 constexpr KernelTable kAvx512Vnni = {.matmul = kMatmulAvx512Vnni,
-                                     .byte_matmul = kByteMatmulAvx512Vnni,
+                                     .matmul_bytes = matmul_bytes_avx512vnni,
                                      .vector_ops = kVectorOpsAvx512,
                                      .encode = kEncodeAvx512,
                                      .attend = kAttendAvx512Vnni,
-                                     .score = kScoreAvx512,
-                                     .logsumexp = kLogSumExpAvx512};
+                                     .score_tile = score_tile_avx512,
+                                     .logsumexp_tile = logsumexp_tile_avx512};
 
 }  // namespace
 

@@ -14,12 +14,12 @@ namespace satchel::kernels::cpu {
 
 struct KernelTable {
   const MatmulTable& matmul;
-  const ByteMatmulTable& byte_matmul;
+  void (*matmul_bytes)(const RepackedJob& job);
   const VectorOpsTable& vector_ops;
   const EncodeTable& encode;
   const AttendTable& attend;
-  const ScoreTable& score;
-  const LogSumExpTable& logsumexp;
+  void (*score_tile)(const ScoreJob& job);
+  void (*logsumexp_tile)(const LogSumExpRows& rows, const KeyTile& tile);
 };
 
 const KernelTable& kernels_of(CpuLevel level);

@@ -1,4 +1,4 @@
-// The logsumexp kernel of one instruction level (called by logsumexp.cpp).
+// The logsumexp kernel of each instruction level (called by logsumexp.cpp).
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,8 @@ struct LogSumExpRows {
   float* totals = nullptr;  // [n_rows, kLogSumExpWidth] whose sum is that of exp(logit - offset)
 };
 
-struct LogSumExpTable {
-  // `tile`: k and tokens alone; tokens.shift is 0, log_counts unused.
-  void (*tile)(const LogSumExpRows& rows, const KeyTile& tile);
-};
-
-extern const LogSumExpTable kLogSumExpAvx2, kLogSumExpAvx512;
+// `tile`: k and tokens alone; tokens.shift is 0, log_counts unused.
+void logsumexp_tile_avx2(const LogSumExpRows& rows, const KeyTile& tile);
+void logsumexp_tile_avx512(const LogSumExpRows& rows, const KeyTile& tile);
 
 }  // namespace satchel::kernels::cpu

@@ -63,18 +63,17 @@ struct FloatJob {
 
 struct MatmulTable {
   std::size_t tile;  // tokens
+  bool dots_bytes;   // matmul_bytes knows every type, else those whose pairs_in_16_bits() is not 0
   void (*quantise)(const QuantiseJob& job);
   void (*packed)(const RepackedJob& job);  // activations in words of two codes
   void (*floats)(const FloatJob& job);
 };
 
-// Products with activations as bytes.
-struct ByteMatmulTable {
-  bool every_type;  // else those whose pairs_in_16_bits() is not 0
-  void (*packed)(const RepackedJob& job);
-};
-
 extern const MatmulTable kMatmulAvx2, kMatmulAvx512, kMatmulAvx512Vnni;
-extern const ByteMatmulTable kByteMatmulAvx2, kByteMatmulAvx512, kByteMatmulAvx512Vnni;
+
+// Products with activations as bytes: units of their own, which share the time to compile.
+void matmul_bytes_avx2(const RepackedJob& job);
+void matmul_bytes_avx512(const RepackedJob& job);
+void matmul_bytes_avx512vnni(const RepackedJob& job);
 
 }  // namespace satchel::kernels::cpu

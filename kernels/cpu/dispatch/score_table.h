@@ -1,4 +1,4 @@
-// The score kernel that one instruction level offers (score.cpp drives it).
+// The score kernel of each instruction level (called by score.cpp).
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,15 @@ namespace satchel::kernels::cpu {
 // A tile of up to kTileTokens keys against all queries of its lane.
 struct ScoreJob {
   const ScoreArgs* args = nullptr;
-  KeyTile tile;                             // k alone
-  const std::int32_t* positions = nullptr;  // [n_tokens], rising, shifts included
-  std::size_t n_tokens = 0;
-  const LiveMask* live = nullptr;  // null: all
-  float* rows = nullptr;           // scratch [kScoreRowsMax, head_dim]
-  float* largest = nullptr;        // scratch [n_group, kTileTokens], for Queries::max alone: of
-      // probabilities where there are weights, else of their logarithms
-  float* scores = nullptr;  // [n_tokens]
+  KeyTile tile;              // k and tokens alone; tokens.shift is 0, log_counts unused
+  float* rows = nullptr;     // scratch [kScoreRowsMax, head_dim]
+  float* largest = nullptr;  // scratch [n_group, kTileTokens], for Queries::max alone: of
+                             // probabilities if there are weights, else of their logarithms
+  float* scores = nullptr;   // [n_tokens]
 };
 inline constexpr std::size_t kScoreRowsMax = 12;
 
-struct ScoreTable {
-  void (*run)(const ScoreJob& job);
-};
-
-extern const ScoreTable kScoreAvx2, kScoreAvx512;
+void score_tile_avx2(const ScoreJob& job);
+void score_tile_avx512(const ScoreJob& job);
 
 }  // namespace satchel::kernels::cpu

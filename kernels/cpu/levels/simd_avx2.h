@@ -156,7 +156,6 @@ struct SimdAvx2 {
   static constexpr std::size_t kDoubles = 4;
   SATCHEL_INLINE Double load_double(const double* at) { return _mm256_loadu_pd(at); }
   SATCHEL_INLINE Double broadcast_double(double a) { return _mm256_set1_pd(a); }
-  SATCHEL_INLINE Double add_double(Double a, Double b) { return _mm256_add_pd(a, b); }
   SATCHEL_INLINE Double sub_double(Double a, Double b) { return _mm256_sub_pd(a, b); }
   SATCHEL_INLINE Double mul_double(Double a, Double b) { return _mm256_mul_pd(a, b); }
   SATCHEL_INLINE Double fma_double(Double a, Double b, Double c) {

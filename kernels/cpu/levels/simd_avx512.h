@@ -198,9 +198,6 @@ struct SimdAvx512 {
   SATCHEL_INLINE Double broadcast_double(double a) {
     return _mm512_set1_pd(a);
   }
-  SATCHEL_INLINE Double add_double(Double a, Double b) {
-    return _mm512_add_pd(a, b);
-  }
   SATCHEL_INLINE Double sub_double(Double a, Double b) {
     return _mm512_sub_pd(a, b);
   }

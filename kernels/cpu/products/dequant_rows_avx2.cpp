@@ -1,6 +1,8 @@
 // Octets of the IQ types in registers: a value's field is shifted into its lane and looked up.
 #include <immintrin.h>
 
+#include <utility>
+
 #include "kernels/cpu/levels/simd_inline.h"
 #include "kernels/cpu/products/dequant_rows.h"
 #include "kernels/reference/grid_blocks.h"
@@ -53,11 +55,7 @@ struct Avx2Ops {
 };
 using Blocks = GridBlocks<Avx2Ops>;
 
-struct Row {
-  WeightType type;
-  PlainBlock read;
-};
-constexpr Row kBlocks[] = {
+constexpr std::pair<WeightType, PlainBlock> kBlocks[] = {
     {WeightType::iq1_s, Blocks::iq1_s},     {WeightType::iq1_m, Blocks::iq1_m},
     {WeightType::iq2_xxs, Blocks::iq2_xxs}, {WeightType::iq2_xs, Blocks::iq2_xs},
     {WeightType::iq2_s, Blocks::iq2_s},     {WeightType::iq3_xxs, Blocks::iq3_xxs},
@@ -67,8 +65,8 @@ constexpr Row kBlocks[] = {
 }  // namespace
 
 PlainBlock plain_block_avx2(WeightType type) {
-  for (const Row& row : kBlocks)
-    if (row.type == type) return row.read;
+  for (const auto& [of, read] : kBlocks)
+    if (of == type) return read;
   return nullptr;
 }
 

@@ -45,8 +45,8 @@ struct Call {
   // Where a level's bytes cannot meet a type, codes of 8 bits lie in words as those of 16 do: the
   // same sums, at the speed of 16 bits.
   bool as_bytes() const {
-    return in_8_bits() && (context.kernels.byte_matmul.every_type ||
-                           quant_format(first().type()).pairs_in_16_bits() != 0);
+    return in_8_bits() &&
+           (table.dots_bytes || quant_format(first().type()).pairs_in_16_bits() != 0);
   }
   std::size_t code_words(std::size_t n_tokens) const {
     return n_tokens * first().packed().n_blocks() * (as_bytes() ? kBlockPairs / 2 : kBlockPairs);
@@ -74,8 +74,7 @@ std::size_t repacked_groups(const Call& call, std::size_t g, std::size_t n_left,
     g -= ours(*projection).packed().n_groups();
   const CpuWeight& weight = ours(*projection);
   const std::size_t n = n_left > 1 && (g + 2) * kGroupRows <= weight.n_out() ? 2 : 1;
-  const auto product =
-      call.as_bytes() ? call.context.kernels.byte_matmul.packed : call.table.packed;
+  const auto product = call.as_bytes() ? call.context.kernels.matmul_bytes : call.table.packed;
   product({.type = weight.type(),
            .group = weight.packed().group(g),
            .n_blocks = weight.packed().n_blocks(),

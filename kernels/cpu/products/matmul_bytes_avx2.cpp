@@ -5,7 +5,8 @@
 
 namespace satchel::kernels::cpu {
 
-const ByteMatmulTable kByteMatmulAvx2 = {.every_type = SimdAvx2::kDotsBytes,
-                                         .packed = matmul_packed<ByteDot, SimdAvx2>};
+void matmul_bytes_avx2(const RepackedJob& job) {
+  matmul_packed<ByteDot, SimdAvx2>(job);
+}
 
 }  // namespace satchel::kernels::cpu

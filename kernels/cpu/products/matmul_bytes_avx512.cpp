@@ -5,7 +5,8 @@
 
 namespace satchel::kernels::cpu {
 
-const ByteMatmulTable kByteMatmulAvx512 = {.every_type = SimdAvx512::kDotsBytes,
-                                           .packed = matmul_packed<ByteDot, SimdAvx512>};
+void matmul_bytes_avx512(const RepackedJob& job) {
+  matmul_packed<ByteDot, SimdAvx512>(job);
+}
 
 }  // namespace satchel::kernels::cpu

@@ -5,7 +5,8 @@
 
 namespace satchel::kernels::cpu {
 
-const ByteMatmulTable kByteMatmulAvx512Vnni = {.every_type = SimdAvx512::kDotsBytes,
-                                               .packed = matmul_packed<ByteDot, SimdAvx512>};
+void matmul_bytes_avx512vnni(const RepackedJob& job) {
+  matmul_packed<ByteDot, SimdAvx512>(job);
+}
 
 }  // namespace satchel::kernels::cpu

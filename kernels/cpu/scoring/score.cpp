@@ -44,8 +44,8 @@ struct ThreadMemory {
 class TileScorer {
  public:
   TileScorer(const KernelTable& kernels, const ThreadMemory& layout, float* memory)
-      : kernels_(kernels), tile_(memory), plain_(tile_ + layout.tile) {
-    job_.tile.k = tile_;
+      : kernels_(kernels), plain_(memory + layout.tile) {
+    job_.tile.k = memory;
     job_.rows = plain_ + layout.plain;
     job_.largest = job_.rows + layout.rows;
   }
@@ -67,27 +67,23 @@ class TileScorer {
  private:
   void exact(const ExactRun& run, std::size_t first) {
     const LaneQueries& lane = job_.args->lane;
-    job_.n_tokens = std::min(tile_keys(lane), run.n_tokens - first);
-    job_.positions = run.positions + first;
-    job_.live = nullptr;
+    const std::size_t n = std::min(tile_keys(lane), run.n_tokens - first);
+    job_.tile.tokens = {.positions = run.positions + first, .n_tokens = n};
     job_.scores += first;
-    kernels_.attend.exact_keys(run.k + first * lane.head_dim, job_.n_tokens, lane.head_dim, tile_);
-    kernels_.score.run(job_);
+    kernels_.attend.exact_keys(run.k + first * lane.head_dim, n, lane.head_dim, job_.tile.k);
+    kernels_.score_tile(job_);
   }
 
   void page(const PageView& view) {
     if (view.n_tokens == 0) return;
     std::array<std::int32_t, kPageTokens> positions;
-    fill_placed_keys(kernels_.attend, view, job_.args->lane.rope,
-                     {.keys = tile_, .positions = positions.data()}, plain_);
-    job_.n_tokens = view.n_tokens;
-    job_.positions = positions.data();
-    job_.live = &view.live;
-    kernels_.score.run(job_);
+    job_.tile.tokens = fill_placed_keys(kernels_.attend, view, job_.args->lane.rope, job_.tile.k,
+                                        positions.data(), plain_);
+    kernels_.score_tile(job_);
   }
 
   const KernelTable& kernels_;
-  float *tile_, *plain_;
+  float* plain_;
   ScoreJob job_;
 };
 

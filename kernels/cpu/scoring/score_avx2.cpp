@@ -4,6 +4,8 @@
 
 namespace satchel::kernels::cpu {
 
-const ScoreTable kScoreAvx2 = {.run = ScoreTile<AttendAvx2>::run};
+void score_tile_avx2(const ScoreJob& job) {
+  ScoreTile<AttendAvx2>::run(job);
+}
 
 }  // namespace satchel::kernels::cpu

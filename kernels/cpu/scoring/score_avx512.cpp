@@ -4,6 +4,8 @@
 
 namespace satchel::kernels::cpu {
 
-const ScoreTable kScoreAvx512 = {.run = ScoreTile<AttendAvx512>::run};
+void score_tile_avx512(const ScoreJob& job) {
+  ScoreTile<AttendAvx512>::run(job);
+}
 
 }  // namespace satchel::kernels::cpu

@@ -37,17 +37,18 @@ struct ScoreTile {
   template <std::size_t kRows>
   SATCHEL_INLINE void load(const ScoreJob& job, std::size_t first, Rows<kRows>& rows) {
     const LaneQueries& lane = job.args->lane;
+    const TileTokens& tokens = job.tile.tokens;
     const std::size_t d = lane.head_dim;
     const Float scale = V::broadcast_float(lane.scale);
     for (std::size_t r = 0; r < kRows; ++r) {
       const std::size_t token = (first + r) / lane.n_group;
       const std::size_t query = token * lane.n_heads + lane.first_head + (first + r) % lane.n_group;
       const IndexRange seen =
-          range_of(job.positions, job.n_tokens,
+          range_of(tokens.positions, tokens.n_tokens,
                    keys_seen_from(lane, std::int64_t{lane.batch.positions[token]}));
       rows.low[r] = seen.begin;
       rows.high[r] = seen.end;
-      rows.all_see_all &= seen.begin == 0 && seen.end == job.n_tokens;
+      rows.all_see_all &= seen.begin == 0 && seen.end == tokens.n_tokens;
       if (seen.begin < seen.end) {
         rows.least = seen.begin < rows.least ? seen.begin : rows.least;
         rows.most = seen.end > rows.most ? seen.end : rows.most;
@@ -226,8 +227,9 @@ struct ScoreTile {
 
   SATCHEL_INLINE void reduce(const ScoreJob& job, const double* sums) {
     const ScoreArgs& args = *job.args;
-    for (std::size_t t = 0; t < job.n_tokens; ++t) {
-      if (job.live != nullptr && ((job.live->words[t / 64] >> (t % 64)) & 1) == 0) continue;
+    const TileTokens& tokens = job.tile.tokens;
+    for (std::size_t t = 0; t < tokens.n_tokens; ++t) {
+      if (tokens.live != nullptr && ((tokens.live[t / 64] >> (t % 64)) & 1) == 0) continue;
       if (args.queries == ScoreArgs::Queries::sum) {
         job.scores[t] += static_cast<float>(sums[t] / static_cast<double>(args.lane.n_group));
       } else if (const float found = over_heads(job, t); found > job.scores[t]) {
@@ -240,7 +242,8 @@ struct ScoreTile {
     const LaneQueries& lane = job.args->lane;
     alignas(64) double sums[kTileTokens] = {};
     for (std::size_t i = 0; i < n_largest(job); ++i) job.largest[i] = -__builtin_inff();
-    const Reach keys{job.positions[0], job.positions[job.n_tokens - 1]};
+    const std::int32_t* const positions = job.tile.tokens.positions;
+    const Reach keys{positions[0], positions[job.tile.tokens.n_tokens - 1]};
     const IndexRange tokens =
         range_of(lane.batch.positions, lane.batch.n_tokens, queries_that_see(lane, keys));
     if (tokens.begin >= tokens.end) return;
