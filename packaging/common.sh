@@ -13,7 +13,7 @@ test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrac
 
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {
-  command -v dpkg-query >/dev/null || die "this script installs Debian packages, but this system has no dpkg. Install the packages listed in packaging/common.sh yourself, then build with: cmake --preset release && cmake --build --preset release"
+  command -v dpkg-query >/dev/null || die "this script installs Debian packages, but this system has no dpkg. Install the packages listed in packaging/common.sh yourself, then build with: cmake --preset release -DSATCHEL_TESTS=OFF -DSATCHEL_WERROR=OFF && cmake --build --preset release"
   local missing=() package
   for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
