@@ -144,6 +144,8 @@ struct OperandLayout {
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
+enum class Operand { k, v };
+
 struct PageLayout {
   std::uint16_t head_dim = 0;
   std::uint16_t capacity = 0;  // tokens
@@ -152,6 +154,7 @@ struct PageLayout {
   OperandLayout k = {}, v = {};
   std::uint32_t bytes = 0;  // a multiple of 256
 
+  const OperandLayout& of(Operand which) const { return which == Operand::k ? k : v; }
   friend bool operator==(const PageLayout&, const PageLayout&) = default;
 };
 

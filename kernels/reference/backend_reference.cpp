@@ -32,7 +32,12 @@ Result<std::unique_ptr<LaneTable>> ReferenceBackend::make_lane_table(std::size_t
 }
 
 Result<void> ReferenceBackend::encode_pages(std::span<const EncodeArgs> items) {
-  for (const EncodeArgs& args : items) encode_page(args, warnings_);
+  for (const EncodeArgs& args : items) {
+    const ExactRun& exact = args.exact;
+    encode_frame(args);
+    encode_operand(*args.layout, Operand::k, exact.k, exact.n_tokens, args.page, warnings_);
+    encode_operand(*args.layout, Operand::v, exact.v, exact.n_tokens, args.page, warnings_);
+  }
   return {};
 }
 Result<void> ReferenceBackend::decode_pages(std::span<const DecodeArgs> items) {

@@ -122,10 +122,6 @@ std::span<const float> load(const OperandLayout& operand, std::int32_t frame, co
   return x;
 }
 
-const OperandLayout& of(const PageLayout& layout, Operand which) {
-  return which == Operand::k ? layout.k : layout.v;
-}
-
 }  // namespace
 
 void encode_frame(const EncodeArgs& args) {
@@ -141,7 +137,7 @@ void encode_frame(const EncodeArgs& args) {
 
 void encode_operand(const PageLayout& layout, Operand which, const Half* x, std::size_t n_tokens,
                     std::byte* page, NumericWarnings& warnings) {
-  const OperandLayout& operand = of(layout, which);
+  const OperandLayout& operand = layout.of(which);
   const std::size_t d = layout.head_dim;
   if (n_tokens == 0) return;
   if (operand.is_exact() && operand.transform == Transform::none) {
@@ -166,7 +162,7 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
 
 void decode_operand(const PageLayout& layout, Operand which, const std::byte* page,
                     std::size_t n_tokens, float* out) {
-  const OperandLayout& operand = of(layout, which);
+  const OperandLayout& operand = layout.of(which);
   const std::size_t d = layout.head_dim;
   SATCHEL_ASSERT(n_tokens <= layout.capacity);
   const std::int32_t frame = which == Operand::k ? frame_of(layout, page) : 0;
@@ -181,13 +177,6 @@ void decode_operand(const PageLayout& layout, Operand which, const std::byte* pa
     decode_affine(layout, operand, which, page, n_tokens, out);
   }
   transform_out(operand, frame, out, n_tokens, d);
-}
-
-void encode_page(const EncodeArgs& args, NumericWarnings& warnings) {
-  const ExactRun& exact = args.exact;
-  encode_frame(args);
-  encode_operand(*args.layout, Operand::k, exact.k, exact.n_tokens, args.page, warnings);
-  encode_operand(*args.layout, Operand::v, exact.v, exact.n_tokens, args.page, warnings);
 }
 
 void decode_page(const DecodeArgs& args) {

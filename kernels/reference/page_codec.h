@@ -14,7 +14,6 @@ namespace satchel::kernels::reference {
 // All of the page but its operands: zero bytes, positions, counts.
 void encode_frame(const EncodeArgs& args);
 
-enum class Operand { k, v };
 // x [n_tokens, head_dim] into planes that are zero; the page's other planes stay.
 void encode_operand(const PageLayout& layout, Operand which, const Half* x, std::size_t n_tokens,
                     std::byte* page, NumericWarnings& warnings);
@@ -22,7 +21,6 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
 void decode_operand(const PageLayout& layout, Operand which, const std::byte* page,
                     std::size_t n_tokens, float* out);
 
-void encode_page(const EncodeArgs& args, NumericWarnings& warnings);
 void decode_page(const DecodeArgs& args);
 
 }  // namespace satchel::kernels::reference

@@ -1,7 +1,7 @@
 // Attention of few query rows on exact tokens: K and V are read once as fp16, for up to 8 rows.
 #pragma once
 
-#include "kernels/cpu/attention/attend_softmax.h"
+#include "kernels/cpu/attention/attend_tile_kernel.h"
 #include "kernels/cpu/dispatch/attend_table.h"
 #include "kernels/cpu/levels/simd_inline.h"
 
@@ -52,37 +52,6 @@ struct ExactTokens {
     }
   }
 
-  // kVecs registers of channels from c on.
-  template <std::size_t kRows, std::size_t kVecs>
-  SATCHEL_INLINE void add_values(const float (*p)[kTileTokens], std::size_t n, const Half* v,
-                                 std::size_t stride, const float* shrink, float* sum,
-                                 std::size_t width) {
-    Float added[kRows][kVecs];
-    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        added[r.value][i.value] = V::mul(V::load_float(sum + r.value * width + i.value * V::kLanes),
-                                         V::broadcast_float(shrink[r.value]));
-      });
-    });
-    for (std::size_t t = 0; t < n; ++t, v += stride) {
-      Float value[kVecs];
-      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        value[i.value] = V::load_half(v + i.value * V::kLanes);
-      });
-      unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-        const Float weight = V::broadcast_float(p[r.value][t]);
-        unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-          added[r.value][i.value] = V::fma(weight, value[i.value], added[r.value][i.value]);
-        });
-      });
-    }
-    unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-      unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        V::store(sum + r.value * width + i.value * V::kLanes, added[r.value][i.value]);
-      });
-    });
-  }
-
   template <std::size_t kRows>
   static void rows(const LaneRows& all, std::size_t first, const ExactTile& tile) {
     SeenByRows<kRows> seen;
@@ -92,13 +61,8 @@ struct ExactTokens {
     float shrink[kRows];
     logits<kRows>(all, first, tile, seen.end, weights);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
-    const std::size_t d = all.head_dim, end = seen.end;
-    float* sum = all.sum + first * all.width;
-    std::size_t c = 0;
-    for (; c + 2 * V::kLanes <= d; c += 2 * V::kLanes)
-      add_values<kRows, 2>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
-    for (; c < d; c += V::kLanes)
-      add_values<kRows, 1>(weights, end, tile.v + c, d, shrink, sum + c, all.width);
+    TileProduct<V>::template add_values<kRows>(weights, seen.end, tile.v, all.head_dim, shrink,
+                                               all.sum + first * all.width, all.width);
   }
 
   static void run(const LaneRows& all, const ExactTile& tile) {

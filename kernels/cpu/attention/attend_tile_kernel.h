@@ -14,11 +14,14 @@ template <class V>
 struct TileProduct {
   using Float = typename V::Float;
 
+  SATCHEL_INLINE Float load(const float* at) { return V::load_float(at); }
+  SATCHEL_INLINE Float load(const Half* at) { return V::load_half(at); }
+
   // out[r][0 … kVecs·kLanes) = out · shrink[r] (or nothing, without it) + Σ_c left[r][c]
   // right[c][…]
-  template <std::size_t kRows, std::size_t kVecs>
+  template <std::size_t kRows, std::size_t kVecs, class Value>
   SATCHEL_INLINE void run(const float* left, std::size_t left_stride, std::size_t n,
-                          const float* right, std::size_t right_stride, const float* shrink,
+                          const Value* right, std::size_t right_stride, const float* shrink,
                           float* out, std::size_t out_stride) {
     Float sum[kRows][kVecs];
     unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
@@ -33,7 +36,7 @@ struct TileProduct {
     for (std::size_t c = 0; c < n; ++c, right += right_stride) {
       Float value[kVecs];
       unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        value[i.value] = V::load_float(right + i.value * V::kLanes);
+        value[i.value] = load(right + i.value * V::kLanes);
       });
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
         const Float x = V::broadcast_float(left[r.value * left_stride + c]);
@@ -57,6 +60,18 @@ struct TileProduct {
     for (std::size_t t = begin - begin % (2 * V::kLanes); t < end; t += 2 * V::kLanes)
       run<kRows, 2>(q, head_dim, head_dim, tile.k + t, kTileTokens, nullptr, out[0] + t,
                     kTileTokens);
+  }
+
+  // out[r] = out[r] · shrink[r] + Σ_t weights[r][t] v[t] over n rows of `width` channels each.
+  template <std::size_t kRows, class Value>
+  SATCHEL_INLINE void add_values(const float (*weights)[kTileTokens], std::size_t n, const Value* v,
+                                 std::size_t width, const float* shrink, float* out,
+                                 std::size_t out_stride) {
+    std::size_t c = 0;
+    for (; c + 2 * V::kLanes <= width; c += 2 * V::kLanes)
+      run<kRows, 2>(weights[0], kTileTokens, n, v + c, width, shrink, out + c, out_stride);
+    for (; c < width; c += V::kLanes)
+      run<kRows, 1>(weights[0], kTileTokens, n, v + c, width, shrink, out + c, out_stride);
   }
 };
 
@@ -82,14 +97,8 @@ struct TileAttention {
     TileProduct<V>::template logits<kRows>(all.q + first * all.head_dim, all.head_dim, tile, 0,
                                            seen.end, weights);
     Softmax<V>::template steps<kRows>(all, first, seen, tile.tokens.log_counts, weights, shrink);
-    float* sum = all.sum + first * all.width;
-    std::size_t c = 0;
-    for (; c + 2 * V::kLanes <= all.width; c += 2 * V::kLanes)
-      TileProduct<V>::template run<kRows, 2>(weights[0], kTileTokens, seen.end, tile.v + c,
-                                             all.width, shrink, sum + c, all.width);
-    for (; c < all.width; c += V::kLanes)
-      TileProduct<V>::template run<kRows, 1>(weights[0], kTileTokens, seen.end, tile.v + c,
-                                             all.width, shrink, sum + c, all.width);
+    TileProduct<V>::template add_values<kRows>(weights, seen.end, tile.v, all.width, shrink,
+                                               all.sum + first * all.width, all.width);
   }
 
   static void run(const LaneRows& all, const KeyTile& tile) {

@@ -15,8 +15,6 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-using reference::Operand;
-
 struct Slots {
   std::uint16_t of[256];
   explicit Slots(std::size_t n) {
@@ -58,7 +56,7 @@ class PagePacker {
     reference::encode_frame(args_);
     for (const Operand which : {Operand::k, Operand::v}) {
       const Half* from = which == Operand::k ? args_.exact.k : args_.exact.v;
-      const OperandLayout& operand = which == Operand::k ? layout_.k : layout_.v;
+      const OperandLayout& operand = layout_.of(which);
       // NaN and infinities are counted and mended value by value; they should not be there.
       const bool is_known = operand.is_affine() || operand.is_mixed_bit();
       if (n_ == 0 || !is_known || !table_.all_finite(from, n_ * layout_.head_dim))

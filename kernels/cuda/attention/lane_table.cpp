@@ -47,17 +47,17 @@ LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max) {
   return plan;
 }
 
-unsigned PlanList::index_of(const PageLayout& layout) {
-  const LanePlan plan = lane_plan(layout, shared_bytes_max_);
+CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
+    : device_(&device), arguments_(arguments), views_(n_lanes) {
+  lanes_.widen(n_lanes, 0, 1);
+}
+
+unsigned CudaLaneTable::plan_of(const PageLayout& layout) {
+  const LanePlan plan = lane_plan(layout, device_->shared_bytes_max());
   for (std::size_t i = 0; i < plans_.size(); ++i)
     if (plans_[i] == plan) return static_cast<unsigned>(i);
   plans_.push_back(plan);
   return static_cast<unsigned>(plans_.size() - 1);
-}
-
-CudaLaneTable::CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments)
-    : device_(&device), arguments_(arguments), plans_(device.shared_bytes_max()), views_(n_lanes) {
-  lanes_.widen(n_lanes, 0, 1);
 }
 
 Result<void> CudaLaneTable::set_runs(std::size_t lane, std::span<const ExactRun> runs) {
@@ -79,8 +79,8 @@ Result<void> CudaLaneTable::set_pages(std::size_t lane, std::span<const PageView
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (pages[i].layout != layout) {
       layout = pages[i].layout;
-      plan = plans_.index_of(*layout);
-      has_decoded_ = has_decoded_ || !plans_.plans()[plan].has_kernel;
+      plan = plan_of(*layout);
+      has_decoded_ = has_decoded_ || !plans_[plan].has_kernel;
     }
     has_shifts_ = has_shifts_ || pages[i].shift != 0;
     pages_.set(lane * pages_of_lane_ + i, device_page(pages[i], plan));
@@ -104,11 +104,11 @@ Result<DeviceLanes> CudaLaneTable::send() {
   SATCHEL_TRY(lanes_.send(*device_, arguments_));
   SATCHEL_TRY(runs_.send(*device_, arguments_));
   SATCHEL_TRY(pages_.send(*device_, arguments_));
-  SATCHEL_TRY(plans_.plans().send(*device_, arguments_));
+  SATCHEL_TRY(plans_.send(*device_, arguments_));
   return DeviceLanes{.lanes = lanes_.there(),
                      .runs = runs_.there(),
                      .pages = pages_.there(),
-                     .plans = plans_.plans().there(),
+                     .plans = plans_.there(),
                      .runs_of_lane = static_cast<unsigned>(runs_of_lane_),
                      .pages_of_lane = static_cast<unsigned>(pages_of_lane_)};
 }

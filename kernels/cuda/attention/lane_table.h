@@ -43,20 +43,6 @@ struct LanePlan {
 };
 LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
 
-// The plans of the layouts met so far, each once. The same contents are the same plan, wherever a
-// layout lies.
-class PlanList {
- public:
-  explicit PlanList(std::size_t shared_bytes_max) : shared_bytes_max_(shared_bytes_max) {}
-  unsigned index_of(const PageLayout& layout);
-  HostMirroredArray<LanePlan>& plans() { return plans_; }
-  const HostMirroredArray<LanePlan>& plans() const { return plans_; }
-
- private:
-  std::size_t shared_bytes_max_;
-  HostMirroredArray<LanePlan> plans_;
-};
-
 // What a kernel is given: lane l has the runs from l · runs_of_lane on, and its pages likewise.
 struct DeviceLane {
   unsigned n_runs = 0, n_pages = 0;
@@ -88,7 +74,7 @@ class CudaLaneTable final : public LaneTable {
   std::span<const DevicePage> pages(std::size_t lane) const;
   std::span<const PageView> views(std::size_t lane) const { return views_[lane]; }
   // Of every layout that ever stood in the table.
-  std::span<const LanePlan> plans() const { return plans_.plans().span(0, plans_.plans().size()); }
+  std::span<const LanePlan> plans() const { return plans_.span(0, plans_.size()); }
   bool has_decoded() const { return has_decoded_; }  // pages without a kernel, likewise
   bool has_shifts() const { return has_shifts_; }    // or once had
 
@@ -96,12 +82,15 @@ class CudaLaneTable final : public LaneTable {
   Result<DeviceLanes> send();
 
  private:
+  // The same contents are the same plan, wherever a layout lies.
+  unsigned plan_of(const PageLayout& layout);
+
   Device* device_;
   Arguments* arguments_;
   HostMirroredArray<DeviceLane> lanes_;
   HostMirroredArray<DeviceRun> runs_;
   HostMirroredArray<DevicePage> pages_;
-  PlanList plans_;
+  HostMirroredArray<LanePlan> plans_;  // of the layouts met so far, each once
   std::size_t runs_of_lane_ = 0, pages_of_lane_ = 0;
   std::vector<std::span<const PageView>> views_;
   bool has_shifts_ = false, has_decoded_ = false;

@@ -8,14 +8,8 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-using reference::Operand;
-
 // Lent to the kernels that pack; more pages than have room in it go in several rounds. Chosen.
 constexpr std::size_t kWorkBytesMost = std::size_t{64} << 20;
-
-const OperandLayout& layout_of(const PageLayout& layout, Operand which) {
-  return which == Operand::k ? layout.k : layout.v;
-}
 
 }  // namespace
 
@@ -64,7 +58,7 @@ Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& s
 // Its planes; the rest of the page has been queued.
 Result<void> PageOps::encode_coded(const EncodeArgs& args, Operand which) {
   const PageLayout& layout = *args.layout;
-  const OperandLayout& operand = layout_of(layout, which);
+  const OperandLayout& operand = layout.of(which);
   const std::size_t n = args.exact.n_tokens;
   if (operand.code == nullptr || n == 0) return {};
   std::vector<Half> rows(n * layout.head_dim);
@@ -106,7 +100,7 @@ Result<void> PageOps::decode(std::span<const DecodeArgs> items, Arguments& argum
 Result<void> PageOps::decode_coded(const DecodeArgs& args, Operand which) {
   const PageLayout& layout = *args.layout;
   float* const to = which == Operand::k ? args.k : args.v;
-  if (layout_of(layout, which).code == nullptr || to == nullptr) return {};
+  if (layout.of(which).code == nullptr || to == nullptr) return {};
   std::vector<std::byte> page(layout.bytes);
   std::vector<float> rows(args.n_tokens * layout.head_dim);
   SATCHEL_TRY(device_->download(page, args.page));

@@ -9,7 +9,6 @@
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/pages/basis_store.h"
 #include "kernels/cuda/pages/pages.h"
-#include "kernels/reference/page_codec.h"
 
 namespace satchel::kernels::cuda {
 
@@ -29,8 +28,8 @@ class PageOps {
   Result<PagePlan> plan_of(const PageLayout& layout);
   Result<void> pack(std::span<const EncodeItem> items, const PackShape& shape,
                     Arguments& arguments);
-  Result<void> encode_coded(const EncodeArgs& args, reference::Operand which);
-  Result<void> decode_coded(const DecodeArgs& args, reference::Operand which);
+  Result<void> encode_coded(const EncodeArgs& args, Operand which);
+  Result<void> decode_coded(const DecodeArgs& args, Operand which);
 
   Device* device_;
   BasisStore bases_;

@@ -36,11 +36,6 @@ struct Stage {
   StepOfToken tokens[kChunkSteps][kSets][kTokensOfSet];
   float rows[kChunkSteps * kGroupsOfStep<kType>][tile_shape(kType).kinds()][kTiles][kTileRows];
 };
-template <WeightType kType>
-struct Stages {
-  Stage<kType> at[2];
-};
-
 // What of the products a block works for.
 struct Place {
   ProductPart part;
@@ -169,23 +164,23 @@ __global__ void __launch_bounds__(kThreads, kBlocksBeside)
   const unsigned behind = place.first_set + set;
   const unsigned n_sets =
       place.first_tile + tile < place.n_tiles && behind < place.n_sets ? place.n_sets - behind : 0;
-  auto& stages = shared_memory<Stages<kType>>();
+  auto& stages = shared_memory<Stage<kType>[2]>();
   Sums acc = {}, sums = {};
   TileChunk<kType> weights;
-  copy_tokens(stages.at[0], operands, place, 0);
+  copy_tokens(stages[0], operands, place, 0);
   weights.load(group, place, 0);
-  weights.unpack(stages.at[0]);
+  weights.unpack(stages[0]);
   wait_for_copies<0>();
   __syncthreads();
   unsigned chunk = 0;
   for (unsigned i = 0; i < n_chunks; ++i) {
     const unsigned next = chunk_behind(chunk, n_chunks);
-    Stage<kType>& filled = stages.at[(i + 1) % 2];
+    Stage<kType>& filled = stages[(i + 1) % 2];
     if (i + 1 < n_chunks) {
       copy_tokens(filled, operands, place, next);
       weights.load(group, place, next);
     }
-    add_stage<kType>(stages.at[i % 2], tile, set, n_sets, acc);
+    add_stage<kType>(stages[i % 2], tile, set, n_sets, acc);
     if (next % kParts != chunk % kParts || i + 1 == n_chunks) {
 #pragma unroll
       for (unsigned s = 0; s < kSetsOfWarp; ++s)
@@ -209,7 +204,7 @@ cudaError_t multiply_gemm(Queue& queue, std::span<const Product> products, const
   const dim3 grid(blocks_of(operands.n_sets, kSets), n_blocks);
   return with_tile_type(products[0].weight->type, [&](auto type) {
     constexpr WeightType kType = decltype(type)::value;
-    return launch(queue, {grid, kThreads, sizeof(Stages<kType>)}, gemm_kernel<kType>, group,
+    return launch(queue, {grid, kThreads, sizeof(Stage<kType>[2])}, gemm_kernel<kType>, group,
                   operands);
   });
 }

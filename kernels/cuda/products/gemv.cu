@@ -12,9 +12,7 @@ namespace {
 constexpr unsigned kThreads = kParts * kWarp;  // a warp a part of the rows
 
 template <unsigned kSets>
-struct PartSums {
-  float of[kParts][kSets * kTokensOfSet][kTileRows];
-};
+using PartSums = float[kParts][kSets * kTokensOfSet][kTileRows];
 
 // Where a lane finds the tokens of a chunk; columns without a token are not read.
 struct ThreadTokens {
@@ -68,14 +66,14 @@ __device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const Pro
   auto& sums = shared_memory<PartSums<kSets>>();
   for (unsigned s = 0; s < kSets; ++s)
     for (unsigned i = 0; i < 2; ++i)
-      sums.of[warp][s * kTokensOfSet + lane % 4][lane / 4 + 8 * i] = acc[s][i];
+      sums[warp][s * kTokensOfSet + lane % 4][lane / 4 + 8 * i] = acc[s][i];
   __syncthreads();
   for (unsigned i = threadIdx.x; i < kTileRows * kSets * kTokensOfSet; i += kThreads) {
     const unsigned of_tile = i % kTileRows, token = i / kTileRows;
     const unsigned row = tile * kTileRows + of_tile;
     if (token >= n_tokens || row >= part.n_out) continue;
     float sum = 0;
-    for (unsigned p = 0; p < kParts; ++p) sum += sums.of[p][token][of_tile];
+    for (unsigned p = 0; p < kParts; ++p) sum += sums[p][token][of_tile];
     part.put(token, row, sum);
   }
 }

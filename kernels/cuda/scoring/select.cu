@@ -110,10 +110,6 @@ __device__ __forceinline__ Best better(const Best& a, const Best& b) {
   return out;
 }
 
-struct ChooseMemory {
-  Best of_warp[kWarps];
-};
-
 __global__ void __launch_bounds__(kThreads)
     choose_largest(const float* logits, std::size_t n, Choice* out) {
   Best best{0.0f, -1, -1};
@@ -127,11 +123,11 @@ __global__ void __launch_bounds__(kThreads)
     best = better(best,
                   {__shfl_xor_sync(~0u, best.value, lanes), __shfl_xor_sync(~0u, best.index, lanes),
                    __shfl_xor_sync(~0u, best.first_nan, lanes)});
-  auto& memory = shared_memory<ChooseMemory>();
-  if (threadIdx.x % kWarp == 0) memory.of_warp[threadIdx.x / kWarp] = best;
+  auto& of_warp = shared_memory<Best[kWarps]>();
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = best;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (unsigned w = 1; w < kWarps; ++w) best = better(best, memory.of_warp[w]);
+  for (unsigned w = 1; w < kWarps; ++w) best = better(best, of_warp[w]);
   *out = {best.index, best.first_nan};
 }
 
@@ -150,7 +146,7 @@ cudaError_t select(Queue& queue, const SelectArgs* items, std::size_t n_items) {
 }
 
 cudaError_t choose(Queue& queue, const float* logits, std::size_t n, Choice* out) {
-  return launch(queue, {1, kThreads, sizeof(ChooseMemory)}, choose_largest, logits, n, out);
+  return launch(queue, {1, kThreads, sizeof(Best[kWarps])}, choose_largest, logits, n, out);
 }
 
 cudaError_t take_ranked(Queue& queue, const float* logits, const std::int32_t* indices,
