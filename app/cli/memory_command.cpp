@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "app/cli/input.h"
-#include "runtime/limits/coarser.h"
 #include "runtime/limits/presets.h"
+#include "runtime/session/cache_contents.h"
 
 namespace satchel::app {
 namespace {

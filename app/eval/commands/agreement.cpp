@@ -1,5 +1,4 @@
-#include "app/eval/commands/agreement.h"
-
+// `satchel eval agreement`.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "app/eval/commands/evaluate.h"
+#include "app/eval/commands/task_options.h"
 #include "app/eval/measure/agreement.h"
 #include "app/eval/measure/packed_text.h"
 
@@ -26,8 +26,7 @@ class AgreementTask final : public Task {
 
   std::string_view name() const override { return "agreement"; }
   std::span<const app::Measure> measures() const override { return kMeasures; }
-  Cluster cluster() const override { return Cluster::grade; }
-  Kinds kinds() const override { return Kinds::columns; }
+  bool grades_stretches() const override { return true; }
   Json settings() const override {
     return {{"tokens", options_.n_tokens},
             {"prompt_tokens", options_.n_prompt},
@@ -129,7 +128,7 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
 
 }  // namespace
 
-void add_led_options(CLI::App& command, AgreementOptions& options) {
+void add_scoring_options(CLI::App& command, AgreementOptions& options) {
   command.add_option("--tokens", options.n_tokens, "Tokens to use of each text")
       ->check(whole_number())
       ->capture_default_str();
@@ -148,7 +147,7 @@ void add_agreement_options(CLI::App& command, AgreementOptions& options) {
   command.add_option("--text", options.texts, "Text files to read and score by teacher forcing")
       ->type_name("FILE")
       ->required();
-  add_led_options(command, options);
+  add_scoring_options(command, options);
 }
 
 Result<TaskPtr> make_agreement_task(const AgreementOptions& options) {

@@ -21,15 +21,17 @@ Error wrong_line(std::string what) {
   return {ErrorKind::corrupt, "DOC_FORMAT", std::move(what)};
 }
 
-Result<std::string> text_at(const Json& object, const char* key, Needed needed) {
+Result<std::string> text_at(const Json& object, const char* key) {
+  if (!object.contains(key)) return wrong_line("has no " + quoted(key));
+  SATCHEL_TRY_ASSIGN(std::string text, optional_text_at(object, key));
+  if (text.empty()) return wrong_line("has an empty " + quoted(key));
+  return text;
+}
+
+Result<std::string> optional_text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end()) {
-    if (needed == Needed::no) return std::string();
-    return wrong_line("has no " + quoted(key));
-  }
+  if (found == object.end()) return std::string();
   if (!found->is_string()) return wrong_line("has a " + quoted(key) + " that is not text");
-  if (needed == Needed::yes && found->get_ref<const std::string&>().empty())
-    return wrong_line("has an empty " + quoted(key));
   return found->get<std::string>();
 }
 

@@ -10,12 +10,12 @@
 
 namespace satchel::app {
 
-enum class Needed { no, yes };
-
 // corrupt, DOC_FORMAT.
 Error wrong_line(std::string what);
-// "" where the key may be left out and is.
-Result<std::string> text_at(const Json& object, const char* key, Needed needed);
+// Fails where it is missing or empty.
+Result<std::string> text_at(const Json& object, const char* key);
+// "" where it is missing.
+Result<std::string> optional_text_at(const Json& object, const char* key);
 // Fails where it is missing or no array. The pointer is into `object`.
 Result<const Json*> array_at(const Json& object, const char* key);
 // Reads the whole file and calls `read` with the object of each line, in order.

@@ -1,5 +1,4 @@
-#include "app/eval/commands/longbench.h"
-
+// `satchel eval longbench`.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -7,6 +6,7 @@
 
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/longbench_file.h"
+#include "app/eval/commands/task_options.h"
 
 namespace satchel::app {
 namespace {

@@ -26,19 +26,19 @@ Result<std::vector<std::string>> texts_at(const Json& object, const char* key) {
 
 Result<Example> example_of(const Json& json, const std::string& file_name) {
   Example out;
-  SATCHEL_TRY_ASSIGN(std::string dataset, text_at(json, "dataset", Needed::no));
+  SATCHEL_TRY_ASSIGN(std::string dataset, optional_text_at(json, "dataset"));
   if (dataset.empty()) dataset = file_name;
   out.dataset = eval::longbench::find_dataset(dataset);
   if (out.dataset == nullptr)
     return wrong_line("names \"" + dataset + "\", which is not a dataset of LongBench");
-  SATCHEL_TRY_ASSIGN(out.input, text_at(json, "input", Needed::no));
-  SATCHEL_TRY_ASSIGN(out.context, text_at(json, "context", Needed::yes));
+  SATCHEL_TRY_ASSIGN(out.input, optional_text_at(json, "input"));
+  SATCHEL_TRY_ASSIGN(out.context, text_at(json, "context"));
   SATCHEL_TRY_ASSIGN(out.answers, texts_at(json, "answers"));
   if (out.answers.empty()) return wrong_line("has no answer");
   if (out.dataset->metric == nullptr) {  // classification
     SATCHEL_TRY_ASSIGN(out.classes, texts_at(json, "all_classes"));
   }
-  SATCHEL_TRY_ASSIGN(out.id, text_at(json, "_id", Needed::no));
+  SATCHEL_TRY_ASSIGN(out.id, optional_text_at(json, "_id"));
   const auto length = json.find("length");
   if (length != json.end() && length->is_number_unsigned()) out.length = length->get<std::size_t>();
   return out;

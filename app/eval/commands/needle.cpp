@@ -1,11 +1,11 @@
-#include "app/eval/commands/needle.h"
-
+// `satchel eval needle`.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/needle_file.h"
+#include "app/eval/commands/task_options.h"
 #include "app/eval/measure/needle_reading.h"
 #include "app/eval/measure/packed_text.h"
 #include "app/eval/needle_tasks/family.h"

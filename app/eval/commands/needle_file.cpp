@@ -11,7 +11,7 @@ namespace {
 Result<std::vector<std::string>> texts_at(const Json& object, const char* one, const char* many) {
   const auto found = object.find(many);
   if (found == object.end() || !found->is_array()) {
-    SATCHEL_TRY_ASSIGN(std::string text, text_at(object, one, Needed::yes));
+    SATCHEL_TRY_ASSIGN(std::string text, text_at(object, one));
     return std::vector<std::string>{std::move(text)};
   }
   std::vector<std::string> texts;
@@ -27,7 +27,7 @@ Result<std::vector<std::string>> texts_at(const Json& object, const char* one, c
 Result<eval::Needle> needle_of(const Json& json) {
   if (!json.is_object()) return wrong_line("is not a JSON object");
   eval::Needle needle;
-  SATCHEL_TRY_ASSIGN(needle.ask, text_at(json, "ask", Needed::yes));
+  SATCHEL_TRY_ASSIGN(needle.ask, text_at(json, "ask"));
   SATCHEL_TRY_ASSIGN(needle.values, texts_at(json, "value", "values"));
   return needle;
 }

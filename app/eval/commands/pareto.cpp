@@ -4,12 +4,9 @@
 #include <memory>
 
 #include "app/cli/text_table.h"
-#include "app/eval/commands/agreement.h"
 #include "app/eval/commands/evaluate.h"
-#include "app/eval/commands/longbench.h"
-#include "app/eval/commands/needle.h"
 #include "app/eval/commands/pareto_front.h"
-#include "app/eval/commands/recall.h"
+#include "app/eval/commands/task_options.h"
 
 namespace satchel::app {
 namespace {
@@ -59,13 +56,9 @@ std::vector<ParetoPoint> points_seen_by(std::span<const Row> rows, std::size_t m
                                         bool of_body) {
   std::vector<ParetoPoint> points;
   for (const Row& row : rows)
-    points.push_back({.recipe = row.variant->name,
-                      .keep = row.variant->recipe.keep(),
-                      .bytes_share = bytes_share(row, of_body),
-                      .value = row.all.estimates[measure].mean,
-                      .se = row.all.estimates[measure].se});
-  const bool rises = rows.front().task->measures()[measure].higher_is_better;
-  mark_front(points, rises ? Better::higher : Better::lower);
+    points.push_back(
+        {.bytes_share = bytes_share(row, of_body), .value = row.all.estimates[measure].mean});
+  mark_front(points, rows.front().task->measures()[measure]);
   return points;
 }
 
@@ -130,15 +123,16 @@ Json points_of(const Sweep& sweep) {
     for (std::size_t at = 0; at < sweep.rows.size(); ++at) {
       const Row& row = sweep.rows[at];
       const ParetoPoint& point = sweep.points[i][at];
+      const std::optional<double>& se = row.all.estimates[sweep.measures[i]].se;
       points.push_back({{"task", row.task->name()},
                         {"measure", row.task->measures()[sweep.measures[i]].name},
-                        {"recipe", point.recipe},
-                        {"keep", point.keep},
+                        {"recipe", row.variant->name},
+                        {"keep", row.variant->recipe.keep()},
                         {"kv_bytes", row.all.held.bytes},
                         {"kv_bytes_fp16", row.all.held.fp16_bytes},
                         {sweep.of_body ? "body_share" : "kv_share", point.bytes_share},
                         {"value", point.value},
-                        {"se", point.se ? Json(*point.se) : Json()},
+                        {"se", se ? Json(*se) : Json()},
                         {"front", point.front}});
     }
   return points;
@@ -217,7 +211,7 @@ void add_sweep_options(CLI::App& command, ParetoOptions& options) {
       .add_option("--text", options.agreement.texts,
                   "For agreement: text files to score by teacher forcing")
       ->type_name("FILE");
-  add_led_options(command, options.agreement);
+  add_scoring_options(command, options.agreement);
 }
 
 }  // namespace

@@ -2,24 +2,19 @@
 // better.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
+
+#include "app/eval/commands/task.h"
 
 namespace satchel::app {
 
 // One recipe at one share, as one measure of one task sees it.
 struct ParetoPoint {
-  std::string recipe;
-  double keep = 1;           // share of tokens
-  double bytes_share = 0;    // allocated with all metadata, of the same tokens in fp16
-  double value = 0;          // of the measure
-  std::optional<double> se;  // its standard error
+  double bytes_share = 0;  // allocated with all metadata, of the same tokens in fp16
+  double value = 0;        // of the measure
   bool front = false;
 };
-enum class Better { higher, lower };
-
 // Sets `front`. Points that are alike in both are both on it.
-void mark_front(std::vector<ParetoPoint>& points, Better better);
+void mark_front(std::vector<ParetoPoint>& points, const Measure& measure);
 
 }  // namespace satchel::app

@@ -1,5 +1,4 @@
-#include "app/eval/commands/recall.h"
-
+// `satchel eval recall`.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/recall_chat.h"
+#include "app/eval/commands/task_options.h"
 #include "app/paths.h"
 
 namespace satchel::app {
@@ -17,26 +17,18 @@ namespace {
 class RecallTask final : public Task {
  public:
   RecallTask(std::vector<RecallConversation> conversations, const RecallOptions& options)
-      : conversations_(std::move(conversations)),
-        question_(options.question == "known" ? Question::known : Question::unknown),
-        without_notes_(options.without_notes) {}
+      : conversations_(std::move(conversations)), options_(options) {}
 
   std::string_view name() const override { return "recall"; }
   std::span<const app::Measure> measures() const override { return kMeasures; }
   Json settings() const override {
-    return {{"question", question_ == Question::known ? "known" : "unknown"},
-            {"without_notes", without_notes_}};
+    return {{"question", options_.question}, {"without_notes", options_.without_notes}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
   std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override {
-    return hold_conversation(engine,
-                             {.conversation = conversations_[item],
-                              .recipe = recipe,
-                              .question = question_,
-                              .without_notes = without_notes_},
-                             std::move(stop));
+    return hold_conversation(engine, recipe, conversations_[item], options_, std::move(stop));
   }
 
  private:
@@ -44,8 +36,7 @@ class RecallTask final : public Task {
       app::Measure{.name = "recall", .label = "right answers"}};
 
   std::vector<RecallConversation> conversations_;
-  Question question_;
-  bool without_notes_;
+  RecallOptions options_;
   std::vector<Item> items_;
 };
 

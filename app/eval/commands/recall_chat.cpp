@@ -67,21 +67,21 @@ Result<bool> read_notes(runtime::Session& session, const std::string& notes,
   return true;
 }
 
-Result<Measured> hold_chat(runtime::Engine& engine, const RecallRequest& request,
+Result<Measured> hold_chat(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                           const RecallConversation& conversation, bool without_notes,
                            const std::stop_token& stop) {
-  runtime::SessionOptions options(request.recipe);
+  runtime::SessionOptions options(recipe);
   options.thinking = engine.chat_template().least_thinking();
   SATCHEL_TRY_ASSIGN(const auto session, engine.new_session(options));
   Measured out;
   Spoken spoken;
-  if (!request.without_notes) {
-    SATCHEL_TRY_ASSIGN(const bool fits,
-                       read_notes(*session, request.conversation.notes, stop, out));
+  if (!without_notes) {
+    SATCHEL_TRY_ASSIGN(const bool fits, read_notes(*session, conversation.notes, stop, out));
     spoken.cut = !fits;
   }
   const SystemClock clock;
   const double began = clock.steady_ms();
-  for (const RecallExchange& exchange : request.conversation.exchanges) {
+  for (const RecallExchange& exchange : conversation.exchanges) {
     if (spoken.cut) {  // and so is everything after it
       spoken.text.clear();
     } else {
@@ -134,11 +134,11 @@ class ChatIds {
   bool is_first_turn_ = true;
 };
 
-Result<Spoken> answer_known(runtime::Engine& engine, const RecallRequest& request, const Ids& ids,
+Result<Spoken> answer_known(runtime::Engine& engine, const kvcache::Recipe& recipe, const Ids& ids,
                             const std::stop_token& stop, Measured& out) {
   Spoken spoken{.text = {}, .context_tokens = ids.size(), .cut = true};
   Result<eval::PackedText> read =
-      eval::PackedText::read(engine, request.recipe,
+      eval::PackedText::read(engine, recipe,
                              {.ids = std::span(ids).first(ids.size() - 1),
                               .n_after = 1 + kRecallAnswerTokensMax,
                               .form = eval::TextForm::chat},
@@ -158,23 +158,24 @@ Result<Spoken> answer_known(runtime::Engine& engine, const RecallRequest& reques
 }
 
 // Each question for itself: what was asked before is left out, what was said stays.
-Result<Measured> hold_known(runtime::Engine& engine, const RecallRequest& request,
+Result<Measured> hold_known(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                            const RecallConversation& conversation, bool without_notes,
                             const std::stop_token& stop) {
   ChatIds chat(engine);
   SATCHEL_TRY(chat.open());
-  if (!request.without_notes) {
-    SATCHEL_TRY(chat.user(request.conversation.notes));
+  if (!without_notes) {
+    SATCHEL_TRY(chat.user(conversation.notes));
     SATCHEL_TRY(chat.answered(std::string(runtime::kNoted)));
   }
   Measured out;
-  for (const RecallExchange& exchange : request.conversation.exchanges) {
+  for (const RecallExchange& exchange : conversation.exchanges) {
     if (!exchange.judged()) {
       SATCHEL_TRY(chat.user(exchange.text));
       SATCHEL_TRY(chat.answered(std::string(runtime::kNoted)));
       continue;
     }
     SATCHEL_TRY_ASSIGN(const Ids ids, chat.asked(exchange.text));
-    SATCHEL_TRY_ASSIGN(const Spoken spoken, answer_known(engine, request, ids, stop, out));
+    SATCHEL_TRY_ASSIGN(const Spoken spoken, answer_known(engine, recipe, ids, stop, out));
     judge(exchange, spoken, out);
   }
   return out;
@@ -182,10 +183,11 @@ Result<Measured> hold_known(runtime::Engine& engine, const RecallRequest& reques
 
 }  // namespace
 
-Result<Measured> hold_conversation(runtime::Engine& engine, const RecallRequest& request,
-                                   std::stop_token stop) {
-  return request.question == Question::known ? hold_known(engine, request, stop)
-                                             : hold_chat(engine, request, stop);
+Result<Measured> hold_conversation(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                   const RecallConversation& conversation,
+                                   const RecallOptions& options, std::stop_token stop) {
+  const auto hold = options.question == "known" ? hold_known : hold_chat;
+  return hold(engine, recipe, conversation, options.without_notes, stop);
 }
 
 }  // namespace satchel::app

@@ -7,24 +7,17 @@
 #include <stop_token>
 
 #include "app/eval/commands/recall_file.h"
-#include "app/eval/commands/task.h"
+#include "app/eval/commands/task_options.h"
 
 namespace satchel::app {
 
-enum class Question { unknown, known };
-
-struct RecallRequest {
-  const RecallConversation& conversation;
-  const kvcache::Recipe& recipe;
-  Question question = Question::unknown;
-  bool without_notes = false;
-};
 inline constexpr std::size_t kRecallAnswerTokensMax =
     96;  // a long list and the sentence around it; chosen, not measured
 
 // Greedy. Where the context is too short for the notes or a question, the answer is wrong; one that
 // it ends within is judged as far as it came. Both are counted in n_cut.
-Result<Measured> hold_conversation(runtime::Engine& engine, const RecallRequest& request,
-                                   std::stop_token stop);
+Result<Measured> hold_conversation(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                   const RecallConversation& conversation,
+                                   const RecallOptions& options, std::stop_token stop);
 
 }  // namespace satchel::app

@@ -13,19 +13,19 @@ Result<RecallExchange> exchange_of(const Json& json) {
     return wrong_line(R"(needs either "say" or "ask")");
   RecallExchange exchange;
   if (json.contains("say")) {
-    SATCHEL_TRY_ASSIGN(exchange.text, text_at(json, "say", Needed::yes));
+    SATCHEL_TRY_ASSIGN(exchange.text, text_at(json, "say"));
     return exchange;
   }
-  SATCHEL_TRY_ASSIGN(exchange.text, text_at(json, "ask", Needed::yes));
-  SATCHEL_TRY_ASSIGN(exchange.value, text_at(json, "value", Needed::yes));
-  SATCHEL_TRY_ASSIGN(exchange.kind, text_at(json, "kind", Needed::no));
+  SATCHEL_TRY_ASSIGN(exchange.text, text_at(json, "ask"));
+  SATCHEL_TRY_ASSIGN(exchange.value, text_at(json, "value"));
+  SATCHEL_TRY_ASSIGN(exchange.kind, optional_text_at(json, "kind"));
   return exchange;
 }
 
 Result<RecallConversation> conversation_of(const Json& json) {
   RecallConversation conversation;
-  SATCHEL_TRY_ASSIGN(conversation.set, text_at(json, "set", Needed::no));
-  SATCHEL_TRY_ASSIGN(conversation.notes, text_at(json, "notes", Needed::yes));
+  SATCHEL_TRY_ASSIGN(conversation.set, optional_text_at(json, "set"));
+  SATCHEL_TRY_ASSIGN(conversation.notes, text_at(json, "notes"));
   SATCHEL_TRY_ASSIGN(const Json* exchanges, array_at(json, "exchanges"));
   for (const Json& each : *exchanges) {
     Result<RecallExchange> exchange = exchange_of(each);

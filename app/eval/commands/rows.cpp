@@ -24,12 +24,12 @@ void add_clusters(const Task& task, const Record& record, const std::string* kin
     if (kind != nullptr && grade.kind != *kind) continue;
     for (std::size_t i = 0; i < n_measures; ++i) {
       const ClusterSum one{.n = grade.n, .sum = i < grade.sums.size() ? grade.sums[i] : 0};
-      if (task.cluster() == Cluster::grade) clusters[i].push_back(one);
+      if (task.grades_stretches()) clusters[i].push_back(one);
       whole[i].n += one.n;
       whole[i].sum += one.sum;
     }
   }
-  if (task.cluster() == Cluster::item)
+  if (!task.grades_stretches())
     for (std::size_t i = 0; i < n_measures; ++i) clusters[i].push_back(whole[i]);
 }
 
@@ -150,7 +150,7 @@ Cells cells_of(const Task& task, const std::string& name, const std::string& kee
 
 void add_kinds(const Task& task, const std::string& indent, const Part& part,
                std::vector<Cells>& table) {
-  if (part.kinds.size() < 2 || task.kinds() == Kinds::columns) return;
+  if (part.kinds.size() < 2 || task.grades_stretches()) return;
   for (const Part& kind : part.kinds)
     table.push_back(cells_of(task, indent + (kind.name.empty() ? "other" : kind.name), "", kind));
 }
@@ -234,7 +234,7 @@ std::string table_of(std::span<const Row> rows) {
     }
   }
   std::string text = aligned(table);
-  if (task.kinds() == Kinds::columns)
+  if (task.grades_stretches())
     for (std::size_t i = 0; i < task.measures().size(); ++i)
       if (task.measures()[i].shown == Shown::in_plots) text += "\n" + kinds_table(rows, i);
   return text;

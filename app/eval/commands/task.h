@@ -57,9 +57,6 @@ struct Measured {
   std::vector<Grade> grades;
 };
 
-// What is independently drawn, for the standard error: questions about one item are not (rows.h).
-enum class Cluster { item, grade };
-
 // Where a measure is shown beside the JSON, in which all are.
 enum class Shown { in_plots, in_tables, nowhere };
 
@@ -70,18 +67,15 @@ struct Measure {
   std::string label = {};  // on a plot's axis: "right answers"; "": the name
   Shown shown = Shown::in_plots;
 };
-// Kinds in tables: a line each under their recipe, or (where they stand in an order, as positions
-// do) a column each in a table of their own.
-enum class Kinds { lines, columns };
-
 class Task {
  public:
   virtual ~Task() = default;
   virtual std::string_view name() const = 0;  // "recall"
   // What a grade's sums are; the first is the one that tables and plots show first.
   virtual std::span<const Measure> measures() const = 0;
-  virtual Cluster cluster() const { return Cluster::item; }
-  virtual Kinds kinds() const { return Kinds::lines; }
+  // Grades are stretches of a text, in order: each is drawn independently, for the standard error
+  // (questions about one item are not, rows.h), and tables have a column for each kind, not a line.
+  virtual bool grades_stretches() const { return false; }
   // Options that change what is measured, beside model, recipe and item; a changed one makes
   // another unit.
   virtual Json settings() const = 0;

@@ -197,7 +197,7 @@ Result<AnsweredText> headkv_text(const runtime::Tokenizer& tokenizer,
 extern const LaneRule rule_headkv{
     .name = "headkv",
     .about = "HeadKV: heads that attend to the token that an answer copies",
-    .reads_texts = ReadsTexts::makes_its_own,
+    .reads_texts = false,
     .find = find};
 
 }  // namespace satchel::eval

@@ -33,7 +33,7 @@ std::string lane_rule_names() {
 }
 
 std::string lane_rules_that_read_texts() {
-  return names_of([](const LaneRule& rule) { return rule.reads_texts == ReadsTexts::yes; });
+  return names_of([](const LaneRule& rule) { return rule.reads_texts; });
 }
 
 void LaneSearch::tell(std::size_t i, std::size_t n, double share) const {
@@ -43,7 +43,7 @@ void LaneSearch::tell(std::size_t i, std::size_t n, double share) const {
 }
 
 Result<LaneFindings> find_lanes(const LaneRule& rule, const LaneSearch& search) {
-  if (rule.reads_texts == ReadsTexts::makes_its_own && !search.texts.empty())
+  if (!rule.reads_texts && !search.texts.empty())
     return Error{ErrorKind::invalid, "PARAM",
                  "The rule \"" + std::string(rule.name) +
                      "\" makes its own prompts and takes no texts. Rules that do: " +

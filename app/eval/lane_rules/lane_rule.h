@@ -37,17 +37,16 @@ struct LaneFindings {
   std::optional<double> agreement = std::nullopt;
 };
 
-enum class ReadsTexts { yes, makes_its_own };
 struct LaneRule {
-  std::string_view name;   // as commands call it
-  std::string_view about;  // for people
-  ReadsTexts reads_texts = ReadsTexts::yes;
+  std::string_view name;    // as commands call it
+  std::string_view about;   // for people
+  bool reads_texts = true;  // else it makes its own
   Result<LaneFindings> (*find)(const LaneSearch& search) = nullptr;
 };
 std::span<const LaneRule* const> lane_rules();          // the first is the default
 const LaneRule* find_lane_rule(std::string_view name);  // null: unknown
 std::string lane_rule_names();                          // "kvzip, razor, …"
-std::string lane_rules_that_read_texts();               // those with ReadsTexts::yes
+std::string lane_rules_that_read_texts();
 
 Result<LaneFindings> find_lanes(const LaneRule& rule, const LaneSearch& search);
 

@@ -134,7 +134,7 @@ std::vector<std::int32_t> razor_tokens(const runtime::Tokenizer& tokenizer, std:
 extern const LaneRule rule_razor{
     .name = "razor",
     .about = "RazorAttention: heads that attend back where random tokens repeat",
-    .reads_texts = ReadsTexts::makes_its_own,
+    .reads_texts = false,
     .find = find};
 
 }  // namespace satchel::eval

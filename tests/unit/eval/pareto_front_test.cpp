@@ -9,36 +9,35 @@
 namespace satchel::app {
 namespace {
 
-ParetoPoint point(const std::string& recipe, double bytes_share, double value) {
-  return {.recipe = recipe, .keep = 0.5, .bytes_share = bytes_share, .value = value, .se = 0.02};
-}
+const Measure kRises{.name = "recall"}, kFalls{.name = "kl", .higher_is_better = false};
 
-std::string front_of(std::vector<ParetoPoint> points, Better better) {
-  mark_front(points, better);
+// The first point is "a".
+std::string front_of(std::vector<ParetoPoint> points, const Measure& measure) {
+  mark_front(points, measure);
   std::string names;
-  for (const ParetoPoint& each : points)
-    if (each.front) names += each.recipe;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].front) names += static_cast<char>('a' + i);
   return names;
 }
 
 TEST(ParetoFront, holds_what_nothing_beats_in_both) {
   const std::vector<ParetoPoint> points = {
-      point("a", 1.0, 0.99),  // best quality
-      point("b", 0.5, 0.98),  // half the bytes
-      point("c", 0.6, 0.97),  // beaten by b
-      point("d", 0.5, 0.90),  // as many bytes as b, worse
-      point("e", 0.2, 0.60),  // fewest bytes
-      point("f", 1.2, 0.99),  // as good as a, more bytes
+      {1.0, 0.99},  // a: best quality
+      {0.5, 0.98},  // b: half the bytes
+      {0.6, 0.97},  // c: beaten by b
+      {0.5, 0.90},  // d: as many bytes as b, worse
+      {0.2, 0.60},  // e: fewest bytes
+      {1.2, 0.99},  // f: as good as a, more bytes
   };
-  EXPECT_EQ(front_of(points, Better::higher), "abe");
+  EXPECT_EQ(front_of(points, kRises), "abe");
   // Where less is better, the smallest point that is also the best stands alone.
-  EXPECT_EQ(front_of(points, Better::lower), "e");
+  EXPECT_EQ(front_of(points, kFalls), "e");
 }
 
 TEST(ParetoFront, points_alike_are_both_on_it_and_one_alone_always_is) {
-  EXPECT_EQ(front_of({point("a", 0.5, 0.9), point("b", 0.5, 0.9)}, Better::higher), "ab");
-  EXPECT_EQ(front_of({point("a", 0.5, 0)}, Better::lower), "a");
-  EXPECT_EQ(front_of({}, Better::lower), "");
+  EXPECT_EQ(front_of({{0.5, 0.9}, {0.5, 0.9}}, kRises), "ab");
+  EXPECT_EQ(front_of({{0.5, 0}}, kFalls), "a");
+  EXPECT_EQ(front_of({}, kFalls), "");
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// The tasks of `satchel eval`: their options, how a command line takes them, and how they are made.
+//   recall     what a recipe still answers rightly about notes that were read
+//   needle     what it still holds of the facts in a text, with any model
+//   agreement  next-token agreement and KL divergence along texts, against the exact cache, by how
+//              far behind the prompt
+//   longbench  LongBench, from the files that the user has
+//   errors     of files, before a model is opened (recall_file.h, needle_file.h, longbench_file.h,
+//              read_text_file); PARAM: there is no such set or family, or it does not fit the texts
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/eval/commands/task.h"
+
+namespace satchel::app {
+
+struct RecallOptions {
+  std::string file;                  // FILE; "": the bundled model's held-out questions
+  std::vector<std::string> sets;     // --sets; empty: all
+  std::size_t n_conversations = 0;   // --conversations, of each set; 0: all
+  std::string question = "unknown";  // --question, while compressing: unknown or known
+  bool without_notes = false;        // --without-notes
+};
+void add_question_options(CLI::App& command, RecallOptions& options);  // --sets … --question
+void add_recall_options(CLI::App& command, RecallOptions& options);
+Result<TaskPtr> make_recall_task(const RecallOptions& options);
+
+struct NeedleOptions {
+  std::string file;                            // --file; "": texts that are made
+  std::vector<std::string> families;           // --families; empty: all
+  std::vector<std::size_t> n_tokens = {1300};  // --length, each family at each
+  std::size_t n_contexts = 8;                  // --contexts, of each family and length
+  std::uint64_t seed = 1;                      // --seed
+  std::string question = "unknown";            // --question, while compressing: unknown or known
+  bool without_context = false;  // --without-notes: asks an empty cache: what can be guessed
+};
+// Those of texts that are made, which do not go with a `file`.
+void add_made_options(CLI::App& command, NeedleOptions& options, CLI::Option* file);
+void add_needle_options(CLI::App& command, NeedleOptions& options);
+Result<TaskPtr> make_needle_task(const NeedleOptions& options);
+
+struct AgreementOptions {
+  std::vector<std::string> texts;                // --text
+  std::size_t n_tokens = 2000, n_prompt = 1500;  // --tokens, --prompt-tokens
+  std::size_t n_at_once = 1;                     // --at-once
+};
+void add_scoring_options(CLI::App& command, AgreementOptions& options);  // all but --text
+void add_agreement_options(CLI::App& command, AgreementOptions& options);
+Result<TaskPtr> make_agreement_task(const AgreementOptions& options);
+
+struct LongBenchOptions {
+  std::vector<std::string> files;  // FILE …
+  std::size_t n_examples = 0;      // --examples, of each file; 0: all
+  std::size_t n_tokens = 0;        // --length, of a prompt; 0: what the model's context leaves
+  std::string question = "known";  // --question, while compressing: known or unknown
+};
+void add_longbench_options(CLI::App& command, LongBenchOptions& options);
+Result<TaskPtr> make_longbench_task(const LongBenchOptions& options);
+
+}  // namespace satchel::app
