@@ -41,7 +41,8 @@ std::vector<Result<GenerateReport>> Engine::generate(std::span<const TurnRequest
   std::vector<Turn> turns;
   turns.reserve(requests.size());
   for (const TurnRequest& request : requests) {
-    turns.emplace_back(request.session->state_->parts(), request);
+    Session::State& chat = *request.session->state_;
+    turns.emplace_back(chat.parts, chat.prefill, request);
     turns.back().begin();
   }
   std::vector<std::optional<Result<GenerateReport>>> reports(turns.size());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcache/recipes/pipeline.h"
+
 namespace satchel::runtime {
 namespace {
 
@@ -50,6 +52,14 @@ bool is_exact(const kvcache::CacheStats& stats) {
   return stats.n_evicted == 0 &&
          std::all_of(stats.layers.begin(), stats.layers.end(),
                      [](const auto& layer) { return layer.k_bits >= 16 && layer.v_bits >= 16; });
+}
+
+std::size_t n_coarser_than(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats) {
+  std::size_t n = 0;
+  for (std::size_t tier = kvcache::kTierRecipe + recipe.pipeline().n_own_codecs();
+       tier < stats.tiers.size(); ++tier)
+    n += stats.tiers[tier].n_tokens;
+  return n;
 }
 
 }  // namespace satchel::runtime

@@ -32,4 +32,10 @@ std::size_t bytes_with_new_text(const CacheContents& before, const CacheContents
 // Whether nothing was lost: every token is held as it was read.
 bool is_exact(const kvcache::CacheStats& stats);
 
+// Lane-tokens held coarser than the recipe asks, because memory was reclaimed at the limit: what
+// reading the chat again would bring back. Evicted tokens are not among them: no tier tells those
+// that the recipe evicts anyway from the others.
+//   needs  the stats of a cache of this recipe
+std::size_t n_coarser_than(const kvcache::Recipe& recipe, const kvcache::CacheStats& stats);
+
 }  // namespace satchel::runtime

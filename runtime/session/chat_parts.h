@@ -4,7 +4,6 @@
 
 #include "runtime/session/chat_cache.h"
 #include "runtime/session/chat_meter.h"
-#include "runtime/session/chat_prefill.h"
 #include "runtime/session/transcript.h"
 
 namespace satchel::runtime {
@@ -15,7 +14,6 @@ struct ChatParts {
   Transcript& transcript;
   ChatCache& cache;
   ChatMeter& meter;
-  ChatPrefill& prefill;
 };
 
 }  // namespace satchel::runtime

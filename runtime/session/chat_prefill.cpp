@@ -41,33 +41,33 @@ SegmentKind segment_kind(const SessionMessage& message) {
   return message.kind == MessageKind::document ? SegmentKind::document : SegmentKind::message;
 }
 
-ChatPrefill::ChatPrefill(const Needs& needs)
-    : needs_(needs), logits_(needs.engine.model->config().n_vocabulary) {}
+ChatPrefill::ChatPrefill(const ChatParts& parts)
+    : parts_(parts), logits_(parts.engine.model->config().n_vocabulary) {}
 
 Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
-  if (!needs_.cache.is_lost()) return {};
-  SATCHEL_TRY(needs_.cache.take_again(limit_bytes_max));
+  if (!parts_.cache.is_lost()) return {};
+  SATCHEL_TRY(parts_.cache.take_again(limit_bytes_max));
   return restore_saved();
 }
 
 Result<void> ChatPrefill::restore_saved() {
-  const std::string why = needs_.cache.restore(needs_.transcript.tokens()).message;
+  const std::string why = parts_.cache.restore(parts_.transcript.tokens()).message;
   if (!why.empty())
-    needs_.engine.record(LogLevel::warning, "restored after its memory was lost: " + why);
-  if (needs_.cache.n_tokens() == 0) needs_.meter.forget_measured();  // of a cache that is gone
+    parts_.engine.record(LogLevel::warning, "restored after its memory was lost: " + why);
+  if (parts_.cache.n_tokens() == 0) parts_.meter.forget_measured();  // of a cache that is gone
   return need_script();
 }
 
 Result<void> ChatPrefill::need_script() {
-  if (!script_.first.empty() || !needs_.cache->needs_second_pass()) return {};
-  const EngineState& engine = needs_.engine;
+  if (!script_.first.empty() || !parts_.cache->needs_second_pass()) return {};
+  const EngineState& engine = parts_.engine;
   SATCHEL_TRY_ASSIGN(script_, chat_script(*engine.tokenizer, *engine.chat_template));
   return {};
 }
 
 TextPass ChatPrefill::text_pass(std::stop_token stop, const ProgressFn& progress) const {
-  return {.cache = *needs_.cache,
-          .text = needs_.transcript.tokens(),
+  return {.cache = *parts_.cache,
+          .text = parts_.transcript.tokens(),
           .script = script_,
           .stop = std::move(stop),
           .progress = progress};
@@ -76,17 +76,17 @@ TextPass ChatPrefill::text_pass(std::stop_token stop, const ProgressFn& progress
 Result<PrefilledText> ChatPrefill::read_noted(PrefillText text, const CacheContents& before,
                                               const std::stop_token& stop,
                                               const ProgressFn& progress) {
-  ChatCache& cache = needs_.cache;
-  ChatMeter& meter = needs_.meter;
+  ChatCache& cache = parts_.cache;
+  ChatMeter& meter = parts_.meter;
   const std::size_t n_tokens = text.end - cache.n_tokens();
   const bool keeps = is_measured(text.kind, n_tokens);
   if (keeps) meter.drop_rows();  // the new ones replace them: they need not take room meanwhile
   // What a measurement takes may be what is missing: then it is not made.
   Result<kvcache::Arena::Lease> rows =
-      cache->arena().take_scratch(kept_bytes(needs_.engine.model->config(), n_tokens));
+      cache->arena().take_scratch(kept_bytes(parts_.engine.model->config(), n_tokens));
   const auto go_on = [&] {
     text.kept = rows.ok() ? rows->data() : nullptr;
-    return prefill_text(*needs_.engine.model, text_pass(stop, progress), text);
+    return prefill_text(*parts_.engine.model, text_pass(stop, progress), text);
   };
   Result<PrefilledText> done = go_on();
   if (rows.ok() && !done.ok() && is_full(done.error())) {
@@ -104,31 +104,31 @@ Result<PrefilledText> ChatPrefill::read_noted(PrefillText text, const CacheConte
 Result<ReadReport> ChatPrefill::prefill(const PrefillText& text, std::stop_token stop,
                                         const ProgressFn& progress) {
   ReadReport report;
-  report.n_tokens = text.end - needs_.cache.n_tokens();
+  report.n_tokens = text.end - parts_.cache.n_tokens();
   if (report.n_tokens == 0) return report;
-  needs_.cache.take_head_budgets();
-  const double began = needs_.clock.steady_ms();
-  const CacheContents before = needs_.meter.contents();
+  parts_.cache.take_head_budgets();
+  const double began = parts_.clock.steady_ms();
+  const CacheContents before = parts_.meter.contents();
   SATCHEL_TRY_ASSIGN(const PrefilledText read, read_noted(text, before, stop, progress));
-  report.compressed = needs_.meter.was_compressed_since(before);
+  report.compressed = parts_.meter.was_compressed_since(before);
   report.n_evicted = read.compacted.n_evicted;
-  report.ms = needs_.clock.steady_ms() - began;
+  report.ms = parts_.clock.steady_ms() - began;
   if (report.n_tokens >= kSpeedTokensMin)
-    needs_.engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);
+    parts_.engine.read_ms_per_token = report.ms / static_cast<double>(report.n_tokens);
   return report;
 }
 
 Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress) {
-  const ModelConfig& config = needs_.engine.model->config();
-  const std::size_t n_before = needs_.cache.n_tokens(), n_all = needs_.transcript.tokens().size();
+  const ModelConfig& config = parts_.engine.model->config();
+  const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
   if (n_all > config.context)
     return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
                  "The chat has " + count_text(n_all) +
                      " tokens, more than this model's context of " + count_text(config.context) +
                      ". It is kept; go on with a model of a longer context, or start a new chat."};
   ReadReport all;
-  for (const SessionMessage& message : needs_.transcript.messages()) {
-    const std::size_t at = needs_.cache.n_tokens(), n_layers = config.n_layers();
+  for (const SessionMessage& message : parts_.transcript.messages()) {
+    const std::size_t at = parts_.cache.n_tokens(), n_layers = config.n_layers();
     if (message.end <= at) continue;
     const ProgressFn part = [&](const Progress& now) {
       progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
@@ -147,7 +147,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
 
 Result<void> ChatPrefill::prefill_rest() {
   const auto read = [this] {
-    return prefill({.end = needs_.transcript.tokens().size(), .kind = SegmentKind::answer}, {}, {});
+    return prefill({.end = parts_.transcript.tokens().size(), .kind = SegmentKind::answer}, {}, {});
   };
   Result<ReadReport> report = read();
   if (!report.ok() && is_full(report.error())) {
@@ -161,11 +161,11 @@ Result<void> ChatPrefill::prefill_rest() {
 }
 
 Result<void> ChatPrefill::recompute_last_logits(const std::stop_token& stop) {
-  const std::size_t n_read = needs_.cache.n_tokens();
+  const std::size_t n_read = parts_.cache.n_tokens();
   if (n_read == 0) return Error{ErrorKind::invalid, "PARAM", "There is no text to go on with yet."};
   const auto look = [&] {
-    return needs_.engine.model->replay({.cache = *needs_.cache,
-                                        .ids = needs_.transcript.tokens().subspan(n_read - 1, 1),
+    return parts_.engine.model->replay({.cache = *parts_.cache,
+                                        .ids = parts_.transcript.tokens().subspan(n_read - 1, 1),
                                         .first = n_read - 1,
                                         .stop = stop,
                                         .logits = logits_});
@@ -177,54 +177,54 @@ Result<void> ChatPrefill::recompute_last_logits(const std::stop_token& stop) {
 }
 
 Result<CompactionReport> ChatPrefill::end_turn() {
-  if (turn_began_) needs_.meter.note_since(LedgerCause::turn, *turn_began_);
+  if (turn_began_) parts_.meter.note_since(LedgerCause::turn, *turn_began_);
   turn_began_.reset();
-  const std::size_t bytes_before = needs_.cache->stats().bytes;
-  SATCHEL_TRY_ASSIGN(const CompactionReport done, needs_.cache->compactor().end_turn());
-  needs_.meter.note(LedgerCause::turn, done, bytes_before);
+  const std::size_t bytes_before = parts_.cache->stats().bytes;
+  SATCHEL_TRY_ASSIGN(const CompactionReport done, parts_.cache->compactor().end_turn());
+  parts_.meter.note(LedgerCause::turn, done, bytes_before);
   return done;
 }
 
 Result<bool> ChatPrefill::compress_step(std::stop_token stop, CompactionReport& done) {
-  return pack_step(*needs_.engine.model, text_pass(std::move(stop), {}), done);
+  return pack_step(*parts_.engine.model, text_pass(std::move(stop), {}), done);
 }
 
 Result<bool> ChatPrefill::reclaim(std::stop_token stop) {
-  kvcache::Cache& cache = *needs_.cache;
+  kvcache::Cache& cache = *parts_.cache;
   const std::size_t used_before = cache.arena().used_bytes();
-  needs_.meter.drop_rows();
+  parts_.meter.drop_rows();
   SATCHEL_TRY(need_script());
   const std::size_t bytes_before = cache.stats().bytes;
   const auto needed = [&cache] { return cache.step_needs(); };
   SATCHEL_TRY_ASSIGN(
       Reclaimed made,
-      runtime::reclaim(*needs_.engine.model, text_pass(std::move(stop), {}),
+      runtime::reclaim(*parts_.engine.model, text_pass(std::move(stop), {}),
                        {.is_reached = [&] { return cache.arena().free_bytes() >= needed(); },
                         .needed_bytes = needed}));
-  needs_.meter.note(LedgerCause::limit, made.packed += made.lowered, bytes_before);
+  parts_.meter.note(LedgerCause::limit, made.packed += made.lowered, bytes_before);
   return cache.arena().used_bytes() < used_before;
 }
 
 Error ChatPrefill::explain(Error problem) const {
   if (problem.code != "CACHE_FULL") return problem;
-  problem.message = "The memory limit of " + size_text(needs_.cache->arena().bytes()) +
-                    " is reached: " + count_text(needs_.cache.n_tokens()) +
+  problem.message = "The memory limit of " + size_text(parts_.cache->arena().bytes()) +
+                    " is reached: " + count_text(parts_.cache.n_tokens()) +
                     " tokens have been read, " + count_text(n_unread()) + " more do not fit. " +
-                    needs_.transcript.kept_text() +
+                    parts_.transcript.kept_text() +
                     "Raise the limit, choose a smaller preset or start a new chat.";
   return problem;
 }
 
 Error ChatPrefill::explain_reread(Error problem) const {
   if (problem.kind != ErrorKind::cancelled) return problem;
-  const kvcache::Recipe& recipe = needs_.cache.recipe();
+  const kvcache::Recipe& recipe = parts_.cache.recipe();
   char share[32] = "";
   if (recipe.keep() < 1)
     std::snprintf(share, sizeof share, " (keeps %.1f %%)", recipe.keep() * 100);
   problem.message = "Stopped. The chat now has recipe \"" + recipe.name() + "\"" + share +
-                    " and a memory limit of " + size_text(needs_.cache->arena().bytes()) + ". " +
-                    count_text(needs_.cache.n_tokens()) + " of its " +
-                    count_text(needs_.transcript.tokens().size()) +
+                    " and a memory limit of " + size_text(parts_.cache->arena().bytes()) + ". " +
+                    count_text(parts_.cache.n_tokens()) + " of its " +
+                    count_text(parts_.transcript.tokens().size()) +
                     " tokens have been reread; the rest is reread before the next answer.";
   return problem;
 }

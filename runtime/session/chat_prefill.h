@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "runtime/prefill/prefill_text.h"
-#include "runtime/session/chat_cache.h"
-#include "runtime/session/chat_meter.h"
-#include "runtime/session/transcript.h"
+#include "runtime/session/chat_parts.h"
 
 namespace satchel::runtime {
 
@@ -24,14 +22,7 @@ kvcache::SegmentKind segment_kind(const SessionMessage& message);
 
 class ChatPrefill {
  public:
-  struct Needs {
-    EngineState& engine;
-    const Clock& clock;
-    const Transcript& transcript;
-    ChatCache& cache;
-    ChatMeter& meter;
-  };
-  explicit ChatPrefill(const Needs& needs);
+  explicit ChatPrefill(const ChatParts& parts);
 
   // Begins every call that needs the cache: a lost one is had again, of limit_bytes_max at most
   // where memory is taken for it.
@@ -42,7 +33,7 @@ class ChatPrefill {
   Result<void> need_script();
 
   std::size_t n_unread() const {
-    return needs_.transcript.tokens().size() - needs_.cache.n_tokens();
+    return parts_.transcript.tokens().size() - parts_.cache.n_tokens();
   }
   Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress);
   Result<ReadReport> prefill(const PrefillText& text, std::stop_token stop,
@@ -56,7 +47,7 @@ class ChatPrefill {
   std::span<float> logits() { return logits_; }  // [n_vocabulary], lent to the turn
 
   // While an answer is made its steps are not noted one by one: the turn's end notes them.
-  void begin_turn() { turn_began_ = needs_.meter.contents(); }
+  void begin_turn() { turn_began_ = parts_.meter.contents(); }
   void abandon_turn() { turn_began_.reset(); }
   // What was held back for the turn may be compressed.
   Result<kvcache::CompactionReport> end_turn();
@@ -78,7 +69,7 @@ class ChatPrefill {
   Result<PrefilledText> read_noted(PrefillText text, const CacheContents& before,
                                    const std::stop_token& stop, const ProgressFn& progress);
 
-  Needs needs_;
+  ChatParts parts_;
   RepeatScript script_;  // empty until the recipe needs one
   std::vector<float> logits_;
   std::optional<CacheContents> turn_began_;

@@ -2,9 +2,21 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels/base/index_range.h"
 #include "runtime/session/session_state.h"
 
 namespace satchel::runtime {
+namespace {
+
+// Of a message, the tokens that the cache has seen.
+Result<IndexRange> read_part(Session::State& s, MessageId id) {
+  SATCHEL_TRY(s.prefill.need_cache());
+  SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(id));
+  const std::size_t end = std::min(message.end, s.cache.n_tokens());
+  return IndexRange{.begin = std::min(message.begin, end), .end = end};
+}
+
+}  // namespace
 
 Result<void> Session::truncate(MessageId last) {
   State& s = *state_;
@@ -60,22 +72,14 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
 }
 
 Result<void> Session::pin(MessageId id) {
-  State& s = *state_;
-  SATCHEL_TRY(s.prefill.need_cache());
-  SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(id));
-  const std::size_t end = std::min(message.end, s.cache.n_tokens());
-  const std::size_t begin = std::min(message.begin, end);
-  return s.cache->edit().pin(begin, end - begin);
+  SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
+  return state_->cache->edit().pin(part.begin, part.end - part.begin);
 }
 
 Result<void> Session::forget(MessageId id) {
-  State& s = *state_;
-  SATCHEL_TRY(s.prefill.need_cache());
-  SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(id));
-  const std::size_t end = std::min(message.end, s.cache.n_tokens());
-  const std::size_t begin = std::min(message.begin, end);
-  s.meter.drop_rows();
-  return s.cache->edit().forget(begin, end - begin);
+  SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
+  state_->meter.drop_rows();
+  return state_->cache->edit().forget(part.begin, part.end - part.begin);
 }
 
 }  // namespace satchel::runtime

@@ -15,13 +15,13 @@ bool IdleWork::is_due() const {
 }
 
 Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {
-  SATCHEL_TRY(parts_.prefill.need_cache());
-  SATCHEL_TRY(parts_.prefill.need_script());
+  SATCHEL_TRY(prefill_.need_cache());
+  SATCHEL_TRY(prefill_.need_script());
   IdleReport report;
   SATCHEL_TRY_ASSIGN(const bool compressed, compress(stop, progress, report));
   if (!compressed) return report;
   // What an answer left unread where memory was full has room now.
-  if (parts_.prefill.n_unread() > 0) SATCHEL_TRY(parts_.prefill.prefill_rest());
+  if (prefill_.n_unread() > 0) SATCHEL_TRY(prefill_.prefill_rest());
   const bool measured = measure(stop, progress, report);
   const bool asked = measured && recall_.advance(stop, progress);
   report.recall = parts_.meter.recall();
@@ -35,9 +35,9 @@ Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& p
   const std::size_t bytes_before = parts_.cache->stats().bytes;
   for (bool goes_on = true; goes_on;) {
     if (stop.stop_requested()) return false;
-    Result<bool> step = parts_.prefill.compress_step(stop, done);
+    Result<bool> step = prefill_.compress_step(stop, done);
     if (!step.ok() && step.error().kind == ErrorKind::cancelled) return false;
-    if (!step.ok()) return parts_.prefill.explain(std::move(step).error());
+    if (!step.ok()) return prefill_.explain(std::move(step).error());
     goes_on = *step;
     if (!goes_on || !progress) continue;
     const kvcache::CacheStats stats = parts_.cache->stats();

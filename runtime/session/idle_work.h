@@ -3,13 +3,15 @@
 //   stop    between two pieces of work; what was done stays done
 #pragma once
 
+#include "runtime/session/chat_prefill.h"
 #include "runtime/session/recall_run.h"
 
 namespace satchel::runtime {
 
 class IdleWork {
  public:
-  explicit IdleWork(const ChatParts& parts) : parts_(parts), recall_(parts) {}
+  IdleWork(const ChatParts& parts, ChatPrefill& prefill)
+      : parts_(parts), prefill_(prefill), recall_(parts) {}
 
   bool is_due() const;
   Result<IdleReport> run(const std::stop_token& stop, const ProgressFn& progress);
@@ -23,6 +25,7 @@ class IdleWork {
   bool profile(const std::stop_token& stop, const ProgressFn& progress);
 
   ChatParts parts_;
+  ChatPrefill& prefill_;
   RecallRun recall_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/size_text.h"
-#include "runtime/limits/coarser.h"
+#include "runtime/prefill/prefill_text.h"
 #include "runtime/replay/replay.h"
 
 namespace satchel::runtime {

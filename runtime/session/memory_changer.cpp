@@ -10,7 +10,7 @@ namespace satchel::runtime {
 Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::stop_token stop,
                                            const ProgressFn& progress) {
   // What cannot be had may be had with less.
-  SATCHEL_TRY(parts_.prefill.need_cache(
+  SATCHEL_TRY(prefill_.need_cache(
       request.limit_bytes > 0 ? kvcache::Arena::rounded_down(request.limit_bytes) : SIZE_MAX));
   SATCHEL_TRY(parts_.transcript.settle());
   SATCHEL_TRY_ASSIGN(MemoryTrial trial, planner_.try_out(request));
@@ -37,16 +37,16 @@ Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::st
 Result<ReadReport> MemoryChanger::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                              const ProgressFn& progress) {
   ChatCache& cache = parts_.cache;
-  SATCHEL_TRY(parts_.prefill.need_cache());
+  SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(parts_.transcript.settle());
   parts_.meter.drop_rows();
   const Result<void> changed = cache.change_recipe(recipe);
   const bool is_as_before = !changed.ok() && (cache.is_lost() || cache.n_tokens() > 0);
   if (is_as_before) return changed.error();
   parts_.meter.forget_measured();
-  SATCHEL_TRY(parts_.prefill.need_script());
-  Result<ReadReport> read = parts_.prefill.prefill_unread(std::move(stop), progress);
-  if (!read.ok()) return parts_.prefill.explain_reread(std::move(read).error());
+  SATCHEL_TRY(prefill_.need_script());
+  Result<ReadReport> read = prefill_.prefill_unread(std::move(stop), progress);
+  if (!read.ok()) return prefill_.explain_reread(std::move(read).error());
   if (!changed.ok()) return changed.error();
   return read;
 }
@@ -65,7 +65,7 @@ Result<void> MemoryChanger::come_down(MemoryTrial& trial, const MemoryRequest& r
     // What is gone did not become coarser, though it may have on its way out.
     meter.note(LedgerCause::asked, {.n_evicted = change.n_evicted, .n_lowered = change.n_lowered},
                change.bytes_before);
-    SATCHEL_TRY(parts_.prefill.need_script());
+    SATCHEL_TRY(prefill_.need_script());
   }
   SATCHEL_TRY(shrink_under(trial.own_most, change));
   if (!before.ok() || change.n_lowered + change.n_evicted == 0) return {};
@@ -103,9 +103,9 @@ Result<void> MemoryChanger::raise_limit(std::size_t limit, std::stop_token stop,
   parts_.meter.drop_rows();
   const Result<void> raised = cache.take_memory(limit);
   if (!cache.awaits_restore()) return raised;
-  SATCHEL_TRY(parts_.prefill.restore_saved());
-  Result<ReadReport> read = parts_.prefill.prefill_unread(std::move(stop), progress);
-  if (!read.ok()) return parts_.prefill.explain_reread(std::move(read).error());
+  SATCHEL_TRY(prefill_.restore_saved());
+  Result<ReadReport> read = prefill_.prefill_unread(std::move(stop), progress);
+  if (!read.ok()) return prefill_.explain_reread(std::move(read).error());
   return raised;
 }
 

@@ -3,13 +3,15 @@
 //   errors  as Session::change_memory and Session::set_recipe
 #pragma once
 
+#include "runtime/session/chat_prefill.h"
 #include "runtime/session/memory_change_planner.h"
 
 namespace satchel::runtime {
 
 class MemoryChanger {
  public:
-  explicit MemoryChanger(const ChatParts& parts) : parts_(parts), planner_(parts) {}
+  MemoryChanger(const ChatParts& parts, ChatPrefill& prefill)
+      : parts_(parts), prefill_(prefill), planner_(parts) {}
 
   Result<MemoryChange> change(const MemoryRequest& request, std::stop_token stop,
                               const ProgressFn& progress);
@@ -24,6 +26,7 @@ class MemoryChanger {
   Result<void> raise_limit(std::size_t limit, std::stop_token stop, const ProgressFn& progress);
 
   ChatParts parts_;
+  ChatPrefill& prefill_;
   MemoryChangePlanner planner_;
 };
 

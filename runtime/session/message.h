@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "runtime/contract/journal.h"
 
@@ -15,6 +16,12 @@ struct SessionMessage {
   MessageState state = MessageState::complete;
   std::string title;               // of a document
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
+};
+
+// The stored, not generated, answer to a document.
+inline constexpr std::string_view kNoted = "Noted.";
+struct DocumentIds {
+  MessageId document, answer;
 };
 
 // What an error may promise: "The chat is kept. ", or "" where there is no journal.

@@ -25,29 +25,25 @@ Session::State::State(EngineState& engine_in, const SessionOptions& options_in,
                   .chat = options.chat}),
       cache(engine, options, std::move(cache_in)),
       meter(engine, cache, clock, options),
-      prefill({.engine = engine,
-               .clock = clock,
-               .transcript = transcript,
-               .cache = cache,
-               .meter = meter}),
-      idle_work(parts()) {}
+      parts{.engine = engine,
+            .clock = clock,
+            .transcript = transcript,
+            .cache = cache,
+            .meter = meter},
+      prefill(parts),
+      idle_work(parts, prefill) {}
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::~Session() = default;
 
 Result<MessageId> Session::add_user(std::string_view text) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  SATCHEL_TRY_ASSIGN(const Draft draft, state_->transcript.draft({.text = text}, std::nullopt));
-  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, state_->transcript.commit(draft));
-  return ids.back();
+  return state_->transcript.add_user(text);
 }
 
 Result<DocumentIds> Session::add_document(std::string_view title, std::string_view text) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  SATCHEL_TRY_ASSIGN(const Draft draft,
-                     state_->transcript.draft({.text = text, .document_title = title}, kNoted));
-  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, state_->transcript.commit(draft));
-  return DocumentIds{.document = ids[ids.size() - 2], .answer = ids.back()};
+  return state_->transcript.add_document(title, text);
 }
 
 Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
@@ -71,7 +67,7 @@ Result<GenerateReport> Session::generate(const Sampling& sampling, const DeltaFn
                             .stop = std::move(stop),
                             .progress = progress,
                             .thought = thought};
-  Turn turn(state_->parts(), request);
+  Turn turn(state_->parts, state_->prefill, request);
   turn.begin();
   while (const std::optional<TokenId> token = turn.choose()) turn.decoded(turn.decode(*token));
   return turn.measure(turn.close());
@@ -101,15 +97,16 @@ bool Session::has_idle_work() const {
 
 Result<MemoryChange> Session::preview_memory(const MemoryRequest& request, std::stop_token stop) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  return MemoryChangePlanner(state_->parts()).preview(request, std::move(stop));
+  return MemoryChangePlanner(state_->parts).preview(request, std::move(stop));
 }
 Result<MemoryChange> Session::change_memory(const MemoryRequest& request, std::stop_token stop,
                                             const ProgressFn& progress) {
-  return MemoryChanger(state_->parts()).change(request, std::move(stop), progress);
+  return MemoryChanger(state_->parts, state_->prefill).change(request, std::move(stop), progress);
 }
 Result<ReadReport> Session::set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                        const ProgressFn& progress) {
-  return MemoryChanger(state_->parts()).set_recipe(recipe, std::move(stop), progress);
+  return MemoryChanger(state_->parts, state_->prefill)
+      .set_recipe(recipe, std::move(stop), progress);
 }
 
 std::span<const std::int32_t> Session::tokens() const {

@@ -73,12 +73,6 @@ struct ReadReport {
   Fidelity fidelity;          // n_tokens 0: not measured (nothing was packed)
 };
 
-// The stored, not generated, answer to a document.
-inline constexpr std::string_view kNoted = "Noted.";
-struct DocumentIds {
-  MessageId document, answer;
-};
-
 // repeats: the answer said the same again and again (Sampling::ends_loops).
 enum class Finish { end_of_turn, n_tokens_max, repeats, stopped, context_full, cache_full };
 // Whether the turn is closed; else the answer is kept as interrupted.

@@ -18,15 +18,6 @@ struct Session::State {
   State(EngineState& engine_in, const SessionOptions& options_in,
         std::unique_ptr<kvcache::Cache> cache_in);
 
-  ChatParts parts() {
-    return {.engine = engine,
-            .clock = clock,
-            .transcript = transcript,
-            .cache = cache,
-            .meter = meter,
-            .prefill = prefill};
-  }
-
   EngineState& engine;
   const SessionOptions options;  // as the chat was opened: recipe and thinking may be others now
   const SystemClock system_clock;
@@ -34,6 +25,7 @@ struct Session::State {
   Transcript transcript;
   ChatCache cache;
   ChatMeter meter;
+  const ChatParts parts;
   ChatPrefill prefill;
   IdleWork idle_work;
 };

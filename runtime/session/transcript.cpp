@@ -1,13 +1,12 @@
 #include "runtime/session/transcript.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/base/assert.h"
 #include "kernels/base/size_text.h"
 
 namespace satchel::runtime {
-
-
 namespace {
 
 Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
@@ -17,13 +16,15 @@ Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_conte
                    " are left. Nothing was sent. Shorten it or start a new chat."};
 }
 
-}  // namespace
-
-std::size_t Draft::n_tokens() const {
-  std::size_t n = 0;
-  for (const Message& message : messages) n += message.tokens.size();
-  return n;
+StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tokens) {
+  StoredMessage message;
+  message.role = role;
+  message.text = text;
+  message.tokens = std::move(tokens);
+  return message;
 }
+
+}  // namespace
 
 // Where a template puts the system text into the first user turn, the ids of that text are the
 // system message's all the same: it is never compressed, the user's words may be.
@@ -49,51 +50,54 @@ Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
   return ids;
 }
 
-Result<Draft> Transcript::draft(const UserText& user,
-                                std::optional<std::string_view> answer) const {
-  const ChatTemplate& chat_template = options_.chat_template;
-  Draft out;
+Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text) const {
+  std::vector<StoredMessage> out;
   SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
   std::optional<std::string_view> system;
   if (empty()) {
-    const std::string& said =
-        options_.system ? *options_.system : chat_template.default_system(options_.thinking);
+    const std::string& said = options_.system
+                                  ? *options_.system
+                                  : options_.chat_template.default_system(options_.thinking);
     system = said;
     SATCHEL_TRY_ASSIGN(tokens, system_tokens(system));
-    if (!said.empty()) {
-      out.messages.push_back({.role = Role::system, .text = said, .tokens = std::move(tokens)});
-      tokens.clear();
-    }
+    if (!said.empty()) out.push_back(drafted(Role::system, said, std::exchange(tokens, {})));
   }
-  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(user.text, system));
+  SATCHEL_TRY_ASSIGN(const std::vector<TokenId> turn, user_tokens(text, system));
   tokens.insert(tokens.end(), turn.begin(), turn.end());
-  out.messages.push_back({.role = Role::user,
-                          .text = std::string(user.text),
-                          .tokens = std::move(tokens),
-                          .kind = user.document_title ? MessageKind::document : MessageKind::text,
-                          .title = std::string(user.document_title.value_or(std::string_view()))});
-  if (answer) {
-    // A base model would go on behind the word.
-    const std::string_view written = chat_template.is_plain() ? "\n\n" : *answer;
-    SATCHEL_TRY_ASSIGN(
-        std::vector<TokenId> given,
-        chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
-    out.messages.push_back(
-        {.role = Role::assistant, .text = std::string(*answer), .tokens = std::move(given)});
-  }
+  out.push_back(drafted(Role::user, text, std::move(tokens)));
   return out;
 }
 
-Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
-  const std::size_t n_needed = draft.n_tokens() + kLeastAnswerTokens;
+Result<MessageId> Transcript::add_user(std::string_view text) {
+  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> messages, draft(text));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
+  return ids.back();
+}
+
+Result<DocumentIds> Transcript::add_document(std::string_view title, std::string_view text) {
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> messages, draft(text));
+  messages.back().kind = MessageKind::document;
+  messages.back().title = title;
+  // A base model would go on behind the word.
+  const std::string_view written = options_.chat_template.is_plain() ? "\n\n" : kNoted;
+  SATCHEL_TRY_ASSIGN(
+      std::vector<TokenId> answer,
+      options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
+  messages.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
+  return DocumentIds{.document = ids[ids.size() - 2], .answer = ids.back()};
+}
+
+Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft) {
+  std::size_t n_needed = kLeastAnswerTokens;
+  for (const StoredMessage& message : draft) n_needed += message.tokens.size();
   if (n_needed > n_context_left())
     return context_full(n_needed, n_context_left(), options_.n_context);
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
   std::vector<NewMessage> rows;
-  for (const Draft::Message& message : draft.messages) {
+  for (const StoredMessage& message : draft) {
     rows.push_back({.role = message.role,
-                    .state = MessageState::complete,
                     .text = message.text,
                     .tokens = message.tokens,
                     .kind = message.kind,
@@ -104,11 +108,9 @@ Result<std::vector<MessageId>> Transcript::commit(const Draft& draft) {
   if (options_.journal != nullptr) {
     SATCHEL_TRY_ASSIGN(ids, options_.journal->append_all(options_.chat, rows));
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Draft::Message& message = draft.messages[i];
-    append({.id = ids[i], .role = message.role, .kind = message.kind, .title = message.title},
-           message.tokens);
-  }
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    append({.id = ids[i], .role = draft[i].role, .kind = draft[i].kind, .title = draft[i].title},
+           draft[i].tokens);
   return ids;
 }
 

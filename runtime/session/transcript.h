@@ -6,7 +6,7 @@
 //                 it, and those tokens are that message's
 //               3 after an error of the journal nothing of that call is in tokens(), except what an
 //                 answer has already streamed: that is kept and committed with its next call
-//               4 a draft is in the journal whole or not at all
+//               4 a document and its answer are in the journal both, or neither
 //   threads     one call at a time
 #pragma once
 
@@ -40,33 +40,14 @@ struct TranscriptOptions {
   ChatId chat;
 };
 
-struct UserText {
-  std::string_view text;
-  std::optional<std::string_view> document_title = {};  // none: not a document
-};
-
-// Messages made, not committed yet; they are read as one.
-struct Draft {
-  struct Message {
-    Role role;
-    std::string text;
-    std::vector<TokenId> tokens;
-    MessageKind kind = MessageKind::text;
-    std::string title = {};
-  };
-  std::vector<Message> messages;
-  std::size_t n_tokens() const;
-};
-
 class Transcript {
  public:
   explicit Transcript(TranscriptOptions options) : options_(std::move(options)) {}
 
-  // The system message where none was written yet, then the user's, then `answer` if there is one.
-  Result<Draft> draft(const UserText& user, std::optional<std::string_view> answer) const;
-  // In one transaction; the ids of its messages.
+  // Each commits in one transaction, behind the system message where none was written yet.
   //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed
-  Result<std::vector<MessageId>> commit(const Draft& draft);
+  Result<MessageId> add_user(std::string_view text);
+  Result<DocumentIds> add_document(std::string_view title, std::string_view text);  // with kNoted
 
   // What makes the model answer, the closing of a cut answer before it included.
   Result<std::vector<TokenId>> answer_head() const;
@@ -108,6 +89,9 @@ class Transcript {
 
  private:
   bool cut_off() const;  // the last message is an answer that nothing closed
+  // The system message, if it is to be written, then the user's. Not committed yet.
+  Result<std::vector<StoredMessage>> draft(std::string_view text) const;
+  Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
   // `message` with its place in tokens_ filled in.
   void append(SessionMessage message, std::span<const TokenId> tokens);
   void extend(std::string_view text, std::span<const TokenId> tokens);

@@ -24,8 +24,9 @@ constexpr const char* kRepeatsText =
 
 }  // namespace
 
-Turn::Turn(const ChatParts& parts, const TurnRequest& request)
+Turn::Turn(const ChatParts& parts, ChatPrefill& prefill, const TurnRequest& request)
     : parts_(parts),
+      prefill_(prefill),
       request_(request),
       sampler_(request.sampling),
       reader_(parts.transcript.answer_reader()) {}
@@ -33,7 +34,7 @@ Turn::Turn(const ChatParts& parts, const TurnRequest& request)
 void Turn::begin() {
   went_ = read_prompt();
   if (!went_.ok()) return;
-  parts_.prefill.begin_turn();
+  prefill_.begin_turn();
   began_ms_ = parts_.clock.steady_ms();
   went_ = begin_answer();
 }
@@ -42,9 +43,9 @@ Result<void> Turn::read_prompt() {
   SATCHEL_TRY(check(request_.sampling));
   if (parts_.transcript.empty())
     return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
-  SATCHEL_TRY(parts_.prefill.need_cache());
-  SATCHEL_TRY(parts_.prefill.need_script());
-  SATCHEL_TRY_ASSIGN(report_.read, parts_.prefill.prefill_unread(request_.stop, request_.progress));
+  SATCHEL_TRY(prefill_.need_cache());
+  SATCHEL_TRY(prefill_.need_script());
+  SATCHEL_TRY_ASSIGN(report_.read, prefill_.prefill_unread(request_.stop, request_.progress));
   return {};
 }
 
@@ -70,8 +71,8 @@ Result<void> Turn::begin_answer() {
 
 Result<void> Turn::read_head() {
   const std::size_t end = parts_.transcript.tokens().size();
-  if (parts_.cache.n_tokens() == end) return parts_.prefill.recompute_last_logits(request_.stop);
-  SATCHEL_TRY(parts_.prefill.prefill(
+  if (parts_.cache.n_tokens() == end) return prefill_.recompute_last_logits(request_.stop);
+  SATCHEL_TRY(prefill_.prefill(
       {.end = end, .kind = kvcache::SegmentKind::answer, .logits = logits()}, request_.stop, {}));
   return {};
 }
@@ -109,7 +110,7 @@ Result<void> Turn::decode(TokenId token) {
   const auto step = [&] { return parts_.engine.model->decode_step(cache(), token, logits()); };
   Result<void> decoded = step();
   if (decoded.ok() || decoded.error().kind != ErrorKind::out_of_memory) return decoded;
-  SATCHEL_TRY_ASSIGN(const bool freed, parts_.prefill.reclaim(request_.stop));
+  SATCHEL_TRY_ASSIGN(const bool freed, prefill_.reclaim(request_.stop));
   return freed ? step() : decoded;
 }
 
@@ -121,7 +122,7 @@ void Turn::decoded(const Result<void>& result) {
 
 Result<GenerateReport> Turn::close() {
   const Result<void> finished = is_open_ ? finish_answer() : Result<void>();
-  parts_.prefill.abandon_turn();
+  prefill_.abandon_turn();
   SATCHEL_TRY(finished);
   SATCHEL_TRY(went_);
   if (is_open_) report_.ms = parts_.clock.steady_ms() - began_ms_;
@@ -155,7 +156,7 @@ Result<void> Turn::end_or_fail(const Error& problem) {
   }
   if (problem.kind != ErrorKind::out_of_memory) return problem;
   report_.finish = Finish::cache_full;
-  report_.message = parts_.prefill.explain(problem).message;
+  report_.message = prefill_.explain(problem).message;
   return {};
 }
 
@@ -175,7 +176,7 @@ Result<void> Turn::finish_answer() {
       whole ? MessageState::complete : MessageState::interrupted, rest.answer, closing));
   show(rest);
   if (!went_.ok()) return {};
-  return parts_.prefill.prefill_rest();
+  return prefill_.prefill_rest();
 }
 
 void Turn::show(const AnswerReader::Said& said) {

@@ -11,7 +11,7 @@
 
 #include "runtime/sampler/repetition_detector.h"
 #include "runtime/sampler/sampler.h"
-#include "runtime/session/chat_parts.h"
+#include "runtime/session/chat_prefill.h"
 #include "runtime/tokenizer/answer_reader.h"
 
 namespace satchel::runtime {
@@ -19,7 +19,7 @@ namespace satchel::runtime {
 class Turn {
  public:
   // request outlives the turn.
-  Turn(const ChatParts& parts, const TurnRequest& request);
+  Turn(const ChatParts& parts, ChatPrefill& prefill, const TurnRequest& request);
 
   void begin();
   // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
@@ -33,7 +33,7 @@ class Turn {
   Result<GenerateReport> measure(Result<GenerateReport> closed);
 
   kvcache::Cache& cache() { return *parts_.cache; }
-  std::span<float> logits() { return parts_.prefill.logits(); }
+  std::span<float> logits() { return prefill_.logits(); }
 
  private:
   Result<void> read_prompt();
@@ -50,6 +50,7 @@ class Turn {
   std::string context_full_text() const;
 
   ChatParts parts_;
+  ChatPrefill& prefill_;
   const TurnRequest& request_;
   Sampler sampler_;
   RepetitionDetector repetition_detector_;

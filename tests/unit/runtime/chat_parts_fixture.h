@@ -38,8 +38,7 @@ class ChatPartsTest : public ChatTest {
     return out;
   }
   static void add_text(Session::State& to, std::string_view text) {
-    const Draft draft = value_of(to.transcript.draft({.text = text}, std::nullopt));
-    value_of(to.transcript.commit(draft));
+    value_of(to.transcript.add_user(text));
   }
 };
 

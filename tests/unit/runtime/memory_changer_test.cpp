@@ -14,7 +14,8 @@ class MemoryChangerOf : public ChatPartsTest {};
 TEST_F(MemoryChangerOf, a_limit_that_is_too_low_is_refused_and_changes_nothing) {
   const auto chat = parts_with_text("full");
   const std::size_t limit = chat->cache->arena().bytes(), bytes = chat->cache.stats().bytes;
-  const auto refused = MemoryChanger(chat->parts()).change({.limit_bytes = 1000}, {}, {});
+  const auto refused =
+      MemoryChanger(chat->parts, chat->prefill).change({.limit_bytes = 1000}, {}, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "LIMIT");
   EXPECT_EQ(chat->cache->arena().bytes(), limit);
@@ -25,7 +26,8 @@ TEST_F(MemoryChangerOf, another_recipe_reads_everything_again) {
   const auto chat = parts_with_text("compact");
   const std::size_t n = chat->transcript.tokens().size();
   const kvcache::Recipe full = value_of(resolve_recipe("full"));
-  EXPECT_EQ(value_of(MemoryChanger(chat->parts()).set_recipe(full, {}, {})).n_tokens, n);
+  EXPECT_EQ(value_of(MemoryChanger(chat->parts, chat->prefill).set_recipe(full, {}, {})).n_tokens,
+            n);
   EXPECT_EQ(chat->cache.recipe().hash(), full.hash());
   EXPECT_EQ(chat->cache.n_tokens(), n);
 }
@@ -36,7 +38,8 @@ TEST_F(MemoryChangerOf, a_limit_above_what_was_reserved_needs_a_store) {
   const auto chat = parts(unsaved);
   add_text(*chat, "Hello.");
   const std::size_t more = 2 * chat->cache->arena().capacity_bytes();
-  const auto refused = MemoryChanger(chat->parts()).change({.limit_bytes = more}, {}, {});
+  const auto refused =
+      MemoryChanger(chat->parts, chat->prefill).change({.limit_bytes = more}, {}, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "CACHE_LIMIT");
 }

@@ -13,9 +13,7 @@ class RecallRunOf : public ChatPartsTest {
   // The notes, compressed by "streamingllm", which waits for nothing.
   std::unique_ptr<Session::State> compressed() {
     auto chat = parts(options("streamingllm"));
-    const Draft draft =
-        value_of(chat->transcript.draft({.text = held_out_notes(), .document_title = ""}, kNoted));
-    value_of(chat->transcript.commit(draft));
+    value_of(chat->transcript.add_document("", held_out_notes()));
     value_of(chat->prefill.prefill_unread({}, {}));
     kvcache::CompactionReport done;
     while (value_of(chat->prefill.compress_step({}, done))) {
@@ -27,7 +25,7 @@ class RecallRunOf : public ChatPartsTest {
 TEST_F(RecallRunOf, an_exact_chat_is_never_due) {
   const auto chat = parts_with_text("full");
   chat->meter.note(LedgerCause::asked, {.n_lowered = 1}, 1'000'000'000);
-  RecallRun run(chat->parts());
+  RecallRun run(chat->parts);
   EXPECT_FALSE(run.is_due());
   EXPECT_TRUE(run.advance({}, {}));
   EXPECT_EQ(chat->meter.recall().n_steps, 0u);
@@ -35,7 +33,7 @@ TEST_F(RecallRunOf, an_exact_chat_is_never_due) {
 
 TEST_F(RecallRunOf, a_text_that_became_smaller_is_due_until_it_was_asked) {
   const auto chat = compressed();
-  RecallRun run(chat->parts());
+  RecallRun run(chat->parts);
   ASSERT_TRUE(run.is_due());
   std::stop_source stop;
   stop.request_stop();

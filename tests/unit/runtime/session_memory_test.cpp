@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "runtime/limits/coarser.h"
 #include "runtime/limits/presets.h"
+#include "runtime/session/cache_contents.h"
 #include "unit/runtime/failing_engine.h"
 #include "unit/runtime/session_fixture.h"
 #include "unit/runtime/tiny_model.h"

@@ -10,32 +10,34 @@ namespace {
 
 class TranscriptOf : public ChatTest {
  protected:
-  Transcript transcript(std::size_t n_context) {
+  static Transcript transcript(std::size_t n_context, const ChatId& chat, Journal* journal) {
     return Transcript({.tokenizer = shared_engine().tokenizer(),
                        .chat_template = shared_engine().chat_template(),
                        .n_vocabulary = shared_engine().config().n_vocabulary,
                        .n_context = n_context,
                        .model_fingerprint = {},
                        .system = {},
-                       .journal = &journal_,
-                       .chat = chat_});
+                       .journal = journal,
+                       .chat = chat});
   }
-  static Draft hello(const Transcript& of) {
-    return value_of(of.draft({.text = "Hello."}, std::nullopt));
+  Transcript transcript(std::size_t n_context) { return transcript(n_context, chat_, &journal_); }
+  // Tokens of a chat that says hello and can be answered.
+  static std::size_t n_needed() {
+    Transcript unkept = transcript(1000, {}, nullptr);
+    value_of(unkept.add_user("Hello."));
+    return unkept.tokens().size() + kLeastAnswerTokens;
   }
 };
 
-TEST_F(TranscriptOf, a_short_context_takes_a_draft_that_leaves_room_for_an_answer) {
-  const std::size_t n_needed = hello(transcript(1000)).n_tokens() + kLeastAnswerTokens;
-  Transcript fits = transcript(n_needed);
-  EXPECT_TRUE(fits.commit(hello(fits)).ok());
+TEST_F(TranscriptOf, a_short_context_takes_a_message_that_leaves_room_for_an_answer) {
+  Transcript fits = transcript(n_needed());
+  EXPECT_TRUE(fits.add_user("Hello.").ok());
   EXPECT_EQ(fits.n_context_left(), kLeastAnswerTokens);
 }
 
 TEST_F(TranscriptOf, a_context_one_token_shorter_refuses_it_and_commits_nothing) {
-  const std::size_t n_needed = hello(transcript(1000)).n_tokens() + kLeastAnswerTokens;
-  Transcript full = transcript(n_needed - 1);
-  const auto refused = full.commit(hello(full));
+  Transcript full = transcript(n_needed() - 1);
+  const auto refused = full.add_user("Hello.");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "CONTEXT_FULL");
   EXPECT_TRUE(full.empty());
@@ -44,8 +46,8 @@ TEST_F(TranscriptOf, a_context_one_token_shorter_refuses_it_and_commits_nothing)
 
 TEST_F(TranscriptOf, a_chat_finds_its_messages_by_their_ids_and_says_which_it_has_not) {
   Transcript chat = transcript(1000);
-  const auto ids = value_of(chat.commit(hello(chat)));
-  EXPECT_EQ(value_of(chat.find(ids.back())).role, runtime::Role::user);
+  const MessageId id = value_of(chat.add_user("Hello."));
+  EXPECT_EQ(value_of(chat.find(id)).role, runtime::Role::user);
   const auto unknown = chat.find({999});
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, "MESSAGE_NOT_FOUND");

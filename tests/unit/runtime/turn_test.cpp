@@ -11,7 +11,7 @@ namespace {
 class TurnOf : public ChatPartsTest {
  protected:
   static Result<GenerateReport> run(Session::State& chat, const TurnRequest& request) {
-    Turn turn(chat.parts(), request);
+    Turn turn(chat.parts, chat.prefill, request);
     turn.begin();
     while (const auto token = turn.choose()) turn.decoded(turn.decode(*token));
     return turn.measure(turn.close());
@@ -39,7 +39,7 @@ TEST_F(TurnOf, a_listener_that_had_enough_leaves_the_answer_open) {
 TEST_F(TurnOf, an_empty_chat_is_an_error_and_draws_nothing) {
   const auto chat = parts(options("full"));
   const TurnRequest request;
-  Turn turn(chat->parts(), request);
+  Turn turn(chat->parts, chat->prefill, request);
   turn.begin();
   EXPECT_FALSE(turn.choose().has_value());
   EXPECT_EQ(turn.close().error().code, "PARAM");
