@@ -41,6 +41,20 @@ struct CellRow {
   std::size_t at(std::size_t i) const { return first + i * step; }
 };
 
+// A page's operand as vectors: the channels of K, the tokens of V.
+struct OperandVectors {
+  bool is_k = true;
+  std::size_t n_tokens = 0, head_dim = 0;
+
+  std::size_t size() const { return is_k ? head_dim : n_tokens; }
+  std::size_t n_entries() const { return is_k ? n_tokens : head_dim; }  // of each
+  CellRow at(std::size_t vector) const {
+    if (is_k) return {.first = vector, .n = n_tokens, .step = head_dim};
+    return {.first = vector * head_dim, .n = head_dim};
+  }
+  std::size_t cell(std::size_t vector, std::size_t entry) const { return at(vector).at(entry); }
+};
+
 inline AffineGrid grid_of(const float* x, CellRow cells, std::size_t bits) {
   float low = x[cells.first], high = low;
   for (std::size_t i = 1; i < cells.n; ++i) {
@@ -52,12 +66,12 @@ inline AffineGrid grid_of(const float* x, CellRow cells, std::size_t bits) {
 
 // Codes of a stretch that share a scale and a zero.
 struct AffinePlanes {
-  const kernels::Plane &codes, &scale, &zero;
+  const Plane &codes, &scale, &zero;
 
-  explicit AffinePlanes(const kernels::OperandLayout& layout)
-      : codes(layout.at(kernels::PlaneKind::codes)),
-        scale(layout.at(kernels::PlaneKind::scale)),
-        zero(layout.at(kernels::PlaneKind::zero)) {}
+  explicit AffinePlanes(const OperandLayout& layout)
+      : codes(layout.at(PlaneKind::codes)),
+        scale(layout.at(PlaneKind::scale)),
+        zero(layout.at(PlaneKind::zero)) {}
 
   void put_range(std::byte* page, std::size_t range, const AffineGrid& grid) const {
     put_half(page, scale, range, grid.scale_half);

@@ -21,15 +21,10 @@
 #include <vector>
 
 #include "kvcache/codecs/channel_order.h"
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr int kBias = 127;
 constexpr int kExponentMost = 16;  // of a half; a larger one comes from no page of ours
@@ -38,22 +33,13 @@ int step_exponent(unsigned stored, std::size_t bits) {
   return std::min(static_cast<int>(stored) - kBias, kExponentMost) - static_cast<int>(bits) + 2;
 }
 
-class BfpCode final : public kernels::OperandCode {
+class BfpCode final : public OperandCode {
  public:
   std::string_view name() const override { return "bfp"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
-    std::vector<std::size_t> order(head_dim);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (const Plane* places = layout.find(PlaneKind::kept_channels)) {
-      order = loudest_channels(x, n_tokens, head_dim);
-      for (std::size_t i = 0; i < head_dim; ++i)
-        put_code(page, *places, i, static_cast<unsigned>(order[i]));
-    }
-    std::vector<float> sorted(n_tokens * head_dim);
-    for (std::size_t i = 0; i < sorted.size(); ++i)
-      sorted[i] = x[i / head_dim * head_dim + order[i % head_dim]];
+    const std::vector<float> sorted = sort_channels(layout, x, n_tokens, head_dim, page);
     const std::size_t block = layout.at(PlaneKind::codes).group;
     for (std::size_t i = 0; i < sorted.size() / block; ++i)
       encode_block(layout, i, std::span(sorted).subspan(i * block, block), page);
@@ -62,15 +48,14 @@ class BfpCode final : public kernels::OperandCode {
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
               std::size_t head_dim, float* x) const override {
     const Plane &codes = layout.at(PlaneKind::codes), &exponents = layout.at(PlaneKind::scale);
-    const Plane* places = layout.find(PlaneKind::kept_channels);
-    std::fill_n(x, n_tokens * head_dim, 0.0f);  // an order from outside may leave a channel out
     for (std::size_t i = 0; i < n_tokens * head_dim; ++i) {
-      const std::size_t at = i % head_dim, c = places == nullptr ? at : code_at(page, *places, at);
       const unsigned exponent = code_at(page, exponents, i / codes.group);
-      if (c >= head_dim || exponent == 0) continue;
       const int mantissa = static_cast<int>(code_at(page, codes, i)) - (1 << (codes.bits - 1));
-      x[i - at + c] = std::ldexp(static_cast<float>(mantissa), step_exponent(exponent, codes.bits));
+      x[i] = exponent == 0
+                 ? 0.0f
+                 : std::ldexp(static_cast<float>(mantissa), step_exponent(exponent, codes.bits));
     }
+    unsort_channels(layout, page, n_tokens, head_dim, x);
   }
 
  private:
@@ -91,7 +76,7 @@ class BfpCode final : public kernels::OperandCode {
   }
 };
 
-class BfpCodec final : public PlaneCodec<BfpCode> {
+class BfpCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4, block = 32;
@@ -99,17 +84,14 @@ class BfpCodec final : public PlaneCodec<BfpCode> {
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {3, 4, 5, 6, 8}));
     SATCHEL_TRY_ASSIGN(block, params.one_of("block", 32, {16, 32, 64, 128}));
     SATCHEL_TRY_ASSIGN(sorts, params.flag("sort", true));
-    table_.make(
-        [=](Operand operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-          const std::size_t n_values = capacity * head_dim, shared = std::gcd(block, head_dim);
-          to.add({.kind = PlaneKind::codes,
-                  .bits = static_cast<std::uint16_t>(bits),
-                  .group = static_cast<std::uint16_t>(shared)},
-                 n_values);
-          to.add({.kind = PlaneKind::scale, .bits = 8}, n_values / shared);
-          if (sorts && operand == Operand::k)
-            to.add({.kind = PlaneKind::kept_channels, .bits = 8}, head_dim);
-        });
+    k_ = v_ = std::make_shared<BfpCode>();
+    make_planes([=](Operand operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      const std::size_t n_values = capacity * head_dim, shared = std::gcd(block, head_dim);
+      to.add_codes(bits, n_values, shared);
+      to.add({.kind = PlaneKind::scale, .bits = 8}, n_values / shared);
+      if (sorts && operand == Operand::k)
+        to.add({.kind = PlaneKind::kept_channels, .bits = 8}, head_dim);
+    });
     return {};
   }
 };

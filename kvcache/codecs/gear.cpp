@@ -29,43 +29,30 @@
 
 #include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/low_rank.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr std::size_t kRounds = 3;  // of the iteration: the authors' scripts
 
 // What a layout says, with the indices that K and V read differently.
 struct Form {
-  Codec::Operand operand = Codec::Operand::k;
-  std::size_t head_dim = 0;
+  OperandVectors rows;  // of outliers: channels (K) or tokens (V)
   AffinePlanes planes;
   const Plane *places = nullptr, *values = nullptr, *tokens = nullptr, *channels = nullptr;
 
-  Form(Codec::Operand which, const OperandLayout& layout, std::size_t dim)
-      : operand(which),
-        head_dim(dim),
+  Form(const OperandVectors& of, const OperandLayout& layout)
+      : rows(of),
         planes(layout),
         places(layout.find(PlaneKind::outlier_places)),
         values(layout.find(PlaneKind::outlier_values)),
         tokens(layout.find(PlaneKind::token_factors)),
         channels(layout.find(PlaneKind::channel_factors)) {}
 
-  bool is_k() const { return operand == Codec::Operand::k; }
   std::size_t range(std::size_t t, std::size_t c) const {
-    const std::size_t group = planes.codes.group;
-    return is_k() ? t / group * head_dim + c : t * (head_dim / group) + c / group;
-  }
-  // Rows of outliers: channels (K) or tokens (V); entry e of row r is value cell(r, e) of x.
-  std::size_t n_rows(std::size_t n_tokens) const { return is_k() ? head_dim : n_tokens; }
-  std::size_t n_entries(std::size_t n_tokens) const { return is_k() ? n_tokens : head_dim; }
-  std::size_t cell(std::size_t row, std::size_t entry) const {
-    return is_k() ? entry * head_dim + row : row * head_dim + entry;
+    const std::size_t group = planes.codes.group, d = rows.head_dim;
+    return rows.is_k ? t / group * d + c : t * (d / group) + c / group;
   }
   std::size_t n_outliers() const { return places == nullptr ? 0 : places->count; }
   std::size_t rank() const { return tokens == nullptr ? 0 : tokens->count; }
@@ -73,14 +60,14 @@ struct Form {
 
 // Takes the n / 2 largest and n / 2 smallest of each row out of x, ties to the lower entry, and
 // marks them. A row of fewer values has its last place written several times.
-void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x,
-                   std::vector<bool>& is_taken, std::byte* page) {
-  const std::size_t n = form.n_outliers(), n_entries = form.n_entries(n_tokens);
+void take_outliers(const Form& form, std::vector<float>& x, std::vector<bool>& is_taken,
+                   std::byte* page) {
+  const std::size_t n = form.n_outliers(), n_entries = form.rows.n_entries();
   std::vector<std::size_t> order(n_entries);
-  for (std::size_t row = 0; n > 0 && row < form.n_rows(n_tokens); ++row) {
+  for (std::size_t row = 0; n > 0 && row < form.rows.size(); ++row) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      const float u = x[form.cell(row, a)], v = x[form.cell(row, b)];
+      const float u = x[form.rows.cell(row, a)], v = x[form.rows.cell(row, b)];
       return u != v ? u > v : a < b;
     });
     std::vector<std::size_t> taken(
@@ -92,23 +79,23 @@ void take_outliers(const Form& form, std::size_t n_tokens, std::vector<float>& x
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t entry = taken[std::min(i, taken.size() - 1)];
       page[form.places->at + row * n + i] = static_cast<std::byte>(entry);
-      put_float(page, *form.values, row * n + i, double{x[form.cell(row, entry)]});
+      put_float(page, *form.values, row * n + i, double{x[form.rows.cell(row, entry)]});
     }
     double sum = 0;
-    for (const std::size_t entry : taken) is_taken[form.cell(row, entry)] = true;
+    for (const std::size_t entry : taken) is_taken[form.rows.cell(row, entry)] = true;
     for (std::size_t e = 0; e < n_entries; ++e)
-      if (!is_taken[form.cell(row, e)]) sum += static_cast<double>(x[form.cell(row, e)]);
+      if (!is_taken[form.rows.cell(row, e)]) sum += static_cast<double>(x[form.rows.cell(row, e)]);
     const std::size_t n_others = n_entries - taken.size();
     const double mean = n_others == 0 ? 0 : sum / static_cast<double>(n_others);
-    for (const std::size_t entry : taken) x[form.cell(row, entry)] = static_cast<float>(mean);
+    for (const std::size_t entry : taken) x[form.rows.cell(row, entry)] = static_cast<float>(mean);
   }
 }
 
 // Codes one group of cells and leaves in x what the codes miss.
 void code_group(const Form& form, CellRow cells, std::vector<float>& x, std::byte* page) {
   const AffineGrid grid = grid_of(x.data(), cells, form.planes.codes.bits);
-  form.planes.put_range(page, form.range(cells.first / form.head_dim, cells.first % form.head_dim),
-                        grid);
+  form.planes.put_range(
+      page, form.range(cells.first / form.rows.head_dim, cells.first % form.rows.head_dim), grid);
   for (std::size_t i = 0; i < cells.n; ++i) {
     float& value = x[cells.at(i)];
     const unsigned code = grid.code_of(value);
@@ -117,33 +104,32 @@ void code_group(const Form& form, CellRow cells, std::vector<float>& x, std::byt
   }
 }
 
-void code_all(const Form& form, std::size_t n_tokens, std::vector<float>& x, std::byte* page) {
-  const std::size_t group = form.planes.codes.group, d = form.head_dim;
-  const std::size_t n_groups = form.is_k() ? (n_tokens + group - 1) / group : d / group;
-  for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row) {
+void code_all(const Form& form, std::vector<float>& x, std::byte* page) {
+  const std::size_t group = form.planes.codes.group, d = form.rows.head_dim;
+  const std::size_t n_groups = (form.rows.n_entries() + group - 1) / group;
+  for (std::size_t row = 0; row < form.rows.size(); ++row) {
     for (std::size_t g = 0; g < n_groups; ++g) {
-      const std::size_t n = std::min(group, form.n_entries(n_tokens) - g * group);
-      const CellRow cells{.first = form.cell(row, g * group), .n = n, .step = form.is_k() ? d : 1};
+      const std::size_t n = std::min(group, form.rows.n_entries() - g * group);
+      const CellRow cells{
+          .first = form.rows.cell(row, g * group), .n = n, .step = form.rows.is_k ? d : 1};
       code_group(form, cells, x, page);
     }
   }
 }
 
-class GearCode final : public kernels::OperandCode {
+class GearCode final : public OperandCode {
  public:
-  explicit GearCode(Codec::Operand operand) : operand_(operand) {}
-  std::string_view name() const override {
-    return operand_ == Codec::Operand::k ? "gear.k" : "gear.v";
-  }
+  explicit GearCode(Codec::Operand operand) : is_k_(operand == Codec::Operand::k) {}
+  std::string_view name() const override { return is_k_ ? "gear.k" : "gear.v"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
     if (n_tokens == 0) return;
-    const Form form(operand_, layout, head_dim);
+    const Form form({is_k_, n_tokens, head_dim}, layout);
     std::vector<float> rest(x, x + n_tokens * head_dim);
     std::vector<bool> is_taken(rest.size());
-    take_outliers(form, n_tokens, rest, is_taken, page);
-    code_all(form, n_tokens, rest, page);
+    take_outliers(form, rest, is_taken, page);
+    code_all(form, rest, page);
     for (std::size_t i = 0; i < rest.size(); ++i)
       if (is_taken[i]) rest[i] = 0;
     const std::size_t rank = form.rank();
@@ -158,7 +144,7 @@ class GearCode final : public kernels::OperandCode {
 
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
               std::size_t head_dim, float* x) const override {
-    const Form form(operand_, layout, head_dim);
+    const Form form({is_k_, n_tokens, head_dim}, layout);
     for (std::size_t t = 0; t < n_tokens; ++t)
       for (std::size_t c = 0; c < head_dim; ++c) {
         const std::size_t cell = t * head_dim + c;
@@ -167,25 +153,24 @@ class GearCode final : public kernels::OperandCode {
           x[cell] += float_at(page, *form.tokens, t * form.rank() + r) *
                      float_at(page, *form.channels, r * head_dim + c);
       }
-    put_outliers_back(form, page, n_tokens, x);
+    put_outliers_back(form, page, x);
   }
 
  private:
-  static void put_outliers_back(const Form& form, const std::byte* page, std::size_t n_tokens,
-                                float* x) {
+  static void put_outliers_back(const Form& form, const std::byte* page, float* x) {
     const std::size_t n = form.n_outliers();
-    for (std::size_t row = 0; row < form.n_rows(n_tokens); ++row)
+    for (std::size_t row = 0; row < form.rows.size(); ++row)
       for (std::size_t i = 0; i < n; ++i) {
         const auto entry = std::to_integer<std::size_t>(page[form.places->at + row * n + i]);
-        if (entry < form.n_entries(n_tokens))  // bytes from outside may say anything
-          x[form.cell(row, entry)] = float_at(page, *form.values, row * n + i);
+        if (entry < form.rows.n_entries())  // bytes from outside may say anything
+          x[form.rows.cell(row, entry)] = float_at(page, *form.values, row * n + i);
       }
   }
 
-  Codec::Operand operand_;
+  bool is_k_;
 };
 
-class GearCodec final : public Codec {
+class GearCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 4, {2, 4, 8}));
@@ -193,19 +178,17 @@ class GearCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(outliers_,
                        params.number("outliers", {.fallback = 0.02, .min = 0, .max = 0.5}));
     SATCHEL_TRY_ASSIGN(rank_, params.count("rank", {.fallback = 4, .min = 0, .max = 16}));
-    table_.make([this](Operand operand, std::size_t head_dim, std::size_t capacity,
-                       PlaneTable::Planes& to) { fill(operand, head_dim, capacity, to); });
+    k_ = std::make_shared<GearCode>(Operand::k);
+    v_ = std::make_shared<GearCode>(Operand::v);
+    make_planes([this](Operand operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      fill(operand, head_dim, capacity, to);
+    });
     return {};
-  }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity);
   }
   std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
 
  private:
-  void fill(Operand operand, std::size_t head_dim, std::size_t capacity,
-            PlaneTable::Planes& to) const {
+  void fill(Operand operand, std::size_t head_dim, std::size_t capacity, Planes& to) const {
     const bool is_k = operand == Operand::k;
     const std::size_t row = is_k ? capacity : head_dim, n_rows = is_k ? head_dim : capacity;
     const std::size_t group = std::gcd(group_, row);
@@ -226,8 +209,6 @@ class GearCodec final : public Codec {
 
   std::size_t bits_ = 4, group_ = 64, rank_ = 4;
   double outliers_ = 0.02;
-  GearCode k_{Operand::k}, v_{Operand::v};
-  PlaneTable table_;
 };
 }  // namespace
 

@@ -22,15 +22,10 @@
 
 #include "kernels/contract/transform.h"
 #include "kvcache/codecs/hashed_sign.h"
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr double kFactorMost = 65504;
 
@@ -72,18 +67,18 @@ void give_signs(float* row, std::size_t head_dim) {
   for (std::size_t c = 0; c < head_dim; ++c) row[c] *= static_cast<float>(hashed_sign(c));
 }
 
-class TurboCode final : public kernels::OperandCode {
+class TurboCode final : public OperandCode {
  public:
-  bool transforms = true;
+  explicit TurboCode(bool transforms) : transforms_(transforms) {}
 
-  std::string_view name() const override { return transforms ? "turboquant" : "turboquant.plain"; }
+  std::string_view name() const override { return transforms_ ? "turboquant" : "turboquant.plain"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
     std::vector<float> row(head_dim);
     for (std::size_t t = 0; t < n_tokens; ++t) {
       std::copy_n(x + t * head_dim, head_dim, row.begin());
-      if (transforms) {
+      if (transforms_) {
         give_signs(row.data(), head_dim);
         kernels::transform_rows(kernels::Transform::hadamard, row.data(), 1, head_dim);
         reflect_blocks(row.data(), head_dim);
@@ -102,7 +97,7 @@ class TurboCode final : public kernels::OperandCode {
       for (std::size_t c = 0; c < head_dim; ++c)
         row[c] =
             static_cast<float>(level_of(levels, code_at(page, codes, t * head_dim + c))) * factor;
-      if (!transforms) continue;
+      if (!transforms_) continue;
       reflect_blocks(row, head_dim);
       kernels::transform_rows(kernels::Transform::hadamard, row, 1, head_dim);
       give_signs(row, head_dim);
@@ -126,17 +121,20 @@ class TurboCode final : public kernels::OperandCode {
     put_float(page, layout.at(PlaneKind::token_factors), t,
               std::min(std::sqrt(squares / squares_coded), kFactorMost));
   }
+
+  bool transforms_;
 };
 
-class TurboCodec final : public PlaneCodec<TurboCode> {
+class TurboCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4;
+    bool transforms = true;
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {2, 3, 4}));
-    SATCHEL_TRY_ASSIGN(code_.transforms, params.flag("turn", true));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-      to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits)},
-             capacity * head_dim);
+    SATCHEL_TRY_ASSIGN(transforms, params.flag("turn", true));
+    k_ = v_ = std::make_shared<TurboCode>(transforms);
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      to.add_codes(bits, capacity * head_dim);
       to.add({.kind = PlaneKind::token_factors, .count = 1}, capacity);
     });
     return {};

@@ -24,15 +24,10 @@
 #include <limits>
 #include <vector>
 
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr std::size_t kRounds = 12;  // of k-means at most; chosen, few change after six
 
@@ -77,7 +72,7 @@ Points codewords(const Points& points, std::size_t width, std::size_t k) {
   return words;
 }
 
-class WordCode final : public kernels::OperandCode {
+class WordCode final : public OperandCode {
  public:
   std::string_view name() const override { return "a2ats.k"; }
 
@@ -114,35 +109,24 @@ class WordCode final : public kernels::OperandCode {
   }
 };
 
-class A2AtsCodec final : public Codec {
+class A2AtsCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4, width = 4;
+    bool is_weighted = true;
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {4, 5, 6}));
     SATCHEL_TRY_ASSIGN(width, params.one_of("width", 4, {2, 4, 8, 16}));
-    SATCHEL_TRY_ASSIGN(is_weighted_, params.flag("weighted", true));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-      to.add({.kind = PlaneKind::codes,
-              .bits = static_cast<std::uint16_t>(bits),
-              .group = static_cast<std::uint16_t>(width)},
-             capacity * head_dim / width);
+    SATCHEL_TRY_ASSIGN(is_weighted, params.flag("weighted", true));
+    k_ = std::make_shared<WordCode>();
+    if (is_weighted) transform_ = kernels::Transform::basis;
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      to.add_codes(bits, capacity * head_dim / width, width);
       to.add({.kind = PlaneKind::codebook, .count = static_cast<std::uint16_t>(1u << bits)},
              head_dim << bits);
     });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    if (operand == Operand::v) return {};
-    const auto transform = is_weighted_ ? kernels::Transform::basis : kernels::Transform::none;
-    return table_.coded(k_, operand, head_dim, capacity, transform);
-  }
-  bool is_calibrated() const override { return is_weighted_; }
-
- private:
-  bool is_weighted_ = true;
-  WordCode k_;
-  PlaneTable table_;
+  bool is_calibrated() const override { return transform_ == kernels::Transform::basis; }
 };
 }  // namespace
 

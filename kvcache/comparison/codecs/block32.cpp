@@ -22,15 +22,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 // A block's scale and minimum before they are rounded: codes are made from these.
 struct Range {
@@ -49,9 +44,9 @@ Range range_around_zero(std::span<const float> x, std::size_t bits) {
   return {.scale = longest / -static_cast<float>(1u << (bits - 1))};
 }
 
-class Block32Code final : public kernels::OperandCode {
+class Block32Code final : public OperandCode {
  public:
-  bool refits = false;
+  explicit Block32Code(bool refits) : refits_(refits) {}
 
   std::string_view name() const override { return "block32"; }
 
@@ -96,43 +91,36 @@ class Block32Code final : public kernels::OperandCode {
       squares += value * value * signed_code * signed_code;
     }
     double scale = static_cast<double>(range.scale);
-    if (refits && lows == nullptr && squares > 0) scale = fitted / squares;
+    if (refits_ && lows == nullptr && squares > 0) scale = fitted / squares;
     put_float(page, layout.at(PlaneKind::scale), block, scale);
     if (lows != nullptr) put_float(page, *lows, block, static_cast<double>(range.low));
   }
+
+  bool refits_;
 };
 
-class Block32Codec final : public Codec {
+class Block32Codec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4;
-    bool has_minimum = false;
+    bool has_minimum = false, refits = false, transforms = true;
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {4, 5, 8}));
     SATCHEL_TRY_ASSIGN(has_minimum, params.flag("minimum", false));
-    SATCHEL_TRY_ASSIGN(code_.refits, params.flag("refit", false));
-    SATCHEL_TRY_ASSIGN(transforms_, params.flag("turn", true));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
+    SATCHEL_TRY_ASSIGN(refits, params.flag("refit", false));
+    SATCHEL_TRY_ASSIGN(transforms, params.flag("turn", true));
+    k_ = v_ = std::make_shared<Block32Code>(refits);
+    if (transforms) transform_ = kernels::Transform::hadamard;
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       const std::size_t n_values = capacity * head_dim, block = std::gcd(kBlock, head_dim);
-      to.add({.kind = PlaneKind::codes,
-              .bits = static_cast<std::uint16_t>(bits),
-              .group = static_cast<std::uint16_t>(block)},
-             n_values);
+      to.add_codes(bits, n_values, block);
       to.add({.kind = PlaneKind::scale}, n_values / block);
       if (has_minimum) to.add({.kind = PlaneKind::zero}, n_values / block);
     });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(code_, operand, head_dim, capacity,
-                        transforms_ ? kernels::Transform::hadamard : kernels::Transform::none);
-  }
 
  private:
   static constexpr std::size_t kBlock = 32;
-  bool transforms_ = true;
-  Block32Code code_;
-  PlaneTable table_;
 };
 }  // namespace
 

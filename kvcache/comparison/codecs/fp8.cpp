@@ -14,15 +14,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr float kLargest = 448;
 constexpr int kExponentLeast = -6;
@@ -47,9 +42,9 @@ float float_of(unsigned code) {
   return (code & kSign) != 0 ? -size : size;
 }
 
-class Fp8Code final : public kernels::OperandCode {
+class Fp8Code final : public OperandCode {
  public:
-  bool fits = true;
+  explicit Fp8Code(bool fits) : fits_(fits) {}
 
   std::string_view name() const override { return "fp8"; }
 
@@ -59,7 +54,7 @@ class Fp8Code final : public kernels::OperandCode {
     float largest = 0;
     for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
       largest = std::max(largest, std::abs(x[i]));
-    const Half scale_half = fits ? float_to_half_up(largest / kLargest) : float_to_half(1);
+    const Half scale_half = fits_ ? float_to_half_up(largest / kLargest) : float_to_half(1);
     const float scale = half_to_float(scale_half);
     if (!(scale > 0)) return;
     put_half(page, scales, 0, scale_half);
@@ -74,14 +69,19 @@ class Fp8Code final : public kernels::OperandCode {
     for (std::size_t i = 0; i < n_tokens * head_dim; ++i)
       x[i] = float_of(code_at(page, codes, i)) * scale;
   }
+
+ private:
+  bool fits_;
 };
 
-class Fp8Codec final : public PlaneCodec<Fp8Code> {
+class Fp8Codec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(code_.fits, params.flag("fit", true));
-    table_.make([](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-      to.add({.kind = PlaneKind::codes, .bits = 8}, capacity * head_dim);
+    bool fits = true;
+    SATCHEL_TRY_ASSIGN(fits, params.flag("fit", true));
+    k_ = v_ = std::make_shared<Fp8Code>(fits);
+    make_planes([](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      to.add_codes(8, capacity * head_dim);
       to.add({.kind = PlaneKind::scale}, 1);
     });
     return {};

@@ -17,17 +17,13 @@
 #include <cmath>
 
 #include "kvcache/codecs/affine_grid.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 #include "kvcache/codecs/token_code.h"
 
 namespace satchel::kvcache {
 namespace {
 
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
-
-class SymmetricTokenCode final : public kernels::OperandCode {
+class SymmetricTokenCode final : public OperandCode {
  public:
   std::string_view name() const override { return "int_token.symmetric"; }
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
@@ -58,39 +54,31 @@ class SymmetricTokenCode final : public kernels::OperandCode {
   }
 };
 
-class IntTokenCodec final : public Codec {
+class IntTokenCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
+    bool is_symmetric = false;
     SATCHEL_TRY_ASSIGN(bits_, params.one_of("bits", 8, {4, 8}));
-    SATCHEL_TRY_ASSIGN(is_symmetric_, params.flag("symmetric", false));
-    table_.make(
-        [this](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-          if (!is_symmetric_) {
-            to.add_affine(bits_, head_dim, capacity * head_dim, capacity);
-          } else {
-            to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits_)},
-                   capacity * head_dim);
-            to.add({.kind = PlaneKind::scale}, capacity);
-          }
-        });
+    SATCHEL_TRY_ASSIGN(is_symmetric, params.flag("symmetric", false));
+    if (is_symmetric) {
+      k_ = v_ = std::make_shared<SymmetricTokenCode>();
+    } else {
+      k_ = std::make_shared<TokenCode>("int_token");
+    }
+    make_planes([=, this](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      if (!is_symmetric) return to.add_affine(bits_, head_dim, capacity * head_dim, capacity);
+      to.add_codes(bits_, capacity * head_dim);
+      to.add({.kind = PlaneKind::scale}, capacity);
+    });
     return {};
-  }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    using Form = kernels::OperandShape::Form;
-    if (operand == Operand::v && !is_symmetric_)
-      return {.form = Form::affine, .bits = bits_, .group = head_dim};
-    const kernels::OperandCode* code = &by_minimum_;
-    if (is_symmetric_) code = &symmetric_;
-    return table_.coded(*code, operand, head_dim, capacity);
   }
 
  private:
+  kernels::OperandShape without_code(std::size_t head_dim, std::size_t) const override {
+    return {.form = kernels::OperandShape::Form::affine, .bits = bits_, .group = head_dim};
+  }
+
   std::size_t bits_ = 8;
-  bool is_symmetric_ = false;
-  TokenCode by_minimum_{"int_token"};
-  SymmetricTokenCode symmetric_;
-  PlaneTable table_;
 };
 }  // namespace
 

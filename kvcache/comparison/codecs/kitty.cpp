@@ -20,14 +20,10 @@
 
 #include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/channel_order.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 // The n channels of the largest mean size, rising.
 std::vector<std::size_t> boosted_channels(const float* x, std::size_t n_tokens,
@@ -41,7 +37,7 @@ std::vector<std::size_t> boosted_channels(const float* x, std::size_t n_tokens,
   return channels;
 }
 
-class KittyCode final : public kernels::OperandCode {
+class KittyCode final : public OperandCode {
  public:
   std::string_view name() const override { return "kitty.k"; }
 
@@ -89,32 +85,27 @@ class KittyCode final : public kernels::OperandCode {
   static const Plane& lower(const OperandLayout& layout) { return layout.all().back(); }
 };
 
-class KittyCodec final : public Codec {
+class KittyCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     double boost = 0;
     SATCHEL_TRY_ASSIGN(boost, params.number("boost", {.fallback = 0.125, .min = 0, .max = 1}));
-    table_.make(
-        [boost](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-          const auto n = static_cast<std::size_t>(boost * static_cast<double>(head_dim));
-          const auto count = static_cast<std::uint16_t>(n);
-          to.add_affine(2, capacity, capacity * head_dim, head_dim);
-          if (n == 0) return;
-          to.add({.kind = PlaneKind::kept_channels, .bits = 8, .count = count}, n);
-          to.add({.kind = PlaneKind::codes, .bits = 2, .count = count}, capacity * n);
-        });
+    k_ = std::make_shared<KittyCode>();
+    make_planes([boost](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      const auto n = static_cast<std::size_t>(boost * static_cast<double>(head_dim));
+      const auto count = static_cast<std::uint16_t>(n);
+      to.add_affine(2, capacity, capacity * head_dim, head_dim);
+      if (n == 0) return;
+      to.add({.kind = PlaneKind::kept_channels, .bits = 8, .count = count}, n);
+      to.add({.kind = PlaneKind::codes, .bits = 2, .count = count}, capacity * n);
+    });
     return {};
-  }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    using Form = kernels::OperandShape::Form;
-    if (operand == Operand::v) return {.form = Form::affine, .bits = 2, .group = head_dim};
-    return table_.coded(code_, operand, head_dim, capacity);
   }
 
  private:
-  KittyCode code_;
-  PlaneTable table_;
+  kernels::OperandShape without_code(std::size_t head_dim, std::size_t) const override {
+    return {.form = kernels::OperandShape::Form::affine, .bits = 2, .group = head_dim};
+  }
 };
 }  // namespace
 

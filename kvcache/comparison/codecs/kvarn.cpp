@@ -26,15 +26,11 @@
 #include <cmath>
 #include <vector>
 
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/affine_grid.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
-
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
 
 constexpr double kLogLeast = -0.3, kLogMost = 10;  // of a factor: the authors'
 constexpr double kDeviationLeast = 1e-3, kDeviationMost = 1e3;
@@ -44,20 +40,10 @@ constexpr double kHalfMost = 60000;
 constexpr double kClipStep = 0.05;
 constexpr int kClips = 11;  // 1, 0.95 … 0.5 of a row's half range
 
-// A page's operand as rows and columns.
-struct Tile {
-  bool is_k = true;
-  std::size_t n_tokens = 0, head_dim = 0;
-
-  std::size_t n_rows() const { return is_k ? head_dim : n_tokens; }
-  std::size_t n_columns() const { return is_k ? n_tokens : head_dim; }
-  std::size_t cell(std::size_t row, std::size_t column) const {
-    return is_k ? column * head_dim + row : row * head_dim + column;
-  }
-  const Plane& factors(const OperandLayout& layout) const {
-    return layout.at(is_k ? PlaneKind::token_factors : PlaneKind::channel_factors);
-  }
-};
+// A page's operand as rows, which are its vectors, and columns.
+const Plane& column_factors(const OperandLayout& layout, bool is_k) {
+  return layout.at(is_k ? PlaneKind::token_factors : PlaneKind::channel_factors);
+}
 
 // [rows, columns] in double, and what it is divided by.
 struct Balanced {
@@ -186,17 +172,17 @@ struct KvarnParams {
   bool clips = false, prescales = true;
 };
 
-class KvarnCode final : public kernels::OperandCode {
+class KvarnCode final : public OperandCode {
  public:
-  explicit KvarnCode(Codec::Operand operand) : is_k_(operand == Codec::Operand::k) {}
-  KvarnParams params = {};
+  KvarnCode(Codec::Operand operand, const KvarnParams& params)
+      : is_k_(operand == Codec::Operand::k), params_(params) {}
 
   std::string_view name() const override { return is_k_ ? "kvarn.k" : "kvarn.v"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
-    const Tile tile{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
-    const std::size_t n_rows = tile.n_rows(), n_columns = tile.n_columns();
+    const OperandVectors tile{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
+    const std::size_t n_rows = tile.size(), n_columns = tile.n_entries();
     std::vector<double> values(n_rows * n_columns);
     double squares = 0;
     for (std::size_t r = 0; r < n_rows; ++r)
@@ -207,23 +193,23 @@ class KvarnCode final : public kernels::OperandCode {
       }
     if (!(squares > 0)) return;  // all planes are zero already, and so is what they stand for
     const double rms = std::sqrt(squares / static_cast<double>(values.size()));
-    const int up = params.prescales ? 1 - static_cast<int>(std::floor(std::log2(rms))) : 0;
+    const int up = params_.prescales ? 1 - static_cast<int>(std::floor(std::log2(rms))) : 0;
     for (double& value : values) value = std::ldexp(value, up);
     const bool is_small = std::min(n_rows, n_columns) < kBalancedLeast;
     Balanced balanced =
-        Balancer(std::move(values), n_rows, n_columns).run(is_small ? 0 : params.rounds);
+        Balancer(std::move(values), n_rows, n_columns).run(is_small ? 0 : params_.rounds);
     for (double& of_row : balanced.of_rows) of_row = std::ldexp(of_row, -up);
     put(layout, tile, balanced, page);
   }
 
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
               std::size_t head_dim, float* x) const override {
-    const Tile tile{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
+    const OperandVectors tile{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
     const Plane &codes = layout.at(PlaneKind::codes), &scales = layout.at(PlaneKind::scale);
-    const Plane &zeros = layout.at(PlaneKind::zero), &factors = tile.factors(layout);
-    std::vector<float> of_columns(tile.n_columns());
+    const Plane &zeros = layout.at(PlaneKind::zero), &factors = column_factors(layout, is_k_);
+    std::vector<float> of_columns(tile.n_entries());
     for (std::size_t c = 0; c < of_columns.size(); ++c) of_columns[c] = float_at(page, factors, c);
-    for (std::size_t r = 0; r < tile.n_rows(); ++r) {
+    for (std::size_t r = 0; r < tile.size(); ++r) {
       const float scale = float_at(page, scales, r);
       const float zero = float_at(page, zeros, r);
       for (std::size_t c = 0; c < of_columns.size(); ++c) {
@@ -244,16 +230,16 @@ class KvarnCode final : public kernels::OperandCode {
     while (std::ldexp(most, -shift) > kHalfMost) ++shift;
     return shift;
   }
-  void put(const OperandLayout& layout, const Tile& tile, const Balanced& balanced,
+  void put(const OperandLayout& layout, const OperandVectors& tile, const Balanced& balanced,
            std::byte* page) const {
     const Plane &codes = layout.at(PlaneKind::codes), &scales = layout.at(PlaneKind::scale);
-    const Plane &zeros = layout.at(PlaneKind::zero), &factors = tile.factors(layout);
-    const std::size_t n_columns = tile.n_columns();
+    const Plane &zeros = layout.at(PlaneKind::zero), &factors = column_factors(layout, is_k_);
+    const std::size_t n_columns = tile.n_entries();
     const double top = static_cast<double>((1u << codes.bits) - 1);
     std::vector<Grid> grids;
-    for (std::size_t r = 0; r < tile.n_rows(); ++r) {
+    for (std::size_t r = 0; r < tile.size(); ++r) {
       const auto row = std::span(balanced.values).subspan(r * n_columns, n_columns);
-      const Grid& grid = grids.emplace_back(grid_of(row, top, params.clips));
+      const Grid& grid = grids.emplace_back(grid_of(row, top, params_.clips));
       for (std::size_t c = 0; c < n_columns; ++c)
         put_code(page, codes, tile.cell(r, c), static_cast<unsigned>(grid.code_of(row[c], top)));
     }
@@ -268,9 +254,10 @@ class KvarnCode final : public kernels::OperandCode {
   }
 
   bool is_k_;
+  KvarnParams params_;
 };
 
-class KvarnCodec final : public Codec {
+class KvarnCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4;
@@ -279,13 +266,13 @@ class KvarnCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(made.rounds, params.count("rounds", {.fallback = 6, .min = 1, .max = 64}));
     SATCHEL_TRY_ASSIGN(made.clips, params.flag("clip", bits <= 3));
     SATCHEL_TRY_ASSIGN(made.prescales, params.flag("prescale", true));
-    k_.params = v_.params = made;
-    table_.make([bits](Operand operand, std::size_t head_dim, std::size_t capacity,
-                       PlaneTable::Planes& to) {
+    k_ = std::make_shared<KvarnCode>(Operand::k, made);
+    v_ = std::make_shared<KvarnCode>(Operand::v, made);
+    transform_ = kernels::Transform::hadamard;
+    make_planes([bits](Operand operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       const bool is_k = operand == Operand::k;
       const std::size_t n_rows = is_k ? head_dim : capacity, n_columns = is_k ? capacity : head_dim;
-      to.add({.kind = PlaneKind::codes, .bits = static_cast<std::uint16_t>(bits)},
-             n_rows * n_columns);
+      to.add_codes(bits, n_rows * n_columns);
       to.add({.kind = PlaneKind::scale}, n_rows);
       to.add({.kind = PlaneKind::zero}, n_rows);
       to.add({.kind = is_k ? PlaneKind::token_factors : PlaneKind::channel_factors, .count = 1},
@@ -293,15 +280,6 @@ class KvarnCodec final : public Codec {
     });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity,
-                        kernels::Transform::hadamard);
-  }
-
- private:
-  KvarnCode k_{Operand::k}, v_{Operand::v};
-  PlaneTable table_;
 };
 }  // namespace
 

@@ -26,33 +26,19 @@
 #include <vector>
 
 #include "kvcache/codecs/affine_grid.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
 
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
-
 constexpr std::size_t kRounds = 40;  // of k-means at most; chosen, it settles before
 
-// The cells of each vector in [n_tokens, head_dim].
-struct Vectors {
-  Codec::Operand operand;
-  std::size_t n_tokens, head_dim;
-
-  bool is_k() const { return operand == Codec::Operand::k; }
-  std::size_t size() const { return is_k() ? head_dim : n_tokens; }
-  CellRow at(std::size_t i) const {
-    if (is_k()) return {.first = i, .n = n_tokens, .step = head_dim};
-    return {.first = i * head_dim, .n = head_dim};
-  }
-  std::size_t of_cell(std::size_t cell) const { return is_k() ? cell % head_dim : cell / head_dim; }
-};
+std::size_t vector_of(const OperandVectors& vectors, std::size_t cell) {
+  return vectors.is_k ? cell % vectors.head_dim : cell / vectors.head_dim;
+}
 
 // How far each value is from its vector's mean, in squares of its deviation.
-std::vector<double> distances(const Vectors& vectors, const float* x) {
+std::vector<double> distances(const OperandVectors& vectors, const float* x) {
   std::vector<double> far(vectors.n_tokens * vectors.head_dim);
   for (std::size_t v = 0; v < vectors.size(); ++v) {
     const CellRow cells = vectors.at(v);
@@ -112,31 +98,29 @@ std::vector<double> codebook_of(std::vector<double> x, std::size_t k) {
   return means;
 }
 
-class NuqCode final : public kernels::OperandCode {
+class NuqCode final : public OperandCode {
  public:
-  explicit NuqCode(Codec::Operand operand) : operand_(operand) {}
-  std::string_view name() const override {
-    return operand_ == Codec::Operand::k ? "kvquant.k" : "kvquant.v";
-  }
+  explicit NuqCode(Codec::Operand operand) : is_k_(operand == Codec::Operand::k) {}
+  std::string_view name() const override { return is_k_ ? "kvquant.k" : "kvquant.v"; }
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
     if (n_tokens == 0) return;
-    const Vectors vectors{.operand = operand_, .n_tokens = n_tokens, .head_dim = head_dim};
+    const OperandVectors vectors{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
     const std::vector<bool> is_taken = take_outliers(layout, vectors, x, page);
     for (std::size_t v = 0; v < vectors.size(); ++v)
       put_range(layout, vectors.at(v), v, x, is_taken, page);
     const Plane &codes = layout.at(PlaneKind::codes), &scales = layout.at(PlaneKind::scale);
     const Plane &zeros = layout.at(PlaneKind::zero), &book = layout.at(PlaneKind::codebook);
     const auto level = [&](std::size_t cell) {  // in its vector's range; no range: 0
-      const std::size_t v = vectors.of_cell(cell);
+      const std::size_t v = vector_of(vectors, cell);
       const auto scale = static_cast<double>(float_at(page, scales, v));
       const auto zero = static_cast<double>(float_at(page, zeros, v));
       return scale > 0 ? (static_cast<double>(x[cell]) - zero) / scale : 0.0;
     };
     std::vector<double> levels;
     for (std::size_t cell = 0; cell < n_tokens * head_dim; ++cell)
-      if (!is_taken[cell] && float_at(page, scales, vectors.of_cell(cell)) > 0)
+      if (!is_taken[cell] && float_at(page, scales, vector_of(vectors, cell)) > 0)
         levels.push_back(level(cell));
     std::vector<double> means = codebook_of(std::move(levels), std::size_t{1} << codes.bits);
     for (std::size_t i = 0; i < means.size(); ++i) {
@@ -153,10 +137,10 @@ class NuqCode final : public kernels::OperandCode {
 
   void decode(const OperandLayout& layout, const std::byte* page, std::size_t n_tokens,
               std::size_t head_dim, float* x) const override {
-    const Vectors vectors{.operand = operand_, .n_tokens = n_tokens, .head_dim = head_dim};
+    const OperandVectors vectors{.is_k = is_k_, .n_tokens = n_tokens, .head_dim = head_dim};
     const Plane &codes = layout.at(PlaneKind::codes), &book = layout.at(PlaneKind::codebook);
     for (std::size_t cell = 0; cell < n_tokens * head_dim; ++cell) {
-      const std::size_t v = vectors.of_cell(cell);
+      const std::size_t v = vector_of(vectors, cell);
       x[cell] = float_at(page, book, code_at(page, codes, cell)) *
                     float_at(page, layout.at(PlaneKind::scale), v) +
                 float_at(page, layout.at(PlaneKind::zero), v);
@@ -169,7 +153,7 @@ class NuqCode final : public kernels::OperandCode {
 
  private:
   // A page of fewer values has its last place written several times.
-  static std::vector<bool> take_outliers(const OperandLayout& layout, const Vectors& vectors,
+  static std::vector<bool> take_outliers(const OperandLayout& layout, const OperandVectors& vectors,
                                          const float* x, std::byte* page) {
     std::vector<bool> is_taken(vectors.n_tokens * vectors.head_dim);
     const Plane* places = layout.find(PlaneKind::outlier_places);
@@ -203,10 +187,10 @@ class NuqCode final : public kernels::OperandCode {
              float_to_half_up(std::max(high - zero, zero - low)));
   }
 
-  Codec::Operand operand_;
+  bool is_k_;
 };
 
-class KvQuantCodec final : public Codec {
+class KvQuantCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 4;
@@ -214,29 +198,22 @@ class KvQuantCodec final : public Codec {
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 4, {2, 3, 4}));
     SATCHEL_TRY_ASSIGN(outliers,
                        params.number("outliers", {.fallback = 0.01, .min = 0, .max = 0.1}));
-    table_.make(
-        [=](Operand operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
-          const bool is_k = operand == Operand::k;
-          const std::size_t n_values = capacity * head_dim, row = is_k ? capacity : head_dim;
-          const auto n = static_cast<std::size_t>(
-              std::llround(outliers * static_cast<double>(n_values)));  // 3,277 at most
-          to.add_affine(bits, row, n_values, n_values / row);
-          to.add({.kind = PlaneKind::codebook}, std::size_t{1} << bits);
-          if (n == 0) return;
-          const auto count = static_cast<std::uint16_t>(n);
-          to.add({.kind = PlaneKind::outlier_places, .bits = 16, .count = count}, n);
-          to.add({.kind = PlaneKind::outlier_values, .count = count}, n);
-        });
+    k_ = std::make_shared<NuqCode>(Operand::k);
+    v_ = std::make_shared<NuqCode>(Operand::v);
+    make_planes([=](Operand operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
+      const bool is_k = operand == Operand::k;
+      const std::size_t n_values = capacity * head_dim, row = is_k ? capacity : head_dim;
+      const auto n = static_cast<std::size_t>(
+          std::llround(outliers * static_cast<double>(n_values)));  // 3,277 at most
+      to.add_affine(bits, row, n_values, n_values / row);
+      to.add({.kind = PlaneKind::codebook}, std::size_t{1} << bits);
+      if (n == 0) return;
+      const auto count = static_cast<std::uint16_t>(n);
+      to.add({.kind = PlaneKind::outlier_places, .bits = 16, .count = count}, n);
+      to.add({.kind = PlaneKind::outlier_values, .count = count}, n);
+    });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity);
-  }
-
- private:
-  NuqCode k_{Codec::Operand::k}, v_{Codec::Operand::v};
-  PlaneTable table_;
 };
 }  // namespace
 

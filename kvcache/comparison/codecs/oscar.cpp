@@ -20,74 +20,56 @@
 #include <vector>
 
 #include "kvcache/codecs/head_group.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 #include "kvcache/codecs/token_code.h"
 
 namespace satchel::kvcache {
 namespace {
 
-using kernels::OperandLayout;
-
 class OscarCode final : public TokenCode {
  public:
-  double clip = 1;
-
-  OscarCode() : TokenCode("oscar") {}
+  explicit OscarCode(double clip) : TokenCode("oscar"), clip_(clip) {}
 
   void encode(const OperandLayout& layout, const float* x, std::size_t n_tokens,
               std::size_t head_dim, std::byte* page) const override {
-    const AffinePlanes planes(layout);
-    const std::size_t group = planes.codes.group, n_groups = head_dim / group;
-    std::vector<float> row(head_dim);
-    for (std::size_t t = 0; t < n_tokens; ++t) {
-      std::copy_n(x + t * head_dim, head_dim, row.begin());
-      cut(row);
-      for (std::size_t g = 0; g < n_groups; ++g) {
-        const AffineGrid grid =
-            grid_of(row.data(), {.first = g * group, .n = group}, planes.codes.bits);
-        planes.put_range(page, t * n_groups + g, grid);
-        for (std::size_t c = g * group; c < (g + 1) * group; ++c)
-          put_code(page, planes.codes, t * head_dim + c, grid.code_of(row[c]));
-      }
-    }
+    std::vector<float> rows(x, x + n_tokens * head_dim);
+    for (std::size_t t = 0; t < n_tokens; ++t) cut(std::span(rows).subspan(t * head_dim, head_dim));
+    TokenCode::encode(layout, rows.data(), n_tokens, head_dim, page);
   }
 
  private:
-  void cut(std::vector<float>& row) const {
+  void cut(std::span<float> row) const {
     std::vector<float> sizes;
     for (const float x : row) sizes.push_back(std::abs(x));
-    const auto rank = static_cast<std::ptrdiff_t>(clip * static_cast<double>(row.size()));
+    const auto rank = static_cast<std::ptrdiff_t>(clip_ * static_cast<double>(row.size()));
     const auto at = sizes.begin() + std::min(rank, static_cast<std::ptrdiff_t>(row.size()) - 1);
     std::nth_element(sizes.begin(), at, sizes.end());
     for (float& x : row) x = std::clamp(x, -*at, *at);
   }
+
+  double clip_;
 };
 
-class OscarCodec final : public Codec {
+class OscarCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     std::size_t bits = 2, group_most = 128;
+    double clip_k = 0, clip_v = 0;
+    bool transforms = true;
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 2, {2, 4}));
     SATCHEL_TRY_ASSIGN(group_most, params.one_of("group", 128, {32, 64, 128}));
-    SATCHEL_TRY_ASSIGN(k_.clip, params.number("clip_k", {.fallback = 0.96, .min = 0.5, .max = 1}));
-    SATCHEL_TRY_ASSIGN(v_.clip, params.number("clip_v", {.fallback = 0.92, .min = 0.5, .max = 1}));
-    SATCHEL_TRY_ASSIGN(transforms_, params.flag("turn", true));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
+    SATCHEL_TRY_ASSIGN(clip_k, params.number("clip_k", {.fallback = 0.96, .min = 0.5, .max = 1}));
+    SATCHEL_TRY_ASSIGN(clip_v, params.number("clip_v", {.fallback = 0.92, .min = 0.5, .max = 1}));
+    SATCHEL_TRY_ASSIGN(transforms, params.flag("turn", true));
+    k_ = std::make_shared<OscarCode>(clip_k);
+    v_ = std::make_shared<OscarCode>(clip_v);
+    if (transforms) transform_ = kernels::Transform::hadamard;
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       const std::size_t n_values = capacity * head_dim, group = head_group(head_dim, group_most);
       to.add_affine(bits, group, n_values, n_values / group);
     });
     return {};
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    return table_.coded(operand == Operand::k ? k_ : v_, operand, head_dim, capacity,
-                        transforms_ ? kernels::Transform::hadamard : kernels::Transform::none);
-  }
-
- private:
-  OscarCode k_, v_;
-  bool transforms_ = true;
-  PlaneTable table_;
 };
 }  // namespace
 

@@ -10,7 +10,7 @@
 //           the minimum is an fp16 number rounded outward before coding, not a whole code cut to
 //           0 … 15, which decodes a group without a zero in it to another value. The same bytes as
 //           `int_token` at 4 bits. V is of the affine family, so that fused attention reads it
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 #include "kvcache/codecs/token_code.h"
 
 namespace satchel::kvcache {
@@ -18,23 +18,19 @@ namespace {
 
 constexpr std::size_t kBits = 4;
 
-class QHitterCodec final : public Codec {
+class QHitterCodec final : public PlaneCodec {
  public:
   QHitterCodec() {
-    table_.make([](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
+    k_ = std::make_shared<TokenCode>("qhitter.k");
+    make_planes([](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       to.add_affine(kBits, head_dim, capacity * head_dim, capacity);
     });
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim,
-                                std::size_t capacity) const override {
-    using Form = kernels::OperandShape::Form;
-    if (operand == Operand::v) return {.form = Form::affine, .bits = kBits, .group = head_dim};
-    return table_.coded(k_, operand, head_dim, capacity);
-  }
 
  private:
-  TokenCode k_{"qhitter.k"};
-  PlaneTable table_;
+  kernels::OperandShape without_code(std::size_t head_dim, std::size_t) const override {
+    return {.form = kernels::OperandShape::Form::affine, .bits = kBits, .group = head_dim};
+  }
 };
 }  // namespace
 

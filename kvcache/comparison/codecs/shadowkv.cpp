@@ -20,19 +20,14 @@
 #include <cmath>
 
 #include "kvcache/codecs/low_rank.h"
-#include "kvcache/codecs/plane_table.h"
-#include "kvcache/codecs/plane_values.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
 
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
-
 constexpr std::size_t kRounds = 8;  // chosen: on normal values a hundredth above the least error
 
-class ShadowCode final : public kernels::OperandCode {
+class ShadowCode final : public OperandCode {
  public:
   std::string_view name() const override { return "shadowkv.k"; }
 
@@ -70,12 +65,13 @@ class ShadowCode final : public kernels::OperandCode {
   }
 };
 
-class ShadowKvCodec final : public PlaneCodec<ShadowCode, CodedOperands::keys> {
+class ShadowKvCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     double part = 0;
     SATCHEL_TRY_ASSIGN(part, params.number("rank", {.fallback = 0.15625, .min = 0.01, .max = 1}));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
+    k_ = std::make_shared<ShadowCode>();
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       const std::size_t rank = std::max<std::size_t>(
           1, static_cast<std::size_t>(std::llround(part * static_cast<double>(head_dim))));
       const auto count = static_cast<std::uint16_t>(rank);

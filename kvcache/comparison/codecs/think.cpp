@@ -19,16 +19,12 @@
 
 #include "kvcache/codecs/affine_grid.h"
 #include "kvcache/codecs/channel_order.h"
-#include "kvcache/codecs/plane_table.h"
+#include "kvcache/codecs/plane_codec.h"
 
 namespace satchel::kvcache {
 namespace {
 
-using kernels::OperandLayout;
-using kernels::Plane;
-using kernels::PlaneKind;
-
-class ThinkCode final : public kernels::OperandCode {
+class ThinkCode final : public OperandCode {
  public:
   std::string_view name() const override { return "think.k"; }
 
@@ -70,14 +66,15 @@ class ThinkCode final : public kernels::OperandCode {
   }
 };
 
-class ThinkCodec final : public PlaneCodec<ThinkCode, CodedOperands::keys> {
+class ThinkCodec final : public PlaneCodec {
  public:
   Result<void> read(Params& params) {
     double prune = 0;
     std::size_t bits = 16;
     SATCHEL_TRY_ASSIGN(prune, params.number("prune", {.fallback = 0.4, .min = 0, .max = 0.9}));
     SATCHEL_TRY_ASSIGN(bits, params.one_of("bits", 16, {16, 8, 4, 2}));
-    table_.make([=](Operand, std::size_t head_dim, std::size_t capacity, PlaneTable::Planes& to) {
+    k_ = std::make_shared<ThinkCode>();
+    make_planes([=](Operand, std::size_t head_dim, std::size_t capacity, Planes& to) {
       const std::size_t n =
           head_dim - static_cast<std::size_t>(prune * static_cast<double>(head_dim));
       to.add({.kind = PlaneKind::kept_channels, .bits = 8, .count = static_cast<std::uint16_t>(n)},
