@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/size_text.h"
-#include "kvcache/planning/prefill_planner.h"
+#include "kvcache/planning/plan_prefill.h"
 #include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
@@ -96,10 +96,10 @@ CacheState& Cache::state() {
 }
 
 PrefillPlan Cache::largest_fit(const PrefillRequest& request, const PassBytes& pass) const {
-  return PrefillPlanner(state_->view(), pass).largest_fit(request, state_->arena.free_bytes());
+  return kvcache::largest_fit(state_->view(), request, pass, state_->arena.free_bytes());
 }
 std::size_t Cache::prefill_needs(const PrefillRequest& request, const PassBytes& pass) const {
-  return PrefillPlanner(state_->view(), pass).needs(request);
+  return kvcache::prefill_needs(state_->view(), request, pass);
 }
 Result<Prefill> Cache::begin_prefill(PrefillPlan plan) {
   return Prefill::begin(*state_, std::move(plan));

@@ -88,7 +88,7 @@ class Cache {
   // Whether the recipe's scorer wants q and k before RoPE of what is read (a pass takes memory to
   // keep them).
   bool needs_pre_rope() const;
-  // As PrefillPlanner's, of what is free.
+  // As in planning/plan_prefill.h, of what is free.
   PrefillPlan largest_fit(const PrefillRequest& request, const PassBytes& pass) const;
   std::size_t prefill_needs(const PrefillRequest& request, const PassBytes& pass) const;
   // As Prefill::begin().

@@ -28,11 +28,14 @@ std::size_t CacheLayout::reserve_bytes() const {
   return Arena::rounded_up(tiers.page_bytes_max() + note_bytes(shape.head_dim_max()));
 }
 
+std::size_t CacheLayout::exact_bytes(std::size_t head_dim, std::size_t tail_kept) {
+  return Arena::rounded_up(Lane::exact_bytes(head_dim, exact_capacity(tail_kept)));
+}
+
 std::size_t CacheLayout::fixed_bytes() const {
   std::size_t bytes = Arena::rounded_up(scratch_bytes()) + reserve_bytes();
-  const Lane::Capacity capacity = exact_capacity(pipeline.tail());
   for (const LayerShape& layer : shape.layers)
-    bytes += layer.n_kv_heads * Arena::rounded_up(Lane::exact_bytes(layer.head_dim, capacity));
+    bytes += layer.n_kv_heads * exact_bytes(layer.head_dim, pipeline.tail());
   return bytes;
 }
 

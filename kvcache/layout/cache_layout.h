@@ -76,11 +76,13 @@ struct CacheLayout {
   std::size_t scratch_bytes() const;
   // Of the page that a compaction may take where nothing is free.
   std::size_t reserve_bytes() const;
+  // Of the extent for sinks and tail of a lane, for a tail of so many.
+  static std::size_t exact_bytes(std::size_t head_dim, std::size_t tail_kept);
   // What every cache takes at once: sinks and tails, that extent, the reserve.
   std::size_t fixed_bytes() const;
 };
 
-// Tokens that a lane's exact extent holds, for a tail of so many.
+// Tokens that this extent holds.
 inline Lane::Capacity exact_capacity(std::size_t tail_kept) {
   return {.n_sinks = kSinkTokens, .n_tail = tail_kept + kFlushTokens};
 }

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "kvcache/lanes/score_store.h"
@@ -27,13 +26,8 @@
 
 namespace satchel::kvcache {
 
-// Tokens side by side that go to pages of one tier.
-struct TierRun {
-  std::uint8_t tier = 0;
-  std::size_t n = 0;
-};
-// Such a run in its pages: whole ones, but for the last. Positions are taken to rise by one towards
-// the last, also where only some tokens are kept.
+// Tokens side by side in pages of one tier: whole pages, but for the last. Positions are taken to
+// rise by one towards the last, also where only some tokens are kept.
 struct PlannedRun {
   std::uint8_t tier = 0;
   std::size_t n_tokens = 0, last_position = 0;
@@ -47,15 +41,15 @@ struct PlannedRun {
   }
 };
 
-// What a lane keeps of a text, of which n_first and n_last tokens at its ends lie in sinks and
+// What a lane retains of a text, of which n_first and n_last tokens at its ends lie in sinks and
 // tail.
-struct LaneShare {
+struct Retained {
   std::size_t n_first = 0, n_last = 0, budget = 0;
-  auto key() const { return std::tuple(n_first, n_last, budget); }
+  auto operator<=>(const Retained&) const = default;
 };
 
-inline std::size_t less(std::size_t from, std::size_t n) {
-  return from - std::min(from, n);
+inline std::size_t saturating_sub(std::size_t a, std::size_t b) {
+  return a - std::min(a, b);
 }
 
 class CacheForecast {
@@ -67,30 +61,31 @@ class CacheForecast {
   // A text of so many tokens, in the spans that prefill_text() makes of it, decided as it goes and
   // at the end. Where memory ends before the text does, as if it did not.
   void prefill_text(std::size_t n_tokens, const PassBytes& pass);
-  // As PrefillPlanner's.
+  // As in plan_prefill.h.
   PrefillPlan largest_fit(const PrefillRequest& request, const PassBytes& pass) const;
   // One prefill, whether or not it fits, with other_bytes taken beside it meanwhile.
-  void read(const PrefillRequest& request, std::size_t other_bytes);
+  void prefill(const PrefillRequest& request, std::size_t other_bytes);
   // What is pending is decided, after the second pass where one is wanted. Whether anything was.
   bool decide();
 
-  std::size_t n_tokens() const { return text.n_tokens; }
+  std::size_t n_tokens() const { return text_.n_tokens; }
   std::size_t bytes() const {
-    return held_bytes +
-           (has_scores ? ScoreStore::bytes_for(layout.shape.n_lanes(), text.n_tokens) : 0);
+    return held_bytes_ +
+           (has_scores_ ? ScoreStore::bytes_for(layout_.shape.n_lanes(), text_.n_tokens) : 0);
   }  // CacheStats::bytes
 
  private:
   std::size_t exact_bytes(std::size_t lane, std::size_t tail_kept) const {
-    return Arena::rounded_up(Lane::exact_bytes(
-        layout.layer(lane).head_dim, {.n_sinks = kSinkTokens, .n_tail = tail_kept + kFlushTokens}));
+    return CacheLayout::exact_bytes(layout_.layer(lane).head_dim, tail_kept);
   }
-  std::size_t free_bytes() const { return less(memory.arena_bytes, bytes() + memory.others_bytes); }
+  std::size_t free_bytes() const {
+    return saturating_sub(memory_.arena_bytes, bytes() + memory_.others_bytes);
+  }
 
   // [n_own_codecs()] tokens of the lane that go to pages.
-  const std::vector<std::size_t>& body_by_tier(const TokenSpan& span, const LaneShare& share);
+  const std::vector<std::size_t>& body_by_tier(const TokenSpan& span, const Retained& of_lane);
   // In pages of their own.
-  void add_pages(std::size_t lane, const TierRun& run, std::size_t last_position);
+  void add_pages(std::size_t lane, const PlannedRun& run);
   // Pages that end at `first` or behind it, of the tiers before tier_end: what they held, as a run.
   PlannedRun take_pages(std::size_t lane, std::size_t first, std::uint8_t tier_end);
   // Runs of text that is decided: their bytes stay what they are.
@@ -98,29 +93,31 @@ class CacheForecast {
   void keep_tail(std::size_t lane, std::size_t tail_kept);
   std::vector<std::size_t> budgets_of(const TokenSpan& span) const;
   std::vector<std::size_t> budgets_over_all(const TokenSpan& span, std::size_t total) const;
-  std::vector<TierRun> runs_of_line(const PrefillPlan& plan, std::size_t lane) const;
-  std::vector<TierRun> runs_of_kept(const PrefillPlan& plan, std::size_t lane, std::size_t budget);
-  void read(const PrefillPlan& plan, std::size_t other_bytes);
+  // In order, without positions.
+  std::vector<PlannedRun> runs_of_line(const PrefillPlan& plan, std::size_t lane) const;
+  std::vector<PlannedRun> runs_of_kept(const PrefillPlan& plan, std::size_t lane,
+                                       std::size_t budget);
+  void prefill(const PrefillPlan& plan, std::size_t other_bytes);
   void fit_exact(std::size_t lane, std::size_t tail_kept, std::size_t beside);
   void drop_behind_windows();
   void decide_text(const TextSegment& segment);
   void decide_lane(const TextSegment& segment, std::size_t lane, std::size_t budget);
   void lower_lane(const TextSegment& segment, std::size_t lane);
 
-  CacheView view() const { return {layout, text, since_flush, tails}; }
+  CacheView view() const { return {layout_, text_, since_flush_, tails_}; }
 
-  const CacheLayout& layout;
-  TextSegments text = {};
-  std::size_t since_flush = 0;
-  std::vector<LaneTail> tails;  // [n_lanes]
-  MemoryPlanner::Memory memory;
-  std::vector<std::vector<PlannedRun>> runs;  // [n_lanes]
-  std::size_t held_bytes;                     // without scores
-  bool has_scores = false;
+  const CacheLayout& layout_;
+  TextSegments text_ = {};
+  std::size_t since_flush_ = 0;
+  std::vector<LaneTail> tails_;  // [n_lanes]
+  MemoryPlanner::Memory memory_;
+  std::vector<std::vector<PlannedRun>> runs_;  // [n_lanes]
+  std::size_t held_bytes_;                     // without scores
+  bool has_scores_ = false;
   // Of the text that was last asked about: its tokens where nothing was scored, what lanes keep.
-  std::size_t filtered_first = 0;
-  std::vector<float> filtered = {};
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::vector<std::size_t>> shares = {};
+  std::size_t filtered_first_ = 0;
+  std::vector<float> filtered_ = {};
+  std::map<Retained, std::vector<std::size_t>> by_tier_ = {};
 };
 
 }  // namespace satchel::kvcache

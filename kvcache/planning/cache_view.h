@@ -29,10 +29,6 @@ struct CacheView {
   TokenSpan token_span(std::size_t first, std::size_t n) const {
     return layout.token_span(first, n, text.n_tokens);
   }
-  // Of the pages of lane `lane` for the oldest n_head tokens of its tail and n_new of `tier` behind
-  // them, cut where the tier changes. Nothing pending is finer than `finest`.
-  std::size_t line_bytes(std::size_t lane, std::size_t n_head, std::size_t n_new, std::uint8_t tier,
-                         std::uint8_t finest) const;
 };
 
 }  // namespace satchel::kvcache

@@ -82,6 +82,30 @@ void plan_lanes(PrefillPlan& plan, const CacheView& cache) {
   }
 }
 
+// Of the pages of a lane for the oldest n_head tokens of its tail, then n_new of `tier`, cut where
+// the tier changes. Nothing pending is finer than `finest`.
+std::size_t line_bytes(const CacheView& cache, std::size_t lane, std::size_t n_head,
+                       std::size_t n_new, std::uint8_t tier, std::uint8_t finest) {
+  const std::size_t head_dim = cache.layout.layer(lane).head_dim;
+  const std::size_t first = cache.text.n_tokens - cache.tails[lane].n;
+  std::size_t bytes = 0, n = 0;
+  std::uint8_t now = tier;
+  for (std::size_t at = 0; at < n_head; ++at) {
+    const std::uint8_t here = cache.layout.tier_at(cache.text, first + at, finest);
+    if (n > 0 && here != now) {
+      bytes += cache.layout.body_bytes(now, head_dim, n);
+      n = 0;
+    }
+    now = here;
+    ++n;
+  }
+  if (n > 0 && n_new > 0 && now != tier) {
+    bytes += cache.layout.body_bytes(now, head_dim, n);
+    n = 0;
+  }
+  return bytes + cache.layout.body_bytes(n_new > 0 ? tier : now, head_dim, n + n_new);
+}
+
 // In pages, of one lane's new tokens that are neither sinks nor tail. Where a lane begins to afford
 // a long tail that is less: then what it was just before counts, so that no need falls.
 std::size_t known_body(const PrefillPlan& plan, const LanePlan& lane, std::size_t n_protected,
@@ -110,7 +134,7 @@ void plan_decided_layer(PrefillPlan& plan, const CacheView& cache, std::size_t l
     n_least += n_protected - std::min(n_protected, exact);
     n_known += known_body(plan, lane, n_protected, cache.layout.pipeline.short_tail());
     const std::size_t n_head = std::min(lane.n_body, lane.n_tail_before);
-    plan.body_bytes += cache.line_bytes(i, n_head, 0, kTierRecipe, plan.finest);
+    plan.body_bytes += line_bytes(cache, i, n_head, 0, kTierRecipe, plan.finest);
   }
   const std::size_t n_body =
       plan.budgets_known ? n_known : std::max(total - std::min(total, n_exact), n_least);
@@ -140,7 +164,7 @@ void plan_body(PrefillPlan& plan, const CacheView& cache) {
       const std::size_t n_new = lane.n_body - n_head;
       std::size_t n = n_new;
       if (shape.window > 0) n = std::min(n, shape.window);
-      plan.body_bytes += cache.line_bytes(i, n_head, n, plan.tier, plan.finest);
+      plan.body_bytes += line_bytes(cache, i, n_head, n, plan.tier, plan.finest);
     }
   }
 }
@@ -150,13 +174,12 @@ void plan_body(PrefillPlan& plan, const CacheView& cache) {
 std::size_t shortening_bytes(const PrefillPlan& plan, const CacheView& cache) {
   const std::size_t short_tail = cache.layout.pipeline.short_tail();
   if (short_tail >= cache.layout.pipeline.tail()) return 0;
-  const Lane::Capacity capacity{.n_sinks = kSinkTokens, .n_tail = short_tail + kFlushTokens};
   std::size_t most = 0;
   for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
     const std::size_t head_dim = cache.layout.layer(i).head_dim;
     const std::size_t n_flush =
         plan.lanes[i].n_tail_after - std::min(plan.lanes[i].n_tail_after, short_tail);
-    most = std::max(most, Arena::rounded_up(Lane::exact_bytes(head_dim, capacity)) +
+    most = std::max(most, CacheLayout::exact_bytes(head_dim, short_tail) +
                               cache.layout.body_bytes(kTierRecipe, head_dim, n_flush));
   }
   return most;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kvcache/planning/cache_view.h"
+#include "kvcache/planning/pass_bytes.h"
 #include "kvcache/planning/prefill_plan.h"
 
 namespace satchel::kvcache {
@@ -22,6 +23,15 @@ PrefillPlan plan_prefill(const CacheView& cache, const PrefillRequest& request,
 // tier also where it does not fit.
 PrefillPlan plan_that_fits(const CacheView& cache, const PrefillRequest& request,
                            std::size_t free_bytes);
+// Bytes that must be free so that all of the request fits, and can be decided later; what is pending
+// held no finer than it asks. pass: what the model takes beside it, now and in a second pass over
+// what is then pending.
+std::size_t prefill_needs(const CacheView& cache, const PrefillRequest& request,
+                          const PassBytes& pass);
+// As much of the request as fits: all of it at the finest tier at which it does, else the longest
+// span that fits at the recipe's tier, held finer if that still fits. 0 tokens: not even the least.
+PrefillPlan largest_fit(const CacheView& cache, const PrefillRequest& request,
+                        const PassBytes& pass, std::size_t free_bytes);
 // n_slots: of the lane with the most slots to score.
 PrefillPlan plan_probe(const CacheView& cache, std::size_t n_tokens, std::size_t first_position,
                        std::size_t n_slots);

@@ -280,7 +280,7 @@ void CacheState::forget_scores() {
 Result<void> CacheState::fit_exact(std::size_t index, std::size_t tail_kept) {
   Lane& lane = lanes[index];
   if (tail_kept == lane.tail_kept()) return {};
-  const Lane::Capacity capacity{.n_sinks = kSinkTokens, .n_tail = tail_kept + kFlushTokens};
+  const Lane::Capacity capacity = exact_capacity(tail_kept);
   SATCHEL_ASSERT(lane.n_tail() <= capacity.n_tail);
   const std::size_t bytes = Lane::exact_bytes(lane.head_dim(), capacity);
   if (!arena.check_free(bytes).ok()) return {};  // later, then

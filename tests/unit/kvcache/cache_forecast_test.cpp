@@ -52,7 +52,7 @@ void expect_forecast(const CacheDriver::Setup& setup, const std::vector<Text>& t
   for (const Text& text : texts) {
     const auto read = driver.read(text.n_tokens, {.kind = text.kind});
     ASSERT_TRUE(read.ok()) << read.error().message;
-    forecast.read({.n_tokens = text.n_tokens, .kind = text.kind}, 0);
+    forecast.prefill({.n_tokens = text.n_tokens, .kind = text.kind}, 0);
   }
   ASSERT_TRUE(driver.probe_all(kProbeTokens).ok());
   ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok());
@@ -115,7 +115,7 @@ void expect_the_same_spans(CacheDriver::Setup setup) {
     EXPECT_EQ(foretold.finest, fits.finest);
     ASSERT_GT(fits.n_tokens, 0u);
     ASSERT_TRUE(driver.read(fits.n_tokens, {.finest = fits.finest}).ok());
-    forecast.read(fits, 0);
+    forecast.prefill(fits, 0);
     ASSERT_EQ(forecast.bytes(), driver.cache().stats().bytes) << left << " left";
     left -= fits.n_tokens;
   }
