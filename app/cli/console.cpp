@@ -27,10 +27,6 @@ std::string_view title(runtime::Phase phase) {
       return "Measuring accuracy";
     case runtime::Phase::generate:
       return "Answering";
-    case runtime::Phase::save:
-      return "Saving";
-    case runtime::Phase::restore:
-      return "Resuming";
     case runtime::Phase::pack:
       return "Compressing";
     case runtime::Phase::profile:

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Engine>> open(const char* model, int activation_bits) {
 }
 
 Result<void> print_agreement(Engine& exact, Engine& other, const Ids& ids, std::size_t n_prompt) {
-  const eval::LedText text{.ids = ids, .n_prompt = n_prompt};
+  const eval::ScoredText text{.ids = ids, .n_prompt = n_prompt};
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe full, resolve_recipe("full"));
   SATCHEL_TRY_ASSIGN(const eval::ExactLogits logits, eval::exact_logits(exact, text, {}));
   SATCHEL_TRY_ASSIGN(const eval::Agreement found,

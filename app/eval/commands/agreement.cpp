@@ -108,7 +108,7 @@ std::vector<Grade> grades_of(const eval::Agreement& measured) {
 
 Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                         std::size_t item, std::stop_token stop) {
-  const eval::LedText text{
+  const eval::ScoredText text{
       .ids = ids_[item], .n_prompt = options_.n_prompt, .n_at_once = options_.n_at_once};
   if (exact_of_ != item) {
     exact_of_.reset();
@@ -121,7 +121,7 @@ Result<Measured> AgreementTask::measure(runtime::Engine& engine, const kvcache::
   Measured out;
   out.held = Held::of(measured.stats);
   out.read_ms = measured.read_ms;
-  out.answer_ms = measured.led_ms;
+  out.answer_ms = measured.scored_ms;
   out.grades = grades_of(measured);
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,22 +21,16 @@ bool may_be_ours(std::string_view line) {
   return line.substr(0, kBegins.size()) == kBegins.substr(0, line.size());
 }
 
-std::optional<double> number_at(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  const auto number = found->get<double>();
-  return std::isfinite(number) ? std::optional(number) : std::nullopt;
-}
-
 // Reads numbers into where they belong; false in `whole` where one is missing.
 struct Numbers {
   const Json& json;
   bool whole = true;
 
   double real(const char* key) {
-    const std::optional<double> found = number_at(json, key);
-    whole &= found.has_value();
-    return found.value_or(0);
+    const auto found = json.find(key);
+    const double number = found != json.end() && found->is_number() ? found->get<double>() : NAN;
+    whole &= std::isfinite(number);
+    return std::isfinite(number) ? number : 0;
   }
   std::size_t count(const char* key) {
     const double found = real(key);
@@ -64,12 +59,6 @@ Json to_json(const Grade& grade) {
   return json;
 }
 
-Error not_writable(const std::string& path, const char* what) {
-  return {ErrorKind::storage, "STORAGE", "\"" + path + "\" " + what};
-}
-
-}  // namespace
-
 Json to_json(const Measured& m) {
   Json grades = Json::array();
   for (const Grade& grade : m.grades) grades.push_back(to_json(grade));
@@ -87,6 +76,7 @@ Json to_json(const Measured& m) {
               {"grades", grades}};
 }
 
+// Nothing where it is not what to_json() writes.
 std::optional<Measured> measured_of(const Json& json) {
   if (!json.is_object() || !json.contains("grades") || !json["grades"].is_array())
     return std::nullopt;
@@ -110,6 +100,12 @@ std::optional<Measured> measured_of(const Json& json) {
   }
   return numbers.whole ? std::optional(std::move(m)) : std::nullopt;
 }
+
+Error not_writable(const std::string& path, const char* what) {
+  return {ErrorKind::storage, "STORAGE", "\"" + path + "\" " + what};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<EvalLog>> EvalLog::open(const std::string& path, Console& console) {
   std::error_code error;

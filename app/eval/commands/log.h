@@ -10,7 +10,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "app/eval/commands/task.h"
@@ -37,9 +36,5 @@ class EvalLog {
   bool torn_ = false;  // the file does not end with a whole line
   std::map<std::string, Measured> units_;
 };
-
-Json to_json(const Measured& measured);
-// Nothing where it is not what to_json() writes.
-std::optional<Measured> measured_of(const Json& json);
 
 }  // namespace satchel::app

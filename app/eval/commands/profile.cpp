@@ -26,23 +26,13 @@ struct ProfileOptions {
   std::string output;                                  // --output; "" is not given
 };
 
-// Of the shares that two texts give the lanes: over all pairs.
-struct Alike {
-  double mean = 1, least = 1;
-  std::size_t n_pairs = 0;
-};
-Alike alike(std::span<const HeadBudgets> texts, std::size_t row) {
-  Alike out;
-  double sum = 0;
+// Of the shares that every two texts give the lanes.
+std::vector<double> correlations(std::span<const HeadBudgets> texts, std::size_t row) {
+  std::vector<double> out;
   for (std::size_t i = 0; i < texts.size(); ++i)
-    for (std::size_t j = i + 1; j < texts.size(); ++j) {
-      const double of_pair =
-          runtime::correlation(texts[i].rows[row].shares, texts[j].rows[row].shares).value_or(1);
-      sum += of_pair;
-      out.least = std::min(out.least, of_pair);
-      ++out.n_pairs;
-    }
-  if (out.n_pairs > 0) out.mean = sum / static_cast<double>(out.n_pairs);
+    for (std::size_t j = i + 1; j < texts.size(); ++j)
+      out.push_back(
+          runtime::correlation(texts[i].rows[row].shares, texts[j].rows[row].shares).value_or(1));
   return out;
 }
 
@@ -59,14 +49,16 @@ double held_by_fullest(const HeadBudgets::Row& row, std::size_t n) {
 Json report(const HeadBudgets& table, std::span<const HeadBudgets> texts, std::string_view rule) {
   Json rows = Json::array();
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const Alike pairs = alike(texts, r);
+    const std::vector<double> pairs = correlations(texts, r);
+    const double sum = std::accumulate(pairs.begin(), pairs.end(), 0.0);
+    const double least = pairs.empty() ? 1 : std::min(1.0, std::ranges::min(pairs));
     Json fullest = Json::object();
     for (const std::size_t part : {10u, 5u, 3u})  // a tenth, a fifth and a third of the lanes
       fullest["1/" + std::to_string(part)] =
           held_by_fullest(table.rows[r], std::max<std::size_t>(1, table.n_lanes() / part));
     rows.push_back({{"keep", table.rows[r].keep},
-                    {"correlation_mean", pairs.mean},
-                    {"correlation_least", pairs.least},
+                    {"correlation_mean", pairs.empty() ? 1 : sum / double(pairs.size())},
+                    {"correlation_least", least},
                     {"held_by_fullest", fullest},
                     {"lanes", table.rows[r].shares}});
   }

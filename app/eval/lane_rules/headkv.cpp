@@ -4,8 +4,8 @@
 //           hits; B_h = (b - b/beta) + pi_h · (b/beta) · L · H, pi the scores over their sum, beta
 //           1.5
 //   here    needle texts of ours (families names, places, numbers), questions with their answers
-//           one after the other behind the text; the model is led along the right answer, so a
-//           model that cannot answer is scored too, and later questions have seen earlier ones. A
+//           one after the other behind the text; the right answer is teacher-forced, so a model
+//           that cannot answer is scored too, and later questions have seen earlier ones. A
 //           lane's score is the largest of its heads'. A lane that would get more than all of a
 //           text gives the rest to the others in proportion.
 //   differs scores are of retrieval alone, without the paper's needles that ask to reason

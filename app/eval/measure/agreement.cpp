@@ -21,7 +21,7 @@ double nll(std::span<const float> logits, std::int32_t id) {
   return top + std::log(sum) - double{logits[static_cast<std::size_t>(id)]};
 }
 
-Result<void> check(const runtime::Engine& engine, const LedText& text) {
+Result<void> check(const runtime::Engine& engine, const ScoredText& text) {
   if (text.n_prompt == 0 || text.n_prompt >= text.ids.size())
     return Error{ErrorKind::invalid, "PARAM",
                  "The prompt must be shorter than the text, and not empty."};
@@ -34,28 +34,28 @@ Result<void> check(const runtime::Engine& engine, const LedText& text) {
   return {};
 }
 
-// AttentionMask the logits that predict the led token i.
+// Gets the logits that predict the scored token i.
 using See = std::function<void(std::size_t i, std::span<const float> logits)>;
 
 // logits: after the prompt; lent.
-Result<void> lead_singly(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
-                         std::span<float> logits, const std::stop_token& stop, const See& see) {
-  for (std::size_t i = 0; i < text.n_led(); ++i) {
+Result<void> score_singly(runtime::Engine& engine, kvcache::Cache& cache, const ScoredText& text,
+                          std::span<float> logits, const std::stop_token& stop, const See& see) {
+  for (std::size_t i = 0; i < text.n_scored(); ++i) {
     if (stop.stop_requested()) return stopped();
     see(i, logits);
-    if (i + 1 < text.n_led())
+    if (i + 1 < text.n_scored())
       SATCHEL_TRY(engine.model().decode_step(cache, text.ids[text.n_prompt + i], logits));
   }
   return {};
 }
 
-Result<void> lead_in_pieces(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
-                            std::span<float> logits, const std::stop_token& stop, const See& see) {
+Result<void> score_in_chunks(runtime::Engine& engine, kvcache::Cache& cache, const ScoredText& text,
+                             std::span<float> logits, const std::stop_token& stop, const See& see) {
   const runtime::ProgressFn silent;
   const std::size_t row_bytes = engine.config().width * sizeof(float);
   see(0, logits);
-  for (std::size_t i = 0; i + 1 < text.n_led();) {
-    const std::size_t n = std::min(text.n_at_once, text.n_led() - 1 - i);
+  for (std::size_t i = 0; i + 1 < text.n_scored();) {
+    const std::size_t n = std::min(text.n_at_once, text.n_scored() - 1 - i);
     SATCHEL_TRY_ASSIGN(const auto lease, cache.arena().take_scratch(n * row_bytes));
     const auto rows = [&] { return reinterpret_cast<float*>(lease.data()); };
     const std::size_t end = text.n_prompt + i + n;
@@ -73,21 +73,21 @@ Result<void> lead_in_pieces(runtime::Engine& engine, kvcache::Cache& cache, cons
   return {};
 }
 
-Result<void> lead(runtime::Engine& engine, kvcache::Cache& cache, const LedText& text,
-                  std::span<float> logits, const std::stop_token& stop, const See& see) {
-  return text.n_at_once == 1 ? lead_singly(engine, cache, text, logits, stop, see)
-                             : lead_in_pieces(engine, cache, text, logits, stop, see);
+Result<void> score_rest(runtime::Engine& engine, kvcache::Cache& cache, const ScoredText& text,
+                        std::span<float> logits, const std::stop_token& stop, const See& see) {
+  return text.n_at_once == 1 ? score_singly(engine, cache, text, logits, stop, see)
+                             : score_in_chunks(engine, cache, text, logits, stop, see);
 }
 
 }  // namespace
 
-Result<ExactLogits> exact_logits(runtime::Engine& engine, const LedText& text,
+Result<ExactLogits> exact_logits(runtime::Engine& engine, const ScoredText& text,
                                  std::stop_token stop) {
   SATCHEL_TRY(check(engine, text));
   const std::size_t n_vocabulary = engine.config().n_vocabulary;
-  if (text.n_led() > kExactLogitsBytesMax / (n_vocabulary * sizeof(float)))
+  if (text.n_scored() > kExactLogitsBytesMax / (n_vocabulary * sizeof(float)))
     return Error{ErrorKind::invalid, "PARAM",
-                 std::to_string(text.n_led()) +
+                 std::to_string(text.n_scored()) +
                      " tokens are too many to compare at once with this model; the limit is " +
                      std::to_string(kExactLogitsBytesMax / (n_vocabulary * sizeof(float))) +
                      ". Use more of the text as the prompt."};
@@ -96,21 +96,21 @@ Result<ExactLogits> exact_logits(runtime::Engine& engine, const LedText& text,
   std::vector<float> logits(n_vocabulary);
   SATCHEL_TRY(read_document(engine, *cache, text.ids.first(text.n_prompt), stop, logits));
   ExactLogits out;
-  out.rows.reserve(text.n_led() * n_vocabulary);
-  SATCHEL_TRY(
-      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> row) {
-        out.rows.insert(out.rows.end(), row.begin(), row.end());
-        out.nll.push_back(nll(row, text.ids[text.n_prompt + i]));
-      }));
+  out.rows.reserve(text.n_scored() * n_vocabulary);
+  SATCHEL_TRY(score_rest(engine, *cache, text, logits, stop,
+                         [&](std::size_t i, std::span<const float> row) {
+                           out.rows.insert(out.rows.end(), row.begin(), row.end());
+                           out.nll.push_back(nll(row, text.ids[text.n_prompt + i]));
+                         }));
   return out;
 }
 
 Result<Agreement> measure_agreement(runtime::Engine& engine, const kvcache::Recipe& recipe,
-                                    const LedText& text, const ExactLogits& exact,
+                                    const ScoredText& text, const ExactLogits& exact,
                                     std::stop_token stop) {
   SATCHEL_TRY(check(engine, text));
   const std::size_t n_vocabulary = engine.config().n_vocabulary;
-  SATCHEL_ASSERT(exact.rows.size() == text.n_led() * n_vocabulary);
+  SATCHEL_ASSERT(exact.rows.size() == text.n_scored() * n_vocabulary);
   const std::span<const std::int32_t> prompt = text.ids.first(text.n_prompt);
   const SystemClock clock;
   const double began = clock.steady_ms();
@@ -122,8 +122,8 @@ Result<Agreement> measure_agreement(runtime::Engine& engine, const kvcache::Reci
   out.stats = cache->stats();
   const double read = clock.steady_ms();
   out.read_ms = read - began;
-  SATCHEL_TRY(
-      lead(engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> packed) {
+  SATCHEL_TRY(score_rest(
+      engine, *cache, text, logits, stop, [&](std::size_t i, std::span<const float> packed) {
         const std::span<const float> row =
             std::span<const float>(exact.rows).subspan(i * n_vocabulary, n_vocabulary);
         const runtime::Fidelity one = runtime::compare_logits(row, packed, n_vocabulary);
@@ -132,7 +132,7 @@ Result<Agreement> measure_agreement(runtime::Engine& engine, const kvcache::Reci
                               .exact_nll = exact.nll[i],
                               .packed_nll = nll(packed, text.ids[text.n_prompt + i])});
       }));
-  out.led_ms = clock.steady_ms() - read;
+  out.scored_ms = clock.steady_ms() - read;
   return out;
 }
 

@@ -11,62 +11,53 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-struct Encoded {
-  Ids context;
-  std::vector<std::size_t> part_ends;  // all but the last, into `context`
-  std::vector<Ids> questions;
-  std::size_t n_after = 0;  // tokens of a question and its answer at most
-};
-
-Result<Encoded> encode(const runtime::Tokenizer& tokenizer, const NeedleContext& context,
-                       const NeedleAsking& asking) {
-  Encoded out;
-  SATCHEL_TRY_ASSIGN(out.context, runtime::raw_ids(tokenizer, {}));
-  if (!asking.without_context) {
-    for (const std::string& part : context.parts) {
-      if (&part != &context.parts.front()) out.part_ends.push_back(out.context.size());
-      SATCHEL_TRY_ASSIGN(const Ids ids, tokenizer.encode(part, runtime::SpecialText::as_text));
-      out.context.insert(out.context.end(), ids.begin(), ids.end());
-    }
-  }
-  for (const Needle& needle : context.needles) {
-    SATCHEL_TRY_ASSIGN(out.questions.emplace_back(),
-                       tokenizer.encode(needle.ask, runtime::SpecialText::as_text));
-    if (out.questions.back().empty())
-      return Error{ErrorKind::invalid, "PARAM", "A question has no tokens."};
-    out.n_after = std::max(out.n_after, out.questions.back().size() + needle_answer_tokens(needle));
-  }
-  return out;
-}
-
 class Asker {
  public:
   Asker(runtime::Engine& engine, const kvcache::Recipe& recipe, const NeedleContext& context,
-        const Encoded& encoded, std::stop_token stop)
-      : engine_(engine),
-        recipe_(recipe),
-        context_(context),
-        encoded_(encoded),
-        stop_(std::move(stop)) {}
+        std::stop_token stop)
+      : engine_(engine), recipe_(recipe), context_(context), stop_(std::move(stop)) {}
 
+  Result<void> encode(bool without_context);  // comes first
   Result<NeedleAnswers> ask_one_reading();
   Result<NeedleAnswers> ask_known();
 
  private:
   Result<PackedText> read(std::span<const std::int32_t> ids) {
-    return PackedText::read(
-        engine_, recipe_, {.ids = ids, .n_after = encoded_.n_after, .packs_at = encoded_.part_ends},
-        stop_);
+    return PackedText::read(engine_, recipe_,
+                            {.ids = ids, .n_after = n_after_, .packs_at = part_ends_}, stop_);
   }
   Result<void> answer(PackedText& text, std::size_t number, std::span<const std::int32_t> question);
 
   runtime::Engine& engine_;
   const kvcache::Recipe& recipe_;
   const NeedleContext& context_;
-  const Encoded& encoded_;
   std::stop_token stop_;
+  Ids ids_;                             // of the context
+  std::vector<std::size_t> part_ends_;  // all but the last, into ids_
+  std::vector<Ids> questions_;
+  std::size_t n_after_ = 0;  // tokens of a question and its answer at most
   NeedleAnswers out_;
 };
+
+Result<void> Asker::encode(bool without_context) {
+  const runtime::Tokenizer& tokenizer = engine_.tokenizer();
+  SATCHEL_TRY_ASSIGN(ids_, runtime::raw_ids(tokenizer, {}));
+  if (!without_context) {
+    for (const std::string& part : context_.parts) {
+      if (&part != &context_.parts.front()) part_ends_.push_back(ids_.size());
+      SATCHEL_TRY_ASSIGN(const Ids ids, tokenizer.encode(part, runtime::SpecialText::as_text));
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+    }
+  }
+  for (const Needle& needle : context_.needles) {
+    SATCHEL_TRY_ASSIGN(questions_.emplace_back(),
+                       tokenizer.encode(needle.ask, runtime::SpecialText::as_text));
+    if (questions_.back().empty())
+      return Error{ErrorKind::invalid, "PARAM", "A question has no tokens."};
+    n_after_ = std::max(n_after_, questions_.back().size() + needle_answer_tokens(needle));
+  }
+  return {};
+}
 
 Result<void> Asker::answer(PackedText& text, std::size_t number,
                            std::span<const std::int32_t> question) {
@@ -82,18 +73,17 @@ Result<void> Asker::answer(PackedText& text, std::size_t number,
 }
 
 Result<NeedleAnswers> Asker::ask_one_reading() {
-  SATCHEL_TRY_ASSIGN(PackedText text, read(encoded_.context));
+  SATCHEL_TRY_ASSIGN(PackedText text, read(ids_));
   out_.stats = text.stats();
   out_.read_ms = text.read_ms();
-  for (std::size_t i = 0; i < encoded_.questions.size(); ++i)
-    SATCHEL_TRY(answer(text, i, encoded_.questions[i]));
+  for (std::size_t i = 0; i < questions_.size(); ++i) SATCHEL_TRY(answer(text, i, questions_[i]));
   return std::move(out_);
 }
 
 Result<NeedleAnswers> Asker::ask_known() {
-  for (std::size_t i = 0; i < encoded_.questions.size(); ++i) {
-    Ids ids = encoded_.context;
-    const Ids& question = encoded_.questions[i];
+  for (std::size_t i = 0; i < questions_.size(); ++i) {
+    Ids ids = ids_;
+    const Ids& question = questions_[i];
     ids.insert(ids.end(), question.begin(), question.end() - 1);
     SATCHEL_TRY_ASSIGN(PackedText text, read(ids));
     if (i == 0) out_.stats = text.stats();
@@ -108,8 +98,8 @@ Result<NeedleAnswers> Asker::ask_known() {
 Result<NeedleAnswers> ask_needles(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                   const NeedleContext& context, const NeedleAsking& asking,
                                   std::stop_token stop) {
-  SATCHEL_TRY_ASSIGN(const Encoded encoded, encode(engine.tokenizer(), context, asking));
-  Asker asker(engine, recipe, context, encoded, std::move(stop));
+  Asker asker(engine, recipe, context, std::move(stop));
+  SATCHEL_TRY(asker.encode(asking.without_context));
   return asking.question_known ? asker.ask_known() : asker.ask_one_reading();
 }
 

@@ -36,7 +36,7 @@ Ids text_ids(std::size_t n) {
 
 TEST(Agreement, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does_not) {
   const Ids ids = text_ids(500);
-  const LedText text{.ids = ids, .n_prompt = 450};
+  const ScoredText text{.ids = ids, .n_prompt = 450};
   const ExactLogits logits = value_of(exact_logits(shared_engine(), text, {}));
   const auto of = [&](std::string_view name) {
     return value_of(measure_agreement(shared_engine(), recipe(name), text, logits, {}));
@@ -53,17 +53,17 @@ TEST(Agreement, the_exact_recipe_agrees_with_itself_wholly_and_a_packed_one_does
     kl += packed.tokens[i].kl;
   }
   EXPECT_GT(kl, 0);
-  // As packed, before anything was led along.
+  // As packed, before anything was scored.
   EXPECT_EQ(packed.stats.n_tokens, 450u);
   EXPECT_GT(packed.stats.n_evicted, 0u);
 }
 
 // Up to where what left the tail first is seen, 128 + 128 tokens behind the prompt; then a token
-// that is led along singly sees it at 8 bits, as answers wait for the end of their turn.
-TEST(Agreement, led_along_in_pieces_a_token_sees_what_it_sees_singly) {
+// that is scored singly sees it at 8 bits, as answers wait for the end of their turn.
+TEST(Agreement, scored_in_chunks_a_token_sees_what_it_sees_singly) {
   const Ids ids = text_ids(4 + 3 * 128 + 256);
-  const LedText singly{.ids = ids, .n_prompt = 4 + 3 * 128};
-  LedText pieces = singly;
+  const ScoredText singly{.ids = ids, .n_prompt = 4 + 3 * 128};
+  ScoredText pieces = singly;
   pieces.n_at_once = 128;
   const ExactLogits one = value_of(exact_logits(shared_engine(), singly, {})),
                     many = value_of(exact_logits(shared_engine(), pieces, {}));
