@@ -108,25 +108,26 @@ __device__ __forceinline__ std::uint32_t load_low(const std::uint32_t* row, unsi
 template <unsigned kStep>
 using Step = std::integral_constant<unsigned, kStep>;
 
-// Sums of products: (row lane / 4, column 2 · (lane % 4) + i), and i + 2 the lane's second row.
+// Sums of products: (row thread / 4, column 2 · (thread % 4) + i), and i + 2 the thread's second
+// row.
 template <unsigned kSets>
 struct Products {
   float of[kSets][4];
 
-  // b: of this lane, a step's sets kLanes apart.
+  // b: this thread's; the sets of a step are kWarp apart.
   __device__ __forceinline__ void add(const std::uint32_t (&a)[4], const uint2* b) {
 #pragma unroll
     for (unsigned set = 0; set < kSets; ++set) {
-      const uint2 both = b[set * kWarpLanes];
+      const uint2 both = b[set * kWarp];
       const std::uint32_t pair[2] = {both.x, both.y};
       multiply_add(of[set], a, pair);
     }
   }
-  static constexpr unsigned kWarpLanes = 32;
-  static constexpr unsigned kStepFragments = kSets * kWarpLanes;
+  static constexpr unsigned kStepFragments = kSets * kWarp;
 };
 
-// Rows row0 and row1 of this lane times the operand, n_steps steps of 16 entries from the first on.
+// Rows row0 and row1 of this thread times the operand, n_steps steps of 16 entries from the first
+// on.
 template <unsigned kBits, unsigned kSets>
 __device__ __forceinline__ void multiply_codes(const CodeRows& rows, unsigned row0, unsigned row1,
                                                unsigned n_steps, const uint2* b,
@@ -202,7 +203,7 @@ __device__ __forceinline__ HalfPair split_decoded(float x, float y) {
 }
 
 // Rows of halves or floats, `stride` bytes apart. As keys, tokens are the rows of A and channels
-// its steps; as values the other way round, a lane's two rows being neighbouring channels.
+// its steps; as values the other way round, a thread's two rows being neighbouring channels.
 struct TokenRows {
   const std::byte* at = nullptr;
   unsigned stride = 0;

@@ -49,7 +49,7 @@ __device__ __forceinline__ void make_columns(const DecodeBlock<kSets, kDim>& blo
     uint2* to = block.columns() + (group * steps_of_group * kSets + row / kRowsOfSet) * kWarp;
     const ColumnFactors factors = make_column<kPairs, kSets>(
         x + row * stride, n_steps * 8, scales(tiles.first_group() + group), row % kRowsOfSet, to);
-    if (block.lane == 0) block.memory.factors[group][row] = factors;
+    if (block.thread == 0) block.memory.factors[group][row] = factors;
   }
 }
 

@@ -178,7 +178,7 @@ struct DecodeBlock {
   const AttendCall& call;
   const AttendItem& item;
   Memory& memory;
-  const unsigned warp, lane, head_dim, padded_dim;
+  const unsigned warp, thread, head_dim, padded_dim;
   std::byte *const key_part, *const value_part;
 
   __device__ DecodeBlock(const AttendCall& of, const AttendItem& of_item, Memory& shared)
@@ -186,7 +186,7 @@ struct DecodeBlock {
         item(of_item),
         memory(shared),
         warp(threadIdx.x / kWarp),
-        lane(threadIdx.x % kWarp),
+        thread(threadIdx.x % kWarp),
         head_dim(of.head_dim),
         padded_dim(padded16(of.head_dim)),
         key_part(reinterpret_cast<std::byte*>(&shared + 1)),
@@ -198,14 +198,14 @@ struct DecodeBlock {
   __device__ __forceinline__ unsigned head_of(unsigned row) const {
     return item.kv_head * call.n_group + (item.first_row + row) % call.n_group;
   }
-  // Of this lane's column `i` (0 or 1) of a set: the two halves of a row are four columns apart.
+  // Of this thread's column `i` (0 or 1) of a set: the two halves of a row are four columns apart.
   __device__ __forceinline__ unsigned row_of_column(unsigned set, unsigned i) const {
-    return set * kRowsOfSet + (lane % 4 * 2 + i) % kRowsOfSet;
+    return set * kRowsOfSet + (thread % 4 * 2 + i) % kRowsOfSet;
   }
-  // Both halves of this lane's rows of a set together: of its first output row where the lane is in
+  // Adds both halves of this thread's rows of a set: of its first output row if the thread is in
   // the front of its quad, else of its second.
   __device__ __forceinline__ void meet_halves(const float (&x)[4], float (&whole)[2]) const {
-    const bool is_front = lane % 4 < 2;
+    const bool is_front = thread % 4 < 2;
     for (unsigned i = 0; i < 2; ++i) {
       const float kept = is_front ? x[i] : x[i + 2], sent = is_front ? x[i + 2] : x[i];
       whole[i] = kept + __shfl_xor_sync(~0u, sent, 2);
@@ -225,10 +225,10 @@ struct DecodeBlock {
   __device__ __forceinline__ void find_units(unsigned first, unsigned n) const {
     if (warp == 0) {
       const bool is_kept =
-          lane < n && find_unit(call, item, first + lane, memory.positions[0],
-                                memory.positions[item.n_rows - 1], memory.units[lane]);
+          thread < n && find_unit(call, item, first + thread, memory.positions[0],
+                                  memory.positions[item.n_rows - 1], memory.units[thread]);
       const unsigned kept = __ballot_sync(~0u, is_kept);
-      if (lane == 0) memory.kept = kept;
+      if (thread == 0) memory.kept = kept;
     }
     __syncthreads();
   }

@@ -19,7 +19,7 @@ __device__ __forceinline__ void put_logits(const DecodeBlock<kSets, kDim>& block
                                            unsigned first_token, unsigned group) {
   const AttendCall& call = block.call;
   auto& memory = block.memory;
-  const unsigned token = first_token + block.lane / 4 + block.lane % 4 / 2 * 8;
+  const unsigned token = first_token + block.thread / 4 + block.thread % 4 / 2 * 8;
   const unsigned slot = slice.first + token;
   const bool is_there = token < slice.n && ((unit.live[slot / 64] >> (slot % 64)) & 1) != 0;
   const auto* positions = reinterpret_cast<const std::int32_t*>(block.key_part);
@@ -54,8 +54,8 @@ __device__ __forceinline__ void multiply_tiles(const DecodeBlock<kSets, kDim>& b
   const unsigned n_steps = block.padded_dim / 16;
   for (unsigned i = block.warp; i < tiles.n; i += kAttendWarps) {
     const unsigned first_token = (tiles.first + i) * 16, group = i / tiles.of_group;
-    const unsigned row0 = first_token + block.lane / 4;
-    const uint2* b = block.columns() + group * (kDim / 16) * kSets * kWarp + block.lane;
+    const unsigned row0 = first_token + block.thread / 4;
+    const uint2* b = block.columns() + group * (kDim / 16) * kSets * kWarp + block.thread;
     Products<kSets> logits = {};
     if (keys.form == Form::codes)
       multiply_codes(keys.affine->bits,
@@ -96,21 +96,21 @@ __device__ __forceinline__ void score(const DecodeBlock<kSets, kDim>& block, con
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void weigh(const DecodeBlock<kSets, kDim>& block, unsigned n_padded) {
   auto& memory = block.memory;
-  const unsigned lane = block.lane;
+  const unsigned thread = block.thread;
   for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
     float* x = memory.weights[row];
     const float before = memory.most[row];
     float most = before, sum = 0;
-    for (unsigned t = lane; t < n_padded; t += kWarp) most = fmaxf(most, x[t]);
+    for (unsigned t = thread; t < n_padded; t += kWarp) most = fmaxf(most, x[t]);
     most = warp_max(most);
-    for (unsigned t = lane; t < n_padded; t += kWarp) {
+    for (unsigned t = thread; t < n_padded; t += kWarp) {
       const float weight = most == -INFINITY ? 0.0f : exp2f(x[t] - most);
       x[t] = weight;
       sum += weight;
     }
     sum = warp_sum(sum);
     __syncwarp();
-    if (lane != 0) continue;
+    if (thread != 0) continue;
     const float rescale = before == -INFINITY ? 0.0f : exp2f(before - most);
     memory.most[row] = most;
     memory.rescale[row] = rescale;

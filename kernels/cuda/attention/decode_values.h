@@ -39,12 +39,12 @@ struct Outputs {
     }
   }
 
-  // Every output of this lane, both halves of its row together: body(row, channel, value).
+  // Every output of this thread, both halves of its row together: body(row, channel, value).
   template <class Body>
   __device__ __forceinline__ void for_each(const Block& block, const Body& body) const {
 #pragma unroll
     for (unsigned k = 0; k < kTiles; ++k) {
-      const unsigned channel = first_channel(block, k) + block.lane % 4 / 2;
+      const unsigned channel = first_channel(block, k) + block.thread % 4 / 2;
 #pragma unroll
       for (unsigned set = 0; set < kSets; ++set) {
         float x[2];
@@ -60,7 +60,7 @@ struct Outputs {
     if (is_transformed == are_transformed) return;
     are_transformed = is_transformed;
     auto* rows = reinterpret_cast<float*>(block.memory.columns);
-    const unsigned lane = block.lane, stride = block.padded_dim;
+    const unsigned thread = block.thread, stride = block.padded_dim;
     for_each(block,
              [&](unsigned row, unsigned channel, float x) { rows[row * stride + channel] = x; });
     __syncthreads();
@@ -69,7 +69,7 @@ struct Outputs {
       const unsigned channel = first_channel(block, k);
       for (unsigned set = 0; set < kSets; ++set)
         for (unsigned i = 0; i < 4; ++i)
-          of[k].of[set][i] = lane % 4 < 2 && channel < block.head_dim
+          of[k].of[set][i] = thread % 4 < 2 && channel < block.head_dim
                                  ? rows[block.row_of_column(set, i % 2) * stride + channel + i / 2]
                                  : 0.0f;
     }
@@ -78,7 +78,7 @@ struct Outputs {
 
  private:
   __device__ static unsigned first_channel(const Block& block, unsigned tile) {
-    return (block.warp + tile * kAttendWarps) * 16 + block.lane / 4 * 2;
+    return (block.warp + tile * kAttendWarps) * 16 + block.thread / 4 * 2;
   }
 
   // The warp's of the tiles whose columns are there.
@@ -92,7 +92,7 @@ struct Outputs {
       if (here < tiles.first || here >= tiles.first + tiles.n) continue;
       const unsigned channel = first_channel(block, i);
       const unsigned group = (here - tiles.first) / tiles.of_group;
-      const uint2* b = block.columns() + group * (kUnitTokens / 16) * kSets * kWarp + block.lane;
+      const uint2* b = block.columns() + group * (kUnitTokens / 16) * kSets * kWarp + block.thread;
       Products<kSets> sums = {};
       if (values.form == Form::codes)
         multiply_codes(
@@ -115,7 +115,7 @@ struct Outputs {
         const unsigned row = block.row_of_column(set, i % 2);
         const ColumnFactors factors = block.memory.factors[group][row];
         const float rescale = block.memory.rescale[row];
-        const float offset = block.lane % 4 < 2 ? factors.offset : 0.0f;
+        const float offset = block.thread % 4 < 2 ? factors.offset : 0.0f;
         const float more = fmaf(sums.of[set][i], factors.inverse, offset);
 #pragma unroll
         for (unsigned k = 0; k < kTiles; ++k)

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
   const std::size_t n_rows = item.n_rows(), d = rows.head_dim;
   const std::size_t row = std::size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (row >= n_rows || item.n_splits == 1) return;
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   RowSum all = {kNothing, 0};
   for (unsigned s = 0; s < item.n_splits; ++s)
     all.most = fmaxf(all.most, item.sums[s * n_rows + row].most);
@@ -24,10 +24,10 @@ __global__ void __launch_bounds__(kThreads) merge_rows(const RowsCall call) {
   for (unsigned s = 0; s < item.n_splits; ++s)
     all.sum = fmaf(share(s), item.sums[s * n_rows + row].sum, all.sum);
   const std::size_t to = row / rows.n_group * rows.n_heads + rows.first_head + row % rows.n_group;
-  if (lane == 0) put_lse(item, to, all);
+  if (thread == 0) put_lse(item, to, all);
   if (item.out == nullptr) return;
   const float factor = all.sum > 0 ? 1 / all.sum : 0;
-  for (std::size_t c = lane; c < d; c += kWarp) {
+  for (std::size_t c = thread; c < d; c += kWarp) {
     float sum = 0;
     for (unsigned s = 0; s < item.n_splits; ++s)
       sum = fmaf(share(s), item.parts[(s * n_rows + row) * d + c], sum);

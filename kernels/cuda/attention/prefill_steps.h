@@ -38,7 +38,7 @@ struct PrefillForm {
   };
 };
 
-// A lane has parts of rows lane / 4 and lane / 4 + 8 of its warp's sixteen.
+// A thread has parts of rows thread / 4 and thread / 4 + 8 of its warp's sixteen.
 struct OwnRows {
   unsigned token[2], head[2];
   bool is_there[2];
@@ -107,12 +107,12 @@ struct PrefillQueries {
   }
 };
 
-// products[n][i]: row lane / 4 + 8 · (i / 2), key 8 · n + 2 · (lane % 4) + i % 2.
+// products[n][i]: row thread / 4 + 8 · (i / 2), key 8 · n + 2 · (thread % 4) + i % 2.
 template <class F, unsigned kSteps>
 __device__ __forceinline__ void multiply_keys(const PrefillQueries<F, kSteps>& queries,
                                               const typename F::Memory& memory, unsigned n_steps,
                                               bool has_low, float (&products)[F::kKeys / 8][4]) {
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
 #pragma unroll
   for (unsigned step = 0; step < kSteps; ++step) {
     if (step >= n_steps) break;
@@ -120,7 +120,7 @@ __device__ __forceinline__ void multiply_keys(const PrefillQueries<F, kSteps>& q
     const Words4 low = queries.template get<1>(step, memory);
 #pragma unroll
     for (unsigned n = 0; n < F::kKeys / 8; ++n) {
-      const unsigned at = (n * 8 + lane / 4) * F::kKeyStride + step * 8 + lane % 4;
+      const unsigned at = (n * 8 + thread / 4) * F::kKeyStride + step * 8 + thread % 4;
       const std::uint32_t key[2] = {memory.planes[0][at], memory.planes[0][at + 4]};
       multiply_add(products[n], high.at, key);
       multiply_add(products[n], low.at, key);
@@ -152,7 +152,7 @@ __device__ __forceinline__ void make_logits(const LaneRows& rows, const OwnRows&
   }
 }
 
-// The softmax of two rows so far; this lane's share of the sums.
+// The softmax of two rows so far; this thread's share of the sums.
 struct PrefillSoftmax {
   float most[2] = {kNothing, kNothing}, sum[2] = {};
 
@@ -183,12 +183,12 @@ struct PrefillSoftmax {
   }
 };
 
-// outputs[c][i]: row lane / 4 + 8 · (i / 2), channel 8 · c + 2 · (lane % 4) + i % 2.
+// outputs[c][i]: row thread / 4 + 8 · (i / 2), channel 8 · c + 2 · (thread % 4) + i % 2.
 template <class F, unsigned kSteps>
 __device__ __forceinline__ void add_values(const float (&weights)[F::kKeys / 8][4],
                                            const std::uint32_t* plane, const std::uint32_t* rest,
                                            unsigned n_steps, float (&outputs)[2 * kSteps][4]) {
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
 #pragma unroll
   for (unsigned k = 0; k < F::kKeys / 16; ++k) {
     std::uint32_t high[4], low[4];
@@ -201,7 +201,7 @@ __device__ __forceinline__ void add_values(const float (&weights)[F::kKeys / 8][
 #pragma unroll
     for (unsigned c = 0; c < 2 * kSteps; ++c) {
       if (c >= 2 * n_steps) break;
-      const unsigned at = (k * 8 + lane % 4) * F::kValueStride + c * 8 + lane / 4;
+      const unsigned at = (k * 8 + thread % 4) * F::kValueStride + c * 8 + thread / 4;
       const std::uint32_t value[2] = {plane[at], plane[at + 4 * F::kValueStride]};
       multiply_add(outputs[c], high, value);
       multiply_add(outputs[c], low, value);

@@ -72,8 +72,8 @@ __device__ __forceinline__ TwoFloats two_of(const float* row, unsigned channel, 
   if (row == nullptr || channel >= head_dim) return {0, 0};
   return *reinterpret_cast<const TwoFloats*>(row + channel);
 }
-// Of the channels that this lane holds of a row in any operand: 2t, 2t + 1, 2t + 8, 2t + 9 of every
-// 16.
+// The factor of a row, from all its channels. A thread reads those that it holds in any operand:
+// 2t, 2t + 1, 2t + 8, 2t + 9 of every 16.
 __device__ inline RowFactor row_factor(const float* row, unsigned head_dim) {
   const unsigned t = threadIdx.x % 4;
   float most = 0;

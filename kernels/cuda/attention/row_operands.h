@@ -54,7 +54,7 @@ __device__ __forceinline__ int column_exponent(float most) {
   return exponent > 126 ? 126 : exponent;
 }
 
-// The word of a pair's upper halves among the fragments; that of the lower is sixteen lanes on.
+// The word of a pair's upper halves among the fragments; that of the lower is sixteen threads on.
 template <unsigned kSets>
 __device__ __forceinline__ unsigned word_of_pair(unsigned pair, unsigned column) {
   return (pair / 8 * kSets * kWarp + column * 4 + pair % 4) * 2 + pair % 8 / 4;
@@ -66,12 +66,12 @@ template <unsigned kPairs, unsigned kSets>
 __device__ __forceinline__ ColumnFactors make_column(const float* x, unsigned n_pairs,
                                                      const GroupScales& group, unsigned column,
                                                      uint2* fragments) {
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   ScaledPair pairs[kPairs];
   float most = 0, zeros = 0;
 #pragma unroll
   for (unsigned j = 0; j < kPairs; ++j) {
-    const unsigned pair = lane + j * kWarp;
+    const unsigned pair = thread + j * kWarp;
     pairs[j] = {};
     if (pair < n_pairs)
       pairs[j] = scale_pair(*reinterpret_cast<const float2*>(x + 2 * pair), group, pair);
@@ -85,7 +85,7 @@ __device__ __forceinline__ ColumnFactors make_column(const float* x, unsigned n_
   auto* words = reinterpret_cast<std::uint32_t*>(fragments);
 #pragma unroll
   for (unsigned j = 0; j < kPairs; ++j) {
-    const unsigned pair = lane + j * kWarp;
+    const unsigned pair = thread + j * kWarp;
     if (pair >= n_pairs) continue;
     const HalfPair both = split_pair(pairs[j].scaled[0] * factor, pairs[j].scaled[1] * factor);
     const unsigned at = word_of_pair<kSets>(pair, column);

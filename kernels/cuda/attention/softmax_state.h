@@ -31,21 +31,22 @@ __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
   constexpr unsigned kRows = DecodeBlock<kSets, kDim>::kRows;
   constexpr float kLn2 = 0.69314718055994530942f;
   const AttendCall& call = block.call;
-  const unsigned head_dim = block.head_dim, lane = block.lane, n_splits = block.item.n_splits;
+  const unsigned head_dim = block.head_dim, thread = block.thread, n_splits = block.item.n_splits;
   const std::size_t stride = partial_floats(kRows, head_dim);
   for (unsigned row = block.warp; row < block.item.n_rows; row += kAttendWarps) {
     const float* mosts = partials + std::size_t{kRows} * head_dim + row;
     float most = -INFINITY, sum = 0;
-    for (unsigned p = lane; p < n_splits; p += kWarp) most = fmaxf(most, mosts[p * stride]);
+    for (unsigned p = thread; p < n_splits; p += kWarp) most = fmaxf(most, mosts[p * stride]);
     most = warp_max(most);
     const auto weight = [&](unsigned p) {
       return most == -INFINITY ? 0.0f : exp2f(mosts[p * stride] - most);
     };
-    for (unsigned p = lane; p < n_splits; p += kWarp) sum += weight(p) * mosts[p * stride + kRows];
+    for (unsigned p = thread; p < n_splits; p += kWarp)
+      sum += weight(p) * mosts[p * stride + kRows];
     sum = warp_sum(sum);
     const std::size_t at = std::size_t{block.token_of(row)} * call.n_heads + block.head_of(row);
     const float inverse = sum > 0 ? 1 / sum : 0.0f;
-    for (unsigned c = lane * 4; c < head_dim; c += kWarp * 4) {
+    for (unsigned c = thread * 4; c < head_dim; c += kWarp * 4) {
       const float* from = partials + std::size_t{row} * head_dim + c;
       float4 all = {0, 0, 0, 0};
 #pragma unroll 8
@@ -57,7 +58,7 @@ __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
       *reinterpret_cast<float4*>(call.out + at * head_dim + c) = {all.x * inverse, all.y * inverse,
                                                                   all.z * inverse, all.w * inverse};
     }
-    if (lane == 0 && call.lse != nullptr)
+    if (thread == 0 && call.lse != nullptr)
       call.lse[at] = sum > 0 ? (most + log2f(sum)) * kLn2 : -INFINITY;
   }
 }

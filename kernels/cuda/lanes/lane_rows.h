@@ -53,7 +53,7 @@ __device__ __forceinline__ bool is_live(const TokenSource& source, unsigned toke
   return !source.is_page || (source.live[token / 64] >> token % 64 & 1) != 0;
 }
 
-// Tokens of one operand of a page: a lane holds channels lane, lane + 32 …
+// Tokens of one operand of a page: thread t of a warp holds channels t, t + 32 …
 template <unsigned kSteps, bool kIsK>
 class RowDecoder {
  public:
@@ -61,13 +61,13 @@ class RowDecoder {
   static constexpr bool kKeepsPlaces =
       kIsK && kSteps <= 8;  // of codes; more registers there are not
 
-  __device__ RowDecoder(const PagePlan& plan, RowForm form, const std::byte* page, unsigned lane)
+  __device__ RowDecoder(const PagePlan& plan, RowForm form, const std::byte* page, unsigned thread)
       : operand_(kIsK ? plan.k : plan.v),
         are_floats_(form == RowForm::floats),
         page_(page),
         d_(plan.head_dim),
         n_entries_(kIsK ? plan.head_dim : plan.capacity),
-        lane_(lane),
+        thread_(thread),
         places_() {
     if (!has_codes() || !kKeepsPlaces) return;
     for (unsigned i = 0; i < kValues; ++i)
@@ -101,7 +101,7 @@ class RowDecoder {
     return !are_floats_ && operand_.form == PageForm::affine;
   }
   __device__ unsigned channel(unsigned i) const {
-    return lane_ + kWarp * i;
+    return thread_ + kWarp * i;
   }
   template <class T>
   __device__ const T* plane(std::uint32_t at) const {
@@ -132,15 +132,15 @@ class RowDecoder {
     return of_code * scale + half_value(plane<std::uint16_t>(operand_.zero_at)[at]);
   }
 
-  // Butterflies between lanes, then between a lane's own channels; the Hadamard transform is its
-  // own inverse.
+  // Butterflies between threads, then between a thread's own channels. The Hadamard transform is
+  // its own inverse.
   __device__ void transform(float (&x)[kValues]) const {
     const auto n = static_cast<unsigned>(hadamard_block(d_));
     for (unsigned distance = 1; distance < n && distance < kWarp; distance *= 2) {
 #pragma unroll
       for (unsigned i = 0; i < kValues; ++i) {
         const float other = __shfl_xor_sync(~0u, x[i], static_cast<int>(distance));
-        x[i] = (lane_ & distance) == 0 ? x[i] + other : other - x[i];
+        x[i] = (thread_ & distance) == 0 ? x[i] + other : other - x[i];
       }
     }
 #pragma unroll
@@ -161,7 +161,7 @@ class RowDecoder {
   PageOperand operand_;
   bool are_floats_;
   const std::byte* page_;
-  unsigned d_, n_entries_, lane_;
+  unsigned d_, n_entries_, thread_;
   Place places_[kKeepsPlaces ? kValues : 1];
 };
 
@@ -189,9 +189,9 @@ __device__ void fill_keys(const TokenSources& tables, const TokenSource& source,
                           unsigned head_dim, const RotatedPairs& pairs, std::uint32_t* high,
                           std::uint32_t* low, float* row) {
   constexpr unsigned kWords = kSteps * 8, kStride = key_stride(kSteps);
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   if (!kHasPages || source.k_form == RowForm::halves) {
-    for (unsigned i = lane; i < kRows * kWords / 4; i += kWarp) {
+    for (unsigned i = thread; i < kRows * kWords / 4; i += kWarp) {
       const unsigned r = i / (kWords / 4), word = i % (kWords / 4) * 4;
       Words4 four = {};
       if (first + r < source.n_tokens && 2 * word < head_dim)
@@ -202,14 +202,15 @@ __device__ void fill_keys(const TokenSources& tables, const TokenSource& source,
     return;
   }
   if constexpr (!kHasPages) return;
-  const RowDecoder<kSteps, true> decoder(tables.plans[source.plan], source.k_form, source.k, lane);
+  const RowDecoder<kSteps, true> decoder(tables.plans[source.plan], source.k_form, source.k,
+                                         thread);
 #pragma unroll 1  // registers are short
   for (unsigned r = 0; r < kRows; ++r) {
     float x[kSteps / 2] = {};
     if (first + r < source.n_tokens) decoder.read(first + r, x);
-    for (unsigned i = 0; i < kSteps / 2; ++i) row[lane + kWarp * i] = x[i];
+    for (unsigned i = 0; i < kSteps / 2; ++i) row[thread + kWarp * i] = x[i];
     __syncwarp();
-    for (unsigned word = lane; word < kWords; word += kWarp) {
+    for (unsigned word = thread; word < kWords; word += kWarp) {
       const HalfPair pair = source.rotation == 0 ? split_pair(row[2 * word], row[2 * word + 1])
                                                  : rotated(row, 2 * word, pairs,
                                                            tables.rotations + source.rotation - 1);
@@ -226,9 +227,9 @@ template <unsigned kSteps, unsigned kRows, bool kHasPages = true>
 __device__ void fill_values(const TokenSources& tables, const TokenSource& source, unsigned first,
                             unsigned head_dim, std::uint32_t* high, std::uint32_t* low) {
   constexpr unsigned kWords = kSteps * 16, kStride = value_stride(kSteps);
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   if (!kHasPages || source.v_form == RowForm::halves) {
-    for (unsigned i = lane; i < kRows / 2 * kWords / 8; i += kWarp) {
+    for (unsigned i = thread; i < kRows / 2 * kWords / 8; i += kWarp) {
       const unsigned pair = i / (kWords / 8), channel = i % (kWords / 8) * 8;
       Words4 of_token[2] = {};
       for (unsigned k = 0; k < 2; ++k) {
@@ -249,7 +250,8 @@ __device__ void fill_values(const TokenSources& tables, const TokenSource& sourc
     return;
   }
   if constexpr (!kHasPages) return;
-  const RowDecoder<kSteps, false> decoder(tables.plans[source.plan], source.v_form, source.v, lane);
+  const RowDecoder<kSteps, false> decoder(tables.plans[source.plan], source.v_form, source.v,
+                                          thread);
 #pragma unroll 1
   for (unsigned pair = 0; pair < kRows / 2; ++pair) {
     float x[2][kSteps / 2] = {};
@@ -257,8 +259,8 @@ __device__ void fill_values(const TokenSources& tables, const TokenSource& sourc
       if (first + 2 * pair + k < source.n_tokens) decoder.read(first + 2 * pair + k, x[k]);
     for (unsigned i = 0; i < kSteps / 2; ++i) {
       const HalfPair words = split_pair(x[0][i], x[1][i]);
-      high[pair * kStride + lane + kWarp * i] = words.high;
-      low[pair * kStride + lane + kWarp * i] = words.low;
+      high[pair * kStride + thread + kWarp * i] = words.high;
+      low[pair * kStride + thread + kWarp * i] = words.low;
     }
   }
 }

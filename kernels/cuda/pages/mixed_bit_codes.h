@@ -162,9 +162,9 @@ struct MixedBitPacker {
     __syncthreads();
   }
 
-  // A warp a quad, a lane a word of one of its parts.
+  // A warp a quad, a thread a word of one of its parts.
   __device__ __forceinline__ void put_codes() const {
-    const unsigned lane = threadIdx.x % kWarp;
+    const unsigned thread = threadIdx.x % kWarp;
     auto* words = plane_of<std::uint32_t>(page, plan.k.values_at);
     for (unsigned q = threadIdx.x / kWarp; q < rows.n_channels / 4; q += kThreads / kWarp) {
       const unsigned quad = first_channel / 4 + q;
@@ -172,7 +172,7 @@ struct MixedBitPacker {
       for (unsigned left = bits_of_quad(plan.k, quad); left > 0;) {
         const unsigned bits = part_bits(left), n_words = plan.capacity * bits / 8;
         left -= bits;
-        for (unsigned w = lane; w < n_words; w += kWarp)
+        for (unsigned w = thread; w < n_words; w += kWarp)
           words[at + w] = word(q * 4, left, bits, n_words, w);
         at += n_words;
       }

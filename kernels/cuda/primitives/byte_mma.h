@@ -1,7 +1,7 @@
 // The byte matrix instruction, the basis of products with weights. Its integer sums are exact in
 // any order. For .cu files; the executor replaces this header by its own.
 //   d += a · b over a warp: a [16, 32] bytes without sign, b [32, 8] signed, d [16, 8] int32. Of
-//   lane l, with g = l / 4 and t = l % 4: a's registers hold (row g, k 4t), (g + 8, 4t),
+//   thread l, with g = l / 4 and t = l % 4: a's registers hold (row g, k 4t), (g + 8, 4t),
 //   (g, 4t + 16), (g + 8, 4t + 16), each with the next three k above it; b's (k 4t, column g),
 //   (4t + 16, g) likewise; d is (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 //   source  PTX ISA 8.5, mma.m16n8k32 and its half m16n8k16; sm_75 has a half of that alone, eight

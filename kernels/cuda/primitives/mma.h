@@ -1,9 +1,9 @@
 // The fp16 matrix instruction (for bytes: byte_mma.h). For .cu files; the executor replaces this
 // header by its own.
-//   d += a · b over a warp: a [16, 16] and b [16, 8] fp16, d [16, 8] fp32. Of lane l, with g = l /
-//   4 and t = l % 4: a's registers hold (row g, k 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8),
-//   each with the next k above it; b's (k 2t, column g), (2t + 8, g) likewise; d is (g, 2t), (g, 2t
-//   + 1), (g + 8, 2t), (g + 8, 2t + 1)
+//   d += a · b over a warp: a [16, 16] and b [16, 8] fp16, d [16, 8] fp32. Of thread l of the warp,
+//   with g = l / 4 and t = l % 4: a's registers hold (row g, k 2t), (g + 8, 2t), (g, 2t + 8),
+//   (g + 8, 2t + 8), each with the next k above it; b's (k 2t, column g), (2t + 8, g) likewise;
+//   d is (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 //   source  PTX ISA 8.5, mma.m16n8k16; sm_75 has the half of it alone (m16n8k8), which is called
 //           twice
 #pragma once

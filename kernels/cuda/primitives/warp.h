@@ -9,11 +9,13 @@
 namespace satchel::kernels::cuda {
 
 __device__ __forceinline__ float warp_sum(float x) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    x += __shfl_xor_sync(~0u, x, distance);
   return x;
 }
 __device__ __forceinline__ float warp_max(float x) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, lanes));
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
   return x;
 }
 __device__ __forceinline__ float quad_sum(float x) {

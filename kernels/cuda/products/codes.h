@@ -15,7 +15,7 @@ struct ThreadWords {
   std::uint32_t at[kWords == 0 ? 1 : kWords];
 };
 
-// kWords words of this lane, in the widest loads that they allow.
+// kWords words of this thread, in the widest loads that they allow.
 template <Reads kReads, unsigned kWords>
 __device__ __forceinline__ ThreadWords<kWords> load_words(const std::byte* from) {
   ThreadWords<kWords> out = {};

@@ -1,4 +1,4 @@
-// Products of rows of floats, in fp32: a warp some rows and tokens, a lane every 32nd 16 bytes of
+// Products of rows of floats, in fp32: a warp some rows and tokens, a thread every 32nd 16 bytes of
 // them. One order of sums for few tokens and for many.
 #include <type_traits>
 
@@ -72,35 +72,35 @@ __device__ __forceinline__ Values<kValues> activations_at(const float* row, unsi
   return out;
 }
 
-// Outputs of a warp are no more than its lanes: each gives one.
+// Outputs of a warp are no more than its threads: each gives one.
 template <unsigned kRows, unsigned kTokens>
 __device__ __forceinline__ void put_sums(const float (&sums)[kRows][kTokens],
                                          const ProductPart& part, unsigned first_row,
                                          unsigned first_token, unsigned n_tokens) {
   static_assert(kRows * kTokens <= kWarp);
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   float mine = 0;
 #pragma unroll
   for (unsigned t = 0; t < kTokens; ++t)
     for (unsigned r = 0; r < kRows; ++r) {
       const float sum = warp_sum(sums[r][t]);
-      if (lane == t * kRows + r) mine = sum;
+      if (thread == t * kRows + r) mine = sum;
     }
-  const unsigned row = first_row + lane % kRows, token = first_token + lane / kRows;
-  if (lane < kRows * kTokens && row < part.n_out && token < n_tokens) part.put(token, row, mine);
+  const unsigned row = first_row + thread % kRows, token = first_token + thread / kRows;
+  if (thread < kRows * kTokens && row < part.n_out && token < n_tokens) part.put(token, row, mine);
 }
 
 template <WeightType kType, unsigned kRows, unsigned kTokens>
 __global__ void __launch_bounds__(kThreads) multiply_rows(ProductGroup group, const float* x) {
   constexpr unsigned kValues = kValuesOf<kType>;
   const ProductPart part = group.part_of(blockIdx.y);
-  const unsigned n_in = group.n_in, lane = threadIdx.x % kWarp;
+  const unsigned n_in = group.n_in, thread = threadIdx.x % kWarp;
   const unsigned warp = (blockIdx.y - part.first_block) * kWarps + threadIdx.x / kWarp;
   const unsigned first_row = warp * kRows, first_token = blockIdx.x * kTokens;
   const bool is_aligned = n_in % kValues == 0;
   if (first_row >= part.n_out) return;
   float sums[kRows][kTokens] = {};
-  for (unsigned k = lane * kValues; k < n_in; k += kWarp * kValues) {
+  for (unsigned k = thread * kValues; k < n_in; k += kWarp * kValues) {
     Values<kValues> w[kRows] = {};
 #pragma unroll
     for (unsigned r = 0; r < kRows; ++r)

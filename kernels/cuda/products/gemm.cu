@@ -31,8 +31,8 @@ constexpr unsigned kGroupsOfStep = kStepValues / tile_shape(kType).group_values;
 // A chunk as the matrix instruction takes it, of all the block's rows and tokens.
 template <WeightType kType>
 struct Stage {
-  uint4 a[kChunkSteps][kTiles][kLanes];
-  uint2 b[kChunkSteps][kSets][kLanes];
+  uint4 a[kChunkSteps][kTiles][kWarp];
+  uint2 b[kChunkSteps][kSets][kWarp];
   StepOfToken tokens[kChunkSteps][kSets][kTokensOfSet];
   float rows[kChunkSteps * kGroupsOfStep<kType>][tile_shape(kType).kinds()][kTiles][kTileRows];
 };
@@ -64,14 +64,14 @@ __device__ __forceinline__ void copy_tokens(Stage<kType>& stage, const Operands&
   const unsigned left = place.n_sets - place.first_set, n_sets = left < kSets ? left : kSets;
   for (unsigned s = 0; s < kChunkSteps; ++s) {
     const std::size_t set = std::size_t{chunk * kChunkSteps + s} * place.n_sets + place.first_set;
-    copy_sets<kLanes * sizeof(uint2) / 16>(stage.b[s], from.fragments + set * kLanes, n_sets);
+    copy_sets<kWarp * sizeof(uint2) / 16>(stage.b[s], from.fragments + set * kWarp, n_sets);
     copy_sets<kTokensOfSet * sizeof(StepOfToken) / 16>(stage.tokens[s],
                                                        from.steps + set * kTokensOfSet, n_sets);
   }
   commit_copies();
 }
 
-// The weights' side: a warp a tile, a lane its codes and a row's scales.
+// The weights' side: a warp a tile, a thread its codes and a row's scales.
 template <WeightType kType>
 struct TileChunk {
   Codes<kType> codes = {};
@@ -79,25 +79,25 @@ struct TileChunk {
 
   __device__ __forceinline__ void load(const ProductGroup& group, const Place& place,
                                        unsigned chunk) {
-    const unsigned tile = place.first_tile + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const unsigned tile = place.first_tile + threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
     if (tile >= place.n_tiles) return;
     const ThreadPlanes<kType> from(place.part.bytes + std::size_t{tile} * group.plan.tile_bytes,
-                                   group.plan, chunk, lane, lane % kTileRows);
+                                   group.plan, chunk, thread, thread % kTileRows);
     codes.template load<Reads::again>(from);
     scales.template load<Reads::again>(from);
   }
   __device__ __forceinline__ void unpack(Stage<kType>& stage) const {
     constexpr TileShape kShape = tile_shape(kType);
-    const unsigned tile = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const unsigned tile = threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
     for (unsigned s = 0; s < kChunkSteps; ++s) {
       std::uint32_t a[4];
       codes.step(s, a);
-      stage.a[s][tile][lane] = {a[0], a[1], a[2], a[3]};
+      stage.a[s][tile][thread] = {a[0], a[1], a[2], a[3]};
     }
-    if (lane >= kTileRows) return;
+    if (thread >= kTileRows) return;
     for (unsigned g = 0; g < kShape.groups(); ++g) {
-      stage.rows[g][0][tile][lane] = scales.scale(g);
-      if constexpr (kShape.has_minimum) stage.rows[g][1][tile][lane] = scales.minimum(g);
+      stage.rows[g][0][tile][thread] = scales.scale(g);
+      if constexpr (kShape.has_minimum) stage.rows[g][1][tile][thread] = scales.minimum(g);
     }
   }
 };
@@ -108,13 +108,13 @@ template <WeightType kType>
 __device__ __forceinline__ void add_stage(const Stage<kType>& stage, unsigned tile, unsigned set,
                                           unsigned n_sets, Sums& acc) {
   constexpr unsigned kGroups = kGroupsOfStep<kType>;
-  const unsigned lane = threadIdx.x % kWarp, row = lane / 4;
+  const unsigned thread = threadIdx.x % kWarp, row = thread / 4;
 #pragma unroll
   for (unsigned s = 0; s < kChunkSteps; ++s) {
     std::uint32_t a[kTilesOfWarp][4];
     RowPair rows[kTilesOfWarp][kGroups];
     for (unsigned t = 0; t < kTilesOfWarp; ++t) {
-      const uint4 four = stage.a[s][tile + t][lane];
+      const uint4 four = stage.a[s][tile + t][thread];
       a[t][0] = four.x, a[t][1] = four.y, a[t][2] = four.z, a[t][3] = four.w;
       for (unsigned g = 0; g < kGroups; ++g)
         for (unsigned i = 0; i < 2; ++i) {
@@ -127,8 +127,8 @@ __device__ __forceinline__ void add_stage(const Stage<kType>& stage, unsigned ti
 #pragma unroll
     for (unsigned i = 0; i < kSetsOfWarp; ++i) {
       if (i % 2 == 0 && i >= n_sets) break;  // two by two: the compiler may mix them
-      const uint2 b = stage.b[s][set + i][lane];
-      const StepOfToken token = stage.tokens[s][set + i][lane % kTokensOfSet];
+      const uint2 b = stage.b[s][set + i][thread];
+      const StepOfToken token = stage.tokens[s][set + i][thread % kTokensOfSet];
       for (unsigned t = 0; t < kTilesOfWarp; ++t)
         add_step<kType>(a[t], b, token, rows[t], acc[i][t]);
     }
@@ -142,13 +142,13 @@ __device__ __forceinline__ unsigned chunk_behind(unsigned chunk, unsigned n_chun
 
 __device__ __forceinline__ void put_sums(const Sums& sums, const Place& place, unsigned tile,
                                          unsigned set, unsigned n_tokens) {
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
 #pragma unroll
   for (unsigned s = 0; s < kSetsOfWarp; ++s)
     for (unsigned t = 0; t < kTilesOfWarp; ++t)
       for (unsigned i = 0; i < 2; ++i) {
-        const unsigned token = (place.first_set + set + s) * kTokensOfSet + lane % kTokensOfSet;
-        const unsigned row = (place.first_tile + tile + t) * kTileRows + lane / 4 + 8 * i;
+        const unsigned token = (place.first_set + set + s) * kTokensOfSet + thread % kTokensOfSet;
+        const unsigned row = (place.first_tile + tile + t) * kTileRows + thread / 4 + 8 * i;
         if (token < n_tokens && row < place.part.n_out) place.part.put(token, row, sums[s][t][i]);
       }
 }

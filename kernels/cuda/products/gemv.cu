@@ -14,26 +14,26 @@ constexpr unsigned kThreads = kParts * kWarp;  // a warp a part of the rows
 template <unsigned kSets>
 using PartSums = float[kParts][kSets * kTokensOfSet][kTileRows];
 
-// Where a lane finds the tokens of a chunk; columns without a token are not read.
+// Where a thread finds the tokens of a chunk; columns without a token are not read.
 struct ThreadTokens {
   const uint2* fragments;
   const StepOfToken* steps;
   unsigned n_sets;
-  unsigned n_tokens;  // from the lane's own on, in its column of each set
+  unsigned n_tokens;  // from the thread's own on, in its column of each set
 
-  __device__ ThreadTokens(const Operands& from, unsigned n_all, unsigned chunk, unsigned lane)
-      : fragments(from.fragments + std::size_t{chunk * kChunkSteps} * from.n_sets * kLanes + lane),
+  __device__ ThreadTokens(const Operands& from, unsigned n_all, unsigned chunk, unsigned thread)
+      : fragments(from.fragments + std::size_t{chunk * kChunkSteps} * from.n_sets * kWarp + thread),
         steps(from.steps + std::size_t{chunk * kChunkSteps} * from.n_sets * kTokensOfSet +
-              lane % kTokensOfSet),
+              thread % kTokensOfSet),
         n_sets(from.n_sets),
-        n_tokens(n_all > lane / 8 ? n_all - lane / 8 : 0) {}
+        n_tokens(n_all > thread / 8 ? n_all - thread / 8 : 0) {}
   __device__ __forceinline__ void walk() {
-    fragments += kParts * kChunkSteps * n_sets * kLanes;
+    fragments += kParts * kChunkSteps * n_sets * kWarp;
     steps += kParts * kChunkSteps * n_sets * kTokensOfSet;
   }
   __device__ __forceinline__ uint2 fragment(unsigned step, unsigned set) const {
     if (set * kTokensOfSet >= n_tokens) return {0, 0};
-    return fragments[(step * n_sets + set) * kLanes];
+    return fragments[(step * n_sets + set) * kWarp];
   }
   __device__ __forceinline__ StepOfToken token(unsigned step, unsigned set) const {
     return steps[(step * n_sets + set) * kTokensOfSet];
@@ -62,11 +62,11 @@ __device__ __forceinline__ void add_chunk(const ThreadChunk<kType>& from,
 template <unsigned kSets>
 __device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const ProductPart& part,
                                          unsigned tile, unsigned n_tokens) {
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const unsigned warp = threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
   auto& sums = shared_memory<PartSums<kSets>>();
   for (unsigned s = 0; s < kSets; ++s)
     for (unsigned i = 0; i < 2; ++i)
-      sums[warp][s * kTokensOfSet + lane % 4][lane / 4 + 8 * i] = acc[s][i];
+      sums[warp][s * kTokensOfSet + thread % 4][thread / 4 + 8 * i] = acc[s][i];
   __syncthreads();
   for (unsigned i = threadIdx.x; i < kTileRows * kSets * kTokensOfSet; i += kThreads) {
     const unsigned of_tile = i % kTileRows, token = i / kTileRows;
@@ -82,15 +82,15 @@ __device__ __forceinline__ void put_sums(const float (&acc)[kSets][2], const Pro
 template <WeightType kType, unsigned kSets>
 __global__ void __launch_bounds__(kThreads, kSets == 1 ? 4 : 2)
     gemv_kernel(ProductGroup group, Operands operands) {
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   const ProductPart part = group.part_of(blockIdx.x);
   const unsigned tile = blockIdx.x - part.first_block;
   const std::byte* bytes = part.bytes + std::size_t{tile} * group.plan.tile_bytes;
   const unsigned n_chunks = group.plan.n_chunks;
   float acc[kSets][2] = {};
   unsigned chunk = threadIdx.x / kWarp;
-  ThreadPlanes<kType> planes(bytes, group.plan, chunk, lane, lane / 4);
-  ThreadTokens tokens(operands, group.n_tokens, chunk, lane);
+  ThreadPlanes<kType> planes(bytes, group.plan, chunk, thread, thread / 4);
+  ThreadTokens tokens(operands, group.n_tokens, chunk, thread);
   ThreadChunk<kType> next;  // asked for while the chunk before it is worked on
   if (chunk < n_chunks) next.template load<Reads::once>(planes);
   for (; chunk < n_chunks; chunk += kParts) {

@@ -1,7 +1,7 @@
 // The update of a thread's sums for a step of 32 values, shared by all products with tiles, so that
 // all kernels round alike. For .cu files.
-//   lane    of the warp: for 16 rows and 4 tokens it has the outputs (row lane / 4 + 8 i, token
-//           lane % 4), i = 0, 1
+//   thread  of the warp: for 16 rows and 4 tokens it has the outputs (row thread / 4 + 8 i, token
+//           thread % 4), i = 0, 1
 //   sum     acc = fmaf(weight's scale · token's scale, integer, acc), then the minimum's
 //           fmaf(minimum, token's scale · sum of its integers, acc), group by group
 //   parts   a row's chunks c are divided into kParts by c % kParts (split-K). Each part is summed
@@ -19,7 +19,7 @@ namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kParts = 8;
 
-// A lane's two rows: scales and minima of a group.
+// A thread's two rows: scales and minima of a group.
 struct RowPair {
   float scale[2], minimum[2];
 };

@@ -62,15 +62,16 @@ struct Glu {
 
 // Of the eight threads that have a step.
 __device__ __forceinline__ unsigned most_of_step(unsigned bits) {
-  for (int lanes = kThreadsOfStep / 2; lanes > 0; lanes /= 2) {
-    const unsigned other = __shfl_xor_sync(~0u, bits, lanes);
+  for (int distance = kThreadsOfStep / 2; distance > 0; distance /= 2) {
+    const unsigned other = __shfl_xor_sync(~0u, bits, distance);
     bits = other > bits ? other : bits;
   }
   return bits;
 }
 // Of the four that have half of one, for each.
 __device__ __forceinline__ int sum_of_half(int x) {
-  for (int lanes = kThreadsOfStep / 4; lanes > 0; lanes /= 2) x += __shfl_xor_sync(~0u, x, lanes);
+  for (int distance = kThreadsOfStep / 4; distance > 0; distance /= 2)
+    x += __shfl_xor_sync(~0u, x, distance);
   return x;
 }
 
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
 
   const std::size_t set = std::size_t{step} * out.n_sets + token / kTokensOfSet;
   const unsigned of_set = token % kTokensOfSet;
-  auto* words = reinterpret_cast<std::uint32_t*>(out.fragments + set * kLanes);
+  auto* words = reinterpret_cast<std::uint32_t*>(out.fragments + set * kWarp);
   for (unsigned part = 0; part < 2; ++part)
     words[((2 * of_set + part) * 4 + of_step % 4) * 2 + of_step / 4] = bytes.parts[part];
   if (of_step != 0) return;
@@ -145,7 +146,7 @@ OperandPlan plan_operands(std::byte* at, std::size_t n_tokens, std::size_t n_in)
   const std::size_t n_sets = n_tokens <= kTokensOfSet ? 1 : 2 * n_pairs;
   WorkspaceLayout places(at);
   OperandPlan plan;
-  plan.operands.fragments = places.take<uint2>(n_steps * n_sets * kLanes);
+  plan.operands.fragments = places.take<uint2>(n_steps * n_sets * kWarp);
   plan.operands.steps = places.take<StepOfToken>(n_steps * n_sets * kTokensOfSet);
   plan.operands.n_sets = static_cast<unsigned>(n_sets);
   plan.n_bytes = places.n_bytes();

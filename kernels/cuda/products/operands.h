@@ -31,7 +31,7 @@ struct alignas(16) StepOfToken {
 // One set for a set's tokens, an even number for more; tokens past the last are 0.
 struct Operands {
   uint2* fragments =
-      nullptr;  // [step][n_sets][lane]: column lane / 4 = 2 · token + (0 high, 1 low)
+      nullptr;  // [step][n_sets][thread]: column thread / 4 = 2 · token + (0 high, 1 low)
   StepOfToken* steps = nullptr;  // [step][n_sets][kTokensOfSet]
   unsigned n_sets = 0;
   friend bool operator==(const Operands&, const Operands&) = default;

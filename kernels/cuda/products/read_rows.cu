@@ -22,7 +22,7 @@ __device__ __forceinline__ unsigned bits_of(const std::byte* plane, unsigned wor
                                             unsigned chunk, const CodePlace& at) {
   const BitPlace place = bit_place(bits, at);
   const auto* of_lane = reinterpret_cast<const std::uint32_t*>(plane) +
-                        (std::size_t{chunk} * kLanes + at.lane) * words;
+                        (std::size_t{chunk} * kWarp + at.thread) * words;
   return of_lane[place.word] >> place.bit & ((1u << bits) - 1);
 }
 
@@ -44,7 +44,7 @@ __device__ float tile_value(const DeviceMatrix& table, unsigned row, unsigned k)
   }
   Scales<kType> scales;
   scales.template load<Reads::again>(
-      ThreadPlanes<kType>(tile, table.plan, chunk, at.lane, of_tile));
+      ThreadPlanes<kType>(tile, table.plan, chunk, at.thread, of_tile));
   const unsigned group = of_chunk / kShape.group_values;
   float scale = 0, minimum = 0;
 #pragma unroll

@@ -15,7 +15,7 @@ struct ThreadChunk {
   Codes<kType> codes;
   Scales<kType> scales[2];
 
-  // Planes of the lane's first row.
+  // Planes of the thread's first row.
   template <Reads kReads>
   __device__ __forceinline__ void load(const ThreadPlanes<kType>& from) {
     codes.template load<kReads>(from);

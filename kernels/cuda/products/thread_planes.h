@@ -1,5 +1,5 @@
-// A warp lane's addresses in a tile's chunk (tile_layout.h), one per plane, so that the next chunk
-// is an addition away. For .cu files.
+// The addresses of one thread of a warp in a tile's chunk (tile_layout.h), one per plane, so that
+// the next chunk is an addition away. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,13 +11,13 @@ namespace satchel::kernels::cuda {
 template <WeightType kType>
 struct ThreadPlanes {
   static constexpr TileShape kShape = tile_shape(kType);
-  const std::byte *low, *high;        // the lane's words
+  const std::byte *low, *high;        // the thread's words
   const std::byte *scales, *factors;  // a row's
 
   __device__ __forceinline__ ThreadPlanes(const std::byte* tile, const TilePlan& plan,
-                                          unsigned chunk, unsigned lane, unsigned row)
-      : low(tile + plan.low_at + (std::size_t{chunk} * kLanes + lane) * kShape.low_bits * 4),
-        high(tile + plan.high_at + (std::size_t{chunk} * kLanes + lane) * kShape.high_bits * 4),
+                                          unsigned chunk, unsigned thread, unsigned row)
+      : low(tile + plan.low_at + (std::size_t{chunk} * kWarp + thread) * kShape.low_bits * 4),
+        high(tile + plan.high_at + (std::size_t{chunk} * kWarp + thread) * kShape.high_bits * 4),
         scales(tile + plan.scales_at +
                (std::size_t{chunk} * kTileRows + row) * kShape.scale_bytes()),
         factors(tile + plan.factors_at +
@@ -27,8 +27,8 @@ struct ThreadPlanes {
   template <unsigned kChunks>
   __device__ __forceinline__ void walk() {
     static_assert(!kShape.has_factors() || kChunks % kChunksOfUnit == 0);
-    low += kChunks * kLanes * kShape.low_bits * 4;
-    high += kChunks * kLanes * kShape.high_bits * 4;
+    low += kChunks * kWarp * kShape.low_bits * 4;
+    high += kChunks * kWarp * kShape.high_bits * 4;
     scales += kChunks * kTileRows * kShape.scale_bytes();
     factors += kChunks / kChunksOfUnit * kTileRows * kShape.kinds() * 2;
   }

@@ -14,16 +14,16 @@ __global__ void __launch_bounds__(kThreads)
     weigh_keys(const KeyImportanceItem* items, const float* weights) {
   const KeyImportanceItem item = items[blockIdx.y];
   const std::size_t token = std::size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned thread = threadIdx.x % kWarp;
   if (token >= item.n_tokens) return;
   const float* k = item.k + token * item.stride;
   const float* own = weights + item.weights_at;
   const float *linear = own + 1, *square = linear + item.head_dim;
   float sum = 0;
-  for (unsigned c = lane; c < item.head_dim; c += kWarp)
+  for (unsigned c = thread; c < item.head_dim; c += kWarp)
     sum = fmaf(k[c], fmaf(square[c], k[c], linear[c]), sum);
   sum = warp_sum(sum) + own[0];
-  if (lane != 0) return;
+  if (thread != 0) return;
   constexpr auto kMost = static_cast<float>(kKeyImportanceMax);
   const float held = sum != sum ? -kMost : fminf(fmaxf(sum, -kMost), kMost);
   item.scores[token] = expf(held);

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) split_queries(const ScoreItem* items
   const LaneRows& rows = item.rows;
   const unsigned set = blockIdx.x * kWarps + threadIdx.x / kWarp, in_group = blockIdx.y;
   if (set >= item.n_sets || in_group >= rows.n_group) return;
-  const unsigned lane = threadIdx.x % kWarp, t = lane % 4, column = lane / 4;
+  const unsigned thread = threadIdx.x % kWarp, t = thread % 4, column = thread / 4;
   const unsigned token = set * kQueriesOfSet + column, head = rows.first_head + in_group;
   const bool is_there = token < rows.n_tokens;
   const float* row =
@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(kThreads) split_queries(const ScoreItem* items
   for (unsigned step = 0; step < n_steps; ++step) {
     const HalfPair first = split_at(row, step * 16 + 2 * t, rows.head_dim, factor.factor);
     const HalfPair second = split_at(row, step * 16 + 2 * t + 8, rows.head_dim, factor.factor);
-    item.fragments[(at * n_steps + step) * kWarp + lane] = {{first.high, second.high},
-                                                            {first.low, second.low}};
+    item.fragments[(at * n_steps + step) * kWarp + thread] = {{first.high, second.high},
+                                                              {first.low, second.low}};
   }
   if (t != 0) return;
   item.columns[at * kQueriesOfSet + column] =

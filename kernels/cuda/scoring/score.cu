@@ -41,7 +41,7 @@ template <class F, unsigned kSteps, unsigned kTiles, unsigned kParts>
 __device__ void load_keys(const TokenSources& tables, const TokenSource& source, unsigned first,
                           const LaneRows& rows, typename F::KeyMemory& memory,
                           typename F::Keys& keys) {
-  const unsigned lane = threadIdx.x % kWarp, row = lane / 4 * F::kStride + lane % 4;
+  const unsigned thread = threadIdx.x % kWarp, row = thread / 4 * F::kStride + thread % 4;
 #pragma unroll
   for (unsigned i = 0; i < 2 * kTiles; ++i) {
     fill_keys<kSteps, F::kKeyRows, kParts == 2>(
@@ -124,7 +124,7 @@ __device__ __forceinline__ float importance(const ScoreItem& item, const QueryCo
   return share * column.weight;
 }
 
-// Sums or maxima of the keys that this lane has rows of: key 8 · i + lane / 4 of the warp's.
+// Sums or maxima of the keys that this thread has rows of: key 8 · i + thread / 4 of the warp's.
 template <unsigned kTiles>
 struct Found {
   float of[2 * kTiles];
@@ -142,12 +142,12 @@ __device__ void add_set(const ScoreItem& item, const typename F::Keys& keys,
                         const typename F::QueryMemory& queries, unsigned set, unsigned n_there,
                         PositionRange range, const std::int32_t (&positions)[2 * kTiles],
                         Found<kTiles>& found) {
-  const unsigned lane = threadIdx.x % kWarp, n_steps = steps_of(item.rows.head_dim);
+  const unsigned thread = threadIdx.x % kWarp, n_steps = steps_of(item.rows.head_dim);
   float products[kTiles][2][4] = {};  // by the queries' upper parts, and the rest
 #pragma unroll
   for (unsigned step = 0; step < kSteps; ++step) {
     if (step >= n_steps) break;
-    const QueryFragment query = queries.fragments[(set * n_steps + step) * kWarp + lane];
+    const QueryFragment query = queries.fragments[(set * n_steps + step) * kWarp + thread];
 #pragma unroll
     for (unsigned m = 0; m < kTiles; ++m) {
       multiply_add(products[m][0], keys.words[0][m][step], query.high);
@@ -160,7 +160,7 @@ __device__ void add_set(const ScoreItem& item, const typename F::Keys& keys,
                      all_see_all(item.rows, {of_set[0], of_set[kQueriesOfSet - 1]}, range);
 #pragma unroll
   for (unsigned c = 0; c < 2; ++c) {
-    const unsigned in_set = lane % 4 * 2 + c;
+    const unsigned in_set = thread % 4 * 2 + c;
     const QueryColumn column = queries.columns[set * kQueriesOfSet + in_set];
 #pragma unroll
     for (unsigned i = 0; i < 2 * kTiles; ++i) {
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
   const KeyTile tile = call.tiles[blockIdx.x];
   const ScoreItem& item = call.items[tile.item];
   const TokenSource& source = call.sources[tile.source];
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const unsigned warp = threadIdx.x / kWarp, thread = threadIdx.x % kWarp;
   const PositionRange range = positions_of(source, tile.first, kWarps * kTiles * 16);
   const Passing passing(item.rows, range);
   if (passing.n == 0) return;
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
       first, item.rows, memory.keys[warp], keys);
   std::int32_t positions[2 * kTiles];
   for (unsigned i = 0; i < 2 * kTiles; ++i) {
-    const unsigned token = first + 8 * i + lane / 4;
+    const unsigned token = first + 8 * i + thread / 4;
     positions[i] = token < source.n_tokens ? source.positions[token] + source.shift : 0;
   }
   __syncthreads();  // the keys' memory becomes the queries'
@@ -227,9 +227,9 @@ __global__ void __launch_bounds__(kThreads) score_keys(const ScoreCall call) {
     if (has_next) fetched.put(memory.queries[(stage + 1) % 2]);
     __syncthreads();
   }
-  if (lane % 4 != 0) return;
+  if (thread % 4 != 0) return;
   for (unsigned i = 0; i < 2 * kTiles; ++i) {
-    const unsigned token = first + 8 * i + lane / 4;
+    const unsigned token = first + 8 * i + thread / 4;
     if (!is_live(source, token)) continue;
     float& score = item.scores[tile.slot + token - tile.first];
     score = item.is_sum ? score + total.of[i] : fmaxf(score, total.of[i]);

@@ -20,7 +20,7 @@ namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kQueriesOfSet = 8;  // columns of an instruction
 
-// Two steps of a query's two parts, as a lane wants them.
+// Two steps of a query's two parts, as a thread wants them.
 struct alignas(16) QueryFragment {
   std::uint32_t high[2], low[2];
 };
@@ -37,7 +37,7 @@ struct ScoreItem {
   std::int64_t n_beside = 0;
   bool is_sum = true, mean_of_heads = true, counts_below_mean = false;
   unsigned n_sets = 0;                 // of a head's queries
-  QueryFragment* fragments = nullptr;  // [n_group][n_sets][steps][lane]
+  QueryFragment* fragments = nullptr;  // [n_group][n_sets][steps][thread]
   QueryColumn* columns = nullptr;      // [n_group][n_sets][8]
 };
 

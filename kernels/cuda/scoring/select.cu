@@ -119,10 +119,10 @@ __global__ void __launch_bounds__(kThreads)
     const bool is_nan = value != value;
     best = better(best, {value, is_nan ? -1 : index, is_nan ? index : -1});
   }
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-    best = better(best,
-                  {__shfl_xor_sync(~0u, best.value, lanes), __shfl_xor_sync(~0u, best.index, lanes),
-                   __shfl_xor_sync(~0u, best.first_nan, lanes)});
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    best = better(best, {__shfl_xor_sync(~0u, best.value, distance),
+                         __shfl_xor_sync(~0u, best.index, distance),
+                         __shfl_xor_sync(~0u, best.first_nan, distance)});
   auto& of_warp = shared_memory<Best[kWarps]>();
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = best;
   __syncthreads();

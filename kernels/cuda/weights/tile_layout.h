@@ -3,10 +3,10 @@
 // no value moves between threads. Used by the packer (main memory), the kernels and embed().
 //   tile     16 rows; rows past the last are 0. Values of a row in chunks of 64, the last filled up
 //            with 0: two steps of 32 values, each one matrix instruction
-//   codes    planes[chunk][lane][words], as many words as bits: the low 2, 4 or 8 bits of a code;
+//   codes    planes[chunk][thread][words], as many words as bits: the low 2, 4 or 8 bits of a code;
 //            then another plane of its upper 1 or 2, where it has 3, 5 or 6. In step s register r
-//            of a lane (0 … 3) holds the codes of values k … k + 3 of one row, a byte each: row =
-//            lane / 4 + 8 · (r % 2), k = 32 s + 4 · (lane % 4) + 16 · (r / 2). Of the four each
+//            of a thread (0 … 3) holds the codes of values k … k + 3 of one row, a byte each: row =
+//            thread / 4 + 8 · (r % 2), k = 32 s + 4 · (thread % 4) + 16 · (r / 2). Of the four each
 //            lies 8 bits above the one before; the first
 //              2 bits  in word s at bit 2 r
 //              4 bits  in word 2 s + r / 2 at bit 4 · (r % 2)
@@ -22,12 +22,13 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/primitives/ceil_div.h"
 #include "kernels/weights/quant_format.h"
 
 namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kTileRows = 16, kChunkValues = 64, kStepValues = 32;
-inline constexpr unsigned kChunkSteps = kChunkValues / kStepValues, kLanes = 32;
+inline constexpr unsigned kChunkSteps = kChunkValues / kStepValues;
 
 // What a type's tiles are made of, as constants; no pointers, which code for a card could not
 // follow.
@@ -81,8 +82,8 @@ constexpr TilePlan tile_plan(const TileShape& shape, std::size_t n_in) {
   TilePlan plan;
   plan.n_chunks = static_cast<unsigned>((n_in + kChunkValues - 1) / kChunkValues);
   plan.n_units = shape.has_factors() ? static_cast<unsigned>(n_in / shape.unit_values) : 0;
-  plan.high_at = whole(std::size_t{plan.n_chunks} * kLanes * shape.low_bits * 4);
-  plan.scales_at = plan.high_at + whole(std::size_t{plan.n_chunks} * kLanes * shape.high_bits * 4);
+  plan.high_at = whole(std::size_t{plan.n_chunks} * kWarp * shape.low_bits * 4);
+  plan.scales_at = plan.high_at + whole(std::size_t{plan.n_chunks} * kWarp * shape.high_bits * 4);
   plan.factors_at =
       plan.scales_at + whole(std::size_t{plan.n_chunks} * kTileRows * shape.scale_bytes());
   plan.tile_bytes =
@@ -90,19 +91,19 @@ constexpr TilePlan tile_plan(const TileShape& shape, std::size_t n_in) {
   return plan;
 }
 
-// A value's place: which lane holds it in which register of which step, in which of its bytes.
+// A value's place: which thread holds it in which register of which step, in which of its bytes.
 struct CodePlace {
-  unsigned lane, step, reg, byte;
+  unsigned thread, step, reg, byte;
 };
 constexpr CodePlace code_place(unsigned row, unsigned value_of_chunk) {
   const unsigned k = value_of_chunk % kStepValues;
-  return {.lane = row % 8 * 4 + k % 16 / 4,
+  return {.thread = row % 8 * 4 + k % 16 / 4,
           .step = value_of_chunk / kStepValues,
           .reg = row / 8 + k / 16 * 2,
           .byte = k % 4};
 }
 
-// Word and bit of a code's part of `bits` bits in its plane, among the words of a lane and chunk.
+// Word and bit of a code's part of `bits` bits in its plane, among the words of a thread and chunk.
 struct BitPlace {
   unsigned word, bit;
 };

@@ -38,7 +38,7 @@ class TilePacker {
     const CodePlace at = code_place(row, static_cast<unsigned>(value % kChunkValues));
     const BitPlace bit = bit_place(bits, at);
     std::byte* to =
-        tile_ + plane + ((value / kChunkValues * kLanes + at.lane) * words + bit.word) * 4;
+        tile_ + plane + ((value / kChunkValues * kWarp + at.thread) * words + bit.word) * 4;
     std::uint32_t word;
     std::memcpy(&word, to, sizeof word);
     word |= code << bit.bit;
