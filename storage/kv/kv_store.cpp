@@ -235,22 +235,4 @@ Result<std::vector<SavedCache>> KvStore::caches() {
   });
 }
 
-Result<std::uint64_t> KvStore::record_bytes() {
-  return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
-    SATCHEL_TRY_ASSIGN(const std::int64_t sum,
-                       db.integer("SELECT coalesce(sum(size_bytes), 0) FROM block"));
-    return static_cast<std::uint64_t>(sum);
-  });
-}
-
-Result<std::uint64_t> KvStore::record_bytes(const CacheKey& key) {
-  return state_->reading([&](Connection& db) -> Result<std::uint64_t> {
-    SATCHEL_TRY_ASSIGN(const std::int64_t cache, cache_id(db, key));
-    SATCHEL_TRY_ASSIGN(
-        Query query, db.prepare("SELECT coalesce(sum(size_bytes), 0) FROM block WHERE cache = ?1"));
-    SATCHEL_TRY_ASSIGN(const std::int64_t sum, query.bind(1, cache).integer());
-    return static_cast<std::uint64_t>(sum);
-  });
-}
-
 }  // namespace satchel::storage

@@ -68,8 +68,6 @@ class KvStore final : public kvcache::RecordStore {
   Result<void> drop_chat(runtime::ChatId chat);
 
   Result<std::vector<SavedCache>> caches();  // with a manifest or records, in order of creation
-  Result<std::uint64_t> record_bytes();      // of all caches
-  Result<std::uint64_t> record_bytes(const kvcache::CacheKey& key);  // of one
 
   struct State;  // state.h
 

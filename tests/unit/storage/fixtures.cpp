@@ -25,6 +25,18 @@ std::unique_ptr<Store> open_store(const TempFolder& folder, StoreOptions options
   return must(try_store(folder, std::move(options)));
 }
 
+std::uint64_t record_bytes(KvStore& kv) {
+  std::uint64_t bytes = 0;
+  for (const SavedCache& cache : must(kv.caches())) bytes += cache.record_bytes;
+  return bytes;
+}
+
+std::uint64_t record_bytes(KvStore& kv, const kvcache::CacheKey& key) {
+  for (const SavedCache& cache : must(kv.caches()))
+    if (cache.key.name == key.name) return cache.record_bytes;
+  return 0;
+}
+
 NewChat named(std::string name) {
   NewChat chat;
   chat.name = std::move(name);

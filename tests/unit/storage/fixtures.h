@@ -64,6 +64,9 @@ Result<std::unique_ptr<Store>> try_store(const TempFolder& folder, StoreOptions 
 inline kvcache::CacheKey key_of(ChatId chat) {
   return runtime::cache_key(chat);
 }
+// Of the saved records: of all caches, or of one.
+std::uint64_t record_bytes(KvStore& kv);
+std::uint64_t record_bytes(KvStore& kv, const kvcache::CacheKey& key);
 NewChat named(std::string name);
 MessageId say(Library& library, ChatId chat, std::string_view text,
               const std::vector<std::int32_t>& tokens = {1, 2, 3});
