@@ -53,55 +53,38 @@ struct Sums {
   double moved = 0;  // p * (logit of p - logit of q), both from their largest
 };
 
-struct Row {
-  const float* logits;
-  float top;
-};
-
 // Logits from their largest, and their weights exp(...); both [n].
-void weigh(const Row& row, std::size_t n, double* from_top, float* weight) {
+void weigh(const float* logits, float top, std::size_t n, double* from_top, float* weight) {
   for (std::size_t i = 0; i < n; ++i) {
-    const double below = static_cast<double>(row.logits[i]) - static_cast<double>(row.top);
+    const double below = static_cast<double>(logits[i]) - static_cast<double>(top);
     from_top[i] = below < double{kLowest} ? double{kLowest} : below;
     weight[i] = exp_of(static_cast<float>(from_top[i]));
   }
 }
 
-// Adds a strip of n <= kStrip tokens to sums of its own for each place in a strip.
-class StripSums {
- public:
-  void add(const Row& exact, const Row& compressed, std::size_t n) {
-    std::array<float, kStrip> p, q;
-    std::array<double, kStrip> log_p, log_q;
-    weigh(exact, n, log_p.data(), p.data());
-    weigh(compressed, n, log_q.data(), q.data());
-    for (std::size_t s = 0; s < n; ++s) {
-      p_[s] += static_cast<double>(p[s]);
-      q_[s] += static_cast<double>(q[s]);
-      moved_[s] += static_cast<double>(p[s]) * (log_p[s] - log_q[s]);
-    }
-  }
-  Sums sums() const {
-    Sums all;
-    for (std::size_t s = 0; s < kStrip; ++s) {
-      all.p += p_[s];
-      all.q += q_[s];
-      all.moved += moved_[s];
-    }
-    return all;
-  }
-
- private:
-  std::array<double, kStrip> p_ = {}, q_ = {}, moved_ = {};
-};
-
+// Each place of a strip has sums of its own, which are added up in the end.
 Sums sums_of(std::span<const float> exact, std::span<const float> compressed, float exact_top,
              float compressed_top) {
-  StripSums strips;
-  for (std::size_t i = 0; i < exact.size(); i += kStrip)
-    strips.add({&exact[i], exact_top}, {&compressed[i], compressed_top},
-               std::min(kStrip, exact.size() - i));
-  return strips.sums();
+  std::array<double, kStrip> p_sums = {}, q_sums = {}, moved_sums = {};
+  for (std::size_t i = 0; i < exact.size(); i += kStrip) {
+    const std::size_t n = std::min(kStrip, exact.size() - i);
+    std::array<float, kStrip> p, q;
+    std::array<double, kStrip> log_p, log_q;
+    weigh(&exact[i], exact_top, n, log_p.data(), p.data());
+    weigh(&compressed[i], compressed_top, n, log_q.data(), q.data());
+    for (std::size_t s = 0; s < n; ++s) {
+      p_sums[s] += static_cast<double>(p[s]);
+      q_sums[s] += static_cast<double>(q[s]);
+      moved_sums[s] += static_cast<double>(p[s]) * (log_p[s] - log_q[s]);
+    }
+  }
+  Sums all;
+  for (std::size_t s = 0; s < kStrip; ++s) {
+    all.p += p_sums[s];
+    all.q += q_sums[s];
+    all.moved += moved_sums[s];
+  }
+  return all;
 }
 
 }  // namespace

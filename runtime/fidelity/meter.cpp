@@ -1,12 +1,48 @@
 #include "runtime/fidelity/meter.h"
 
-#include "runtime/fidelity/fidelity_text.h"
-#include "runtime/fidelity/number_text.h"
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 namespace satchel::runtime {
 namespace {
 
 constexpr std::string_view kForm = "1";
+
+template <class Number>
+void add_number(std::string& line, Number number) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  if (!line.empty()) line += ' ';
+  line.append(digits, end);
+}
+
+// Removes a number and the space after it from the front. False if there is no number, or something
+// else follows it.
+template <class Number>
+bool take_number(std::string_view& line, Number& number) {
+  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (code != std::errc()) return false;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  if (line.empty()) return true;
+  if (line.front() != ' ') return false;
+  line.remove_prefix(1);
+  return !line.empty();
+}
+
+// Numbers separated by spaces.
+template <class... Numbers>
+std::string line_of(const Numbers&... numbers) {
+  std::string line;
+  (add_number(line, numbers), ...);
+  return line;
+}
+
+// Whether the line consists of exactly these numbers.
+template <class... Numbers>
+bool take_line(std::string_view line, Numbers&... numbers) {
+  return (take_number(line, numbers) && ...) && line.empty();
+}
 
 std::string_view take_text_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -43,6 +79,22 @@ bool take_recall(std::string_view line, RecallProbe& recall) {
 }
 
 }  // namespace
+
+std::string to_text(const Fidelity& fidelity) {
+  return line_of(fidelity.n_tokens, fidelity.agreement, fidelity.kl, fidelity.attention_kept,
+                 fidelity.measured_at, fidelity.measured_ms);
+}
+
+std::optional<Fidelity> fidelity_from(std::string_view text) {
+  Fidelity out;
+  const bool taken = take_line(text, out.n_tokens, out.agreement, out.kl, out.attention_kept,
+                               out.measured_at, out.measured_ms);
+  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
+  const bool sound = is_share(out.agreement) && is_share(out.attention_kept) && out.kl >= 0 &&
+                     std::isfinite(out.kl);
+  if (!taken || !sound) return std::nullopt;
+  return out;
+}
 
 std::string to_text(const Meter& meter) {
   const RecallProbe& recall = meter.recall;

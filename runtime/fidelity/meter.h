@@ -22,7 +22,10 @@ inline constexpr std::string_view kMeterNote = "meter";
 
 // Lines of numbers: the form (1), the fidelity, the recall, then a line for each entry.
 std::string to_text(const Meter& meter);
+// A line: "tokens agreement kl attention_kept measured_at measured_ms".
+std::string to_text(const Fidelity& fidelity);
 // Nothing if to_text() cannot have written the text. All entries of the ledger are closed.
 std::optional<Meter> meter_from(std::string_view text);
+std::optional<Fidelity> fidelity_from(std::string_view text);
 
 }  // namespace satchel::runtime

@@ -1,6 +1,7 @@
-#include "runtime/fidelity/fidelity_text.h"
-
+// A Fidelity as a line of text.
 #include <gtest/gtest.h>
+
+#include "runtime/fidelity/meter.h"
 
 namespace satchel::runtime {
 namespace {
