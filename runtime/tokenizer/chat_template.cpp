@@ -11,16 +11,10 @@ namespace {
 
 constexpr std::string_view kPlain = "plain";
 
-std::vector<std::string_view> format_names() {
-  std::vector<std::string_view> names;
-  for (const TurnFormat& format : turn_formats()) names.push_back(format.name);
-  return names;
-}
-
 Error unknown(const std::string& what) {
   std::string list;
-  for (const TurnFormat& format : turn_formats())
-    list += (list.empty() ? "" : ", ") + std::string(format.name);
+  for (const std::string_view name : ChatTemplate::names())
+    list += (list.empty() ? "" : ", ") + std::string(name);
   return {ErrorKind::unsupported, "TEMPLATE_UNKNOWN",
           what + " Choose one with --template: " + list + "."};
 }
@@ -151,7 +145,9 @@ Result<ChatTemplate> ChatTemplate::named(std::string_view name) {
 }
 
 std::vector<std::string_view> ChatTemplate::names() {
-  return format_names();
+  std::vector<std::string_view> names;
+  for (const TurnFormat& format : turn_formats()) names.push_back(format.name);
+  return names;
 }
 
 std::string_view ChatTemplate::name() const {

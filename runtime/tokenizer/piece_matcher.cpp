@@ -5,7 +5,7 @@
 namespace satchel::runtime {
 namespace {
 
-unsigned byte_at(std::string_view text, std::size_t i) {
+unsigned byte_of_key(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
@@ -21,14 +21,14 @@ PieceMatcher::PieceMatcher(const Vocabulary& vocabulary, PieceType type)
     const int order = spelling(a).compare(spelling(b));
     return order != 0 ? order < 0 : a < b;
   });
-  for (const TokenId piece : pieces_) ++first_[byte_at(spelling(piece), 0) + 1];
+  for (const TokenId piece : pieces_) ++first_[byte_of_key(spelling(piece), 0) + 1];
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
 }
 
 std::optional<PieceMatcher::Match> PieceMatcher::longest(std::string_view text) const {
   if (text.empty()) return std::nullopt;
-  auto low = pieces_.begin() + first_[byte_at(text, 0)];
-  auto high = pieces_.begin() + first_[byte_at(text, 0) + 1];
+  auto low = pieces_.begin() + first_[byte_of_key(text, 0)];
+  auto high = pieces_.begin() + first_[byte_of_key(text, 0) + 1];
   std::optional<Match> best;
   // Invariant: the pieces in [low, high) begin with the first `depth` bytes of the text.
   for (std::size_t depth = 1; low != high; ++depth) {
@@ -37,11 +37,11 @@ std::optional<PieceMatcher::Match> PieceMatcher::longest(std::string_view text) 
       while (low != high && spelling(*low).size() == depth) ++low;  // the same, listed twice
     }
     if (depth == text.size()) break;
-    const unsigned byte = byte_at(text, depth);
+    const unsigned byte = byte_of_key(text, depth);
     low = std::partition_point(
-        low, high, [&](TokenId piece) { return byte_at(spelling(piece), depth) < byte; });
+        low, high, [&](TokenId piece) { return byte_of_key(spelling(piece), depth) < byte; });
     high = std::partition_point(
-        low, high, [&](TokenId piece) { return byte_at(spelling(piece), depth) == byte; });
+        low, high, [&](TokenId piece) { return byte_of_key(spelling(piece), depth) == byte; });
   }
   return best;
 }

@@ -30,12 +30,6 @@ struct Symbol {
   bool is_fixed = false;  // user-defined
 };
 
-// Of the piece that two symbols make; the higher goes first.
-struct Score {
-  float value = 0;
-  friend bool operator<(Score a, Score b) { return a.value > b.value; }
-};
-
 // One text, and what it becomes by joining.
 class Joined {
  public:
@@ -43,9 +37,9 @@ class Joined {
          const PieceMatcher& user_defined)
       : text_(text), vocabulary_(vocabulary), index_(index) {
     cut(user_defined);
-    PairJoining<Score> joining(symbols_.size());
-    joining.run([&](std::size_t left, std::size_t right) { return score_of(left, right); },
-                [&](std::size_t left, std::size_t right, Score) {
+    PairJoining<float> joining(symbols_.size());
+    joining.run([&](std::size_t left, std::size_t right) { return key_of(left, right); },
+                [&](std::size_t left, std::size_t right, float) {
                   symbols_[left].bytes += symbols_[right].bytes;
                 });
     std::size_t n = 0;
@@ -55,8 +49,8 @@ class Joined {
   }
 
   // The pieces in order; nothing for a character without one.
-  template <class DeltaFn>
-  void for_each(const DeltaFn& piece) const {
+  template <class PieceVisitor>
+  void for_each(const PieceVisitor& piece) const {
     for (const Symbol& symbol : symbols_)
       take_apart(text_.substr(symbol.begin, symbol.bytes), piece);
   }
@@ -78,17 +72,18 @@ class Joined {
     }
   }
 
-  std::optional<Score> score_of(std::size_t left, std::size_t right) {
+  // The negated score of the piece that two symbols make: the highest goes first.
+  std::optional<float> key_of(std::size_t left, std::size_t right) {
     const Symbol &a = symbols_[left], &b = symbols_[right];
     if (a.is_fixed || b.is_fixed) return std::nullopt;
     const auto piece = index_.find(vocabulary_.pieces, text_.substr(a.begin, a.bytes + b.bytes));
     if (!piece) return std::nullopt;
     if (type_of(*piece) == PieceType::unused) cuts_[*piece] = a.bytes;
-    return Score{vocabulary_.scores[static_cast<std::size_t>(*piece)]};
+    return -vocabulary_.scores[static_cast<std::size_t>(*piece)];
   }
 
-  template <class DeltaFn>
-  void take_apart(std::string_view spelling, const DeltaFn& piece) const {
+  template <class PieceVisitor>
+  void take_apart(std::string_view spelling, const PieceVisitor& piece) const {
     const auto found = index_.find(vocabulary_.pieces, spelling);
     if (found && type_of(*found) == PieceType::unused)
       if (const auto cut = cuts_.find(*found); cut != cuts_.end()) {

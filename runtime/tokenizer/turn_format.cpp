@@ -7,18 +7,25 @@
 namespace satchel::runtime {
 namespace {
 
+// ChatML, of which other families change a few literals.
+template <class Change>
+constexpr TurnFormat chatml(std::string_view name, const Change& change) {
+  TurnFormat format{.name = name,
+                    .system_before = "<|im_start|>system\n",
+                    .system_after = "<|im_end|>\n",
+                    .user_before = "<|im_start|>user\n",
+                    .user_after = "<|im_end|>\n",
+                    .head = "<|im_start|>assistant\n",
+                    .end = "<|im_end|>",
+                    .after_end = "\n",
+                    .needs = {"<|im_start|>", "<|im_end|>"}};
+  change(format);
+  return format;
+}
+
 // From the templates that the models' authors publish with their tokenizers.
 constexpr TurnFormat kFormats[] = {
-    {.name = "chatml",
-     .system_before = "<|im_start|>system\n",
-     .system_after = "<|im_end|>\n",
-     .user_before = "<|im_start|>user\n",
-     .user_after = "<|im_end|>\n",
-     .head = "<|im_start|>assistant\n",
-     .end = "<|im_end|>",
-     .after_end = "\n",
-     .needs = {"<|im_start|>", "<|im_end|>"},
-     .head_think = "<think>\n"},
+    chatml("chatml", [](TurnFormat& format) { format.head_think = "<think>\n"; }),
     {.name = "llama-2",
      .system_before = "<<SYS>>\n",
      .system_after = "\n<</SYS>>\n\n",
@@ -103,43 +110,28 @@ constexpr TurnFormat kFormats[] = {
      .end = "<|end|>",
      .needs = {"<|user|>", "<|assistant|>", "<|end|>"}},
     // Qwen 3: its template drops earlier turns' thoughts, here they are as they were.
-    {.name = "qwen3",
-     .system_before = "<|im_start|>system\n",
-     .system_after = "<|im_end|>\n",
-     .user_before = "<|im_start|>user\n",
-     .user_after = "<|im_end|>\n",
-     .head = "<|im_start|>assistant\n",
-     .end = "<|im_end|>",
-     .after_end = "\n",
-     .needs = {"<|im_start|>", "<|im_end|>"},
-     .head_think = "<think>\n",
-     .head_no_think = "<think>\n\n</think>\n\n"},
+    chatml("qwen3",
+           [](TurnFormat& format) {
+             format.head_think = "<think>\n";
+             format.head_no_think = "<think>\n\n</think>\n\n";
+           }),
     // SmolLM3, without the line of its preamble that says today's date: the same chat shall give
     // the same ids every day. Its system turn is not closed.
-    {.name = "smollm3",
-     .system_before = "<|im_start|>system\n",
-     .system_after = "\n\n",
-     .user_before = "<|im_start|>user\n",
-     .user_after = "<|im_end|>\n",
-     .head = "<|im_start|>assistant\n",
-     .end = "<|im_end|>",
-     .after_end = "\n",
-     .needs = {"<|im_start|>", "<|im_end|>"},
-     .trims_system_end = true,
-     .head_no_think = "<think>\n\n</think>\n",
-     .answers_have_no_think = true,
-     .preamble = "## Metadata\n\nKnowledge Cutoff Date: June 2025\nReasoning Mode: /think\n\n"
-                 "## Custom Instructions\n\n",
-     .preamble_no_think = "## Metadata\n\nKnowledge Cutoff Date: June 2025\n"
-                          "Reasoning Mode: /no_think\n\n## Custom Instructions\n\n"},
+    chatml("smollm3",
+           [](TurnFormat& format) {
+             format.system_after = "\n\n";
+             format.trims_system_end = true;
+             format.head_no_think = "<think>\n\n</think>\n";
+             format.answers_have_no_think = true;
+             format.preamble =
+                 "## Metadata\n\nKnowledge Cutoff Date: June 2025\nReasoning Mode: /think\n\n"
+                 "## Custom Instructions\n\n";
+             format.preamble_no_think =
+                 "## Metadata\n\nKnowledge Cutoff Date: June 2025\n"
+                 "Reasoning Mode: /no_think\n\n## Custom Instructions\n\n";
+           }),
     // Yi 1.5: ChatML whose system text stands bare.
-    {.name = "yi",
-     .user_before = "<|im_start|>user\n",
-     .user_after = "<|im_end|>\n",
-     .head = "<|im_start|>assistant\n",
-     .end = "<|im_end|>",
-     .after_end = "\n",
-     .needs = {"<|im_start|>", "<|im_end|>"}},
+    chatml("yi", [](TurnFormat& format) { format.system_before = format.system_after = {}; }),
     {.name = "deepseek-r1",
      .user_before = "<｜User｜>",
      .head = "<｜Assistant｜>",
