@@ -15,11 +15,6 @@
 namespace satchel::runtime {
 namespace {
 
-Error damaged(std::string message) {
-  return {ErrorKind::corrupt, "MODEL_DAMAGED",
-          message + ". The file is damaged or forged; get it again."};
-}
-
 std::string beyond(const std::string& what, std::uint64_t declared, std::uint64_t limit) {
   return what + " " + count_text(declared) + ", more than the limit of " + count_text(limit);
 }
@@ -73,7 +68,8 @@ Result<std::vector<std::uint32_t>> sorted_by(const std::vector<Item>& items, Nam
   });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (name_of(items[order[i - 1]]) == name_of(items[order[i]]))
-      return damaged(std::string(what) + " " + quoted(name_of(items[order[i]])) + " occurs twice");
+      return damaged_file(std::string(what) + " " + quoted(name_of(items[order[i]])) +
+                          " occurs twice");
   return order;
 }
 
@@ -128,16 +124,18 @@ Result<void> Parser::header() {
   SATCHEL_TRY_ASSIGN(n_tensors_, number<std::uint64_t>());
   SATCHEL_TRY_ASSIGN(n_entries_, number<std::uint64_t>());
   if (n_tensors_ > GgufLimits::tensors)
-    return damaged(beyond("The header's number of tensors is", n_tensors_, GgufLimits::tensors));
+    return damaged_file(
+        beyond("The header's number of tensors is", n_tensors_, GgufLimits::tensors));
   if (n_entries_ > GgufLimits::keys)
-    return damaged(beyond("The header's number of metadata keys is", n_entries_, GgufLimits::keys));
+    return damaged_file(
+        beyond("The header's number of metadata keys is", n_entries_, GgufLimits::keys));
   return {};
 }
 
 Result<std::string_view> Parser::text(const std::string& what, std::uint64_t bytes_max) {
   SATCHEL_TRY_ASSIGN(const std::uint64_t length, number<std::uint64_t>());
   if (length > bytes_max)
-    return damaged(beyond("The length of " + what + " is", length, bytes_max));
+    return damaged_file(beyond("The length of " + what + " is", length, bytes_max));
   if (length > left()) return ends_here();
   const std::string_view out(reinterpret_cast<const char*>(file_.data() + at_),
                              static_cast<std::size_t>(length));
@@ -149,8 +147,8 @@ Result<GgufType> Parser::value_type() {
   SATCHEL_TRY_ASSIGN(const std::uint32_t id, number<std::uint32_t>());
   const std::optional<GgufType> type = gguf_type_of(id);
   if (!type)
-    return damaged("The value type in " + inside_ + " is " + std::to_string(id) +
-                   ", but GGUF defines 0 to 12 only");
+    return damaged_file("The value type in " + inside_ + " is " + std::to_string(id) +
+                        ", but GGUF defines 0 to 12 only");
   return *type;
 }
 
@@ -160,7 +158,7 @@ Result<void> Parser::metadata() {
   for (std::uint64_t i = 0; i < n_entries_; ++i) {
     inside_ = "metadata key " + std::to_string(i + 1) + " of " + std::to_string(n_entries_);
     SATCHEL_TRY_ASSIGN(const std::string_view key, text(inside_, GgufLimits::key_bytes));
-    if (key.empty()) return damaged("The name of " + inside_ + " is empty");
+    if (key.empty()) return damaged_file("The name of " + inside_ + " is empty");
     inside_ = "the metadata value of " + quoted(key);
     SATCHEL_TRY_ASSIGN(const GgufType type, value_type());
     SATCHEL_TRY_ASSIGN(const GgufValue found, value(type));
@@ -188,7 +186,7 @@ Result<std::uint64_t> Parser::array_head(GgufType& element) {
   SATCHEL_TRY_ASSIGN(element, value_type());
   SATCHEL_TRY_ASSIGN(const std::uint64_t count, number<std::uint64_t>());
   if (count > GgufLimits::array_values)
-    return damaged(
+    return damaged_file(
         beyond("The number of elements of " + inside_ + " is", count, GgufLimits::array_values));
   return count;
 }
@@ -206,8 +204,8 @@ Result<GgufValue> Parser::array() {
 // Every step takes at least one byte of the file, so that a forged count cannot make this long.
 Result<void> Parser::skip_elements(GgufType element, std::uint64_t count, int depth) {
   if (depth > GgufLimits::array_depth)
-    return damaged("The arrays of " + inside_ + " are nested more than " +
-                   std::to_string(GgufLimits::array_depth) + " deep");
+    return damaged_file("The arrays of " + inside_ + " are nested more than " +
+                        std::to_string(GgufLimits::array_depth) + " deep");
   if (const std::size_t each = gguf_fixed_bytes(element); each > 0) {
     const std::optional<std::size_t> bytes = (Checked(count) * Checked(each)).to<std::size_t>();
     if (!bytes || *bytes > left()) return ends_here();
@@ -235,10 +233,10 @@ Result<void> Parser::alignment() {
       declared.value_or(0) < 0 ? 0 : static_cast<std::uint64_t>(declared.value_or(0));
   if (value < GgufLimits::alignment_min || value > GgufLimits::alignment_max ||
       (value & (value - 1)) != 0)
-    return damaged("\"general.alignment\" is " + describe(*found) +
-                   ", but must be a power of two from " +
-                   std::to_string(GgufLimits::alignment_min) + " to " +
-                   std::to_string(GgufLimits::alignment_max));
+    return damaged_file("\"general.alignment\" is " + describe(*found) +
+                        ", but must be a power of two from " +
+                        std::to_string(GgufLimits::alignment_min) + " to " +
+                        std::to_string(GgufLimits::alignment_max));
   table_.alignment = value;
   return {};
 }
@@ -264,19 +262,19 @@ Result<void> Parser::tensors() {
 Result<GgufTensor> Parser::tensor(std::uint64_t& offset) {
   GgufTensor out;
   SATCHEL_TRY_ASSIGN(out.name, text("the name in " + inside_, GgufLimits::tensor_name_bytes));
-  if (out.name.empty()) return damaged("The name in " + inside_ + " is empty");
+  if (out.name.empty()) return damaged_file("The name in " + inside_ + " is empty");
   inside_ = "the table entry of tensor " + quoted(out.name);
   SATCHEL_TRY_ASSIGN(const std::uint32_t n_dims, number<std::uint32_t>());
   if (n_dims < 1 || n_dims > GgufLimits::dims)
-    return damaged("Tensor " + quoted(out.name) + " has " + count_text(n_dims) +
-                   " dimensions, but GGUF allows 1 to 4 only");
+    return damaged_file("Tensor " + quoted(out.name) + " has " + count_text(n_dims) +
+                        " dimensions, but GGUF allows 1 to 4 only");
   out.n_dims = n_dims;
   Checked n_values = 1;
   for (std::size_t d = 0; d < out.n_dims; ++d) {
     SATCHEL_TRY_ASSIGN(const std::uint64_t dim, number<std::uint64_t>());
     if (dim < 1 || dim > GgufLimits::dim)
-      return damaged("Dimension " + std::to_string(d) + " of tensor " + quoted(out.name) + " is " +
-                     count_text(dim) + ", which is impossible");
+      return damaged_file("Dimension " + std::to_string(d) + " of tensor " + quoted(out.name) +
+                          " is " + count_text(dim) + ", which is impossible");
     out.dims[d] = static_cast<std::size_t>(dim);
     n_values = n_values * Checked(dim);
   }
@@ -293,7 +291,7 @@ Result<GgufTensor> Parser::tensor(std::uint64_t& offset) {
   if (!values ||
       *values / storage->block_values > GgufLimits::tensor_bytes / storage->block_bytes ||
       out.dims[0] % storage->block_values != 0)
-    return damaged("Tensor " + quoted(out.name) + " declares an impossible size");
+    return damaged_file("Tensor " + quoted(out.name) + " declares an impossible size");
   out.n_values = *values;
   return out;
 }

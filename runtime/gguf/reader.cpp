@@ -66,6 +66,15 @@ Result<std::uint64_t> unsigned_at_most(std::string_view key, const GgufValue& fo
   return value;
 }
 
+// What `read` makes of the value; `absent`, if there is one, where the file lacks it.
+template <class T, class Read>
+Result<T> value_of(const GgufFile& file, std::string_view key, const std::optional<T>& absent,
+                   const Read& read) {
+  if (const GgufValue* found = file.find(key)) return read(*found);
+  if (absent) return *absent;
+  return lacks(key);
+}
+
 Result<const GgufValue*> array_of(const GgufFile& file, std::string_view key) {
   const GgufValue* found = file.find(key);
   if (found == nullptr) return lacks(key);
@@ -178,42 +187,33 @@ Result<const GgufTensor*> GgufFile::require_tensor(std::string_view name) const 
 
 Result<std::uint32_t> GgufFile::get_u32(std::string_view key,
                                         std::optional<std::uint32_t> absent) const {
-  SATCHEL_TRY_ASSIGN(const std::uint64_t value, [&]() -> Result<std::uint64_t> {
-    const GgufValue* found = find(key);
-    if (found != nullptr)
-      return unsigned_at_most(key, *found, std::numeric_limits<std::uint32_t>::max());
-    if (absent) return std::uint64_t{*absent};
-    return lacks(key);
-  }());
-  return static_cast<std::uint32_t>(value);
+  return value_of(*this, key, absent, [&](const GgufValue& found) -> Result<std::uint32_t> {
+    SATCHEL_TRY_ASSIGN(const std::uint64_t value, unsigned_at_most(key, found, UINT32_MAX));
+    return static_cast<std::uint32_t>(value);
+  });
 }
 
 Result<std::uint64_t> GgufFile::get_u64(std::string_view key,
                                         std::optional<std::uint64_t> absent) const {
-  const GgufValue* found = find(key);
-  if (found != nullptr)
-    return unsigned_at_most(key, *found, std::numeric_limits<std::uint64_t>::max());
-  if (absent) return *absent;
-  return lacks(key);
+  return value_of(*this, key, absent,
+                  [&](const GgufValue& found) { return unsigned_at_most(key, found, UINT64_MAX); });
 }
 
 Result<float> GgufFile::get_f32(std::string_view key, std::optional<float> absent) const {
-  const GgufValue* found = find(key);
-  if (found == nullptr && absent) return *absent;
-  if (found == nullptr) return lacks(key);
-  if (found->type != GgufType::f32 && found->type != GgufType::f64)
-    return wrong_type(key, *found, "float32");
-  const float value = load_float(found->type, found->bytes.data());
-  if (!std::isfinite(value)) return wrong_value(key, *found, "a finite float32");
-  return value;
+  return value_of(*this, key, absent, [&](const GgufValue& found) -> Result<float> {
+    if (found.type != GgufType::f32 && found.type != GgufType::f64)
+      return wrong_type(key, found, "float32");
+    const float value = load_float(found.type, found.bytes.data());
+    if (!std::isfinite(value)) return wrong_value(key, found, "a finite float32");
+    return value;
+  });
 }
 
 Result<bool> GgufFile::get_bool(std::string_view key, std::optional<bool> absent) const {
-  const GgufValue* found = find(key);
-  if (found == nullptr && absent) return *absent;
-  if (found == nullptr) return lacks(key);
-  if (found->type != GgufType::boolean) return wrong_type(key, *found, "bool");
-  return load_number<std::uint8_t>(found->bytes.data()) != 0;
+  return value_of(*this, key, absent, [&](const GgufValue& found) -> Result<bool> {
+    if (found.type != GgufType::boolean) return wrong_type(key, found, "bool");
+    return load_number<std::uint8_t>(found.bytes.data()) != 0;
+  });
 }
 
 Result<std::string_view> GgufFile::get_string(std::string_view key) const {

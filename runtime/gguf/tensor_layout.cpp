@@ -12,11 +12,6 @@
 namespace satchel::runtime {
 namespace {
 
-Error damaged(const std::string& message) {
-  return {ErrorKind::corrupt, "MODEL_DAMAGED",
-          message + ". The file is damaged or forged; get it again."};
-}
-
 // Block count and size were bounded when the table was read.
 std::uint64_t bytes_of(const GgufTensor& tensor) {
   const StorageType& storage = *storage_type_of(tensor.type_id);
@@ -50,13 +45,18 @@ Result<void> check_overlap(const std::vector<GgufTensor>& tensors) {
     const GgufTensor& before = tensors[order[i - 1]];
     const GgufTensor& after = tensors[order[i]];
     if (before.bytes.data() + before.bytes.size() > after.bytes.data())
-      return damaged("Tensors " + quoted(before.name) + " and " + quoted(after.name) +
-                     " share bytes");
+      return damaged_file("Tensors " + quoted(before.name) + " and " + quoted(after.name) +
+                          " share bytes");
   }
   return {};
 }
 
 }  // namespace
+
+Error damaged_file(const std::string& what) {
+  return {ErrorKind::corrupt, "MODEL_DAMAGED",
+          what + ". The file is damaged or forged; get it again."};
+}
 
 Result<void> place_tensors(const TensorPlaces& places, std::vector<GgufTensor>& tensors) {
   const Checked data_start = Checked(places.table_end).rounded_up(places.alignment);
@@ -66,13 +66,13 @@ Result<void> place_tensors(const TensorPlaces& places, std::vector<GgufTensor>& 
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     GgufTensor& tensor = tensors[i];
     if (places.offsets[i] % places.alignment != 0)
-      return damaged("Tensor " + quoted(tensor.name) + " is at offset " +
-                     count_text(places.offsets[i]) + ", which is not a multiple of " +
-                     std::to_string(places.alignment));
+      return damaged_file("Tensor " + quoted(tensor.name) + " is at offset " +
+                          count_text(places.offsets[i]) + ", which is not a multiple of " +
+                          std::to_string(places.alignment));
     const std::uint64_t bytes = bytes_of(tensor);
     const Checked begin = data_start + Checked(places.offsets[i]);
     const std::optional<std::uint64_t> end = (begin + Checked(bytes)).to<std::uint64_t>();
-    if (!end) return damaged("Tensor " + quoted(tensor.name) + " lies outside the file");
+    if (!end) return damaged_file("Tensor " + quoted(tensor.name) + " lies outside the file");
     needed = std::max(needed, *end);
     if (*end > places.file.size()) {
       if (outside == nullptr) outside = &tensor;
@@ -83,7 +83,7 @@ Result<void> place_tensors(const TensorPlaces& places, std::vector<GgufTensor>& 
   }
   if (outside != nullptr && end_to_end) return too_short(places, needed);
   if (outside != nullptr)
-    return damaged("Tensor " + quoted(outside->name) + " lies outside the file");
+    return damaged_file("Tensor " + quoted(outside->name) + " lies outside the file");
   return check_overlap(tensors);
 }
 

@@ -6,18 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/gguf/parse.h"
 
 namespace satchel::runtime {
 
+// corrupt, MODEL_DAMAGED. what: a sentence without its full stop
+Error damaged_file(const std::string& what);
+
 struct TensorPlaces {
   std::span<const std::byte> file;
-  std::size_t table_end = 0;    // data begins at the next multiple of `alignment`
-  std::uint64_t alignment = 0;  // checked
-  std::span<const std::uint64_t>
-      offsets;  // one for each tensor, from the data's begin, as the file declares them
+  std::size_t table_end = 0;               // data begins at the next multiple of `alignment`
+  std::uint64_t alignment = 0;             // checked
+  std::span<const std::uint64_t> offsets;  // of each tensor, from the data's begin, as declared
 };
 
 // Sets `bytes` of all tensors, whose sizes were checked before.

@@ -351,7 +351,7 @@ Result<void> Model::fetch_logits(const Workspace& work, std::size_t row, std::sp
       reinterpret_cast<const std::byte*>(work.logits + row * config_.n_vocabulary)));
   if (std::any_of(logits.begin(), logits.end(), [](float x_i) { return std::isnan(x_i); }))
     return Error{ErrorKind::internal, "LOGITS_NAN",
-                 "The model gave something that is no number; its file may be damaged."};
+                 "The model produced NaN; its file may be damaged."};
   return {};
 }
 
