@@ -102,7 +102,7 @@ Result<ModelFacts> ChatService::load_model(const std::string& path, Running& run
     return model_facts(*engine(), model_.path());
   }
   running.is_anothers = engine() != nullptr;
-  if (outcome.before == ModelHolder::Before::came_back) {
+  if (outcome.came_back) {
     if (std::exchange(is_model_told_, true)) running.tell(ModelClosed{});
     running.tell(ModelSwitched{model_facts(*engine(), model_.path())});
     reopen_all(running);

@@ -5,9 +5,8 @@
 namespace satchel::runtime {
 
 ModelHolder::Outcome ModelHolder::open(const std::string& path, const ProgressFn& progress) {
-  const bool had_one = engine_ != nullptr;
   // Beside a model on the GPU, another one is tried there only: "auto" would load it for the CPU.
-  const bool is_gpu_taken = had_one && engine_->on_gpu();
+  const bool is_gpu_taken = engine_ != nullptr && engine_->on_gpu();
   Result<std::unique_ptr<Engine>> other =
       load(path, is_gpu_taken ? "cuda" : options_.backend, progress);
   const bool is_crowded_out = is_gpu_taken && !other.ok() && engine_->is_gpu_failure(other.error());
@@ -17,17 +16,17 @@ ModelHolder::Outcome ModelHolder::open(const std::string& path, const ProgressFn
   }
   if (other.ok()) {
     take(std::move(*other), path);
-    return {std::nullopt, had_one ? Before::replaced : Before::none};
+    return {};
   }
   Error why = std::move(other).error();
-  if (!is_crowded_out) return {std::move(why), had_one ? Before::stayed : Before::none};
+  if (!is_crowded_out) return {std::move(why)};
   Result<std::unique_ptr<Engine>> back = load(path_, options_.backend, progress);
   if (!back.ok()) {
     why.message += " The model that was open did not come back: " + back.error().message;
-    return {std::move(why), Before::lost};
+    return {std::move(why)};
   }
   take(std::move(*back), path_);
-  return {std::move(why), Before::came_back};
+  return {std::move(why), true};
 }
 
 Result<void> ModelHolder::move_to_cpu(const ProgressFn& progress) {

@@ -18,11 +18,9 @@ namespace satchel::runtime {
 
 class ModelHolder {
  public:
-  // What opening another model did to the one that was open.
-  enum class Before { none, replaced, stayed, came_back, lost };
   struct Outcome {
     std::optional<Error> error;  // none: the model asked for is open
-    Before before = Before::none;
+    bool came_back = false;      // the one that was open had to go meanwhile
   };
 
   // options: of every engine; model and progress are set here
