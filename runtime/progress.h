@@ -15,8 +15,6 @@ enum class Phase {
   read_prompt,
   measure_fidelity,
   generate,
-  save,
-  restore,
   pack,
   profile,  // measuring head budgets; in thousandths
 };

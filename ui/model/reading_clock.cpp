@@ -65,12 +65,6 @@ QString ReadingClock::text() const {
     case runtime::Phase::generate:
       what = tr("Answering");
       break;
-    case runtime::Phase::save:
-      what = tr("Saving this chat");
-      break;
-    case runtime::Phase::restore:
-      what = tr("Resuming this chat");
-      break;
     case runtime::Phase::pack:
       what = tr("Compressing");
       break;
