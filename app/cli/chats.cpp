@@ -183,12 +183,11 @@ Result<void> restore_chat(storage::Store& store, const std::string& wanted, Cons
 
 Result<void> run(const ChatsOptions& options, Console& console) {
   const Paths paths = standard_paths(options.common.store);
-  storage::StoreOptions open;
-  open.data_dir = paths.data_dir;
-  open.cache_dir = paths.cache_dir;
-  const bool change = !options.remove.empty() || !options.restore.empty();
-  open.mode = change ? storage::OpenMode::read_write : storage::OpenMode::read_only;
-  Result<std::unique_ptr<storage::Store>> store = storage::Store::open(std::move(open));
+  const bool changes = !options.remove.empty() || !options.restore.empty();
+  auto store = storage::Store::open(
+      {.data_dir = paths.data_dir,
+       .cache_dir = paths.cache_dir,
+       .mode = changes ? storage::OpenMode::read_write : storage::OpenMode::read_only});
   if (!store.ok()) {
     if (store.error().code != "NO_LIBRARY") return std::move(store).error();
     if (!options.show.empty() || !options.ledger.empty())

@@ -174,6 +174,10 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+std::string right_aligned(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
 std::string format_percent(double share) {
   return format_fixed(share * 100, 1) + " %";
 }

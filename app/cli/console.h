@@ -53,7 +53,8 @@ std::string format_fixed(double value, int digits);       // "0.97", whatever th
 std::string format_bytes(std::size_t bytes);              // "1.9 MB", decimal units
 std::string format_seconds(double ms);                    // "4.2 ms", "0.21 s", "3 min 5 s"
 std::string padded(std::string text, std::size_t width);  // two blanks behind it at least
-std::string format_percent(double share);                 // "86.7 %"
+std::string right_aligned(const std::string& text, std::size_t width);
+std::string format_percent(double share);  // "86.7 %"
 // "300 MB", "1.5GiB", "4096": bytes. Fails with invalid, PARAM.
 Result<std::size_t> parse_bytes(std::string_view text);
 inline constexpr std::uintmax_t kTextFileBytesMax = 16u << 20;

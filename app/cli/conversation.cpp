@@ -71,14 +71,6 @@ Result<std::unique_ptr<Conversation>> Conversation::open(const Options& options,
   return opened;
 }
 
-Result<void> Conversation::open_store(const Paths& paths) {
-  storage::StoreOptions options;
-  options.data_dir = paths.data_dir;
-  options.cache_dir = paths.cache_dir;
-  SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open(std::move(options)));
-  return {};
-}
-
 Result<void> Conversation::open_chat(const Options& options, const ConversationRequest& request) {
   const Paths paths = standard_paths(options.store);
   SATCHEL_TRY_ASSIGN(const std::size_t limit, chosen_budget(options));
@@ -86,15 +78,16 @@ Result<void> Conversation::open_chat(const Options& options, const ConversationR
   model_path_ = std::filesystem::absolute(model).string();
   std::optional<runtime::Chat> saved;
   if (request.keep) {
-    SATCHEL_TRY(open_store(paths));
+    SATCHEL_TRY_ASSIGN(opened_store_, storage::Store::open({.data_dir = paths.data_dir,
+                                                            .cache_dir = paths.cache_dir}));
     if (!request.name.empty()) {
       SATCHEL_TRY_ASSIGN(saved, opened_store_->library().find_chat(request.name));
     }
   }
   if (!saved && request.must_exist)
-    return Error{
-        ErrorKind::not_found, "CHAT_NOT_FOUND",
-        "There is no chat named \"" + request.name + "\". `satchel chats` lists what is saved."};
+    return Error{ErrorKind::not_found, "CHAT_NOT_FOUND",
+                 "There is no chat named \"" + request.name +
+                     "\". Run `satchel chats` to list the saved chats."};
   const bool has_own_recipe = saved && options.recipe.empty();
   SATCHEL_TRY_ASSIGN(kvcache::Recipe recipe, has_own_recipe
                                                  ? kvcache::Recipe::parse(saved->setup.recipe_json)

@@ -61,7 +61,6 @@ class Conversation {
   Result<void> start_over();
 
  private:
-  Result<void> open_store(const Paths& paths);
   Result<void> open_chat(const Options& options, const ConversationRequest& request);
   Result<void> open_model(const Options& options, const runtime::Chat* saved);
   Result<void> open_saved(const runtime::Chat& saved, const Options& options);

@@ -16,15 +16,12 @@ constexpr const char* kTableHead =
     "                    older text    saved  same next token  whole cache  answers\n";
 
 std::string line_of(const DemoRun& run) {
-  const auto column = [](std::string text, std::size_t width) {
-    return std::string(width - std::min(width, text.size()), ' ') + text;
-  };
   const bool is_exact = run.body_saved() <= 0;
   const std::string same = is_exact ? "exact" : format_percent(run.fidelity.agreement);
-  return "  " + padded(run.name, 16) + column(format_bytes(run.stats.body_bytes), 12) +
-         column(is_exact ? "-" : format_percent(run.body_saved()), 9) +
-         column(run.fidelity.n_tokens == 0 && !is_exact ? "not measured" : same, 17) +
-         column(format_bytes(run.stats.bytes), 13) + "  " + run.answers.score() + "\n";
+  return "  " + padded(run.name, 16) + right_aligned(format_bytes(run.stats.body_bytes), 12) +
+         right_aligned(is_exact ? "-" : format_percent(run.body_saved()), 9) +
+         right_aligned(run.fidelity.n_tokens == 0 && !is_exact ? "not measured" : same, 17) +
+         right_aligned(format_bytes(run.stats.bytes), 13) + "  " + run.answers.score() + "\n";
 }
 
 Json row_of(const DemoRun& run) {

@@ -27,27 +27,29 @@ std::string of_parts(const runtime::GgufFile& file) {
   return file.n_parts() == 1 ? "" : " in " + with_thousands(file.n_parts()) + " shards";
 }
 
-// The model's profiles, shown after what the file itself says. Null for a model that we cannot run.
-struct ProfilesInUse {
-  Json lane_table = nullptr, key_bases = nullptr, selector = nullptr;
-  Json refusal = nullptr;  // why it does not run here
-};
-ProfilesInUse show_profiles(const runtime::GgufFile& file, const std::string& fingerprint,
-                            const Paths& paths, Console& console) {
+// The model's profiles, shown after what the file itself says; all null for a model that cannot run
+// here, with the reason.
+Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint,
+                   const Paths& paths, Console& console) {
+  Json json{
+      {"lane_table", nullptr}, {"key_bases", nullptr}, {"selector", nullptr}, {"refusal", nullptr}};
   const Result<runtime::ModelConfig> config = runtime::ModelConfig::from(file);
   if (!config.ok()) {
     if (!console.json())
       console.data("Satchel cannot run this model: " + config.error().message + "\n");
-    return {.refusal = config.error().message};
+    json["refusal"] = config.error().message;
+    return json;
   }
-  const ProfileOf of{paths, fingerprint, *config};
-  const HeadBudgetsInUse lanes = head_budgets_in_use(of, console);
-  const KeyBasesInUse keys = key_bases_in_use(of, console);
-  const SelectorInUse selector = selector_in_use(of, console);
+  const auto lanes = head_budgets_in_use(paths.profiles, fingerprint, *config, console);
+  const auto keys = key_bases_in_use(paths.profiles, fingerprint, *config, console);
+  const auto selector = selector_in_use(paths.profiles, fingerprint, *config, console);
   if (!console.json())
     console.data("Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
                  "\nSelector weights: " + describe(selector) + "\n");
-  return {.lane_table = to_json(lanes), .key_bases = to_json(keys), .selector = to_json(selector)};
+  json["lane_table"] = to_json(lanes);
+  json["key_bases"] = to_json(keys);
+  json["selector"] = to_json(selector);
+  return json;
 }
 
 Result<void> model_file(const std::filesystem::path& path, const Paths& paths, Console& console) {
@@ -76,21 +78,17 @@ Result<void> model_file(const std::filesystem::path& path, const Paths& paths, C
   if (!console.json()) console.data(text);
   // Takes reading the whole file.
   SATCHEL_TRY_ASSIGN(const std::string fingerprint, file.model_fingerprint());
-  const ProfilesInUse profiles = show_profiles(file, fingerprint, paths, console);
+  const Json profiles = show_profiles(file, fingerprint, paths, console);
   if (!console.json()) return {};
-  console.document({{"schema", 1},
-                    {"path", path.string()},
-                    {"version", file.version()},
-                    {"bytes", file.file_bytes()},
-                    {"parts", file.n_parts()},
-                    {"fingerprint", fingerprint},
-                    {"lane_table", profiles.lane_table},
-                    {"key_bases", profiles.key_bases},
-                    {"selector", profiles.selector},
-                    {"refusal", profiles.refusal},
-                    {"values", n_values},
-                    {"metadata", metadata},
-                    {"tensors", tensors}});
+  Json json{{"schema", 1},
+            {"path", path.string()},
+            {"version", file.version()},
+            {"bytes", file.file_bytes()},
+            {"parts", file.n_parts()},
+            {"fingerprint", fingerprint}};
+  json.update(profiles);
+  json.update({{"values", n_values}, {"metadata", metadata}, {"tensors", tensors}});
+  console.document(json);
   return {};
 }
 

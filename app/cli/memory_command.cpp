@@ -52,8 +52,7 @@ std::string cost_text(const runtime::Fidelity& cost) {
 Result<std::optional<MemoryCommand>> memory_command(std::string_view line) {
   const auto limit = rest_of(line, kLimit), preset = rest_of(line, kPreset);
   if (!limit && !preset) return std::optional<MemoryCommand>();
-  MemoryCommand command{.of = limit ? MemoryCommand::Of::limit : MemoryCommand::Of::preset,
-                        .request = {}};
+  MemoryCommand command{.is_limit = limit.has_value(), .request = {}};
   std::string_view rest = limit ? *limit : *preset;
   if (rest.empty()) return std::optional(command);
   command.now = take_last(rest, kNow);
@@ -136,8 +135,8 @@ std::string describe(const runtime::MemoryChange& change) {
 Result<void> obey(const MemoryCommand& command, Conversation& conversation, Console& console) {
   const runtime::Session& session = conversation.session();
   if (command.asks()) {
-    console.reply(command.of == MemoryCommand::Of::limit ? describe_limit(session.stats())
-                                                         : describe_preset(session.recipe()));
+    console.reply(command.is_limit ? describe_limit(session.stats())
+                                   : describe_preset(session.recipe()));
     return {};
   }
   runtime::MemoryRequest request = command.request;

@@ -11,7 +11,7 @@
 namespace satchel::app {
 
 struct MemoryCommand {
-  enum class Of { limit, preset } of = Of::limit;
+  bool is_limit = true;  // else it is about the preset
   runtime::MemoryRequest request;
   bool now = false;   // apply it; else only preview it
   bool same = false;  // the chat's own preset, to reread what was lowered to save memory

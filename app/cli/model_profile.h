@@ -6,7 +6,6 @@
 #include <string>
 
 #include "app/cli/console.h"
-#include "app/paths.h"
 #include "runtime/model/config.h"
 #include "runtime/profile/profile_files.h"
 
@@ -18,20 +17,20 @@ struct ProfileInUse {
   std::filesystem::path file;  // of the one made on this machine, if there is one
   std::string none;            // "none yet; …"
 };
-using HeadBudgetsInUse = ProfileInUse<kvcache::HeadBudgets>;
-using KeyBasesInUse = ProfileInUse<kvcache::KeyBases>;
-using SelectorInUse = ProfileInUse<kvcache::SelectorWeights>;
-
-// Whose profile it is, and where profiles are kept.
-struct ProfileOf {
-  const Paths& paths;
-  const std::string& fingerprint;
-  const runtime::ModelConfig& config;
-};
-// What the model is opened with. Each warns of a file that is damaged, which is ignored.
-HeadBudgetsInUse head_budgets_in_use(const ProfileOf& of, Console& console);
-KeyBasesInUse key_bases_in_use(const ProfileOf& of, Console& console);
-SelectorInUse selector_in_use(const ProfileOf& of, Console& console);
+// What the model is opened with; `folder` is where profiles are kept (Paths). Each warns of a file
+// that is damaged, which is ignored.
+ProfileInUse<kvcache::HeadBudgets> head_budgets_in_use(const std::filesystem::path& folder,
+                                                       const std::string& fingerprint,
+                                                       const runtime::ModelConfig& config,
+                                                       Console& console);
+ProfileInUse<kvcache::KeyBases> key_bases_in_use(const std::filesystem::path& folder,
+                                                 const std::string& fingerprint,
+                                                 const runtime::ModelConfig& config,
+                                                 Console& console);
+ProfileInUse<kvcache::SelectorWeights> selector_in_use(const std::filesystem::path& folder,
+                                                       const std::string& fingerprint,
+                                                       const runtime::ModelConfig& config,
+                                                       Console& console);
 
 template <class T>
 std::string describe(const ProfileInUse<T>& in_use) {

@@ -72,9 +72,8 @@ int list(Console& console) {
   Json rows = Json::array();
   std::string text = "Presets\n";
   for (const runtime::Preset& preset : runtime::presets())
-    text += "  " + std::string(preset.name) + std::string(12 - preset.name.size(), ' ') +
-            std::string(preset.recipe) + ", keeps " + format_percent(preset.keep) +
-            " of a prompt's tokens\n";
+    text += "  " + padded(std::string(preset.name), 12) + std::string(preset.recipe) + ", keeps " +
+            format_percent(preset.keep) + " of a prompt's tokens\n";
   text += "Recipes and the share of tokens they keep (details: --explain NAME)\n";
   for (const Listed& recipe : *recipes) {
     rows.push_back(recipe.json);

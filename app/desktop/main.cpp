@@ -97,10 +97,7 @@ int main(int argc, char** argv) {
       ui::Appearance(qBound(0, settings.value(QStringLiteral("appearance"), 0).toInt(), 2));
   ui::applyAppearance(application, appearance);
 
-  storage::StoreOptions storeOptions;
-  storeOptions.data_dir = paths.data_dir;
-  storeOptions.cache_dir = paths.cache_dir;
-  auto store = storage::Store::open(std::move(storeOptions));
+  auto store = storage::Store::open({.data_dir = paths.data_dir, .cache_dir = paths.cache_dir});
   if (!store.ok()) return refuse(store.error());
 
   const SystemClock clock;

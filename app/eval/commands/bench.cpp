@@ -126,18 +126,15 @@ constexpr const char* kHead =
     "depth   recipe           prefill tok/s  second pass  vs first  decode tok/s  cache\n";
 
 std::string line_of(const Json& row) {
-  const auto column = [](std::string text, std::size_t width) {
-    return std::string(width - std::min(width, text.size()), ' ') + text;
-  };
   std::string line = std::to_string(row["depth"].get<std::size_t>());
   line.resize(8, ' ');
   line += row["recipe"].get<std::string>() + " " + format_percent(row["keep"]);
   line.resize(std::max<std::size_t>(line.size(), 28), ' ');
   const double pack_ms = row["second_pass_ms"];  // 0: none was wanted
-  return line + column(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
-         column(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
-         column(format_fixed(row["reading_times_first"], 2) + " x", 10) +
-         column(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
+  return line + right_aligned(format_fixed(row["prefill_tokens_per_s"], 1), 10) +
+         right_aligned(pack_ms > 0 ? format_seconds(pack_ms) : "-", 13) +
+         right_aligned(format_fixed(row["reading_times_first"], 2) + " x", 10) +
+         right_aligned(format_fixed(row["decode_tokens_per_s"], 1), 14) + "  " +
          format_bytes(row["cache"]["kv_bytes"]) + "\n";
 }
 

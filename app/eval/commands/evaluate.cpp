@@ -48,9 +48,8 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
 // What was made on this machine may be another than what figures elsewhere were measured with.
 Json tell_head_budgets(const EvalOptions& options, const runtime::Engine& engine,
                        Console& console) {
-  const Paths paths = standard_paths(options.common.store);
-  const HeadBudgetsInUse in_use =
-      head_budgets_in_use({paths, engine.fingerprint(), engine.config()}, console);
+  const auto in_use = head_budgets_in_use(standard_paths(options.common.store).profiles,
+                                          engine.fingerprint(), engine.config(), console);
   if (in_use.found.from == runtime::ProfileFrom::folder)
     console.note("Head budgets: " + describe(in_use));
   return to_json(in_use);

@@ -41,12 +41,12 @@ TEST(MemoryCommand, without_a_value_asks_what_it_is_now) {
     const auto limit = memory_command(line).value();
     ASSERT_TRUE(limit.has_value()) << line;
     EXPECT_TRUE(limit->asks());
-    EXPECT_EQ(limit->of, MemoryCommand::Of::limit);
+    EXPECT_TRUE(limit->is_limit);
   }
   const auto preset = memory_command("/preset").value();
   ASSERT_TRUE(preset.has_value());
   EXPECT_TRUE(preset->asks());
-  EXPECT_EQ(preset->of, MemoryCommand::Of::preset);
+  EXPECT_FALSE(preset->is_limit);
   EXPECT_FALSE(memory_command("/limit 40MB").value()->asks());
 }
 
