@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "kernels/base/assert.h"
 #include "kernels/contract/lane_view.h"
 
 namespace satchel::kernels {
@@ -18,9 +19,20 @@ class HostLaneTable final : public LaneTable {
   }
 
   std::size_t n_lanes() const override { return lanes_.size(); }
-  Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override;
-  Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override;
-  const LaneView& lane(std::size_t lane) const;
+  Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override {
+    SATCHEL_ASSERT(lane < lanes_.size());
+    lanes_[lane].runs = runs;
+    return {};
+  }
+  Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override {
+    SATCHEL_ASSERT(lane < lanes_.size());
+    lanes_[lane].pages = pages;
+    return {};
+  }
+  const LaneView& lane(std::size_t lane) const {
+    SATCHEL_ASSERT(lane < lanes_.size());
+    return lanes_[lane];
+  }
 
  private:
   std::vector<LaneView> lanes_;

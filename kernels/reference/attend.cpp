@@ -58,8 +58,8 @@ PlainLane read_lane(const LaneView& view, std::size_t head_dim) {
   return lane;
 }
 
-// The query as keys want it that stand `shift` positions behind where they were encoded.
-std::vector<double> transformed_back(const float* q, const AttendArgs& args, std::int32_t shift) {
+// The query for keys that stand `shift` positions behind where they were encoded.
+std::vector<double> rotated_back(const float* q, const AttendArgs& args, std::int32_t shift) {
   std::vector<double> out(q, q + args.head_dim);
   if (shift == 0) return out;
   const std::span<const double> frequency = args.rope.inverse_frequency;
@@ -123,13 +123,13 @@ class OneQuery {
     const float* q = args_.q + row_ * args_.head_dim;
     const auto scale = static_cast<double>(args_.scale), cap = static_cast<double>(args_.soft_cap);
     std::int32_t shift = 0;
-    std::vector<double> transformed = transformed_back(q, args_, shift);
+    std::vector<double> rotated = rotated_back(q, args_, shift);
     logits_.assign(lane.tokens.size(), kNone);
     for (std::size_t t = 0; t < logits_.size(); ++t) {
       const PlainLane::Token& token = lane.tokens[t];
       if (!can_attend(args_, position_, token)) continue;
-      if (token.shift != shift) transformed = transformed_back(q, args_, shift = token.shift);
-      const double logit = dot(transformed, lane.k.data() + t * args_.head_dim) * scale;
+      if (token.shift != shift) rotated = rotated_back(q, args_, shift = token.shift);
+      const double logit = dot(rotated, lane.k.data() + t * args_.head_dim) * scale;
       logits_[t] = (cap == 0 ? logit : cap * std::tanh(logit / cap)) + token.log_count;
     }
   }

@@ -133,7 +133,7 @@ static_assert(std::size(kReaders) == std::size(kQuantFormats));
 
 }  // namespace
 
-QuantBlockReader packed_reader(WeightType type) {
+QuantBlockReader quant_block_reader(WeightType type) {
   for (const auto& [of, read] : kReaders)
     if (of == type) return read;
   return nullptr;

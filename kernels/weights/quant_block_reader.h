@@ -22,6 +22,6 @@ struct QuantBlock {
 using QuantBlockReader = void (*)(const std::byte* block, QuantBlock& out);
 
 // Null for a type that is not repacked.
-QuantBlockReader packed_reader(WeightType type);
+QuantBlockReader quant_block_reader(WeightType type);
 
 }  // namespace satchel::kernels

@@ -25,7 +25,7 @@ struct CodeWords {
 };
 
 // Whether pages with this layout have a decode kernel of their own.
-inline bool packed_fits(const PageLayout& layout) {
+inline bool has_code_kernel(const PageLayout& layout) {
   const std::size_t d = layout.head_dim;
   if (!layout.v.is_affine()) return false;
   if (layout.k.is_mixed_bit()) return layout.capacity == kPageTokens;

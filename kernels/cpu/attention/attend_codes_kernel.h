@@ -42,8 +42,8 @@ struct CodeProduct {
       for (std::size_t r = 0; r < kRows; ++r) {
         const Float factor = V::broadcast_float(folding.factor[g * kRows + r]);
         const Float offset = V::broadcast_float(folding.offset[g * kRows + r]);
-        unroll<0, kDotRows / V::kLanes>([&](auto k) __attribute__((always_inline)) {
-          constexpr std::size_t at = k.value * V::kLanes;
+        unroll<0, kDotRows / V::kFloats>([&](auto k) __attribute__((always_inline)) {
+          constexpr std::size_t at = k.value * V::kFloats;
           V::store(out + r * out_stride + i + at,
                    V::fma(V::load_float(sums[r] + at), factor, offset));
         });
@@ -78,8 +78,8 @@ struct CodeProduct {
         pairs[t.value * kBlocks + i.value] = square[t.value];
       });
     });
-    unroll<0, Dot::kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      constexpr std::size_t at = i.value * V::kLanes;
+    unroll<0, Dot::kSlots / V::kFloats>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kFloats;
       V::store(slots + at,
                at < kEntries ? V::joined(pairs, at < kEntries ? i.value : 0) : V::zero_float());
     });
@@ -149,7 +149,7 @@ struct CodeTokens {
     for (std::size_t r = 0; r < kRows; ++r) {
       float* sum = all.sum + (first + r) * width;
       const auto kept = V::broadcast_float(shrink[r]);
-      for (std::size_t c = 0; c < d; c += V::kLanes)
+      for (std::size_t c = 0; c < d; c += V::kFloats)
         V::store(sum + c, V::fma(V::load_float(sum + c), kept, V::load_float(added[r] + c)));
     }
   }

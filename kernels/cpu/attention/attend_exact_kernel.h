@@ -37,7 +37,7 @@ struct ExactTokens {
           const Half* key = k + (t + i) * d;
           prefetch(key, kBlock * d, d);  // keys of the next block, values of this one
           prefetch(v, (t + i) * d, d);
-          for (std::size_t c = 0; c < d; c += V::kLanes) {
+          for (std::size_t c = 0; c < d; c += V::kFloats) {
             const Float value = V::load_half(key + c);
             unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
               sum[r.value] = V::fma(V::load_float(q + r.value * d + c), value, sum[r.value]);

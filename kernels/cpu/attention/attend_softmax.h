@@ -85,17 +85,17 @@ struct SeenByRows {
 template <class V>
 struct Softmax {
   using Float = typename V::Float;
-  static constexpr std::uint32_t kAllLanes = (1u << V::kLanes) - 1;
+  static constexpr std::uint32_t kAllFloats = (1u << V::kFloats) - 1;
   static constexpr std::size_t kRowsAtOnce = 4;
 
   // The bits of the register of tokens from t on.
   SATCHEL_INLINE std::uint32_t bits_at(const TokenBits& seen, std::size_t t) {
-    return static_cast<std::uint32_t>(seen.words[t / 64] >> (t % 64)) & kAllLanes;
+    return static_cast<std::uint32_t>(seen.words[t / 64] >> (t % 64)) & kAllFloats;
   }
 
-  // a for lanes whose bit is set, else b; mostly all are.
+  // a for elements whose bit is set, else b; mostly all are.
   SATCHEL_INLINE Float pick_seen(std::uint32_t bits, Float a, Float b) {
-    return bits == kAllLanes ? a : V::pick_lanes(bits, a, b);
+    return bits == kAllFloats ? a : V::pick_floats(bits, a, b);
   }
 
   // cap · tanh(logit / cap), then the logarithm of how many tokens each one stands for.
@@ -103,13 +103,13 @@ struct Softmax {
                              const float* log_counts) {
     if (soft_cap != 0) {
       const Float cap = V::broadcast_float(soft_cap), share = V::broadcast_float(1 / soft_cap);
-      for (std::size_t t = 0; t < end; t += V::kLanes) {
+      for (std::size_t t = 0; t < end; t += V::kFloats) {
         const Float x = V::mul(V::load_float(logits + t), share);
         V::store(logits + t, V::mul(VectorOps<V>::tanh(x), cap));
       }
     }
     // Logits have whole registers, log_counts as well (a capacity is a multiple of 32).
-    for (std::size_t t = 0; log_counts != nullptr && t < end; t += V::kLanes)
+    for (std::size_t t = 0; log_counts != nullptr && t < end; t += V::kFloats)
       V::store(logits + t, V::add(V::load_float(logits + t), V::load_float(log_counts + t)));
   }
 
@@ -145,7 +145,7 @@ struct Softmax {
     };
     Float of_rows[kRowsAtOnce];
     unroll<0, kRowsAtOnce>([&](auto r) SATCHEL_INLINE_LAMBDA { of_rows[r.value] = none; });
-    for (std::size_t t = 0; t < end; t += V::kLanes)
+    for (std::size_t t = 0; t < end; t += V::kFloats)
       unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
         of_rows[r.value] =
             V::max(of_rows[r.value], pick(r.value, t, V::load_float(logits[r.value] + t), none));
@@ -160,7 +160,7 @@ struct Softmax {
     V::store(by, exp_of_negative(V::load_float(by)));
     for (std::size_t r = 0; r < kRows; ++r) shrink[r] = by[r];
     unroll<0, kRowsAtOnce>([&](auto r) SATCHEL_INLINE_LAMBDA { of_rows[r.value] = zero; });
-    for (std::size_t t = 0; t < end; t += V::kLanes)
+    for (std::size_t t = 0; t < end; t += V::kFloats)
       unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
         const Float x =
             V::sub(V::load_float(logits[r.value] + t), V::broadcast_float(most[r.value]));
@@ -171,8 +171,8 @@ struct Softmax {
     V::template sum_registers<kRowsAtOnce>(of_rows, of_row);
     for (std::size_t r = 0; r < kRows; ++r) {
       total[r] = total[r] * shrink[r] + of_row[r];
-      for (std::size_t t = (end + V::kLanes - 1) / V::kLanes * V::kLanes; t < kTileTokens;
-           t += V::kLanes)
+      for (std::size_t t = (end + V::kFloats - 1) / V::kFloats * V::kFloats; t < kTileTokens;
+           t += V::kFloats)
         V::store(logits[r] + t, zero);
     }
   }
@@ -184,7 +184,7 @@ struct Softmax {
                             const float* log_counts, float (*logits)[kTileTokens], float* shrink) {
     const bool plain = all.soft_cap == 0 && log_counts == nullptr;
     const TokenBits whole = first_bits(seen.end);
-    bool masked = seen.end % V::kLanes != 0;
+    bool masked = seen.end % V::kFloats != 0;
     for (std::size_t r = 0; r < kRows; ++r) {
       masked |= seen.rows[r].words[0] != whole.words[0] || seen.rows[r].words[1] != whole.words[1];
       if (!plain) adjust(logits[r], seen.end, all.soft_cap, log_counts);

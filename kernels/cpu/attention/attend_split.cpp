@@ -83,10 +83,10 @@ void AttendSplit::run(std::size_t begin, std::size_t end) {
   const std::size_t n_pages = lane_.pages.size();
   for (std::size_t i = begin; i < std::min(end, n_pages); ++i)
     page(lane_.pages[i], i + 1 < n_pages ? &lane_.pages[i + 1] : nullptr);
-  std::size_t segment = n_pages;
+  std::size_t unit = n_pages;
   for (const ExactRun& run : lane_.runs) {
-    for (std::size_t t = 0; t < run.n_tokens; t += kTileTokens, ++segment) {
-      if (segment < begin || segment >= end) continue;
+    for (std::size_t t = 0; t < run.n_tokens; t += kTileTokens, ++unit) {
+      if (unit < begin || unit >= end) continue;
       run_tile({.k = run.k + t * args_.head_dim,
                 .v = run.v + t * args_.head_dim,
                 .tokens = {.positions = run.positions + t,
@@ -132,13 +132,13 @@ void AttendSplit::page(const PageView& view, const PageView* after) {
           rows);
     return;
   }
-  if (range_.sequence->few && packed_fits(layout)) {
+  if (range_.sequence->few && has_code_kernel(layout)) {
     CodeTile tile = code_tile(view, after);
     if (layout.k.is_mixed_bit())
       tile.mixed_bit_k.parts = &parts_of(layout);
     else
       rows.q_slots = slots_of(rows.q);
-    table_.packed_tokens(rows, tile);
+    table_.code_tokens(rows, tile);
     return;
   }
   fill_keys(table_, view, memory_.tile_k, memory_.tile_v);

@@ -15,7 +15,7 @@ namespace satchel::kernels::cpu {
 namespace {
 
 template <class V>
-constexpr AttendTable kAttendTable = {.packed_tokens = attend_code_tokens<V>,
+constexpr AttendTable kAttendTable = {.code_tokens = attend_code_tokens<V>,
                                       .exact_tokens = ExactTokens<V>::run,
                                       .rotation = RopeKernel<V>::rotation,
                                       .transform_keys = BasisRows<V>::keys,

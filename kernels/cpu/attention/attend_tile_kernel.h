@@ -17,7 +17,7 @@ struct TileProduct {
   SATCHEL_INLINE Float load(const float* at) { return V::load_float(at); }
   SATCHEL_INLINE Float load(const Half* at) { return V::load_half(at); }
 
-  // out[r][0 … kVecs·kLanes) = out · shrink[r] (or nothing, without it) + Σ_c left[r][c]
+  // out[r][0 … kVecs·kFloats) = out · shrink[r] (or nothing, without it) + Σ_c left[r][c]
   // right[c][…]
   template <std::size_t kRows, std::size_t kVecs, class Value>
   SATCHEL_INLINE void run(const float* left, std::size_t left_stride, std::size_t n,
@@ -29,14 +29,14 @@ struct TileProduct {
         sum[r.value][i.value] =
             shrink == nullptr
                 ? V::zero_float()
-                : V::mul(V::load_float(out + r.value * out_stride + i.value * V::kLanes),
+                : V::mul(V::load_float(out + r.value * out_stride + i.value * V::kFloats),
                          V::broadcast_float(shrink[r.value]));
       });
     });
     for (std::size_t c = 0; c < n; ++c, right += right_stride) {
       Float value[kVecs];
       unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        value[i.value] = load(right + i.value * V::kLanes);
+        value[i.value] = load(right + i.value * V::kFloats);
       });
       unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
         const Float x = V::broadcast_float(left[r.value * left_stride + c]);
@@ -47,7 +47,7 @@ struct TileProduct {
     }
     unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
       unroll<0, kVecs>([&](auto i) __attribute__((always_inline)) {
-        V::store(out + r.value * out_stride + i.value * V::kLanes, sum[r.value][i.value]);
+        V::store(out + r.value * out_stride + i.value * V::kFloats, sum[r.value][i.value]);
       });
     });
   }
@@ -57,7 +57,7 @@ struct TileProduct {
   template <std::size_t kRows>
   SATCHEL_INLINE void logits(const float* q, std::size_t head_dim, const KeyTile& tile,
                              std::size_t begin, std::size_t end, float (*out)[kTileTokens]) {
-    for (std::size_t t = begin - begin % (2 * V::kLanes); t < end; t += 2 * V::kLanes)
+    for (std::size_t t = begin - begin % (2 * V::kFloats); t < end; t += 2 * V::kFloats)
       run<kRows, 2>(q, head_dim, head_dim, tile.k + t, kTileTokens, nullptr, out[0] + t,
                     kTileTokens);
   }
@@ -68,9 +68,9 @@ struct TileProduct {
                                  std::size_t width, const float* shrink, float* out,
                                  std::size_t out_stride) {
     std::size_t c = 0;
-    for (; c + 2 * V::kLanes <= width; c += 2 * V::kLanes)
+    for (; c + 2 * V::kFloats <= width; c += 2 * V::kFloats)
       run<kRows, 2>(weights[0], kTileTokens, n, v + c, width, shrink, out + c, out_stride);
-    for (; c < width; c += V::kLanes)
+    for (; c < width; c += V::kFloats)
       run<kRows, 1>(weights[0], kTileTokens, n, v + c, width, shrink, out + c, out_stride);
   }
 };

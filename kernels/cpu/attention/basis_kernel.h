@@ -17,7 +17,7 @@ struct BasisRows {
   using Float = typename V::Float;
   static constexpr std::size_t kSums = 4;  // registers at a time; head_dim is a multiple of 16
   static constexpr std::size_t kRows =
-      V::kLanes >= 16 ? 4 : 2;  // of queries: their sums are registers
+      V::kFloats >= 16 ? 4 : 2;  // of queries: their sums are registers
 
   // rows [n_rows, n] = rows · matrix [n, n], in place; n is a multiple of 16, at most kHeadDimMax.
   static void keys(const float* matrix, float* rows, std::size_t n_rows, std::size_t n) {
@@ -34,9 +34,9 @@ struct BasisRows {
   static void together(const float* matrix, float* rows, std::size_t n) {
     alignas(64) float out[kTogether * kHeadDimMax];
     std::size_t at = 0;
-    for (; at + kSums * V::kLanes <= n; at += kSums * V::kLanes)
+    for (; at + kSums * V::kFloats <= n; at += kSums * V::kFloats)
       columns<kTogether, kSums, kFused>(matrix + at, rows, n, out + at);
-    for (; at < n; at += V::kLanes) columns<kTogether, 1, kFused>(matrix + at, rows, n, out + at);
+    for (; at < n; at += V::kFloats) columns<kTogether, 1, kFused>(matrix + at, rows, n, out + at);
     __builtin_memcpy(rows, out, kTogether * n * sizeof(float));
   }
 
@@ -50,7 +50,7 @@ struct BasisRows {
     for (std::size_t i = 0; i < n; ++i) {
       Float entries[kVecs];
       unroll<0, kVecs>([&](auto k) __attribute__((always_inline)) {
-        entries[k.value] = V::load_float(matrix + i * n + k.value * V::kLanes);
+        entries[k.value] = V::load_float(matrix + i * n + k.value * V::kFloats);
       });
       unroll<0, kTogether>([&](auto r) __attribute__((always_inline)) {
         const Float x = V::broadcast_float(rows[r.value * n + i]);
@@ -64,7 +64,7 @@ struct BasisRows {
       });
     }
     unroll<0, kTogether * kVecs>([&](auto k) __attribute__((always_inline)) {
-      V::store(out + k.value / kVecs * n + k.value % kVecs * V::kLanes,
+      V::store(out + k.value / kVecs * n + k.value % kVecs * V::kFloats,
                sums[k.value / kVecs][k.value % kVecs]);
     });
   }

@@ -61,14 +61,14 @@ struct CodeDot {
   static_assert(kEntries * 32767 * ((1u << kBits) - 1) < 1u << 31);  // a sum fits
 
   // A register holds some rows, or a row some registers.
-  static constexpr std::size_t kOfRow = kWords > V::kLanes ? kWords / V::kLanes : 1;
-  static constexpr std::size_t kRowsAtOnce = kWords < V::kLanes ? V::kLanes / kWords : 1;
+  static constexpr std::size_t kOfRow = kWords > V::kFloats ? kWords / V::kFloats : 1;
+  static constexpr std::size_t kRowsAtOnce = kWords < V::kFloats ? V::kFloats / kWords : 1;
   static constexpr std::size_t kRegisters = kDotRows / kRowsAtOnce;
 
   static constexpr std::size_t kSlots = 2 * kPairs;
 
   // A row of more than four words is taken in pieces of four, of neighbouring rows side by side, so
-  // that little is left to be summed across lanes.
+  // that little is left to be summed within registers.
   static constexpr bool kByPieces =
       (kBits == 2 || kBits == 4) && kShape.words == kWords && kWords > 4;
   static constexpr std::size_t kPieceWords = 4, kFours = kPairsOfWord / 2;
@@ -87,17 +87,17 @@ struct CodeDot {
   // One row of a scale or zero plane.
   SATCHEL_INLINE void load_plane(const std::byte* from, float* plane) {
     const auto* halves = reinterpret_cast<const Half*>(from);
-    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      constexpr std::size_t at = i.value * V::kLanes;
+    unroll<0, kSlots / V::kFloats>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kFloats;
       V::store(plane + at, at < kEntries ? V::load_half(halves + at) : V::zero_float());
     });
   }
 
-  // The largest |x·scale|, still lane by lane.
+  // The largest |x·scale|, still element by element.
   SATCHEL_INLINE Float largest_of(const float* x, const float* scales) {
     Float most = V::zero_float();
-    unroll<0, kSlots / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      constexpr std::size_t at = i.value * V::kLanes;
+    unroll<0, kSlots / V::kFloats>([&](auto i) __attribute__((always_inline)) {
+      constexpr std::size_t at = i.value * V::kFloats;
       most = V::max(most, V::magnitude(V::mul(V::load_float(x + at), V::load_float(scales + at))));
     });
     return most;
@@ -114,11 +114,11 @@ struct CodeDot {
     const Float to_units = V::broadcast_float(units);
     const Int ones = V::words(1);
     Float exact = V::zero_float(), offset = V::zero_float();
-    Int rounded = V::zero(), pairs[kPairs / V::kLanes];
-    unroll<0, kPairs / V::kLanes>([&](auto i) __attribute__((always_inline)) {
+    Int rounded = V::zero(), pairs[kPairs / V::kFloats];
+    unroll<0, kPairs / V::kFloats>([&](auto i) __attribute__((always_inline)) {
       Int codes[2];
       unroll<0, 2>([&](auto half) __attribute__((always_inline)) {
-        constexpr std::size_t at = (2 * i.value + half.value) * V::kLanes;
+        constexpr std::size_t at = (2 * i.value + half.value) * V::kFloats;
         const Float from = V::load_float(x + at);
         const Float value = V::mul(V::mul(from, to_units), V::load_float(scales + at));
         if constexpr (!kSymmetric) {
@@ -138,8 +138,8 @@ struct CodeDot {
   // Plane i < kFours and plane kFours + i: the two words of values that meet the codes of bits
   // i · kBits of each byte.
   SATCHEL_INLINE void pairs_to_fours(Folded& folded) {
-    unroll<0, kPairs / V::kLanes / 2>([&](auto i) __attribute__((always_inline)) {
-      std::uint32_t* const at = folded + i.value * V::kLanes;
+    unroll<0, kPairs / V::kFloats / 2>([&](auto i) __attribute__((always_inline)) {
+      std::uint32_t* const at = folded + i.value * V::kFloats;
       Int first = V::load(at), second = V::load(at + kPairs / 2);
       V::pairs_to_fours(first, second);
       V::store_int(at, first);
@@ -249,8 +249,8 @@ struct CodeDot {
   template <std::size_t kRows>
   SATCHEL_INLINE void dot_pieces(const std::byte* rows, const Folded* folded,
                                  CodePrefetch& prefetch, float (*sums)[kDotRows]) {
-    constexpr std::size_t kSide = V::kLanes / kPieceWords;  // rows side by side
-    constexpr std::size_t kAll = kDotRows / kSide;          // registers of sums of a row of values
+    constexpr std::size_t kSide = V::kFloats / kPieceWords;  // rows side by side
+    constexpr std::size_t kAll = kDotRows / kSide;           // registers of sums of a row of values
     constexpr std::size_t kFit = std::max<std::size_t>(std::bit_floor(V::kFourSums / kRows), 1);
     constexpr std::size_t kTogether = std::min(kFit, kAll / 2);
     Int totals[kRows][kAll];
@@ -282,7 +282,7 @@ struct CodeDot {
   template <std::size_t kRows, std::size_t kTogether>
   SATCHEL_INLINE void add_pieces(const std::byte* rows, const Folded* folded,
                                  typename V::FourSums (&sums)[kRows][kTogether]) {
-    constexpr std::size_t kPieces = kWords / kPieceWords, kSide = V::kLanes / kPieceWords;
+    constexpr std::size_t kPieces = kWords / kPieceWords, kSide = V::kFloats / kPieceWords;
     using Pieces = typename V::template Pieces<kPieces>;
     const auto add = [&](const auto&... pieces) SATCHEL_INLINE_LAMBDA {
       const Pieces* const all[] = {&pieces...};
@@ -313,7 +313,7 @@ struct CodeDot {
 
   template <std::size_t kRows>
   SATCHEL_INLINE void dot_words(const Rows& rows, const Folded* folded, float (*sums)[kDotRows]) {
-    constexpr std::size_t kRepeated = kWords < V::kLanes ? kWords : V::kLanes;
+    constexpr std::size_t kRepeated = kWords < V::kFloats ? kWords : V::kFloats;
     Int partial[kRows][kRegisters];
     for (std::size_t k = 0; k < kRegisters; ++k) {
       Int sum[kRows];
@@ -324,7 +324,7 @@ struct CodeDot {
         unroll<0, kPairsOfWord>([&](auto i) __attribute__((always_inline)) {
           const Int pair = pairs_of_words<i.value>(words, low);
           unroll<0, kRows>([&](auto r) __attribute__((always_inline)) {
-            const std::uint32_t* at = folded[r.value] + i.value * kWords + part * V::kLanes;
+            const std::uint32_t* at = folded[r.value] + i.value * kWords + part * V::kFloats;
             sum[r.value] = V::dot(sum[r.value], pair, V::template load_words<kRepeated>(at));
           });
         });

@@ -25,23 +25,23 @@ struct HadamardRows {
 
  private:
   SATCHEL_INLINE void block(float* x, std::size_t n, float norm) {
-    for (std::size_t i = 0; i < n; i += V::kLanes)
+    for (std::size_t i = 0; i < n; i += V::kFloats)
       V::store(x + i, within_register<1>(V::load_float(x + i)));
-    for (std::size_t distance = V::kLanes; distance < n; distance *= 2)
+    for (std::size_t distance = V::kFloats; distance < n; distance *= 2)
       for (std::size_t first = 0; first < n; first += 2 * distance)
-        for (std::size_t i = first; i < first + distance; i += V::kLanes) {
+        for (std::size_t i = first; i < first + distance; i += V::kFloats) {
           const Float a = V::load_float(x + i), b = V::load_float(x + i + distance);
           V::store(x + i, V::add(a, b));
           V::store(x + i + distance, V::sub(a, b));
         }
-    for (std::size_t i = 0; i < n; i += V::kLanes)
+    for (std::size_t i = 0; i < n; i += V::kFloats)
       V::store(x + i, V::mul(V::load_float(x + i), V::broadcast_float(norm)));
   }
 
-  // Lanes whose bit kDistance is set are taken from their partners, others added to them.
+  // Elements whose bit kDistance is set are subtracted from their partners, others added to them.
   template <std::size_t kDistance>
   SATCHEL_INLINE Float within_register(Float a) {
-    if constexpr (kDistance == V::kLanes) {
+    if constexpr (kDistance == V::kFloats) {
       return a;
     } else {
       static constexpr Signs<kDistance> kSigns;
@@ -51,9 +51,9 @@ struct HadamardRows {
   }
   template <std::size_t kDistance>
   struct Signs {
-    alignas(64) float of[V::kLanes] = {};
+    alignas(64) float of[V::kFloats] = {};
     constexpr Signs() {
-      for (std::size_t i = 0; i < V::kLanes; ++i) of[i] = (i & kDistance) != 0 ? -1.0f : 1.0f;
+      for (std::size_t i = 0; i < V::kFloats; ++i) of[i] = (i & kDistance) != 0 ? -1.0f : 1.0f;
     }
   };
 };

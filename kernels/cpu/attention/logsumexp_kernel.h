@@ -70,12 +70,12 @@ struct LogSumExpTile {
     const std::size_t begin = kWhole ? 0 : range.begin, end = kWhole ? kTileTokens : range.end;
     const Float none = V::broadcast_float(-__builtin_inff());
     Float top = none;
-    for (std::size_t t = begin; t < end; t += V::kLanes)
+    for (std::size_t t = begin; t < end; t += V::kFloats)
       top = V::max(top, pick(t, V::load_float(logits + t), none));
     if (V::above(top, V::broadcast_float(offset + kSlack)) != 0) raise(top, offset, totals);
     const Float by = V::broadcast_float(offset);
     Float added = V::load_float(totals);
-    for (std::size_t t = begin; t < end; t += V::kLanes) {
+    for (std::size_t t = begin; t < end; t += V::kFloats) {
       const Float p = VectorOps<V>::exp(V::sub(V::load_float(logits + t), by));
       added = V::add(added, pick(t, p, V::zero_float()));
     }
@@ -91,7 +91,7 @@ struct LogSumExpTile {
     alignas(64) float logits[kRows][kTileTokens];
     TileProduct<V>::template logits<kRows>(all.q + first * d, d, tile, seen.begin, seen.end,
                                            logits);
-    const IndexRange range{seen.begin - seen.begin % V::kLanes, seen.end};
+    const IndexRange range{seen.begin - seen.begin % V::kFloats, seen.end};
     for (std::size_t r = 0; r < kRows; ++r) {
       const TokenBits& bits = seen.rows[r];
       if ((bits.words[0] | bits.words[1]) == 0) continue;

@@ -25,10 +25,10 @@ struct MixedBitProduct {
   static_assert(kRows <= 4);
   using Int = typename V::Int;
   using Float = typename V::Float;
-  static constexpr std::size_t kAllBlocks = kTileTokens / V::kLanes;  // registers of tokens
+  static constexpr std::size_t kAllBlocks = kTileTokens / V::kFloats;  // registers of tokens
   // As many at a time as fit into registers, with their sums.
   static constexpr std::size_t kBlocks =
-      std::min({std::bit_floor(V::kFourSums / kRows), V::kLanes / 2, kAllBlocks});
+      std::min({std::bit_floor(V::kFourSums / kRows), V::kFloats / 2, kAllBlocks});
   static constexpr std::size_t kPasses = kAllBlocks / kBlocks;
 
   struct Folding {
@@ -56,7 +56,7 @@ struct MixedBitProduct {
     unroll<0, kFewRegisters>([&](auto r) __attribute__((always_inline)) {
       most[r.value] = offset[r.value] = V::zero_float();
     });
-    for (std::size_t c = 0; c < head_dim; c += V::kLanes) {
+    for (std::size_t c = 0; c < head_dim; c += V::kFloats) {
       const Float scales = V::load_half(planes.scales + c * sizeof(Half));
       const Float zeros = V::load_half(planes.zeros + c * sizeof(Half));
       const Float first = V::load_float(parts.weights[0] + c);
@@ -81,10 +81,10 @@ struct MixedBitProduct {
   // 16 channels.
   SATCHEL_INLINE void fold_part(const float* folded, const float* weights, float units,
                                 std::int16_t* values) {
-    Int rounded[16 / V::kLanes];
-    unroll<0, 16 / V::kLanes>([&](auto i) __attribute__((always_inline)) {
-      const Float weighted = V::mul(V::load_float(folded + i.value * V::kLanes),
-                                    V::load_float(weights + i.value * V::kLanes));
+    Int rounded[16 / V::kFloats];
+    unroll<0, 16 / V::kFloats>([&](auto i) __attribute__((always_inline)) {
+      const Float weighted = V::mul(V::load_float(folded + i.value * V::kFloats),
+                                    V::load_float(weights + i.value * V::kFloats));
       rounded[i.value] = V::round_to_int(V::mul(weighted, V::broadcast_float(units)));
     });
     V::store_fours(values, rounded);
@@ -106,7 +106,7 @@ struct MixedBitProduct {
       const Float factor = V::broadcast_float(folding.factor[r.value]);
       const Float offset = V::broadcast_float(folding.offset[r.value]);
       unroll<0, kBlocks>([&](auto b) __attribute__((always_inline)) {
-        V::store(out + r.value * out_stride + (kPass + b.value * kPasses) * V::kLanes,
+        V::store(out + r.value * out_stride + (kPass + b.value * kPasses) * V::kFloats,
                  V::fma(V::to_float(V::total(sums[r.value][b.value])), factor, offset));
       });
     });
@@ -116,7 +116,7 @@ struct MixedBitProduct {
   template <std::size_t kBits, std::size_t kPass>
   SATCHEL_INLINE void add_parts(const MixedBitPlanes& planes, const Folding& folding,
                                 CodePrefetch& prefetch, Sums& sums) {
-    constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kLanes;  // of words
+    constexpr std::size_t kRegisters = kTileTokens * kBits / 8 / V::kFloats;  // of words
     constexpr std::size_t kKind = kBits == 4 ? 0 : kBits == 2 ? 1 : 2;
     const std::size_t n = planes.parts->n_of_bits[kKind];
     for (std::size_t i = 0; i < n; ++i) {
@@ -175,7 +175,7 @@ struct MixedBitFill {
     const unsigned mask = (1u << bits) - 1;
     for (std::size_t c = 0; c < kQuad; ++c) {
       float* const row = to + c * kTileTokens;
-      if (n_words % V::kLanes != 0) {
+      if (n_words % V::kFloats != 0) {
         for (std::size_t t = 0; t < capacity; ++t) {
           const PartPlace at = part_place(capacity, bits, t, c);
           row[t] += weight *
@@ -184,7 +184,7 @@ struct MixedBitFill {
         continue;
       }
       const PartPlace first = part_place(capacity, bits, 0, c);
-      for (std::size_t t = 0; t < capacity; t += V::kLanes) {
+      for (std::size_t t = 0; t < capacity; t += V::kFloats) {
         const auto shift = static_cast<unsigned>(8 * first.byte + t / n_words * bits);
         const auto field = V::field(V::load(codes + t % n_words * 4), shift, mask);
         V::store(row + t,
@@ -193,7 +193,7 @@ struct MixedBitFill {
     }
   }
   SATCHEL_INLINE void apply(float scale, float zero, std::size_t capacity, float* row) {
-    for (std::size_t t = 0; t < capacity; t += V::kLanes)
+    for (std::size_t t = 0; t < capacity; t += V::kFloats)
       V::store(row + t, V::add(V::mul(V::load_float(row + t), V::broadcast_float(scale)),
                                V::broadcast_float(zero)));
   }

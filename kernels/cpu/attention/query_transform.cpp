@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kPairsMax = 128;
 
-void transform_back(const AttendTable& table, std::int32_t shift, const RopeTable& rope,
-                    float* rows, std::size_t n_rows, std::size_t head_dim) {
+void rotate_back(const AttendTable& table, std::int32_t shift, const RopeTable& rope, float* rows,
+                 std::size_t n_rows, std::size_t head_dim) {
   const std::size_t n_pairs = rope.inverse_frequency.size();
   if (n_pairs == 0) return;  // a layer without RoPE
   SATCHEL_ASSERT(2 * n_pairs <= head_dim && n_pairs <= kPairsMax);
@@ -27,7 +27,7 @@ void transform_query(const AttendTable& table, const QueryTransform& transform,
   // A frame counts where there is RoPE; a shift comes with the caller's.
   const RopeTable& by =
       transform.basis.rope.inverse_frequency.empty() ? rope : transform.basis.rope;
-  if (transform.shift != 0) transform_back(table, transform.shift, by, rows, n_rows, head_dim);
+  if (transform.shift != 0) rotate_back(table, transform.shift, by, rows, n_rows, head_dim);
   if (transform.transform == Transform::basis)
     table.transform_queries(transform.basis.from, rows, n_rows, head_dim);
   else if (transform.transform == Transform::hadamard)

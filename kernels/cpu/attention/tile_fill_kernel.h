@@ -1,7 +1,7 @@
 // Makes a KeyTile: K transformed so that tokens lie side by side, V as it is, both fp32.
-//   codes  a word of codes is gathered from kLanes rows at once and taken apart: the rows of K are
+//   codes  a word of codes is gathered from kFloats rows at once and taken apart: the rows of K are
 //          tokens, the rows of V channels, so both come out transformed, and the scale of a slot is
-//          one number for all lanes (a group is a multiple of 16 rows)
+//          one number for a whole register (a group is a multiple of 16 rows)
 //   bits   values are code · scale + zero in two roundings, or (code - middle) · scale in one, as
 //          decode_pages gives them (before it transforms them back)
 #pragma once
@@ -31,7 +31,7 @@ struct TileFill {
                                   float* zeros) {
     const AffinePlanes& planes = rows.planes;
     const std::size_t at = row / planes.group * rows.n_entries * sizeof(Half);
-    for (std::size_t s = 0; s < rows.n_entries; s += V::kLanes) {
+    for (std::size_t s = 0; s < rows.n_entries; s += V::kFloats) {
       V::store(scales + s, V::load_half(planes.scales + at + s * sizeof(Half)));
       if constexpr (!kSymmetric)
         V::store(zeros + s, V::load_half(planes.zeros + at + s * sizeof(Half)));
@@ -51,7 +51,7 @@ struct TileFill {
     for (std::size_t s = 0; s < rows.n_entries; ++s)
       entry_of[s] = entry_of_slot(rows.n_entries, s) * out_stride;
     alignas(64) float scales[256], zeros[256];
-    for (std::size_t row = 0; row < rows.n_rows; row += V::kLanes) {
+    for (std::size_t row = 0; row < rows.n_rows; row += V::kFloats) {
       if (row % planes.group == 0) load_ranges<kSymmetric>(rows, row, scales, zeros);
       for (std::size_t first = 0; first < rows.n_entries; first += in_word) {
         const Int words = V::gather_words(planes.codes + row * stride + first * bits / 8, stride);
@@ -95,7 +95,7 @@ struct TileFill {
   // pair of registers that is read.
   SATCHEL_INLINE void clear_rest(std::size_t n_tokens, std::size_t head_dim, float* tile_k) {
     const std::size_t written = (n_tokens + 7) / 8 * 8;
-    const std::size_t read = (n_tokens + 2 * V::kLanes - 1) / (2 * V::kLanes) * 2 * V::kLanes;
+    const std::size_t read = (n_tokens + 2 * V::kFloats - 1) / (2 * V::kFloats) * 2 * V::kFloats;
     for (std::size_t c = 0; c < head_dim && written < read; ++c)
       __builtin_memset(tile_k + c * kTileTokens + written, 0, (read - written) * sizeof(float));
   }
@@ -116,7 +116,7 @@ struct TileFill {
       const Half* from = v + t * head_dim;
       float* to = tile_v + t * width;
       std::size_t c = 0;
-      for (; c + V::kLanes <= head_dim; c += V::kLanes) V::store(to + c, V::load_half(from + c));
+      for (; c + V::kFloats <= head_dim; c += V::kFloats) V::store(to + c, V::load_half(from + c));
       for (; c < head_dim; ++c) to[c] = _cvtsh_ss(from[c]);
       for (; c < width; ++c) to[c] = 0;
     }

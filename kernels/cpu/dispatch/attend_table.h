@@ -96,8 +96,8 @@ struct CodeTile {
 };
 
 struct AttendTable {
-  // Few rows on codes, by integers; packed_fits() says of which shapes.
-  void (*packed_tokens)(const LaneRows& rows, const CodeTile& tile);
+  // Few rows on codes, by integers; has_code_kernel() says of which shapes.
+  void (*code_tokens)(const LaneRows& rows, const CodeTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);
   // Cosines and sines of a position, as VectorOpsTable::rotation: [n_pairs, 2].

@@ -65,7 +65,7 @@ struct MatmulTable {
   std::size_t tile;  // tokens
   bool dots_bytes;   // matmul_bytes knows every type, else those whose pairs_in_16_bits() is not 0
   void (*quantise)(const QuantiseJob& job);
-  void (*packed)(const RepackedJob& job);  // activations in words of two codes
+  void (*repacked)(const RepackedJob& job);  // activations in words of two codes
   void (*floats)(const FloatJob& job);
 };
 

@@ -56,7 +56,7 @@ struct AttendAvx2 : FoursAvx2 {
     return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
   }
 
-  // Per 128-bit lane: sums of the four words of a, b, c and d.
+  // Per 128 bits: sums of the four words of a, b, c and d.
   SATCHEL_INLINE Int add_words(Int a, Int b, Int c, Int d) {
     const Int ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
     const Int cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
@@ -89,7 +89,7 @@ struct AttendAvx2 : FoursAvx2 {
       _mm256_storeu_ps(sums + 8 * half.value, _mm256_cvtepi32_ps(out));
     });
   }
-  // Sums over the lanes of 16 registers, or of 4.
+  // The sum of each of 16 registers, or of 4.
   template <std::size_t kCount = 16>
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
     if constexpr (kCount == 4) {
@@ -130,20 +130,20 @@ struct AttendAvx2 : FoursAvx2 {
   SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
     alignas(64) float largest[16];
     max_registers<kCount>(partial, largest);
-    unroll<0, (kCount + kLanes - 1) / kLanes>([&](auto k) __attribute__((always_inline)) {
-      const Float most = load_float(largest + k.value * kLanes);
+    unroll<0, (kCount + kFloats - 1) / kFloats>([&](auto k) __attribute__((always_inline)) {
+      const Float most = load_float(largest + k.value * kFloats);
       const Float range = broadcast_float(32767.0f);
-      store(units + k.value * kLanes,
+      store(units + k.value * kFloats,
             _mm256_and_ps(_mm256_cmp_ps(most, broadcast_float(1e-30f), _CMP_GT_OQ),
                           div(range, most)));
-      store(factors + k.value * kLanes,
+      store(factors + k.value * kFloats,
             _mm256_and_ps(_mm256_cmp_ps(most, broadcast_float(1e-30f), _CMP_GT_OQ),
                           div(most, range)));
     });
   }
   // Register i of what lies in registers of eight.
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) { return eights[i]; }
-  // Lane i becomes lane i xor kDistance.
+  // Element i becomes element i xor kDistance.
   template <std::size_t kDistance>
   SATCHEL_INLINE Float swapped(Float a) {
     if constexpr (kDistance == 4)
@@ -167,20 +167,20 @@ struct AttendAvx2 : FoursAvx2 {
   // Pairs [kWords, kPairs] of 16-bit values, as packed() leaves them, to [kPairs, kWords].
   template <std::size_t kWords, std::size_t kPairs>
   SATCHEL_INLINE void store_pairs(const Int* packed, std::uint32_t* to) {
-    constexpr std::size_t kRegisters = kWords * kPairs / kLanes;
+    constexpr std::size_t kRegisters = kWords * kPairs / kFloats;
     __m256 in_order[kRegisters], out[kRegisters];
     unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
       in_order[i.value] = _mm256_castsi256_ps(_mm256_permute4x64_epi64(packed[i.value], 0xd8));
     });
     transpose_words<kWords, kPairs>(in_order, out);
     unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
-      store_int(to + i.value * kLanes, _mm256_castps_si256(out[i.value]));
+      store_int(to + i.value * kFloats, _mm256_castps_si256(out[i.value]));
     });
   }
   SATCHEL_INLINE void store_int(void* at, Int a) {
     _mm256_storeu_si256(static_cast<__m256i*>(at), a);
   }
-  // One word of each of kLanes rows that lie `stride` bytes apart.
+  // One word of each of kFloats rows that lie `stride` bytes apart.
   SATCHEL_INLINE Int gather_words(const std::byte* at, std::size_t stride) {
     const Int rows = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_i32gather_epi32(
@@ -191,14 +191,14 @@ struct AttendAvx2 : FoursAvx2 {
     return _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(shift))),
                             _mm256_set1_epi32(static_cast<int>(mask)));
   }
-  // a for lanes below n, else b
-  SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
+  // a for the first n elements, else b
+  SATCHEL_INLINE Float first_floats(std::size_t n, Float a, Float b) {
     const Int lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const Int keep = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(keep));
   }
-  // a for lanes whose bit is set, else b
-  SATCHEL_INLINE Float pick_lanes(std::uint32_t bits, Float a, Float b) {
+  // a for elements whose bit is set, else b
+  SATCHEL_INLINE Float pick_floats(std::uint32_t bits, Float a, Float b) {
     const Int lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     const Int here = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lanes);
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(here, lanes)));

@@ -9,18 +9,18 @@ namespace satchel::kernels::cpu {
 namespace {
 
 // Of register i of pairs [kPairs, kWords]: in which two registers of pairs [kWords, kPairs] each
-// lane is found, and in which of their 32 lanes, where packed() left them.
+// pair is found, and at which of their 32 places, where packed() left them.
 template <std::size_t kWords, std::size_t kPairs>
 struct PairOrder {
   static constexpr std::size_t kRegisters = kWords * kPairs / 16;
-  alignas(64) std::int32_t lanes[kRegisters][16] = {};
+  alignas(64) std::int32_t places[kRegisters][16] = {};
   std::uint16_t from[kRegisters][(kRegisters + 1) / 2] = {};
 
   constexpr PairOrder() {
     for (std::size_t k = 0; k < kWords * kPairs; ++k) {
       const std::size_t pair = k % kWords * kPairs + k / kWords;  // where it is word by word
-      const std::size_t in = pair % 16, lane = in % 8 / 2 * 4 + in / 8 * 2 + in % 2;
-      lanes[k / 16][k % 16] = static_cast<std::int32_t>(pair / 16 % 2 * 16 + lane);
+      const std::size_t in = pair % 16, place = in % 8 / 2 * 4 + in / 8 * 2 + in % 2;
+      places[k / 16][k % 16] = static_cast<std::int32_t>(pair / 16 % 2 * 16 + place);
       auto& bits = from[k / 16][pair / 32];
       bits = static_cast<std::uint16_t>(bits | 1u << k % 16);
     }
@@ -82,7 +82,7 @@ struct AttendAvx512 : FoursAvx512 {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
   }
 
-  // Per 128-bit lane: sums of the four words of a, b, c and d.
+  // Per 128 bits: sums of the four words of a, b, c and d.
   SATCHEL_INLINE Int add_words(Int a, Int b, Int c, Int d) {
     const Int ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
     const Int cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
@@ -95,7 +95,7 @@ struct AttendAvx512 : FoursAvx512 {
         _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
         _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
   }
-  // Lanes 0 + 1 and 2 + 3 of a, then of b.
+  // Elements 0 + 1 and 2 + 3 of a, then of b.
   SATCHEL_INLINE Int add_lanes(Int a, Int b) {
     return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
   }
@@ -131,7 +131,7 @@ struct AttendAvx512 : FoursAvx512 {
     }
     _mm512_storeu_ps(sums, _mm512_cvtepi32_ps(out));
   }
-  // Sums over the lanes of 16 registers, or of 4.
+  // The sum of each of 16 registers, or of 4.
   template <std::size_t kCount = 16>
   SATCHEL_INLINE void sum_registers(const Float* partial, float* sums) {
     if constexpr (kCount == 4) {
@@ -178,13 +178,13 @@ struct AttendAvx512 : FoursAvx512 {
   SATCHEL_INLINE void units_of_registers(const Float* partial, float* units, float* factors) {
     alignas(64) float largest[16];
     max_registers<kCount>(partial, largest);
-    unroll<0, 16 / kLanes>([&](auto k) __attribute__((always_inline)) {
-      const Float most = load_float(largest + k.value * kLanes);
+    unroll<0, 16 / kFloats>([&](auto k) __attribute__((always_inline)) {
+      const Float most = load_float(largest + k.value * kFloats);
       const Float range = broadcast_float(32767.0f);
-      store(units + k.value * kLanes,
+      store(units + k.value * kFloats,
             _mm512_maskz_div_ps(_mm512_cmp_ps_mask(most, broadcast_float(1e-30f), _CMP_GT_OQ),
                                 range, most));
-      store(factors + k.value * kLanes,
+      store(factors + k.value * kFloats,
             _mm512_maskz_div_ps(_mm512_cmp_ps_mask(most, broadcast_float(1e-30f), _CMP_GT_OQ), most,
                                 range));
     });
@@ -193,7 +193,7 @@ struct AttendAvx512 : FoursAvx512 {
   SATCHEL_INLINE Float joined(const __m256* eights, std::size_t i) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(eights[2 * i]), eights[2 * i + 1], 1);
   }
-  // Lane i becomes lane i xor kDistance.
+  // Element i becomes element i xor kDistance.
   template <std::size_t kDistance>
   SATCHEL_INLINE Float swapped(Float a) {
     if constexpr (kDistance == 8)
@@ -216,25 +216,25 @@ struct AttendAvx512 : FoursAvx512 {
   // register of these is picked out of two of those at a time.
   template <std::size_t kWords, std::size_t kPairs>
   SATCHEL_INLINE void store_pairs(const Int* packed, std::uint32_t* to) {
-    constexpr std::size_t kRegisters = kWords * kPairs / kLanes;
+    constexpr std::size_t kRegisters = kWords * kPairs / kFloats;
     static constexpr PairOrder<kWords, kPairs> kOrder;
     unroll<0, kRegisters>([&](auto i) __attribute__((always_inline)) {
-      const Int lanes = load(kOrder.lanes[i.value]);
-      Int out = _mm512_permutex2var_epi32(packed[0], lanes, packed[kRegisters > 1 ? 1 : 0]);
+      const Int places = load(kOrder.places[i.value]);
+      Int out = _mm512_permutex2var_epi32(packed[0], places, packed[kRegisters > 1 ? 1 : 0]);
       unroll<1, (kRegisters + 1) / 2>([&](auto k) __attribute__((always_inline)) {
         constexpr std::size_t first = 2 * k.value, last = kRegisters - 1;
         constexpr std::uint16_t here = kOrder.from[i.value][k.value];
         if constexpr (here != 0)
           out = _mm512_mask_blend_epi32(
               here, out,
-              _mm512_permutex2var_epi32(packed[first], lanes,
+              _mm512_permutex2var_epi32(packed[first], places,
                                         packed[first < last ? first + 1 : last]));
       });
-      store_int(to + i.value * kLanes, out);
+      store_int(to + i.value * kFloats, out);
     });
   }
   SATCHEL_INLINE void store_int(void* at, Int a) { _mm512_storeu_si512(at, a); }
-  // One word of each of kLanes rows that lie `stride` bytes apart.
+  // One word of each of kFloats rows that lie `stride` bytes apart.
   SATCHEL_INLINE Int gather_words(const std::byte* at, std::size_t stride) {
     const Int rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     return _mm512_i32gather_epi32(
@@ -245,13 +245,13 @@ struct AttendAvx512 : FoursAvx512 {
     return _mm512_and_si512(_mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(shift))),
                             _mm512_set1_epi32(static_cast<int>(mask)));
   }
-  // a for lanes below n, else b
-  SATCHEL_INLINE Float first_lanes(std::size_t n, Float a, Float b) {
+  // a for the first n elements, else b
+  SATCHEL_INLINE Float first_floats(std::size_t n, Float a, Float b) {
     const __mmask16 keep = static_cast<__mmask16>(n >= 16 ? 0xffffu : (1u << n) - 1);
     return _mm512_mask_blend_ps(keep, b, a);
   }
-  // a for lanes whose bit is set, else b
-  SATCHEL_INLINE Float pick_lanes(std::uint32_t bits, Float a, Float b) {
+  // a for elements whose bit is set, else b
+  SATCHEL_INLINE Float pick_floats(std::uint32_t bits, Float a, Float b) {
     return _mm512_mask_blend_ps(static_cast<__mmask16>(bits), b, a);
   }
   // a, 0 where it is NaN

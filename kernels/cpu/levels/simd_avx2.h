@@ -15,7 +15,7 @@ namespace {
 struct SimdAvx2 {
   using Int = __m256i;
   using Float = __m256;
-  static constexpr std::size_t kLanes = 8;
+  static constexpr std::size_t kFloats = 8;
   static constexpr std::size_t kTile = 8;  // tokens that meet one register of repacked weights
   static constexpr std::size_t kFloatTile =
       3;                          // tokens times 4 rows of fp32 sums: 12 of 16 registers
@@ -28,11 +28,11 @@ struct SimdAvx2 {
   SATCHEL_INLINE Int load(const void* at) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(at));
   }
-  // kLanes pairs of signed bytes to pairs of 16-bit words
+  // kFloats pairs of signed bytes to pairs of 16-bit words
   SATCHEL_INLINE Int load_bytes(const void* at) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(at)));
   }
-  // kLanes unsigned bytes, one for each 32-bit lane
+  // kFloats unsigned bytes, one for each 32-bit element
   SATCHEL_INLINE Int load_rows(const void* at) {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(at)));
   }
@@ -146,7 +146,7 @@ struct SimdAvx2 {
                                                 _mm256_slli_epi32(_mm256_add_epi32(e, one), 21)));
   }
   SATCHEL_INLINE Float swap_neighbours(Float a) { return _mm256_permute_ps(a, 0xb1); }
-  // Which lanes are not <= limit (a NaN is not), as bits.
+  // Which elements are not <= limit (a NaN is not), as bits.
   SATCHEL_INLINE unsigned above(Float a, Float limit) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, limit, _CMP_NLE_UQ)));
   }

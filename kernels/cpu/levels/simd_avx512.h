@@ -15,7 +15,7 @@ namespace {
 struct SimdAvx512 {
   using Int = __m512i;
   using Float = __m512;
-  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kFloats = 16;
   static constexpr std::size_t kTile = 8;  // tokens that meet one register of repacked weights
   static constexpr std::size_t kFloatTile =
       6;                          // tokens times 4 rows of fp32 sums: 24 of 32 registers
@@ -25,11 +25,11 @@ struct SimdAvx512 {
   }
 
   SATCHEL_INLINE Int load(const void* at) { return _mm512_loadu_si512(at); }
-  // kLanes pairs of signed bytes to pairs of 16-bit words
+  // kFloats pairs of signed bytes to pairs of 16-bit words
   SATCHEL_INLINE Int load_bytes(const void* at) {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
   }
-  // kLanes unsigned bytes, one for each 32-bit lane
+  // kFloats unsigned bytes, one for each 32-bit element
   SATCHEL_INLINE Int load_rows(const void* at) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(at)));
   }
@@ -69,7 +69,7 @@ struct SimdAvx512 {
 
 #ifdef __AVX512VNNI__
   static constexpr bool kDotsBytes = true;
-  // sum + the four products of each lane's unsigned bytes a and signed ones b
+  // sum + the four products of each element's unsigned bytes a and signed ones b
   SATCHEL_INLINE Int dot_bytes(Int sum, Int a, Int b) {
     return _mm512_dpbusd_epi32(sum, a, b);
   }
@@ -184,7 +184,7 @@ struct SimdAvx512 {
   SATCHEL_INLINE Float swap_neighbours(Float a) {
     return _mm512_permute_ps(a, 0xb1);
   }
-  // Which lanes are not <= limit (a NaN is not), as bits.
+  // Which elements are not <= limit (a NaN is not), as bits.
   SATCHEL_INLINE unsigned above(Float a, Float limit) {
     return _mm512_cmp_ps_mask(a, limit, _CMP_NLE_UQ);
   }

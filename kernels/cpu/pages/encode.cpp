@@ -15,26 +15,21 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-struct Slots {
-  std::uint16_t of[256];
-  explicit Slots(std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) of[i] = static_cast<std::uint16_t>(slot_of_entry(n, i));
-  }
-};
-
 // x [n_rows, n_columns] into the planes of an affine operand.
 void pack(const EncodeTable& table, const OperandLayout& operand, const float* x,
           std::size_t n_rows, std::size_t n_columns, std::byte* page) {
   const Plane &codes = operand.at(PlaneKind::codes), *low = operand.find(PlaneKind::low_codes);
   const Plane* const zeros = operand.find(PlaneKind::zero);
-  const Slots slots(n_columns);
+  std::uint16_t slots[kHeadDimMax];
+  for (std::size_t i = 0; i < n_columns; ++i)
+    slots[i] = static_cast<std::uint16_t>(slot_of_entry(n_columns, i));
   table.encode({.x = x,
                 .n_rows = n_rows,
                 .n_columns = n_columns,
                 .bits = codes.bits + (low == nullptr ? std::size_t{0} : 1),
                 .group = codes.group,
                 .clips = operand.clips,
-                .slots = slots.of,
+                .slots = slots,
                 .scales = halves(page, operand.at(PlaneKind::scale)),
                 .zeros = zeros == nullptr ? nullptr : halves(page, *zeros),
                 .codes = page + codes.at,

@@ -18,20 +18,20 @@ struct Encode {
   using Float = typename V::Float;
   static constexpr std::size_t kColumnsMax = 256;
 
-  // Range and codes of the columns c … c + kLanes - 1 of one group.
+  // Range and codes of the columns c … c + kFloats - 1 of one group.
   template <bool kSymmetric, bool kClips>
   SATCHEL_INLINE void columns(const EncodeJob& job, const float* x, std::size_t n_rows,
                               std::size_t c, Half* scales, Half* zeros, std::uint8_t* codes) {
     using Ranges = EncodeRange<V, kSymmetric>;
     const std::size_t n = job.n_columns;
-    alignas(64) float strip[kClips ? kColumnsMax * V::kLanes : 1];  // side by side: read again
+    alignas(64) float strip[kClips ? kColumnsMax * V::kFloats : 1];  // side by side: read again
     Float low = V::load_float(x + c), high = low;
     if constexpr (kClips) V::store(strip, low);
     for (std::size_t r = 1; r < n_rows; ++r) {
       const Float value = V::load_float(x + r * n + c);
       low = V::min(low, value);
       high = V::max(high, value);
-      if constexpr (kClips) V::store(strip + r * V::kLanes, value);
+      if constexpr (kClips) V::store(strip + r * V::kFloats, value);
     }
     const typename Ranges::Coding coding(job.bits);
     typename Ranges::Range range;
@@ -122,7 +122,7 @@ struct Encode {
     alignas(64) Half scales[kColumnsMax], zeros[kColumnsMax];
     for (std::size_t first = 0; first < job.n_rows; first += job.group) {
       const std::size_t n_rows = job.n_rows - first < job.group ? job.n_rows - first : job.group;
-      for (std::size_t c = 0; c < job.n_columns; c += V::kLanes)
+      for (std::size_t c = 0; c < job.n_columns; c += V::kFloats)
         columns<kSymmetric, kClips>(job, job.x + first * job.n_columns, n_rows, c, scales, zeros,
                                     codes[0]);
       const std::size_t plane = first / job.group * job.n_columns;
@@ -150,7 +150,7 @@ struct Encode {
       for (std::size_t r = 0; r < n_rows; ++r) {
         if (r % (2 * distance) >= distance) continue;
         float *const first = x + r * n_columns, *const second = first + distance * n_columns;
-        for (std::size_t c = 0; c < n_columns; c += V::kLanes) {
+        for (std::size_t c = 0; c < n_columns; c += V::kFloats) {
           const Float a = V::load_float(first + c), b = V::load_float(second + c);
           const Float sum = V::add(a, b), difference = V::sub(a, b);
           V::store(first + c, is_last ? V::mul(sum, norm) : sum);
@@ -165,11 +165,11 @@ struct Encode {
   }
 
   static void load(const Half* from, std::size_t n, float* to) {
-    for (std::size_t i = 0; i < n; i += V::kLanes)
+    for (std::size_t i = 0; i < n; i += V::kFloats)
       V::store(to + i, clamped(V::load_half(from + i), 60000));
   }
   static void clamp(float* x, std::size_t n) {
-    for (std::size_t i = 0; i < n; i += V::kLanes)
+    for (std::size_t i = 0; i < n; i += V::kFloats)
       V::store(x + i, clamped(V::load_float(x + i), 60000));
   }
   static void load_transformed(const Half* from, std::size_t n_rows, std::size_t n_columns,
@@ -191,12 +191,12 @@ struct Encode {
 
   static void store(const float* from, std::size_t n, Half* to) {
     std::size_t i = 0;
-    for (; i + V::kLanes <= n; i += V::kLanes)
+    for (; i + V::kFloats <= n; i += V::kFloats)
       V::template store_half<_MM_FROUND_TO_NEAREST_INT>(
           to + i, clamped(V::without_nan(V::load_float(from + i)), 65504));
     if (i == n) return;
-    float rest[V::kLanes] = {};
-    Half halves[V::kLanes];
+    float rest[V::kFloats] = {};
+    Half halves[V::kFloats];
     __builtin_memcpy(rest, from + i, (n - i) * sizeof(float));
     V::template store_half<_MM_FROUND_TO_NEAREST_INT>(
         halves, clamped(V::without_nan(V::load_float(rest)), 65504));

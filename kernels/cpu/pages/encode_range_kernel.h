@@ -28,7 +28,7 @@ struct EncodeRange {
   // To fp16 and back.
   template <int kMode>
   SATCHEL_INLINE Float halved(Float x) {
-    alignas(64) Half halves[V::kLanes];
+    alignas(64) Half halves[V::kFloats];
     V::template store_half<kMode>(halves, x);
     return V::load_half(halves);
   }
@@ -82,7 +82,7 @@ struct EncodeRange {
     for (std::size_t first = 0; first < n_rows; first += kErrorStep) {
       const std::size_t end = n_rows - first < kErrorStep ? n_rows : first + kErrorStep;
       for (std::size_t r = first; r < end; ++r) {
-        const Float value = V::load_float(x + r * V::kLanes);
+        const Float value = V::load_float(x + r * V::kFloats);
         const Float code = V::to_float(V::round_to_int(code_of(value, range, coding)));
         Float decoded;
         if constexpr (kSymmetric)
@@ -97,7 +97,7 @@ struct EncodeRange {
     return sum;
   }
 
-  // x [n_rows, kLanes]
+  // x [n_rows, kFloats]
   SATCHEL_INLINE Range best_range(const float* x, std::size_t n_rows, Float low, Float high,
                                   const Coding& coding) {
     Range best = widest(low, high, coding);
@@ -106,9 +106,9 @@ struct EncodeRange {
       const Range range = clipped(low, high, share, coding);
       const Float error = squared_error(x, n_rows, range, coding, least);
       const std::uint32_t better = V::above(least, error) & V::above(range.scale, V::zero_float());
-      best.scale = V::pick_lanes(better, range.scale, best.scale);
-      best.zero = V::pick_lanes(better, range.zero, best.zero);
-      least = V::pick_lanes(better, error, least);
+      best.scale = V::pick_floats(better, range.scale, best.scale);
+      best.zero = V::pick_floats(better, range.zero, best.zero);
+      least = V::pick_floats(better, error, least);
     }
     return best;
   }

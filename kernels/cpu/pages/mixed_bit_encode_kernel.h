@@ -18,7 +18,7 @@ struct MixedBitEncode {
   using Float = typename V::Float;
 
   static void run(const MixedBitJob& job) {
-    for (std::size_t c = 0; c < job.head_dim; c += V::kLanes) {
+    for (std::size_t c = 0; c < job.head_dim; c += V::kFloats) {
       MixedBitEncode channels(job, c);
       for (const float ratio : reference::kMixedBitRatios) channels.attempt(ratio);
       channels.write(c);
@@ -35,8 +35,8 @@ struct MixedBitEncode {
   }
 
   MixedBitEncode(const MixedBitJob& job, std::size_t c) : job_(job), c_(c) {
-    alignas(64) float tops[V::kLanes];
-    for (std::size_t i = 0; i < V::kLanes; ++i)
+    alignas(64) float tops[V::kFloats];
+    for (std::size_t i = 0; i < V::kFloats; ++i)
       tops[i] = static_cast<float>((1u << job.quad_bits[(c + i) / kQuad]) - 1);
     top_ = V::load_float(tops);
     has_bits_ = V::above(top_, V::zero_float());
@@ -48,7 +48,7 @@ struct MixedBitEncode {
     const Float a_half = V::broadcast_float(0.5f);
     const Float upper = V::mul(high, a_half), lower = V::mul(low, a_half);
     const Float mean = V::div(sum, V::broadcast_float(static_cast<float>(job.n_tokens)));
-    middle_ = V::pick_lanes(has_bits_, V::add(lower, upper), mean);
+    middle_ = V::pick_floats(has_bits_, V::add(lower, upper), mean);
     half_ = V::sub(upper, lower);
     missed_ = V::broadcast_float(__builtin_inff());
     best_ = {V::zero_float(), V::zero_float(), V::zero_float()};
@@ -63,11 +63,11 @@ struct MixedBitEncode {
     const Float step = V::div(V::mul(V::broadcast_float(2 * ratio), half_), top_);
     const Float most = V::broadcast_float(reference::kMixedBitStepMax);
     Range made;
-    made.scale = as_half(V::pick_lanes(has_bits_, V::min(step, most), none));
+    made.scale = as_half(V::pick_floats(has_bits_, V::min(step, most), none));
     const Float span = V::mul(V::mul(made.scale, top_), V::broadcast_float(0.5f));
     made.zero = as_half(V::sub(middle_, span));
-    made.inverse = V::pick_lanes(V::above(made.scale, none),
-                                 V::div(V::broadcast_float(1.0f), made.scale), none);
+    made.inverse = V::pick_floats(V::above(made.scale, none),
+                                  V::div(V::broadcast_float(1.0f), made.scale), none);
     return made;
   }
 
@@ -88,10 +88,10 @@ struct MixedBitEncode {
       sum = V::add(sum, V::mul(missed, missed));
     }
     const unsigned is_better = V::above(missed_, sum);
-    missed_ = V::pick_lanes(is_better, sum, missed_);
-    best_.scale = V::pick_lanes(is_better, tried.scale, best_.scale);
-    best_.zero = V::pick_lanes(is_better, tried.zero, best_.zero);
-    best_.inverse = V::pick_lanes(is_better, tried.inverse, best_.inverse);
+    missed_ = V::pick_floats(is_better, sum, missed_);
+    best_.scale = V::pick_floats(is_better, tried.scale, best_.scale);
+    best_.zero = V::pick_floats(is_better, tried.zero, best_.zero);
+    best_.inverse = V::pick_floats(is_better, tried.inverse, best_.inverse);
   }
 
   [[gnu::always_inline]] inline void write(std::size_t c) const {

@@ -15,7 +15,7 @@ inline constexpr std::size_t kVectorBytes = 64;  // of a plane's vector: 16 rows
 
 // Of the pairs 4 · quad … 4 · quad + 3, in every byte of two pairs the first one's bits below.
 template <class V, WeightType kType>
-struct CodePlanes {
+struct BitPlanes {
   using Int = typename V::Int;
   static constexpr QuantFormat kShape = quant_format(kType);
   static constexpr int kLow = static_cast<int>(kShape.low_bits()), kHigh = kShape.code_bits - kLow;
@@ -23,10 +23,10 @@ struct CodePlanes {
   Int low;   // from bit 0 of a byte on, kLow bits of each pair; what lies above is another quad's
   Int high;  // likewise kHigh bits of each; 0 where a code has no more
 
-  SATCHEL_INLINE CodePlanes of(const std::byte* block, std::size_t first_row, std::size_t quad) {
+  SATCHEL_INLINE BitPlanes of(const std::byte* block, std::size_t first_row, std::size_t quad) {
     constexpr std::size_t kQuads = kLow == 2 ? 2 : 1;  // in a register of low bits
     const std::byte* at = block + first_row * 4;
-    CodePlanes out{V::load(at + quad / kQuads * kVectorBytes), V::zero()};
+    BitPlanes out{V::load(at + quad / kQuads * kVectorBytes), V::zero()};
     [[maybe_unused]] const int second = static_cast<int>(quad % 2 * 4);  // of two in a register
     if constexpr (kQuads == 2) out.low = V::shift_right_by(out.low, second);
     at += 4 / kQuads * kVectorBytes;

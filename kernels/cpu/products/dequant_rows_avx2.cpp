@@ -1,4 +1,4 @@
-// Octets of the IQ types in registers: a value's field is shifted into its lane and looked up.
+// Octets of the IQ types in registers: a value's field is shifted into its element and looked up.
 #include <immintrin.h>
 
 #include <utility>
@@ -17,7 +17,7 @@ struct Avx2Ops {
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)));
   }
 
-  // Lane i of the table at kBits bits from bit i * kBits on.
+  // Element i: the table at kBits bits from bit i * kBits on.
   template <int kBits>
   SATCHEL_INLINE __m256 fields(std::uint32_t entry, __m256 table) {
     const __m256i places =

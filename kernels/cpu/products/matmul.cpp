@@ -49,10 +49,10 @@ struct Call {
            (table.dots_bytes || quant_format(first().type()).pairs_in_16_bits() != 0);
   }
   std::size_t code_words(std::size_t n_tokens) const {
-    return n_tokens * first().packed().n_blocks() * (as_bytes() ? kBlockPairs / 2 : kBlockPairs);
+    return n_tokens * first().repacked().n_blocks() * (as_bytes() ? kBlockPairs / 2 : kBlockPairs);
   }
   std::size_t block_words(std::size_t n_tokens) const {
-    return n_tokens * first().packed().n_blocks() * kBlockWords;
+    return n_tokens * first().repacked().n_blocks() * kBlockWords;
   }
   // Activations from token `at` on, where `at` is a multiple of the level's tile.
   Activations from_token(const Activations& all, std::size_t at) const {
@@ -60,7 +60,7 @@ struct Call {
   }
   std::size_t n_groups() const {
     std::size_t n = 0;
-    for (const Backend::Projection& each : projections) n += ours(each).packed().n_groups();
+    for (const Backend::Projection& each : projections) n += ours(each).repacked().n_groups();
     return n;
   }
 };
@@ -70,16 +70,16 @@ struct Call {
 std::size_t repacked_groups(const Call& call, std::size_t g, std::size_t n_left,
                             const Activations& x, std::size_t at, std::size_t n_tokens) {
   const Backend::Projection* projection = call.projections.data();
-  for (; g >= ours(*projection).packed().n_groups(); ++projection)
-    g -= ours(*projection).packed().n_groups();
+  for (; g >= ours(*projection).repacked().n_groups(); ++projection)
+    g -= ours(*projection).repacked().n_groups();
   const CpuWeight& weight = ours(*projection);
   const std::size_t n = n_left > 1 && (g + 2) * kGroupRows <= weight.n_out() ? 2 : 1;
-  const auto product = call.as_bytes() ? call.context.kernels.matmul_bytes : call.table.packed;
+  const auto product = call.as_bytes() ? call.context.kernels.matmul_bytes : call.table.repacked;
   product({.type = weight.type(),
-           .group = weight.packed().group(g),
-           .n_blocks = weight.packed().n_blocks(),
+           .group = weight.repacked().group(g),
+           .n_blocks = weight.repacked().n_blocks(),
            .n_rows = std::min(kGroupRows, weight.n_out() - g * kGroupRows),
-           .next_group = n == 2 ? weight.packed().group_bytes() : 0,
+           .next_group = n == 2 ? weight.repacked().group_bytes() : 0,
            .x = x,
            .n_tokens = n_tokens,
            .out = projection->out + at * weight.n_out() + g * kGroupRows,
@@ -89,10 +89,10 @@ std::size_t repacked_groups(const Call& call, std::size_t g, std::size_t n_left,
 }
 
 // x [n_tokens, n_in] are those of the chunk, which begins at token `at`.
-void packed_chunk(const Call& call, const Activations& workspace, const float* x, std::size_t at,
-                  std::size_t n_tokens) {
+void repacked_chunk(const Call& call, const Activations& workspace, const float* x, std::size_t at,
+                    std::size_t n_tokens) {
   const CpuWeight& weight = call.first();
-  const std::size_t n_blocks = weight.packed().n_blocks(), tile = call.table.tile;
+  const std::size_t n_blocks = weight.repacked().n_blocks(), tile = call.table.tile;
   call.context.pool.parallel_for(n_tokens, tile,
                                  [&](std::size_t begin, std::size_t end, std::size_t) {
                                    call.table.quantise({.shape = quant_format(weight.type()),
@@ -103,7 +103,7 @@ void packed_chunk(const Call& call, const Activations& workspace, const float* x
                                                         .n_blocks = n_blocks,
                                                         .out = call.from_token(workspace, begin)});
                                  });
-  const std::size_t work = weight.packed().group_bytes() * std::min(n_tokens, tile);
+  const std::size_t work = weight.repacked().group_bytes() * std::min(n_tokens, tile);
   const std::size_t share = kShareBytes / std::max<std::size_t>(1, work);
   const std::size_t grain = std::max<std::size_t>(2, (share + 1) / 2 * 2);
   call.context.pool.parallel_for(
@@ -127,8 +127,8 @@ Result<void> repacked_matmul(const Call& call, AlignedBuffer& memory, const floa
   for (std::size_t done = 0; done < n_tokens; done += chunk) {
     const std::size_t n = std::min(chunk, n_tokens - done);
     auto* words = reinterpret_cast<std::int32_t*>(workspace);
-    packed_chunk(call, {.codes = words, .words = words + call.code_words(n)},
-                 x + done * call.first().n_in(), done, n);
+    repacked_chunk(call, {.codes = words, .words = words + call.code_words(n)},
+                   x + done * call.first().n_in(), done, n);
   }
   return {};
 }
@@ -188,11 +188,11 @@ bool is_float(WeightType type) {
 
 Result<std::unique_ptr<Weight>> CpuBackend::load_weight(const WeightSource& source) {
   source.check();
-  RepackedWeight packed;
+  RepackedWeight repacked;
   if (quant_format(source.type).code_bits != 0) {
-    SATCHEL_TRY_ASSIGN(packed, RepackedWeight::make(*pool_, source));
+    SATCHEL_TRY_ASSIGN(repacked, RepackedWeight::make(*pool_, source));
   }
-  return std::unique_ptr<Weight>(std::make_unique<CpuWeight>(source, std::move(packed)));
+  return std::unique_ptr<Weight>(std::make_unique<CpuWeight>(source, std::move(repacked)));
 }
 
 Result<void> CpuBackend::embed(const Weight& table, std::span<const std::int32_t> ids, float* out) {
@@ -227,13 +227,13 @@ Result<void> CpuBackend::project(const float* x, std::size_t n_tokens,
   for (auto left = projections; !left.empty();) {
     const CpuWeight& first = ours(left[0]);
     std::size_t n = 1;
-    const bool packed = quant_format(first.type()).code_bits != 0;
-    while (packed && n < left.size() && ours(left[n]).type() == first.type()) {
+    const bool is_repacked = quant_format(first.type()).code_bits != 0;
+    while (is_repacked && n < left.size() && ours(left[n]).type() == first.type()) {
       SATCHEL_ASSERT(ours(left[n]).n_in() == first.n_in());
       ++n;
     }
     const Call call{context_, context_.kernels.matmul, left.first(n)};
-    if (packed)
+    if (is_repacked)
       SATCHEL_TRY(repacked_matmul(call, product_memory_, x, n_tokens));
     else if (is_float(first.type()))
       float_matmul(call, x, n_tokens);

@@ -23,18 +23,18 @@ namespace satchel::kernels::cpu {
 
 class CpuWeight final : public Weight {
  public:
-  CpuWeight(const WeightSource& source, RepackedWeight packed)
+  CpuWeight(const WeightSource& source, RepackedWeight repacked)
       : Weight(source.type, source.n_out, source.n_in),
         source_(source),
-        packed_(std::move(packed)) {}
-  std::size_t owned_bytes() const override { return packed_.bytes(); }
+        repacked_(std::move(repacked)) {}
+  std::size_t owned_bytes() const override { return repacked_.bytes(); }
   const WeightSource& source() const { return source_; }
   // Empty for types that are read in place.
-  const RepackedWeight& packed() const { return packed_; }
+  const RepackedWeight& repacked() const { return repacked_; }
 
  private:
   WeightSource source_;
-  RepackedWeight packed_;
+  RepackedWeight repacked_;
 };
 
 }  // namespace satchel::kernels::cpu

@@ -10,7 +10,7 @@ namespace satchel::kernels::cpu {
 const MatmulTable kMatmulAvx2 = {.tile = SimdAvx2::kTile,
                                  .dots_bytes = SimdAvx2::kDotsBytes,
                                  .quantise = quantise<SimdAvx2>,
-                                 .packed = matmul_packed<WordDot, SimdAvx2>,
+                                 .repacked = matmul_repacked<WordDot, SimdAvx2>,
                                  .floats = matmul_floats<SimdAvx2>};
 
 }  // namespace satchel::kernels::cpu

@@ -10,7 +10,7 @@ namespace satchel::kernels::cpu {
 const MatmulTable kMatmulAvx512 = {.tile = SimdAvx512::kTile,
                                    .dots_bytes = SimdAvx512::kDotsBytes,
                                    .quantise = quantise<SimdAvx512>,
-                                   .packed = matmul_packed<WordDot, SimdAvx512>,
+                                   .repacked = matmul_repacked<WordDot, SimdAvx512>,
                                    .floats = matmul_floats<SimdAvx512>};
 
 }  // namespace satchel::kernels::cpu

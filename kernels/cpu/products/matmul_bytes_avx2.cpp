@@ -6,7 +6,7 @@
 namespace satchel::kernels::cpu {
 
 void matmul_bytes_avx2(const RepackedJob& job) {
-  matmul_packed<ByteDot, SimdAvx2>(job);
+  matmul_repacked<ByteDot, SimdAvx2>(job);
 }
 
 }  // namespace satchel::kernels::cpu

@@ -6,7 +6,7 @@
 namespace satchel::kernels::cpu {
 
 void matmul_bytes_avx512vnni(const RepackedJob& job) {
-  matmul_packed<ByteDot, SimdAvx512>(job);
+  matmul_repacked<ByteDot, SimdAvx512>(job);
 }
 
 }  // namespace satchel::kernels::cpu

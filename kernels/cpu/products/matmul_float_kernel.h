@@ -1,7 +1,7 @@
 // Products of f32, f16 or bf16 rows, read in place, with fp32 tokens, written once for the
 // registers `V` of all levels. Registers run along a row; kRows x kTokens sums stay in registers.
-//   sums    over kDepth values in `V::kLanes` partial fp32 sums, then added up, then over the parts
-//           of a row in order: the same bits for every tile, not for every level
+//   sums    over kDepth values in `V::kFloats` partial fp32 sums, then added up, then over the
+//           parts of a row in order: the same bits for every tile, not for every level
 #pragma once
 
 #include <immintrin.h>
@@ -29,14 +29,14 @@ struct FloatKernel {
     else
       return V::load_bfloat(at);
   }
-  // The last n < kLanes values, the rest zeros.
+  // The last n < kFloats values, the rest zeros.
   SATCHEL_INLINE Float load_tail(const std::byte* at, std::size_t n) {
-    alignas(64) std::byte whole[V::kLanes * kValueBytes] = {};
+    alignas(64) std::byte whole[V::kFloats * kValueBytes] = {};
     __builtin_memcpy(whole, at, n * kValueBytes);
     return load(whole);
   }
   SATCHEL_INLINE Float load_tail(const float* at, std::size_t n) {
-    alignas(64) float whole[V::kLanes] = {};
+    alignas(64) float whole[V::kFloats] = {};
     __builtin_memcpy(whole, at, n * sizeof(float));
     return V::load_float(whole);
   }
@@ -68,7 +68,7 @@ struct FloatKernel {
     };
     const std::size_t end = first + n;
     std::size_t i = first;
-    for (; i + V::kLanes <= end; i += V::kLanes) {
+    for (; i + V::kFloats <= end; i += V::kFloats) {
       if constexpr (kTokens == 1)
         unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
           __builtin_prefetch(rows + r * row_bytes + i * kValueBytes + job.ahead_bytes);

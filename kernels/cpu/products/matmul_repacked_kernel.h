@@ -41,12 +41,12 @@ struct RepackedKernel {
     }
     [[gnu::always_inline]] inline void go_on(const float* out, std::size_t stride) {
       unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-        total[v][t] = V::load_float(out + t * stride + v * V::kLanes);
+        total[v][t] = V::load_float(out + t * stride + v * V::kFloats);
       });
     }
     [[gnu::always_inline]] inline void store(float* out, std::size_t stride) const {
       unroll_both<kTokens, kVectors>([&](auto t, auto v) SATCHEL_INLINE_LAMBDA {
-        V::store(out + t * stride + v * V::kLanes, total[v][t]);
+        V::store(out + t * stride + v * V::kFloats, total[v][t]);
       });
     }
 
@@ -191,7 +191,7 @@ struct RepackedKernel {
 
   // Where a register holds a whole group, two of them share what is read of the tokens; a lone
   // token reads two streams of weights faster than one.
-  static constexpr std::size_t kPair = V::kLanes == kGroupRows ? 2 : 0;
+  static constexpr std::size_t kPair = V::kFloats == kGroupRows ? 2 : 0;
 
   // All 16 rows, or those of two groups; a group that is not full goes through a buffer.
   template <std::size_t kTokens>
@@ -204,7 +204,7 @@ struct RepackedKernel {
     const bool full = job.n_rows == kGroupRows;
     float* to = full ? out : whole;
     const std::size_t stride = full ? job.out_stride : kGroupRows;
-    for (std::size_t row = 0; row < kGroupRows; row += V::kLanes * kVectors)
+    for (std::size_t row = 0; row < kGroupRows; row += V::kFloats * kVectors)
       rows<kVectors, kTokens>(job, row, x, words, to + row, stride);
     if (full) return;
     for (std::size_t t = 0; t < kTokens; ++t)
@@ -228,7 +228,7 @@ struct RepackedKernel {
     };
     if constexpr (kPair != 0)
       if (job.next_group != 0) return all(Index<kPair>{}, 0);
-    for (std::size_t row = 0; row < kGroupRows; row += V::kLanes * kVectors)
+    for (std::size_t row = 0; row < kGroupRows; row += V::kFloats * kVectors)
       all(Index<kVectors>{}, row);
   }
 
@@ -268,7 +268,7 @@ struct RepackedKernel {
 };
 
 template <template <class, WeightType> class Dot, class V>
-void matmul_packed(const RepackedJob& job) {
+void matmul_repacked(const RepackedJob& job) {
   bool known = false;
   unroll<0, std::size(kQuantFormats)>([&](auto i) SATCHEL_INLINE_LAMBDA {
     using DotOfType = Dot<V, kQuantFormats[decltype(i)::value].type>;

@@ -23,10 +23,10 @@ struct RepackedScales {
   using Int = typename V::Int;
   using Float = typename V::Float;
 
-  static constexpr bool kOfGroups = kVectors * V::kLanes > kGroupRows;
-  static constexpr std::size_t kRowStep = kOfGroups ? 0 : V::kLanes;  // from register to register
+  static constexpr bool kOfGroups = kVectors * V::kFloats > kGroupRows;
+  static constexpr std::size_t kRowStep = kOfGroups ? 0 : V::kFloats;  // from register to register
 
-  alignas(64) float product[kUnpacked ? kCodes : 1][kVectors * V::kLanes];
+  alignas(64) float product[kUnpacked ? kCodes : 1][kVectors * V::kFloats];
   const std::byte* at;         // the rows' place in the unit's first run of 16
   std::size_t next_group = 0;  // bytes from group to group, of kOfGroups
 
@@ -46,7 +46,7 @@ struct RepackedScales {
   [[gnu::always_inline]] inline Float scale(std::size_t block, std::size_t index,
                                             std::size_t v) const {
     if constexpr (kUnpacked)
-      return V::load_float(product[block * kShape.scales + index] + v * V::kLanes);
+      return V::load_float(product[block * kShape.scales + index] + v * V::kFloats);
     else if constexpr (kShape.form == ScaleForm::exponent)
       return V::half_of_e8m0(V::load_rows(at + v * next_group + v * kRowStep));
     else
@@ -55,7 +55,7 @@ struct RepackedScales {
   [[gnu::always_inline]] inline Float minimum(std::size_t block, std::size_t index,
                                               std::size_t v) const {
     if constexpr (kUnpacked)
-      return V::load_float(product[kHalf + block * kShape.scales + index] + v * V::kLanes);
+      return V::load_float(product[kHalf + block * kShape.scales + index] + v * V::kFloats);
     else
       return V::load_half(at + v * next_group + (kGroupRows + v * kRowStep) * 2);
   }
@@ -76,7 +76,7 @@ struct RepackedScales {
       constexpr auto kOffset = static_cast<float>(kShape.scale_offset);
       Float value = V::to_float(code);
       if constexpr (kOffset != 0) value = V::sub(value, V::broadcast_float(kOffset));
-      V::store(product[k] + v * V::kLanes, V::mul(k < kHalf ? d : of_second, value));
+      V::store(product[k] + v * V::kFloats, V::mul(k < kHalf ? d : of_second, value));
     };
     if constexpr (kShape.scale_bits == 8)
       unroll<0, kCodes>([&](auto k)

@@ -81,7 +81,7 @@ void write_scales(const QuantFormat& shape, const QuantBlock& unit, std::size_t 
 
 Result<RepackedWeight> RepackedWeight::make(ThreadPool& pool, const WeightSource& source) {
   const QuantFormat shape = quant_format(source.type);
-  const QuantBlockReader read = packed_reader(source.type);
+  const QuantBlockReader read = quant_block_reader(source.type);
   SATCHEL_ASSERT(shape.code_bits != 0 && read != nullptr);
   RepackedWeight out;
   out.n_groups_ = (source.n_out + kGroupRows - 1) / kGroupRows;

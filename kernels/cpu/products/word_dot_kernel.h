@@ -17,7 +17,7 @@ template <class Level, WeightType kOfType>
 struct WordDot {
   using V = Level;
   using Int = typename V::Int;
-  using Planes = CodePlanes<V, kOfType>;
+  using Planes = BitPlanes<V, kOfType>;
   static constexpr WeightType kType = kOfType;
   static constexpr QuantFormat kShape = quant_format(kType);
   static constexpr bool kMeets = true;

@@ -74,7 +74,7 @@ struct RopeKernel {
   SATCHEL_INLINE void halves(float* a, float* b, std::size_t n, const float* sine,
                              const float* cosine) {
     std::size_t i = 0;
-    for (; i + V::kLanes <= n; i += V::kLanes) {
+    for (; i + V::kFloats <= n; i += V::kFloats) {
       const Float x = V::load_float(a + i), y = V::load_float(b + i);
       const Float s = V::load_float(sine + i), k = V::load_float(cosine + i);
       V::store(a + i, V::fma(x, k, V::sub(V::zero_float(), V::mul(y, s))));
@@ -86,7 +86,7 @@ struct RopeKernel {
   // sine2 and cosine2 hold (-s, s) and (c, c) for each pair.
   SATCHEL_INLINE void adjacent(float* x, std::size_t n, const float* sine2, const float* cosine2) {
     std::size_t i = 0;
-    for (; i + V::kLanes <= 2 * n; i += V::kLanes) {
+    for (; i + V::kFloats <= 2 * n; i += V::kFloats) {
       const Float all = V::load_float(x + i);
       const Float other = V::mul(V::swap_neighbours(all), V::load_float(sine2 + i));
       V::store(x + i, V::fma(all, V::load_float(cosine2 + i), other));

@@ -1,6 +1,6 @@
 // Norm, activation, addition and search, written once over the registers `V` of a level.
 //   exp     argument to [-87, 88], then 2^n times a polynomial of degree 6: relative error 2e-7
-//   sums    in 2 · kLanes partial sums: the same bits for every call, not for every level
+//   sums    in 2 · kFloats partial sums: the same bits for every call, not for every level
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace {
 template <class V>
 struct VectorOps {
   using Float = typename V::Float;
-  static constexpr std::size_t kLanes = V::kLanes;
+  static constexpr std::size_t kFloats = V::kFloats;
 
   SATCHEL_INLINE Float load_some(const float* at, std::size_t n) {
-    float whole[kLanes] = {};
+    float whole[kFloats] = {};
     __builtin_memcpy(whole, at, n * sizeof(float));
     return V::load_float(whole);
   }
   SATCHEL_INLINE void store_some(float* at, Float value, std::size_t n) {
-    float whole[kLanes];
+    float whole[kFloats];
     V::store(whole, value);
     __builtin_memcpy(at, whole, n * sizeof(float));
   }
@@ -31,7 +31,7 @@ struct VectorOps {
   SATCHEL_INLINE void map(const float* x, const float* y, std::size_t n, float* out,
                           const Body& body) {
     std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
+    for (; i + kFloats <= n; i += kFloats)
       V::store(out + i, body(V::load_float(x + i), V::load_float(y + i)));
     if (i < n) store_some(out + i, body(load_some(x + i, n - i), load_some(y + i, n - i)), n - i);
   }
@@ -63,13 +63,13 @@ struct VectorOps {
                        float* out) {
     Float even = V::zero_float(), odd = V::zero_float();
     std::size_t i = 0;
-    for (; i + 2 * kLanes <= width; i += 2 * kLanes) {
-      const Float a = V::load_float(x + i), b = V::load_float(x + i + kLanes);
+    for (; i + 2 * kFloats <= width; i += 2 * kFloats) {
+      const Float a = V::load_float(x + i), b = V::load_float(x + i + kFloats);
       even = V::fma(a, a, even);
       odd = V::fma(b, b, odd);
     }
-    for (; i < width; i += kLanes) {
-      const Float a = i + kLanes <= width ? V::load_float(x + i) : load_some(x + i, width - i);
+    for (; i < width; i += kFloats) {
+      const Float a = i + kFloats <= width ? V::load_float(x + i) : load_some(x + i, width - i);
       even = V::fma(a, a, even);
     }
     const double mean = static_cast<double>(V::sum(V::add(even, odd))) / static_cast<double>(width);
@@ -116,14 +116,14 @@ struct VectorOps {
                           SATCHEL_INLINE_LAMBDA { return V::fma(a, V::fma(s, a, l), sum); };
     Float even = V::zero_float(), odd = V::zero_float();
     std::size_t i = 0;
-    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-      const std::size_t next = i + kLanes;
+    for (; i + 2 * kFloats <= n; i += 2 * kFloats) {
+      const std::size_t next = i + kFloats;
       even = term(V::load_float(x + i), V::load_float(linear + i), V::load_float(square + i), even);
       odd = term(V::load_float(x + next), V::load_float(linear + next),
                  V::load_float(square + next), odd);
     }
-    for (; i < n; i += kLanes) {
-      const std::size_t m = n - i < kLanes ? n - i : kLanes;
+    for (; i < n; i += kFloats) {
+      const std::size_t m = n - i < kFloats ? n - i : kFloats;
       even = term(load_some(x + i, m), load_some(linear + i, m), load_some(square + i, m), even);
     }
     return V::sum(V::add(even, odd));
@@ -132,7 +132,7 @@ struct VectorOps {
   static std::size_t find_above(const float* x, std::size_t begin, std::size_t n, float limit) {
     const Float limits = V::broadcast_float(limit);
     std::size_t i = begin;
-    for (; i + kLanes <= n; i += kLanes)
+    for (; i + kFloats <= n; i += kFloats)
       if (const unsigned found = V::above(V::load_float(x + i), limits); found != 0)
         return i + static_cast<std::size_t>(__builtin_ctz(found));
     while (i < n && x[i] <= limit) ++i;

@@ -60,10 +60,10 @@ struct ScoreTile {
       VectorOps<V>::map(q, q, d, job.rows + r * d,
                         [&](Float x, Float) SATCHEL_INLINE_LAMBDA { return V::mul(x, scale); });
     }
-    rows.least -= rows.least % V::kLanes;
+    rows.least -= rows.least % V::kFloats;
   }
 
-  // cap(logit) − lse of kLanes keys
+  // cap(logit) − lse of kFloats keys
   SATCHEL_INLINE Float log_probabilities(const float* logits, float soft_cap, float lse) {
     Float x = V::load_float(logits);
     if (soft_cap > 0) {
@@ -72,23 +72,23 @@ struct ScoreTile {
     }
     return V::sub(x, V::broadcast_float(lse));
   }
-  // a for the lanes of [low, high), which starts before lane 0 or past it, else b
+  // a for the elements of [low, high), which starts before element t or past it, else b
   SATCHEL_INLINE Float between(std::size_t t, std::size_t low, std::size_t high, Float a, Float b) {
-    a = V::first_lanes(high - t, a, b);
-    return low > t ? V::first_lanes(low - t, b, a) : a;
+    a = V::first_floats(high - t, a, b);
+    return low > t ? V::first_floats(low - t, b, a) : a;
   }
 
   // Column sums without weights, cap or window, as most selections want them: a seventh less work.
   template <std::size_t kRows>
   SATCHEL_INLINE void sum_plainly(const Rows<kRows>& rows, const float (*logits)[kTileTokens],
                                   double* sums) {
-    for (std::size_t t = 0; t < rows.most; t += V::kLanes) {
+    for (std::size_t t = 0; t < rows.most; t += V::kFloats) {
       Float added = V::zero_float();
       for (std::size_t r = 0; r < kRows; ++r) {
         if (rows.high[r] <= t) continue;
         const Float p = VectorOps<V>::exp(
             V::sub(V::load_float(logits[r] + t), V::broadcast_float(rows.lse[r])));
-        added = V::add(added, V::first_lanes(rows.high[r] - t, p, V::zero_float()));
+        added = V::add(added, V::first_floats(rows.high[r] - t, p, V::zero_float()));
       }
       V::add_to_doubles(sums + t, added);
     }
@@ -98,15 +98,15 @@ struct ScoreTile {
   template <std::size_t kRows>
   SATCHEL_INLINE void count_rows(const ScoreJob& job, const Rows<kRows>& rows,
                                  const float (*logits)[kTileTokens], double* sums) {
-    for (std::size_t t = 0; t < rows.most; t += V::kLanes) {
+    for (std::size_t t = 0; t < rows.most; t += V::kFloats) {
       Float added = V::zero_float();
       for (std::size_t r = 0; r < kRows; ++r) {
         if (rows.high[r] <= t) continue;
         const Float p = VectorOps<V>::exp(
             log_probabilities(logits[r] + t, job.args->lane.soft_cap, rows.lse[r]));
-        const Float counted = V::pick_lanes(V::above(V::broadcast_float(rows.below[r]), p),
-                                            V::broadcast_float(rows.weight[r]), V::zero_float());
-        added = V::add(added, V::first_lanes(rows.high[r] - t, counted, V::zero_float()));
+        const Float counted = V::pick_floats(V::above(V::broadcast_float(rows.below[r]), p),
+                                             V::broadcast_float(rows.weight[r]), V::zero_float());
+        added = V::add(added, V::first_floats(rows.high[r] - t, counted, V::zero_float()));
       }
       V::add_to_doubles(sums + t, added);
     }
@@ -115,10 +115,10 @@ struct ScoreTile {
   template <std::size_t kRows>
   SATCHEL_INLINE void sum_rows(const ScoreJob& job, const Rows<kRows>& rows,
                                const float (*logits)[kTileTokens], double* sums) {
-    for (std::size_t t = rows.least; t < rows.most; t += V::kLanes) {
+    for (std::size_t t = rows.least; t < rows.most; t += V::kFloats) {
       Float added = V::zero_float();
       for (std::size_t r = 0; r < kRows; ++r) {
-        if (rows.high[r] <= t || rows.low[r] >= t + V::kLanes) continue;
+        if (rows.high[r] <= t || rows.low[r] >= t + V::kFloats) continue;
         const Float x = log_probabilities(logits[r] + t, job.args->lane.soft_cap, rows.lse[r]);
         const Float p = V::mul(VectorOps<V>::exp(x), V::broadcast_float(rows.weight[r]));
         added = V::add(added, between(t, rows.low[r], rows.high[r], p, V::zero_float()));
@@ -138,7 +138,7 @@ struct ScoreTile {
   SATCHEL_INLINE void largest_plainly(const ScoreJob& job, std::size_t first,
                                       const Rows<kRows>& rows, const float (*logits)[kTileTokens]) {
     if (job.args->heads == ScoreArgs::Heads::max) {
-      for (std::size_t t = 0; t < rows.most; t += V::kLanes) {
+      for (std::size_t t = 0; t < rows.most; t += V::kFloats) {
         Float most = V::load_float(job.largest + t);
         unroll<0, kRows>([&](auto r) SATCHEL_INLINE_LAMBDA {
           most = V::max(most, V::sub(V::load_float(logits[r.value] + t),
@@ -151,7 +151,7 @@ struct ScoreTile {
     for (std::size_t r = 0; r < kRows; ++r) {
       float* largest = largest_of(job, first + r);
       const Float lse = V::broadcast_float(rows.lse[r]);
-      for (std::size_t t = 0; t < rows.most; t += V::kLanes)
+      for (std::size_t t = 0; t < rows.most; t += V::kFloats)
         V::store(largest + t,
                  V::max(V::load_float(largest + t), V::sub(V::load_float(logits[r] + t), lse)));
     }
@@ -164,8 +164,8 @@ struct ScoreTile {
     const Float none = V::broadcast_float(-__builtin_inff());
     for (std::size_t r = 0; r < kRows; ++r) {
       float* largest = largest_of(job, first + r);
-      for (std::size_t t = rows.least; t < rows.most; t += V::kLanes) {
-        if (rows.high[r] <= t || rows.low[r] >= t + V::kLanes) continue;
+      for (std::size_t t = rows.least; t < rows.most; t += V::kFloats) {
+        if (rows.high[r] <= t || rows.low[r] >= t + V::kFloats) continue;
         Float x = log_probabilities(logits[r] + t, args.lane.soft_cap, rows.lse[r]);
         if (args.weights != nullptr)
           x = V::mul(VectorOps<V>::exp(x), V::broadcast_float(rows.weight[r]));
@@ -205,9 +205,9 @@ struct ScoreTile {
   // From logarithms to probabilities; -infinity, where no query sees the key, stays.
   SATCHEL_INLINE void exponentiate(const ScoreJob& job) {
     const Float none = V::broadcast_float(-__builtin_inff());
-    for (std::size_t i = 0; i < n_largest(job); i += V::kLanes) {
+    for (std::size_t i = 0; i < n_largest(job); i += V::kFloats) {
       const Float x = V::load_float(job.largest + i);
-      V::store(job.largest + i, V::pick_lanes(V::above(x, none), VectorOps<V>::exp(x), none));
+      V::store(job.largest + i, V::pick_floats(V::above(x, none), VectorOps<V>::exp(x), none));
     }
   }
   SATCHEL_INLINE std::size_t n_largest(const ScoreJob& job) {

@@ -78,7 +78,7 @@ std::vector<std::byte> pack_tiles(const WeightSource& source) {
   const TilePlan plan = tile_plan(shape, source.n_in);
   const std::size_t n_tiles = (source.n_out + kTileRows - 1) / kTileRows;
   const std::size_t unit_bytes = *row_bytes(source.type, shape.unit_values);
-  const QuantBlockReader read = packed_reader(source.type);
+  const QuantBlockReader read = quant_block_reader(source.type);
   std::vector<std::byte> out(n_tiles * plan.tile_bytes);
   const std::byte* from = source.bytes.data();
   for (std::size_t r = 0; r < source.n_out; ++r) {
