@@ -110,19 +110,20 @@ Result<void> Model::project(const LayerStep& step, Project what, bool keeps_pre_
                             const float* x) {
   SATCHEL_TRY(graph_->project(step, what, x));
   if (keeps_pre_rope) {
-    const auto aside = [&](float* to, const float* from, std::size_t width) {
-      return backend_.copy(reinterpret_cast<std::byte*>(to),
-                           reinterpret_cast<const std::byte*>(from),
-                           step.batch.n_tokens * width * sizeof(float));
-    };
     const LayerConfig& layer = config_.layers[step.layer];
-    SATCHEL_TRY(aside(step.work.pre_rope_q, step.work.q, layer.q_width()));
-    SATCHEL_TRY(aside(step.work.pre_rope_k, step.work.k, layer.kv_width()));
+    const std::size_t n = step.batch.n_tokens;
+    SATCHEL_TRY(copy(step.work.pre_rope_q, step.work.q, n * layer.q_width()));
+    SATCHEL_TRY(copy(step.work.pre_rope_k, step.work.k, n * layer.kv_width()));
   }
   return graph_->rotate(step, what);
 }
 
-Result<void> Model::settle() {
+Result<void> Model::copy(float* to, const float* from, std::size_t n) {
+  return backend_.copy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                       n * sizeof(float));
+}
+
+Result<void> Model::synchronise() {
   SATCHEL_TRY_ASSIGN(const kernels::NumericWarnings met, backend_.finish());
   warnings_.n_nan += met.n_nan;
   warnings_.n_infinite += met.n_infinite;
@@ -150,10 +151,7 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
       .watch = pass.watch,
       .samples = pass.samples,
       .n_wanted = pass.last_rows != nullptr ? fidelity_rows(n) : (pass.logits.empty() ? 0u : 1u)};
-  fill_positions(positions_, n, n_before);
-  SATCHEL_TRY(enter(run));
-  for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
-    SATCHEL_TRY(read_layer(run, layer, prefill));
+  SATCHEL_TRY(read_layers(run, prefill));
   if (pass.last_rows != nullptr) {
     const std::size_t n_rows = fidelity_rows(n);
     SATCHEL_TRY(graph_->final_norm(run.x(n - n_rows, config_.width), n_rows, pass.last_rows));
@@ -178,11 +176,16 @@ Result<void> Model::probe(const ProbePass& pass) {
           .progress = silent,
           .first_position = pass.first_position,
           .n_wanted = 0};
-  fill_positions(positions_, n, pass.first_position);
+  SATCHEL_TRY(read_layers(run, prefill));
+  SATCHEL_TRY(prefill.commit());
+  return {};
+}
+
+Result<void> Model::read_layers(Run& run, kvcache::Prefill& prefill) {
+  fill_positions(positions_, run.ids.size(), run.first_position);
   SATCHEL_TRY(enter(run));
   for (std::size_t layer = 0; layer < config_.n_layers(); ++layer)
     SATCHEL_TRY(read_layer(run, layer, prefill));
-  SATCHEL_TRY(prefill.commit());
   return {};
 }
 
@@ -194,7 +197,7 @@ Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& pr
     n_now = std::min(chunk_tokens(config_, run.first_position + at), n - at);
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
     SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), prefill));
-    SATCHEL_TRY(settle());
+    SATCHEL_TRY(synchronise());
     if (run.progress)
       run.progress({Phase::read_prompt, layer * n + at + n_now, config_.n_layers() * n});
   }
@@ -223,17 +226,13 @@ Result<void> Model::read_chunk(const Run& run, const LayerStep& step, float* x,
 Result<void> Model::sample(const Run& run, const LayerStep& step) {
   const LayerConfig& layer = config_.layers[step.layer];
   const std::size_t first = run.first_of(step), n_heads = layer.attention.n_heads;
-  const auto aside = [&](float* to, const float* from, std::size_t n) {
-    return backend_.copy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
-                         n * sizeof(float));
-  };
   for (std::size_t i = 0; i < run.samples.n(); ++i) {
     const std::size_t token = run.samples.token(i);
     if (token < first || token >= first + step.batch.n_tokens) continue;
-    SATCHEL_TRY(aside(run.samples.queries(step.layer) + i * layer.q_width(),
-                      step.work.q + (token - first) * layer.q_width(), layer.q_width()));
-    SATCHEL_TRY(aside(run.samples.lse(step.layer) + i * n_heads,
-                      step.work.lse + (token - first) * n_heads, n_heads));
+    SATCHEL_TRY(copy(run.samples.queries(step.layer) + i * layer.q_width(),
+                     step.work.q + (token - first) * layer.q_width(), layer.q_width()));
+    SATCHEL_TRY(copy(run.samples.lse(step.layer) + i * n_heads,
+                     step.work.lse + (token - first) * n_heads, n_heads));
   }
   return {};
 }
@@ -325,7 +324,7 @@ Result<void> Model::replay(const ReplayPass& pass) {
       SATCHEL_TRY(graph_->attend(step, {&lanes, 1}, is_sampled ? Lse::wanted : Lse::unwanted));
       if (is_sampled) SATCHEL_TRY(sample(run, step));
       SATCHEL_TRY(graph_->finish(step, x));
-      SATCHEL_TRY(settle());
+      SATCHEL_TRY(synchronise());
     }
   }
   SATCHEL_TRY(last_logits(run, pass.logits));

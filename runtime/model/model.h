@@ -110,7 +110,7 @@ class Model {
   // For measurements (runtime/replay), which bring their own scratch: the computation step by step,
   // and its barrier: queued work is done, so that progress and stops mean what they say.
   Graph& graph() { return *graph_; }
-  Result<void> settle();
+  Result<void> synchronise();
   // Memory beside weights and arena: what the backend has taken to work in so far, and rows of
   // logits in main memory (a session's, two while a replay is compared).
   std::size_t outside_bytes() const {
@@ -129,12 +129,14 @@ class Model {
   Result<void> enter(const Run& run);
   // The run's tokens at … at + n - 1 in one layer, with its rotation.
   Result<LayerStep> step_of(Run& run, std::size_t layer, std::size_t at, std::size_t n);
+  Result<void> read_layers(Run& run, kvcache::Prefill& prefill);
   Result<void> read_layer(Run& run, std::size_t layer, kvcache::Prefill& prefill);
   Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
                           kvcache::Prefill& prefill);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
   // Puts what the run samples of this step's tokens aside, after its attention.
   Result<void> sample(const Run& run, const LayerStep& step);
+  Result<void> copy(float* to, const float* from, std::size_t n);
   // work.q (, work.k, work.v) of x, rotated to its positions; q and k before that aside, if wanted.
   Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
                        const float* x);

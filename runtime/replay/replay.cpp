@@ -23,7 +23,7 @@ Result<std::vector<double>> left_in_layer(Model& model, const LayerStep& step,
                                    n * layer.q_width() * sizeof(float)));
   lanes.n_tokens = n;
   SATCHEL_TRY(model.graph().attend(step, {&lanes, 1}, Graph::Lse::wanted));
-  SATCHEL_TRY(model.settle());
+  SATCHEL_TRY(model.synchronise());
   std::vector<float> before(n * n_heads), now(n * n_heads);
   SATCHEL_TRY(fetch(model, before, exact.lse(step.layer)));
   SATCHEL_TRY(fetch(model, now, step.work.lse));
