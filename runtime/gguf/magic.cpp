@@ -1,14 +1,13 @@
 #include "runtime/gguf/magic.h"
 
+#include <utility>
+
 namespace satchel::runtime {
 namespace {
 
-struct Magic {
-  std::string_view bytes;
-  std::string_view name;
-};
 using namespace std::string_view_literals;
-constexpr Magic kMagics[] = {
+// The first bytes, and whose they are.
+constexpr std::pair<std::string_view, std::string_view> kMagics[] = {
     {"PK\x03\x04"sv, "a zip archive (perhaps a PyTorch checkpoint)"},
     {"PK\x05\x06"sv, "an empty zip archive"},
     {"\x1f\x8b"sv, "a gzip archive"},
@@ -48,8 +47,8 @@ bool is_safetensors(std::string_view start) {
 std::string_view guess_format(std::span<const std::byte> start) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   if (is_safetensors(text)) return "a safetensors file";
-  for (const Magic& magic : kMagics)
-    if (text.substr(0, magic.bytes.size()) == magic.bytes) return magic.name;
+  for (const auto& [bytes, name] : kMagics)
+    if (text.starts_with(bytes)) return name;
   return {};
 }
 

@@ -26,13 +26,6 @@ Error bad_rule(std::size_t i, std::string_view why) {
               ". Nothing was loaded. Get the model file again."};
 }
 
-// A rule that can be applied to two neighbours.
-struct Applicable {
-  std::uint32_t rank = 0;
-  TokenId result = 0;
-  friend bool operator<(const Applicable& a, const Applicable& b) { return a.rank < b.rank; }
-};
-
 }  // namespace
 
 Result<BpeMerges> BpeMerges::read(const PieceList& merges, const PieceList& pieces,
@@ -70,14 +63,16 @@ std::size_t BpeMerges::place_of(TokenId left, TokenId right) const {
 }
 
 void BpeMerges::apply(std::vector<TokenId>& tokens) const {
-  PairJoining<Applicable> joining(tokens.size());
+  PairJoining<std::uint32_t> joining(tokens.size());
   joining.run(
-      [&](std::size_t left, std::size_t right) -> std::optional<Applicable> {
+      [&](std::size_t left, std::size_t right) -> std::optional<std::uint32_t> {
         const std::uint32_t rank = places_[place_of(tokens[left], tokens[right])];
         if (rank == kNoRule) return std::nullopt;
-        return Applicable{rank, rules_[rank].result};
+        return rank;
       },
-      [&](std::size_t left, std::size_t, Applicable rule) { tokens[left] = rule.result; });
+      [&](std::size_t left, std::size_t, std::uint32_t rank) {
+        tokens[left] = rules_[rank].result;
+      });
   std::size_t n = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (joining.is_there(i)) tokens[n++] = tokens[i];
