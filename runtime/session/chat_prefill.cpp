@@ -215,8 +215,10 @@ Error ChatPrefill::explain(Error problem) const {
   return problem;
 }
 
-Error ChatPrefill::explain_reread(Error problem) const {
-  if (problem.kind != ErrorKind::cancelled) return problem;
+Result<ReadReport> ChatPrefill::reread(std::stop_token stop, const ProgressFn& progress) {
+  Result<ReadReport> read = prefill_unread(std::move(stop), progress);
+  if (read.ok() || read.error().kind != ErrorKind::cancelled) return read;
+  Error problem = std::move(read).error();
   const kvcache::Recipe& recipe = parts_.cache.recipe();
   char share[32] = "";
   if (recipe.keep() < 1)

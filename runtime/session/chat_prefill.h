@@ -36,6 +36,9 @@ class ChatPrefill {
     return parts_.transcript.tokens().size() - parts_.cache.n_tokens();
   }
   Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress);
+  // The same after the cache has become another one: if it is stopped, the error says what the chat
+  // is then.
+  Result<ReadReport> reread(std::stop_token stop, const ProgressFn& progress);
   Result<ReadReport> prefill(const PrefillText& text, std::stop_token stop,
                              const ProgressFn& progress);
   // What an answer left unread, so that a resumed chat finds nothing to read, and ends the turn. A
@@ -60,8 +63,6 @@ class ChatPrefill {
 
   // `problem`, or where it is CACHE_FULL the same in terms of tokens.
   Error explain(Error problem) const;
-  // `problem`, or where reading everything again was stopped, what the chat is then.
-  Error explain_reread(Error problem) const;
 
  private:
   TextPass text_pass(std::stop_token stop, const ProgressFn& progress) const;

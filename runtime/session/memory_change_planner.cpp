@@ -149,12 +149,11 @@ Result<MemoryTrial> MemoryChangePlanner::try_out(const MemoryRequest& request) c
   MemoryTrial trial{.own_most = own_bytes_under(limit_of(request))};  // before a copy takes some
   const std::size_t beside = bytes_beside();
   if (other || (request.recipe && n_coarser_than(*request.recipe, parts_.cache->stats()) > 0)) {
-    bool down = false;
     if (other) {
-      SATCHEL_TRY_ASSIGN(down, comes_down(*request.recipe));
-    }
-    if (down) {
-      SATCHEL_TRY_ASSIGN(trial.copy, copy_under(*request.recipe, trial.report));
+      SATCHEL_TRY_ASSIGN(const bool down, comes_down(*request.recipe));
+      if (down) {
+        SATCHEL_TRY_ASSIGN(trial.copy, copy_under(*request.recipe, trial.report));
+      }
     }
     if (trial.copy == nullptr) {
       trial.rereads = true;

@@ -45,8 +45,7 @@ Result<ReadReport> MemoryChanger::set_recipe(const kvcache::Recipe& recipe, std:
   if (is_as_before) return changed.error();
   parts_.meter.forget_measured();
   SATCHEL_TRY(prefill_.need_script());
-  Result<ReadReport> read = prefill_.prefill_unread(std::move(stop), progress);
-  if (!read.ok()) return prefill_.explain_reread(std::move(read).error());
+  SATCHEL_TRY_ASSIGN(const ReadReport read, prefill_.reread(std::move(stop), progress));
   if (!changed.ok()) return changed.error();
   return read;
 }
@@ -104,8 +103,7 @@ Result<void> MemoryChanger::raise_limit(std::size_t limit, std::stop_token stop,
   const Result<void> raised = cache.take_memory(limit);
   if (!cache.awaits_restore()) return raised;
   SATCHEL_TRY(prefill_.restore_saved());
-  Result<ReadReport> read = prefill_.prefill_unread(std::move(stop), progress);
-  if (!read.ok()) return prefill_.explain_reread(std::move(read).error());
+  SATCHEL_TRY(prefill_.reread(std::move(stop), progress));
   return raised;
 }
 
