@@ -68,7 +68,7 @@ ui::WindowOptions windowOptions(const app::Paths& paths, ui::Appearance appearan
   options.models = [paths] {
     QList<ui::ModelChoice> choices;
     for (const app::ModelFile& model : app::find_models(paths))
-      choices.append({textOf(model.path.string()), textOf(model.name), model.bytes, model.bundled});
+      choices.append({textOf(model.path.string()), textOf(model.name), model.bytes});
     return choices;
   };
   options.modelFolder = textOf(paths.models_dir.string());

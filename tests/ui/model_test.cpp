@@ -53,10 +53,10 @@ TEST(ConversationModel, rows_of_another_chat_never_get_the_keys_of_the_one_befor
   ConversationModel model;
   const Laws laws(&model, Laws::FailureReportingMode::Fatal);
   model.load(messages(2));
-  const qint64 key = model.index(0).data(ConversationModel::KeyRole).toLongLong();
+  const qint64 key = model.message(0).key;
   model.load(messages(2));
-  EXPECT_NE(model.index(0).data(ConversationModel::KeyRole).toLongLong(), key);
-  EXPECT_NE(model.index(1).data(ConversationModel::KeyRole).toLongLong(), key);
+  EXPECT_NE(model.message(0).key, key);
+  EXPECT_NE(model.message(1).key, key);
 }
 
 ChatEntry chat(ChatKey id, qint64 second) {

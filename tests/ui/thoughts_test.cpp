@@ -30,9 +30,9 @@ class ThoughtsTest : public testing::Test {
     scene.show();
     scene.openModel();
   }
-  QVariant last(int role) {
+  const Message& last() {
     auto* model = scene.state.conversation();
-    return model->index(model->rowCount() - 1).data(role);
+    return model->message(model->rowCount() - 1);
   }
   int height() {
     auto* model = scene.state.conversation();
@@ -46,16 +46,15 @@ TEST_F(ThoughtsTest, stand_folded_over_the_answer_and_are_no_part_of_it) {
   openModel(false);
   scene.state.send(u"1+1?"_s);
   scene.engine.play(4);  // enters the library, message, answer, first thought
-  EXPECT_EQ(last(ConversationModel::ThoughtNoteRole).toString(), u"Thinking…"_s);
+  EXPECT_EQ(last().thoughtNote, u"Thinking…"_s);
   scene.engine.playAll();
   Scene::settle();
-  EXPECT_EQ(last(ConversationModel::TextRole).toString(), u"Two."_s);
-  EXPECT_EQ(last(ConversationModel::ThoughtsRole).toString(), u"Hm, one plus one."_s);
-  EXPECT_EQ(plain(last(ConversationModel::ThoughtNoteRole).toString()),
-            u"Thought for 1.5 s · 7 tokens"_s);
-  EXPECT_EQ(plain(last(ConversationModel::FootnoteRole).toString()), u"1 tokens · 2.0 tokens/s"_s)
+  EXPECT_EQ(last().text, u"Two."_s);
+  EXPECT_EQ(last().thoughts, u"Hm, one plus one."_s);
+  EXPECT_EQ(plain(last().thoughtNote), u"Thought for 1.5 s · 7 tokens"_s);
+  EXPECT_EQ(plain(last().footnote), u"1 tokens · 2.0 tokens/s"_s)
       << "of the answer, without the time of its thoughts";
-  EXPECT_FALSE(last(ConversationModel::ThoughtsOpenRole).toBool());
+  EXPECT_FALSE(last().showsThoughts);
 }
 
 TEST_F(ThoughtsTest, open_by_key_and_by_click_and_fold_again) {
@@ -66,7 +65,7 @@ TEST_F(ThoughtsTest, open_by_key_and_by_click_and_fold_again) {
   const int folded = height();
   QTest::keyClick(scene.window.get(), Qt::Key_T, Qt::ControlModifier);
   Scene::settle();
-  EXPECT_TRUE(last(ConversationModel::ThoughtsOpenRole).toBool());
+  EXPECT_TRUE(last().showsThoughts);
   EXPECT_GT(height(), folded);
   ConversationView* view = scene.window->conversation();
   auto* model = scene.state.conversation();
@@ -80,7 +79,7 @@ TEST_F(ThoughtsTest, open_by_key_and_by_click_and_fold_again) {
     break;
   }
   Scene::settle();
-  EXPECT_FALSE(last(ConversationModel::ThoughtsOpenRole).toBool());
+  EXPECT_FALSE(last().showsThoughts);
   EXPECT_EQ(height(), folded);
 }
 
@@ -94,8 +93,8 @@ TEST_F(ThoughtsTest, of_a_saved_chat_are_found_again) {
   scene.engine.playAll();
   scene.engine.tell(runtime::MessageThoughts{{12}, {.text = "Hm.", .n_tokens = 3}});
   scene.engine.tell(runtime::MessageThoughts{{99}, {.text = "of no message", .n_tokens = 1}});
-  EXPECT_EQ(last(ConversationModel::ThoughtsRole).toString(), u"Hm."_s);
-  EXPECT_EQ(plain(last(ConversationModel::ThoughtNoteRole).toString()), u"Thought · 3 tokens"_s);
+  EXPECT_EQ(last().thoughts, u"Hm."_s);
+  EXPECT_EQ(plain(last().thoughtNote), u"Thought · 3 tokens"_s);
 }
 
 TEST_F(ThoughtsTest, have_a_switch_only_where_the_model_has_one) {

@@ -219,8 +219,8 @@ TEST_F(WindowTest, text_is_selected_across_messages_and_copied) {
   EXPECT_EQ(QApplication::clipboard()->text(), text);
 }
 
-MessageContent answer(const QString& text) {
-  MessageContent content;
+Message answer(const QString& text) {
+  Message content;
   content.role = runtime::Role::assistant;
   content.text = text;
   return content;
@@ -270,7 +270,7 @@ TEST(MessageLayout, edges_do_not_fail) {
   MessageLayout layout(120, QApplication::font(), lightTheme());
   for (const QString& text : {u""_s, u"```"_s, u"| a |\n|---|"_s, u"\n\n\n"_s, u"# "_s})
     for (const auto role : {runtime::Role::assistant, runtime::Role::user}) {
-      MessageContent content = answer(text);
+      Message content = answer(text);
       content.role = role;
       layout.setContent(content);
       EXPECT_GT(layout.height(), 0);

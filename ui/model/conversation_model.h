@@ -14,22 +14,10 @@ class ConversationModel : public QAbstractListModel {
   Q_OBJECT
 
  public:
-  enum Role {
-    TextRole = Qt::UserRole,
-    AuthorRole,         // int of runtime::Role
-    StateRole,          // int of runtime::MessageState
-    DocumentTitleRole,  // empty: not a document
-    FootnoteRole,
-    ThoughtsRole,      // what was thought before an answer; empty: nothing
-    ThoughtNoteRole,   // over them, for people
-    ThoughtsOpenRole,  // bool: they are shown, not only the note
-    KeyRole,           // qint64, of this row and no other while the model lives
-    ExpandedRole,      // bool: a long message is shown whole
-  };
-
   using QAbstractListModel::QAbstractListModel;
 
   int rowCount(const QModelIndex& parent = {}) const override;
+  // Only what screen readers say; the view asks for message().
   QVariant data(const QModelIndex& index, int role) const override;
 
   void load(const QList<Message>& messages);
@@ -48,18 +36,13 @@ class ConversationModel : public QAbstractListModel {
   void setExpanded(int row, bool expanded);
 
   bool isStreaming() const;
-  const Message& message(int row) const { return m_rows[row].message; }
+  const Message& message(int row) const { return m_rows[row]; }
 
  private:
-  struct Row {
-    Message message;
-    qint64 key = 0;
-    bool expanded = false;
-    bool thoughtsOpen = false;
-  };
-  Row makeRow(const Message& message);
+  void add(const Message& message);
+  void tellChanged(int row);
 
-  QList<Row> m_rows;
+  QList<Message> m_rows;
   qint64 m_keysGiven = 0;
 };
 

@@ -14,7 +14,6 @@ namespace satchel::ui {
 struct ModelChoice {
   QString path, title;
   quint64 bytes = 0;
-  bool isBundled = false;
 };
 
 // A chat's id in the library; 0: a chat that has no message yet and is not in the library.
@@ -43,6 +42,12 @@ struct Message {
   QString footnote;       // measured, for people: "142 tokens · 31 tokens/s"
   QString thoughts;       // of an answer: what was thought before it
   QString thoughtNote;    // over them, for people: "Thought for 4.2 s · 123 tokens"
+  // As it is shown:
+  qint64 key = 0;              // of its row and no other while the model lives; given by the model
+  bool isExpanded = false;     // a long message is shown whole
+  bool showsThoughts = false;  // not only the note over them
+
+  friend bool operator==(const Message&, const Message&) = default;
 };
 
 }  // namespace satchel::ui

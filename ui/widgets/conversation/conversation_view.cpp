@@ -241,8 +241,7 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
       break;
     case MessageHit::Expand:
       m_followsEnd = false;
-      m_model->setExpanded(found.row.row(),
-                           !found.row.data(ConversationModel::ExpandedRole).toBool());
+      m_model->setExpanded(found.row.row(), !m_model->message(found.row.row()).isExpanded);
       break;
     case MessageHit::Thoughts:
       toggleThoughts(found.row.row());
@@ -255,14 +254,13 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
 
 void ConversationView::toggleThoughts(int row) {
   m_followsEnd = false;
-  const QModelIndex index = m_model->index(row);
-  m_model->setThoughtsOpen(row, !index.data(ConversationModel::ThoughtsOpenRole).toBool());
+  m_model->setThoughtsOpen(row, !m_model->message(row).showsThoughts);
 }
 
 // Of the last answer before which something was thought.
 void ConversationView::toggleLastThoughts() {
   for (int row = m_model->rowCount() - 1; row >= 0; --row)
-    if (!m_model->index(row).data(ConversationModel::ThoughtsRole).toString().isEmpty()) {
+    if (!m_model->message(row).thoughts.isEmpty()) {
       toggleThoughts(row);
       return;
     }
@@ -291,17 +289,14 @@ void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
   if (!m_delegate->selection.isEmpty())
     menu.addAction(tr("Copy"), QKeySequence::Copy, this, &ConversationView::copySelection);
   if (found.row.isValid()) {
-    const QString text = found.row.data(ConversationModel::TextRole).toString();
-    menu.addAction(tr("Copy message"), this,
-                   [text] { QGuiApplication::clipboard()->setText(text); });
-    const QString thoughts = found.row.data(ConversationModel::ThoughtsRole).toString();
-    if (!thoughts.isEmpty())
-      menu.addAction(tr("Copy thoughts"), this,
-                     [thoughts] { QGuiApplication::clipboard()->setText(thoughts); });
-    const QString code = m_layouts.layout(found.row).codeOf(found.hit.place.part);
+    const auto addCopy = [this, &menu](const QString& name, const QString& text) {
+      menu.addAction(name, this, [text] { QGuiApplication::clipboard()->setText(text); });
+    };
+    const Message& message = m_model->message(found.row.row());
+    addCopy(tr("Copy message"), message.text);
+    if (!message.thoughts.isEmpty()) addCopy(tr("Copy thoughts"), message.thoughts);
     if (found.hit.kind == MessageHit::CopyCode)
-      menu.addAction(tr("Copy code"), this,
-                     [code] { QGuiApplication::clipboard()->setText(code); });
+      addCopy(tr("Copy code"), m_layouts.layout(found.row).codeOf(found.hit.place.part));
   }
   if (!menu.isEmpty()) menu.exec(event->globalPos());
 }

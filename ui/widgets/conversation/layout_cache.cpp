@@ -7,22 +7,9 @@ namespace {
 
 constexpr std::size_t kLayoutsMax = 64;  // some screens full; chosen, not measured
 
-MessageContent contentOf(const QModelIndex& index) {
-  MessageContent content;
-  content.text = index.data(ConversationModel::TextRole).toString();
-  content.documentTitle = index.data(ConversationModel::DocumentTitleRole).toString();
-  content.footnote = index.data(ConversationModel::FootnoteRole).toString();
-  content.role = runtime::Role(index.data(ConversationModel::AuthorRole).toInt());
-  content.state = runtime::MessageState(index.data(ConversationModel::StateRole).toInt());
-  content.thoughts = index.data(ConversationModel::ThoughtsRole).toString();
-  content.thoughtNote = index.data(ConversationModel::ThoughtNoteRole).toString();
-  content.showsThoughts = index.data(ConversationModel::ThoughtsOpenRole).toBool();
-  content.isExpanded = index.data(ConversationModel::ExpandedRole).toBool();
-  return content;
-}
-
-qint64 keyOf(const QModelIndex& index) {
-  return index.data(ConversationModel::KeyRole).toLongLong();
+// index: valid
+const Message& messageAt(const QModelIndex& index) {
+  return static_cast<const ConversationModel*>(index.model())->message(index.row());
 }
 
 }  // namespace
@@ -36,7 +23,7 @@ void LayoutCache::setView(int width, const QFont& font, const Theme& theme) {
 }
 
 MessageLayout& LayoutCache::layout(const QModelIndex& index) {
-  const qint64 key = keyOf(index);
+  const qint64 key = messageAt(index).key;
   auto found = m_layouts.find(key);
   if (found == m_layouts.end()) {
     if (m_layouts.size() >= kLayoutsMax) {
@@ -52,25 +39,25 @@ MessageLayout& LayoutCache::layout(const QModelIndex& index) {
     m_ages.splice(m_ages.begin(), m_ages, found->second.age);
   }
   MessageLayout& layout = *found->second.layout;
-  layout.setContent(contentOf(index));
+  layout.setContent(messageAt(index));
   m_heights[key] = {layout.height(), true};
   return layout;
 }
 
 int LayoutCache::height(const QModelIndex& index) {
-  Height& height = m_heights[keyOf(index)];
+  Height& height = m_heights[messageAt(index).key];
   if (height.pixels == 0)
-    height = {MessageLayout::estimate(contentOf(index), m_width, m_font), false};
+    height = {MessageLayout::estimate(messageAt(index), m_width, m_font), false};
   return height.pixels;
 }
 
 bool LayoutCache::isMeasured(const QModelIndex& index) const {
-  const auto found = m_heights.constFind(keyOf(index));
+  const auto found = m_heights.constFind(messageAt(index).key);
   return found != m_heights.constEnd() && found->isMeasured;
 }
 
 void LayoutCache::touch(const QModelIndex& index) {
-  const auto found = m_heights.find(keyOf(index));
+  const auto found = m_heights.find(messageAt(index).key);
   if (found != m_heights.end()) found->isMeasured = false;
 }
 

@@ -14,7 +14,7 @@ namespace satchel::ui {
 
 class LayoutCache {
  public:
-  // Forgets everything when one of them differs.
+  // Indexes: valid, of a ConversationModel. Forgets everything when one of them differs.
   void setView(int width, const QFont& font, const Theme& theme);
   // Laid out now if need be. Valid until the next call.
   MessageLayout& layout(const QModelIndex& index);

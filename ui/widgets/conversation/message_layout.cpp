@@ -56,7 +56,7 @@ QString shortened(const QString& text, qsizetype characters, int lines) {
   return text.left(end).trimmed() + QStringLiteral(" …");
 }
 
-QString footnoteText(const MessageContent& content) {
+QString footnoteText(const Message& content) {
   if (content.state != runtime::MessageState::interrupted) return content.footnote;
   const QString stopped = tr("Stopped. The partial answer is saved.");
   return content.footnote.isEmpty() ? stopped : content.footnote + QStringLiteral(" · ") + stopped;
@@ -69,7 +69,7 @@ MessageLayout::MessageLayout(int width, const QFont& font, const Theme& theme)
 
 MessageLayout::~MessageLayout() = default;
 
-void MessageLayout::setContent(const MessageContent& content) {
+void MessageLayout::setContent(const Message& content) {
   if (content == m_content && m_height > 0) return;
   if (content.role != m_content.role) m_parts.clear();
   m_content = content;
@@ -334,7 +334,7 @@ QString MessageLayout::codeOf(int part) const {
   return part < int(m_parts.size()) ? m_parts[std::size_t(part)].source.text : QString();
 }
 
-int MessageLayout::estimate(const MessageContent& content, int width, const QFont& font) {
+int MessageLayout::estimate(const Message& content, int width, const QFont& font) {
   const QFontMetricsF metrics(font);
   const bool user = content.role == runtime::Role::user;
   const double line = metrics.height() * 1.35;

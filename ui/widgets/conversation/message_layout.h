@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/contract/journal.h"
+#include "ui/model/engine_types.h"
 #include "ui/model/markdown_parts.h"
 #include "ui/widgets/conversation/thought_block.h"
 #include "ui/widgets/theme.h"
@@ -20,16 +20,6 @@ class QPainter;
 class QTextDocument;
 
 namespace satchel::ui {
-
-// What of a row is drawn.
-struct MessageContent {
-  QString text, documentTitle, footnote, thoughts, thoughtNote;
-  runtime::Role role = runtime::Role::user;
-  runtime::MessageState state = runtime::MessageState::complete;
-  bool isExpanded = false;
-  bool showsThoughts = false;
-  friend bool operator==(const MessageContent&, const MessageContent&) = default;
-};
 
 // A place in a message: a part and a character in it. Orders as the text reads.
 struct TextPlace {
@@ -49,7 +39,7 @@ class MessageLayout {
   MessageLayout(int width, const QFont& font, const Theme& theme);
   ~MessageLayout();
 
-  void setContent(const MessageContent& content);
+  void setContent(const Message& content);
   int height() const { return m_height; }
   int width() const { return m_width; }
   // Parts laid out since it was made: for tests of what streaming costs.
@@ -67,7 +57,7 @@ class MessageLayout {
   QString codeOf(int part) const;
 
   // The height of a message that was not laid out, from its length alone.
-  static int estimate(const MessageContent& content, int width, const QFont& font);
+  static int estimate(const Message& content, int width, const QFont& font);
 
  private:
   struct Part {
@@ -93,7 +83,7 @@ class MessageLayout {
   int m_width;
   QFont m_font;
   Theme m_theme;
-  MessageContent m_content;
+  Message m_content;
   bool m_isShortened = false;
   ThoughtBlock m_thoughts;
   std::vector<Part> m_parts;
