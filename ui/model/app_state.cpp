@@ -97,31 +97,27 @@ void AppState::setPhase(Phase phase) {
 }
 
 void AppState::openModel(const QString& path) {
-  m_waiting.clear();
-  if (canStop()) m_engine->stop();
+  stop();
   setPhase(Phase::Loading);
   m_engine->openModel(path);
 }
 
 void AppState::useCpu() {
-  m_waiting.clear();
-  if (canStop()) m_engine->stop();
+  stop();
   setPhase(Phase::Loading);
   m_engine->useCpu();
 }
 
 void AppState::newChat() {
   if (m_phase == Phase::NoModel) return;
-  m_waiting.clear();
-  if (canStop()) m_engine->stop();
+  stop();
   setPhase(Phase::Opening);
   m_engine->newChat(m_memory.nextSettings());
 }
 
 void AppState::openChat(ChatKey chat) {
   if (m_phase == Phase::NoModel || chat == m_chat.id) return;
-  m_waiting.clear();
-  if (canStop()) m_engine->stop();
+  stop();
   setPhase(Phase::Opening);
   m_engine->openChat(chat);
 }

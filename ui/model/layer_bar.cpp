@@ -19,7 +19,6 @@ QList<LayerBar> layerBarsOf(const kvcache::CacheStats& stats) {
   const auto all = double(std::max<std::size_t>(stats.n_tokens, 1));
   for (const kvcache::LayerStats& layer : stats.layers) {
     LayerBar bar;
-    bar.keptShareMin = double(layer.n_kept_min) / all;
     bar.keptShare = (double(layer.n_kept_min) + double(layer.n_kept_max)) / 2 / all;
     const bool hasBody = layer.n_pages > 0;
     bar.bits = hasBody ? (layer.k_bits + layer.v_bits) / 2 : 16;

@@ -84,7 +84,6 @@ class MemoryPanelState : public QObject {
   double budgetShare() const;     // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
- public:
   void setModel(const runtime::ModelFacts& model);
   void setPreviews(const runtime::PresetEstimates& previews);
   void setChat(const runtime::MemorySettings& memory);

@@ -13,7 +13,7 @@ Banner::Banner(QWidget* parent)
       m_text(new QLabel(this)),
       m_code(new QLabel(this)),
       m_action(new QPushButton(this)),
-      m_close(new IconButton(Icon::Close, tr("Close"), IconButton::Flat, this)) {
+      m_close(new IconButton(Icon::Close, tr("Close"), this)) {
   m_text->setWordWrap(true);
   m_text->setTextFormat(Qt::PlainText);
   m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);

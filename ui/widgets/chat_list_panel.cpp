@@ -55,7 +55,7 @@ ChatListPanel::ChatListPanel(AppState* state, QWidget* parent)
       m_undo(new Banner(this)) {
   auto* name = new QLabel(QStringLiteral("Satchel"), this);
   name->setFont(scaledFont(font(), 1.2, QFont::DemiBold));
-  auto* fresh = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), IconButton::Flat, this);
+  auto* fresh = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), this);
   m_filtered.setSourceModel(state->chats());
   m_filtered.setFilterCaseSensitivity(Qt::CaseInsensitive);
   m_filter->setObjectName(QStringLiteral("field"));

@@ -24,10 +24,9 @@ constexpr int kLinesMax = 9;
 Composer::Composer(QWidget* parent)
     : Card(Field, parent),
       m_edit(new QPlainTextEdit(this)),
-      m_attach(new IconButton(Icon::Attach, tr("Attach a text or Markdown file"), IconButton::Flat,
-                              this)),
+      m_attach(new IconButton(Icon::Attach, tr("Attach a text or Markdown file"), this)),
       m_think(new QPushButton(tr("Think first"), this)),
-      m_send(new IconButton(Icon::Send, tr("Send (Enter)"), IconButton::Filled, this)),
+      m_send(new IconButton(Icon::Send, tr("Send (Enter)"), this, IconButton::Filled)),
       m_hint(new QLabel(tr("Enter to send · Shift+Enter for a new line"), this)) {
   m_edit->setPlaceholderText(tr("Write a message"));
   m_edit->setAccessibleName(tr("Message"));

@@ -107,7 +107,7 @@ void drawIcon(QPainter& painter, Icon icon, const QRectF& rect, const QColor& co
   painter.restore();
 }
 
-IconButton::IconButton(Icon icon, const QString& name, Look look, QWidget* parent)
+IconButton::IconButton(Icon icon, const QString& name, QWidget* parent, Look look)
     : QToolButton(parent), m_icon(icon), m_look(look) {
   setIconKind(icon, name);
   setFixedSize(kSide, kSide);

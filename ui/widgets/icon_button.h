@@ -20,7 +20,7 @@ class IconButton : public QToolButton {
   enum Look { Flat, Filled };
 
   // name: for the tool tip and for screen readers
-  IconButton(Icon icon, const QString& name, Look look = Flat, QWidget* parent = nullptr);
+  IconButton(Icon icon, const QString& name, QWidget* parent, Look look = Flat);
 
   void setIconKind(Icon icon, const QString& name);
   QSize sizeHint() const override;

@@ -146,8 +146,8 @@ void MainWindow::connectState() {
     m_composer->setFocus();
   });
   connect(m_memory, &MemoryPanel::ledgerAsked, this, &MainWindow::showLedger);
-  for (const auto signal : {&QAbstractItemModel::rowsInserted})
-    connect(m_state->conversation(), signal, this, &MainWindow::refreshChat);
+  connect(m_state->conversation(), &QAbstractItemModel::rowsInserted, this,
+          &MainWindow::refreshChat);
 }
 
 void MainWindow::addShortcuts() {
@@ -168,7 +168,7 @@ void MainWindow::addShortcuts() {
   add(QKeySequence(Qt::CTRL | Qt::Key_M), [this] { m_memory->setVisible(m_memory->isHidden()); });
   add(QKeySequence(Qt::CTRL | Qt::Key_O), [this] { chooseDocument(); });
   add(QKeySequence(Qt::CTRL | Qt::Key_L), [this] { showLedger(); });
-  add(QKeySequence(Qt::Key_F1), [this] { ShortcutsDialog(this).exec(); });
+  add(QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); });
   add(QKeySequence(Qt::Key_Escape), [this] { escape(); });
 }
 

@@ -25,11 +25,9 @@ QString menuText(QString text) {
 
 QWidget* MainWindow::makeHeader() {
   auto* header = new QWidget(this);
-  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chat list (Ctrl+B)"),
-                               IconButton::Flat, header);
-  m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"),
-                                IconButton::Flat, header);
-  auto* help = new IconButton(Icon::Help, tr("Keyboard shortcuts (F1)"), IconButton::Flat, header);
+  m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chat list (Ctrl+B)"), header);
+  m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"), header);
+  auto* help = new IconButton(Icon::Help, tr("Keyboard shortcuts (F1)"), header);
   m_title = new QLabel(header);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
@@ -67,7 +65,7 @@ QWidget* MainWindow::makeHeader() {
           [this] { m_memory->setVisible(m_memory->isHidden()); });
   connect(m_model, &QAbstractButton::clicked, this, &MainWindow::showModels);
   connect(m_device, &QAbstractButton::clicked, this, &MainWindow::showDevice);
-  connect(help, &QAbstractButton::clicked, this, [this] { ShortcutsDialog(this).exec(); });
+  connect(help, &QAbstractButton::clicked, this, [this] { showShortcuts(this); });
   return header;
 }
 

@@ -1,5 +1,6 @@
 #include "ui/widgets/shortcuts_dialog.h"
 
+#include <QDialog>
 #include <QGridLayout>
 #include <QLabel>
 #include <array>
@@ -8,8 +9,10 @@
 
 namespace satchel::ui {
 
-ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
-  setWindowTitle(tr("Keyboard shortcuts"));
+void showShortcuts(QWidget* parent) {
+  const auto tr = [](const char* text) { return QDialog::tr(text); };
+  QDialog dialog(parent);
+  dialog.setWindowTitle(tr("Keyboard shortcuts"));
   const std::array<std::pair<QString, QString>, 12> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
@@ -24,16 +27,17 @@ ShortcutsDialog::ShortcutsDialog(QWidget* parent) : QDialog(parent) {
       {tr("F2"), tr("Rename the selected chat")},
       {tr("F1"), tr("Show this list")},
   }};
-  auto* grid = new QGridLayout(this);
+  auto* grid = new QGridLayout(&dialog);
   grid->setContentsMargins(kGapHuge, kGapHuge, kGapHuge, kGapHuge);
   grid->setHorizontalSpacing(kGapHuge);
   grid->setVerticalSpacing(kGap + 2);
   for (int row = 0; row < int(keys.size()); ++row) {
-    auto* key = new QLabel(keys[std::size_t(row)].first, this);
-    key->setFont(scaledFont(font(), 1, QFont::DemiBold));
+    auto* key = new QLabel(keys[std::size_t(row)].first, &dialog);
+    key->setFont(scaledFont(dialog.font(), 1, QFont::DemiBold));
     grid->addWidget(key, row, 0);
-    grid->addWidget(new QLabel(keys[std::size_t(row)].second, this), row, 1);
+    grid->addWidget(new QLabel(keys[std::size_t(row)].second, &dialog), row, 1);
   }
+  dialog.exec();
 }
 
 }  // namespace satchel::ui

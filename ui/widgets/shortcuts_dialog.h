@@ -1,15 +1,11 @@
-// ShortcutsDialog: the list of keys (F1).
+// The list of keys (F1).
 #pragma once
 
-#include <QDialog>
+class QWidget;
 
 namespace satchel::ui {
 
-class ShortcutsDialog : public QDialog {
-  Q_OBJECT
-
- public:
-  explicit ShortcutsDialog(QWidget* parent = nullptr);
-};
+// Until it is closed.
+void showShortcuts(QWidget* parent);
 
 }  // namespace satchel::ui

@@ -6,58 +6,41 @@
 #include <QStyleHints>
 
 namespace satchel::ui {
-namespace {
-
-Theme makeLight() {
-  Theme theme;
-  theme.window = QColor(0xf6, 0xf5, 0xf2);
-  theme.base = QColor(0xff, 0xff, 0xff);
-  theme.surface = QColor(0xf1, 0xf0, 0xec);
-  theme.raised = QColor(0xe8, 0xe7, 0xe2);
-  theme.border = QColor(0xdf, 0xdd, 0xd7);
-  theme.text = QColor(0x21, 0x23, 0x26);
-  theme.muted = QColor(0x66, 0x69, 0x6d);
-  theme.accent = QColor(0x1f, 0x6f, 0x68);
-  theme.onAccent = QColor(0xff, 0xff, 0xff);
-  theme.accentSoft = QColor(0xe3, 0xef, 0xec);
-  theme.code = QColor(0xf6, 0xf5, 0xf2);
-  theme.danger = QColor(0xa6, 0x2b, 0x2b);
-  theme.dangerSoft = QColor(0xfb, 0xea, 0xe8);
-  theme.good = QColor(0x2a, 0x6b, 0x3c);
-  theme.goodSoft = QColor(0xe6, 0xf2, 0xe8);
-  return theme;
-}
-
-Theme makeDark() {
-  Theme theme;
-  theme.isDark = true;
-  theme.window = QColor(0x1a, 0x1c, 0x1e);
-  theme.base = QColor(0x20, 0x23, 0x25);
-  theme.surface = QColor(0x2a, 0x2e, 0x31);
-  theme.raised = QColor(0x33, 0x38, 0x3c);
-  theme.border = QColor(0x39, 0x3e, 0x42);
-  theme.text = QColor(0xe6, 0xe6, 0xe3);
-  theme.muted = QColor(0xa1, 0xa6, 0xaa);
-  theme.accent = QColor(0x6c, 0xbf, 0xb4);
-  theme.onAccent = QColor(0x10, 0x1c, 0x1b);
-  theme.accentSoft = QColor(0x2a, 0x3d, 0x3c);
-  theme.code = QColor(0x18, 0x1a, 0x1c);
-  theme.danger = QColor(0xf2, 0x9b, 0x93);
-  theme.dangerSoft = QColor(0x42, 0x29, 0x28);
-  theme.good = QColor(0x92, 0xd0, 0xa0);
-  theme.goodSoft = QColor(0x25, 0x38, 0x2a);
-  return theme;
-}
-
-}  // namespace
 
 const Theme& lightTheme() {
-  static const Theme theme = makeLight();
+  static const Theme theme{.window = 0xf6f5f2u,
+                           .base = 0xffffffu,
+                           .surface = 0xf1f0ecu,
+                           .raised = 0xe8e7e2u,
+                           .border = 0xdfddd7u,
+                           .text = 0x212326u,
+                           .muted = 0x66696du,
+                           .accent = 0x1f6f68u,
+                           .onAccent = 0xffffffu,
+                           .accentSoft = 0xe3efecu,
+                           .code = 0xf6f5f2u,
+                           .danger = 0xa62b2bu,
+                           .dangerSoft = 0xfbeae8u,
+                           .goodSoft = 0xe6f2e8u};
   return theme;
 }
 
 const Theme& darkTheme() {
-  static const Theme theme = makeDark();
+  static const Theme theme{.isDark = true,
+                           .window = 0x1a1c1eu,
+                           .base = 0x202325u,
+                           .surface = 0x2a2e31u,
+                           .raised = 0x33383cu,
+                           .border = 0x393e42u,
+                           .text = 0xe6e6e3u,
+                           .muted = 0xa1a6aau,
+                           .accent = 0x6cbfb4u,
+                           .onAccent = 0x101c1bu,
+                           .accentSoft = 0x2a3d3cu,
+                           .code = 0x181a1cu,
+                           .danger = 0xf29b93u,
+                           .dangerSoft = 0x422928u,
+                           .goodSoft = 0x25382au};
   return theme;
 }
 
@@ -133,7 +116,6 @@ constexpr const char* kStyleSheet = R"(
     QPushButton#quiet:hover { background: @raised; }
     QPushButton#quiet:focus { border-color: @accent; }
     QLabel#muted, QLabel#packing { color: @muted; }
-    QLabel#heading { color: @muted; font-weight: 600; }
     QScrollBar:vertical { background: transparent; width: 14px; margin: 2px 4px; }
     QScrollBar::handle:vertical { background: @handle; border-radius: 3px; min-height: 32px; }
     QScrollBar::handle:vertical:hover { background: @muted; }
@@ -166,7 +148,6 @@ QString styleSheetOf(const Theme& theme) {
       {"@accentHover", theme.isDark ? theme.accent.lighter(110) : theme.accent.lighter(118)},
       {"@accent", theme.accent},
       {"@onAccent", theme.onAccent},
-      {"@window", theme.window},
       {"@base", theme.base},
       {"@surface", theme.surface},
       {"@raised", theme.raised},

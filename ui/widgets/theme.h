@@ -23,7 +23,7 @@ struct Theme {
   QColor accentSoft;  // chosen rows, the user's messages
   QColor code;        // behind code
   QColor danger, dangerSoft;
-  QColor good, goodSoft;
+  QColor goodSoft;
 };
 
 enum class Appearance { System, Light, Dark };

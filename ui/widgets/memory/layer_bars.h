@@ -5,7 +5,7 @@
 #include <QList>
 #include <QWidget>
 
-#include "ui/model/memory_panel_state.h"
+#include "ui/model/layer_bar.h"
 
 namespace satchel::ui {
 
