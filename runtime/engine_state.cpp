@@ -9,7 +9,7 @@ namespace {
 Error another_chat_is_open(const kvcache::Arena& arena) {
   return {ErrorKind::invalid, "CACHE_LIMIT",
           "While another chat is open, the memory limit can be raised to " +
-              size_text(arena.capacity_bytes()) + " only. Close that chat and try again."};
+              size_text(arena.capacity_bytes()) + " at most. Close that chat and try again."};
 }
 
 }  // namespace
@@ -40,10 +40,10 @@ double EngineState::profile_done() const {
   return lane_profiler == nullptr ? 0 : lane_profiler->done();
 }
 
-// The arena lives as long as a cache does; without one it can be made anew, of any size.
+// The arena lives as long as a cache does; without one it can be replaced by one of any size.
 Result<void> EngineState::set_budget(std::size_t bytes) {
   if (arena != nullptr && bytes <= arena->capacity_bytes()) return arena->set_limit(bytes);
-  lane_profiler.reset();  // it is begun anew, with the memory there is then
+  lane_profiler.reset();  // it starts again, with the memory there is then
   can_profile = true;
   if (arena != nullptr && arena.use_count() > 1) return another_chat_is_open(*arena);
   arena.reset();

@@ -32,10 +32,11 @@ Error unknown(std::string_view name, const Error& no_recipe) {
   std::string known;
   for (const Preset& preset : kPresets)
     known += (known.empty() ? "" : ", ") + std::string(preset.name);
-  return {no_recipe.kind, no_recipe.code,
-          "There is no preset \"" + std::string(name) + "\". Presets: " + known +
-              ". A recipe's name or file does as well (a file's has a / in it or ends in .json). " +
-              no_recipe.message};
+  return {
+      no_recipe.kind, no_recipe.code,
+      "There is no preset \"" + std::string(name) + "\". Presets: " + known +
+          ". The name or file of a recipe will do, too (a file has a / in it or ends in .json). " +
+          no_recipe.message};
 }
 
 }  // namespace

@@ -131,10 +131,10 @@ Result<void> ChatCache::take(std::size_t limit) {
 
 Error ChatCache::lost(const Error& why) const {
   return {why.kind, "CACHE_LOST",
-          "The memory of this chat was given back to make a change, and cannot be had again" +
+          "The memory of this chat was released to make a change, and is no longer available" +
               (why.message.empty() ? "." : ": " + why.message) + " " + kept_text_ +
-              "It is tried again with the next message: close other programs or chats before, or "
-              "open the chat again, with a smaller memory limit if need be."};
+              "The next message tries again. Close other programs or chats first, or open the "
+              "chat again with a smaller memory limit."};
 }
 
 }  // namespace satchel::runtime

@@ -81,7 +81,7 @@ Result<PrefilledText> ChatPrefill::read_noted(PrefillText text, const CacheConte
   const std::size_t n_tokens = text.end - cache.n_tokens();
   const bool keeps = is_measured(text.kind, n_tokens);
   if (keeps) meter.drop_rows();  // the new ones replace them: they need not take room meanwhile
-  // What a measurement takes may be what is missing: then it is not made.
+  // If the memory of a measurement is what the prefill lacks, nothing is measured.
   Result<kvcache::Arena::Lease> rows =
       cache->arena().take_scratch(kept_bytes(parts_.engine.model->config(), n_tokens));
   const auto go_on = [&] {
@@ -122,10 +122,12 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
   const ModelConfig& config = parts_.engine.model->config();
   const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
   if (n_all > config.context)
-    return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
-                 "The chat has " + count_text(n_all) +
-                     " tokens, more than this model's context of " + count_text(config.context) +
-                     ". It is kept; go on with a model of a longer context, or start a new chat."};
+    return Error{
+        ErrorKind::out_of_memory, "CONTEXT_FULL",
+        "The chat has " + count_text(n_all) + " tokens, more than this model's context of " +
+            count_text(config.context) +
+            ". It is kept. Continue it with a model that has a longer context, or start a new "
+            "chat."};
   ReadReport all;
   for (const SessionMessage& message : parts_.transcript.messages()) {
     const std::size_t at = parts_.cache.n_tokens(), n_layers = config.n_layers();
@@ -162,7 +164,7 @@ Result<void> ChatPrefill::prefill_rest() {
 
 Result<void> ChatPrefill::recompute_last_logits(const std::stop_token& stop) {
   const std::size_t n_read = parts_.cache.n_tokens();
-  if (n_read == 0) return Error{ErrorKind::invalid, "PARAM", "There is no text to go on with yet."};
+  if (n_read == 0) return Error{ErrorKind::invalid, "PARAM", "There is no text to continue yet."};
   const auto look = [&] {
     return parts_.engine.model->replay({.cache = *parts_.cache,
                                         .ids = parts_.transcript.tokens().subspan(n_read - 1, 1),

@@ -9,7 +9,7 @@ namespace satchel::runtime {
 
 Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::stop_token stop,
                                            const ProgressFn& progress) {
-  // What cannot be had may be had with less.
+  // A lost cache may come back where it takes less memory.
   SATCHEL_TRY(prefill_.need_cache(
       request.limit_bytes > 0 ? kvcache::Arena::rounded_down(request.limit_bytes) : SIZE_MAX));
   SATCHEL_TRY(parts_.transcript.settle());
@@ -96,7 +96,7 @@ Result<void> MemoryChanger::raise_limit(std::size_t limit, std::stop_token stop,
   if (!cache.has_store())
     return Error{ErrorKind::invalid, "CACHE_LIMIT",
                  "The memory limit of a chat that is not saved can be raised to " +
-                     size_text(capacity) + " only, as reserved."};
+                     size_text(capacity) + " at most, which was reserved when it was opened."};
   SATCHEL_TRY(parts_.engine.check_alone());
   if (cache.n_tokens() > 0) SATCHEL_TRY(cache.save(parts_.transcript.tokens()));
   parts_.meter.drop_rows();

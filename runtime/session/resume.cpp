@@ -38,12 +38,13 @@ std::vector<std::string> texts_of(const Transcript::Loaded& loaded) {
   std::vector<std::string> texts;
   if (loaded.n_anew > 0)
     texts.push_back(messages_text(loaded.n_anew) + (loaded.n_anew == 1 ? " was" : " were") +
-                    " written with another tokenizer; the text was made into this model's tokens.");
+                    " written with another tokenizer, so the text was tokenized again for this "
+                    "model.");
   if (loaded.n_damaged > 0)
     texts.push_back(messages_text(loaded.n_damaged) + " of this chat " +
                     (loaded.n_damaged == 1 ? "is" : "are") +
-                    " damaged on the disk: the model does not see what was said there. A backup of "
-                    "the library may have it.");
+                    " damaged on disk: the model does not see what was said there. A backup of the "
+                    "library may still have it.");
   return texts;
 }
 
@@ -62,10 +63,10 @@ std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
 void add_read_text(ResumeReport& report) {
   if (report.n_reread > 0 && report.message.empty())
     report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
-                     " tokens were not in the saved cache and were read.";
+                     " tokens were not in the saved cache and were read again.";
   if (report.n_evicted > 0)
     add_notes(report.message, {count_text(report.n_evicted) +
-                               " keys and values were left out again, as the recipe says."});
+                               " keys and values were left out again, as the recipe demands."});
 }
 
 }  // namespace

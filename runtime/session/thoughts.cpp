@@ -11,8 +11,8 @@ Result<void> check_thinking(const ChatTemplate& chat_template, Thinking thinking
   return Error{
       ErrorKind::invalid, "THINKING",
       "The model's chat template \"" + std::string(chat_template.name()) +
-          "\" has no switch for thinking: the model decides. Choose auto, or leave out --think; "
-          "nothing was changed."};
+          "\" has no switch for thinking: the model decides. Nothing was changed. Choose auto, or "
+          "leave out --think."};
 }
 
 Result<Thoughts> thoughts_in(std::span<const TokenId> ids, const Tokenizer& tokenizer,

@@ -19,8 +19,8 @@ constexpr std::size_t kTailTokensMax = 4;
 constexpr std::size_t kUndecidedTokensMax = 16;
 
 constexpr const char* kRepeatsText =
-    "The answer began to repeat itself and was ended. Ask in other words, raise the repetition "
-    "penalty, or take a larger model.";
+    "The answer began to repeat itself and was stopped. Rephrase the question, raise the "
+    "repetition penalty, or use a larger model.";
 
 }  // namespace
 
@@ -202,9 +202,9 @@ std::string Turn::context_full_text() const {
   const std::size_t n_context = parts_.engine.model->config().context;
   const Transcript& transcript = parts_.transcript;
   return "The model's context of " + count_text(n_context) +
-         " tokens is full: " + count_text(transcript.tokens().size()) + " are taken, " +
+         " tokens is full: " + count_text(transcript.tokens().size()) + " are used and " +
          count_text(transcript.n_context_left()) + " left. " + transcript.kept_text() +
-         "Start a new chat, or one from a shorter document.";
+         "Start a new chat, or use a shorter document.";
 }
 
 }  // namespace satchel::runtime
