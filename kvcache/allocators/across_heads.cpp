@@ -5,7 +5,7 @@
 //   source  arXiv:2407.11550 (Ada-KV) algorithm 1
 //   differs rounded by largest remainder, so that the layer's total is met, where the authors' code
 //           rounds lane by lane
-#include <numeric>
+#include <algorithm>
 #include <vector>
 
 #include "kvcache/stages/ranking.h"
@@ -23,24 +23,16 @@ class AcrossHeadsAllocator final : public Allocator {
 
   void lanes(const TokenSpan&, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
-    std::vector<std::span<const float>> lists;
-    std::vector<std::size_t> least, free;
-    for (const LaneScores& lane : lanes) {
-      const LaneRange range = lane_range(lane);
-      lists.push_back(lane);
-      least.push_back(range.least);
-      free.push_back(range.n_free());
-    }
-    const std::size_t n_least = std::accumulate(least.begin(), least.end(), std::size_t{0});
-    const std::size_t rest = total - std::min(total, n_least);
+    const std::vector<LaneRange> ranges = lane_ranges(lanes);
+    const std::size_t least = n_least(ranges), rest = total - std::min(total, least);
     std::vector<std::size_t> winners(lanes.size());
-    best_of_all(lists, n_least + rest, winners);  // the protected rank before all others
+    best_of_all(lanes, least + rest, winners);  // the protected rank before all others
     const double equal = static_cast<double>(rest) / static_cast<double>(lanes.size());
     std::vector<double> desired(lanes.size());
     for (std::size_t i = 0; i < lanes.size(); ++i)
-      desired[i] = (1 - alpha_) * static_cast<double>(winners[i] - least[i]) + alpha_ * equal;
-    share_out(desired, free, rest, budgets);
-    for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
+      desired[i] =
+          (1 - alpha_) * static_cast<double>(winners[i] - ranges[i].least) + alpha_ * equal;
+    share_rest(desired, ranges, total, budgets);
   }
 
  private:

@@ -76,27 +76,17 @@ class GreedyLayersAllocator final : public Allocator {
   void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
     const std::vector<std::size_t> counts = tokens_of_layers(span, lanes, total);
-    std::vector<std::size_t> least(lanes.size()), free(lanes.size());
-    std::vector<double> desired(lanes.size());
+    const std::vector<LaneRange> ranges = lane_ranges(lanes);
+    std::vector<double> desired;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
-      const LaneRange range = lane_range(lanes[i]);
-      least[i] = range.least;
-      free[i] = range.n_free();
-      const std::size_t count = counts[layer_of(span, i)];
-      desired[i] = static_cast<double>(count - std::min(count, range.least));
+      const std::size_t count = counts[span.layer_of(i)];
+      desired.push_back(static_cast<double>(count - std::min(count, ranges[i].least)));
     }
-    const std::size_t n_least = std::accumulate(least.begin(), least.end(), std::size_t{0});
-    const std::size_t rest = total - std::min(total, n_least);
-    fit(desired, rest);
-    share_out(desired, free, rest, budgets);
-    for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += least[i];
+    fit(desired, total - std::min(total, n_least(ranges)));
+    share_rest(desired, ranges, total, budgets);
   }
 
  private:
-  static std::size_t layer_of(const TokenSpan& span, std::size_t lane) {
-    return std::min(lane / (span.n_lanes / span.n_layers), span.n_layers - 1);
-  }
-
   // Protected tokens differ from lane to lane (pins of another text): then more is desired than is
   // left.
   static void fit(std::span<double> desired, std::size_t rest) {

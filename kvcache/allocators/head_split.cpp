@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kvcache/stages/apportion.h"
+#include "kvcache/stages/layer_totals.h"
 #include "kvcache/stages/share.h"
 #include "kvcache/stages/stage.h"
 
@@ -48,10 +49,7 @@ class HeadSplitAllocator final : public Allocator {
               std::span<std::size_t> totals) const override {
     std::vector<std::size_t> budgets(span.n_lanes);
     if (!known(span, n_protected, budgets)) return Allocator::totals(span, n_protected, totals);
-    const std::size_t of_layer = span.n_lanes / span.n_layers;
-    std::fill(totals.begin(), totals.end(), std::size_t{0});
-    for (std::size_t lane = 0; lane < budgets.size(); ++lane)
-      totals[std::min(lane / of_layer, span.n_layers - 1)] += budgets[lane];
+    sum_by_layer(span, budgets, totals);
   }
 
   bool known(const TokenSpan& span, std::size_t n_protected,
@@ -66,9 +64,7 @@ class HeadSplitAllocator final : public Allocator {
   void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
     if (span.head_budgets == nullptr) return Allocator::lanes(span, lanes, total, budgets);
-    std::vector<LaneRange> ranges;
-    for (const LaneScores& lane : lanes) ranges.push_back(lane_range(lane));
-    split(span, ranges, total, budgets);
+    split(span, lane_ranges(lanes), total, budgets);
   }
 
  private:
@@ -77,12 +73,9 @@ class HeadSplitAllocator final : public Allocator {
     const std::size_t n = ranges.size();
     const auto share = static_cast<std::size_t>(recent_share_ * static_cast<double>(span.n_tokens));
     std::vector<std::size_t> recent;
-    std::size_t n_least = 0;
-    for (const LaneRange& range : ranges) {
+    for (const LaneRange& range : ranges)
       recent.push_back(std::min(std::max(recent_, share), range.n_free()));
-      n_least += range.least;
-    }
-    std::size_t left = total - std::min(total, n_least);
+    std::size_t left = total - std::min(total, n_least(ranges));
     const std::vector<double> alike(n, static_cast<double>(left) / static_cast<double>(n));
     share_out(alike, recent, left, budgets);
     left -= std::accumulate(budgets.begin(), budgets.end(), std::size_t{0});

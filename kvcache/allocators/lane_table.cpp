@@ -61,16 +61,9 @@ class LaneTableAllocator final : public Allocator {
 
   void lanes(const TokenSpan& span, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
-    std::vector<LaneRange> ranges;
-    std::vector<std::span<const float>> lists;
-    std::size_t n_least = 0;
-    for (const LaneScores& lane : lanes) {
-      ranges.push_back(lane_range(lane));
-      lists.push_back(lane);
-      n_least += ranges.back().least;
-    }
+    const std::vector<LaneRange> ranges = lane_ranges(lanes);
     if (span.head_budgets != nullptr) return by_table(span, ranges, total, budgets);
-    best_of_all(lists, std::max(total, n_least), budgets);
+    best_of_all(lanes, std::max(total, n_least(ranges)), budgets);
   }
 
  private:
@@ -81,15 +74,9 @@ class LaneTableAllocator final : public Allocator {
     span.head_budgets->at(span.keep, shares);
     for (double& share : shares) share *= static_cast<double>(span.n_tokens);
     scale_to(static_cast<double>(total), shares, ranges, desired);
-    std::vector<std::size_t> free(ranges.size());
-    std::size_t n_least = 0;
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
       desired[i] -= static_cast<double>(ranges[i].least);
-      free[i] = ranges[i].n_free();
-      n_least += ranges[i].least;
-    }
-    share_out(desired, free, total - std::min(total, n_least), budgets);
-    for (std::size_t i = 0; i < ranges.size(); ++i) budgets[i] += ranges[i].least;
+    share_rest(desired, ranges, total, budgets);
   }
 };
 }  // namespace

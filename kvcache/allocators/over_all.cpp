@@ -3,7 +3,6 @@
 //   source  arXiv:2505.23416 (KVzip), non-uniform budgets
 //   differs exactly the total, ties by lane and position; the paper's code takes a threshold
 #include <algorithm>
-#include <vector>
 
 #include "kvcache/stages/ranking.h"
 #include "kvcache/stages/share.h"
@@ -16,13 +15,8 @@ class OverAllAllocator final : public Allocator {
   Scope scope() const override { return Scope::cache; }
   void lanes(const TokenSpan&, std::span<const LaneScores> lanes, std::size_t total,
              std::span<std::size_t> budgets) const override {
-    std::vector<std::span<const float>> lists;
-    std::size_t n_least = 0;
-    for (const LaneScores& lane : lanes) {
-      lists.push_back(lane);
-      n_least += lane_range(lane).least;
-    }
-    best_of_all(lists, std::max(total, n_least), budgets);  // the protected rank before all others
+    // The protected rank before all others.
+    best_of_all(lanes, std::max(total, n_least(lane_ranges(lanes))), budgets);
   }
 };
 }  // namespace

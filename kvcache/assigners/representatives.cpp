@@ -26,12 +26,6 @@
 namespace satchel::kvcache {
 namespace {
 
-// One lane's share of its budget.
-struct Budget {
-  std::size_t n_best = 0;             // protected tokens among them
-  std::size_t n_representatives = 0;  // wanted
-};
-
 class RepresentativesAssigner final : public Assigner {
  public:
   Result<void> read(Params& params) {
@@ -52,7 +46,7 @@ class RepresentativesAssigner final : public Assigner {
       // Above all others: what is left of the budget then goes to the best by score, one more for
       // each representative that is among these anyway.
       raised.assign(lane.scores.begin(), lane.scores.end());
-      for (const std::size_t token : chosen(candidates, split(lane).n_representatives))
+      for (const std::size_t token : chosen(candidates, n_representatives(lane)))
         if (is_there(raised[token])) raised[token] = kNeverEvict;
       std::fill(lane.tiers.begin(), lane.tiers.end(), kGone);
       for (const std::size_t token : best(raised, lane.budget)) lane.tiers[token] = 0;
@@ -62,12 +56,12 @@ class RepresentativesAssigner final : public Assigner {
  private:
   static bool is_there(float score) { return score > kNotThere; }  // NaN is not
 
-  Budget split(const AssignedLane& lane) const {
+  // What is wanted of the lane's budget.
+  std::size_t n_representatives(const AssignedLane& lane) const {
     const auto n_protected =
         static_cast<std::size_t>(std::count(lane.scores.begin(), lane.scores.end(), kNeverEvict));
     const std::size_t free = lane.budget - std::min(lane.budget, n_protected);
-    const auto n = static_cast<std::size_t>(std::llround(share_ * static_cast<double>(free)));
-    return {.n_best = lane.budget - n, .n_representatives = n};
+    return static_cast<std::size_t>(std::llround(share_ * static_cast<double>(free)));
   }
 
   // Tokens that some lane holds and would let go for want of score, nearest to the anchor first.
@@ -81,7 +75,7 @@ class RepresentativesAssigner final : public Assigner {
         is_in[token] = is_there(lane.scores[token]);
     };
     for (std::size_t c = 0; c < lanes.size(); ++c) {
-      mark(lanes[c], split(lanes[c]).n_best);
+      mark(lanes[c], lanes[c].budget - n_representatives(lanes[c]));
       for (std::size_t t = 0; t < n_tokens; ++t)
         if (is_there(lanes[c].scores[t]) && !is_in[t]) may_go[t] = true;
       mark(lanes[c], lanes[c].budget);

@@ -33,6 +33,12 @@ struct PageRecord {
   std::int32_t shift = 0;
   std::int32_t first_position = 0, last_position = 0;  // of live slots, shift included
   const kernels::PageLayout* layout = nullptr;
+
+  // Whether its range has positions of [first, end).
+  bool overlaps(std::size_t first, std::size_t end) const {
+    return static_cast<std::size_t>(last_position) >= first &&
+           static_cast<std::size_t>(first_position) < end;
+  }
 };
 
 class Lane {

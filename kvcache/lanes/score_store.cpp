@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kvcache/base/transfer.h"
+
 namespace satchel::kvcache {
 namespace {
 
@@ -64,8 +66,7 @@ Result<void> ScoreStore::read(std::size_t lane, std::size_t first, std::span<flo
     const std::size_t at = first + done;
     const std::size_t n = std::min(scores.size() - done, kChunk - at % kChunk);
     if (has(at)) {
-      SATCHEL_TRY(backend_.download(std::as_writable_bytes(scores.subspan(done, n)),
-                                    reinterpret_cast<const std::byte*>(row(lane, at))));
+      SATCHEL_TRY(download(backend_, scores.subspan(done, n), row(lane, at)));
     } else {
       std::fill_n(scores.begin() + static_cast<std::ptrdiff_t>(done), n, 0.0f);
     }
@@ -79,8 +80,7 @@ Result<void> ScoreStore::write(std::size_t lane, std::size_t first, std::span<co
     const std::size_t at = first + done;
     const std::size_t n = std::min(scores.size() - done, kChunk - at % kChunk);
     SATCHEL_ASSERT(has(at));
-    SATCHEL_TRY(backend_.upload(reinterpret_cast<std::byte*>(row(lane, at)),
-                                std::as_bytes(scores.subspan(done, n))));
+    SATCHEL_TRY(upload(backend_, row(lane, at), scores.subspan(done, n)));
     done += n;
   }
   return {};

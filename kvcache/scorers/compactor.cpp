@@ -116,8 +116,7 @@ class CompactorScorer final : public Scorer {
     float* queries = seen.state + moments_floats(layer.n_kv_heads, layer.head_dim);
     float* lse = queries + block_ * layer.n_heads * layer.head_dim;
     const std::vector<float> nothing(n * layer.n_heads, -std::numeric_limits<float>::infinity());
-    SATCHEL_TRY(
-        backend.upload(reinterpret_cast<std::byte*>(lse), std::as_bytes(std::span(nothing))));
+    SATCHEL_TRY(upload(backend, lse, nothing));
     std::vector<kernels::ExactRun> runs(lanes.size());
     std::vector<ObservedLane> of_block(lanes.begin(), lanes.end());
     for (std::size_t i = 0; i < lanes.size(); ++i) {
@@ -153,7 +152,7 @@ class CompactorScorer final : public Scorer {
     const IndexRange all = candidates(lane.seen);
     const std::size_t n = all.end - all.begin;
     if (n == 0) return {};
-    SATCHEL_TRY(load_scores(backend, lane.lane.scores, scores));
+    SATCHEL_TRY(download(backend, scores, lane.lane.scores));
     std::vector<double> looked(n), pooled(n), lever(n);
     SATCHEL_TRY(each_row(backend, lane.v, [&](std::size_t t, std::span<const float> value) {
       if (t < all.begin || t >= all.end) return;
@@ -161,7 +160,7 @@ class CompactorScorer final : public Scorer {
     }));
     for (std::size_t i = 0; i < n; ++i)
       pooled[i] = ((i > 0 ? looked[i - 1] : 0) + looked[i] + (i + 1 < n ? looked[i + 1] : 0)) / 3;
-    SATCHEL_TRY(leverage(backend, lane, {.keys = keys, .sketch = sketch_}, scores));
+    SATCHEL_TRY(leverage(backend, lane, keys, sketch_, scores));
     for (std::size_t i = 0; i < n; ++i) lever[i] = static_cast<double>(scores[all.begin + i]);
     normalise(pooled);
     normalise(lever);

@@ -53,8 +53,8 @@ class GlobalLocalScorer final : public Scorer {
   Result<void> take_larger(kernels::Backend& backend, const SpanLane& lane,
                            std::span<float> scores) const {
     std::vector<float> local(scores.size());
-    SATCHEL_TRY(load_scores(backend, lane.lane.scores, scores));
-    SATCHEL_TRY(load_scores(backend, state_row(lane.seen, lane.lane), local));
+    SATCHEL_TRY(download(backend, scores, lane.lane.scores));
+    SATCHEL_TRY(download(backend, local, state_row(lane.seen, lane.lane)));
     const double global_sum = sum_of(scores);
     const double aligned = global_sum > 0 ? sum_of(local) / global_sum : 0;
     for (std::size_t t = 0; t < scores.size(); ++t)

@@ -96,11 +96,11 @@ class HeadPoliciesScorer final : public Scorer {
     std::vector<std::int32_t> earlier(seen.positions.begin(), seen.positions.end());
     for (std::int32_t& position : earlier) position -= back;
     if (earlier.back() < static_cast<std::int32_t>(seen.span_first)) return {};
-    float* place = seen.state + seen.layer.n_kv_heads * (seen.span_end - seen.span_first);
-    SATCHEL_TRY(
-        backend.upload(reinterpret_cast<std::byte*>(place), std::as_bytes(std::span(earlier))));
+    auto* place = reinterpret_cast<std::int32_t*>(
+        seen.state + seen.layer.n_kv_heads * (seen.span_end - seen.span_first));
+    SATCHEL_TRY(upload(backend, place, earlier));
     Observation beyond = seen;
-    beyond.batch.positions = reinterpret_cast<const std::int32_t*>(place);
+    beyond.batch.positions = place;
     beyond.batch.position_min -= back;
     beyond.batch.position_max -= back;
     return score_lanes(backend, beyond, lanes, {});
@@ -110,8 +110,8 @@ class HeadPoliciesScorer final : public Scorer {
                           std::span<float> scores) const {
     const std::size_t n = scores.size();
     Sums sums{.far = std::vector<float>(n), .near = std::vector<float>(n)};
-    SATCHEL_TRY(load_scores(backend, lane.lane.scores, sums.far));
-    SATCHEL_TRY(load_scores(backend, state_row(lane.seen, lane.lane), sums.near));
+    SATCHEL_TRY(download(backend, sums.far, lane.lane.scores));
+    SATCHEL_TRY(download(backend, sums.near, state_row(lane.seen, lane.lane)));
     const std::vector<Policy> cheapest = policies(sums, lane.n_first(special_));
     const std::array<double, kPolicies> missed = missed_before(sums, cheapest);
     double mean = 1e-30;  // so that it is above 0

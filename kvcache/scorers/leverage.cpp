@@ -37,7 +37,7 @@ class LeverageScorer final : public Scorer {
                                                                     seen.state));
     return score_spans(backend, seen, lanes, [&](const SpanLane& lane, std::span<float> scores) {
       const Moments keys = moments_of(state, lane.head(), layer.head_dim);
-      return leverage(backend, lane, {.keys = keys, .sketch = sketch_}, scores);
+      return leverage(backend, lane, keys, sketch_, scores);
     });
   }
 

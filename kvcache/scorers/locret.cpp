@@ -64,15 +64,11 @@ class TokenRows {
     q_.resize(n * q_width_);
     k_.resize(n * kv_width_);
     v_.resize(n * kv_width_);
-    const auto fetch = [&](auto& to, const auto* from) {
-      return backend.download(std::as_writable_bytes(std::span(to)),
-                              reinterpret_cast<const std::byte*>(from));
-    };
-    SATCHEL_TRY(fetch(q_, seen_.pre_rope_q + first * q_width_));
-    SATCHEL_TRY(fetch(k_, seen_.pre_rope_k + first * kv_width_));
+    SATCHEL_TRY(download(backend, q_, seen_.pre_rope_q + first * q_width_));
+    SATCHEL_TRY(download(backend, k_, seen_.pre_rope_k + first * kv_width_));
     for (std::size_t head = 0; head < seen_.layer.n_kv_heads; ++head) {
       const std::span<Half> of_head = std::span(v_).subspan(head * n * d, n * d);
-      SATCHEL_TRY(fetch(of_head, seen_.chunk[head].v + first * d));
+      SATCHEL_TRY(download(backend, of_head, seen_.chunk[head].v + first * d));
     }
     n_ = n;
     return {};
@@ -120,8 +116,8 @@ class LocretScorer final : public Scorer {
           scores[i * n + t] = score(taught, lanes[i], hidden);
       }
       for (std::size_t i = 0; i < lanes.size(); ++i)
-        SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(lanes[i].scores + begin + first),
-                                   std::as_bytes(std::span(scores).subspan(i * n, n))));
+        SATCHEL_TRY(
+            upload(backend, lanes[i].scores + begin + first, std::span(scores).subspan(i * n, n)));
     }
     return {};
   }

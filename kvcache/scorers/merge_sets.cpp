@@ -73,7 +73,7 @@ class MergeSetsScorer final : public Scorer {
   Result<void> score_lane(kernels::Backend& backend, const SpanLane& lane,
                           std::span<float> scores) const {
     std::vector<float> sums(scores.size()), before(lane.k.head_dim);
-    SATCHEL_TRY(load_scores(backend, lane.lane.scores, sums));
+    SATCHEL_TRY(download(backend, sums, lane.lane.scores));
     std::vector<float> cosines(scores.size());  // with the token behind
     SATCHEL_TRY(each_row(backend, lane.k, [&](std::size_t t, std::span<const float> key) {
       if (t > 0) cosines[t - 1] = cosine(before, key);

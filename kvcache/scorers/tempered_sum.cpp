@@ -45,8 +45,7 @@ class TemperedSumScorer final : public Scorer {
                             std::span<const ObservedLane> lanes) const {
     const std::vector<float> nothing(seen.batch.n_tokens * seen.layer.n_heads,
                                      -std::numeric_limits<float>::infinity());
-    SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(seen.state),
-                               std::as_bytes(std::span(nothing))));
+    SATCHEL_TRY(upload(backend, seen.state, nothing));
     LayerShape layer = seen.layer;  // cap(x) / t is a cap of x / t with a t-th of the bound
     layer.attention_scale = static_cast<float>(double{layer.attention_scale} / temperature_);
     layer.soft_cap = static_cast<float>(double{layer.soft_cap} / temperature_);

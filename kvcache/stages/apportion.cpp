@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kvcache/stages/share.h"
 #include "kvcache/stages/stage.h"
 
 namespace satchel::kvcache {
@@ -48,26 +49,6 @@ void level_above_floor(std::span<double> desired, double floor) {
   for (double& each : desired) each = std::min(std::max(each, floor), level);
 }
 
-void round_by_largest_remainder(std::span<const double> desired, const BudgetLimits& limits,
-                                std::span<std::size_t> budgets) {
-  constexpr double kSlack = 1e-9;  // 131.9999999999 is 132
-  std::vector<double> remainder(desired.size());
-  std::size_t given = 0;
-  for (std::size_t i = 0; i < desired.size(); ++i) {
-    budgets[i] = std::min(limits.cap, static_cast<std::size_t>(desired[i] + kSlack));
-    remainder[i] = desired[i] - static_cast<double>(budgets[i]);
-    given += budgets[i];
-  }
-  std::vector<std::size_t> order(desired.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return remainder[a] > remainder[b] + kSlack;
-  });
-  while (given < limits.total)
-    for (const std::size_t lane : order)
-      if (given < limits.total && budgets[lane] < limits.cap) ++budgets[lane], ++given;
-}
-
 }  // namespace
 
 std::size_t keep_total(const TokenSpan& span) {
@@ -89,7 +70,7 @@ void apportion(std::span<double> desired, const BudgetLimits& limits,
   for (double& each : desired) each *= static_cast<double>(limits.total) / all;
   spread_below_cap(desired, static_cast<double>(limits.total), static_cast<double>(limits.cap));
   level_above_floor(desired, static_cast<double>(least));
-  round_by_largest_remainder(desired, limits, budgets);
+  share_out(desired, std::vector(desired.size(), limits.cap), limits.total, budgets);
 }
 
 }  // namespace satchel::kvcache

@@ -56,7 +56,7 @@ Matrix whitening(const Moments& keys, const Matrix& sketch) {
   for (int i = 0; i < kTries && !lower; ++i, jitter *= 10) lower = cholesky(gram, jitter);
   const std::size_t d = sketch.n_rows, k = sketch.n_columns;
   Matrix rows{k, d};
-  if (!lower) return rows;  // keys that are no numbers: none is worth more than another
+  if (!lower) return rows;  // keys that are no numbers: none matters more than another
   for (std::size_t i = 0; i < k; ++i)
     for (std::size_t c = 0; c < d; ++c) {
       double sum = sketch.at(c, i);
@@ -83,15 +83,15 @@ std::vector<double> gaussian_sketch(std::size_t head, std::size_t head_dim, std:
   return made.x;
 }
 
-Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const LeverageOf& of,
-                      std::span<float> scores) {
-  const std::size_t d = lane.k.head_dim, k = of.sketch > 0 ? of.sketch : d;
-  const Matrix rows = whitening(of.keys, {d, k, gaussian_sketch(lane.head(), d, of.sketch)});
+Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const Moments& keys,
+                      std::size_t sketch, std::span<float> scores) {
+  const std::size_t d = lane.k.head_dim, k = sketch > 0 ? sketch : d;
+  const Matrix rows = whitening(keys, {d, k, gaussian_sketch(lane.head(), d, sketch)});
   std::vector<float> key(d);
   return each_row(backend, lane.k, [&](std::size_t t, std::span<const float> row) {
     std::copy(row.begin(), row.end(), key.begin());
     lane.unturn(t, key);
-    for (std::size_t c = 0; c < d; ++c) key[c] -= static_cast<float>(of.keys.mean[c]);
+    for (std::size_t c = 0; c < d; ++c) key[c] -= static_cast<float>(keys.mean[c]);
     double squares = 0;
     for (std::size_t i = 0; i < k; ++i) {
       double sum = 0;

@@ -17,12 +17,10 @@ namespace satchel::kvcache {
 // The sketch matrix [head_dim, sketch] of a KV head, the same in every run; sketch 0: identity.
 std::vector<double> gaussian_sketch(std::size_t head, std::size_t head_dim, std::size_t sketch);
 
-struct LeverageOf {
-  Moments keys;            // of the keys that count, before RoPE
-  std::size_t sketch = 0;  // columns; 0: none
-};
-//   out  scores [n_tokens of the lane], >= 0, also for keys that do not count
-Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const LeverageOf& of,
-                      std::span<float> scores);
+//   keys    of the keys that count, before RoPE
+//   sketch  columns; 0: none
+//   out     scores [n_tokens of the lane], >= 0, also for keys that do not count
+Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const Moments& keys,
+                      std::size_t sketch, std::span<float> scores);
 
 }  // namespace satchel::kvcache

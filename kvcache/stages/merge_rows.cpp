@@ -25,8 +25,7 @@ void blend(std::span<const MergedInto> merged, std::span<const float> weights,
 
 Result<LaneRows> download_rows(kernels::Backend& backend, const Half* from, const MergeLane& lane) {
   std::vector<Half> halves(lane.n_tokens * lane.head_dim);
-  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(halves)),
-                               reinterpret_cast<const std::byte*>(from)));
+  SATCHEL_TRY(download(backend, halves, from));
   LaneRows rows{.head_dim = lane.head_dim, .x = std::vector<float>(halves.size())};
   for (std::size_t i = 0; i < halves.size(); ++i) rows.x[i] = half_to_float(halves[i]);
   return rows;
@@ -35,7 +34,7 @@ Result<LaneRows> download_rows(kernels::Backend& backend, const Half* from, cons
 Result<void> upload_rows(kernels::Backend& backend, const LaneRows& rows, Half* to) {
   std::vector<Half> halves(rows.x.size());
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = float_to_half(rows.x[i]);
-  return backend.upload(reinterpret_cast<std::byte*>(to), std::as_bytes(std::span(halves)));
+  return upload(backend, to, halves);
 }
 
 float dot(std::span<const float> a, std::span<const float> b) {

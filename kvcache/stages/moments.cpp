@@ -53,15 +53,14 @@ class Joiner {
 Result<std::vector<double>> add_moments(kernels::Backend& backend, const ChunkRows& rows,
                                         float* to) {
   std::vector<double> state(rows.n_vectors * (1 + rows.d + rows.d * rows.d));
-  const auto bytes_at = [](auto* at) { return reinterpret_cast<const std::byte*>(at); };
-  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(state)), bytes_at(to)));
+  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(state)),
+                               reinterpret_cast<const std::byte*>(to)));
   const std::size_t width = rows.n_vectors * rows.d, own = state.size() / rows.n_vectors;
   std::vector<float> piece(std::min(kAtOnce, rows.end - std::min(rows.first, rows.end)) * width);
   Joiner joiner(rows.d);
   for (std::size_t first = rows.first; first < rows.end; first += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, rows.end - first);
-    SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(piece).first(n * width)),
-                                 bytes_at(rows.x + first * width)));
+    SATCHEL_TRY(download(backend, std::span(piece).first(n * width), rows.x + first * width));
     for (std::size_t i = 0; i < rows.n_vectors; ++i)
       joiner.join(piece.data() + i * rows.d, n, width, std::span(state).subspan(i * own, own));
   }

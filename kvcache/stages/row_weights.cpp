@@ -11,8 +11,7 @@ Result<void> score_weighted(kernels::Backend& backend, const Observation& seen,
   args.weights = seen.state;
   for (std::size_t first = 0; first < weights.size(); first += kWeightRows) {
     const std::size_t n = std::min(weights.size() - first, kWeightRows);
-    SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(seen.state),
-                               std::as_bytes(weights.subspan(first, n))));
+    SATCHEL_TRY(upload(backend, seen.state, weights.subspan(first, n)));
     SATCHEL_TRY(score_lanes(backend, rows_of(seen, first, n), lanes, args));
   }
   return {};

@@ -32,7 +32,7 @@ Result<void> rotate_ahead(kernels::Backend& backend, const Observation& seen) {
   SATCHEL_ASSERT(n_rotated + 1 <= kBlockWork);
   const std::array by = {static_cast<std::int32_t>(seen.batch.n_tokens)};
   auto* position = reinterpret_cast<std::int32_t*>(seen.work + n_rotated);
-  SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(position), std::as_bytes(std::span(by))));
+  SATCHEL_TRY(upload(backend, position, by));
   SATCHEL_TRY(backend.make_rotation(
       {.positions = position, .n_tokens = 1, .position_min = by[0], .position_max = by[0]},
       layer.rope(), seen.work));

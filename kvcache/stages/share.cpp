@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 #include "kvcache/stages/stage.h"
 
@@ -29,6 +28,26 @@ LaneRange lane_range(std::span<const float> scores) {
     range.most += score == kNotThere ? 0 : 1;
   }
   return range;
+}
+
+std::vector<LaneRange> lane_ranges(std::span<const LaneScores> lanes) {
+  std::vector<LaneRange> ranges;
+  for (const LaneScores& lane : lanes) ranges.push_back(lane_range(lane));
+  return ranges;
+}
+
+std::size_t n_least(std::span<const LaneRange> lanes) {
+  std::size_t n = 0;
+  for (const LaneRange& lane : lanes) n += lane.least;
+  return n;
+}
+
+void share_rest(std::span<const double> desired, std::span<const LaneRange> lanes,
+                std::size_t total, std::span<std::size_t> budgets) {
+  std::vector<std::size_t> free;
+  for (const LaneRange& lane : lanes) free.push_back(lane.n_free());
+  share_out(desired, free, total - std::min(total, n_least(lanes)), budgets);
+  for (std::size_t i = 0; i < lanes.size(); ++i) budgets[i] += lanes[i].least;
 }
 
 void share_out(std::span<const double> desired, std::span<const std::size_t> caps,

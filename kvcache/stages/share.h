@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace satchel::kvcache {
 
@@ -19,10 +20,15 @@ struct LaneRange {
   std::size_t n_free() const { return most - least; }
 };
 LaneRange lane_range(std::span<const float> scores);
+std::vector<LaneRange> lane_ranges(std::span<const std::span<const float>> lanes);
+std::size_t n_least(std::span<const LaneRange> lanes);  // of all together
 
 // Rounds what is desired down, then adds one each by the largest remainder, ties to the lower
 // index. The sum is min(total, sum of caps); no share exceeds its cap.
 void share_out(std::span<const double> desired, std::span<const std::size_t> caps,
                std::size_t total, std::span<std::size_t> shares);
+// Budgets of lanes: each its least, and of what the total leaves what is desired beside that.
+void share_rest(std::span<const double> desired, std::span<const LaneRange> lanes,
+                std::size_t total, std::span<std::size_t> budgets);
 
 }  // namespace satchel::kvcache

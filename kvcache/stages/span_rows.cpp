@@ -15,8 +15,7 @@ Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRo
   for (std::size_t begin = 0; begin < rows.n; begin += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, rows.n - begin);
     const auto piece = std::span(halves).first(n * d);
-    SATCHEL_TRY(backend.download(std::as_writable_bytes(piece),
-                                 reinterpret_cast<const std::byte*>(rows.first + begin * d)));
+    SATCHEL_TRY(download(backend, piece, rows.first + begin * d));
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t c = 0; c < d; ++c) row[c] = half_to_float(piece[i * d + c]);
       take(begin + i, row);
@@ -29,10 +28,6 @@ double squared_length(std::span<const float> row) {
   double squares = 0;
   for (const float x : row) squares += static_cast<double>(x) * static_cast<double>(x);
   return squares;
-}
-
-Result<void> load_scores(kernels::Backend& backend, const float* from, std::span<float> to) {
-  return backend.download(std::as_writable_bytes(to), reinterpret_cast<const std::byte*>(from));
 }
 
 float* state_row(const Observation& seen, const ObservedLane& lane) {
@@ -59,8 +54,7 @@ Result<void> score_spans(kernels::Backend& backend, const Observation& seen,
     std::fill(scores.begin(), scores.end(), 0.0f);
     SATCHEL_TRY(
         score({.seen = seen, .lane = lane, .k = {run.k, n, d}, .v = {run.v, n, d}}, scores));
-    SATCHEL_TRY(backend.upload(reinterpret_cast<std::byte*>(lane.scores),
-                               std::as_bytes(std::span(scores))));
+    SATCHEL_TRY(upload(backend, lane.scores, scores));
   }
   return {};
 }

@@ -19,8 +19,6 @@ struct Rows {
 };
 Result<void> each_row(kernels::Backend& backend, const Rows& rows, const TakesRow& take);
 double squared_length(std::span<const float> row);
-// Downloads scores from the backend's memory.
-Result<void> load_scores(kernels::Backend& backend, const float* from, std::span<float> to);
 // The lane's row, if Observation::state holds one row over the span's tokens per KV head.
 float* state_row(const Observation& seen, const ObservedLane& lane);
 

@@ -17,6 +17,7 @@
 //   threads  stages are const and stateless: one stage serves all caches of its recipe
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "kernels/contract/backend.h"
+#include "kvcache/base/transfer.h"
 #include "kvcache/shape/cache_shape.h"
 #include "kvcache/shape/tier.h"
 #include "kvcache/stages/params.h"
@@ -72,6 +74,14 @@ struct TokenSpan {
   // The model's head budgets [n_lanes]; null: not measured yet.
   const HeadBudgets* head_budgets = nullptr;
   std::size_t first_lane = 0;  // Allocator::lanes: the first of the lanes passed to it
+
+  bool contains(std::size_t position) const {
+    return position >= first_position && position < first_position + n_tokens;
+  }
+  // Of a lane among n_lanes: layers are taken to have equally many.
+  std::size_t layer_of(std::size_t lane) const {
+    return std::min(lane / (n_lanes / n_layers), n_layers - 1);
+  }
 };
 
 // --- trigger -------------------------------------------------------------------------------------
