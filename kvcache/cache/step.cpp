@@ -96,8 +96,7 @@ std::size_t Cache::step_needs() const {
   const CacheState& s = *state_;
   std::size_t bytes = 0;
   if (s.since_flush + 1 >= kFlushTokens)
-    bytes =
-        flush_bytes(s, {.finest = kTierRecipe, .n_more = s.since_flush < kFlushTokens ? 1u : 0u});
+    bytes = flush_bytes(s, kTierRecipe, s.since_flush < kFlushTokens ? 1 : 0);
   if (s.requirements().decoding)
     bytes = std::max(bytes, observe_bytes(s)) + s.scores.missing_bytes(0, s.text.n_tokens + 1);
   return bytes;
@@ -121,8 +120,7 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
                                .n_values = head_dim,
                                .from_stride = head_dim,
                                .to = to + slot * head_dim});
-    SATCHEL_TRY(s.backend.upload(reinterpret_cast<std::byte*>(block.positions + slot),
-                                 std::as_bytes(std::span(&position, 1))));
+    SATCHEL_TRY(upload(s.backend, block.positions + slot, std::span(&position, 1)));
   }
   SATCHEL_TRY(s.backend.store(s.step.stores));
   for (std::size_t i = first; i < end; ++i) {  // only now is it visible
@@ -159,8 +157,7 @@ Result<void> Cache::choose_pages(std::size_t layer, const float* q) {
   const LayerShape& shape = s.layout.shape.layers[layer];
   StepScratch& step = s.step;
   step.queries.resize(shape.n_heads * shape.head_dim);
-  SATCHEL_TRY(s.backend.download(std::as_writable_bytes(std::span(step.queries)),
-                                 reinterpret_cast<const std::byte*>(q)));
+  SATCHEL_TRY(download(s.backend, step.queries, q));
   const std::size_t group = shape.n_group() * shape.head_dim;
   step.chosen_views.clear();
   step.view_ends.clear();

@@ -56,8 +56,7 @@ Result<CompactionReport> Compaction::settle(TriggerEvent event) {
     const Decision decision = decision_of(segment, event);
     if (decision == Decision::wait) continue;
     if (decision == Decision::decide) {
-      SATCHEL_TRY(decide_segment(segment));
-      ++report_.n_segments;
+      SATCHEL_TRY(decide_span(cache_.token_span(segment.first, segment.n_tokens)));
     } else {
       SATCHEL_TRY(lower_segment(segment));
       if (decision == Decision::lower_and_wait) continue;
@@ -65,6 +64,10 @@ Result<CompactionReport> Compaction::settle(TriggerEvent event) {
     cache_.text.segments[i].state = SegmentState::done;
   }
   cache_.forget_scores();
+  return finished();
+}
+
+Result<CompactionReport> Compaction::finished() {
   cache_.reserve_lists();
   SATCHEL_TRY(cache_.show_all_if_stale());
   return report_;
@@ -87,8 +90,7 @@ Result<void> Compaction::rewrite(std::size_t lane, const LaneRewriter::TierOf& t
 
 Result<void> Compaction::lower_segment(const TextSegment& segment) {
   const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t tier) {
-    return position >= segment.first && position < segment.end() ? std::max(tier, kTierRecipe)
-                                                                 : tier;
+    return segment.contains(position) ? std::max(tier, kTierRecipe) : tier;
   };
   for (std::size_t i = 0; i < cache_.lanes.size(); ++i) SATCHEL_TRY(rewrite(i, tier_of, 0));
   return {};
@@ -100,9 +102,7 @@ Result<CompactionReport> Compaction::lower_held() {
     return std::max(tier, kTierEight);
   };
   for (std::size_t i = 0; i < cache_.lanes.size(); ++i) SATCHEL_TRY(rewrite(i, tier_of, 0));
-  cache_.reserve_lists();
-  SATCHEL_TRY(cache_.show_all_if_stale());
-  return report_;
+  return finished();
 }
 
 // Finished by the scorer layer by layer, filtered.
@@ -142,8 +142,7 @@ Result<void> Compaction::stored_scores(const TokenSpan& span, std::vector<LaneDe
 Result<void> Compaction::mark_missing(const TokenSpan& span, LaneDecision& lane) {
   std::vector<bool> held(span.n_tokens);
   const auto hold = [&](std::size_t position) {
-    if (position >= span.first_position && position < span.first_position + span.n_tokens)
-      held[position - span.first_position] = true;
+    if (span.contains(position)) held[position - span.first_position] = true;
   };
   const Lane& of = cache_.lanes[lane.lane];
   for (std::size_t t = 0; t < of.n_sinks(); ++t) hold(t);
@@ -166,7 +165,7 @@ Result<void> Compaction::mark_missing(const TokenSpan& span, LaneDecision& lane)
   return {};
 }
 
-void Compaction::share_out(const TokenSpan& span, std::vector<LaneDecision>& lanes) const {
+void Compaction::allocate(const TokenSpan& span, std::vector<LaneDecision>& lanes) const {
   const Pipeline& pipeline = cache_.layout.pipeline;
   if (lanes.empty()) return;  // windows everywhere
   std::vector<std::size_t> totals(span.n_layers);
@@ -202,13 +201,14 @@ void Compaction::choose_tails(const TokenSpan& span, std::vector<LaneDecision>& 
   assign(cache_.layout.pipeline, lanes);
 }
 
-Result<void> Compaction::decide_segment(const TextSegment& text) {
-  const TokenSpan span = cache_.token_span(text.first, text.n_tokens);
+Result<void> Compaction::decide_span(const TokenSpan& span) {
   std::vector<LaneDecision> lanes;
   SATCHEL_TRY(stored_scores(span, lanes));
-  share_out(span, lanes);
+  allocate(span, lanes);
   choose_tails(span, lanes);
-  return apply(span, lanes);
+  SATCHEL_TRY(apply(span, lanes));
+  ++report_.n_segments;
+  return {};
 }
 
 // All text that may go shares what its share gives, beside all that may not.
@@ -221,15 +221,8 @@ Result<CompactionReport> Compaction::decide_all_text() {
   const double stays = static_cast<double>(cache_.text.n_tokens - n_may_go);
   span.keep = (cache_.layout.pipeline.keep() * static_cast<double>(n_may_go) + stays) /
               static_cast<double>(cache_.text.n_tokens);
-  std::vector<LaneDecision> lanes;
-  SATCHEL_TRY(stored_scores(span, lanes));
-  share_out(span, lanes);
-  choose_tails(span, lanes);
-  ++report_.n_segments;
-  SATCHEL_TRY(apply(span, lanes));
-  cache_.reserve_lists();
-  SATCHEL_TRY(cache_.show_all_if_stale());
-  return report_;
+  SATCHEL_TRY(decide_span(span));
+  return finished();
 }
 
 // Lanes that took part get their tiers; then all tails are flushed, so that they go on in one
@@ -239,10 +232,8 @@ Result<void> Compaction::apply(const TokenSpan& span, std::vector<LaneDecision>&
   for (const LaneDecision& lane : lanes) of_lane[lane.lane] = &lane;
   std::size_t now = 0;
   const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t tier) {
-    const bool inside =
-        position >= span.first_position && position < span.first_position + span.n_tokens;
     // Pinned text and the open turn are only held, not compressed; so is what this is not about.
-    if (!inside || cache_.text.is_protected(position)) {
+    if (!span.contains(position) || cache_.text.is_protected(position)) {
       const bool in_tail = position >= cache_.text.n_tokens - cache_.lanes[now].n_tail();
       return in_tail ? cache_.tier_at(position) : tier;
     }
@@ -271,7 +262,7 @@ Result<std::vector<std::vector<std::size_t>>> Compaction::budgets(const TextSegm
   std::vector<std::vector<std::size_t>> out;
   for (const double keep : keeps) {
     span.keep = keep;
-    share_out(span, lanes);
+    allocate(span, lanes);
     std::vector<std::size_t>& row = out.emplace_back();
     for (const LaneDecision& lane : lanes) row.push_back(lane.budget);
   }

@@ -44,14 +44,15 @@ class Compaction {
   enum class Decision { wait, lower, lower_and_wait, decide };
   void cut_probed();
   Decision decision_of(const TextSegment& segment, TriggerEvent event) const;
-  Result<void> decide_segment(const TextSegment& segment);
+  Result<void> decide_span(const TokenSpan& span);
+  Result<CompactionReport> finished();
   // Scores of a lane's tokens of the span.
   using ScoresOf =
       std::function<Result<void>(std::size_t lane, const TokenSpan& span, std::span<float> scores)>;
   Result<void> load_scores(const TokenSpan& span, const ScoresOf& scores_of,
                            std::vector<LaneDecision>& lanes);
   Result<void> stored_scores(const TokenSpan& span, std::vector<LaneDecision>& lanes);
-  void share_out(const TokenSpan& span, std::vector<LaneDecision>& lanes) const;
+  void allocate(const TokenSpan& span, std::vector<LaneDecision>& lanes) const;
   void choose_tails(const TokenSpan& span, std::vector<LaneDecision>& lanes);
   Result<void> mark_missing(const TokenSpan& span, LaneDecision& lane);
   Result<void> apply(const TokenSpan& span, std::vector<LaneDecision>& lanes);

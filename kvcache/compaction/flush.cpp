@@ -9,30 +9,30 @@ namespace satchel::kvcache {
 namespace {
 
 // What a flush of one lane takes out of its tail: tokens [first, first + n) of it, at one tier.
-struct Segment {
+struct TailRun {
   std::size_t first = 0, n = 0;
   std::uint8_t tier = kTierRecipe;
 };
-using Segments = std::array<Segment, kFlushSegmentsMax>;
+using TailRuns = std::array<TailRun, kFlushRunsMax>;
 
-// Cut where the tier changes and at whole pages; at most kFlushSegmentsMax, the last takes the rest
+// Cut where the tier changes and at whole pages; at most kFlushRunsMax, the last takes the rest
 // of what a page holds.
-std::size_t segments_of(const CacheState& cache, const Lane& lane, const FlushPlan& plan,
-                        Segments& segments) {
-  const std::size_t n_tail = lane.n_tail() + plan.n_more;
+std::size_t runs_of(const CacheState& cache, const Lane& lane, std::uint8_t finest,
+                    std::size_t n_more, TailRuns& runs) {
+  const std::size_t n_tail = lane.n_tail() + n_more;
   const std::size_t n_out = n_tail - std::min(n_tail, lane.tail_kept());
-  const std::size_t position = cache.text.n_tokens + plan.n_more - n_tail;
+  const std::size_t position = cache.text.n_tokens + n_more - n_tail;
   std::size_t n = 0;
   for (std::size_t at = 0; at < n_out; ++at) {
-    const std::uint8_t tier = cache.tier_at(position + at, plan.finest);
-    const bool opens = n == 0 || segments[n - 1].n == kernels::kPageTokens ||
-                       (segments[n - 1].tier != tier && n < kFlushSegmentsMax);
+    const std::uint8_t tier = cache.tier_at(position + at, finest);
+    const bool opens = n == 0 || runs[n - 1].n == kernels::kPageTokens ||
+                       (runs[n - 1].tier != tier && n < kFlushRunsMax);
     if (opens) {
-      SATCHEL_ASSERT(n < kFlushSegmentsMax);
-      segments[n++] = {.first = at, .n = 0, .tier = tier};
+      SATCHEL_ASSERT(n < kFlushRunsMax);
+      runs[n++] = {.first = at, .n = 0, .tier = tier};
     }
-    ++segments[n - 1].n;
-    segments[n - 1].tier = std::min(segments[n - 1].tier, tier);  // the finer of two
+    ++runs[n - 1].n;
+    runs[n - 1].tier = std::min(runs[n - 1].tier, tier);  // the finer of two
   }
   return n;
 }
@@ -41,18 +41,18 @@ std::size_t segments_of(const CacheState& cache, const Lane& lane, const FlushPl
 // fails in between leaves them as they were.
 class TailFlush {
  public:
-  explicit TailFlush(CacheState& cache) : cache_(cache), scratch_(cache.flush_scratch) {
-    scratch_.pages.clear();
-    scratch_.lane_of.clear();
+  explicit TailFlush(CacheState& cache) : cache_(cache), scratch_(cache.step) {
+    scratch_.flushed.clear();
+    scratch_.flushed_lanes.clear();
   }
 
   Result<void> run() {
-    FlushPlan plan;
-    while (plan.finest < kTierRecipe && flush_bytes(cache_, plan) > cache_.arena.free_bytes())
-      ++plan.finest;
-    SATCHEL_TRY(cache_.arena.check_free(flush_bytes(cache_, plan)));
+    std::uint8_t finest = kTierExact;
+    while (finest < kTierRecipe && flush_bytes(cache_, finest, 0) > cache_.arena.free_bytes())
+      ++finest;
+    SATCHEL_TRY(cache_.arena.check_free(flush_bytes(cache_, finest, 0)));
     const auto encoded = [&]() -> Result<void> {
-      SATCHEL_TRY(take_pages(plan));
+      SATCHEL_TRY(take_pages(finest));
       return encode();
     }();
     if (!encoded.ok()) {
@@ -63,17 +63,17 @@ class TailFlush {
   }
 
  private:
-  Result<void> take_pages(const FlushPlan& plan) {
-    Segments segments;
+  Result<void> take_pages(std::uint8_t finest) {
+    TailRuns runs;
     for (std::size_t i = 0; i < cache_.lanes.size(); ++i) {
       const std::size_t first = cache_.text.n_tokens - cache_.lanes[i].n_tail();
-      const std::size_t n = segments_of(cache_, cache_.lanes[i], plan, segments);
+      const std::size_t n = runs_of(cache_, cache_.lanes[i], finest, 0, runs);
       for (std::size_t j = 0; j < n; ++j) {
-        SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(segments[j].tier, i, segments[j].n));
-        page.first_position = static_cast<std::int32_t>(first + segments[j].first);
-        page.last_position = page.first_position + static_cast<std::int32_t>(segments[j].n) - 1;
-        scratch_.pages.push_back(page);
-        scratch_.lane_of.push_back(i);
+        SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(runs[j].tier, i, runs[j].n));
+        page.first_position = static_cast<std::int32_t>(first + runs[j].first);
+        page.last_position = page.first_position + static_cast<std::int32_t>(runs[j].n) - 1;
+        scratch_.flushed.push_back(page);
+        scratch_.flushed_lanes.push_back(i);
       }
     }
     return {};
@@ -81,9 +81,9 @@ class TailFlush {
 
   Result<void> encode() {
     scratch_.encodes.clear();
-    for (std::size_t i = 0; i < scratch_.pages.size(); ++i) {
-      const PageRecord& page = scratch_.pages[i];
-      const Lane& lane = cache_.lanes[scratch_.lane_of[i]];
+    for (std::size_t i = 0; i < scratch_.flushed.size(); ++i) {
+      const PageRecord& page = scratch_.flushed[i];
+      const Lane& lane = cache_.lanes[scratch_.flushed_lanes[i]];
       const ExactBlock tail = lane.tail();
       const std::size_t first =
           static_cast<std::size_t>(page.first_position) - (cache_.text.n_tokens - lane.n_tail());
@@ -95,9 +95,9 @@ class TailFlush {
                                   .page = cache_.arena.at(page.extent)});
     }
     SATCHEL_TRY(cache_.backend.encode_pages(scratch_.encodes));
-    for (std::size_t i = 0; i < scratch_.pages.size(); ++i)
-      SATCHEL_TRY(
-          cache_.write_note(scratch_.pages[i], cache_.lanes[scratch_.lane_of[i]].head_dim()));
+    for (std::size_t i = 0; i < scratch_.flushed.size(); ++i)
+      SATCHEL_TRY(cache_.write_note(scratch_.flushed[i],
+                                    cache_.lanes[scratch_.flushed_lanes[i]].head_dim()));
     return {};
   }
 
@@ -116,35 +116,35 @@ class TailFlush {
         return cache_.lose_all(copied.error());
       }
       lane.set_lengths(lane.n_sinks(), n_kept);
-      for (; next < scratch_.pages.size() && scratch_.lane_of[next] == i; ++next)
-        lane.add_page(scratch_.pages[next]);
+      for (; next < scratch_.flushed.size() && scratch_.flushed_lanes[next] == i; ++next)
+        lane.add_page(scratch_.flushed[next]);
       SATCHEL_TRY(cache_.show(i));
     }
-    scratch_.pages.clear();
+    scratch_.flushed.clear();
     cache_.since_flush = 0;
     return cache_.drop_behind_windows();
   }
 
   // Pages that no lane has, from the first of these on.
   void give_back(std::size_t first) {
-    for (std::size_t i = first; i < scratch_.pages.size(); ++i)
-      cache_.arena.give(scratch_.pages[i].extent);
-    scratch_.pages.clear();
+    for (std::size_t i = first; i < scratch_.flushed.size(); ++i)
+      cache_.arena.give(scratch_.flushed[i].extent);
+    scratch_.flushed.clear();
   }
 
   CacheState& cache_;
-  FlushScratch& scratch_;
+  StepScratch& scratch_;
 };
 
 }  // namespace
 
-std::size_t flush_bytes(const CacheState& cache, const FlushPlan& plan) {
-  Segments segments;
+std::size_t flush_bytes(const CacheState& cache, std::uint8_t finest, std::size_t n_more) {
+  TailRuns runs;
   std::size_t bytes = 0;
   for (const Lane& lane : cache.lanes) {
-    const std::size_t n = segments_of(cache, lane, plan, segments);
+    const std::size_t n = runs_of(cache, lane, finest, n_more, runs);
     for (std::size_t i = 0; i < n; ++i)
-      bytes += cache.layout.page_bytes(segments[i].tier, lane.head_dim(), segments[i].n);
+      bytes += cache.layout.page_bytes(runs[i].tier, lane.head_dim(), runs[i].n);
   }
   return bytes;
 }

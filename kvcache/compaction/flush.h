@@ -10,13 +10,9 @@
 
 namespace satchel::kvcache {
 
-// A flush now, or of the tails as they will be after n_more steps; nothing waits finer than
-// `finest`.
-struct FlushPlan {
-  std::uint8_t finest = kTierExact;
-  std::size_t n_more = 0;
-};
-std::size_t flush_bytes(const CacheState& cache, const FlushPlan& plan);
+// What a flush takes, now or of the tails as they will be after n_more steps; nothing that is
+// pending is held finer than `finest`.
+std::size_t flush_bytes(const CacheState& cache, std::uint8_t finest, std::size_t n_more);
 
 Result<void> flush_if_due(CacheState& cache);
 

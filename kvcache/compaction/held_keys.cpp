@@ -23,25 +23,17 @@ class KeyReader {
   Result<void> read_exact(const ExactBlock& block, std::size_t n_tokens) {
     std::vector<Half> halves(n_tokens * shape_.head_dim);
     std::vector<std::int32_t> positions(n_tokens);
-    SATCHEL_TRY(download(std::span(halves), block.k));
-    SATCHEL_TRY(download(std::span(positions), block.positions));
+    SATCHEL_TRY(download(cache_.backend, halves, block.k));
+    SATCHEL_TRY(download(cache_.backend, positions, block.positions));
     std::vector<float> rows(halves.size());
     for (std::size_t i = 0; i < halves.size(); ++i) rows[i] = half_to_float(halves[i]);
     for (std::size_t t = 0; t < n_tokens; ++t) give(positions[t], 0, rows, t);
     return {};
   }
   Result<void> read_page(const PageRecord& page) {
-    if (static_cast<std::size_t>(page.last_position) < first_ ||
-        static_cast<std::size_t>(page.first_position) >= end_)
-      return {};
-    float* decoded = compaction_scratch(cache_, shape_.head_dim).k;
-    const kernels::DecodeArgs decode{.layout = page.layout,
-                                     .page = cache_.arena.at(page.extent),
-                                     .n_tokens = page.n_tokens,
-                                     .k = decoded};
-    SATCHEL_TRY(cache_.backend.decode_pages({&decode, 1}));
-    std::vector<float> rows(page.n_tokens * shape_.head_dim);
-    SATCHEL_TRY(download(std::span(rows), decoded));
+    if (!page.overlaps(first_, end_)) return {};
+    std::vector<float> rows;
+    SATCHEL_TRY(cache_.read_keys(page, shape_.head_dim, rows));
     std::array<std::int32_t, kernels::kPageTokens> positions;
     SATCHEL_TRY(cache_.read_positions(page, positions));
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
@@ -50,11 +42,6 @@ class KeyReader {
   }
 
  private:
-  template <class T>
-  Result<void> download(std::span<T> to, const T* from) {
-    return cache_.backend.download(std::as_writable_bytes(to),
-                                   reinterpret_cast<const std::byte*>(from));
-  }
   // A page's shift is not in its bytes.
   void give(std::int32_t position, std::int32_t shift, std::span<const float> rows,
             std::size_t row) {

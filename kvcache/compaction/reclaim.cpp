@@ -21,8 +21,7 @@ bool is_decided(const TextSegment& text) {
 }
 
 bool is_inside(const PageRecord& page, const TextSegment& text) {
-  return static_cast<std::size_t>(page.last_position) >= text.first &&
-         static_cast<std::size_t>(page.last_position) < text.end();
+  return text.contains(static_cast<std::size_t>(page.last_position));
 }
 
 // Nobody scored what the model said itself, and nobody does later.
@@ -67,11 +66,10 @@ bool can_score_held(const CacheState& cache) {
 
 // Nothing in it is pinned, open or pending.
 bool may_change(const CacheState& cache, const PageRecord& page) {
-  return std::all_of(
-      cache.text.segments.begin(), cache.text.segments.end(), [&](const TextSegment& text) {
-        return is_decided(text) || static_cast<std::size_t>(page.last_position) < text.first ||
-               static_cast<std::size_t>(page.first_position) >= text.end();
-      });
+  return std::all_of(cache.text.segments.begin(), cache.text.segments.end(),
+                     [&](const TextSegment& text) {
+                       return is_decided(text) || !page.overlaps(text.first, text.end());
+                     });
 }
 
 }  // namespace
@@ -114,11 +112,10 @@ Result<void> Compaction::thin(const TextSegment& text, double keep) {
     for (std::size_t i = 0; i < span.n_tokens; ++i)
       if (text.first + i >= tail) lane.scores[i] = kNeverEvict;
   }
-  share_out(span, lanes);
+  allocate(span, lanes);
   for (const LaneDecision& lane : lanes) {
     const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t now) {
-      const bool goes = position >= text.first && position < text.end() &&
-                        !cache_.text.is_protected(position) &&
+      const bool goes = text.contains(position) && !cache_.text.is_protected(position) &&
                         lane.tiers[position - text.first] == kGone;
       return goes ? kGone : now;
     };
@@ -150,9 +147,7 @@ Result<CompactionReport> Compaction::take_steps(const Enough& enough) {
   std::size_t n_in_pages = 0;
   for (const Lane& lane : cache_.lanes) n_in_pages += lane.n_body();
   report_.n_lowered = std::min(report_.n_lowered, n_in_pages);
-  cache_.reserve_lists();
-  SATCHEL_TRY(cache_.show_all_if_stale());
-  return report_;
+  return finished();
 }
 
 // The reserve is free now and taken back at the end.
@@ -190,9 +185,7 @@ Result<CompactionReport> Compaction::follow_recipe() {
   SATCHEL_TRY(lower_text(kTierRecipe, never));
   if (cache_.layout.pipeline.decides())
     SATCHEL_TRY(thin_text(cache_.layout.pipeline.keep(), never));
-  cache_.reserve_lists();
-  SATCHEL_TRY(cache_.show_all_if_stale());
-  return report_;
+  return finished();
 }
 
 std::size_t Compactor::floor_bytes() const {

@@ -9,7 +9,7 @@ LaneRewriter::LaneRewriter(CacheState& cache, std::size_t lane, const TierOf& ti
       index_(lane),
       lane_(cache.lanes[lane]),
       tier_of_(tier_of),
-      staged_(cache.layout.n_stages()) {}
+      buckets_(cache.layout.n_buckets()) {}
 
 Result<void> LaneRewriter::rewrite_pages(const Takes& takes) {
   std::vector<std::uint64_t> serials;
@@ -63,18 +63,16 @@ Result<void> LaneRewriter::rewrite_page(std::uint64_t serial, const Takes& takes
   if (!masks) SATCHEL_TRY(load(page));
   for (std::uint8_t tier = 0; !masks && tier < cache_.layout.tiers.n_tiers(); ++tier) {
     std::vector<std::size_t> slots;
-    std::vector<Place> places;
     std::vector<std::int32_t> at;
     std::vector<float> counts;
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
       if (!page.live.has(slot) || targets[slot] != tier) continue;
       slots.push_back(slot);
-      places.push_back({serial, slot});
       at.push_back(positions[slot]);
       counts.push_back(log_counts[slot]);
     }
     const Source source = [&] { return compaction_scratch(cache_, lane_.head_dim()).source; };
-    SATCHEL_TRY(stage(source, tier, page.shift, slots, places, at, counts));
+    SATCHEL_TRY(gather(source, tier, page.shift, serial, slots, at, counts));
   }
   take_away(gone);
   return cache_.show(index_);
@@ -102,71 +100,71 @@ Result<void> LaneRewriter::load(const PageRecord& page) {
                              page.n_tokens * sizeof(std::int32_t));
 }
 
-// Rows `slots` of the source join what is staged for their tier; full pages are made on the way.
-Result<void> LaneRewriter::stage(const Source& source, std::uint8_t tier, std::int32_t shift,
-                                 std::span<const std::size_t> slots, std::span<const Place> places,
-                                 std::span<const std::int32_t> positions,
-                                 std::span<const float> log_counts) {
-  const std::size_t at = cache_.layout.stage_of(tier);
-  Staged& staged = staged_[at];
+// Rows `slots` of the source, which are those of page `serial` (0: of the tail), join what is
+// gathered for their tier; full pages are made on the way.
+Result<void> LaneRewriter::gather(const Source& source, std::uint8_t tier, std::int32_t shift,
+                                  std::uint64_t serial, std::span<const std::size_t> slots,
+                                  std::span<const std::int32_t> positions,
+                                  std::span<const float> log_counts) {
+  const std::size_t at = cache_.layout.bucket_of(tier);
+  Bucket& bucket = buckets_[at];
   for (std::size_t done = 0; done < slots.size();) {
-    const bool other_shift = !staged.places.empty() && staged.shift != shift;
-    const bool falls_back = !staged.positions.empty() && positions[done] <= staged.positions.back();
-    const bool other_tier = !staged.places.empty() && staged.tier != tier;
-    if (staged.places.size() == kernels::kPageTokens || other_shift || other_tier || falls_back)
+    const bool other_shift = !bucket.places.empty() && bucket.shift != shift;
+    const bool falls_back = !bucket.positions.empty() && positions[done] <= bucket.positions.back();
+    const bool other_tier = !bucket.places.empty() && bucket.tier != tier;
+    if (bucket.places.size() == kernels::kPageTokens || other_shift || other_tier || falls_back)
       SATCHEL_TRY(emit(at));
-    const std::size_t fill = staged.places.size();
+    const std::size_t fill = bucket.places.size();
     const std::size_t n = std::min(slots.size() - done, kernels::kPageTokens - fill);
     const std::size_t d = lane_.head_dim();
     const CompactionScratch scratch = compaction_scratch(cache_, d);
     std::vector<std::int32_t> rows;
     for (std::size_t i = done; i < done + n; ++i)
       rows.push_back(static_cast<std::int32_t>(slots[i]));
-    SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(scratch.indices),
-                                      std::as_bytes(std::span(rows))));
-    const ExactBlock from = source(), to = scratch.staged[at];
-    const auto gather = [&](const void* base, std::size_t row_bytes, void* target) {
+    SATCHEL_TRY(upload(cache_.backend, scratch.indices, rows));
+    const ExactBlock from = source(), to = scratch.buckets[at];
+    const auto rows_to = [&](const void* base, std::size_t row_bytes, void* target) {
       return kernels::GatherArgs{.from = static_cast<const std::byte*>(base),
                                  .indices = scratch.indices,
                                  .n_rows = n,
                                  .row_bytes = row_bytes,
                                  .to = static_cast<std::byte*>(target) + fill * row_bytes};
     };
-    const std::array gathers = {gather(from.k, d * sizeof(Half), to.k),
-                                gather(from.v, d * sizeof(Half), to.v),
-                                gather(from.positions, sizeof(std::int32_t), to.positions)};
+    const std::array gathers = {rows_to(from.k, d * sizeof(Half), to.k),
+                                rows_to(from.v, d * sizeof(Half), to.v),
+                                rows_to(from.positions, sizeof(std::int32_t), to.positions)};
     SATCHEL_TRY(cache_.backend.gather(gathers));
-    staged.shift = shift;
-    staged.tier = tier;
+    bucket.shift = shift;
+    bucket.tier = tier;
     for (std::size_t i = done; i < done + n; ++i) {
-      staged.places.push_back(places[i]);
-      staged.positions.push_back(positions[i]);
-      staged.log_counts.push_back(log_counts[i]);
+      bucket.places.push_back({serial, slots[i]});
+      bucket.positions.push_back(positions[i]);
+      bucket.log_counts.push_back(log_counts[i]);
     }
     done += n;
   }
   return {};
 }
 
-Result<void> LaneRewriter::emit(std::size_t stage) {
-  Staged& staged = staged_[stage];
-  const std::size_t n = staged.places.size(), d = lane_.head_dim();
+Result<void> LaneRewriter::emit(std::size_t index) {
+  Bucket& bucket = buckets_[index];
+  const std::size_t n = bucket.places.size(), d = lane_.head_dim();
   if (n == 0) return {};
   lane_.reserve_pages(lane_.pages().size() + 1);
   cache_.table_is_stale = true;  // it may show the views where they were
-  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(staged.tier, index_, n));
-  page.shift = staged.shift;
-  page.first_position = staged.positions.front();
-  page.last_position = staged.positions.back();
+  SATCHEL_TRY_ASSIGN(PageRecord page, cache_.take_page(bucket.tier, index_, n));
+  page.shift = bucket.shift;
+  page.first_position = bucket.positions.front();
+  page.last_position = bucket.positions.back();
   const CompactionScratch scratch = compaction_scratch(cache_, d);
   kernels::EncodeArgs encode{.layout = page.layout,
-                             .exact = scratch.staged[stage].run(n),
+                             .exact = scratch.buckets[index].run(n),
                              .page = cache_.arena.at(page.extent)};
   const auto made = [&]() -> Result<void> {
     if (page.layout->log_counts_at > 0) {  // the indices are not needed now
-      SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(scratch.indices),
-                                        std::as_bytes(std::span(staged.log_counts))));
-      encode.log_counts = reinterpret_cast<const float*>(scratch.indices);
+      auto* log_counts = reinterpret_cast<float*>(scratch.indices);
+      SATCHEL_TRY(upload(cache_.backend, log_counts, bucket.log_counts));
+      encode.log_counts = log_counts;
     }
     SATCHEL_TRY(cache_.backend.encode_pages({&encode, 1}));
     return cache_.write_note(page, d);
@@ -175,9 +173,9 @@ Result<void> LaneRewriter::emit(std::size_t stage) {
     cache_.arena.give(page.extent);
     return made.error();
   }
-  take_away(staged.places);
+  take_away(bucket.places);
   lane_.add_page(page);
-  staged = {};
+  bucket = {};
   return cache_.show(index_);
 }
 
@@ -208,7 +206,7 @@ void LaneRewriter::take_away(std::span<const Place> places) {
   lane_.drop_empty_pages();
 }
 
-// The tail's oldest tokens are staged, made into pages, and only then leave it. Where that fails
+// The tail's oldest tokens are gathered, made into pages, and only then leave it. Where that fails
 // the pages go again: the tail still has the tokens.
 Result<void> LaneRewriter::flush_tail(std::size_t n) {
   if (n == 0) return {};
@@ -231,7 +229,7 @@ Result<void> LaneRewriter::flush_tail(std::size_t n) {
   return cache_.show(index_);
 }
 
-// needs  nothing else is staged
+// needs  nothing else is gathered
 Result<void> LaneRewriter::pack_tail(std::size_t n) {
   const std::size_t first = cache_.text.n_tokens - lane_.n_tail();
   std::vector<std::uint8_t> targets;
@@ -244,10 +242,8 @@ Result<void> LaneRewriter::pack_tail(std::size_t n) {
       slots.push_back(i);
       positions.push_back(static_cast<std::int32_t>(first + i));
     }
-    const std::vector<Place> places(slots.size());
     const std::vector<float> log_counts(slots.size());
-    SATCHEL_TRY(
-        stage([this] { return lane_.tail(); }, tier, 0, slots, places, positions, log_counts));
+    SATCHEL_TRY(gather([this] { return lane_.tail(); }, tier, 0, 0, slots, positions, log_counts));
     n_lowered_ += slots.size();
   }
   n_evicted_ += static_cast<std::size_t>(std::count(targets.begin(), targets.end(), kGone));
@@ -255,7 +251,7 @@ Result<void> LaneRewriter::pack_tail(std::size_t n) {
 }
 
 Result<void> LaneRewriter::finish() {
-  for (std::size_t stage = 0; stage < staged_.size(); ++stage) SATCHEL_TRY(emit(stage));
+  for (std::size_t i = 0; i < buckets_.size(); ++i) SATCHEL_TRY(emit(i));
   return {};
 }
 

@@ -25,7 +25,7 @@ class LaneRewriter {
   Result<void> rewrite_pages(const Takes& takes = {});
   // Of the oldest n tokens of the tail, which leave it. After finish().
   Result<void> flush_tail(std::size_t n);
-  // What is staged becomes pages that are not full.
+  // What is gathered becomes pages that are not full.
   Result<void> finish();
 
   std::size_t n_evicted() const { return n_evicted_; }
@@ -36,7 +36,7 @@ class LaneRewriter {
     std::uint64_t serial = 0;  // 0: the tail
     std::size_t slot = 0;
   };
-  struct Staged {
+  struct Bucket {
     std::uint8_t tier = kTierExact;
     std::vector<Place> places;
     std::vector<std::int32_t> positions;  // as the page will hold them
@@ -49,10 +49,10 @@ class LaneRewriter {
   Result<void> pack_tail(std::size_t n);
   bool only_masks(const PageRecord& page, std::span<const std::uint8_t> targets) const;
   Result<void> load(const PageRecord& page);
-  Result<void> stage(const Source& source, std::uint8_t tier, std::int32_t shift,
-                     std::span<const std::size_t> slots, std::span<const Place> places,
-                     std::span<const std::int32_t> positions, std::span<const float> log_counts);
-  Result<void> emit(std::size_t stage);
+  Result<void> gather(const Source& source, std::uint8_t tier, std::int32_t shift,
+                      std::uint64_t serial, std::span<const std::size_t> slots,
+                      std::span<const std::int32_t> positions, std::span<const float> log_counts);
+  Result<void> emit(std::size_t bucket);
   void take_away(std::span<const Place> places);
   std::size_t index_of(std::uint64_t serial, std::size_t slot) const;
 
@@ -60,7 +60,7 @@ class LaneRewriter {
   std::size_t index_;
   Lane& lane_;
   const TierOf& tier_of_;
-  std::vector<Staged> staged_;  // [n_stages()]
+  std::vector<Bucket> buckets_;  // [n_buckets()]
   std::size_t n_evicted_ = 0, n_lowered_ = 0;
 };
 

@@ -22,15 +22,14 @@ Result<kernels::LiveMask> slots_from(CacheState& cache, const PageRecord& page, 
   return mask;
 }
 
-// What an edit makes of a lane's pages, found before anything changes: reading positions can fail,
-// the change itself cannot.
-struct PageChanges {
-  std::vector<std::vector<PageRecord>> pages;  // [n_lanes][pages]
-};
+// What an edit makes of the lanes' pages [n_lanes][pages], found before anything changes: reading
+// positions can fail, the change itself cannot.
+using PageChanges = std::vector<std::vector<PageRecord>>;
+
 PageChanges pages_now(const CacheState& cache) {
   PageChanges changes;
   for (const Lane& lane : cache.lanes)
-    changes.pages.emplace_back(lane.pages().begin(), lane.pages().end());
+    changes.emplace_back(lane.pages().begin(), lane.pages().end());
   return changes;
 }
 
@@ -38,9 +37,7 @@ PageChanges pages_now(const CacheState& cache) {
 Result<void> hide(CacheState& cache, std::vector<PageRecord>& pages, std::size_t first,
                   std::size_t end) {
   for (PageRecord& page : pages) {
-    if (static_cast<std::size_t>(page.last_position) < first ||
-        static_cast<std::size_t>(page.first_position) >= end)
-      continue;
+    if (!page.overlaps(first, end)) continue;
     SATCHEL_TRY_ASSIGN(const kernels::LiveMask behind, slots_from(cache, page, first));
     SATCHEL_TRY_ASSIGN(const kernels::LiveMask beyond, slots_from(cache, page, end));
     for (std::size_t slot = 0; slot < page.n_tokens; ++slot)
@@ -71,10 +68,10 @@ Result<void> split(CacheState& cache, std::vector<PageRecord>& pages, std::size_
 }
 
 // Pages behind those the lane has are further views of extents it holds.
-void apply(CacheState& cache, const PageChanges& changes) {
+void replace_pages(CacheState& cache, const PageChanges& changes) {
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
     Lane& lane = cache.lanes[i];
-    const std::vector<PageRecord>& pages = changes.pages[i];
+    const std::vector<PageRecord>& pages = changes[i];
     const std::size_t n_before = lane.pages().size();
     lane.reserve_pages(pages.size());
     for (std::size_t j = 0; j < pages.size(); ++j) {
@@ -156,10 +153,10 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
   SATCHEL_TRY(make_idle(s));
   if (n_tokens == s.text.n_tokens) return {};
   PageChanges changes = pages_now(s);
-  for (std::vector<PageRecord>& pages : changes.pages)
+  for (std::vector<PageRecord>& pages : changes)
     SATCHEL_TRY(hide(s, pages, n_tokens, s.text.n_tokens));
   SATCHEL_TRY(s.scores.zero_from(n_tokens));  // other tokens will stand there
-  apply(s, changes);
+  replace_pages(s, changes);
   for (Lane& lane : s.lanes)
     lane.set_lengths(std::min(lane.n_sinks(), n_tokens),
                      lane.n_tail() - std::min(lane.n_tail(), s.text.n_tokens - n_tokens));
@@ -179,9 +176,9 @@ Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(flush_tails_before(s, first + n));
   PageChanges changes = pages_now(s);
-  for (std::vector<PageRecord>& pages : changes.pages)
+  for (std::vector<PageRecord>& pages : changes)
     SATCHEL_TRY(hide(s, pages, std::max(first, kSinkTokens), first + n));
-  apply(s, changes);
+  replace_pages(s, changes);
   s.reserve_lists();
   return s.show_all_if_stale();
 }
@@ -215,7 +212,7 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
     return Error{ErrorKind::invalid, "CACHE_RANGE", "The text would move over the first tokens."};
   SATCHEL_TRY(flush_tails_before(s, s.text.n_tokens));
   PageChanges changes = pages_now(s);
-  for (std::vector<PageRecord>& pages : changes.pages) {
+  for (std::vector<PageRecord>& pages : changes) {
     SATCHEL_TRY(hide(s, pages, first - gap, first));  // what it moves over
     SATCHEL_TRY(split(s, pages, first));
     for (PageRecord& page : pages) {
@@ -225,7 +222,7 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
       page.last_position += by;
     }
   }
-  apply(s, changes);
+  replace_pages(s, changes);
   move_segments(s.text, first, by);
   s.scores.clear();  // known by position
   for (TextSegment& segment : s.text.segments) segment.n_probed = 0;

@@ -21,7 +21,7 @@ CacheLayout::CacheLayout(const CacheShape& shape_in, const Recipe& recipe_in, Ti
 std::size_t CacheLayout::scratch_bytes() const {
   const std::size_t d = shape.head_dim_max(), n = kernels::kPageTokens;
   return 2 * aligned_64(n * d * sizeof(float)) + aligned_64(n * sizeof(std::int32_t)) +
-         (n_stages() + 1) * exact_block_bytes(n, d);
+         (n_buckets() + 1) * exact_block_bytes(n, d);
 }
 
 std::size_t CacheLayout::reserve_bytes() const {
@@ -105,7 +105,7 @@ std::uint8_t CacheLayout::tier_at(const TextSegments& text, std::size_t position
 }
 
 // The last stage is of what goes.
-std::size_t CacheLayout::stage_of(std::uint8_t tier) const {
+std::size_t CacheLayout::bucket_of(std::uint8_t tier) const {
   const std::size_t n = std::min(tiers.n_tiers(), kTierRecipe + pipeline.n_own_codecs() + 1);
   return std::min<std::size_t>(tier, n - 1);
 }

@@ -20,7 +20,7 @@ namespace satchel::kvcache {
 
 // A flush cuts a tail where the tier changes: at most where pinned text, an old turn and the open
 // one meet.
-inline constexpr std::size_t kFlushSegmentsMax = 4;
+inline constexpr std::size_t kFlushRunsMax = 4;
 
 struct CacheLayout {
   CacheLayout(const CacheShape& shape_in, const Recipe& recipe_in, TierLayouts tiers_in);
@@ -59,10 +59,10 @@ struct CacheLayout {
   // The tier at which a token that leaves the tail is held; nothing pending is finer than `finest`.
   std::uint8_t tier_at(const TextSegments& text, std::size_t position, std::uint8_t finest) const;
   std::vector<std::string> tier_names() const;
-  // Where a compaction gathers what goes to a tier: tiers that only short memory asks for share
-  // one.
-  std::size_t stage_of(std::uint8_t tier) const;
-  std::size_t n_stages() const { return stage_of(kGone) + 1; }
+  // The bucket in which a compaction gathers what goes to a tier. Tiers that are reached only under
+  // memory pressure share one.
+  std::size_t bucket_of(std::uint8_t tier) const;
+  std::size_t n_buckets() const { return bucket_of(kGone) + 1; }
 
   // All as the arena counts. Of the page selector's note behind a page.
   std::size_t note_bytes(std::size_t head_dim) const {

@@ -7,7 +7,7 @@ namespace satchel::kvcache {
 
 const TextSegment* TextSegments::at(std::size_t position) const {
   for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
-    if (position >= segment->first && position < segment->end()) return &*segment;
+    if (segment->contains(position)) return &*segment;
   return nullptr;
 }
 

@@ -32,6 +32,7 @@ struct TextSegment {
   SegmentState state = SegmentState::open;
   std::size_t n_probed = 0;  // of its tokens, while pending
   std::size_t end() const { return first + n_tokens; }
+  bool contains(std::size_t position) const { return position >= first && position < end(); }
   friend bool operator==(const TextSegment&, const TextSegment&) = default;
 };
 
@@ -64,6 +65,7 @@ struct TextSegments {
 // A stretch of pending text that a second pass shall look at.
 struct ProbeJob {
   std::size_t first = 0, n_tokens = 0;
+  std::size_t end() const { return first + n_tokens; }
 };
 
 }  // namespace satchel::kvcache

@@ -202,7 +202,7 @@ void plan_settling(PrefillPlan& plan, const CacheView& cache) {
     const std::size_t n_old = lane.n_tail_after - std::min(lane.n_tail_after, n);
     for (std::size_t at = 0; at < n_old; ++at)  // each may be of another tier than the one before
       old = std::max(old, cache.layout.page_bytes(kTierExact, head_dim, at + 1));
-    if (n_old > 0) plan.settle_bytes += old * kFlushSegmentsMax;
+    if (n_old > 0) plan.settle_bytes += old * kFlushRunsMax;
   }
   const std::size_t decided = decided_bytes(cache, plan.first_position, n);
   plan.settle_bytes += decided - std::min(decided, waiting) + shortening_bytes(plan, cache);

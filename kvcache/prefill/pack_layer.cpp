@@ -45,8 +45,7 @@ Result<void> LayerPacker::load_old_tails() {
 Result<void> LayerPacker::store_scores() {
   std::vector<float> row(scratch_.plan.n_tokens());
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    SATCHEL_TRY(cache_.backend.download(std::as_writable_bytes(std::span(row)),
-                                        reinterpret_cast<const std::byte*>(scratch_.scores(head))));
+    SATCHEL_TRY(download(cache_.backend, row, scratch_.scores(head)));
     SATCHEL_TRY(cache_.scores.write(scratch_.lane_index(head), scratch_.plan.first_position, row));
   }
   return {};
@@ -88,9 +87,7 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
     lanes[head].layer = scratch_.layer;
     lanes[head].scores.resize(scratch_.plan.n_tokens());
     if (scratch_.plan.scores_prefill)
-      SATCHEL_TRY(
-          cache_.backend.download(std::as_writable_bytes(std::span(lanes[head].scores)),
-                                  reinterpret_cast<const std::byte*>(scratch_.scores(head))));
+      SATCHEL_TRY(download(cache_.backend, lanes[head].scores, scratch_.scores(head)));
     scored.push_back(
         {.scores = lanes[head].scores, .k = scratch_.fresh(head).k, .v = scratch_.fresh(head).v});
   }

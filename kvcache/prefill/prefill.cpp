@@ -73,7 +73,7 @@ Result<Prefill> Prefill::begin(CacheState& s, PrefillPlan plan) {
 
 Result<Prefill> Prefill::begin_probe(CacheState& s, const ProbeJob& job, std::size_t n_tokens,
                                      std::size_t first_position) {
-  SATCHEL_ASSERT(s.prefill == nullptr && job.first + job.n_tokens <= s.text.n_tokens);
+  SATCHEL_ASSERT(s.prefill == nullptr && job.end() <= s.text.n_tokens);
   s.undo_open_step();
   const std::size_t n_slots = ProbedText::n_slots(s, job);
   SATCHEL_TRY_ASSIGN(Prefill probe,

@@ -8,17 +8,11 @@
 namespace satchel::kvcache {
 namespace {
 
-bool overlaps(const PageRecord& page, const ProbeJob& job) {
-  const auto first = static_cast<std::int32_t>(job.first);
-  const auto end = static_cast<std::int32_t>(job.first + job.n_tokens);
-  return page.first_position < end && page.last_position >= first;
-}
-
 // Part of `run`, whose positions are first, first + 1, …
 void add_run(ProbedText::SeenLane& probed, const kernels::ExactRun& run, std::size_t first,
              std::size_t head_dim, const ProbeJob& job) {
   const std::size_t begin = std::max(first, job.first);
-  const std::size_t end = std::min(first + run.n_tokens, job.first + job.n_tokens);
+  const std::size_t end = std::min(first + run.n_tokens, job.end());
   if (begin >= end) return;
   const std::size_t skip = begin - first;
   probed.runs.push_back({.k = run.k + skip * head_dim,
@@ -42,7 +36,8 @@ std::size_t ProbedText::n_slots(const CacheState& cache, const ProbeJob& job) {
   std::size_t most = 0;
   for (const Lane& lane : cache.lanes) {
     std::size_t slots = lane.n_sinks() + lane.n_tail();
-    for (const PageRecord& page : lane.pages()) slots += overlaps(page, job) ? page.n_tokens : 0;
+    for (const PageRecord& page : lane.pages())
+      slots += page.overlaps(job.first, job.end()) ? page.n_tokens : 0;
     most = std::max(most, slots);
   }
   return most;
@@ -50,8 +45,8 @@ std::size_t ProbedText::n_slots(const CacheState& cache, const ProbeJob& job) {
 
 void ProbedText::mark() const {
   for (TextSegment& segment : cache_.text.segments)
-    if (job_.first >= segment.first && job_.first < segment.end())
-      segment.n_probed = std::max(segment.n_probed, job_.first + job_.n_tokens - segment.first);
+    if (segment.contains(job_.first))
+      segment.n_probed = std::max(segment.n_probed, job_.end() - segment.first);
 }
 
 std::optional<ProbeJob> next_probe(const CacheState& s, std::size_t chunk_tokens) {
@@ -92,18 +87,16 @@ Result<void> ProbedText::find() {
     for (const kernels::ExactRun& run : found.runs) {
       const std::size_t at = found.positions.size();
       found.positions.resize(at + run.n_tokens);
-      SATCHEL_TRY(
-          cache_.backend.download(std::as_writable_bytes(std::span(found.positions).subspan(at)),
-                                  reinterpret_cast<const std::byte*>(run.positions)));
+      SATCHEL_TRY(download(cache_.backend, std::span(found.positions).subspan(at), run.positions));
     }
     for (std::size_t i = 0; i < lane.pages().size(); ++i) {
       const PageRecord& page = lane.pages()[i];
-      if (!overlaps(page, job_)) continue;
+      if (!page.overlaps(job_.first, job_.end())) continue;
       SATCHEL_TRY(cache_.read_positions(page, positions_of));
       kernels::PageView view = lane.page_views()[i];
       for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
         const auto position = static_cast<std::size_t>(positions_of[slot]);
-        const bool inside = position >= job_.first && position < job_.first + job_.n_tokens;
+        const bool inside = position >= job_.first && position < job_.end();
         if (!inside) view.live.clear(slot);
         found.positions.push_back(view.live.has(slot) ? positions_of[slot] : -1);
       }
@@ -149,8 +142,7 @@ Result<void> ProbedText::store_scores() {
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     const SeenLane& seen = lanes_[scratch_.lane_index(head)];
     std::vector<float> by_slot(seen.positions.size()), by_position(job_.n_tokens);
-    SATCHEL_TRY(cache_.backend.download(std::as_writable_bytes(std::span(by_slot)),
-                                        reinterpret_cast<const std::byte*>(scratch_.scores(head))));
+    SATCHEL_TRY(download(cache_.backend, by_slot, scratch_.scores(head)));
     for (std::size_t slot = 0; slot < by_slot.size(); ++slot)
       if (seen.positions[slot] >= 0)
         by_position[static_cast<std::size_t>(seen.positions[slot]) - job_.first] = by_slot[slot];

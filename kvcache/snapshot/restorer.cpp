@@ -218,8 +218,7 @@ Result<void> Restorer::add_exact(RecordKind kind, const RecordItem& item,
             static_cast<std::int32_t>(is_sinks ? 0 : manifest_.n_tokens() - n));
   SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.k), bytes.first(row_bytes)));
   SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.v), bytes.last(row_bytes)));
-  SATCHEL_TRY(cache_.backend.upload(reinterpret_cast<std::byte*>(to.positions),
-                                    std::as_bytes(std::span(positions))));
+  SATCHEL_TRY(upload(cache_.backend, to.positions, positions));
   is_here = true;
   return {};
 }

@@ -66,18 +66,22 @@ Result<PageRecord> CacheState::take_page(std::uint8_t tier, std::size_t lane, st
 Result<void> CacheState::write_note(const PageRecord& page, std::size_t head_dim) {
   const std::size_t n_bytes = layout.note_bytes(head_dim);
   if (n_bytes == 0) return {};
+  SATCHEL_TRY(read_keys(page, head_dim, step.page_k));
+  step.page_note.resize(n_bytes);
+  layout.pipeline.reader().note(step.page_k, head_dim, step.page_note);
+  return backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note);
+}
+
+Result<void> CacheState::read_keys(const PageRecord& page, std::size_t head_dim,
+                                   std::vector<float>& keys) {
   float* decoded = compaction_scratch(*this, head_dim).k;
   const kernels::DecodeArgs args{.layout = page.layout,
                                  .page = arena.at(page.extent),
                                  .n_tokens = page.n_tokens,
                                  .k = decoded};
   SATCHEL_TRY(backend.decode_pages({&args, 1}));
-  step.page_k.resize(page.n_tokens * head_dim);
-  SATCHEL_TRY(backend.download(std::as_writable_bytes(std::span(step.page_k)),
-                               reinterpret_cast<const std::byte*>(decoded)));
-  step.page_note.resize(n_bytes);
-  layout.pipeline.reader().note(step.page_k, head_dim, step.page_note);
-  return backend.upload(arena.at(page.extent) + page.layout->bytes, step.page_note);
+  keys.resize(page.n_tokens * head_dim);
+  return download(backend, keys, decoded);
 }
 
 Result<void> CacheState::read_positions(const PageRecord& page, std::span<std::int32_t> positions) {
@@ -134,10 +138,10 @@ void CacheState::reserve_lists() {
     table_is_stale = true;
   }
   arena.reserve_extents(more * lanes.size());
-  const std::size_t segments = lanes.size() * kFlushSegmentsMax;
-  flush_scratch.pages.reserve(segments);
-  flush_scratch.lane_of.reserve(segments);
-  flush_scratch.encodes.reserve(segments);
+  const std::size_t segments = lanes.size() * kFlushRunsMax;
+  step.flushed.reserve(segments);
+  step.flushed_lanes.reserve(segments);
+  step.encodes.reserve(segments);
   std::size_t n_heads = 0;
   for (const LayerShape& layer : layout.shape.layers) n_heads = std::max(n_heads, layer.n_kv_heads);
   step.stores.reserve(2 * n_heads);
@@ -189,8 +193,8 @@ CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim) {
   scratch.v = reinterpret_cast<float*>(take(aligned_64(n * head_dim * sizeof(float))));
   scratch.indices = reinterpret_cast<std::int32_t*>(take(aligned_64(n * sizeof(std::int32_t))));
   scratch.source = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
-  for (std::size_t stage = 0; stage < cache.layout.n_stages(); ++stage)
-    scratch.staged[stage] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
+  for (std::size_t bucket = 0; bucket < cache.layout.n_buckets(); ++bucket)
+    scratch.buckets[bucket] = exact_block(take(exact_block_bytes(n, head_dim)), n, head_dim);
   return scratch;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/contract/backend.h"
+#include "kvcache/base/transfer.h"
 #include "kvcache/lanes/arena.h"
 #include "kvcache/lanes/lane.h"
 #include "kvcache/lanes/score_store.h"
@@ -41,10 +42,8 @@ struct StepScratch {
   std::vector<float> by_slot = {}, by_position = {};     // scores of a lane
   std::vector<float> page_k = {};  // [kPageTokens, head_dim] of a page just made
   std::vector<std::byte> page_note = {};
-};
-struct FlushScratch {
-  std::vector<PageRecord> pages = {};
-  std::vector<std::size_t> lane_of = {};  // [pages]
+  std::vector<PageRecord> flushed = {};         // pages of a flush …
+  std::vector<std::size_t> flushed_lanes = {};  // … and the lane of each
   std::vector<kernels::EncodeArgs> encodes = {};
 };
 
@@ -71,7 +70,6 @@ struct CacheState final : ExtentUser {
   ExtentId scratch = {}, reserve = {};
   bool has_scratch = false, has_reserve = false;
   StepScratch step = {};
-  FlushScratch flush_scratch = {};
 
   CacheView view() const;  // for planning
   std::uint8_t tier_at(std::size_t position, std::uint8_t finest = kTierExact) const {
@@ -94,6 +92,9 @@ struct CacheState final : ExtentUser {
   // The reader's note behind a page just encoded.
   Result<void> write_note(const PageRecord& page, std::size_t head_dim);
   Result<void> read_positions(const PageRecord& page, std::span<std::int32_t> positions);
+  // All slots' keys [n_tokens, head_dim], as attention sees them but for the page's shift; in
+  // workspace of compactions.
+  Result<void> read_keys(const PageRecord& page, std::size_t head_dim, std::vector<float>& keys);
   // The page's range of positions: of what is still seen.
   Result<void> set_range(PageRecord& page);
 
@@ -116,10 +117,10 @@ struct CacheState final : ExtentUser {
 
 // Scratch of a compaction: addresses in CacheState::scratch; they move when extents do.
 struct CompactionScratch {
-  float *k = nullptr, *v = nullptr;          // [kPageTokens, head_dim] decoded
-  ExactBlock source;                         // [kPageTokens]
-  std::int32_t* indices = nullptr;           // [kPageTokens]
-  std::array<ExactBlock, kTiersMax> staged;  // [n_stages()]
+  float *k = nullptr, *v = nullptr;           // [kPageTokens, head_dim] decoded
+  ExactBlock source;                          // [kPageTokens]
+  std::int32_t* indices = nullptr;            // [kPageTokens]
+  std::array<ExactBlock, kTiersMax> buckets;  // [n_buckets()]
 };
 CompactionScratch compaction_scratch(CacheState& cache, std::size_t head_dim);
 

@@ -6,22 +6,6 @@
 #include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
-namespace {
-
-// Bytes of a page's K and of its V; positions, notes and padding belong to both alike.
-struct PageShares {
-  double k = 0, v = 0;
-};
-PageShares shares_of(const CacheState& cache, const PageRecord& page, std::size_t head_dim) {
-  const std::size_t all = cache.layout.page_bytes(page.tier, head_dim, page.n_tokens);
-  const double k = static_cast<double>(page.layout->k.bytes());
-  const double v = static_cast<double>(page.layout->v.bytes());
-  const double shared = (static_cast<double>(all) - k - v) / 2;
-  return {k + shared, v + shared};
-}
-
-}  // namespace
-
 CacheStats stats_of(const CacheState& s) {
   CacheStats stats;
   stats.n_tokens = s.text.n_tokens;
@@ -47,9 +31,13 @@ CacheStats stats_of(const CacheState& s) {
       const std::size_t exact = std::min(s.text.n_tokens, lane.n_sinks() + lane.n_tail());
       stats.body_fp16_bytes += (s.text.n_tokens - exact) * token_bytes;
       for (const PageRecord& page : lane.pages()) {
-        const PageShares shares = shares_of(s, page, head_dim);
-        k_bytes += shares.k;
-        v_bytes += shares.v;
+        // Positions, notes and padding belong to K and V alike.
+        const double k = static_cast<double>(page.layout->k.bytes());
+        const double v = static_cast<double>(page.layout->v.bytes());
+        const auto all =
+            static_cast<double>(s.layout.page_bytes(page.tier, head_dim, page.n_tokens));
+        k_bytes += k + (all - k - v) / 2;
+        v_bytes += v + (all - k - v) / 2;
         n_body += page.live.count();
         const std::size_t bytes = s.arena.bytes_of(page.extent);
         stats.body_bytes += bytes;
