@@ -1,5 +1,5 @@
-// CacheContents: what a cache holds at a moment and what the ledger knows of it. Two of them say
-// what the work between them did to the chat.
+// CacheContents: what a cache holds at one moment, and what the ledger knows of it. The difference
+// between two says what the work between them did to the chat.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ struct CacheContents {
   CacheContents(const kvcache::CacheStats& stats, std::span<const LedgerEntry> ledger);
 
   std::size_t bytes = 0, fp16_bytes = 0;  // as CacheStats
-  // Lane-tokens at the tiers from each on, exact ones not counted; and gone.
+  // Lane-tokens at each tier or a coarser one, exact ones not counted; and evicted ones.
   std::array<std::size_t, kvcache::kTiersMax> n_from = {};
   std::size_t n_evicted = 0;
   std::size_t n_noted_lowered = 0, n_noted_evicted = 0;  // by the ledger
 };
 
-// What went to a coarser tier, or went, between the two; unnoted_between: of that, what the ledger
-// did not come to know.
+// What was lowered or evicted between the two; unnoted_between: the part that the ledger does not
+// have.
 kvcache::CompactionReport done_between(const CacheContents& before, const CacheContents& now);
 kvcache::CompactionReport unnoted_between(const CacheContents& before, const CacheContents& now);
 
-// CacheStats::bytes before, had the text that is new since been there in fp16.
+// CacheStats::bytes before, as if the text added since had been there in fp16.
 std::size_t bytes_with_new_text(const CacheContents& before, const CacheContents& now);
 
 // Whether nothing was lost: every token is held as it was read.

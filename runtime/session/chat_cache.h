@@ -1,10 +1,11 @@
 // ChatCache: a chat's cache, its recipe and its saved form, and how one cache takes the place of
 // another.
-//   states      held; lost, where memory that was given back for a change could not be had again;
-//               from lost, and after take_memory(), an empty cache that awaits_restore()
+//   states      held; lost: memory was released for a change and is no longer available; from lost,
+//               and after take_memory(), an empty cache that awaits_restore()
 //   invariants  1 lost: there is no cache, n_tokens() is 0, and only is_lost(), recipe(), stats(),
 //                 take_again() and lost() may be called
-//               2 what is saved is bound to the cache there is: it goes first, and is opened anew
+//               2 the snapshot is bound to the cache: it is closed before the cache is replaced,
+//                 and opened again after
 //   errors      CACHE_LOST, saying what to do; the kind is that of what failed
 #pragma once
 
@@ -28,29 +29,29 @@ class ChatCache {
   const kvcache::Recipe& recipe() const { return recipe_; }
   std::size_t n_tokens() const { return is_lost() ? 0 : cache_->n_tokens(); }
   kvcache::CacheStats stats() const;  // of a lost one: the memory limit
-  // It knows the model's head-budget profile as soon as there is one.
+  // Gives the cache the model's head-budget profile once there is one.
   void take_head_budgets();
 
-  // tokens: of the chat, of which the cache has seen the first.
+  // tokens: all of the chat; the cache has seen the first n_tokens() of them.
   bool has_store() const { return records_ != nullptr; }
   Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens);
-  // Into an empty cache. A store that cannot be read costs time, never the chat: it is as good as
-  // damaged.
+  // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
+  // chat.
   kvcache::RestoreReport restore(std::span<const std::int32_t> tokens);
   bool awaits_restore() const { return has_store() && !is_lost() && snapshot_ == nullptr; }
 
-  // In place of the one there is.
+  // Takes the place of the present cache.
   void replace(std::unique_ptr<kvcache::Cache> cache, const kvcache::Recipe& recipe);
-  // An empty cache under another recipe. Where there is room for both caches nothing changes if
-  // that fails. Else it takes the place of the chat's own, which is empty if that fails, or, if the
-  // backend fails as well, lost.
+  // Opens an empty cache under another recipe. If there is memory for both, a failure changes
+  // nothing. Otherwise the chat's own goes first: after a failure it is empty, or lost if the
+  // backend fails too.
   Result<void> change_recipe(const kvcache::Recipe& recipe);
-  // An empty cache in an arena of `limit` bytes. Where there is room for both arenas nothing
-  // changes if that fails. Else the old one goes first, and is taken again if the new one cannot be
-  // had; if it is gone by then, the cache is lost.
+  // Opens an empty cache in an arena of `limit` bytes. If there is memory for both arenas, a
+  // failure changes nothing. Otherwise the old one is released first, and allocated again if the
+  // new one cannot be; if that fails too, the cache is lost.
   Result<void> take_memory(std::size_t limit);
-  // A lost one as an empty cache. Where the engine has no arena, in one of the size it had, but of
-  // limit_most at most.
+  // Opens a lost cache again, empty. If the engine has no arena, in one of the size it had, but at
+  // most limit_most.
   Result<void> take_again(std::size_t limit_most);
   Error lost(const Error& why) const;
 

@@ -1,6 +1,6 @@
 // ChatMeter: what compression cost a chat: the ledger of the steps that made its cache smaller, the
 // last measurements, and the exact rows that the next one compares with.
-//   kept    as a note of the journal. What cannot be kept is said in the log, and tried again
+//   kept    as a note of the journal. A failure goes to the log, and the next save() tries again
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ namespace satchel::runtime {
 
 class ChatMeter {
  public:
-  // All outlive it. The cache may be another one from call to call, but for what is said here.
+  // All outlive it. The cache may be replaced between calls, after drop_rows().
   ChatMeter(EngineState& engine, const ChatCache& cache, const Clock& clock,
             const SessionOptions& options);
 
@@ -29,17 +29,17 @@ class ChatMeter {
 
   CacheContents contents() const { return {cache_->stats(), ledger().entries()}; }
   bool was_compressed_since(const CacheContents& before) const;
-  // A step of the ledger; none where nothing became smaller. After the step; bytes_before: the
+  // Adds a step to the ledger if it made anything smaller. Called after the step; bytes_before: the
   // cache's CacheStats::bytes before it.
   void note(LedgerCause cause, const kvcache::CompactionReport& done, std::size_t bytes_before);
-  // A step made of all that was done since and is not in the ledger yet; text that is new counts as
-  // in fp16 before.
+  // Adds one step for everything done since `before` that is not in the ledger yet. New text counts
+  // as fp16 before it.
   void note_since(LedgerCause cause, const CacheContents& before);
-  // What all steps cost that were not measured yet; or: they will not be.
+  // The cost of all steps not measured yet; or: they will not be measured.
   void note_cost(const Fidelity& cost) { meter_.ledger.measured(cost); }
   void close_ledger() { meter_.ledger.close(); }
 
-  // ExactRows. They are dropped before the cache is another one.
+  // ExactRows. They must be dropped before the cache is replaced.
   Result<void> keep_rows(std::size_t n_tokens, const std::byte* kept);
   void drop_rows();
   std::size_t rows_bytes() const { return rows_.bytes(); }
@@ -49,7 +49,7 @@ class ChatMeter {
   Result<void> measure(std::span<const std::int32_t> tokens, std::stop_token stop,
                        const ProgressFn& progress);
 
-  // The cache is another one: what was measured of the last does not hold for it.
+  // The cache was replaced: what was measured does not apply to the new one.
   void forget_measured();
   void save();
   Result<void> load();  // needs a journal

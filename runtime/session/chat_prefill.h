@@ -24,12 +24,13 @@ class ChatPrefill {
  public:
   explicit ChatPrefill(const ChatParts& parts);
 
-  // Begins every call that needs the cache: a lost one is had again, of limit_bytes_max at most
-  // where memory is taken for it.
+  // Comes first in every call that needs the cache: a lost one is allocated again, with at most
+  // limit_bytes_max.
   Result<void> need_cache(std::size_t limit_bytes_max = SIZE_MAX);
   // What was saved comes back into an empty cache; the rest is unread.
   Result<void> restore_saved();
-  // What the recipe's second pass says, if it has one: before text goes in or is compressed.
+  // Prepares the script of the recipe's second pass, if it has one. Needed before text is read or
+  // compressed.
   Result<void> need_script();
 
   std::size_t n_unread() const {
@@ -41,24 +42,24 @@ class ChatPrefill {
   Result<ReadReport> reread(std::stop_token stop, const ProgressFn& progress);
   Result<ReadReport> prefill(const PrefillText& text, std::stop_token stop,
                              const ProgressFn& progress);
-  // What an answer left unread, so that a resumed chat finds nothing to read, and ends the turn. A
-  // full arena is no error here: the next turn will say so.
+  // Reads what an answer left unread, so that a resumed chat has nothing to read, and ends the
+  // turn. A full arena is no error here: the next turn reports it.
   Result<void> prefill_rest();
-  // The logits after the last token read, from what the cache holds. An answer begins with them
-  // where its head has no tokens of its own.
+  // Computes the logits after the last token read from what the cache holds. An answer starts from
+  // them if its head has no tokens of its own.
   Result<void> recompute_last_logits(const std::stop_token& stop);
   std::span<float> logits() { return logits_; }  // [n_vocabulary], lent to the turn
 
   // While an answer is made its steps are not noted one by one: the turn's end notes them.
   void begin_turn() { turn_began_ = parts_.meter.contents(); }
   void abandon_turn() { turn_began_.reset(); }
-  // What was held back for the turn may be compressed.
+  // What was protected during the turn may be compressed now.
   Result<kvcache::CompactionReport> end_turn();
 
   // One step of compressing what is pending, added to `done`; false: nothing is.
   Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);
-  // Compresses what is pending, whatever it costs in time, then as the recipe allows; whether that
-  // freed memory.
+  // Compresses what is pending, however long that takes, then reclaims as the recipe allows. True
+  // if that freed memory.
   Result<bool> reclaim(std::stop_token stop);
 
   // `problem`, or where it is CACHE_FULL the same in terms of tokens.

@@ -49,7 +49,7 @@ Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& p
   return true;
 }
 
-// Without room it is not measured, and nothing waits for it.
+// If there is no memory for it, the measurement is dropped.
 bool IdleWork::measure(const std::stop_token& stop, const ProgressFn& progress,
                        IdleReport& report) {
   ChatMeter& meter = parts_.meter;

@@ -1,5 +1,5 @@
-// IdleWork: what may wait until nobody does: compressing what is pending, measuring what that cost,
-// the recall probe, the model's head-budget profile.
+// IdleWork: work for when nobody waits: compressing what is pending, measuring what that cost, the
+// recall probe, the model's head-budget profile.
 //   stop    between two pieces of work; what was done stays done
 #pragma once
 
@@ -17,10 +17,10 @@ class IdleWork {
   Result<IdleReport> run(const std::stop_token& stop, const ProgressFn& progress);
 
  private:
-  // Whether nothing is pending any more.
+  // True if nothing is pending any more.
   Result<bool> compress(const std::stop_token& stop, const ProgressFn& progress,
                         IdleReport& report);
-  // Each: whether it is done, or cannot be.
+  // Each: true if it is done, or cannot be done.
   bool measure(const std::stop_token& stop, const ProgressFn& progress, IdleReport& report);
   bool profile(const std::stop_token& stop, const ProgressFn& progress);
 

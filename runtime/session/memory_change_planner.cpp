@@ -16,7 +16,7 @@ std::size_t less(std::size_t from, std::size_t bytes) {
   return from - std::min(from, bytes);
 }
 
-// A limit that is enough also when it is typed in as people read it: 30.8 MB.
+// A limit that is enough even when typed in as it is shown: 30.8 MB.
 std::size_t as_shown(std::size_t bytes) {
   constexpr std::size_t kStep = 100'000;
   return (kvcache::Arena::rounded_up(bytes) + kStep) / kStep * kStep;
@@ -62,7 +62,8 @@ Result<Estimate> MemoryChangePlanner::estimate_of(const kvcache::Recipe& recipe,
                    .asks = asks});
 }
 
-// Whether the recipe keeps less than the one the chat was read under: nothing has to come back.
+// Whether the recipe keeps less than the one the chat was read under, so that nothing has to be
+// read again.
 Result<bool> MemoryChangePlanner::comes_down(const kvcache::Recipe& recipe) const {
   if (recipe.keep() > parts_.cache.recipe().keep()) return false;
   const std::size_t limit = parts_.cache->arena().bytes();
@@ -71,8 +72,8 @@ Result<bool> MemoryChangePlanner::comes_down(const kvcache::Recipe& recipe) cons
   return then.cache_bytes <= now.cache_bytes;
 }
 
-// A second cache of this chat, brought down to the recipe if it is another; null where there is no
-// room for one, or it has to be read again.
+// A second cache of this chat, compressed as the recipe says if it is another one. Null if there is
+// no memory for it, or if it would have to be read again.
 Result<std::unique_ptr<kvcache::Cache>> MemoryChangePlanner::copy_under(
     const kvcache::Recipe& recipe, kvcache::CompactionReport& report) const {
   const auto made = [&]() -> Result<std::unique_ptr<kvcache::Cache>> {
@@ -115,8 +116,8 @@ Result<Fidelity> MemoryChangePlanner::cost_since(const kvcache::Arena::Lease& be
   return cost;
 }
 
-// Everything again: a step up, or one that the cache cannot take as it is. It is read under the
-// higher of the two limits, as change_memory() does.
+// Everything is read again: a finer recipe, or one that the cache cannot follow as it is. It is read
+// under the higher of the two limits, as change_memory() does.
 Result<MemoryChange> MemoryChangePlanner::reread_change(const MemoryRequest& request) const {
   const kvcache::CacheStats stats = parts_.cache->stats();
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
@@ -165,7 +166,7 @@ Result<MemoryTrial> MemoryChangePlanner::try_out(const MemoryRequest& request) c
   return trial;
 }
 
-// Where nothing has to come back.
+// If nothing has to be read again.
 Result<void> MemoryChangePlanner::finish_trial(const MemoryRequest& request, std::size_t beside,
                                                MemoryTrial& trial) const {
   const kvcache::CacheStats stats = parts_.cache->stats();
@@ -183,8 +184,8 @@ Result<void> MemoryChangePlanner::finish_trial(const MemoryRequest& request, std
   return {};
 }
 
-// Where the copy, made now if there is none, does not fit as it is. Without room to try it, what it
-// comes down to is an estimate, and there is no copy.
+// If the copy (made now if there is none) does not fit as it is. Without memory to try it, there is
+// no copy, and bytes_after is an estimate.
 Result<void> MemoryChangePlanner::shrink_copy(MemoryTrial& trial) const {
   MemoryChange& change = trial.change;
   if (trial.copy == nullptr) {

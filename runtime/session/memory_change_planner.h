@@ -1,6 +1,7 @@
-// MemoryChangePlanner: what another limit or recipe would do to a chat. It is tried on a copy where
-// nothing has to come back, else estimated. Changes nothing.
-//   errors  those of estimator, cache and model; what does not fit is no error, but said
+// MemoryChangePlanner: what another limit or recipe would do to a chat. It is tried on a copy if
+// nothing has to be read again, otherwise estimated. Changes nothing.
+//   errors  those of estimator, cache and model. A request that does not fit is no error: see
+//           MemoryChange::fits
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ namespace satchel::runtime {
 // How a request is met.
 struct MemoryTrial {
   std::size_t own_most = 0;  // what the chat's cache may take under the requested limit
-  // Under another recipe; null: none is asked for, or is possible without reading again.
+  // Under another recipe; null: none was requested, or it takes reading everything again.
   std::unique_ptr<kvcache::Cache> copy = {};
   bool rereads = false;  // everything is read again
   bool opens = true;     // a chat of the recipe can be opened under the requested limit
@@ -28,18 +29,18 @@ class MemoryChangePlanner {
  public:
   explicit MemoryChangePlanner(const ChatParts& parts) : parts_(parts) {}
 
-  // Without a request for another recipe the chat's own. The chat's own, asked for, brings back
+  // A request without a recipe keeps the chat's own. A request for the chat's own recipe restores
   // what was reclaimed.
   Result<MemoryTrial> try_out(const MemoryRequest& request) const;
   Result<MemoryChange> preview(const MemoryRequest& request, std::stop_token stop) const;
 
   std::size_t limit_of(const MemoryRequest& request) const;
-  // What the chat's cache may take, so that it can go on under the limit.
+  // What the chat's cache may take so that the chat can continue under the limit.
   std::size_t own_bytes_under(std::size_t limit) const;
   Error limit_error(const MemoryRequest& request, std::size_t least) const;
 
-  // Hidden states of the last tokens over what `of` holds, in scratch; and what `now` says of these
-  // tokens otherwise than `before` it.
+  // Hidden states of the last tokens over what `of` holds, in scratch; and how far the predictions
+  // of `now` for these tokens are from those of `before`.
   Result<kvcache::Arena::Lease> last_rows(kvcache::Cache& of, const std::stop_token& stop) const;
   Result<Fidelity> cost_since(const kvcache::Arena::Lease& before, kvcache::Cache& now,
                               const std::stop_token& stop) const;

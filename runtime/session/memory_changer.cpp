@@ -50,7 +50,7 @@ Result<ReadReport> MemoryChanger::set_recipe(const kvcache::Recipe& recipe, std:
   return read;
 }
 
-// What it costs is measured where there is room for it; the ledger has it then.
+// The cost is measured if there is memory for that, and goes to the ledger.
 Result<void> MemoryChanger::come_down(MemoryTrial& trial, const MemoryRequest& request,
                                       const std::stop_token& stop) {
   ChatMeter& meter = parts_.meter;
@@ -61,7 +61,7 @@ Result<void> MemoryChanger::come_down(MemoryTrial& trial, const MemoryRequest& r
   if (trial.copy != nullptr) {
     parts_.cache.replace(std::move(trial.copy), *request.recipe);
     meter.forget_measured();
-    // What is gone did not become coarser, though it may have on its way out.
+    // An evicted token does not count as lowered, though it may have been before.
     meter.note(LedgerCause::asked, {.n_evicted = change.n_evicted, .n_lowered = change.n_lowered},
                change.bytes_before);
     SATCHEL_TRY(prefill_.need_script());
@@ -69,13 +69,13 @@ Result<void> MemoryChanger::come_down(MemoryTrial& trial, const MemoryRequest& r
   SATCHEL_TRY(shrink_under(trial.own_most, change));
   if (!before.ok() || change.n_lowered + change.n_evicted == 0) return {};
   const Result<Fidelity> cost = planner_.cost_since(*before, *parts_.cache, stop);
-  if (!cost.ok()) return {};  // it is done, measured or not
+  if (!cost.ok()) return {};  // the change is done, measured or not
   change.cost = *cost;
   meter.note_cost(*cost);
   return {};
 }
 
-// The chat's pages fit a lower limit before it falls.
+// Shrinks the chat's pages before the limit is lowered.
 Result<void> MemoryChanger::shrink_under(std::size_t most, MemoryChange& change) {
   kvcache::Cache& cache = *parts_.cache;
   if (cache.stats().bytes <= most) return {};
@@ -87,7 +87,7 @@ Result<void> MemoryChanger::shrink_under(std::size_t most, MemoryChange& change)
   return {};
 }
 
-// More than was reserved: the cache is saved, the memory taken anew, the cache restored.
+// Above what was reserved: saves the cache, allocates new memory and restores the cache.
 Result<void> MemoryChanger::raise_limit(std::size_t limit, std::stop_token stop,
                                         const ProgressFn& progress) {
   ChatCache& cache = parts_.cache;

@@ -1,5 +1,5 @@
-// MemoryChanger: another limit or recipe for an open chat, done at once where nothing has to come
-// back; else all is read again.
+// MemoryChanger: changes limit or recipe of an open chat, at once if that only lowers or evicts,
+// otherwise by reading everything again.
 //   errors  as Session::change_memory and Session::set_recipe
 #pragma once
 

@@ -1,8 +1,8 @@
-// RecallRun: the recall probe of a chat (RecallProbe), passage by passage: the model repeats what
-// was read against the cache as it is, in a second cache that goes again.
-//   when    text that was read became smaller since the last probe. Without room for a second cache
-//           nothing is measured, until the cache is another again
-//   errors  none: what fails is given up
+// RecallRun: the recall probe of a chat (RecallProbe), passage by passage. The model repeats what
+// was read, in a temporary fork of the cache.
+//   when    text that was read has been compressed since the last probe. Without memory for a fork
+//           nothing is measured until the cache changes again
+//   errors  none: after a failure the probe is given up
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ class RecallRun {
   explicit RecallRun(const ChatParts& parts) : parts_(parts) {}
 
   bool is_due() const;
-  // Whether it is done, or cannot be. Stopped between two passages, it goes on there, unless the
-  // cache is another by then.
+  // True if it is done or given up. After a stop between two passages it continues there, unless
+  // the cache has changed.
   bool advance(const std::stop_token& stop, const ProgressFn& progress);
 
  private:

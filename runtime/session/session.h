@@ -8,17 +8,17 @@
 //                  of them (n_read)
 //                3 after Stop, an error or a full arena the session stays usable and holds what was
 //                  done; a prompt half read is as if not begun
-//                4 resume never trusts: identity and checksums are verified, else the tokens are
+//                4 resume trusts nothing: where identity or checksums do not match, the tokens are
 //                  read again, and the report says so
-//                5 where memory given back for another limit or recipe cannot be had again, nothing
-//                  is read: every call that needs the cache tries to have it again, restores what
-//                  was saved, and else fails with CACHE_LOST
-//   thoughts     a model may think before it answers: its thoughts are ids of the answer's message
-//                and stay in the cache with it (templates that drop those of earlier turns would
-//                have the chat read again), but no part of its text: n_tokens, n_tokens_max and the
-//                journal's text are the answer's alone. What may yet be the beginning of thoughts
-//                counts when that is known: an answer that begins with white space or with "<" may
-//                be a few tokens longer than a limit below 16
+//                5 a change of limit or recipe may release memory that is then no longer available:
+//                  the cache is lost. Every call that needs it tries to allocate it again and
+//                  restores what was saved, or fails with CACHE_LOST
+//   thoughts     a model may think before it answers. Its thoughts are token ids of the answer's
+//                message and stay in the cache with it (dropping them, as some templates do with
+//                earlier turns, would mean reading the chat again). They are no part of its text:
+//                n_tokens, n_tokens_max and the journal's text are the answer's alone. Tokens that
+//                may begin thoughts are counted once that is known, so an answer that begins with
+//                white space or "<" may exceed a limit below 16 by a few tokens
 //   threads      one call at a time; Stop by std::stop_token from any thread
 //   errors       CACHE_FULL (arena), CACHE_LOST (invariant 5), CONTEXT_FULL (the model's context;
 //                n_context_left() tells before), storage's codes, cancelled/STOPPED
@@ -55,8 +55,8 @@ struct SessionOptions {
   kvcache::Recipe recipe;
   // Of all caches of the engine, scratch included; 0: as it is, or default_budget().
   std::size_t budget_bytes = 0;
-  std::optional<std::string>
-      system;  // system prompt; none: the template's own default text, if it has one
+  // The system prompt; none: the template's own default text, if it has one.
+  std::optional<std::string> system;
   Thinking thinking = Thinking::automatic;  // of the answers to come; see set_thinking()
   ChatId chat;                              // for journal and records
   Journal* journal = nullptr;               // not owned; nullptr: nothing is kept
@@ -64,7 +64,7 @@ struct SessionOptions {
   const Clock* clock = nullptr;             // not owned; nullptr: the system's
 };
 
-inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about how fast one reads
+inline constexpr std::size_t kSpeedTokensMin = 64;  // fewer say little about the reading speed
 struct ReadReport {
   std::size_t n_tokens = 0;  // read now
   double ms = 0;
@@ -92,12 +92,12 @@ struct GenerateReport {
   std::size_t n_tokens = 0;  // generated, of the answer
   Thoughts thoughts;         // before it
   Finish finish = Finish::end_of_turn;
-  std::string
-      message;      // for people, where finish is repeats, context_full or cache_full: what to do
+  // For people, where finish is repeats, context_full or cache_full: what to do.
+  std::string message;
   ReadReport read;  // the prompt read first
   double ms = 0;    // generating, thoughts included, without reading
 };
-// What a chat's memory shall be.
+// What a chat's memory is asked to be.
 struct MemoryRequest {
   std::size_t limit_bytes = 0;                 // of all caches of the engine; 0: as it is
   std::optional<kvcache::Recipe> recipe = {};  // none: as it is
@@ -112,9 +112,9 @@ struct MemoryChange {
   Fidelity cost = {};    // against the chat as it is, on its last tokens; n_tokens 0: not measured
   bool fits = true;      // else limit_least is what it takes
   std::size_t limit_least = 0;
-  // Where everything is read again under a limit that may be too low for all of it, so that text
-  // comes down again: the least limit known to hold all of it, and what that is in bytes_after's
-  // terms. 0: nothing comes down.
+  // Where everything is read again under a limit that may be too low for it, so that some text is
+  // lowered again: the least limit known to hold all of it, and the bytes_after under that limit.
+  // 0: nothing is lowered.
   std::size_t limit_all = 0, bytes_all = 0;
 };
 struct IdleReport {
@@ -133,11 +133,11 @@ struct ResumeReport {
   std::size_t n_reread = 0;       // of them, read again now
   std::size_t n_evicted = 0;      // lane-tokens that went while they were read again
   std::size_t bytes_read = 0;
-  bool too_long =
-      false;      // for the model's context: messages() is whole, nothing can be read or sent
+  // For the model's context: messages() is whole, nothing can be read or sent.
+  bool too_long = false;
   double ms = 0;  // until the next token can be made
-  double reread_ms_estimate =
-      0;  // what reading n_reused again would take, from the speed measured last; 0: unknown
+  // What reading n_reused again would take, from the speed measured last; 0: unknown.
+  double reread_ms_estimate = 0;
   std::string message;  // for people, where something was read again
 };
 
@@ -176,11 +176,11 @@ class Session {
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
   Result<Thoughts> thoughts(MessageId answer) const;
 
-  // Work that may wait, in pieces: the second pass of a recipe that has one, the decision after it,
-  // the measurement of what that cost, the recall probe where text that was read has become smaller
-  // since the last one, the model's head-budget profile where the recipe wants one. Stop ends it
-  // between two pieces; what was done stays done, also over save() and resume() (of the profile:
-  // texts that are finished).
+  // Work that may wait, in pieces: the second pass of a recipe that has one and the decision after
+  // it; the measurement of what that cost; the recall probe, if text that was read has been
+  // compressed since the last one; the model's head-budget profile, if the recipe needs one. Stop
+  // ends it between two pieces. What was done stays done, also across save() and resume() (of the
+  // profile: whole texts).
   Result<IdleReport> idle(std::stop_token stop, const ProgressFn& progress);
   bool has_idle_work() const;
 
@@ -188,8 +188,8 @@ class Session {
   Result<void> truncate(MessageId last);
   // A second session over the same conversation, in the empty chat `chat`; what is held is shared.
   Result<std::unique_ptr<Session>> fork(ChatId chat);
-  // The message is never compressed from now on. Known to the cache only: a chat that is read again
-  // has forgotten it.
+  // The message is never compressed from now on. Only the cache knows: it is forgotten when the
+  // chat is read again.
   Result<void> pin(MessageId message);
   // The model forgets the message, the journal keeps it. As pin().
   Result<void> forget(MessageId message);
@@ -197,22 +197,22 @@ class Session {
   Result<ReadReport> set_recipe(const kvcache::Recipe& recipe, std::stop_token stop,
                                 const ProgressFn& progress);
 
-  // What change_memory() would do, tried on a copy, which has to fit beside the chat: else nothing
-  // is measured, and bytes_after is an estimate. Changes nothing.
+  // What change_memory() would do, tried on a copy. If a copy does not fit beside the chat, nothing
+  // is measured and bytes_after is an estimate. Changes nothing.
   Result<MemoryChange> preview_memory(const MemoryRequest& request, std::stop_token stop);
-  // At once where text only goes to coarser tiers, or goes; else (for its own recipe: where memory
-  // was reclaimed) all is read again. Above what was reserved, the cache is saved, and restored in
-  // new memory.
-  //   errors  invalid, LIMIT: does not fit, names the least that would; nothing has changed, but
-  //           where fewer tokens could go than was estimated: then the chat has come down as far as
-  //           it could
-  //           invalid, CACHE_LIMIT: above what was reserved, and another chat is open or this is
-  //           not saved
+  // Done at once where text is only lowered or evicted. Otherwise (with its own recipe: where
+  // memory was reclaimed) everything is read again. For a limit above what was reserved, the cache
+  // is saved and restored in new memory.
+  //   errors  invalid, LIMIT: does not fit, names the least that would. Nothing has changed, unless
+  //           fewer tokens could be evicted than estimated: then the chat was lowered as far as
+  //           possible
+  //           invalid, CACHE_LIMIT: above what was reserved, and another chat is open or this one
+  //           is not saved
   Result<MemoryChange> change_memory(const MemoryRequest& request, std::stop_token stop,
                                      const ProgressFn& progress);
 
-  // Commits first what an answer still owes the journal; where that fails, the saved cache stays as
-  // it was.
+  // First commits what an answer still owes the journal. If that fails, the saved cache stays as it
+  // was.
   Result<kvcache::SaveReport> save();
   // A chat longer than the model's context is no error (see too_long).
   //   needs   a session just made over a chat that has messages

@@ -1,7 +1,7 @@
-// Turn: one conversation turn, in steps, so that several chats can decode together. What is unread
-// is read, then the head of the answer. Tokens are drawn until the answer ends; the journal has
-// each of them before it is shown. At the end the cache has seen all of it, and what reading cost
-// is measured.
+// Turn: one conversation turn, in steps, so that several chats can decode together. It reads what
+// is unread, then the head of the answer, and draws tokens until the answer ends. Each token is in
+// the journal before it is shown. At the end the cache has seen all of them, and the cost of
+// reading is measured.
 //   order   begin -> (choose -> decode, or Engine's step -> decoded)* until choose gives none ->
 //           close -> measure, once. What fails on the way ends the turn, and close() says so
 #pragma once
@@ -24,12 +24,12 @@ class Turn {
   void begin();
   // Draws one token, commits and shows it; none: the answer is over. The token is to be decoded.
   std::optional<TokenId> choose();
-  // Of this chat alone; where memory is full, what is pending is compressed first.
+  // For this chat alone. If memory is full, compresses what is pending and tries again.
   Result<void> decode(TokenId token);
-  // What came of decoding; logits() are those after the token.
+  // Takes the result of decoding; on success logits() are those after the token.
   void decoded(const Result<void>& result);
   Result<GenerateReport> close();
-  // The report of close(), with what reading cost if that can be measured now: takes a while.
+  // Adds the cost of reading to the report of close(), if it can be measured now. Takes a while.
   Result<GenerateReport> measure(Result<GenerateReport> closed);
 
   kvcache::Cache& cache() { return *parts_.cache; }
@@ -38,11 +38,11 @@ class Turn {
  private:
   Result<void> read_prompt();
   Result<void> begin_answer();
-  // The logits are those after the head, or where it has no tokens, after what is before it.
+  // Leaves the logits after the head, or after the text before it if the head has no tokens.
   Result<void> read_head();
   Result<std::optional<TokenId>> draw();
-  std::optional<Finish> reached() const;  // what forbids another token
-  // A full arena and Stop end the answer, all else the turn.
+  std::optional<Finish> reached() const;  // why there can be no further token
+  // A full arena and Stop end the answer; anything else fails the turn.
   Result<void> end_or_fail(const Error& problem);
   // Closes a whole answer, leaves a cut one open for the next message to close.
   Result<void> finish_answer();
@@ -58,7 +58,7 @@ class Turn {
   GenerateReport report_;
   double began_ms_ = 0;
   std::optional<TokenId> ended_by_;  // the template's end token, if the model drew it
-  Result<void> went_;                // what failed
+  Result<void> went_;                // the first failure
   bool is_open_ = false;             // the journal has the answer
   bool goes_on_ = false;             // another token may be drawn
   bool wanted_ = true;               // false once a listener said stop
