@@ -68,7 +68,7 @@ Result<void> Backend::norm_project(const float* x, const float* gain, std::size_
   return project(normed, n_tokens, projections);
 }
 
-// What `normed` held is done with when the product of `down` takes its place.
+// `normed` is no longer needed when the product of `down` overwrites it.
 Result<void> Backend::feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) {
   const std::array<Projection, 2> projections = {
       {{.weight = args.gate, .out = args.gate_out}, {.weight = args.up, .out = args.up_out}}};
@@ -91,18 +91,18 @@ void softmax(std::span<Ranked> largest_first) {
   for (Ranked& each : largest_first) each.value /= sum;
 }
 
-// The weight that `expert` has among a token's, or null.
+// The weight of `expert` if a token chose it, else null.
 const float* weight_of(std::size_t expert, std::span<const Ranked> chosen) {
   for (const Ranked& each : chosen)
     if (static_cast<std::size_t>(each.index) == expert) return &each.value;
   return nullptr;
 }
 
-// The experts that a router likes best, and what each weighs.
+// Chooses the experts with the largest router values, and computes their weights.
 Result<void> choose(Backend& backend, const float* routed, std::size_t n_experts,
                     std::span<Ranked> chosen) {
   const Result<void> ranked = backend.top_k(routed, n_experts, chosen);
-  if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // which speaks of tokens
+  if (!ranked.ok() && ranked.error().code == "LOGITS_NAN")  // whose message is about tokens
     return Error{
         ErrorKind::internal, "LOGITS_NAN",
         "A layer's expert router produced NaN. The conversation is kept; the model file or "
@@ -124,7 +124,7 @@ Result<std::size_t> each_token_of(std::size_t expert, const Backend::MixtureOfEx
   return n;
 }
 
-// args.taken [n, width], what the expert makes of it in its place.
+// Replaces args.taken [n, width] by the output of the expert.
 Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
                         const Backend::Expert& expert, std::size_t n) {
   const std::array<Backend::Projection, 2> up = {
@@ -136,7 +136,7 @@ Result<void> run_expert(Backend& backend, const Backend::MixtureOfExperts& args,
 
 }  // namespace
 
-// Expert by expert, the tokens that chose it side by side.
+// Runs expert by expert, each on all the tokens that chose it.
 Result<void> Backend::moe(const MixtureOfExperts& args, float* x, std::size_t n_tokens) {
   const std::size_t width = args.router->n_in(), n_experts = args.experts.size();
   SATCHEL_ASSERT(args.router->n_out() == n_experts && args.n_used > 0 && args.n_used <= n_experts);

@@ -23,7 +23,7 @@ Error refuse(const std::string& what) {
                "The page layout does not support " + what + "."};
 }
 
-// Places stretches one after the other.
+// Allocates ranges of a page one after the other.
 class Places {
  public:
   std::uint32_t add(std::size_t bytes) {
@@ -46,8 +46,8 @@ void add_plane(OperandLayout& operand, Plane plane, std::size_t bytes) {
 
 enum class Part { ranges, rest };
 
-// Scales and zeros of both operands lie before all else: the order of bytes in version 1 of the
-// snapshot format (kvcache/snapshot/FORMAT.md).
+// Scales and zeros of both operands come first: the byte order of version 1 of the snapshot
+// format (kvcache/snapshot/FORMAT.md).
 void place(OperandLayout& operand, Part part, Places& places) {
   for (std::size_t i = 0; i < operand.n_planes; ++i) {
     Plane& plane = operand.planes[i];
@@ -81,7 +81,7 @@ void add_ranges(OperandLayout& operand, std::size_t group, bool has_zeros, std::
   if (has_zeros) add_plane(operand, zero, pairs * sizeof(std::uint16_t));
 }
 
-// A group is the page: a channel has one range.
+// The group is the whole page: a channel has one range.
 Result<OperandLayout> mixed_bit_layout(const OperandShape& shape, const Axes& axes) {
   OperandLayout operand{
       .transform = shape.transform, .basis = shape.basis, .quad_bits = shape.quad_bits};
@@ -92,13 +92,13 @@ Result<OperandLayout> mixed_bit_layout(const OperandShape& shape, const Axes& ax
     if (of_quad > 8) return refuse("keys of " + std::to_string(of_quad) + " bits");
     bits += of_quad * kQuad;
   }
-  // Bytes: bits of a value are not the same everywhere.
+  // Counted in bytes, because quads differ in width.
   add_plane(operand, {.kind = PlaneKind::mixed_bit_codes, .bits = 8}, axes.grouped * bits / 8);
   add_ranges(operand, axes.grouped, true, axes.along);
   return operand;
 }
 
-// Its planes, codes or rows first; where they lie is still open.
+// The planes of an operand, codes or rows first; place() sets their offsets later.
 Result<OperandLayout> operand_layout(const OperandShape& shape, const Axes& axes,
                                      const std::string& name) {
   if (shape.form == OperandShape::Form::mixed_bit) return mixed_bit_layout(shape, axes);

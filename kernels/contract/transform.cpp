@@ -9,7 +9,7 @@
 namespace satchel::kernels {
 namespace {
 
-// Four values side by side at a time: the compiler then sees that halves do not overlap.
+// Four neighbouring values as a copy, so that the compiler sees that halves do not overlap.
 struct Four {
   float x[4];
   static Four at(const float* from) { return {{from[0], from[1], from[2], from[3]}}; }
@@ -41,7 +41,7 @@ void hadamard(float* x, std::size_t n, float norm) {
   for (std::size_t i = 0; i < n; ++i) x[i] *= norm;
 }
 
-// row · matrix. Entries of the result are independent: the compiler may take several at a time.
+// row · matrix. Entries of the result are independent, so the compiler can vectorise them.
 void times(const float* matrix, float* row, std::size_t n) {
   float sums[kHeadDimMax];
   std::fill_n(sums, n, 0.0f);

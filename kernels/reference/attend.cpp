@@ -12,7 +12,7 @@
 namespace satchel::kernels::reference {
 namespace {
 
-// All that may be seen of one lane, decoded.
+// The live tokens of one lane, decoded.
 struct PlainLane {
   struct Token {
     std::int64_t position = 0;  // its page's shift included
@@ -86,7 +86,7 @@ bool can_attend(const AttendArgs& args, std::int32_t position, const PlainLane::
   return args.window == 0 || token.position > position - static_cast<std::int64_t>(args.window);
 }
 
-// One query row against a lane: its output, and its logsumexp-exp, which is returned.
+// One query row against a lane. attend() writes its output and returns its logsumexp.
 class OneQuery {
  public:
   OneQuery(const AttendArgs& args, std::size_t token, std::size_t head)
@@ -106,7 +106,7 @@ class OneQuery {
     std::vector<double> sum(args_.head_dim, 0.0);
     for (std::size_t t = 0; t < logits_.size(); ++t) {
       const double weight = std::exp(logits_[t] - offset);
-      if (weight == 0) continue;  // an invisible token adds nothing, whatever it holds
+      if (weight == 0) continue;  // so that a masked token adds nothing, NaN included
       total += weight;
       for (std::size_t c = 0; c < sum.size(); ++c)
         sum[c] += weight * static_cast<double>(lane.v[t * sum.size() + c]);

@@ -12,7 +12,7 @@ class ReferenceBackend final : public Backend {
  public:
   std::string_view name() const override { return "reference"; }
   std::string device() const override { return "plain loops, 1 thread"; }
-  // Plain loops do some 2^29 multiply-adds a second.
+  // Plain loops do about 2^29 multiply-adds per second.
   WorkLimits work_limits() const override {
     return {.n_tokens = 256, .multiply_adds = std::size_t{1} << 26};
   }

@@ -9,7 +9,7 @@
 namespace satchel::kernels::reference {
 namespace {
 
-// Not 65504: minimum + top code · scale may pass the maximum by a rounding and must stay finite.
+// Not 65504: minimum + top code · scale may exceed the maximum by rounding and must stay finite.
 constexpr float kValueMax = 60000;
 
 float mend_value(float x, NumericWarnings& warnings) {

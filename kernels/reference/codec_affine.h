@@ -5,7 +5,7 @@
 //   bytes   every operation is one rounding of fp32 (no fused multiply-add), so any machine that
 //           does the same ones gives the same bytes; a minimum of -0 is stored as +0
 //   source  arXiv:2402.02750 (KIVI) section 3.1, "round to the nearest" with a zero point; the
-//           direction of the roundings is ours
+//           direction of rounding is ours
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ struct AffineGroup {
   Half scale = 0, zero = 0;  // symmetric: zero is not stored
 };
 
-// NaN to 0, beyond ±60000 clamped; counted.
+// Replaces NaN by 0 and clamps to ±60000; counts NaN and infinities.
 void mend(std::span<float> x, NumericWarnings& warnings);
-// Mends x in place and writes one code a value.
+// Mends x in place and writes one code per value.
 AffineGroup encode_group(std::span<float> x, const AffineKind& kind, std::span<std::uint8_t> codes,
                          NumericWarnings& warnings);
 

@@ -43,7 +43,7 @@ class MixedBitEncoder {
   }
 
  private:
-  // Clamped before it is rounded: nearest() wants small numbers.
+  // Clamped before it is rounded, because nearest() needs small numbers.
   float steps(float x, const Ranges& ranges, std::size_t c) const {
     return std::min(std::max((x - ranges.zero[c]) * ranges.inverse[c], 0.0f), top_[c]);
   }
@@ -64,7 +64,7 @@ class MixedBitEncoder {
     }
   }
 
-  // As fp16 holds them.
+  // Rounded to fp16.
   Ranges ranges(float ratio) const {
     Ranges made;
     for (std::size_t c = 0; c < d_; ++c) {

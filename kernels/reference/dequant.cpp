@@ -83,7 +83,7 @@ void one_bf16(const std::byte* at, float* out) {
   *out = bfloat_to_float(load_number<std::uint16_t>(at));
 }
 
-// Without a branch, which would be guessed wrong every other time.
+// Without a branch, which would be mispredicted half the time.
 float signed_value(float value, unsigned signs, std::size_t i) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (signs >> i & 1u) << 31);
 }

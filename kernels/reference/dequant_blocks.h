@@ -1,5 +1,5 @@
 // The readers behind dequantise_row(): one block, at any alignment, to block_values fp32 values.
-// Formats and the order of roundings stand beside their definitions.
+// The definitions describe formats and the order of rounding.
 #pragma once
 
 #include <cstddef>

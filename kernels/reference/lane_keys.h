@@ -1,5 +1,4 @@
-// The keys of a lane one after the other, and how a query meets one: what score() and logsumexp()
-// share.
+// The keys of a lane one after the other, and their logits: shared by score() and logsumexp().
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@ struct LaneKey {
   std::size_t slot = 0;       // counted over the runs' tokens, then each page's n_tokens slots
 };
 
-// Calls body for each key that may be seen at all: dead slots are left out.
+// Calls body for each key of a live slot.
 void for_each_key(const LaneQueries& lane, const std::function<void(const LaneKey&)>& body);
 
 bool can_attend(const LaneQueries& lane, std::int32_t query, std::int32_t key);

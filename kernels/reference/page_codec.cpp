@@ -104,7 +104,7 @@ void decode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
   }
 }
 
-// An operand as fp32 on the stack: packing the pages of a decode step allocates nothing.
+// An operand as fp32 on the stack, so that encoding pages in a decode step allocates nothing.
 using Rows = std::array<float, kPageTokens * 256>;
 
 // Mended, transformed and in range again.
@@ -128,7 +128,7 @@ void encode_frame(const EncodeArgs& args) {
   const PageLayout& layout = *args.layout;
   const std::size_t n = args.exact.n_tokens;
   SATCHEL_ASSERT(n <= layout.capacity);
-  std::memset(args.page, 0, layout.bytes);  // padding too: the same bytes for the same tokens
+  std::memset(args.page, 0, layout.bytes);  // padding too, so that equal tokens give equal bytes
   if (n == 0) return;
   std::memcpy(args.page + layout.positions_at, args.exact.positions, n * sizeof(std::int32_t));
   if (layout.log_counts_at != 0 && args.log_counts != nullptr)
@@ -145,7 +145,7 @@ void encode_operand(const PageLayout& layout, Operand which, const Half* x, std:
     return;
   }
   Rows rows;
-  // The frame stands in the page before (encode_frame).
+  // encode_frame() has written the positions that give the frame.
   const std::int32_t frame = which == Operand::k ? frame_of(layout, page) : 0;
   const std::span<const float> values = load(operand, frame, x, n_tokens, d, rows, warnings);
   if (operand.code != nullptr) {

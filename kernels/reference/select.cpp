@@ -11,7 +11,7 @@
 
 namespace satchel::kernels::reference {
 
-// A full sort: the plainest way to say which ones.
+// By a full sort, the plainest specification.
 Result<void> ReferenceBackend::select(std::span<const SelectArgs> items) {
   for (const SelectArgs& args : items) {
     SATCHEL_ASSERT(args.keep <= args.n_scores);

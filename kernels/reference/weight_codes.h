@@ -1,4 +1,4 @@
-// What the 4-bit codes of table types stand for; a code is an index.
+// The values of the 4-bit codes of table types; a code is an index.
 //   source  ggml's formats, as the Python package gguf reads them
 #pragma once
 

@@ -67,7 +67,7 @@ Result<void> check_activations(std::string_view name, int bits) {
                          : asked + " are not supported. Choose 16 or 8 bits."};
 }
 
-// Not silently left out: who forces a level measures it.
+// An error, because whoever forces a level measures it.
 Result<void> check_cpu_level(std::string_view name, std::string_view level) {
   if (level.empty() || name == "cpu" || name == "auto") return {};
   return Error{ErrorKind::invalid, "CPU_LEVEL",
@@ -143,7 +143,7 @@ bool has_nvidia_card(const std::filesystem::path& devices) {
 bool shows_fallback_reason(const Error& gpu_fallback_reason, bool has_card) {
   const std::string& code = gpu_fallback_reason.code;
   if (code == "GPU_OPTIONS") return false;
-  // What any machine without a card says, whether or not the library was installed on it.
+  // The errors of a machine without a card, with or without the library.
   const bool may_lack_card = code == "GPU_LIBRARY" || code == "GPU_DRIVER" || code == "GPU_NONE" ||
                              code == "PLUGIN_ABI" || code == "GPU_LIBRARY_BAD";
   return has_card || !may_lack_card;

@@ -12,8 +12,9 @@
 namespace satchel::kernels {
 namespace {
 
-// What a piece of work gave. limit: what rounding may make of it, norm of the difference over norm;
-// chosen above the limits of tests/unit/kernels, far below what a wrong kernel gives.
+// The result of an operation. limit: the relative error (norm of the difference over norm) that
+// rounding may cause; chosen above the limits of tests/unit/kernels, far below the error of a wrong
+// kernel.
 struct Answer {
   const char* what;
   double limit;
@@ -27,7 +28,7 @@ std::vector<float> random_values(std::size_t n, std::uint64_t seed) {
   return out;
 }
 
-// The same work on any backend.
+// Runs the same operations on any backend.
 class Work {
  public:
   explicit Work(Backend& backend) : backend_(&backend) {}
@@ -74,7 +75,7 @@ Result<void> Work::norm() {
 }
 
 // Q4_K, the type of most models: blocks of 144 bytes, two halves and then codes of any value. Few
-// tokens and many have kernels of their own.
+// tokens and many use different kernels.
 Result<void> Work::product() {
   constexpr std::size_t kOut = 40, kIn = 512, kBlock = 144;
   Rng rng(3);
@@ -98,7 +99,7 @@ Result<void> Work::product() {
 
 constexpr std::size_t kDim = 64, kHeads = 4;
 
-// A page of four bits and a few exact tokens behind it.
+// A 4-bit page, and a few exact tokens after it.
 Result<void> Work::pages() {
   constexpr std::size_t kPacked = 128, kExact = 5, kTokens = kPacked + kExact;
   const OperandShape codes{.form = OperandShape::Form::affine, .bits = 4, .group = 32};
@@ -139,7 +140,7 @@ Result<void> Work::pages() {
   return {};
 }
 
-// Of one token, and of as many as take the way of a prompt.
+// Of one token (decode), and of enough for prefill attention.
 Result<void> Work::attention(const LaneTable& lanes, std::int32_t next_position) {
   for (const std::size_t n_tokens : {std::size_t{1}, std::size_t{8}}) {
     std::vector<std::int32_t> places(n_tokens);
@@ -174,7 +175,7 @@ Result<void> Work::choice() {
   return {};
 }
 
-// Never less than any limit where something is no number.
+// Infinite if a value is NaN or infinite.
 double difference(const std::vector<float>& got, const std::vector<float>& want) {
   double apart = 0, all = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {

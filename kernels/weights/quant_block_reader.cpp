@@ -6,7 +6,7 @@
 #include "kernels/reference/dequant_blocks.h"
 #include "kernels/weights/quant_format.h"
 
-// The formats are described in kernels/reference/dequant*.cpp, which the tests hold this against.
+// kernels/reference/dequant*.cpp describes the formats; tests compare the two.
 namespace satchel::kernels {
 namespace {
 
@@ -21,7 +21,7 @@ void read_nibbles(const std::byte* at, std::uint8_t* codes) {
   }
 }
 
-// fp16 scale, fp16 minimum, fifth bits, nibbles: what a type has of them.
+// fp16 scale, fp16 minimum, fifth bits, nibbles: those that the type has.
 template <bool kMinimum, bool kFifth>
 void read_block(const std::byte* at, QuantBlock& out) {
   out.scale = load_number<Half>(at);

@@ -11,7 +11,7 @@
 
 namespace satchel::kernels {
 
-// A unit (quant_format.h) of one row. A reader does not write fields that its shape lacks.
+// A unit (quant_format.h) of one row. A reader does not write fields that its format lacks.
 struct QuantBlock {
   std::array<std::uint8_t, 256> codes;
   std::array<std::uint8_t, 32> scale_codes;  // scales in order, then minima

@@ -119,17 +119,17 @@ inline constexpr QuantFormat kQuantFormats[] = {
 struct UnsignedTable {
   std::uint8_t bytes[16] = {};
 };
-constexpr UnsignedTable unsigned_table(const QuantFormat& shape) {
+constexpr UnsignedTable unsigned_table(const QuantFormat& format) {
   UnsignedTable out;
-  for (std::size_t i = 0; i < 16 && shape.table != nullptr; ++i)
-    out.bytes[i] = static_cast<std::uint8_t>((*shape.table)[i] + shape.offset);
+  for (std::size_t i = 0; i < 16 && format.table != nullptr; ++i)
+    out.bytes[i] = static_cast<std::uint8_t>((*format.table)[i] + format.offset);
   return out;
 }
 
 // code_bits is 0 for a type that is not repacked.
 constexpr QuantFormat quant_format(WeightType type) {
-  for (const QuantFormat& shape : kQuantFormats)
-    if (shape.type == type) return shape;
+  for (const QuantFormat& format : kQuantFormats)
+    if (format.type == type) return format;
   return {};
 }
 

@@ -1,6 +1,7 @@
-// Gives the items of an attention call (attend_plan.h) to the threads, and merges what they leave.
-//   few rows   decode: packed pages by integers on the codes, exact tokens as fp16; splits of a
-//              lane run side by side
+// Distributes the items of an attention call (attend_plan.h) over the threads, and merges partial
+// results.
+//   few rows   decode: pages by integer products on the codes, exact tokens as fp16; the splits of
+//              a lane run in parallel
 //   many rows  a prompt: each item makes fp32 tiles of up to 128 tokens and runs its block of rows
 //              on them
 #include <algorithm>

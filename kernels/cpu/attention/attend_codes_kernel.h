@@ -18,9 +18,8 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// Rows that share one unpacking: a sum each in registers. Fewer for other pages than full ones of 2
-// bits, which have less to unpack: each number of rows is an instance that takes its time to
-// compile.
+// Rows that share one unpacking, each with a sum in registers. Fewer for pages that are not full
+// or not of 2 bits, because each number of rows is another instance to compile.
 constexpr std::size_t kCodeRowsMax = 8, kFewerRowsMax = 4;
 
 template <class V, std::size_t kBits, std::size_t kEntries, std::size_t kRows>
@@ -166,7 +165,7 @@ void attend_code_tokens(const LaneRows& all, const CodeTile& tile) {
       if (n == rows.value) CodeTokens<V, rows.value>::run(all, first, now);
     });
     first += n;
-    now.next = nullptr;  // has been asked for
+    now.next = nullptr;  // already prefetched
   }
 }
 

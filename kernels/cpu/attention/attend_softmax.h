@@ -11,7 +11,7 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// How many of n rising positions are not after `position`: what a query there may see comes first.
+// How many of n rising positions are at or before `position`.
 SATCHEL_INLINE std::size_t visible_tokens(const std::int32_t* positions, std::size_t n,
                                           std::int64_t position) {
   if (n == 0 || positions[n - 1] <= position) return n;

@@ -98,7 +98,7 @@ void AttendSplit::run(std::size_t begin, std::size_t end) {
 
 void AttendSplit::load_rows() {
   const std::size_t d = args_.head_dim;
-  const float scale = args_.scale;  // else the compiler takes it for one of those that are written
+  const float scale = args_.scale;  // a copy, which the floats written below cannot alias
   for (std::size_t r = 0; r < range_.n_rows; ++r) {
     const std::size_t row = range_.first_row + r;
     const float* from = args_.q + query_of(args_, plan_, range_, row) * d;
@@ -177,8 +177,7 @@ LaneRows AttendSplit::rows_for(const PageView& page) {
   return rows;
 }
 
-// Pages of a frame, and what was moved together, lie together: the last transform is mostly the
-// wanted.
+// Pages of one frame or one shift are neighbours, so the last transform is usually the one needed.
 void AttendSplit::transform_rows_for(const QueryTransform& transform) {
   if (transformed_for_ == transform) return;
   transformed_for_ = transform;
@@ -188,7 +187,7 @@ void AttendSplit::transform_rows_for(const QueryTransform& transform) {
   has_transformed_slots_ = false;
 }
 
-// Made when the first page wants them.
+// Made when a page first needs them.
 const float* AttendSplit::slots_of(const float* q) {
   const bool transformed = q == memory_.transformed_q;
   float* const slots = transformed ? memory_.transformed_slots : memory_.q_slots;

@@ -13,13 +13,12 @@ namespace satchel::kernels::cpu {
 
 // The workspace of one thread, for the largest split of a call.
 struct SplitMemory {
-  float *q = nullptr, *q_slots = nullptr;  // as asked, times the scale
-  float *transformed_q = nullptr,
-        *transformed_slots = nullptr;  // as the last page that was transformed wants it
+  float *q = nullptr, *q_slots = nullptr;                        // times the scale
+  float *transformed_q = nullptr, *transformed_slots = nullptr;  // for the last transformed page
   std::int32_t* positions = nullptr;
   float *tile_k = nullptr, *tile_v = nullptr;
-  SoftmaxState own;            // where the split is all of its lane
-  SoftmaxState transformed_v;  // over pages whose V lies transformed
+  SoftmaxState own;            // if the lane has only one split
+  SoftmaxState transformed_v;  // of pages whose V is transformed
 
   static std::size_t floats(const AttendPlan& plan, std::size_t head_dim);
   static SplitMemory in(float* memory, const AttendPlan& plan, std::size_t head_dim);
@@ -64,7 +63,7 @@ class AttendSplit {
   QueryTransform transformed_for_;  // what transformed_q holds; none at first
   bool has_slots_ = false, has_transformed_slots_ = false;
   bool any_transformed_v_ = false;
-  const PageLayout* parts_layout_ = nullptr;  // whose parts_ are
+  const PageLayout* parts_layout_ = nullptr;  // to which parts_ belongs
   KeyParts parts_;
 };
 

@@ -103,10 +103,10 @@ struct CodeDot {
     return most;
   }
 
-  // What rounding leaves meets the mean code in the offset: only the codes' spread errs. It is the
-  // sum of what was rounded less the sum of what came of it. Of symmetric codes (no zeros) the
-  // offset takes the mean code off what came of it.
-  // A function of its own, as every number of rows would have a copy.
+  // The rounding error (sum of exact values less sum of rounded ones) times the mean code is added
+  // to the offset, so that only the codes' spread about their mean has an error. For symmetric
+  // codes (no zeros) the offset subtracts the mean code.
+  // Not inlined, because every number of rows would have a copy.
   template <bool kSymmetric>
   [[gnu::noinline]] static Float fold(const float* x, float units, float factor,
                                       const float* scales, const float* zeros, Folded& folded) {

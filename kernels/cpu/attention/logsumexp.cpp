@@ -1,5 +1,5 @@
-// Log-sum-exp of the rows of the attention matrix: blocks of query rows over the threads, each
-// walked along all keys of its lane by one of them.
+// The logsumexp of rows of the attention matrix: blocks of query rows over the threads; one thread
+// takes a block through all keys of its lane.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +26,7 @@ std::size_t n_blocks(const LaneQueries& lane) {
   return (n_rows(lane) + kBlockRows - 1) / kBlockRows;
 }
 
-// What one thread works in, in floats.
+// The workspace of one thread, in floats.
 struct ThreadMemory {
   std::size_t tile = 0, plain = 0, q = 0;
 
@@ -80,7 +80,7 @@ class Block {
     totals_.fill(0);
   }
 
-  // Positions that any row of the block sees: both ends rise with the query's.
+  // The positions that any row of the block sees; both ends rise with the query's position.
   Reach reach() const {
     return {keys_seen_from(lane_, positions_[0]).first,
             keys_seen_from(lane_, positions_[rows_.n_rows - 1]).last};

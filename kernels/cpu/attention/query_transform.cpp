@@ -24,7 +24,7 @@ void rotate_back(const AttendTable& table, std::int32_t shift, const RopeTable& 
 
 void transform_query(const AttendTable& table, const QueryTransform& transform,
                      const RopeTable& rope, float* rows, std::size_t n_rows, std::size_t head_dim) {
-  // A frame counts where there is RoPE; a shift comes with the caller's.
+  // A frame is in the basis's RoPE, a shift in the caller's.
   const RopeTable& by =
       transform.basis.rope.inverse_frequency.empty() ? rope : transform.basis.rope;
   if (transform.shift != 0) rotate_back(table, transform.shift, by, rows, n_rows, head_dim);

@@ -1,8 +1,8 @@
 // Transforms query rows to match a page. RoPE is relative: if a page was moved by `shift`, its keys
 // stay and the query is rotated back by the shift, and by the frame of keys in a basis. Then the
 // query gets the transform of the keys (Transform).
-//   differs  phases in float64, rounded to fp32 once; tests/unit/kernels/attend_test.cpp holds it
-//            against float64 throughout
+//   differs  phases in float64, rounded to fp32 once; tests/unit/kernels/attend_test.cpp
+//            compares it with float64 throughout
 #pragma once
 
 #include "kernels/contract/backend.h"

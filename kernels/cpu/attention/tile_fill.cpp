@@ -9,8 +9,8 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// A tile's column is a token: taken out of the basis as transform_out() does with rows, but not out
-// of the frame.
+// Each column of a tile is a token. Undoes the basis as transform_out() does for rows, but not the
+// frame.
 void leave_basis(const OperandLayout& operand, float* tile, std::size_t head_dim) {
   float row[kHeadDimMax];
   for (std::size_t t = 0; t < kTileTokens; ++t) {
@@ -20,7 +20,7 @@ void leave_basis(const OperandLayout& operand, float* tile, std::size_t head_dim
   }
 }
 
-// transform_out() for keys that lie transposed: row c of the tile is channel c of all tokens.
+// transform_out() for transposed keys: row c of the tile is channel c of all tokens.
 void transform_channels(const OperandLayout& operand, float* tile, std::size_t head_dim) {
   if (operand.transform == Transform::none) return;
   if (operand.transform == Transform::basis) return leave_basis(operand, tile, head_dim);

@@ -1,7 +1,7 @@
-// Fills a KeyTile from a page of any form: what has no kernel of its own is decoded by its own
-// code.
-//   transform  operands stay transformed as they lie: the query is transformed like K, the sum
-//              back like V; placed keys are transformed back, once for all queries
+// Fills a KeyTile from a page of any form. Operands without a kernel are decoded by their codec's
+// loops.
+//   transform  operands stay transformed: the query is transformed like K, and the sum is
+//              transformed back like V. Placed keys are transformed back, once for all queries
 #pragma once
 
 #include "kernels/contract/backend.h"
@@ -11,7 +11,7 @@ namespace satchel::kernels::cpu {
 
 AffinePlanes affine_planes(const OperandLayout& operand, const std::byte* page);
 MixedBitPlanes mixed_bit_planes(const OperandLayout& operand, const std::byte* page);
-// Where the tokens of a page stand. The view must outlive what is returned.
+// The tokens of a page. The view must outlive the result.
 TileTokens tokens_of(const PageView& page);
 // K of a page, transposed: tile_k [head_dim, kTileTokens]. `scratch` holds n_tokens · head_dim
 // floats and must not overlap.

@@ -27,7 +27,7 @@ struct LaneRows {
   float* sum = nullptr;    // [n_rows, width] sum of exp(logit - most) · v
 };
 
-// Up to 128 tokens side by side: where they stand, and which of them may be seen at all.
+// Up to 128 tokens: their positions, and which of them are live.
 struct TileTokens {
   const std::int32_t* positions = nullptr;  // [n_tokens], rising
   std::size_t n_tokens = 0;
@@ -60,7 +60,7 @@ struct AffinePlanes {
 
 inline constexpr std::size_t kMixedBitParts = 3;  // 7 = 4 + 2 + 1
 
-// One part of a quad: where its codes lie, and which it is of its quad's parts.
+// One part of a quad: the place of its codes, and its index among its quad's parts.
 struct QuadPart {
   std::uint16_t at;  // times kPartStep bytes
   std::uint8_t part, quad;
@@ -68,8 +68,7 @@ struct QuadPart {
 inline constexpr std::size_t kPartStep = kPageTokens * kQuad / 8;  // a part of one bit
 
 // The parts of a page's keys, of a layout with room for 128 tokens.
-//   weights  what each part of a channel's code counts for: 2^(bits below it), 0 where there is
-//            none
+//   weights  the weight of each part of a channel's code: 2^(bits below it), 0 if there is none
 struct KeyParts {
   alignas(64) float weights[kMixedBitParts][kHeadDimMax];
   std::size_t n_parts = 0;                          // of the quad that has most
@@ -96,7 +95,7 @@ struct CodeTile {
 };
 
 struct AttendTable {
-  // Few rows on codes, by integers; has_code_kernel() says of which shapes.
+  // Few rows on codes, by integer products, for pages with has_code_kernel().
   void (*code_tokens)(const LaneRows& rows, const CodeTile& tile);
   // Few rows on up to 128 exact tokens; head_dim is a multiple of 16.
   void (*exact_tokens)(const LaneRows& rows, const ExactTile& tile);

@@ -11,7 +11,7 @@ namespace satchel::kernels::cpu {
 
 inline constexpr std::size_t kLogSumExpWidth = 16;  // no level's registers are longer
 
-// A block of query rows of one lane, and what they have met so far.
+// A block of query rows of one lane, with their sums so far.
 struct LogSumExpRows {
   const LaneQueries* lane = nullptr;
   const float* q = nullptr;                 // [n_rows, head_dim], times the scale

@@ -1,5 +1,5 @@
-// Packs pages, each by one thread. What the kernel of a level does not pack (a codec's own loops,
-// an exact operand, values that are not finite) the reference's loops do.
+// Encodes pages, each by one thread. The reference's loops encode what the level's kernel does not:
+// operands with a codec's own loops, exact ones, and values that are not finite.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -52,7 +52,7 @@ class PagePacker {
     for (const Operand which : {Operand::k, Operand::v}) {
       const Half* from = which == Operand::k ? args_.exact.k : args_.exact.v;
       const OperandLayout& operand = layout_.of(which);
-      // NaN and infinities are counted and mended value by value; they should not be there.
+      // The reference counts and mends NaN and infinities, which are not expected.
       const bool is_known = operand.is_affine() || operand.is_mixed_bit();
       if (n_ == 0 || !is_known || !table_.all_finite(from, n_ * layout_.head_dim))
         reference::encode_operand(layout_, which, from, n_, args_.page, warnings);
@@ -72,7 +72,7 @@ class PagePacker {
     pack(table_, layout_.k, x_, n_, d, args_.page);
   }
 
-  // Channels become rows; tokens that are not there are columns of zeros, which pack to zero bytes.
+  // Channels become rows; missing tokens are columns of zeros, which are encoded as zero bytes.
   void values() {
     const std::size_t d = layout_.head_dim, capacity = layout_.capacity;
     if (n_ < capacity) std::memset(x_, 0, d * capacity * sizeof(float));
@@ -140,7 +140,7 @@ Result<void> CpuBackend::encode_pages(std::span<const EncodeArgs> items) {
   return {};
 }
 
-// By the reference's loops: no operation on a hot path needs it.
+// By the reference's loops, because no hot path decodes whole pages.
 Result<void> CpuBackend::decode_pages(std::span<const DecodeArgs> items) {
   context_.pool.parallel_for(items.size(), 1, [&](std::size_t begin, std::size_t, std::size_t) {
     reference::decode_page(items[begin]);

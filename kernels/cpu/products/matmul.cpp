@@ -17,7 +17,7 @@ constexpr std::size_t kShareBytes = 32 * 1024;
 // Chosen: a touched row brings 64 KiB of a mapped file along, so this is 4 MiB at most.
 constexpr std::size_t kEmbedAtOnce = 64;
 constexpr std::size_t kFloatRowsMax = 64;  // rows that stay in L2 while all tokens pass
-// Chosen: rows that a thread reads back to fp32 at a time, four times what the kernel takes.
+// Chosen: rows that a thread decodes to fp32 at a time, four times what the kernel takes.
 constexpr std::size_t kPlainRows = 16;
 
 const CpuWeight& ours(const Weight& weight) {
@@ -42,8 +42,8 @@ struct Call {
 
   const CpuWeight& first() const { return ours(projections[0]); }
   bool in_8_bits() const { return context.activation_bits == 8; }
-  // Where a level's bytes cannot meet a type, codes of 8 bits lie in words as those of 16 do: the
-  // same sums, at the speed of 16 bits.
+  // If a level has no byte product for a type, 8-bit codes are stored in words like 16-bit ones:
+  // the same sums, at the speed of 16 bits.
   bool as_bytes() const {
     return in_8_bits() &&
            (table.dots_bytes || quant_format(first().type()).pairs_in_16_bits() != 0);
@@ -65,8 +65,8 @@ struct Call {
   }
 };
 
-// Group g of all weights, one after the other, and, where more than one is left to do, the next one
-// of the same weight if both are full; `at` is the chunk's first token. Returns how many were done.
+// Multiplies group g, counted over all weights, and the next one of the same weight if both are
+// full and n_left > 1. `at` is the chunk's first token. Returns how many groups it did.
 std::size_t repacked_groups(const Call& call, std::size_t g, std::size_t n_left,
                             const Activations& x, std::size_t at, std::size_t n_tokens) {
   const Backend::Projection* projection = call.projections.data();
@@ -154,7 +154,7 @@ void float_matmul(const Call& call, const float* x, std::size_t n_tokens) {
       });
 }
 
-// Rows that are neither repacked nor floats are read back to fp32, some at a time.
+// Rows that are neither repacked nor floats are decoded to fp32, some at a time.
 Result<void> plain_matmul(const Call& call, AlignedBuffer& memory, const float* x,
                           std::size_t n_tokens) {
   const CpuWeight& weight = call.first();

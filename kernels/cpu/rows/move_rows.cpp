@@ -1,4 +1,4 @@
-// Moving rows into and within a cache, shared out to the threads.
+// Moves rows into and within a cache, over the threads.
 #include <algorithm>
 #include <cstring>
 

@@ -8,7 +8,7 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// Chosen: fewer values are done sooner than a second thread is woken.
+// Chosen: fewer values take less time than waking a second thread.
 constexpr std::size_t kShareValues = 8192;
 
 std::size_t rows_of_a_share(std::size_t row_values) {
@@ -135,7 +135,7 @@ Result<std::int32_t> CpuBackend::argmax(const float* logits, std::size_t n) {
   return static_cast<std::int32_t>(best);
 }
 
-// Keeps the best so far as a heap whose front is the last of them; only what beats it is touched.
+// Keeps the best so far in a heap whose front ranks last; only values above it are touched.
 Result<void> CpuBackend::top_k(const float* logits, std::size_t n, std::span<Ranked> out) {
   SATCHEL_ASSERT(out.size() <= n);
   const VectorOpsTable& table = context_.kernels.vector_ops;

@@ -1,5 +1,5 @@
-// Columns of the attention matrix: tiles of keys over the threads, each reduced by one of them.
-// Keys of a page are rotated and moved to where they stand once for all queries.
+// Columns of the attention matrix: tiles of keys over the threads; one thread reduces a tile.
+// Keys of a page are transformed back and rotated to their positions once for all queries.
 #include <algorithm>
 #include <array>
 
@@ -9,9 +9,9 @@
 namespace satchel::kernels::cpu {
 namespace {
 
-// A tile where every query sees every key. Else half of one: of a prompt the first keys are seen by
-// all queries and the last by few, so that whole tiles would leave threads idle at the end. Pages
-// are past: all queries see all of them.
+// Half a tile unless every query sees every key: in a prompt, all queries see the first keys but
+// few see the last, so whole tiles would leave threads idle at the end. Pages lie in the past,
+// where all queries see all keys.
 std::size_t tile_keys(const LaneQueries& lane) {
   return lane.mask == AttentionMask::full ? kTileTokens : kTileTokens / 2;
 }
@@ -25,7 +25,7 @@ std::size_t n_tiles(const LaneQueries& lane) {
   return n;
 }
 
-// What one thread works in, in floats.
+// The workspace of one thread, in floats.
 struct ThreadMemory {
   std::size_t tile, plain, rows, largest;
 

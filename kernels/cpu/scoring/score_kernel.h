@@ -1,5 +1,5 @@
-// Columns of the attention matrix for one tile of keys: keys stay, query rows stream by with the
-// logsumexp-exp that attend() gave. Rows are taken in rising order whatever the threads do.
+// Columns of the attention matrix for one tile of keys: keys stay, query rows stream by with their
+// logsumexp. Rows are taken in rising order, whatever the threads do.
 //   maximum  without weights it is taken of capped logit − lse, and one exp a key follows at the
 //            end: exp is monotone, so that exp of the largest is the largest exp. The argument of
 //            that exp is the same number that every pair's would have had, and so is the error of
@@ -19,7 +19,7 @@ template <class V>
 struct ScoreTile {
   using Float = typename V::Float;
 
-  // Up to kRows query rows: which keys [low, high) each sees, and what its exponentials want.
+  // kRows query rows: which keys [low, high) each sees, and what its exponentials need.
   template <std::size_t kRows>
   struct Rows {
     std::size_t low[kRows], high[kRows], least = kTileTokens, most = 0;
@@ -78,7 +78,7 @@ struct ScoreTile {
     return low > t ? V::first_floats(low - t, b, a) : a;
   }
 
-  // Column sums without weights, cap or window, as most selections want them: a seventh less work.
+  // Column sums without weights, cap or window, as most selections need them: a seventh less work.
   template <std::size_t kRows>
   SATCHEL_INLINE void sum_plainly(const Rows<kRows>& rows, const float (*logits)[kTileTokens],
                                   double* sums) {
@@ -94,7 +94,7 @@ struct ScoreTile {
     }
   }
 
-  // How often a key has less than the mean: with weights, how much that counts.
+  // How often a key has less than the mean; with weights, the sum of the weights.
   template <std::size_t kRows>
   SATCHEL_INLINE void count_rows(const ScoreJob& job, const Rows<kRows>& rows,
                                  const float (*logits)[kTileTokens], double* sums) {
@@ -127,7 +127,7 @@ struct ScoreTile {
     }
   }
 
-  // Where the largest of row `r` are kept: the largest of heads needs them together only.
+  // Where the maxima of row `r` are kept: one row of them serves all heads for Heads::max.
   SATCHEL_INLINE float* largest_of(const ScoreJob& job, std::size_t r) {
     if (job.args->heads == ScoreArgs::Heads::max) return job.largest;
     return job.largest + r % job.args->lane.n_group * kTileTokens;

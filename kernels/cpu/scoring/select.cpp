@@ -22,7 +22,7 @@ struct Before {
   }
 };
 
-// The last one kept is found in O(n); who ranks before it is then read off in order.
+// Finds the last one kept in O(n), then writes those that rank before it in index order.
 void select_one(const SelectArgs& args, std::int32_t* order) {
   if (args.keep == 0) return;
   const Before before{args.scores};

@@ -14,8 +14,8 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// Blocks that one sequence's rows of a layer are spread over: what a large card holds at a time
-// (132 multiprocessors, four blocks each). A constant, so that a lane is cut alike on every card.
+// The number of blocks for one sequence's rows of a layer: what a large card holds at a time (132
+// multiprocessors, four blocks each). Constant, so that lanes are split alike on every card.
 constexpr std::size_t kSplitsOfLayer = 512;
 
 unsigned run_units(const CudaLaneTable& table, std::size_t lane) {
@@ -28,7 +28,7 @@ std::size_t decoded_floats(unsigned head_dim) {
   return 2 * kPageTokens * head_dim;
 }
 
-// The bytes of the largest slices of a table's runs and pages.
+// Raises key_bytes and value_bytes to the largest slices of a table's runs and pages.
 void note_parts(const CudaLaneTable& table, AttendCall& call) {
   const unsigned d = call.head_dim;
   std::size_t most = std::size_t{slice_tokens(Form::halves, d)} * row_stride(Form::halves, d);
@@ -44,8 +44,9 @@ void note_parts(const CudaLaneTable& table, AttendCall& call) {
 
 }  // namespace
 
-// Few rows are what one tile holds, or any number where the card has no room for the blocks of
-// many. A sequence's way depends on its own rows and the card, never on what shares the call.
+// Decode attention takes sequences whose rows fit one tile, or all if the card has too little
+// shared memory for prefill. The choice depends on the sequence and the card, never on the rest of
+// the call.
 Result<void> Attention::attend(const AttendArgs& args, const Decode& decode) {
   const std::size_t n_group = args.n_heads / args.n_kv_heads;
   const bool prefill_fits = prefill_shared_bytes(args.head_dim) <= device_->shared_bytes_max();
@@ -91,7 +92,7 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
     has_shifts = has_shifts || table.has_shifts();
     n_rows_most = std::max(n_rows_most, sequence.n_tokens * call.n_group);
   }
-  // Rows are alike in tiles of any height: as many as the call has, and shared memory.
+  // Results do not depend on the height of tiles: the call's rows and shared memory decide it.
   unsigned n_sets = n_rows_most <= kRowsOfSet ? 1 : n_rows_most <= 2 * kRowsOfSet ? 2 : 4;
   const std::size_t shared_most = attend_shared_most(device_->shared_bytes_max());
   while (n_sets > 1 && attend_shared_bytes(call, n_sets) > shared_most) n_sets /= 2;
@@ -108,7 +109,7 @@ Result<void> Attention::attend_decode(const AttendArgs& args, const Decode& deco
   return run_rounds(call, n_sets, decode);
 }
 
-// Its tiles, lane by lane, and how each lane is cut.
+// Adds the tiles of a sequence, lane by lane, and the splits of each lane.
 Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& sequence,
                                      unsigned n_sets) {
   CudaLaneTable& table = CudaLaneTable::of(*sequence.lanes);
@@ -138,8 +139,7 @@ Result<void> Attention::add_sequence(const AttendArgs& args, const Sequence& seq
   return {};
 }
 
-// The splits in one launch, or in several where more pages must be read back than there is room
-// for.
+// Runs the splits in one launch, or in several if there is no room for all pages to be decoded.
 Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decode& decode) {
   std::size_t n_partials = 0;
   unsigned n_splits = 0;
@@ -155,7 +155,7 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   call.partials = reinterpret_cast<float*>(partials_.data());
   call.counters = reinterpret_cast<unsigned*>(counters_.data());
 
-  // A power of two: the grid stays as it is while a lane grows. What is over ends at once.
+  // A power of two, so that the grid rarely changes while a lane grows. Surplus blocks end at once.
   call.n_splits = std::bit_ceil(n_splits);
   const std::size_t page_bytes = decoded_floats(call.head_dim) * sizeof(float);
   count_decoded();
@@ -164,7 +164,7 @@ Result<void> Attention::run_rounds(AttendCall call, unsigned n_sets, const Decod
   Result<void> done;
   for (; done.ok() && call.first_split < n_splits; call.first_split += call.n_splits)
     done = run_round(call, n_sets, decode);
-  if (!done.ok()) counters_ = {};  // what an earlier round counted must not be met again
+  if (!done.ok()) counters_ = {};  // the counts of an earlier round must not be used again
   return done;
 }
 
@@ -178,8 +178,7 @@ Result<void> Attention::run_round(AttendCall call, unsigned n_sets, const Decode
   return device_->check(cuda::attend_decode(device_->queue(), call, n_sets));
 }
 
-// Reads back what this round's splits hold of pages without a kernel of their own, one page after
-// the other, each once for all tiles of its lane.
+// Decodes the pages without a kernel in this round's splits, each once for all tiles of its lane.
 Result<void> Attention::decode_round(const AttendCall& call, const Decode& decode) {
   places_.clear();
   decodes_.clear();
@@ -229,7 +228,7 @@ void Attention::count_decoded() {
   }
 }
 
-// Pages that so many splits of every lane may want read back.
+// The most pages to decode for n_splits splits of every lane.
 std::size_t Attention::decoded_most(unsigned n_splits) const {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < items_.size(); ++i)
@@ -237,7 +236,7 @@ std::size_t Attention::decoded_most(unsigned n_splits) const {
   return sum;
 }
 
-// By doubling: a lane that grows wants more step by step.
+// By doubling, because a growing lane needs more at every step.
 Result<void> Attention::reserve(Buffer& buffer, std::size_t bytes) {
   if (buffer.size() >= bytes) return {};
   return device_->reserve(buffer, std::max(bytes, 2 * buffer.size()));

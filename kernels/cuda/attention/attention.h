@@ -16,11 +16,11 @@ namespace satchel::kernels::cuda {
 
 class Attention {
  public:
-  // Reads pages back to fp32, queued; how, only the backend knows.
+  // Queues the decoding of pages to fp32, which only the backend can do.
   using Decode = std::function<Result<void>(std::span<const DecodeArgs>)>;
 
-  // What pages that are read back may take at a time, if one split of each lane fits. Chosen: small
-  // beside a card's memory, and so many pages that reading them back fills it.
+  // The memory for decoded pages at a time, unless one split of each lane needs more. Chosen: small
+  // compared with a card's memory, but enough pages to occupy the card.
   static constexpr std::size_t kDecodedBytesMost = std::size_t{64} << 20;
 
   Attention(Device& device, Arguments& arguments,

@@ -73,9 +73,9 @@ constexpr std::size_t partial_floats(unsigned n_rows, unsigned head_dim) {
 
 // n_sets: 1, 2 or 4 sets of four rows a tile.
 cudaError_t attend_decode(Queue& queue, const AttendCall& call, unsigned n_sets);
-// What a block of it takes.
+// The shared memory of a block.
 std::size_t attend_shared_bytes(const AttendCall& call, unsigned n_sets);
-// What K may take of it, and V, on a card where a block has so much: any K fits beside any V.
+// The most that K may take of it, and V, if a block has shared_bytes_max: any K fits beside any V.
 std::size_t attend_operand_bytes_max(unsigned head_dim, std::size_t shared_bytes_max);
 
 }  // namespace satchel::kernels::cuda

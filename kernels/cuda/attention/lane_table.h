@@ -16,7 +16,7 @@
 
 namespace satchel::kernels::cuda {
 
-// ExactRun and PageView without what only main memory knows.
+// ExactRun and PageView as the card sees them.
 struct DeviceRun {
   const Half* k = nullptr;
   const Half* v = nullptr;
@@ -33,9 +33,9 @@ struct DevicePage {
   friend bool operator==(const DevicePage&, const DevicePage&) = default;
 };
 
-// How a layout's pages are read: by kernels that know it, or decoded first (has_kernel: false; then
-// only sizes and the places of positions and counts are known). shared_bytes_max: of a block, on
-// the card; a layout that does not fit is decoded.
+// How a layout's pages are read: by a kernel, or decoded first (has_kernel: false; then only sizes
+// and the places of positions and counts are set). shared_bytes_max: of a block; a layout that does
+// not fit is decoded.
 struct LanePlan {
   PagePlan page;
   bool has_kernel = false;
@@ -43,7 +43,7 @@ struct LanePlan {
 };
 LanePlan lane_plan(const PageLayout& layout, std::size_t shared_bytes_max);
 
-// What a kernel is given: lane l has the runs from l · runs_of_lane on, and its pages likewise.
+// The argument of a kernel: the runs of lane l begin at l · runs_of_lane, its pages likewise.
 struct DeviceLane {
   unsigned n_runs = 0, n_pages = 0;
   friend bool operator==(const DeviceLane&, const DeviceLane&) = default;
@@ -58,9 +58,9 @@ struct DeviceLanes {
 
 class CudaLaneTable final : public LaneTable {
  public:
-  // Both outlive the table. arguments: what a steady step's changes go through; null: sent at once.
+  // Both outlive the table. A steady step's changes go through `arguments`; null: sent at once.
   CudaLaneTable(Device& device, std::size_t n_lanes, Arguments* arguments = nullptr);
-  // What the cuda backend may assume of the tables it made.
+  // Downcast for the cuda backend, all of whose tables have this type.
   static CudaLaneTable& of(const LaneTable& table) {
     return const_cast<CudaLaneTable&>(static_cast<const CudaLaneTable&>(table));
   }
@@ -69,16 +69,16 @@ class CudaLaneTable final : public LaneTable {
   Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override;
   Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override;
 
-  // What was set last: the device's view in main memory, and the pages as they were given.
+  // What was set last: the device's view in main memory, and the pages as given.
   std::span<const DeviceRun> runs(std::size_t lane) const;
   std::span<const DevicePage> pages(std::size_t lane) const;
   std::span<const PageView> views(std::size_t lane) const { return views_[lane]; }
-  // Of every layout that ever stood in the table.
+  // Of every layout that was ever set.
   std::span<const LanePlan> plans() const { return plans_.span(0, plans_.size()); }
   bool has_decoded() const { return has_decoded_; }  // pages without a kernel, likewise
   bool has_shifts() const { return has_shifts_; }    // or once had
 
-  // Queues what changed since the last call. What it returns holds until the next change.
+  // Queues the changes since the last call. The result is valid until the next change.
   Result<DeviceLanes> send();
 
  private:

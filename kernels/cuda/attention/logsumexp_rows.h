@@ -17,14 +17,14 @@ __device__ __forceinline__ float log_add(float a, float b) {
   return smaller == kNothing ? larger : larger + log1pf(expf(smaller - larger));
 }
 
-// What a row's sums say of it, where the item wants it. row: of [n_tokens, n_heads].
+// Writes the logsumexp of a row, if the item has a place for it. row: of [n_tokens, n_heads].
 __device__ __forceinline__ void put_lse(const RowsItem& item, std::size_t row, const RowSum& sum) {
   if (item.lse == nullptr) return;
   const float lse = sum.sum > 0 ? sum.most + logf(sum.sum * kHeadroomFactor) : kNothing;
   item.lse[row] = item.out == nullptr ? log_add(item.lse[row], lse) : lse;
 }
 
-// What n_splits > 1 left, put together. For attend_prefill().
+// Merges the results of items with several splits. For attend_prefill().
 cudaError_t merge_splits(Queue& queue, const RowsCall& call, const RowsShape& shape);
 
 }  // namespace satchel::kernels::cuda

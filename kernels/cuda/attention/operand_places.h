@@ -10,8 +10,8 @@
 
 namespace satchel::kernels::cuda {
 
-// Shared memory that a block takes, of what its card has: more than every card from sm_80 on has
-// would be one block a multiprocessor.
+// The shared memory that a block may use. Capped at what every card from sm_80 on has, so that more
+// than one block fits a multiprocessor.
 constexpr std::size_t attend_shared_most(std::size_t shared_bytes_max) {
   constexpr std::size_t kMost = 99 * 1024;
   return shared_bytes_max < kMost ? shared_bytes_max : kMost;

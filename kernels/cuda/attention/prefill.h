@@ -45,14 +45,14 @@ constexpr unsigned tile_keys_of_rows(std::size_t head_dim) {
 }
 
 using RowsCall = TileCall<RowsItem>;
-// How much the largest items have.
+// The sizes of the largest items.
 struct RowsShape {
   std::size_t n_items = 0, n_rows_max = 0, n_splits_max = 0, head_dim = 0;
   bool has_values = true;  // else logsumexp
-  bool has_pages = false;  // some keys or values are no rows of fp16
+  bool has_pages = false;  // some keys or values are not rows of fp16
 };
 cudaError_t attend_prefill(Queue& queue, const RowsCall& call, const RowsShape& shape);
-// What a block of it takes at most where it has values; without them, every card has enough.
+// The most shared memory of a block with values; without values, every card has enough.
 std::size_t prefill_shared_bytes(std::size_t head_dim);
 
 }  // namespace satchel::kernels::cuda

@@ -24,7 +24,7 @@ __device__ __forceinline__ void put_partial(const DecodeBlock<kSets, kDim>& bloc
   }
 }
 
-// The splits' results as one, in their order; a row a warp.
+// Merges the splits' results in order; one warp per row.
 template <unsigned kSets, unsigned kDim>
 __device__ __forceinline__ void merge(const DecodeBlock<kSets, kDim>& block,
                                       const float* partials) {

@@ -32,8 +32,8 @@ class CudaBackend final : public Backend {
 
   std::string_view name() const override { return "cuda"; }
   std::string device() const override { return device_->name(); }
-  // Chosen, not measured: at 2^37 the largest operation of an 8B model takes 512 tokens, some 2 ms
-  // of an RTX 4090 and 10 of a card with an eighth of it, and fills either.
+  // Chosen, not measured: at 2^37 the largest operation of an 8B model takes 512 tokens: about 2 ms
+  // on an RTX 4090, 10 ms on a card with an eighth of its speed. It occupies either fully.
   WorkLimits work_limits() const override {
     return {.n_tokens = 512, .multiply_adds = std::size_t{1} << 37};
   }
@@ -205,12 +205,11 @@ Result<Choice> CudaBackend::choose(const float* logits, std::size_t n) {
   SATCHEL_TRY(check(cuda::choose(queue(), logits, n, reinterpret_cast<Choice*>(at))));
   Choice choice;
   SATCHEL_TRY(device_->download(std::as_writable_bytes(std::span(&choice, 1)), at));
-  if (choice.first_nan >= 0)
-    return nan_among_logits(static_cast<std::size_t>(choice.first_nan));
+  if (choice.first_nan >= 0) return nan_among_logits(static_cast<std::size_t>(choice.first_nan));
   return choice;
 }
 
-// The largest are chosen there and put in order here: they are few.
+// The card selects the largest; they are few, so the host sorts them.
 Result<void> CudaBackend::top_k(const float* logits, std::size_t n, std::span<Ranked> out) {
   SATCHEL_ASSERT(out.size() <= n);
   SATCHEL_TRY(choose(logits, n));

@@ -8,7 +8,7 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// What no kernel is there for; while it is not empty, `auto` takes the cpu backend.
+// Operations without a kernel. Unless this is empty, `auto` chooses the cpu backend.
 constexpr const char* kLacks = "";
 
 Result<std::unique_ptr<Backend>> make(const BackendOptions&) {

@@ -30,7 +30,7 @@ Result<void> Arguments::grow(std::size_t bytes) {
 }
 
 Result<void> Arguments::reserve(std::size_t bytes) {
-  if (of_wait_ != device_->n_waits()) used_ = 0;  // nobody reads any more what lies here
+  if (of_wait_ != device_->n_waits()) used_ = 0;  // no queued work reads it any more
   of_wait_ = device_->n_waits();
   if (used_ + bytes <= ring_.size()) return {};
   SATCHEL_TRY(device_->finish());

@@ -22,7 +22,7 @@ class Arguments {
   static Result<Arguments> make(Device& device);
   std::size_t bytes() const { return ring_.size(); }
 
-  // Device memory, [array.size()] each; those of one call stay until its work is done.
+  // Copies arrays to device memory; they stay there until work queued with them is done.
   template <class... T>
   Result<std::tuple<const T*...>> put(std::span<const T>... arrays) {
     static_assert((std::is_trivially_copyable_v<T> && ...));
@@ -32,15 +32,15 @@ class Arguments {
     const auto send = [&](const auto array, auto*& at) {
       if (!sent.ok()) return;
       at = reinterpret_cast<std::remove_reference_t<decltype(at)>>(ring_.data() + used_);
-      (void)(sent = send_bytes(std::as_bytes(array)));  // nvcc takes = for what is discarded
+      (void)(sent = send_bytes(std::as_bytes(array)));  // else nvcc warns of a discarded result
     };
     std::apply([&](auto*&... at) { (send(arrays, at), ...); }, there);
     SATCHEL_TRY(sent);
     return there;
   }
 
-  // To memory of the caller's; the bytes have been read when it returns. Where they go is put with
-  // them, so that steps which append to what grows are alike (queue.h).
+  // Copies bytes to the caller's device memory; they have been read when it returns. The target
+  // address is sent along with them, so that steps which append to a growing array match (queue.h).
   Result<void> send(std::byte* to, std::span<const std::byte> bytes);
 
  private:
@@ -55,7 +55,7 @@ class Arguments {
   HostMemory host_;
   Buffer ring_;
   std::vector<std::byte> parcel_;       // of send()
-  std::size_t used_ = 0, of_wait_ = 0;  // since which wait of the device's
+  std::size_t used_ = 0, of_wait_ = 0;  // of_wait_: Device::n_waits() at the last use
 };
 
 }  // namespace satchel::kernels::cuda

@@ -7,7 +7,7 @@ std::string named(cudaError_t error) {
   return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
 }
 
-// Of one that passes.
+// The Error for a CUDA error that is not sticky.
 Error error_of(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation:
@@ -51,15 +51,15 @@ struct Copy {
 
 }  // namespace
 
-// An error stays where a call that does nothing meets one too.
+// An error is sticky if a call that does nothing reports one too.
 Result<void> Device::check(cudaError_t error) {
   if (error == cudaSuccess || lost_) return is_there();
-  cudaGetLastError();  // one that passes, as a full memory does, is not met again
+  cudaGetLastError();  // so that an error that is not sticky (out of memory) is not reported again
   if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) return error_of(error);
   const cudaError_t since = cudaStreamQuery(stream_);
   cudaGetLastError();
   if (since == cudaSuccess || since == cudaErrorNotReady) return error_of(error);
-  lost_ = lost_by(since);  // which may be an older fault than the call that met it
+  lost_ = lost_by(since);  // which may be older than the call that reported it
   if (queue_ != nullptr) queue_->stop(since);
   return is_there();
 }
@@ -123,7 +123,7 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   SATCHEL_TRY(check(queue_->send()));
   if (from.size() >= kTransferLeast && transfers_->is_ready())
     return check(transfers_->upload(to, from));
-  // Where a card reads pageable memory itself it may do so later than the call returns.
+  // A card that reads pageable memory itself may do so after the call has returned.
   SATCHEL_TRY(
       check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_)));
   return check(cudaStreamSynchronize(stream_));
@@ -141,12 +141,13 @@ Result<void> Device::finish() {
   return {};
 }
 
-// The copy goes behind the step, so that where it lands may differ from step to step.
+// The copy is sent after the step and not as part of it, so its target may differ from step to
+// step.
 Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
   SATCHEL_TRY(check(queue_->end_step()));
   if (to.size() >= kTransferLeast && transfers_->is_ready()) {
     SATCHEL_TRY(check(transfers_->download(to, from)));
-    ++n_waits_;  // it went behind all that was queued, and is there
+    ++n_waits_;  // the transfer came after all queued work, and is done
     return {};
   }
   if (!to.empty())

@@ -31,24 +31,24 @@ class Device {
 
   Queue& queue() { return *queue_; }
   const std::string& name() const { return name_; }
-  // How often the stream has been waited for: what was queued before is done.
+  // The number of waits for the stream so far. Work queued before the last one is done.
   std::size_t n_waits() const { return n_waits_; }
-  // That a block may ask for.
+  // The most shared memory that a block may request.
   std::size_t shared_bytes_max() const { return shared_bytes_max_; }
 
-  // Of a call just made. Once the card is lost, whatever the call said.
+  // The result of a call just made; once the card is lost, always GPU_LOST.
   Result<void> check(cudaError_t error);
-  // Waits; errors of what was queued come out here.
+  // Waits for the stream, and reports errors of queued work.
   Result<void> finish();
 
   const DeviceMemory& memory() const { return *memory_; }
-  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. What is queued before it goes
-  // may still use it.
+  // Zeroed, 256-byte aligned. The Buffer must not outlive the Device. Work queued before the Buffer
+  // is freed may still use it.
   Result<Buffer> allocate(std::size_t bytes);
-  // At least so many bytes in a buffer of scratch, whose contents go where it grows.
+  // Grows a workspace buffer to at least `bytes`; if it grows, its contents are lost.
   Result<void> reserve(Buffer& buffer, std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
-  // From memory of cudaMallocHost, which must stay as it is until the next wait.
+  // From memory of cudaMallocHost, which must not change until the next wait.
   Result<void> upload_pinned(std::byte* to, std::span<const std::byte> from);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap

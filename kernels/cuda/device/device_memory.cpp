@@ -10,15 +10,15 @@ namespace satchel::kernels::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-// Chosen: a step costs the driver some 100 µs, and a cache that grows has room for thousands of
-// pages in it.
+// Chosen: a step costs the driver about 100 µs, and holds thousands of pages of a growing cache.
 constexpr std::size_t kStepBytes = std::size_t{64} << 20;
-// Of the card, left for what the driver loads later: kernels, their stacks. Chosen.
+// The share of the card's memory left for what the driver loads later: kernels, their stacks.
+// Chosen.
 constexpr std::size_t kShareLeft = 32;
 
-// Of what is free at the beginning, left beside caches for what the kernels work in: products,
-// scores and pages of a chunk take 64 MiB each at most, bases of keys 256, rows of a large model's
-// vocabulary some tens.
+// The share of initially free memory that caches leave for the kernels' workspace: products, scores
+// and pages of a chunk take at most 64 MiB each, key bases 256 MiB, and logits of a large model
+// some tens of MiB.
 constexpr std::size_t kWorkLeast = std::size_t{256} << 20, kWorkMost = std::size_t{2} << 30;
 constexpr std::size_t kWorkShare = 8;
 
@@ -33,7 +33,7 @@ std::unique_ptr<DeviceMemory> DeviceMemory::open(std::size_t limit, cudaError_t&
   error = cudaMemGetInfo(&n_free, &n_all);
   if (error != cudaSuccess) return nullptr;
   std::unique_ptr<DeviceMemory> made(new DeviceMemory);
-  // Not what is free now: who has the rest, an earlier model perhaps, may give it back.
+  // Not what is free now: the owner of the rest, perhaps an earlier model, may free it.
   made->limit_ = std::min(limit == 0 ? n_all - n_all / kShareLeft : limit, n_all);
   made->range_ = VirtualMemory::reserve(made->limit_);
   if (made->range_ != nullptr) made->limit_ = made->range_->capacity();
@@ -80,7 +80,7 @@ std::byte* DeviceMemory::take(std::size_t bytes, cudaError_t& error) {
   return there;
 }
 
-// By a step of ours where there is room for it, else by what is needed.
+// By kStepBytes if there is room for it, else by what is needed.
 cudaError_t DeviceMemory::grow(std::size_t bytes) {
   const std::size_t left = range_->capacity() - range_->bytes();
   const std::size_t least = rounded_up(bytes, range_->step());

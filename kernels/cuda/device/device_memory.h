@@ -20,7 +20,7 @@ namespace satchel::kernels::cuda {
 
 class DeviceMemory {
  public:
-  // limit 0: nearly all that the card has, as far as others leave it.
+  // limit 0: nearly all of the card's memory, as far as other programs leave it.
   static std::unique_ptr<DeviceMemory> open(std::size_t limit, cudaError_t& error);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
@@ -29,14 +29,14 @@ class DeviceMemory {
   // 256-byte aligned, not zeroed. Null: see `error`.
   std::byte* take(std::size_t bytes, cudaError_t& error);
   void give(std::byte* at);
-  Error full(std::size_t bytes) const;  // what GPU_MEMORY says of so many bytes
+  Error full(std::size_t bytes) const;  // GPU_MEMORY for a request of `bytes`
 
   std::size_t limit_bytes() const { return limit_; }
-  // The longest block that may still be had beside what the kernels will work in. 0 where the
+  // The largest block that can still be allocated if the kernels' workspace is left free. 0 if the
   // driver does not answer.
   std::size_t available_bytes() const;
-  std::size_t asked_bytes() const;  // of the driver, as it counts them
-  std::size_t taken_bytes() const;  // by blocks
+  std::size_t asked_bytes() const;  // requested from the driver
+  std::size_t taken_bytes() const;  // allocated to blocks
 
  private:
   DeviceMemory() = default;
@@ -44,8 +44,8 @@ class DeviceMemory {
   std::byte* take_alone(std::size_t bytes, cudaError_t& error);
 
   std::size_t limit_ = 0;
-  std::size_t work_bytes_ = 0;            // that caches leave to the kernels, the same for all time
-  std::unique_ptr<VirtualMemory> range_;  // null: blocks are alone
+  std::size_t work_bytes_ = 0;            // that caches leave to the kernels; constant
+  std::unique_ptr<VirtualMemory> range_;  // null: each block is a cudaMalloc
   FreeList blocks_;                       // of the range
   std::map<std::byte*, std::size_t> alone_;
   std::size_t alone_bytes_ = 0;

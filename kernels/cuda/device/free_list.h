@@ -10,11 +10,11 @@ namespace satchel::kernels::cuda {
 
 class FreeList {
  public:
-  // The memory has so many bytes more, behind its end.
+  // Adds `bytes` at the end of the memory.
   void grow(std::size_t bytes);
-  // Nothing: no free stretch is so long. bytes > 0.
+  // Nothing if no free range is long enough. bytes > 0.
   std::optional<std::size_t> take(std::size_t bytes);
-  void give(std::size_t at);  // where a taken block begins
+  void give(std::size_t at);  // the offset of a taken block
 
   std::size_t bytes() const { return bytes_; }
   std::size_t taken_bytes() const { return taken_bytes_; }

@@ -43,8 +43,8 @@ class HostMirroredArray {
     changed(0, size());
   }
 
-  // Queues what changed. Main memory is read before it returns. Little goes through the arguments,
-  // where there are any: so it may be held back with the step that it belongs to (queue.h).
+  // Queues the changed ranges; main memory has been read when it returns. They go through
+  // `arguments`, if any, so that the queue can hold them back with their step (queue.h).
   Result<void> send(Device& device, Arguments* arguments) {
     if (copy_.size() < size() * sizeof(T)) {
       const std::size_t bytes = std::max(2 * copy_.size(), size() * sizeof(T));

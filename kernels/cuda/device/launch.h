@@ -16,7 +16,7 @@
 namespace satchel::kernels::cuda {
 
 inline constexpr std::size_t kSharedByDefault =
-    48 * 1024;  // more must be asked for, kernel by kernel
+    48 * 1024;  // more must be requested for each kernel
 
 struct Shape {
   dim3 grid, block;
@@ -34,7 +34,7 @@ bool same(const T& a, const T& b) {
   if constexpr (std::is_empty_v<T>)
     return true;
   else
-    return a == b;  // structs say so themselves: their padding may differ
+    return a == b;  // structs define ==, because their padding may differ
 }
 
 // A launch as Work.
@@ -43,7 +43,7 @@ struct Launch {
   Shape shape;
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> arguments;
-  std::size_t* shared_bytes_most;  // Queue::shared_bytes_of(kernel), where more must be asked for
+  std::size_t* shared_bytes_most;  // Queue::shared_bytes_of(kernel) if more must be requested
 
   cudaError_t send(cudaStream_t stream) const {
     if (shape.shared_bytes > kSharedByDefault) {
@@ -76,7 +76,8 @@ struct Launch {
 
 inline constexpr unsigned kGridMost = 65535;  // second and third length of a grid
 
-// Queued; what the kernel itself does wrong comes out at a later call. An empty grid is no error.
+// Queues a launch. Errors of the kernel itself are reported by a later call. An empty grid is no
+// error.
 template <class... Parameters, class... Arguments>
 cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters...),
                    Arguments... arguments) {

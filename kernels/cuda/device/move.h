@@ -17,7 +17,7 @@ cudaError_t store(Queue& queue, const StoreArgs* items, std::size_t n_items,
 cudaError_t gather(Queue& queue, const GatherArgs* items, std::size_t n_items,
                    std::size_t n_bytes_max);
 
-// Bytes behind it, and where they go.
+// The head of a parcel: its bytes follow it.
 struct alignas(16) Parcel {
   std::byte* to = nullptr;
   std::size_t n_bytes = 0;

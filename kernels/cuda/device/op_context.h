@@ -18,7 +18,7 @@ struct OpContext {
 
   Queue& queue() const { return device.queue(); }
   Result<void> check(cudaError_t error) const { return device.check(error); }
-  // Workspace of one operation's own use, until the next asks.
+  // Workspace for one operation, until the next call of take().
   Result<std::byte*> take(std::size_t bytes) const {
     SATCHEL_TRY(device.reserve(workspace, bytes));
     return workspace.data();

@@ -27,7 +27,7 @@ cudaError_t Queue::add(const Work& work) {
   return is_held && goes_as_known() ? cudaSuccess : send();
 }
 
-// Whether a known step begins as this one, which has just become longer.
+// Whether a known step begins like this one, to which work has just been added.
 bool Queue::goes_as_known() {
   const std::size_t last = now_.size() - 1;
   const auto begins_so = [&](const Step& step, std::size_t from) {
@@ -45,7 +45,7 @@ cudaError_t Queue::send() {
   if (const cudaError_t error = take_error()) return error;
   while (n_sent_ < now_.size())
     if (const cudaError_t error = now_[n_sent_++].send(stream_)) {
-      n_sent_ = now_.size();  // nothing of a step that failed is done later
+      n_sent_ = now_.size();  // the rest of a failed step is never sent
       return error;
     }
   return cudaSuccess;
@@ -57,7 +57,7 @@ cudaError_t Queue::end_step() {
   const bool is_held = n_sent_ == 0 && !now_.empty();
   cudaError_t error = take_error();
   if (error != cudaSuccess) {
-    // The step is over all the same.
+    // The step is over nevertheless.
   } else if (is_held && known != known_.end()) {
     std::rotate(known_.begin(), known, known + 1);
     if (launch_graph(*known_.front()) != cudaSuccess) error = send_without_graph();
@@ -71,7 +71,7 @@ cudaError_t Queue::end_step() {
   return error;
 }
 
-// Of the last known step. An error that stays comes out where its works are sent.
+// For the most recent known step. A sticky error is reported when its work is sent.
 cudaError_t Queue::send_without_graph() {
   cudaGetLastError();
   known_.erase(known_.begin());

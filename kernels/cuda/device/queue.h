@@ -22,8 +22,8 @@
 
 namespace satchel::kernels::cuda {
 
-// One launch or copy, that can be compared and done later, or again. T: `cudaError_t send(stream)
-// const`, ==, plain values.
+// One launch or copy, which can be compared, sent later, and sent again. T has `cudaError_t
+// send(stream) const` and ==, and holds plain values.
 class Work {
  public:
   template <class T>
@@ -52,17 +52,18 @@ class Work {
       [](const std::byte* a, const std::byte* b) { return as<T>(a) == as<T>(b); }};
 
   const Kind* kind_;
-  alignas(std::max_align_t) std::byte bytes_[1280];  // the most are the frequencies of RoPE
+  alignas(
+      std::max_align_t) std::byte bytes_[1280];  // the largest argument is the frequencies of RoPE
 };
 
 class Queue {
  public:
   static constexpr std::size_t kStepsKept = 8;
-  // Of a step that is worth a graph; and of one that may be held back, since the card waits
-  // meanwhile.
+  // Shorter steps are not worth a graph; longer ones are not held back, because the card would
+  // wait.
   static constexpr std::size_t kWorksLeast = 8, kWorksMost = 2048;
-  // So many graphs that could not be had are the last to be tried: a full memory passes, a driver
-  // that refuses them does not. Chosen.
+  // After this many failures no more graphs are tried: a full memory may pass, a driver that
+  // refuses graphs does not change. Chosen.
   static constexpr unsigned kRefusalsMost = 16;
 
   explicit Queue(cudaStream_t stream) : stream_(stream) {}
@@ -72,18 +73,18 @@ class Queue {
 
   cudaStream_t stream() const { return stream_; }
   cudaError_t add(const Work& work);
-  // What is held goes to the stream now: before anything goes there another way, and before memory
-  // that it uses is given back.
+  // Sends held work to the stream now: needed before anything else is sent there, and before memory
+  // that it uses is freed.
   cudaError_t send();
-  // The same where nobody can hear of an error: the next call says it.
+  // The same if no caller can take an error: the next call returns it.
   void send_unheard();
-  // From now on every call says this, and nothing is sent.
+  // From now on every call returns this error, and nothing is sent.
   void stop(cudaError_t error) { stopped_ = error; }
-  // The step ends here: the caller waits for the stream next.
+  // Ends the step: the caller waits for the stream next.
   cudaError_t end_step();
   std::size_t n_graphs_launched() const { return n_graphs_launched_; }
-  // The most shared memory that a kernel was sent with. It may not be allowed less later: a graph
-  // can hold a launch that takes more.
+  // The most shared memory that a kernel was launched with. It must not be allowed less later,
+  // because a graph may hold a launch that needs more.
   std::size_t& shared_bytes_of(const void* kernel) { return shared_bytes_[kernel]; }
 
  private:
@@ -101,10 +102,10 @@ class Queue {
   void remember();
 
   cudaStream_t stream_;
-  std::vector<std::unique_ptr<Step>> known_;  // the last one first
+  std::vector<std::unique_ptr<Step>> known_;  // most recent first
   std::vector<Work> now_;                     // of this step so far
-  std::size_t n_sent_ = 0;                    // of those, the rest is held
-  std::size_t like_ = 0;                      // which known step it goes as
+  std::size_t n_sent_ = 0;                    // of now_; the rest is held
+  std::size_t like_ = 0;                      // index of the known step that now_ matches so far
   bool is_too_long_ = false;
   unsigned n_refusals_ = 0;
   cudaError_t unheard_ = cudaSuccess, stopped_ = cudaSuccess;

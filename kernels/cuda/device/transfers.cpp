@@ -28,7 +28,7 @@ Transfers::~Transfers() {
 bool Transfers::is_ready() {
   if (state_ == State::unmade) {
     state_ = make() == cudaSuccess ? State::ready : State::without;
-    if (state_ == State::without) cudaGetLastError();  // what stays is met again
+    if (state_ == State::without) cudaGetLastError();  // a sticky error is reported again
   }
   return state_ == State::ready;
 }
@@ -55,7 +55,7 @@ cudaError_t Transfers::upload(std::byte* to, std::span<const std::byte> from) {
   const std::size_t n = (from.size() + kSlotBytes - 1) / kSlotBytes;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t slot = i % kSlots, bytes = bytes_of_slot(i, from.size());
-    TRY_CUDA(cudaEventSynchronize(done_[slot]));  // the card has read what it held
+    TRY_CUDA(cudaEventSynchronize(done_[slot]));  // the card has read its contents
     std::memcpy(slots_[slot], from.data() + i * kSlotBytes, bytes);
     TRY_CUDA(
         cudaMemcpyAsync(to + i * kSlotBytes, slots_[slot], bytes, cudaMemcpyHostToDevice, own_));

@@ -13,7 +13,7 @@
 namespace satchel::kernels::cuda {
 
 inline constexpr std::size_t kSlotBytes =
-    std::size_t{8} << 20;  // chosen: some 0.3 ms of a bus, a call costs 10 µs
+    std::size_t{8} << 20;  // chosen: about 0.3 ms on the bus, where a call costs 10 µs
 inline constexpr std::size_t kTransferLeast = std::size_t{256}
                                               << 10;  // below, a plain copy will do
 
@@ -24,10 +24,9 @@ class Transfers {
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  // Makes slots and stream where they are not there yet. False: there is no room for them, now or
-  // ever; plain copies do without.
+  // Creates slots and stream if there are none yet. False if that failed once: use plain copies.
   bool is_ready();
-  // `from` is read before it returns, `to` written behind what was queued.
+  // `from` has been read when it returns; `to` is written after the work queued so far.
   cudaError_t upload(std::byte* to, std::span<const std::byte> from);
   // Waits.
   cudaError_t download(std::span<std::byte> to, const std::byte* from);

@@ -27,7 +27,7 @@ CUmemAllocationProp of_first_card() {
   return memory;
 }
 
-// The numbers of both kinds of errors are the same.
+// Both kinds of errors use the same numbers.
 cudaError_t error_of(CUresult result) {
   return static_cast<cudaError_t>(result);
 }
@@ -55,7 +55,7 @@ bool VirtualMemory::Calls::card_can() const {
 std::unique_ptr<VirtualMemory> VirtualMemory::reserve(std::size_t bytes) {
   std::unique_ptr<VirtualMemory> made(new VirtualMemory);
   const bool is_there = made->calls_.find();
-  cudaGetLastError();  // of a call that is not there; what stays is met again
+  cudaGetLastError();  // clears the error of a missing call; a sticky error is reported again
   if (!is_there || !made->calls_.card_can()) return nullptr;
   const CUmemAllocationProp memory = of_first_card();
   if (made->calls_.granularity(&made->step_, &memory, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) !=
@@ -78,7 +78,7 @@ VirtualMemory::~VirtualMemory() {
   calls_.free(at_, capacity_);
 }
 
-// The handle goes at once: the mapping keeps its memory.
+// Releases the handle at once, because the mapping keeps its memory.
 cudaError_t VirtualMemory::grow(std::size_t bytes) {
   const CUmemAllocationProp memory = of_first_card();
   CUmemGenericAllocationHandle handle = 0;

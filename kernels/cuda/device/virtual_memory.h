@@ -13,18 +13,18 @@ namespace satchel::kernels::cuda {
 
 class VirtualMemory {
  public:
-  // Addresses for `bytes` of the first card, a step at least, and nothing behind them. Null where
-  // the driver has no such calls or refuses, or the card cannot (a virtual one, say).
+  // Reserves addresses for `bytes` on the first card, at least one step, without memory. Null if
+  // the driver lacks these calls or refuses, or the card (a virtual one, say) cannot do it.
   static std::unique_ptr<VirtualMemory> reserve(std::size_t bytes);
   ~VirtualMemory();
   VirtualMemory(const VirtualMemory&) = delete;
   VirtualMemory& operator=(const VirtualMemory&) = delete;
 
   std::byte* data() const { return reinterpret_cast<std::byte*>(at_); }
-  std::size_t bytes() const { return bytes_; }  // that have memory behind them
+  std::size_t bytes() const { return bytes_; }  // backed by memory
   std::size_t step() const { return step_; }    // sizes are multiples of it
   std::size_t capacity() const { return capacity_; }
-  // More at the end, a multiple of step() within the capacity.
+  // Adds memory at the end: a multiple of step(), within the capacity.
   cudaError_t grow(std::size_t bytes);
 
  private:

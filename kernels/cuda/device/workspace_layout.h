@@ -1,5 +1,5 @@
-// Places: lays out arrays one after the other, each aligned to 256 bytes. Without memory it only
-// computes the total size.
+// WorkspaceLayout: places arrays one after the other, each aligned to 256 bytes. Without memory it
+// only computes the total size.
 #pragma once
 
 #include <cstddef>

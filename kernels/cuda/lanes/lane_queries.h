@@ -16,8 +16,9 @@ struct LaneRows {
   const std::int32_t* positions = nullptr;
   unsigned n_tokens = 0, n_heads = 0, head_dim = 0, first_head = 0, n_group = 0;
   float scale = 1, soft_cap = 0;
-  std::int64_t least_back = 0, most_back = 0;  // a query sees keys so many positions before its own
-  unsigned n_pairs = 0;                        // of its RoPE
+  std::int64_t least_back = 0,
+               most_back = 0;  // a query sees keys that lie this many positions before it
+  unsigned n_pairs = 0;        // of its RoPE
   bool adjacent_pairs = false;
 };
 LaneRows lane_rows(const LaneQueries& lane);

@@ -35,14 +35,14 @@ struct alignas(16) Words4 {
   std::uint32_t at[4];
 };
 
-// What the sources of a call point into.
+// The arrays that the sources of a call refer to.
 struct TokenSources {
   const TokenSource* sources;
   const PagePlan* plans;
   const CosineSine* rotations;
 };
 
-// How keys are rotated whose page has a shift.
+// The rotation of keys whose page has a shift.
 struct RotatedPairs {
   unsigned n;
   bool adjacent;
@@ -59,7 +59,7 @@ class RowDecoder {
  public:
   static constexpr unsigned kValues = kSteps / 2;
   static constexpr bool kKeepsPlaces =
-      kIsK && kSteps <= 8;  // of codes; more registers there are not
+      kIsK && kSteps <= 8;  // of codes; for more there are no registers
 
   __device__ RowDecoder(const PagePlan& plan, RowForm form, const std::byte* page, unsigned thread)
       : operand_(kIsK ? plan.k : plan.v),

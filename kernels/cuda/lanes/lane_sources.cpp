@@ -71,7 +71,7 @@ void LaneSources::add_page(const PageView& page, const RopeTable& rope) {
   sources_.push_back(source);
 }
 
-// A basis plays no part: what is transformed by one is read back before.
+// Without a basis: pages in one are decoded beforehand.
 unsigned LaneSources::plan_of(const PageLayout& layout) {
   const auto found = std::ranges::find(layouts_, &layout);
   if (found != layouts_.end()) return static_cast<unsigned>(found - layouts_.begin());
@@ -106,7 +106,7 @@ Result<void> LaneSources::decode(const OpContext& at, bool needs_values) {
   return at.decode(decodes_);
 }
 
-// Few: the documents that a text was put together of.
+// Linear search, because shifts are few: one per document that was inserted.
 unsigned LaneSources::rotation_of(const RopeTable& rope, std::int32_t shift) {
   const std::size_t n_pairs = rope.inverse_frequency.size();
   if (n_pairs == 0) return 0;  // a layer without RoPE

@@ -14,7 +14,7 @@
 
 namespace satchel::kernels::cuda {
 
-// The shifts of one rotary embedding that pages of a call have.
+// The shifts of a call's pages that use one rotary embedding.
 struct ShiftsOfRope {
   RopeTable rope = {};
   std::size_t first = 0, n = 0;  // among all shifts
@@ -24,15 +24,15 @@ struct ShiftsOfRope {
 class LaneSources {
  public:
   void clear();
-  // The lane's sources follow one another.
+  // Adds the sources of one lane, which follow one another.
   void add(std::span<const ExactRun> runs, std::span<const PageView> pages, const RopeTable& rope);
-  // Queues what must be read back of the pages added; before the sources are sent.
+  // Queues the decoding of pages without a kernel. Call it before the sources are sent.
   Result<void> decode(const OpContext& at, bool needs_values);
   std::size_t bytes() const { return decoded_.size(); }
 
   std::span<const TokenSource> sources() const { return sources_; }
   std::span<const PagePlan> plans() const { return plans_; }
-  // Distinct ones; those of a RopeTable follow one another.
+  // The distinct shifts; those of a RopeTable follow one another.
   std::span<const std::int32_t> shifts() const { return shifts_; }
   std::span<const ShiftsOfRope> ropes() const { return ropes_; }
   // Cosine and sine of all shifts, two floats a pair: [n_pairs()][2].
@@ -55,8 +55,8 @@ class LaneSources {
   std::size_t n_pairs_ = 0;
 };
 
-// Workspace for what place() gives its places, as it counts them (Places), and behind it for the
-// rotations of the pages' shifts, to which it points: [n_pairs()][2].
+// Takes workspace for the arrays that place() lays out, whose size it returns, and after them for
+// the rotations of the pages' shifts. Returns the address of the rotations: [n_pairs()][2].
 template <class Place>
 Result<float*> take_workspace(const OpContext& at, const LaneSources& lanes, const Place& place) {
   const std::size_t n_bytes = place(nullptr);
@@ -64,7 +64,7 @@ Result<float*> take_workspace(const OpContext& at, const LaneSources& lanes, con
   place(workspace);
   return reinterpret_cast<float*>(workspace + n_bytes);
 }
-// Queues the rotations of the pages' shifts. shifts: lanes.shifts(), there; rotations:
+// Queues the rotations of the pages' shifts. shifts: lanes.shifts() in device memory; rotations
 // [n_pairs()][2].
 Result<void> make_rotations(const OpContext& at, const LaneSources& lanes,
                             const std::int32_t* shifts, float* rotations);

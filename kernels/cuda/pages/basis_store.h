@@ -19,9 +19,9 @@ class BasisStore {
   explicit BasisStore(Device& device) : device_(&device) {}
   std::size_t bytes() const { return bytes_; }
 
-  // At the head of a call: what the one before used may go.
+  // At the start of a call: frees what only the previous call used.
   Result<void> begin();
-  // Good until the next begin(), and for what is queued before it.
+  // Valid until the next begin(), and for work queued before it.
   Result<PageBasis> of(const Basis& basis, std::size_t head_dim);
 
  private:

@@ -8,7 +8,7 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// Lent to the kernels that pack; more pages than have room in it go in several rounds. Chosen.
+// The workspace of the kernels that encode; pages that do not fit go in several rounds. Chosen.
 constexpr std::size_t kWorkBytesMost = std::size_t{64} << 20;
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<void> PageOps::pack(std::span<const EncodeItem> items, const PackShape& s
   return {};
 }
 
-// Its planes; the rest of the page has been queued.
+// Encodes the operand's planes; the rest of the page has been queued.
 Result<void> PageOps::encode_coded(const EncodeArgs& args, Operand which) {
   const PageLayout& layout = *args.layout;
   const OperandLayout& operand = layout.of(which);

@@ -19,7 +19,7 @@ class PageOps {
 
   Result<void> encode(std::span<const EncodeArgs> items, Arguments& arguments);
   Result<void> decode(std::span<const DecodeArgs> items, Arguments& arguments);
-  // What encoding mended since the last time; waits for it.
+  // The numeric warnings since the last call; waits for queued work.
   Result<NumericWarnings> take_warnings();
 
  private:

@@ -1,5 +1,5 @@
-// Products of tiles with few tokens: what a token is made of is memory, each weight is read once
-// and used at once.
+// Products of tiles with few tokens. Memory bandwidth limits them, so each weight is read once and
+// used at once.
 #include "kernels/cuda/primitives/shared_memory.h"
 #include "kernels/cuda/products/group_sum.h"
 #include "kernels/cuda/products/product_group.h"

@@ -35,8 +35,8 @@ Result<void> LayerProducts::norm_project(const float* x, const float* gain, std:
   return multiply(normed, operands, n_tokens);
 }
 
-// The gated values are wanted by `down` alone: made on the way to its operands, or in the gate's
-// place.
+// Only `down` needs the gated values: they are computed while its operands are made, or in place of
+// the gate.
 Result<void> LayerProducts::feed_forward(const Backend::FeedForward& args, float* x,
                                          std::size_t n_tokens) {
   const std::array<Projection, 2> up = {

@@ -1,4 +1,4 @@
-// Which kernel takes which products.
+// The choice of the kernel for a product.
 #include "kernels/cuda/products/matmul.h"
 
 #include "kernels/cuda/products/product_kernels.h"
@@ -6,7 +6,7 @@
 namespace satchel::kernels::cuda {
 namespace {
 
-// How many of the first go into one launch.
+// How many products, from the first on, fit into one launch.
 std::size_t alike(std::span<const Product> products) {
   const DeviceMatrix& first = *products[0].weight;
   std::size_t n = 1;

@@ -1,4 +1,4 @@
-// Activations made operands: eight threads a step of 32 values, four each.
+// Converts activations to operands: eight threads per step of 32 values, four each.
 #include "kernels/cuda/products/operands.h"
 
 #include "kernels/cuda/device/launch.h"

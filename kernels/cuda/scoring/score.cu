@@ -114,7 +114,7 @@ struct Fetched {
   }
 };
 
-// What a query's attention to a key adds.
+// The contribution of a query to the score of a key.
 __device__ __forceinline__ float importance(const ScoreItem& item, const QueryColumn& column,
                                             float product) {
   float logit = product * column.factor;
@@ -173,7 +173,7 @@ __device__ void add_set(const ScoreItem& item, const typename F::Keys& keys,
   }
 }
 
-// The quad's, and of all heads.
+// Reduces `found` over the quad, and adds it to the total of all heads.
 template <unsigned kTiles>
 __device__ void take_head(const ScoreItem& item, Found<kTiles>& found, Found<kTiles>& total) {
   for (unsigned i = 0; i < 2 * kTiles; ++i) {

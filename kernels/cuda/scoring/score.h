@@ -20,14 +20,14 @@ namespace satchel::kernels::cuda {
 
 inline constexpr unsigned kQueriesOfSet = 8;  // columns of an instruction
 
-// Two steps of a query's two parts, as a thread wants them.
+// Two steps of a query's two parts, as a thread needs them.
 struct alignas(16) QueryFragment {
   std::uint32_t high[2], low[2];
 };
-// What a column is times, and what its exponentials are weighed by.
+// The factor of a column's products, and the weight of its exponentials.
 struct alignas(16) QueryColumn {
   float factor, lse, weight;
-  float mean;  // below_mean: what a probability is less than
+  float mean;  // below_mean: the limit of probabilities that count
 };
 
 struct ScoreItem {

@@ -41,7 +41,7 @@ void Scoring::add_tiles(std::size_t first_source, unsigned item, unsigned n_keys
   }
 }
 
-// Gives the items their places; the bytes that they take.
+// Sets the items' arrays; returns their bytes.
 std::size_t Scoring::place(std::byte* at) {
   WorkspaceLayout places(at);
   for (ScoreItem& item : scores_) {
