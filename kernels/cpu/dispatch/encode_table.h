@@ -1,5 +1,5 @@
 // The kernels of one instruction level that encode pages and store rows (called by encode.cpp and
-// store.cpp).
+// move_rows.cpp).
 #pragma once
 
 #include <cstddef>

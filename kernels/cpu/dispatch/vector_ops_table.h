@@ -1,4 +1,4 @@
-// The operations on rows of fp32 that one instruction level offers (vector_ops.h drives them).
+// The operations of one instruction level on rows of fp32 (called by vector_ops.cpp).
 #pragma once
 
 #include <cstddef>
