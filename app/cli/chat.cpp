@@ -11,8 +11,8 @@ namespace satchel::app {
 
 void add_chat(CLI::App& app, const Choose& choose) {
   auto options = std::make_shared<ChatOptions>();
-  CLI::App* command = app.add_subcommand("chat", "Talk to a model; the chat is saved as it goes");
-  command->add_option("--chat", options->name, "Go on with this chat, or begin it")
+  CLI::App* command = app.add_subcommand("chat", "Chat with a model; the chat is saved as you go");
+  command->add_option("--chat", options->name, "Continue this chat, or start it")
       ->type_name("NAME");
   command
       ->add_option("-p,--prompt", options->prompt,
@@ -20,12 +20,10 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->type_name("TEXT")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return is_blank(text) ? std::string("there is no text") : std::string();
+            return is_blank(text) ? std::string("the prompt is empty") : std::string();
           },
           ""));
-  command
-      ->add_option("--document", options->documents,
-                   "Read a text file first; may be given several times")
+  command->add_option("--document", options->documents, "Read a text file first; can be repeated")
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -33,7 +31,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);
   command->add_flag("--pack", options->packs,
-                    "Compress documents before the first question, not while nobody types");
+                    "Compress documents before the first question, not when you are not typing");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_model_options(*command, options->common);

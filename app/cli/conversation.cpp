@@ -18,9 +18,9 @@ using runtime::ChatHandle;
 void show(const runtime::Failed& failed, Console& console) {
   const std::string why = failed.error.message + " [" + failed.error.code + "]";
   if (failed.task == runtime::ChatTask::save)
-    console.warning("The messages are saved, the cache is not: " + why);
+    console.warning("The messages are saved, but the cache is not: " + why);
   if (failed.task == runtime::ChatTask::keep_settings)
-    console.warning("The messages are saved, the settings are not: " + why);
+    console.warning("The messages are saved, but the settings are not: " + why);
   if (failed.task == runtime::ChatTask::remove_chat) console.warning(failed.error.message);
 }
 
@@ -33,7 +33,7 @@ void show(const ChatEvent& event, Console& console) {
                  [&](const runtime::Noticed& notice) { console.warning(notice.text); },
                  [&](const runtime::ModelSwitched& now) {
                    console.end_progress();
-                   console.note("On the CPU (" + now.model.device + ") now.");
+                   console.note("Running on the CPU (" + now.model.device + ") now.");
                  },
                  [&](const runtime::Failed& failed) { show(failed, console); }, [](const auto&) {}},
              event);
@@ -163,8 +163,8 @@ Error Conversation::unread(Error why) const {
   if (why.kind != ErrorKind::cancelled) return why;
   why.message += service_->store() != nullptr
                      ? " The chat \"" + name() +
-                           "\" has the document. What is still unread is read with the next "
-                           "message, or when the chat is opened again."
+                           "\" has the document. The rest of it is read with your next message, or "
+                           "when you open the chat again."
                      : " Nothing was saved.";
   return why;
 }
@@ -187,11 +187,11 @@ std::string describe(const runtime::ResumeReport& report) {
     std::string text =
         "Resumed " + with_thousands(report.n_reused) + " tokens in " + format_seconds(report.ms);
     if (report.reread_ms_estimate > 0)
-      text += "; reading them again would take about " + format_seconds(report.reread_ms_estimate);
+      text += "; rereading them would take about " + format_seconds(report.reread_ms_estimate);
     return text + "." + (report.message.empty() ? "" : " ") + report.message;
   }
-  return report.message + " Reused " + with_thousands(report.n_reused) + " tokens, read " +
-         with_thousands(report.n_reread) + " again in " + format_seconds(report.ms) + ".";
+  return report.message + " Reused " + with_thousands(report.n_reused) + " tokens and reread " +
+         with_thousands(report.n_reread) + " in " + format_seconds(report.ms) + ".";
 }
 
 }  // namespace satchel::app

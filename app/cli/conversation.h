@@ -78,8 +78,8 @@ class Conversation {
   std::optional<runtime::ResumeReport> resumed_;
 };
 
-// "Resumed 31,904 tokens in 0.21 s; reading them again would take about 58 s.", or why they were
-// read again.
+// "Resumed 31,904 tokens in 0.21 s; rereading them would take about 58 s.", or why they were
+// reread.
 std::string describe(const runtime::ResumeReport& report);
 
 }  // namespace satchel::app

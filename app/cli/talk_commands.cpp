@@ -14,22 +14,22 @@ namespace {
 
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
-    "  /memory          what the chat holds and what that costs\n"
-    "  /limit 40MB      what another memory limit would do to this chat; \"/limit 40MB now\" does "
-    "it\n"
-    "  /preset compact  the same of another preset or recipe\n"
-    "  /preset same     the same of rereading the chat, which restores what was lowered to save "
+    "  /memory          show how much memory the chat uses and what compression cost it\n"
+    "  /limit 40MB      preview another memory limit; \"/limit 40MB now\" applies it\n"
+    "  /preset compact  preview another preset or recipe; \"/preset compact now\" applies it\n"
+    "  /preset same     preview rereading the chat, which restores what was lowered to save "
     "memory\n"
-    "  /limit, /preset  what they are now\n"
-    "  /ledger          every step that made the chat smaller, and its cost\n"
-    "  /think off       answers without thinking first, where the model has the switch; on, auto\n"
-    "  /thoughts        what was thought before the last answer\n"
-    "  /pack            compress now what is otherwise compressed while nobody types\n"
-    "  /new             begin a new chat with the same settings\n"
-    "  /quit            save and leave (so does Ctrl-D)\n"
-    "  \"\"\"              begins a message of several lines; another one ends it. Pasted lines "
-    "need\n"
-    "                   none: Enter sends them together\n"
+    "  /limit, /preset  show the current limit or preset\n"
+    "  /ledger          list every compression step and what it cost\n"
+    "  /think off       answer without thinking first, if the model supports it; also: on, auto\n"
+    "  /thoughts        show the model's thoughts before the last answer\n"
+    "  /pack            compress now instead of when you are not typing\n"
+    "  /new             start a new chat with the same settings\n"
+    "  /quit            save and quit (Ctrl-D does the same)\n"
+    "  \"\"\"              start a message of several lines; another \"\"\" ends it. Pasted lines "
+    "do "
+    "not\n"
+    "                   need it: Enter sends them together\n"
     "  Ctrl-C stops an answer; the partial answer is saved.";
 
 // As a shell reads a path that begins with "~/".
@@ -70,8 +70,8 @@ Result<void> Talk::obey(const std::string& line) {
   } else {
     return Error{ErrorKind::invalid, "PARAM",
                  "There is no command " + line.substr(0, line.find_first_of(" \t\n")) +
-                     ". /help lists what there is; a message that begins with / goes between "
-                     "\"\"\" and \"\"\"."};
+                     ". /help lists the commands. To send a message that starts with /, put it "
+                     "between \"\"\" and \"\"\"."};
   }
   return {};
 }
@@ -80,12 +80,12 @@ void Talk::show_memory() {
   const runtime::Session& session = conversation_->session();
   const kvcache::CacheStats stats = session.stats();
   console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
-                 with_thousands(session.n_context_left()) + " more fit the model's context.");
+                 with_thousands(session.n_context_left()) + " more fit into the model's context.");
   const std::int64_t now_ms = SystemClock().wall_ms();
   const bool is_old =
       !session.ledger().empty() && session.ledger().back().at_ms > session.fidelity().measured_ms;
   console_.reply(app::describe(session.fidelity(), now_ms) +
-                 (is_old ? " Compressed further since; /ledger has what that cost." : ""));
+                 (is_old ? " The chat was compressed further since; /ledger shows the cost." : ""));
   console_.reply(app::describe(session.recall(), now_ms));
   console_.reply(app::describe(session.ledger()));
 }
@@ -99,7 +99,7 @@ Result<void> Talk::show_thoughts() {
   if (last != messages.rend()) {
     SATCHEL_TRY_ASSIGN(thoughts, conversation_->session().thoughts(last->id));
   }
-  console_.reply(thoughts.text.empty() ? "Nothing was thought before the last answer."
+  console_.reply(thoughts.text.empty() ? "The model did not think before the last answer."
                                        : thoughts.text);
   return {};
 }

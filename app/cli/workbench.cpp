@@ -45,7 +45,7 @@ void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console) {
   const std::optional<Error>& why = engine.gpu_fallback_reason();
   if (!why || !kernels::shows_fallback_reason(*why, kernels::has_nvidia_card())) return;
   console.end_progress();
-  console.note("On the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+  console.note("Running on the CPU, not the GPU: " + why->message + " [" + why->code + "]");
 }
 
 runtime::EngineOptions engine_options(const Options& options, const Paths& paths) {

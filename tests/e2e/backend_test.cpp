@@ -127,7 +127,7 @@ TEST_F(Backends, a_gpu_lost_at_a_terminal_is_left_for_the_cpu_on_the_persons_wor
     EXPECT_NE(offered.find("[DEVICE_LOST]"), std::string::npos) << offered;
     terminal.type("c");
     const std::string moved = terminal.read_until("now.");
-    EXPECT_NE(moved.find("On the CPU"), std::string::npos) << moved;
+    EXPECT_NE(moved.find("Running on the CPU"), std::string::npos) << moved;
     terminal.type("/quit");
     terminal.read_until("");
     EXPECT_EQ(terminal.wait(), 0);
@@ -171,9 +171,10 @@ TEST_F(Backends, a_chat_that_is_opened_on_a_lost_gpu_goes_on_with_the_cpu_on_the
       if (offers) {
         ++n_offers;
         terminal.type("c");
-        EXPECT_NE(terminal.read_until("lists commands").find("On the CPU"), std::string::npos);
+        EXPECT_NE(terminal.read_until("lists commands").find("Running on the CPU"),
+                  std::string::npos);
       }
-      is_open = !offers && shown.find("On the CPU") == std::string::npos;
+      is_open = !offers && shown.find("Running on the CPU") == std::string::npos;
       terminal.type("/quit");
       terminal.read_until("");
       EXPECT_EQ(terminal.wait(), 0) << shown;
@@ -207,7 +208,7 @@ TEST_F(Backends, a_document_that_a_lost_gpu_cannot_read_is_read_by_the_cpu) {
   terminal.read_until("continue on the CPU");
   terminal.type("c");
   const std::string moved = terminal.read_until("lists commands");
-  EXPECT_NE(moved.find("On the CPU"), std::string::npos) << moved;
+  EXPECT_NE(moved.find("Running on the CPU"), std::string::npos) << moved;
   EXPECT_NE(moved.find(" in fp16"), std::string::npos) << "what packing came to: " << moved;
   terminal.type("/memory");
   EXPECT_NE(terminal.read_until("tokens in ").find(" more fit"), std::string::npos);

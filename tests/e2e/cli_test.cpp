@@ -256,7 +256,7 @@ TEST(Cli, what_a_chat_is_asked_by_a_command_it_says_when_quiet_too) {
   EXPECT_NE(said.err.find("The memory limit is 30.0 MB"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("The preset is full"), std::string::npos) << said.err;
   EXPECT_EQ(times_in(said.err, "Add \"now\" to the command to apply it."), 2u) << said.err;
-  EXPECT_NE(said.err.find("more fit the model's context"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("more fit into the model's context"), std::string::npos) << said.err;
   EXPECT_NE(said.err.find("/document FILE"), std::string::npos) << said.err;
 }
 

@@ -57,7 +57,7 @@ TEST_F(Thinking, is_asked_for_and_turned_off_by_commands) {
   EXPECT_EQ(said.exit_code, 0) << said.err;
   EXPECT_EQ(said.out, "Yes\nYes\n");
   EXPECT_TRUE(has(said.err, "\nHm\n")) << said.err;
-  EXPECT_TRUE(has(said.err, "Nothing was thought before the last answer.\n")) << said.err;
+  EXPECT_TRUE(has(said.err, "The model did not think before the last answer.\n")) << said.err;
   EXPECT_EQ(said.err.find("Thought for "), said.err.rfind("Thought for ")) << "once: " << said.err;
   const Finished later = chat({"--chat", "c"}, "/thoughts\n/think auto\nWell?\n/thoughts\n");
   EXPECT_EQ(later.out, "Yes\n");

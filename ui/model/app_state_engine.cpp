@@ -241,7 +241,7 @@ void AppState::onFailed(const runtime::Failed& failed) {
   }
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)
-    message = tr("The messages are saved, the settings are not. ") + message;
+    message = tr("The messages are saved, but the settings are not. ") + message;
   if (error.kind != ErrorKind::cancelled && !isKnown)
     showError(textOf(error.code), withReclaimed(message));
   const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;

@@ -59,7 +59,7 @@ Error stopped() {
 
 Error context_full(std::size_t n_tokens, std::size_t context) {
   return {ErrorKind::invalid, "CONTEXT_FULL",
-          std::to_string(n_tokens) + " tokens were asked for, the model's context is " +
+          std::to_string(n_tokens) + " tokens are needed, but the model's context is " +
               std::to_string(context) + "."};
 }
 
