@@ -40,8 +40,8 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
                    " tokens. Raise the limit."};
 }
 
-// What is damaged is as good as absent.
-void know_what_was_learnt(EngineState& state) {
+// A damaged file counts as absent.
+void load_profiles(EngineState& state) {
   const ModelConfig& config = state.model->config();
   const auto table = find_head_budgets(state.profiles, state.fingerprint, config);
   if (table.damage) state.record(LogLevel::warning, "head_budgets_damaged");
@@ -61,7 +61,7 @@ kernels::BackendOptions backend_options(const EngineOptions& options) {
           .library_folders = options.backend_folders};
 }
 
-// A card has a memory of its own, which the model may have filled.
+// A GPU has its own memory, which the model may have filled.
 Result<void> check_available(const kernels::Backend& backend, const ModelConfig& config) {
   const kernels::AvailableMemory available = backend.available_memory();
   if (!available.taken_at_once) return {};
@@ -85,7 +85,7 @@ bool is_gpu_failure(const kernels::Backend& backend, const Error& error) {
          (error.kind == ErrorKind::device_lost || error.code.starts_with("GPU_"));
 }
 
-// With "auto" a GPU that fails at the model, or has no room for it, is one that cannot be used.
+// With "auto", a GPU that fails to load the model or has no room for it counts as unusable.
 Result<void> load_model(EngineState& state, const ModelConfig& config,
                         const EngineOptions& options) {
   const auto load = [&](std::string_view backend) -> Result<void> {
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
   SATCHEL_TRY(load_model(*state, config, options));
   SATCHEL_TRY_ASSIGN(state->fingerprint, state->file.model_fingerprint());
   state->profiles = options.profiles;
-  know_what_was_learnt(*state);
+  load_profiles(*state);
   state->record(
       LogLevel::info,
       "model_loaded layers=" + std::to_string(state->model->config().n_layers()) +
@@ -217,7 +217,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
       new Session(std::make_unique<Session::State>(*state_, options, std::move(cache))));
 }
 
-// Where an arena was taken at once it is no longer among what is free, but the caches have it.
+// A GPU's arena is allocated at once, so it is no longer free; but caches may use it.
 kernels::AvailableMemory Engine::available_memory() const {
   kernels::AvailableMemory available = state_->backend->available_memory();
   if (!available.taken_at_once || state_->arena == nullptr) return available;
@@ -230,7 +230,7 @@ Result<std::size_t> Engine::default_budget() const {
   return runtime::default_budget(config(), available_memory());
 }
 
-// What the backend repacked is taken already and no longer among the free memory.
+// Weights that the backend repacked are already allocated and no longer count as free.
 Result<Estimate> Engine::estimate(const kvcache::Recipe& recipe,
                                   const EstimateRequest& request) const {
   const Weights& weights = state_->model->weights();

@@ -29,20 +29,20 @@ struct EngineState {
   std::unique_ptr<ChatTemplate> chat_template;
   std::unique_ptr<Model> model;
   std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
-  std::filesystem::path profiles;               // they and key bases are kept there; "": nowhere
-  std::unique_ptr<LaneProfiler> lane_profiler;  // a table in the making
-  bool can_profile = true;  // false: it failed, and waits for another chat or limit
+  std::filesystem::path profiles;               // the folder of profile files; "": none
+  std::unique_ptr<LaneProfiler> lane_profiler;  // a profile in the making
+  bool can_profile = true;  // false: it failed; another chat or limit tries again
   LogSink log;
   double read_ms_per_token = 0;  // as measured last; 0: not yet
 
   Result<void> keep_head_budgets(const kvcache::HeadBudgets& budgets);
   Result<void> set_budget(std::size_t bytes);  // as Engine's
-  // In place of the one there is, which no cache holds any more.
+  // Replaces the arena, which no cache may hold any more.
   void take_arena(std::shared_ptr<kvcache::Arena> other);
-  // CACHE_LIMIT where another chat's cache lives in the arena as well.
+  // CACHE_LIMIT if another chat's cache is in the arena, too.
   Result<void> check_alone() const;
-  // A text of the head-budget profile; how much of it is done, at the end 1. What fails is given
-  // up, but for cancelled/STOPPED.
+  // Measures one text of the head-budget profile. Returns how much is done, at the end 1. A failure
+  // other than cancelled/STOPPED gives the profile up.
   Result<double> profile_step(const std::stop_token& stop);
   double profile_done() const;  // how much of the model's head-budget profile is done, 0 to 1
   ProfiledModel profiled() const { return {*model, *tokenizer, backend, fingerprint}; }

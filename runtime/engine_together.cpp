@@ -16,9 +16,9 @@ struct NextToken {
   std::size_t n_before = 0;  // tokens in its cache
 };
 
-// One token of each. Where the step fails, whom it left as it was takes the token alone, so that
-// only those fail that would have failed alone; that also reclaims where memory is full. Whose
-// cache lost what it held on the way gets the step's error: it was about that cache.
+// One token of each chat. If the joint step fails, each chat that it left unchanged decodes its
+// token alone, so that only those fail that would have failed alone; this also reclaims memory if
+// it is full. A chat whose cache lost tokens on the way gets the step's error: it caused that.
 void decode_all(Model& model, std::span<const NextToken> next, std::vector<DecodeItem>& items) {
   items.clear();
   for (const NextToken& each : next)

@@ -59,14 +59,14 @@ struct ChatMemory {
 };
 
 // --- the model
-// It had to go, for the CPU or for another model: Failed follows, or ModelSwitched where it came
-// back.
+// The model had to be closed, for the CPU or for another model. Failed follows, or ModelSwitched if
+// it was opened again.
 struct ModelClosed {};
 struct ModelOpened {
   ModelFacts model;
 };
-// A chat of another model was opened, or the same model on the CPU, or a model that did not open
-// had taken the place of this one, which is back; its chats follow.
+// A chat of another model was opened; or the same model on the CPU; or this one is open again after
+// another did not open. Its chats follow.
 struct ModelSwitched {
   ModelFacts model;
 };
@@ -75,7 +75,7 @@ struct ModelSwitched {
 struct ChatsListed {
   std::vector<Chat> chats;  // those that have messages
 };
-// The open chat had its first message and is in the library now.
+// The open chat got its first message and is in the library now.
 struct ChatEntered {
   Chat chat;
 };
@@ -94,7 +94,7 @@ struct ChatOpened {
   MemorySettings memory;
   std::vector<StoredMessage> messages;
 };
-// Of an answer of a saved chat: what was thought before it.
+// What was thought before an answer of a saved chat.
 struct MessageThoughts {
   MessageId answer;
   Thoughts thoughts;
@@ -116,17 +116,17 @@ struct LedgerChanged {
 };
 struct MemoryPreviewed {
   MemorySettings memory;  // what the chat would have
-  MemoryChange change;    // of a chat in which nothing was read: all 0
+  MemoryChange change;    // all 0 for a chat in which nothing was read
 };
 struct MemoryChanged {
   MemorySettings memory;  // what the chat has
   MemoryChange change;
-  bool is_whole = true;  // else reading it again ended early
+  bool is_whole = true;  // false: reading everything again ended early
 };
 
 // --- for people
 struct Noticed {
-  std::string text;  // no failure, but should be known
+  std::string text;  // no failure, but people should know
 };
 struct Failed {
   ChatTask task;

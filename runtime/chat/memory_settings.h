@@ -1,5 +1,5 @@
-// MemorySettings: the recipe and limit that a chat is opened with, kept true to what its session
-// has.
+// MemorySettings: the recipe and limit that a chat is opened with. They follow those of its
+// session.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ namespace satchel::runtime {
 
 struct MemorySettings {
   kvcache::Recipe recipe;
-  std::size_t limit_bytes = 0;  // as it was asked for: the arena rounds it; 0: the default
+  std::size_t limit_bytes = 0;  // as requested: the arena rounds it; 0: the default
 };
 
 bool operator==(const MemorySettings& a, const MemorySettings& b);
 
-// What it takes to come from `now` to `wanted`: only what differs need be decided again.
+// What to request to get from `now` to `wanted`: only what differs.
 MemoryRequest request_for(const MemorySettings& now, const MemorySettings& wanted);
-// `now` with what is wished for.
+// `now` after the request.
 MemorySettings with_request(MemorySettings now, const MemoryRequest& request);
 
-// What the session has after a change that failed or was stopped: it may have the new limit or
-// recipe all the same, and have been stopped while it was read again.
+// What the session has after a change that failed or was stopped. It may have the new limit or
+// recipe all the same, if it was stopped while everything was read again.
 //   limit_before  of the arena, before the change
 MemorySettings after_failure(const MemorySettings& before, const MemoryRequest& request,
                              const Session& session, std::size_t limit_before);

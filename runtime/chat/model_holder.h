@@ -1,8 +1,8 @@
 // ModelHolder: the one model that is open, and how another takes its place.
-//   invariants  1 the model stays open where another does not open; where the GPU fails at a second
-//                 one (mostly for want of memory), it goes first, and comes back if the other fails
-//                 even so
-//               2 before an engine goes, its sessions are let go (`let_sessions_go`)
+//   invariants  1 the model stays open if another does not open. If the GPU fails at a second one
+//                 (mostly for lack of memory), the first is closed, and opened again if the other
+//                 fails even then
+//               2 before an engine is closed, its sessions are (`let_sessions_go`)
 //               3 path() names the model that is open, or the one that was lost
 //   threads     one call at a time
 #pragma once
@@ -28,8 +28,8 @@ class ModelHolder {
       : options_(std::move(options)), let_sessions_go_(std::move(let_sessions_go)) {}
 
   Outcome open(const std::string& path, const ProgressFn& progress);
-  // The same model on the CPU, here and from now on. The engine that failed goes first: the machine
-  // may not hold the model twice. After an error there is none, and this can be tried again.
+  // The same model on the CPU, here and from now on. The engine that failed is closed first: the
+  // machine may not hold the model twice. After an error there is none; this can be tried again.
   //   needs   path()
   Result<void> move_to_cpu(const ProgressFn& progress);
 

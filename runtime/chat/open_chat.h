@@ -38,8 +38,8 @@ class OpenChat {
   explicit OpenChat(ChatStart start) : start_(std::move(start)) {}
   static Result<OpenChat> of(const Chat& saved);
 
-  // Its row in the store, and a session. A name that the caller did not choose gets a number where
-  // it is taken. Nothing where it has a session.
+  // Makes its row in the store, and a session. A name that the caller did not choose gets a number
+  // if it is taken. Does nothing if there is a session.
   //   title  for people; "": as its name
   Result<void> enter(const Host& host, const std::string& title, std::int64_t wall_ms);
   Result<void> leave(const Host& host);
@@ -48,27 +48,27 @@ class OpenChat {
   Result<std::optional<ResumeReport>> resume(const Host& host, const std::stop_token& stop,
                                              const ProgressFn& progress);
   void let_go();
-  // The end: a chat that was entered here and got no message does not stay in the store. A failure
-  // leaves an empty chat in the list, and nothing else.
+  // A chat that was entered here and got no message does not stay in the store. A failure leaves an
+  // empty chat there, which is never listed.
   void close(ChatStore* store);
 
-  // What another limit or recipe would do to it; without a session nothing, as it begins with them.
+  // What another limit or recipe would do. Without a session nothing: the chat begins with them.
   Result<MemoryChange> preview(const MemoryRequest& request, const std::stop_token& stop);
-  // It goes on with them. After an error memory() says what the session has: it may have one of
-  // them or both all the same, and not be read.
+  // Continues with them. After an error memory() says what the session has: perhaps one of them or
+  // both all the same, with text still to be read.
   Result<MemoryChange> change(const MemoryRequest& request, const std::stop_token& stop,
                               const ProgressFn& progress);
   Result<void> set_thinking(Thinking thinking);
-  // Has the store keep what the chat is opened with from now on, where that has changed.
+  // Saves what the chat is opened with from now on, if that has changed.
   Result<void> keep_new_setup(const Host& host);
-  // In place of what it was saved with; the store has it once the chat has been opened so.
+  // Replaces what it was saved with. The store gets it once the chat has been opened with it.
   void set_memory(MemorySettings memory) { start_.memory = std::move(memory); }
 
   ChatId id() const { return id_; }  // 0: not in the store
   bool is_saved() const { return id_.value != 0; }
   // Whether it is in the store for good: it was there before, or has a message.
   bool is_kept(ChatStore* store) const;
-  // What the store has it under; of a new chat the name that was asked for.
+  // Its name in the store; of a new chat the requested one.
   const std::string& name() const { return is_saved() ? name_ : start_.name; }
   const MemorySettings& memory() const { return start_.memory; }
   Thinking thinking() const { return start_.thinking; }

@@ -1,5 +1,5 @@
-// ReadSpeed: how fast a model reads on this machine, kept beyond the program as a setting of the
-// library. What was measured of a chat its session keeps.
+// ReadSpeed: how fast a model reads on this machine, kept as a setting of the library. What was
+// measured of a chat is kept by its session.
 #pragma once
 
 #include <string>

@@ -38,11 +38,11 @@ struct ModelConfig {
   float logit_cap = 0;  // 0: none
   std::vector<LayerConfig> layers;
   kernels::WorkLimits work_limits = {};  // Model::load() takes the backend's where this is unset
-  // Which lanes do the remembering; null until it has been measured.
+  // Null until they have been measured.
   std::shared_ptr<const kvcache::HeadBudgets> head_budgets = nullptr;
-  // Coordinates of each lane's keys; null until they have been measured.
+  // Likewise.
   std::shared_ptr<const kvcache::KeyBases> key_bases = nullptr;
-  // What a selector was taught; null: nobody taught one.
+  // Null: none was trained.
   std::shared_ptr<const kvcache::SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }

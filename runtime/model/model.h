@@ -1,6 +1,6 @@
-// Model: weights and graph on a backend, and the ways tokens go through them: a prompt is read,
-// tokens are decoded, tokens already read are replayed against the compressed cache, tokens probe
-// the cache and leave nothing behind.
+// Model: weights and graph on a backend, and the ways tokens go through them: prefill of a prompt,
+// decode, replay of tokens already read against the compressed cache, and probes, which leave
+// nothing in the cache.
 //   memory   every array as long as a prompt or a vocabulary is leased from the arena
 //            (scratch.h); decode_step allocates nothing
 //   stop     looked at between operations; each is bounded by chunk_tokens()
@@ -23,8 +23,8 @@
 
 namespace satchel::runtime {
 
-// Is shown every chunk of a prefill after its attention, layer by layer: step.work has q and k
-// after RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; what it fails with ends the prefill.
+// Sees every chunk of a prefill after its attention, layer by layer: step.work has q and k after
+// RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; its error ends the prefill.
 class PrefillWatch {
  public:
   virtual ~PrefillWatch() = default;
@@ -46,8 +46,8 @@ struct PromptPass {
   const kvcache::PrefillPlan* plan = nullptr;
 };
 
-// A second look at text that the cache holds: tokens that see the lanes and each other, and whose K
-// and V are dropped layer by layer. The cache's scorer sees their queries.
+// Tokens that attend to the lanes and to each other, and whose K and V are dropped layer by layer.
+// The cache's scorer sees their queries, which score the text that the cache holds.
 struct ProbePass {
   kvcache::Cache& cache;
   kvcache::ProbeJob job;              // the text that is scored
@@ -81,15 +81,15 @@ class Model {
   Model(const Model&) = delete;
 
   const ModelConfig& config() const { return config_; }
-  // Caches that are opened from now on know which lanes do the remembering.
+  // Head budgets for caches opened from now on.
   void set_head_budgets(std::shared_ptr<const kvcache::HeadBudgets> budgets) {
     config_.head_budgets = std::move(budgets);
   }
-  // Likewise in which coordinates their keys are small.
+  // Likewise the bases in which their keys are coded.
   void set_key_bases(std::shared_ptr<const kvcache::KeyBases> bases) {
     config_.key_bases = std::move(bases);
   }
-  // Likewise what a selector was taught.
+  // Likewise the weights of a trained selector.
   void set_selector(std::shared_ptr<const kvcache::SelectorWeights> weights) {
     config_.selector = std::move(weights);
   }
@@ -111,12 +111,12 @@ class Model {
   // and its barrier: queued work is done, so that progress and stops mean what they say.
   Graph& graph() { return *graph_; }
   Result<void> synchronise();
-  // Memory beside weights and arena: what the backend has taken to work in so far, and rows of
-  // logits in main memory (a session's, two while a replay is compared).
+  // Memory beside weights and arena: the backend's own workspace so far, and rows of logits in main
+  // memory (one of a session, two while a replay is compared).
   std::size_t outside_bytes() const {
     return backend_.scratch_bytes() + 3 * config_.n_vocabulary * sizeof(float);
   }
-  // What the backend's quantisers met, since the model was loaded.
+  // NaN and infinities that the backend's quantisers mended since the model was loaded.
   const kernels::NumericWarnings& warnings() const { return warnings_; }
 
  private:
@@ -134,10 +134,10 @@ class Model {
   Result<void> read_chunk(const Run& run, const LayerStep& step, float* x,
                           kvcache::Prefill& prefill);
   Result<void> decode_layer(const LayerStep& step, float* x, std::span<const DecodeItem> items);
-  // Puts what the run samples of this step's tokens aside, after its attention.
+  // Copies what the run samples of this step's tokens, after its attention.
   Result<void> sample(const Run& run, const LayerStep& step);
   Result<void> copy(float* to, const float* from, std::size_t n);
-  // work.q (, work.k, work.v) of x, rotated to its positions; q and k before that aside, if wanted.
+  // work.q (, work.k, work.v) of x, rotated to its positions; q and k before RoPE, if wanted.
   Result<void> project(const LayerStep& step, Graph::Project what, bool keeps_pre_rope,
                        const float* x);
   // Logits after the last of the run's tokens, where they are wanted.

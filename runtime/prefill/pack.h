@@ -15,8 +15,8 @@
 
 namespace satchel::runtime {
 
-// What the model is told so that it says a text again, as token ids. A stretch that begins in the
-// middle of a text is pointed to by the tokens before it.
+// The token ids that make the model repeat a text. A stretch that begins in the middle of a text is
+// identified by the tokens before it.
 //   source  arXiv:2505.23416 (KVzip) section 3.2
 struct RepeatScript {
   std::vector<std::int32_t> first;  // before a stretch that begins a text
@@ -34,8 +34,7 @@ struct TextPass {
   const ProgressFn& progress;
 };
 
-// One stretch of a second pass, or, when all have been looked at, the decision; false: nothing is
-// pending.
+// Does one stretch of the second pass or, after the last, the decision. False: nothing is pending.
 Result<bool> pack_step(Model& model, const TextPass& pass, kvcache::CompactionReport& report);
 // Steps until nothing is pending.
 Result<kvcache::CompactionReport> pack_all(Model& model, const TextPass& pass);

@@ -8,7 +8,8 @@
 namespace satchel::runtime {
 namespace {
 
-// Until the request's tokens go in, as many as are worth a span. Whether anything became free.
+// Makes room for the request's tokens, but for no more than are worth a span. True if anything was
+// freed.
 Result<bool> reclaim_for(Model& model, const TextPass& pass, const kvcache::PassBytes& bytes,
                          kvcache::PrefillRequest asked, std::size_t n_fit, PrefilledText& done) {
   const kvcache::Arena& arena = pass.cache.arena();

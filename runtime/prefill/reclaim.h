@@ -13,16 +13,16 @@
 namespace satchel::runtime {
 
 struct ReclaimGoal {
-  // Whether it is enough, asked after each step.
+  // Whether enough was freed; called after each step.
   std::function<bool()> is_reached;
-  // Bytes of the arena that step 2 shall make free; asked when pending text has been packed.
+  // Bytes of the arena that step 2 has to free; called when pending text has been packed.
   std::function<std::size_t()> needed_bytes;
   bool spares_pinned = false;  // stops before step 3
 };
 struct Reclaimed {
   kvcache::CompactionReport packed;   // by step 1
-  kvcache::CompactionReport lowered;  // by steps 2 and 3 …
-  std::size_t lowered_bytes = 0;      // … and what these made free
+  kvcache::CompactionReport lowered;  // by steps 2 and 3
+  std::size_t lowered_bytes = 0;      // freed by them
 };
 Result<Reclaimed> reclaim(Model& model, const TextPass& pass, const ReclaimGoal& goal);
 

@@ -1,4 +1,4 @@
-// What a model is told so that it says a text again, for recipes with a second pass.
+// Makes the token ids that have a model repeat a text, for recipes with a second pass.
 //   source  arXiv:2505.23416 (KVzip) section 3.2
 #pragma once
 

@@ -1,7 +1,7 @@
 // ExactRows: the last hidden states of a text as it was first read and samples of its attention
 // (KeptPrefill), retained in the arena until the text has been compressed and can be compared.
-//   invariants  one extent of the arena while !empty(), none else; the destructor gives it back, so
-//               that it must go before the arena does
+//   invariants  holds one extent of the arena while !empty(), otherwise none; the destructor gives
+//               it back, so it must run before the arena's
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class ExactRows {
   ~ExactRows() { drop(); }
   ExactRows(const ExactRows&) = delete;
 
-  // Copies what read_prompt kept of the last n_tokens of the cache's text. Where there is no room
-  // nothing is retained, and the text will not be measured: that is no error.
+  // Copies what read_prompt kept of the last n_tokens of the cache's text. Without memory for it
+  // nothing is retained and the text will not be measured; that is no error.
   //   needs   empty()
   Result<void> keep(kvcache::Cache& cache, std::size_t n_tokens, const std::byte* kept);
   void drop();
@@ -32,7 +32,7 @@ class ExactRows {
   std::size_t end() const { return end_; }  // position behind the last one's token
   std::size_t bytes() const;                // of the arena
 
-  // What the cache, whose text is `tokens`, holds now against the first prefill.
+  // Compares what the cache, whose text is `tokens`, holds now with the first prefill.
   //   needs   !empty()
   Result<Fidelity> compare(kvcache::Cache& cache, std::span<const std::int32_t> tokens,
                            const std::stop_token& stop) const;

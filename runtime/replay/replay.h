@@ -1,4 +1,5 @@
-// Replay: a chat's own tokens run again over its compressed cache, to see what compression cost.
+// Replay: a chat's own tokens run again over its compressed cache, to measure what compression
+// cost.
 //   rows     hidden states [n, width] in the backend's memory, as Model::read_prompt and
 //            Model::replay keep them
 //   memory   scratch of the arena, and one or two rows of logits in main memory
@@ -28,9 +29,9 @@ Result<void> each_logits(Model& model, kvcache::Arena& arena, const float* rows,
 Result<std::vector<std::int32_t>> top_tokens(Model& model, kvcache::Arena& arena, const float* rows,
                                              std::size_t n_tokens);
 
-// What the model says after each token, from the rows of both readings.
+// The model's predictions after each token, from the rows of both passes.
 struct RowPair {
-  // Asked for after scratch was taken, which may move the rows.
+  // Called after scratch was leased, which may move the rows.
   const std::function<const float*()>& exact;
   const float* compressed = nullptr;
   std::size_t n_tokens = 0;
@@ -40,8 +41,8 @@ Result<Fidelity> compare_rows(Model& model, kvcache::Arena& arena, const RowPair
 struct AttentionPass {
   kvcache::Cache& cache;
   std::size_t end = 0;       // position behind the last of the tokens that were sampled
-  std::size_t n_tokens = 0;  // that were: as AttentionSamples was laid out
-  // As read_prompt or replay filled them; asked for after scratch was taken, which may move them.
+  std::size_t n_tokens = 0;  // as AttentionSamples was laid out
+  // As read_prompt or replay filled them; called after scratch was leased, which may move them.
   const std::function<AttentionSamples()>& exact;
   std::stop_token stop;
 };

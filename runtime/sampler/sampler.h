@@ -29,8 +29,7 @@ struct Sampling {
   std::uint64_t seed = 0;
   // 0: until the end of the turn or of the context. Chosen: about 700 words.
   std::size_t n_tokens_max = 1024;
-  bool ends_loops =
-      true;  // an answer that says the same again and again is ended (RepetitionDetector)
+  bool ends_loops = true;  // stops an answer that repeats itself (RepetitionDetector)
 
   // Greedy, without any penalty: for measurements.
   static Sampling plain_greedy(std::size_t n_tokens_max) {

@@ -116,8 +116,8 @@ Result<Fidelity> MemoryChangePlanner::cost_since(const kvcache::Arena::Lease& be
   return cost;
 }
 
-// Everything is read again: a finer recipe, or one that the cache cannot follow as it is. It is read
-// under the higher of the two limits, as change_memory() does.
+// Everything is read again: a finer recipe, or one that the cache cannot follow as it is. It is
+// read under the higher of the two limits, as change_memory() does.
 Result<MemoryChange> MemoryChangePlanner::reread_change(const MemoryRequest& request) const {
   const kvcache::CacheStats stats = parts_.cache->stats();
   MemoryChange change{.bytes_before = stats.bytes, .n_lane_tokens = stats.n_kept};
