@@ -1,7 +1,7 @@
 // The cuda backend beside the reference on shapes that are too many or too long for the executor:
 // all head_dims and groups, lengths around the ends of pages, contexts up to 64k. Only where there
 // is a card; SATCHEL_TEST_ROW names another row of backend_rows() to try the tests themselves on.
-//   limits   of packed attention: || difference || / || reference ||, logsumexp-exp absolute; they
+//   limits   of packed attention: || difference || / || reference ||, logsumexp absolute; they
 //            hold for the fp16 products of matrix units (README.md)
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 namespace satchel::test {
 
 // Queries at rising positions over some keys; the lane's heads are 1 … n_group of n_group + 2. The
-// logsumexp-exp are made up: what they are of is the caller's business.
+// logsumexp values are made up; the caller decides what they belong to.
 struct Queries {
   std::size_t n, n_group, head_dim;
   std::int32_t first_position = 0;
