@@ -211,8 +211,7 @@ Result<std::unique_ptr<Session>> Engine::new_session(const SessionOptions& optio
       state_->arena->bytes() != kvcache::Arena::rounded_down(budget_bytes))
     SATCHEL_TRY(set_budget(budget_bytes));
   SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> cache,
-                     kvcache::Cache::open({.backend = state_->backend, .arena = state_->arena},
-                                          config().cache_shape(), options.recipe));
+                     kvcache::Cache::open(state_->arena, config().cache_shape(), options.recipe));
   return std::unique_ptr<Session>(
       new Session(std::make_unique<Session::State>(*state_, options, std::move(cache))));
 }

@@ -36,12 +36,12 @@ Result<void> check_shape(const CacheShape& shape) {
 }
 
 // The least that is of any use: one page of tokens read as a prompt.
-Result<void> check_bytes(const CacheHome& home, const CacheShape& shape, const Recipe& recipe) {
+Result<void> check_bytes(const Arena& arena, const CacheShape& shape, const Recipe& recipe) {
   SATCHEL_TRY_ASSIGN(const CacheNeed least, cache_need(shape, recipe, kernels::kPageTokens));
-  if (home.arena->free_bytes() >= least.total()) return {};
+  if (arena.free_bytes() >= least.total()) return {};
   return Error{ErrorKind::out_of_memory, "MEMORY",
-               "A memory limit of " + size_text(home.arena->bytes()) + " with " +
-                   size_text(home.arena->free_bytes()) +
+               "A memory limit of " + size_text(arena.bytes()) + " with " +
+                   size_text(arena.free_bytes()) +
                    " free is too small for this model: sinks, tails and the reading of a prompt "
                    "take " +
                    size_text(least.total()) + ". Raise the limit, or close other chats."};
@@ -49,13 +49,13 @@ Result<void> check_bytes(const CacheHome& home, const CacheShape& shape, const R
 
 }  // namespace
 
-Result<std::unique_ptr<Cache>> Cache::open(const CacheHome& home, const CacheShape& shape,
+Result<std::unique_ptr<Cache>> Cache::open(std::shared_ptr<Arena> arena, const CacheShape& shape,
                                            const Recipe& recipe) {
   SATCHEL_TRY(check_shape(shape));
   SATCHEL_TRY(recipe.pipeline().check(shape));
   SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
-  SATCHEL_TRY(check_bytes(home, shape, recipe));
-  auto state = std::make_unique<CacheState>(home, shape, recipe, std::move(layouts));
+  SATCHEL_TRY(check_bytes(*arena, shape, recipe));
+  auto state = std::make_unique<CacheState>(std::move(arena), shape, recipe, std::move(layouts));
   SATCHEL_TRY(state->take_fixed());
   return std::unique_ptr<Cache>(new Cache(std::move(state)));
 }

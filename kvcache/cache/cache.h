@@ -40,16 +40,15 @@
 #include "kvcache/recipes/recipe.h"
 #include "kvcache/shape/cache_shape.h"
 #include "kvcache/stages/stage.h"
-#include "kvcache/state/cache_home.h"
 #include "kvcache/state/cache_stats.h"
 
 namespace satchel::kvcache {
 
 class Cache {
  public:
-  // Takes sinks, tails and scratch of all lanes. Fails with out_of_memory (MEMORY) naming the least
+  // Takes sinks, tails and scratch of all lanes from the arena, and computes on its backend. Fails with out_of_memory (MEMORY) naming the least
   // that would do.
-  static Result<std::unique_ptr<Cache>> open(const CacheHome& home, const CacheShape& shape,
+  static Result<std::unique_ptr<Cache>> open(std::shared_ptr<Arena> arena, const CacheShape& shape,
                                              const Recipe& recipe);
   ~Cache();
   // A second cache that holds the same; pages are shared.

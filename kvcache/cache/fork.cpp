@@ -96,7 +96,8 @@ Result<void> copy_into(CacheState& cache, CacheState& twin) {
 
 Result<std::unique_ptr<Cache>> Cache::fork() {
   CacheState& s = *state_;
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.home, s.layout.shape, s.layout.recipe));
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin,
+                     open(s.shared_arena, s.layout.shape, s.layout.recipe));
   SATCHEL_TRY(copy_into(s, *twin->state_));
   return twin;
 }
@@ -104,7 +105,7 @@ Result<std::unique_ptr<Cache>> Cache::fork() {
 Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {
   CacheState& s = *state_;
   SATCHEL_TRY(check_nothing_waits(s, recipe.pipeline()));
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.home, s.layout.shape, recipe));
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.shared_arena, s.layout.shape, recipe));
   const Reader &now = s.layout.pipeline.reader(), &then = recipe.pipeline().reader();
   if (typeid(now) != typeid(then) || twin->state_->requirements().decoding)
     return Error{ErrorKind::unsupported, "CACHE_RECIPE",

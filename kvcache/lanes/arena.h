@@ -90,6 +90,7 @@ class Arena {
   Result<void> set_limit(std::size_t bytes);
   // Fails as take() would. For several extents pass the sum of their rounded_up() sizes.
   Result<void> check_free(std::size_t bytes) const;
+  const std::shared_ptr<kernels::Backend>& backend() const { return backend_; }
   std::size_t bytes() const { return limit_; }
   std::size_t capacity_bytes() const { return memory_.size(); }
   std::size_t used_bytes() const { return extents_.used_bytes() + scratch_bytes_; }

@@ -6,11 +6,11 @@
 
 namespace satchel::kvcache {
 
-CacheState::CacheState(const CacheHome& home_in, const CacheShape& shape_in,
+CacheState::CacheState(std::shared_ptr<Arena> arena_in, const CacheShape& shape_in,
                        const Recipe& recipe_in, TierLayouts layouts_in)
-    : home(home_in),
-      backend(*home.backend),
-      arena(*home.arena),
+    : shared_arena(std::move(arena_in)),
+      backend(*shared_arena->backend()),
+      arena(*shared_arena),
       layout(shape_in, recipe_in, std::move(layouts_in)),
       scores(backend, arena, layout.shape.n_lanes()) {
   appended.resize(layout.shape.n_layers());

@@ -24,7 +24,6 @@
 #include "kvcache/layout/cache_layout.h"
 #include "kvcache/layout/text_segments.h"
 #include "kvcache/planning/cache_view.h"
-#include "kvcache/state/cache_home.h"
 
 namespace satchel::kvcache {
 
@@ -48,12 +47,12 @@ struct StepScratch {
 };
 
 struct CacheState final : ExtentUser {
-  CacheState(const CacheHome& home_in, const CacheShape& shape_in, const Recipe& recipe_in,
+  CacheState(std::shared_ptr<Arena> arena_in, const CacheShape& shape_in, const Recipe& recipe_in,
              TierLayouts layouts_in);
   ~CacheState() override;
   CacheState(CacheState&&) = delete;
 
-  CacheHome home;
+  const std::shared_ptr<Arena> shared_arena;
   kernels::Backend& backend;
   Arena& arena;
   CacheLayout layout;

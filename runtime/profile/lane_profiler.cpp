@@ -55,9 +55,8 @@ Result<bool> LaneProfiler::step(const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(const RepeatScript script, raw_script(of_.tokenizer));
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe kvzip, kvcache::Recipe::builtin("kvzip"));
   const ModelConfig& config = of_.model.config();
-  SATCHEL_TRY_ASSIGN(
-      const std::unique_ptr<kvcache::Cache> cache,
-      kvcache::Cache::open({.backend = of_.backend, .arena = arena_}, config.cache_shape(), kvzip));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> cache,
+                     kvcache::Cache::open(arena_, config.cache_shape(), kvzip));
   const TextPass pass{
       .cache = *cache, .text = ids, .script = script, .stop = stop, .progress = kSilent};
   SATCHEL_TRY(prefill_text(of_.model, pass, {.end = ids.size()}));

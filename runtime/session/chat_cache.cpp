@@ -61,19 +61,18 @@ void ChatCache::replace(std::unique_ptr<kvcache::Cache> cache, const kvcache::Re
 }
 
 Result<std::unique_ptr<kvcache::Cache>> ChatCache::open_in_place(const kvcache::Recipe& recipe) {
-  const kvcache::CacheHome home{.backend = engine_.backend, .arena = engine_.arena};
   const kvcache::CacheShape shape = cache_->shape();
-  Result<std::unique_ptr<kvcache::Cache>> made = kvcache::Cache::open(home, shape, recipe);
+  Result<std::unique_ptr<kvcache::Cache>> made = kvcache::Cache::open(engine_.arena, shape, recipe);
   const auto is_full = [&] { return !made.ok() && made.error().kind == ErrorKind::out_of_memory; };
   if (is_full()) {
     snapshot_.reset();
     cache_->clear();
-    made = kvcache::Cache::open(home, shape, recipe);
+    made = kvcache::Cache::open(engine_.arena, shape, recipe);
   }
   if (is_full()) {  // not even two empty ones
     cache_.reset();
-    made = kvcache::Cache::open(home, shape, recipe);
-    if (!made.ok()) SATCHEL_TRY(take(home.arena->bytes()));
+    made = kvcache::Cache::open(engine_.arena, shape, recipe);
+    if (!made.ok()) SATCHEL_TRY(take(engine_.arena->bytes()));
   }
   return made;
 }
@@ -92,9 +91,8 @@ Result<void> ChatCache::take_memory(std::size_t limit) {
   const kvcache::CacheShape shape = cache_->shape();
   Result<std::shared_ptr<kvcache::Arena>> other = kvcache::Arena::open(engine_.backend, limit);
   if (other.ok()) {
-    SATCHEL_TRY_ASSIGN(
-        std::unique_ptr<kvcache::Cache> opened,
-        kvcache::Cache::open({.backend = engine_.backend, .arena = *other}, shape, recipe_));
+    SATCHEL_TRY_ASSIGN(std::unique_ptr<kvcache::Cache> opened,
+                       kvcache::Cache::open(*other, shape, recipe_));
     snapshot_.reset();
     cache_ = std::move(opened);
     engine_.take_arena(std::move(*other));
@@ -119,9 +117,8 @@ Result<void> ChatCache::take(std::size_t limit) {
   lost_limit_ = limit;
   const auto opened = [this]() -> Result<void> {
     if (engine_.arena == nullptr) SATCHEL_TRY(engine_.set_budget(lost_limit_));
-    SATCHEL_TRY_ASSIGN(cache_,
-                       kvcache::Cache::open({.backend = engine_.backend, .arena = engine_.arena},
-                                            engine_.model->config().cache_shape(), recipe_));
+    SATCHEL_TRY_ASSIGN(cache_, kvcache::Cache::open(
+                                   engine_.arena, engine_.model->config().cache_shape(), recipe_));
     return {};
   };
   const Result<void> done = opened();

@@ -67,8 +67,7 @@ Result<Ids> greedy(Engine& engine, const Ids& prompt) {
   SATCHEL_TRY_ASSIGN(const Estimate needs,
                      engine.estimate(full, {.n_tokens = prompt.size() + kGreedy}));
   SATCHEL_TRY(engine.set_budget(needs.arena_bytes));
-  SATCHEL_TRY_ASSIGN(const auto cache, kvcache::Cache::open({.backend = engine.state().backend,
-                                                             .arena = engine.state().arena},
+  SATCHEL_TRY_ASSIGN(const auto cache, kvcache::Cache::open(engine.state().arena,
                                                             engine.config().cache_shape(), full));
   std::vector<float> logits(engine.config().n_vocabulary);
   SATCHEL_TRY(eval::read_document(engine, *cache, prompt, {}, logits));

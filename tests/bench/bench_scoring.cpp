@@ -72,8 +72,8 @@ class ReadLayer {
                       .attention_scale = 1 / std::sqrt(static_cast<float>(prompt.shape.head_dim)),
                       .inverse_frequency = test::rope_frequencies(prompt.shape.head_dim)}};
     constexpr std::size_t kArena = std::size_t{256} << 20;
-    home_ = {.backend = backend, .arena = must(kvcache::Arena::open(backend, kArena))};
-    cache_ = must(kvcache::Cache::open(home_, shape_, must(kvcache::Recipe::builtin(recipe))));
+    arena_ = must(kvcache::Arena::open(backend, kArena));
+    cache_ = must(kvcache::Cache::open(arena_, shape_, must(kvcache::Recipe::builtin(recipe))));
   }
 
   void round() {
@@ -134,7 +134,7 @@ class ReadLayer {
   const std::vector<std::int32_t> positions_;
   std::vector<float> out_, lse_;
   kvcache::CacheShape shape_;
-  kvcache::CacheHome home_;
+  std::shared_ptr<kvcache::Arena> arena_;
   std::unique_ptr<kvcache::Cache> cache_;
   Seconds best_;
 };

@@ -35,8 +35,7 @@ Result<std::vector<Chat>> open_chats(Engine& engine, const std::string& recipe_n
     ids[i] = static_cast<std::int32_t>((i * 7919 + 17) % engine.config().n_vocabulary);
   std::vector<Chat> chats(kMost);
   for (Chat& chat : chats) {
-    SATCHEL_TRY_ASSIGN(chat.cache, kvcache::Cache::open({.backend = engine.state().backend,
-                                                         .arena = engine.state().arena},
+    SATCHEL_TRY_ASSIGN(chat.cache, kvcache::Cache::open(engine.state().arena,
                                                         engine.config().cache_shape(), recipe));
     chat.logits.resize(engine.config().n_vocabulary);
     SATCHEL_TRY(eval::read_document(engine, *chat.cache, ids, {}, chat.logits));

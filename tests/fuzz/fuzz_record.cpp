@@ -35,20 +35,20 @@ const kvcache::CacheKey kKey = kvcache::CacheKey::named("fuzz");
 
 // One cache of each recipe, kept from input to input: a refused snapshot must leave it empty.
 struct Bench {
-  kvcache::CacheHome home;
+  std::shared_ptr<kvcache::Arena> arena;
   CacheShape shape;
   std::unique_ptr<Cache> cache;
 
   explicit Bench(std::string_view recipe) {
-    home.backend = kernels::open_backend("reference", {}).value();
-    home.arena = kvcache::Arena::open(home.backend, 512u << 10).value();
+    arena =
+        kvcache::Arena::open(kernels::open_backend("reference", {}).value(), 512u << 10).value();
     shape.layers.push_back({.n_heads = 1,
                             .n_kv_heads = 1,
                             .head_dim = kHeadDim,
                             .attention_scale = 0.176f,
                             .inverse_frequency = {1, 0.1}});
     shape.selector = test::selector_of(shape);
-    cache = Cache::open(home, shape, Recipe::builtin(recipe).value()).value();
+    cache = Cache::open(arena, shape, Recipe::builtin(recipe).value()).value();
   }
   static std::vector<float> values(std::size_t position) {
     std::vector<float> row(kHeadDim);
@@ -59,19 +59,19 @@ struct Bench {
   Result<void> attend(const kernels::Sequence& lanes, std::int32_t position, float* lse) const {
     const std::vector<float> q(kHeadDim, 0.5f);
     std::vector<float> out(kHeadDim);
-    return home.backend->attend({.q = q.data(),
-                                 .n_heads = 1,
-                                 .n_kv_heads = 1,
-                                 .head_dim = kHeadDim,
-                                 .batch = {.positions = &position,
-                                           .n_tokens = 1,
-                                           .position_min = position,
-                                           .position_max = position},
-                                 .sequences = {&lanes, 1},
-                                 .scale = shape.layers[0].attention_scale,
-                                 .rope = shape.layers[0].rope(),
-                                 .out = out.data(),
-                                 .lse = lse});
+    return arena->backend()->attend({.q = q.data(),
+                                     .n_heads = 1,
+                                     .n_kv_heads = 1,
+                                     .head_dim = kHeadDim,
+                                     .batch = {.positions = &position,
+                                               .n_tokens = 1,
+                                               .position_min = position,
+                                               .position_max = position},
+                                     .sequences = {&lanes, 1},
+                                     .scale = shape.layers[0].attention_scale,
+                                     .rope = shape.layers[0].rope(),
+                                     .out = out.data(),
+                                     .lse = lse});
   }
   // Errors are for want of memory only.
   Result<void> step() const {
@@ -247,7 +247,7 @@ void use_everything(const Bench& on, Snapshot& snapshot) {
 int run(const std::uint8_t* bytes, std::size_t size) {
   const Parts parts = split(bytes, size);
   const Bench& on = bench(parts.recipe);
-  const std::size_t used = on.home.arena->used_bytes();
+  const std::size_t used = on.arena->used_bytes();
   test::MemoryRecordStore store;
   store.stream_coder = &kCoder;
   auto& rows = store.caches[kKey];
@@ -264,7 +264,7 @@ int run(const std::uint8_t* bytes, std::size_t size) {
   if (report->n_tokens > 0) {
     use_everything(on, snapshot);
   } else {
-    SATCHEL_ASSERT(on.cache->n_tokens() == 0 && on.home.arena->used_bytes() == used);
+    SATCHEL_ASSERT(on.cache->n_tokens() == 0 && on.arena->used_bytes() == used);
   }
   on.cache->clear();
   return 0;

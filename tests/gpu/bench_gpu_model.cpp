@@ -87,7 +87,7 @@ Result<std::unique_ptr<Cache>> open_cache(const Loaded& loaded, const kvcache::R
   const std::size_t work = runtime::prefill_lease_bytes(loaded.model->config(), 4096);
   SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena,
                      kvcache::Arena::open(loaded.backend, need.total() + work));
-  return Cache::open({.backend = loaded.backend, .arena = std::move(arena)}, shape, recipe);
+  return Cache::open(std::move(arena), shape, recipe);
 }
 
 double percentile(std::vector<double> values, double share) {

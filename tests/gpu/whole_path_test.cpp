@@ -107,8 +107,7 @@ TEST_F(WholePath, the_bundled_model_chooses_the_tokens_it_chooses_on_the_cpu) {
 Result<std::unique_ptr<kvcache::Cache>> open(TestModel& model, const std::string& name) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, resolve_recipe(name));
   SATCHEL_TRY_ASSIGN(auto arena, kvcache::Arena::open(model.backend, std::size_t{32} << 20));
-  return kvcache::Cache::open({.backend = model.backend, .arena = std::move(arena)},
-                              model.config().cache_shape(), recipe);
+  return kvcache::Cache::open(std::move(arena), model.config().cache_shape(), recipe);
 }
 
 TEST_F(WholePath, recipes_keep_as_much_as_on_the_cpu) {

@@ -67,7 +67,7 @@ Result<std::unique_ptr<kvcache::Cache>> open_exact(runtime::Engine& engine, std:
   const std::size_t bytes = need.total() + prefill_lease_bytes(engine.config(), n_tokens, true);
   const auto& backend = engine.state().backend;
   SATCHEL_TRY_ASSIGN(auto arena, kvcache::Arena::open(backend, bytes));
-  return kvcache::Cache::open({.backend = backend, .arena = std::move(arena)}, shape, full);
+  return kvcache::Cache::open(std::move(arena), shape, full);
 }
 
 }  // namespace

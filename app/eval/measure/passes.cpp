@@ -20,8 +20,7 @@ Result<std::unique_ptr<kvcache::Cache>> open_cache(runtime::Engine& engine,
                                                    const kvcache::Recipe& recipe,
                                                    std::size_t n_tokens) {
   SATCHEL_TRY_ASSIGN(std::shared_ptr<kvcache::Arena> arena, large_arena(engine, recipe, n_tokens));
-  return kvcache::Cache::open({.backend = engine.state().backend, .arena = std::move(arena)},
-                              engine.config().cache_shape(), recipe);
+  return kvcache::Cache::open(std::move(arena), engine.config().cache_shape(), recipe);
 }
 
 Result<void> read_document(runtime::Engine& engine, kvcache::Cache& cache,

@@ -131,7 +131,9 @@ TEST_F(ConversationTest, the_cpu_begins_a_chat_that_could_not_begin) {
   const auto conversation = open("first");
   const auto failing = std::make_shared<test::FailingBackend>(
       value_of(kernels::open_backend("cpu", {.n_threads = 1})));
-  const auto own = std::exchange(conversation->engine().state().backend, failing);
+  runtime::EngineState& engine = conversation->engine().state();
+  const auto own = std::exchange(engine.backend, failing);
+  engine.arena = value_of(kvcache::Arena::open(failing, std::size_t{80} << 20));
   failing->fail_tables(true);
   ASSERT_FALSE(conversation->start_over().ok());
   failing->fail_tables(false);

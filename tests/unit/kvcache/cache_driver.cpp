@@ -88,12 +88,9 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
   return shape;
 }
 
-CacheHome home_of(const CacheDriver::Setup& setup) {
-  if (setup.home.backend != nullptr) return setup.home;
-  CacheHome home;
-  home.backend = test::open_in_main_memory(setup.backend);
-  home.arena = Arena::open(home.backend, setup.arena_bytes).value();
-  return home;
+std::shared_ptr<Arena> arena_of(const CacheDriver::Setup& setup) {
+  if (setup.arena != nullptr) return setup.arena;
+  return Arena::open(test::open_in_main_memory(setup.backend), setup.arena_bytes).value();
 }
 
 float as_stored(float x) {
@@ -124,8 +121,8 @@ std::size_t DecodedToken::bits() const {
 }
 
 CacheDriver::CacheDriver(const Setup& setup)
-    : setup_(setup), home_(home_of(setup)), shape_(shape_of(setup)), recipe_(recipe_of(setup)) {
-  Result<std::unique_ptr<Cache>> cache = Cache::open(home_, shape_, recipe_);
+    : setup_(setup), arena_(arena_of(setup)), shape_(shape_of(setup)), recipe_(recipe_of(setup)) {
+  Result<std::unique_ptr<Cache>> cache = Cache::open(arena_, shape_, recipe_);
   if (!cache.ok()) ADD_FAILURE() << cache.error().message;
   cache_ = std::move(cache).value();
 }
@@ -543,7 +540,7 @@ void CacheDriver::clear() {
 CacheDriver::CacheDriver(const CacheDriver& of, std::unique_ptr<Cache> twin)
     : check_attention(of.check_attention),
       setup_(of.setup_),
-      home_(of.home_),
+      arena_(of.arena_),
       shape_(of.shape_),
       recipe_(of.recipe_),
       cache_(std::move(twin)),

@@ -43,7 +43,7 @@ class CacheDriver {
     std::size_t arena_bytes = kPlenty;
     std::uint64_t seed = 1;
     std::string backend = "reference";
-    CacheHome home = {};    // empty: a backend and an arena of its own
+    std::shared_ptr<Arena> arena = {};  // null: one of its own, with a backend of its own
     double basis_fall = 1;  // of key bases that recipes with tiers of the ladder get; 0: none
     KeyBasesForm basis_form = {};
     // Of recipes with a trained selector; null: made up.
@@ -54,13 +54,13 @@ class CacheDriver {
   CacheDriver& operator=(CacheDriver&&) = default;
 
   Cache& cache() { return *cache_; }
-  Arena& arena() { return *home_.arena; }
-  kernels::Backend& backend() { return *home_.backend; }
-  const CacheHome& home() const { return home_; }
+  Arena& arena() { return *arena_; }
+  kernels::Backend& backend() { return *arena_->backend(); }
+  const std::shared_ptr<Arena>& shared_arena() const { return arena_; }
   const Recipe& recipe() const { return recipe_; }
   const CacheShape& shape() const { return shape_; }
   std::size_t n_lanes() const { return shape_.n_lanes(); }
-  // The cache goes, its home stays.
+  // The cache goes, its arena stays.
   void close() { cache_.reset(); }
 
   struct ReadOptions {
@@ -139,7 +139,7 @@ class CacheDriver {
                                     std::size_t n) const;
 
   Setup setup_;
-  CacheHome home_;
+  std::shared_ptr<Arena> arena_;
   CacheShape shape_;
   Recipe recipe_;
   std::unique_ptr<Cache> cache_;

@@ -70,7 +70,7 @@ class Fault {
                  .n_heads = 2,
                  .n_kv_heads = 1,
                  .head_dim = 32,
-                 .home = {.backend = backend_, .arena = arena_}}) {
+                 .arena = arena_}) {
     before_.check_attention = false;
     for (const Operation& operation : script_.before) EXPECT_TRUE(operation(before_).ok());
     const Pipeline& pipeline = before_.recipe().pipeline();

@@ -234,8 +234,7 @@ TEST(KeyBases, of_another_model_open_no_cache) {
   const auto opens = [&](const KeyBases& bases) {
     shape.key_bases = std::make_shared<const KeyBases>(bases);
     std::shared_ptr<Arena> arena = Arena::open(backend, kPlenty).value();
-    const auto cache = Cache::open({.backend = backend, .arena = std::move(arena)}, shape,
-                                   Recipe::builtin("full").value());
+    const auto cache = Cache::open(std::move(arena), shape, Recipe::builtin("full").value());
     return cache.ok() ? std::string() : cache.error().code;
   };
   EXPECT_EQ(opens(made({16})), "");

@@ -15,15 +15,13 @@ using testing::HasSubstr;
 TEST(Memory, an_arena_below_the_least_is_refused_and_the_least_is_named) {
   const CacheDriver roomy({.n_layers = 2});
   const std::size_t least = cache_need(roomy.shape(), roomy.recipe(), 128)->total();
-  CacheHome home;
-  home.backend = kernels::open_backend("reference", {}).value();
-  home.arena = Arena::open(home.backend, least - 1).value();
-  const auto cache = Cache::open(home, roomy.shape(), roomy.recipe());
+  const std::shared_ptr<kernels::Backend> backend = kernels::open_backend("reference", {}).value();
+  const auto cache =
+      Cache::open(Arena::open(backend, least - 1).value(), roomy.shape(), roomy.recipe());
   ASSERT_FALSE(cache.ok());
   EXPECT_EQ(cache.error().code, "MEMORY");
   EXPECT_THAT(cache.error().message, HasSubstr("kB"));
-  home.arena = Arena::open(home.backend, least).value();
-  EXPECT_TRUE(Cache::open(home, roomy.shape(), roomy.recipe()).ok());
+  EXPECT_TRUE(Cache::open(Arena::open(backend, least).value(), roomy.shape(), roomy.recipe()).ok());
 }
 
 TEST(Memory, a_dropped_prompt_leaves_no_trace_at_any_layer) {

@@ -240,15 +240,12 @@ TEST(LocretScorer, stays_finite_where_the_network_overflows) {
   }
 }
 
-CacheHome home() {
-  CacheHome home;
-  home.backend = kernels::open_backend("reference", {}).value();
-  home.arena = Arena::open(home.backend, kPlenty).value();
-  return home;
+std::shared_ptr<Arena> arena() {
+  return Arena::open(kernels::open_backend("reference", {}).value(), kPlenty).value();
 }
 // Whoever asks for a cache, or what one would take, is told the same.
 Error refused(const CacheShape& shape, const Recipe& recipe) {
-  const auto cache = Cache::open(home(), shape, recipe);
+  const auto cache = Cache::open(arena(), shape, recipe);
   const auto need = cache_need(shape, recipe, 1000);
   EXPECT_FALSE(cache.ok() || need.ok());
   if (cache.ok() || need.ok()) return {};
@@ -302,7 +299,7 @@ TEST(TrainedRecipes, refuse_weights_of_a_model_of_another_shape) {
         CacheShape{.layers = {2, {.n_heads = 6, .n_kv_heads = 1, .head_dim = kDim}}}}) {
     CacheShape shape = shape_of(2);
     shape.selector = test::selector_of(other);
-    const auto cache = Cache::open(home(), shape, Recipe::builtin("locret").value());
+    const auto cache = Cache::open(arena(), shape, Recipe::builtin("locret").value());
     ASSERT_FALSE(cache.ok());
     EXPECT_EQ(cache.error().code, "SELECTOR_WEIGHTS");
     EXPECT_THAT(cache.error().message, HasSubstr("do not fit this model"));

@@ -50,9 +50,8 @@ Scores our_scores(const std::string& scorer, const char* backend, const Ids& ids
       "allocator": { "use": "over_all" }, "assigner": { "use": "top_k" }, "merger": { "use": "none" },
       "codec": { "k": "exact", "v": "exact" }, "reader": { "use": "all" } })";
   auto arena = value_of(kvcache::Arena::open(model.backend, std::size_t{32} << 20));
-  const auto cache = value_of(
-      kvcache::Cache::open({.backend = model.backend, .arena = std::move(arena)},
-                           model.config().cache_shape(), value_of(kvcache::Recipe::parse(recipe))));
+  const auto cache = value_of(kvcache::Cache::open(std::move(arena), model.config().cache_shape(),
+                                                   value_of(kvcache::Recipe::parse(recipe))));
   model.read(*cache, ids);
   Scores scores;
   for (std::size_t i = 0; i < model.config().cache_shape().n_lanes(); ++i)

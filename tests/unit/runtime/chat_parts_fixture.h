@@ -23,8 +23,7 @@ class ChatPartsTest : public ChatTest {
   static std::unique_ptr<kvcache::Cache> cache_of(const kvcache::Recipe& recipe,
                                                   Engine& engine = shared_engine()) {
     const EngineState& state = engine.state();
-    return value_of(kvcache::Cache::open({.backend = state.backend, .arena = state.arena},
-                                         state.model->config().cache_shape(), recipe));
+    return value_of(kvcache::Cache::open(state.arena, state.model->config().cache_shape(), recipe));
   }
   static std::unique_ptr<Session::State> parts(const SessionOptions& options) {
     return std::make_unique<Session::State>(shared_engine().state(), options,

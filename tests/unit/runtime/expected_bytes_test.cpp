@@ -27,9 +27,7 @@ Held read_and_pack(Engine& engine, const kvcache::Recipe& recipe, std::size_t n_
                    std::size_t budget_bytes) {
   const ModelConfig& config = engine.config();
   const auto arena = kvcache::Arena::open(engine.state().backend, budget_bytes).value();
-  const auto cache = kvcache::Cache::open({.backend = engine.state().backend, .arena = arena},
-                                          config.cache_shape(), recipe)
-                         .value();
+  const auto cache = kvcache::Cache::open(arena, config.cache_shape(), recipe).value();
   const auto ids = random_ids(n_tokens, config.n_vocabulary, 5);
   const RepeatScript script{.first = {1, 2, 3, 4}, .later = {1, 2, 3, 4}, .then = {5, 6}};
   const ProgressFn silent;

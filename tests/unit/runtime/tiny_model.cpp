@@ -110,9 +110,8 @@ std::unique_ptr<kvcache::Cache> TestModel::cache(std::string_view recipe, std::s
 
 std::unique_ptr<kvcache::Cache> TestModel::cache_in(std::string_view recipe,
                                                     std::size_t arena_bytes) {
-  return must(kvcache::Cache::open(
-      {.backend = backend, .arena = must(kvcache::Arena::open(backend, arena_bytes))},
-      config().cache_shape(), must(resolve_recipe(recipe))));
+  return must(kvcache::Cache::open(must(kvcache::Arena::open(backend, arena_bytes)),
+                                   config().cache_shape(), must(resolve_recipe(recipe))));
 }
 
 std::vector<float> TestModel::read(kvcache::Cache& cache, std::span<const std::int32_t> ids) {

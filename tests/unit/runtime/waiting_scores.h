@@ -36,9 +36,9 @@ struct WaitingScores {
   void read(const std::string& scorer, const Ids& ids) {
     constexpr std::size_t kArena = std::size_t{32} << 20;
     auto arena = value_of(kvcache::Arena::open(model.backend, kArena));
-    cache = value_of(kvcache::Cache::open(
-        {.backend = model.backend, .arena = std::move(arena)}, model.config().cache_shape(),
-        value_of(kvcache::Recipe::parse(waiting_recipe(scorer)))));
+    cache =
+        value_of(kvcache::Cache::open(std::move(arena), model.config().cache_shape(),
+                                      value_of(kvcache::Recipe::parse(waiting_recipe(scorer)))));
     model.read(*cache, ids);
   }
   Scores scores() const {
