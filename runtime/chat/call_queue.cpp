@@ -6,14 +6,15 @@ namespace satchel::runtime {
 
 Result<CallQueue::Turn> CallQueue::wait(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
+  if (holder_ == std::this_thread::get_id()) return nested_call();
   const std::uint64_t ticket = ++last_ticket_;
   calls_.push_back(ticket);
   idle_.request_stop();
   const bool is_next =
-      changed_.wait(lock, stop, [this, ticket] { return !is_taken_ && calls_.front() == ticket; });
+      changed_.wait(lock, stop, [this, ticket] { return is_free() && calls_.front() == ticket; });
   std::erase(calls_, ticket);
   if (is_next) {
-    is_taken_ = true;
+    holder_ = std::this_thread::get_id();
     return Turn(*this);
   }
   lock.unlock();
@@ -24,11 +25,12 @@ Result<CallQueue::Turn> CallQueue::wait(const std::stop_token& stop) {
 Result<CallQueue::Turn> CallQueue::wait_idle(const std::stop_token& stop,
                                              const std::stop_source& makes_way) {
   std::unique_lock lock(mutex_);
+  if (holder_ == std::this_thread::get_id()) return nested_call();
   ++n_idle_waiting_;
-  const bool is_free = changed_.wait(lock, stop, [this] { return !is_taken_ && calls_.empty(); });
+  const bool is_next = changed_.wait(lock, stop, [this] { return is_free() && calls_.empty(); });
   --n_idle_waiting_;
-  if (!is_free) return call_stopped();
-  is_taken_ = true;
+  if (!is_next) return call_stopped();
+  holder_ = std::this_thread::get_id();
   idle_ = makes_way;
   return Turn(*this);
 }
@@ -41,7 +43,7 @@ std::size_t CallQueue::n_waiting() const {
 void CallQueue::leave() {
   {
     const std::lock_guard lock(mutex_);
-    is_taken_ = false;
+    holder_ = {};
     idle_ = std::stop_source(std::nostopstate);
   }
   changed_.notify_all();

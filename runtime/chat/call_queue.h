@@ -3,7 +3,8 @@
 //            asked to stop as soon as a call comes
 //   cancel   a call that is stopped while it waits leaves the queue; one that need not wait gets
 //            its turn even when it is already stopped, and ends by itself
-//   errors   cancelled, STOPPED
+//   errors   cancelled, STOPPED; invalid, NESTED_CALL: the thread has the turn already, and would
+//            wait for itself
 //   threads  any
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <deque>
 #include <mutex>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "kernels/base/result.h"
@@ -41,6 +43,7 @@ class CallQueue {
   std::size_t n_waiting() const;  // calls and idle work that have no turn yet
 
  private:
+  bool is_free() const { return holder_ == std::thread::id(); }
   void leave();
 
   mutable std::mutex mutex_;
@@ -48,7 +51,7 @@ class CallQueue {
   std::deque<std::uint64_t> calls_;  // tickets of those that wait, in the order they came
   std::uint64_t last_ticket_ = 0;
   std::size_t n_idle_waiting_ = 0;
-  bool is_taken_ = false;
+  std::thread::id holder_;                   // who has the turn; none: it is free
   std::stop_source idle_{std::nostopstate};  // of the idle work that has the turn
 };
 

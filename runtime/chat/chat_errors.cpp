@@ -28,6 +28,11 @@ Error call_stopped() {
   return {ErrorKind::cancelled, "STOPPED", "Stopped."};
 }
 
+Error nested_call() {
+  return {ErrorKind::invalid, "NESTED_CALL",
+          "This call came from inside another one, and would wait for itself. Nothing was done."};
+}
+
 Error model_missing(const std::string& path) {
   return {ErrorKind::not_found, "MODEL_MISSING",
           "This chat uses the model \"" + path +

@@ -15,6 +15,7 @@ Error chat_is_open();
 Error memory_not_open();
 Error chat_lost();
 Error call_stopped();
+Error nested_call();
 // path: of the model that the chat was held with
 Error model_missing(const std::string& path);
 Error out_of_memory();

@@ -251,7 +251,10 @@ Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, cons
         SATCHEL_TRY_ASSIGN(ChatLibrary* const chats, library());
         SATCHEL_TRY_ASSIGN(const Chat saved, chats->chat(id));
         const auto already = handle_of(id);
-        if (already && *already != options.instead_of) return chat_is_open();
+        // One without a message would leave the store when it makes way for itself.
+        if (already &&
+            (*already != options.instead_of || !chats_.at(*already).is_kept(store_.get())))
+          return chat_is_open();
         SATCHEL_TRY_ASSIGN(OpenChat chat, OpenChat::of(saved));
         chat.set_memory(with_request(
             chat.memory(), {.limit_bytes = options.limit_bytes, .recipe = options.recipe}));

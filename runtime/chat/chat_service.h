@@ -6,13 +6,13 @@
 //            2 a call that is stopped while it waits has done nothing and fails with STOPPED;
 //              stopped while it runs it ends within 200 ms and keeps what was done
 //            3 idle() runs when no call waits, and makes way for any call within 200 ms
-//            4 a call's events come on its own thread, before it returns. A sink must not call the
-//              service (that would wait for itself); it may stop any call
+//            4 a call's events come on its own thread, before it returns. A sink may stop any call,
+//              but not make one: that would wait for itself, and fails with NESTED_CALL
 //   order    a message is in the store before the model sees it (Session). A chat enters the store
 //            with its first message, and leaves it again if that is refused
-//   errors   NO_MODEL, NO_CHAT, CHAT_OPEN, CHAT_MEMORY, CHAT_LOST, MODEL_MISSING, STOPPED, MEMORY,
-//            INTERNAL (what a library threw), and those of the layers below. Every error is also an
-//            event, Failed, with what failed
+//   errors   NO_MODEL, NO_CHAT, CHAT_OPEN, CHAT_MEMORY, CHAT_LOST, MODEL_MISSING, NESTED_CALL,
+//            STOPPED, MEMORY, INTERNAL (what a library threw), and those of the layers below. Every
+//            error is also an event, Failed, with what failed
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
 //            chat_service_memory.cpp  what they hold
 #pragma once

@@ -71,6 +71,13 @@ TEST_F(CallQueueTest, a_stopped_call_that_need_not_wait_gets_its_turn) {
   EXPECT_TRUE(queue_.wait(stop.get_token()).ok());
 }
 
+TEST_F(CallQueueTest, a_thread_that_has_the_turn_does_not_wait_for_itself) {
+  const std::optional<Turn> first = taken();
+  EXPECT_EQ(queue_.wait({}).error().code, "NESTED_CALL");
+  EXPECT_EQ(queue_.wait_idle({}, std::stop_source()).error().code, "NESTED_CALL");
+  EXPECT_EQ(queue_.n_waiting(), 0u);
+}
+
 TEST_F(CallQueueTest, idle_work_makes_way_for_a_call_and_comes_after_all_of_them) {
   const std::stop_source makes_way;
   std::optional<Turn> idle = queue_.wait_idle({}, makes_way).value();

@@ -299,6 +299,32 @@ TEST_F(ChatServiceTest, calls_are_cancelled_in_the_queue_and_in_the_middle) {
   value_of(service->send(other, "Hello", greedy()));
 }
 
+TEST_F(ChatServiceTest, a_listener_that_calls_the_service_is_told_so_and_the_call_goes_on) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start()));
+  std::vector<std::string> codes;
+  const ChatSink calls_back = [&](ChatHandle, const ChatEvent& event) {
+    if (!std::holds_alternative<AnswerStarted>(event)) return;
+    codes.push_back(service->send(chat, "And this?", greedy()).error().code);
+    service->close(chat);
+  };
+  EXPECT_GT(value_of(service->send(chat, "Hello", greedy(), {{}, calls_back})).n_tokens, 0u);
+  EXPECT_THAT(codes, ElementsAre("NESTED_CALL"));
+  EXPECT_NE(service->chat(chat), nullptr);
+  EXPECT_EQ(service->session(chat)->messages().back().role, Role::assistant);
+}
+
+TEST_F(ChatServiceTest, a_chat_without_a_message_is_not_opened_in_its_own_place) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("full", "empty")));
+  ASSERT_TRUE(service->enter(chat).ok());
+  const ChatId id = service->chat(chat)->id();
+  EXPECT_EQ(service->open(id, {.instead_of = chat}).error().code, "CHAT_OPEN");
+  EXPECT_THAT(names(), ElementsAre("empty"));
+  value_of(service->send(chat, "Hello", greedy()));
+  EXPECT_TRUE(value_of(service->open(id, {.instead_of = chat})).resumed.ok());
+}
+
 TEST_F(ChatServiceTest, idle_work_makes_way_for_a_call_of_another_chat_and_goes_on) {
   const auto service = open_service();
   const ChatHandle packs = value_of(service->begin(start("kvzip")));
