@@ -4,7 +4,7 @@
 
 namespace satchel::runtime {
 
-Result<CallQueue::Turn> CallQueue::wait(const std::stop_token& stop) {
+Result<CallQueue::Permit> CallQueue::wait(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   if (holder_ == std::this_thread::get_id()) return nested_call();
   const std::uint64_t ticket = ++last_ticket_;
@@ -15,15 +15,15 @@ Result<CallQueue::Turn> CallQueue::wait(const std::stop_token& stop) {
   std::erase(calls_, ticket);
   if (is_next) {
     holder_ = std::this_thread::get_id();
-    return Turn(*this);
+    return Permit(*this);
   }
   lock.unlock();
   changed_.notify_all();  // whoever came behind may be next now
   return call_stopped();
 }
 
-Result<CallQueue::Turn> CallQueue::wait_idle(const std::stop_token& stop,
-                                             const std::stop_source& makes_way) {
+Result<CallQueue::Permit> CallQueue::wait_idle(const std::stop_token& stop,
+                                               const std::stop_source& makes_way) {
   std::unique_lock lock(mutex_);
   if (holder_ == std::this_thread::get_id()) return nested_call();
   ++n_idle_waiting_;
@@ -32,7 +32,7 @@ Result<CallQueue::Turn> CallQueue::wait_idle(const std::stop_token& stop,
   if (!is_next) return call_stopped();
   holder_ = std::this_thread::get_id();
   idle_ = makes_way;
-  return Turn(*this);
+  return Permit(*this);
 }
 
 std::size_t CallQueue::n_waiting() const {

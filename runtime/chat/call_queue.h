@@ -1,10 +1,10 @@
 // CallQueue: lets the calls of several threads into the engine one at a time.
 //   order    first come, first served. Idle work comes last: it waits until no call waits, and is
 //            asked to stop as soon as a call comes
-//   cancel   a call that is stopped while it waits leaves the queue; one that need not wait gets
-//            its turn even when it is already stopped, and ends by itself
-//   errors   cancelled, STOPPED; invalid, NESTED_CALL: the thread has the turn already, and would
-//            wait for itself
+//   cancel   a call that is stopped while it waits leaves the queue; one that need not wait is
+//            let in even when it is already stopped, and ends by itself
+//   errors   cancelled, STOPPED; invalid, NESTED_CALL: the thread has the permit already, and
+//            would wait for itself
 //   threads  any
 #pragma once
 
@@ -23,12 +23,12 @@ namespace satchel::runtime {
 class CallQueue {
  public:
   // The right to use the engine, until it is destroyed.
-  class Turn {
+  class Permit {
    public:
-    explicit Turn(CallQueue& queue) : queue_(&queue) {}
-    Turn(Turn&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() {
+    explicit Permit(CallQueue& queue) : queue_(&queue) {}
+    Permit(Permit&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
+    Permit& operator=(Permit&&) = delete;
+    ~Permit() {
       if (queue_ != nullptr) queue_->leave();
     }
 
@@ -36,11 +36,11 @@ class CallQueue {
     CallQueue* queue_;
   };
 
-  Result<Turn> wait(const std::stop_token& stop);
+  Result<Permit> wait(const std::stop_token& stop);
   // `makes_way` is asked to stop when a call comes. The caller stops it itself where it wants to.
-  Result<Turn> wait_idle(const std::stop_token& stop, const std::stop_source& makes_way);
+  Result<Permit> wait_idle(const std::stop_token& stop, const std::stop_source& makes_way);
 
-  std::size_t n_waiting() const;  // calls and idle work that have no turn yet
+  std::size_t n_waiting() const;  // calls and idle work that have no permit yet
 
  private:
   bool is_free() const { return holder_ == std::thread::id(); }
@@ -51,8 +51,8 @@ class CallQueue {
   std::deque<std::uint64_t> calls_;  // tickets of those that wait, in the order they came
   std::uint64_t last_ticket_ = 0;
   std::size_t n_idle_waiting_ = 0;
-  std::thread::id holder_;                   // who has the turn; none: it is free
-  std::stop_source idle_{std::nostopstate};  // of the idle work that has the turn
+  std::thread::id holder_;                   // who has the permit; none: it is free
+  std::stop_source idle_{std::nostopstate};  // of the idle work that has the permit
 };
 
 }  // namespace satchel::runtime

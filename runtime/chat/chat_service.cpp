@@ -217,12 +217,12 @@ void ChatService::close_now(ChatHandle handle) {
 }
 
 void ChatService::close(ChatHandle chat) {
-  const auto turn = wait_turn({});
-  if (turn.ok()) close_now(chat);
+  const auto permit = wait_permit({});
+  if (permit.ok()) close_now(chat);
 }
 
-Result<CallQueue::Turn> ChatService::wait_turn(const std::stop_token& stop) {
-  return caught<CallQueue::Turn>([&] { return queue_.wait(stop); });
+Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop) {
+  return caught<CallQueue::Permit>([&] { return queue_.wait(stop); });
 }
 
 Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,

@@ -134,12 +134,12 @@ class ChatService {
     }
   };
 
-  // Waits its turn, works, and tells the error.
+  // Waits for the permit, works, and tells the error.
   template <class T, class Work>
   Result<T> run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work);
   template <class T, class Work>
   Result<T> guarded(Running& running, const Work& work);
-  Result<CallQueue::Turn> wait_turn(const std::stop_token& stop);
+  Result<CallQueue::Permit> wait_permit(const std::stop_token& stop);
   void tell_error(Running& running, ChatTask task, const Error& error);
   void check(Running& running, ChatTask task, const Result<void>& done);
 

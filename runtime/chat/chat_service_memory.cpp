@@ -92,9 +92,10 @@ Result<IdleReport> ChatService::idle(ChatHandle handle, const ChatCall& call) {
   const std::stop_source makes_way;
   const std::stop_callback relay(call.stop,
                                  [&makes_way] { std::stop_source(makes_way).request_stop(); });
-  const auto turn = caught<CallQueue::Turn>([&] { return queue_.wait_idle(call.stop, makes_way); });
-  if (!turn.ok() && turn.error().kind == ErrorKind::cancelled) return IdleReport{};
-  if (!turn.ok()) return turn.error();
+  const auto permit =
+      caught<CallQueue::Permit>([&] { return queue_.wait_idle(call.stop, makes_way); });
+  if (!permit.ok() && permit.error().kind == ErrorKind::cancelled) return IdleReport{};
+  if (!permit.ok()) return permit.error();
   Running running{ChatTask::idle, handle, call};
   return guarded<IdleReport>(running, [&](Running& its) -> Result<IdleReport> {
     const auto found = chats_.find(handle);

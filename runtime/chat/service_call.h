@@ -1,4 +1,4 @@
-// How a call of ChatService runs: waits its turn, works, and tells its error. For this folder.
+// How a call of ChatService runs: waits for the permit, works, and tells its error. For this folder.
 #pragma once
 
 #include "runtime/chat/chat_errors.h"
@@ -16,10 +16,10 @@ Result<T> ChatService::guarded(Running& running, const Work& work) {
 template <class T, class Work>
 Result<T> ChatService::run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work) {
   Running running{task, chat, call};
-  const Result<CallQueue::Turn> turn = wait_turn(call.stop);
-  if (!turn.ok()) {  // told without a look at the engine, which another call has
-    running.tell(Failed{task, turn.error()});
-    return turn.error();
+  const Result<CallQueue::Permit> permit = wait_permit(call.stop);
+  if (!permit.ok()) {  // told without a look at the engine, which another call has
+    running.tell(Failed{task, permit.error()});
+    return permit.error();
   }
   return guarded<T>(running, work);
 }

@@ -13,24 +13,24 @@ namespace {
 
 class CallQueueTest : public testing::Test {
  protected:
-  using Turn = CallQueue::Turn;
+  using Permit = CallQueue::Permit;
   void until_waiting(std::size_t n) const {
     while (queue_.n_waiting() != n) std::this_thread::yield();
   }
   // Keeps the queue busy until it is reset.
-  std::optional<Turn> taken() { return queue_.wait({}).value(); }
+  std::optional<Permit> taken() { return queue_.wait({}).value(); }
 
   CallQueue queue_;
 };
 
 TEST_F(CallQueueTest, lets_calls_in_one_at_a_time_in_the_order_they_came) {
-  std::optional<Turn> first = taken();
-  std::vector<int> order;  // written in a turn only
+  std::optional<Permit> first = taken();
+  std::vector<int> order;  // written with a permit only
   std::atomic<int> n_inside = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
-      const auto turn = queue_.wait({});
+      const auto permit = queue_.wait({});
       EXPECT_EQ(++n_inside, 1);
       order.push_back(i);
       --n_inside;
@@ -44,15 +44,15 @@ TEST_F(CallQueueTest, lets_calls_in_one_at_a_time_in_the_order_they_came) {
 }
 
 TEST_F(CallQueueTest, a_call_that_is_stopped_while_it_waits_leaves_the_others_to_go_on) {
-  std::optional<Turn> first = taken();
+  std::optional<Permit> first = taken();
   std::stop_source stop;
   std::optional<Error> error;
   std::thread stopped([&] { error = queue_.wait(stop.get_token()).error(); });
   until_waiting(1);
   bool is_done = false;
   std::thread behind([&] {
-    const auto turn = queue_.wait({});
-    is_done = turn.ok();
+    const auto permit = queue_.wait({});
+    is_done = permit.ok();
   });
   until_waiting(2);
   stop.request_stop();
@@ -65,14 +65,14 @@ TEST_F(CallQueueTest, a_call_that_is_stopped_while_it_waits_leaves_the_others_to
   EXPECT_TRUE(is_done);
 }
 
-TEST_F(CallQueueTest, a_stopped_call_that_need_not_wait_gets_its_turn) {
+TEST_F(CallQueueTest, a_stopped_call_that_need_not_wait_is_let_in) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_TRUE(queue_.wait(stop.get_token()).ok());
 }
 
-TEST_F(CallQueueTest, a_thread_that_has_the_turn_does_not_wait_for_itself) {
-  const std::optional<Turn> first = taken();
+TEST_F(CallQueueTest, a_thread_that_is_let_in_does_not_wait_for_itself) {
+  const std::optional<Permit> first = taken();
   EXPECT_EQ(queue_.wait({}).error().code, "NESTED_CALL");
   EXPECT_EQ(queue_.wait_idle({}, std::stop_source()).error().code, "NESTED_CALL");
   EXPECT_EQ(queue_.n_waiting(), 0u);
@@ -80,21 +80,21 @@ TEST_F(CallQueueTest, a_thread_that_has_the_turn_does_not_wait_for_itself) {
 
 TEST_F(CallQueueTest, idle_work_makes_way_for_a_call_and_comes_after_all_of_them) {
   const std::stop_source makes_way;
-  std::optional<Turn> idle = queue_.wait_idle({}, makes_way).value();
-  std::vector<char> order;  // written in a turn only
+  std::optional<Permit> idle = queue_.wait_idle({}, makes_way).value();
+  std::vector<char> order;  // written with a permit only
   std::thread call([&] {
-    const auto turn = queue_.wait({});
+    const auto permit = queue_.wait({});
     order.push_back('c');
   });
   until_waiting(1);
   EXPECT_TRUE(makes_way.stop_requested());
   std::thread later([&] {
-    const auto turn = queue_.wait_idle({}, std::stop_source());
+    const auto permit = queue_.wait_idle({}, std::stop_source());
     order.push_back('i');
   });
   until_waiting(2);
   std::thread last([&] {
-    const auto turn = queue_.wait({});
+    const auto permit = queue_.wait({});
     order.push_back('c');
   });
   until_waiting(3);
@@ -104,7 +104,7 @@ TEST_F(CallQueueTest, idle_work_makes_way_for_a_call_and_comes_after_all_of_them
 }
 
 TEST_F(CallQueueTest, idle_work_that_waits_can_be_stopped) {
-  std::optional<Turn> first = taken();
+  std::optional<Permit> first = taken();
   std::stop_source stop;
   bool was_let_in = true;
   std::thread idle(
