@@ -33,7 +33,6 @@ class AgreementTask final : public Task {
             {"at_once", options_.n_at_once}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
-  std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override;
 
@@ -55,7 +54,6 @@ class AgreementTask final : public Task {
 
   std::vector<std::string> texts_;
   AgreementOptions options_;
-  std::vector<Item> items_;
   std::vector<Ids> ids_;
   // Of the item measured last: its recipes come one after the other.
   std::optional<std::size_t> exact_of_;

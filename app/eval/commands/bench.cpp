@@ -184,16 +184,7 @@ void add_bench(CLI::App& app, const Choose& choose) {
       "--paced", options->paced,
       "Wait for a line on standard input before each measurement and print each result "
       "as a line of JSON, to take turns with another program");
-  command->add_option("--recipes", options->recipes, "Presets or recipes")
-      ->delimiter(',')
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--keep", options->keeps,
-          "Shares of a prompt's tokens to keep; every recipe is measured at each. Default: "
-          "the recipe's own. A recipe that evicts nothing is measured once")
-      ->delimiter(',')
-      ->check(CLI::Range(0.01, 1.0));
+  add_variant_options(*command, options->recipes, options->keeps);
   command->add_option("--decode", options->n_decode, "Tokens to generate after each prompt")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

@@ -58,18 +58,9 @@ Json tell_head_budgets(const EvalOptions& options, const runtime::Engine& engine
 }  // namespace
 
 void add_eval_options(CLI::App& command, EvalOptions& options) {
-  command.add_option("--recipes", options.recipes, "Presets, recipes or recipe files")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  command
-      .add_option(
-          "--keep", options.keeps,
-          "Shares of a prompt's tokens to keep; every recipe is measured at each. Default: the "
-          "recipe's own. A recipe that evicts nothing is measured once")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(0.01, 1.0));
+  add_variant_options(command, options.recipes, options.keeps);
+  for (const char* name : {"--recipes", "--keep"})  // a FILE may come after it
+    command.get_option(name)->allow_extra_args(false);
   command
       .add_option("--log", options.log,
                   "Log every result to this file; the same command then continues where it was "

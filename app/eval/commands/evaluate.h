@@ -10,6 +10,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/options.h"
 #include "app/eval/commands/rows.h"
+#include "app/eval/commands/variants.h"
 
 namespace satchel::app {
 

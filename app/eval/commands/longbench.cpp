@@ -30,7 +30,6 @@ class LongBenchTask final : public Task {
     return {{"question", options_.question}, {"length", options_.n_tokens}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
-  std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override;
 
@@ -39,7 +38,6 @@ class LongBenchTask final : public Task {
 
   std::vector<Example> examples_;
   LongBenchOptions options_;
-  std::vector<Item> items_;
 };
 
 Result<void> LongBenchTask::prepare(runtime::Engine&) {

@@ -27,7 +27,6 @@ class NeedleTask final : public Task {
     return {{"without_context", options_.without_context}, {"question", options_.question}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
-  std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override;
 
@@ -42,7 +41,6 @@ class NeedleTask final : public Task {
 
   std::vector<eval::NeedleContext> contexts_;  // of a file, or made by prepare()
   NeedleOptions options_;
-  std::vector<Item> items_;
 };
 
 Result<void> NeedleTask::prepare(runtime::Engine& engine) {

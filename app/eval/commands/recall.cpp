@@ -25,7 +25,6 @@ class RecallTask final : public Task {
     return {{"question", options_.question}, {"without_notes", options_.without_notes}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
-  std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override {
     return hold_conversation(engine, recipe, conversations_[item], options_, std::move(stop));
@@ -37,7 +36,6 @@ class RecallTask final : public Task {
 
   std::vector<RecallConversation> conversations_;
   RecallOptions options_;
-  std::vector<Item> items_;
 };
 
 Result<void> RecallTask::prepare(runtime::Engine&) {

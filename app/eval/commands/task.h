@@ -81,9 +81,12 @@ class Task {
   virtual Json settings() const = 0;
   // Makes or checks the items where that needs the model: lengths in tokens, the chat format.
   virtual Result<void> prepare(runtime::Engine& engine) = 0;
-  virtual std::span<const Item> items() const = 0;  // as they are after prepare()
+  std::span<const Item> items() const { return items_; }  // as they are after prepare()
   virtual Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                    std::size_t item, std::stop_token stop) = 0;
+
+ protected:
+  std::vector<Item> items_;
 };
 using TaskPtr = std::unique_ptr<Task>;
 

@@ -7,6 +7,20 @@
 
 namespace satchel::app {
 
+void add_variant_options(CLI::App& command, std::vector<std::string>& names,
+                         std::vector<double>& keeps) {
+  command.add_option("--recipes", names, "Presets, recipes or recipe files")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      .add_option(
+          "--keep", keeps,
+          "Shares of a prompt's tokens to keep; every recipe is measured at each. Default: the "
+          "recipe's own. A recipe that evicts nothing is measured once")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1.0));
+}
+
 Result<std::vector<Variant>> variants_of(const std::vector<std::string>& names,
                                          const std::vector<double>& keeps) {
   std::vector<Variant> out;

@@ -1,6 +1,7 @@
 // Recipes as they were asked for, each at each share of tokens.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct Variant {
   kvcache::Recipe recipe;
 };
 
+// --recipes --keep
+void add_variant_options(CLI::App& command, std::vector<std::string>& names,
+                         std::vector<double>& keeps);
 // Every recipe at its own share where `keeps` is empty. A recipe that never evicts has no share and
 // stands once, as it is.
 //   errors  those of resolve_recipe and Recipe::with_keep, before anything is measured

@@ -1,6 +1,5 @@
 // A long list of words, ten of them six times as often as the others: which? (RULER's common words
 // extraction.) Nothing in it can be left out without loss.
-#include "app/eval/needle_tasks/families.h"
 #include "app/eval/needle_tasks/haystack.h"
 #include "app/eval/needle_tasks/words.h"
 

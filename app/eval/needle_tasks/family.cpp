@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "app/eval/needle_tasks/families.h"
+#include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {
 namespace {

@@ -1,4 +1,5 @@
-// What the facts of a needle task are hidden in, and drawing by lot. For this folder.
+// The families, one a file, and what they are made of: drawing by lot, people, and sentences that
+// hide the facts. family.cpp is their table. For this folder.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/rng.h"
+#include "app/eval/needle_tasks/family.h"
 
 namespace satchel::eval {
 
@@ -23,6 +24,17 @@ std::vector<std::string_view> draw(Rng& rng, std::span<const std::string_view> a
 // "407": n digits, the first of them no 0.
 std::string draw_number(Rng& rng, int n_digits);
 
+struct Person {
+  std::string first, last;
+  std::string_view is = "man";
+};
+// No first and no last name twice.
+std::vector<Person> draw_people(Rng& rng, std::size_t n);
+
+// "A man called Carl Corwin came to the door."
+std::string came_to_the_door(const Person& person);
+Needle ask_full_name(const Person& person);
+
 // n sentences that say nothing of any fact: first those that we wrote, in an order drawn by lot,
 // then sentences put together of parts, as many as there may be.
 std::vector<std::string> filler_sentences(Rng& rng, std::size_t n);
@@ -30,5 +42,15 @@ std::vector<std::string> filler_sentences(Rng& rng, std::size_t n);
 // The facts among other sentences: in their order, each at a place drawn from its own share of the
 // text, never at its very end unless there is nothing else. One text, with blanks between.
 std::string hide(Rng& rng, std::span<const std::string> facts, std::vector<std::string> sentences);
+
+NeedleContext make_names(Rng& rng, std::size_t size);
+NeedleContext make_places(Rng& rng, std::size_t size);
+NeedleContext make_numbers(Rng& rng, std::size_t size);
+NeedleContext make_multi_key(Rng& rng, std::size_t size);
+NeedleContext make_multi_value(Rng& rng, std::size_t size);
+NeedleContext make_multi_query(Rng& rng, std::size_t size);
+NeedleContext make_tracking(Rng& rng, std::size_t size);
+NeedleContext make_common_words(Rng& rng, std::size_t size);
+NeedleContext make_several_turns(Rng& rng, std::size_t size);
 
 }  // namespace satchel::eval

@@ -1,7 +1,6 @@
 // Many keys of one form, so that a fact is told from its like and not from other text only (RULER's
 // multi-key needles).
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {
 

@@ -1,6 +1,5 @@
 // Several keys asked for in one question (RULER's multi-query needles).
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {
 

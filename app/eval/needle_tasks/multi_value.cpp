@@ -1,7 +1,6 @@
 // Several values of one key, said at several places of the text: all are asked for at once (RULER's
 // multi-value needles).
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 #include "app/eval/needle_tasks/words.h"
 
 namespace satchel::eval {

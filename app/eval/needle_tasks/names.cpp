@@ -1,7 +1,6 @@
 // People's full names. The last name is said once, right after the first: what a small model finds
 // again best. So the wording of `docs/samples/needles.jsonl`.
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {
 

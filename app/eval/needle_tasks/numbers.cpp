@@ -1,5 +1,4 @@
 // Boats with numbers: an answer of digits, which are a token each in most vocabularies.
-#include "app/eval/needle_tasks/families.h"
 #include "app/eval/needle_tasks/haystack.h"
 #include "app/eval/needle_tasks/words.h"
 

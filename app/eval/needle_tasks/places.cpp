@@ -1,6 +1,5 @@
 // Who keeps what where: the answer is a word of every day, found by two words before it.
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 #include "app/eval/needle_tasks/words.h"
 
 namespace satchel::eval {

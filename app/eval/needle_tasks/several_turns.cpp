@@ -1,7 +1,6 @@
 // Names that are told in several messages; each is read and compressed before the next one comes,
 // so that what was packed first is packed further, or not, by what follows.
-#include "app/eval/needle_tasks/families.h"
-#include "app/eval/needle_tasks/people.h"
+#include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {
 

@@ -3,7 +3,6 @@
 // hops.)
 #include <algorithm>
 
-#include "app/eval/needle_tasks/families.h"
 #include "app/eval/needle_tasks/haystack.h"
 
 namespace satchel::eval {

@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 // Three texts of two sets. What is right follows from the text's number and the recipe's share.
 class PlainTask final : public Task {
  public:
+  PlainTask() { items_ = {{"one", "0", "text a"}, {"two", "1", "text b"}, {"one", "2", "c"}}; }
   std::string_view name() const override { return "plain"; }
   std::span<const Measure> measures() const override { return kMeasures; }
   Json settings() const override { return {{"option", option}}; }
   Result<void> prepare(runtime::Engine&) override { return {}; }
-  std::span<const Item> items() const override { return items_; }
   Result<Measured> measure(runtime::Engine&, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token) override {
     if (n_measured == stop_after) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
@@ -50,7 +50,6 @@ class PlainTask final : public Task {
  private:
   static inline const std::array<Measure, 2> kMeasures = {
       Measure{.name = "right"}, Measure{.name = "number", .is_share = false}};
-  std::vector<Item> items_ = {{"one", "0", "text a"}, {"two", "1", "text b"}, {"one", "2", "c"}};
 };
 
 class Runner : public testing::Test {
