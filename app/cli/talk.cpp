@@ -105,7 +105,7 @@ void Talk::see(const runtime::ChatEvent& event) {
                  [&](const runtime::ResumeReport& report) { console_.note(app::describe(report)); },
                  [&](const runtime::StoredMessage& added) { see(added); },
                  [&](const runtime::AnswerDelta& delta) {
-                   if (delta.is_thought) return (void)thoughts_.add(delta.text);
+                   if (delta.is_thought) return thoughts_.add(delta.text);
                    thoughts_.end();
                    console_.end_progress();
                    if (streams) console_.data(delta.text);

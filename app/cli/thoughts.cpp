@@ -39,7 +39,7 @@ std::string describe(const runtime::Thoughts& thoughts, bool shown) {
          " tokens)." + (shown ? "" : " Use --show-thoughts to see the thoughts.");
 }
 
-bool ThoughtLine::add(std::string_view text) {
+void ThoughtLine::add(std::string_view text) {
   if (!std::exchange(is_open_, true)) began_ms_ = clock_.steady_ms();
   if (shows_) {
     console_.aside(text);
@@ -47,7 +47,6 @@ bool ThoughtLine::add(std::string_view text) {
     const double passed = clock_.steady_ms() - began_ms_;
     if (passed > kSaidAfterMs) console_.status("Thinking… " + format_seconds(passed));
   }
-  return true;
 }
 
 void ThoughtLine::end() {

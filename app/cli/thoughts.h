@@ -22,8 +22,8 @@ std::string describe(const runtime::Thoughts& thoughts, bool shown);
 class ThoughtLine {
  public:
   ThoughtLine(Console& console, bool shows) : console_(console), shows_(shows) {}
-  bool add(std::string_view text);  // true, as a DeltaFn
-  void end();                       // the answer begins
+  void add(std::string_view text);
+  void end();  // the answer begins
 
  private:
   Console& console_;

@@ -68,9 +68,9 @@ Error explain_not_opened(const Error& why, const Paths& paths, const std::filesy
       "\"" + model.string() + "\" does not run here: " + why.message + " Choose another model."};
 }
 
-Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
-                                                     const std::filesystem::path& model) {
+Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console) {
   const Paths paths = standard_paths(options.store);
+  SATCHEL_TRY_ASSIGN(const std::filesystem::path model, chosen_model(paths, options.model));
   if (!paths.notice.empty()) console.warning(paths.notice);
   runtime::EngineOptions engine = engine_options(options, paths);
   engine.model = model;
@@ -79,12 +79,6 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   if (!opened.ok()) return explain_not_opened(opened.error(), paths, model);
   tell_gpu_fallback_reason(**opened, console);
   return opened;
-}
-
-Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console) {
-  SATCHEL_TRY_ASSIGN(const std::filesystem::path model,
-                     chosen_model(standard_paths(options.store), options.model));
-  return open_engine(options, console, model);
 }
 
 Json to_json(const kvcache::CacheStats& stats) {

@@ -26,8 +26,6 @@ void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console);
 // With the model of --model, or another. Says why it is not on the GPU where somebody could do
 // something about that.
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);
-Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console,
-                                                     const std::filesystem::path& model);
 
 // Figures of a cache as every command reports them.
 Json to_json(const kvcache::CacheStats& stats);

@@ -12,6 +12,7 @@
 
 #include "scenes.h"
 #include "ui/widgets/banner.h"
+#include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/theme.h"
@@ -323,7 +324,8 @@ int main(int argc, char** argv) {
   if (!folder.mkpath(u"."_s)) return 1;
   for (const State& state : kStates) {
     Scene scene;
-    scene.window->setColumns(state.chats, state.memory);
+    scene.window->findChild<ChatListPanel*>()->setVisible(state.chats);
+    scene.window->findChild<MemoryPanel*>()->setVisible(state.memory);
     scene.show(state.width, state.height);
     state.build(scene);
     Scene::settle();

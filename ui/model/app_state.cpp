@@ -92,7 +92,7 @@ void AppState::setPhase(Phase phase) {
     m_hasIdleFailed = false;
     m_reclaimText.clear();
   }
-  m_memory.setBusy(phase != Phase::Ready);
+  m_memory.plan()->setBusy(phase != Phase::Ready);
   Q_EMIT phaseChanged();
 }
 

@@ -108,7 +108,6 @@ class AppState : public QObject {
   void onChatOpened(const runtime::ChatOpened& opened);
   void onChatRemoved(const ChatEntry& chat);
   void onResumed(const runtime::ResumeReport& report);
-  void onProgressed(const runtime::Progress& progress);
   void onAnswerFinished(const runtime::GenerateReport& report);
   void onDocumentRead(const runtime::ReadReport& report);
   void previewChat(const ChatSettings& settings);

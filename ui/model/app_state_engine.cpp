@@ -90,7 +90,9 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
             m_conversation.append(messageOf(added));
           },
           [this](const runtime::Progress& progress) {
-            if (isBusy()) onProgressed(progress);
+            if (!isBusy()) return;
+            m_reading.update(progress, m_clock->steady_ms() / 1000);
+            Q_EMIT progressChanged();
           },
           [this](const runtime::AnswerStarted& started) {
             Message answer;
@@ -161,11 +163,6 @@ void AppState::onChatOpened(const runtime::ChatOpened& opened) {
   setPhase(messages.isEmpty() ? Phase::Ready : Phase::Opening);
   takeChat(entryOf(opened.chat));
   attachNext();
-}
-
-void AppState::onProgressed(const runtime::Progress& progress) {
-  m_reading.update(progress, m_clock->steady_ms() / 1000);
-  Q_EMIT progressChanged();
 }
 
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {

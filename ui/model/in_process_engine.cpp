@@ -91,13 +91,13 @@ void InProcessEngine::resumeIdle() {
 // What fails has been told by an event: the results are for other front ends.
 
 void InProcessEngine::openModel(const QString& path) {
-  request(ChatTask::open_model, m_stop.get_token(), [this, path](const Call& call) {
+  request(ChatTask::open_model, [this, path](const Call& call) {
     (void)m_service->open_model(path.toStdString(), call);
   });
 }
 
 void InProcessEngine::useCpu() {
-  request(ChatTask::use_cpu, m_stop.get_token(), [this](const Call& call) {
+  request(ChatTask::use_cpu, [this](const Call& call) {
     applyThinking();
     const auto moved = m_service->use_cpu(m_open, runtime::Sampling{}, call);
     if (moved.ok() && m_service->chat(m_open) == nullptr) beginChat({}, call);
@@ -105,13 +105,11 @@ void InProcessEngine::useCpu() {
 }
 
 void InProcessEngine::listChats() {
-  request(ChatTask::list_chats, m_stop.get_token(),
-          [this](const Call& call) { (void)m_service->chats(call); });
+  request(ChatTask::list_chats, [this](const Call& call) { (void)m_service->chats(call); });
 }
 
 void InProcessEngine::newChat(const ChatSettings& settings) {
-  request(ChatTask::begin_chat, m_stop.get_token(),
-          [this, settings](const Call& call) { beginChat(settings, call); });
+  request(ChatTask::begin_chat, [this, settings](const Call& call) { beginChat(settings, call); });
 }
 
 void InProcessEngine::beginChat(const ChatSettings& settings, const Call& call) {
@@ -122,37 +120,37 @@ void InProcessEngine::beginChat(const ChatSettings& settings, const Call& call) 
 }
 
 void InProcessEngine::openChat(ChatKey chat) {
-  request(ChatTask::open_chat, m_stop.get_token(), [this, chat](const Call& call) {
+  request(ChatTask::open_chat, [this, chat](const Call& call) {
     const auto opened = m_service->open({chat}, {.instead_of = m_open}, call);
     if (opened.ok()) m_open = opened->chat;
   });
 }
 
 void InProcessEngine::renameChat(ChatKey chat, const QString& title) {
-  request(ChatTask::rename_chat, m_stop.get_token(), [this, chat, title](const Call& call) {
+  request(ChatTask::rename_chat, [this, chat, title](const Call& call) {
     (void)m_service->rename({chat}, title.toStdString(), call);
   });
 }
 
 void InProcessEngine::deleteChat(ChatKey chat) {
-  request(ChatTask::remove_chat, m_stop.get_token(),
+  request(ChatTask::remove_chat,
           [this, chat](const Call& call) { (void)m_service->remove({chat}, call); });
 }
 
 void InProcessEngine::restoreChat(ChatKey chat) {
-  request(ChatTask::restore_chat, m_stop.get_token(),
+  request(ChatTask::restore_chat,
           [this, chat](const Call& call) { (void)m_service->restore({chat}, call); });
 }
 
 void InProcessEngine::send(const QString& text) {
-  request(ChatTask::send, m_stop.get_token(), [this, text](const Call& call) {
+  request(ChatTask::send, [this, text](const Call& call) {
     applyThinking();
     (void)m_service->send(m_open, text.toStdString(), runtime::Sampling{}, call);
   });
 }
 
 void InProcessEngine::attachDocument(const QString& title, const QString& text) {
-  request(ChatTask::attach_document, m_stop.get_token(),
+  request(ChatTask::attach_document,
           [this, title = title.toStdString(), text = text.toStdString()](const Call& call) {
             applyThinking();
             (void)m_service->attach(m_open, {.title = title, .text = text}, call);
@@ -172,7 +170,7 @@ void InProcessEngine::applyThinking() {
 }
 
 void InProcessEngine::estimatePresets(quint64 budgetBytes) {
-  request(ChatTask::estimate_presets, m_stop.get_token(), [this, budgetBytes](const Call& call) {
+  request(ChatTask::estimate_presets, [this, budgetBytes](const Call& call) {
     (void)m_service->estimate_presets(budgetBytes, call);
   });
 }
@@ -188,7 +186,7 @@ void InProcessEngine::previewChat(const ChatSettings& settings) {
 }
 
 void InProcessEngine::applyToChat(const ChatSettings& settings) {
-  request(ChatTask::change_memory, m_stop.get_token(), [this, settings](const Call& call) {
+  request(ChatTask::change_memory, [this, settings](const Call& call) {
     const auto requested = requestFor(settings);
     if (!requested.ok()) return fail(ChatTask::change_memory, requested.error());
     (void)m_service->change_memory(m_open, *requested, call);

@@ -51,6 +51,10 @@ class InProcessEngine final : public EngineClient {
   template <class Work>
   void request(runtime::ChatTask task, const std::stop_token& stop, Work work);
   template <class Work>
+  void request(runtime::ChatTask task, Work work) {  // that stop() reaches
+    request(task, m_stop.get_token(), std::move(work));
+  }
+  template <class Work>
   void guard(runtime::ChatTask task, const Work& work);
   void postIdle();
 

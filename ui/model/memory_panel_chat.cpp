@@ -162,10 +162,6 @@ void MemoryPanelState::setApplied(const runtime::MemorySettings& memory) {
   showRequested();
 }
 
-void MemoryPanelState::setBusy(bool busy) {
-  m_plan.setBusy(busy);
-}
-
 void MemoryPanelState::endPacking() {
   m_cache.is_packing = false;
   m_cache.learning_share = -1;

@@ -91,8 +91,6 @@ class MemoryPanelState : public QObject {
   // What was reclaimed without having been asked for is told: noticed().
   void setLedger(const runtime::LedgerChanged& ledger);
   void setApplied(const runtime::MemorySettings& memory);
-  // Something else is being done than looking.
-  void setBusy(bool busy);
   // Packing ended with an error; what waits goes on waiting.
   void endPacking();
 

@@ -87,10 +87,6 @@ void Composer::setText(const QString& text) {
   m_edit->moveCursor(QTextCursor::End);
 }
 
-void Composer::clear() {
-  m_edit->clear();
-}
-
 void Composer::setState(bool canSend, bool canStop) {
   m_canSend = canSend;
   m_canStop = canStop;
@@ -119,7 +115,7 @@ void Composer::refresh() {
 void Composer::trySend() {
   const QString text = m_edit->toPlainText();
   if (!m_canSend || text.trimmed().isEmpty()) return;
-  clear();
+  m_edit->clear();
   Q_EMIT sent(text);
 }
 

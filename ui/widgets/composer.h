@@ -21,7 +21,6 @@ class Composer : public Card {
 
   QPlainTextEdit* edit() { return m_edit; }
   void setText(const QString& text);
-  void clear();
   // busy: the button stops instead of sending. canSend: a chat is open and waits.
   void setState(bool canSend, bool canStop);
   // Whether the switch for thinking is there at all.

@@ -182,11 +182,6 @@ void MainWindow::escape() {
   }
 }
 
-void MainWindow::setColumns(bool chats, bool memory) {
-  m_chats->setVisible(chats);
-  m_memory->setVisible(memory);
-}
-
 void MainWindow::chooseModelFile() {
   const QString path = QFileDialog::getOpenFileName(this, tr("Open a model"), {},
                                                     tr("GGUF models (*.gguf);;All files (*)"));

@@ -46,7 +46,6 @@ class MainWindow : public QMainWindow {
   Banner* banner() { return m_banner; }
   Banner* resumeChip() { return m_resume; }
   Banner* deviceNote() { return m_deviceNote; }
-  void setColumns(bool chats, bool memory);
 
  Q_SIGNALS:
   void appearanceChosen(satchel::ui::Appearance appearance);

@@ -13,6 +13,14 @@ namespace {
 constexpr double kLinePercent = 135, kCodeLinePercent = 125;
 constexpr double kParagraphGap = 10;
 
+QFont codeFont(const QFont& base) {
+  QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  // Without a desktop the platform's answer may be a proportional one.
+  if (!QFontInfo(font).fixedPitch()) font = QFont(QStringLiteral("monospace"));
+  if (base.pointSizeF() > 0) font.setPointSizeF(base.pointSizeF() * 0.94);
+  return font;
+}
+
 QTextOption wrapping(QTextOption::WrapMode mode) {
   QTextOption option;
   option.setWrapMode(mode);
@@ -139,14 +147,6 @@ void styleTables(QTextDocument& document, const Theme& theme) {
 
 QVariant ClosedDocument::loadResource(int, const QUrl&) {
   return {};
-}
-
-QFont codeFont(const QFont& base) {
-  QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-  // Without a desktop the platform's answer may be a proportional one.
-  if (!QFontInfo(font).fixedPitch()) font = QFont(QStringLiteral("monospace"));
-  if (base.pointSizeF() > 0) font.setPointSizeF(base.pointSizeF() * 0.94);
-  return font;
 }
 
 void preparePlain(QTextDocument& document, const QFont& font) {

@@ -20,7 +20,6 @@ class ClosedDocument final : public QTextDocument {
   QVariant loadResource(int type, const QUrl& name) override;
 };
 
-QFont codeFont(const QFont& base);
 void preparePlain(QTextDocument& document, const QFont& font);
 void prepareCode(QTextDocument& document, const QFont& font);
 // Sets the text as Markdown. Tags are shown as they were written, pictures as their description.
