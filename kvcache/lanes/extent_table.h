@@ -42,7 +42,6 @@ class ExtentTable {
   std::size_t offset(ExtentId id) const { return extent(id).offset; }
   std::size_t bytes(ExtentId id) const { return extent(id).bytes; }
   std::size_t n_shares(ExtentId id) const { return extent(id).n_shares; }
-  std::size_t n_extents() const { return n_extents_; }
   std::size_t used_bytes() const { return used_bytes_; }
   std::size_t end() const { return end_; }  // the first byte above all extents
   void check_invariants() const;            // asserts the head's invariants; O(extents)

@@ -17,35 +17,30 @@
 namespace satchel::kvcache {
 namespace {
 
-// A dropped token, the kept one whose key is most like its, and how much so.
-struct Match {
-  MergedInto into;
-  float cosine = 0;
-};
-
-// Ties to the lower. `directions` are keys of length 1 or 0.
-std::vector<Match> nearest(const LaneRows& directions, const MergeLane& lane) {
+// Each dropped token with the kept one whose key is most like its own, ties to the lower; the weight
+// is their cosine. `directions` are keys of length 1 or 0.
+std::vector<MergedInto> nearest(const LaneRows& directions, const MergeLane& lane) {
   const std::vector<std::size_t> kept = kept_tokens(lane);
-  std::vector<Match> matches;
-  if (kept.empty()) return matches;
+  std::vector<MergedInto> merged;
+  if (kept.empty()) return merged;
   for (std::size_t t = 0; t < lane.n_tokens; ++t) {
     if (!is_dropped(lane, t)) continue;
-    Match match{.into = {.source = t, .carrier = kept.front()}, .cosine = -2};
+    MergedInto into{.source = t, .carrier = kept.front(), .weight = -2};
     for (const std::size_t c : kept)
-      if (const float cosine = dot(directions.row(t), directions.row(c)); cosine > match.cosine)
-        match.into.carrier = c, match.cosine = cosine;
-    matches.push_back(match);
+      if (const float cosine = dot(directions.row(t), directions.row(c)); cosine > into.weight)
+        into.carrier = c, into.weight = cosine;
+    merged.push_back(into);
   }
-  return matches;
+  return merged;
 }
 
-void drop_unlike(std::vector<Match>& matches) {
+void drop_unlike(std::vector<MergedInto>& merged) {
   double sum = 0;
-  for (const Match& match : matches) sum += static_cast<double>(match.cosine);
+  for (const MergedInto& each : merged) sum += static_cast<double>(each.weight);
   // A millionth less: equal tokens must not fall below their own mean by a rounding.
-  const double threshold = sum / static_cast<double>(matches.size()) - 1e-6;
-  std::erase_if(matches, [threshold](const Match& match) {
-    return static_cast<double>(match.cosine) < threshold;
+  const double threshold = sum / static_cast<double>(merged.size()) - 1e-6;
+  std::erase_if(merged, [threshold](const MergedInto& each) {
+    return static_cast<double>(each.weight) < threshold;
   });
 }
 
@@ -59,16 +54,13 @@ class NearestKeptMerger final : public Merger {
 
   Result<void> merge(kernels::Backend& backend, const MergeLane& lane) const override {
     SATCHEL_TRY_ASSIGN(LaneRows keys, download_rows(backend, lane.k, lane));
-    std::vector<Match> matches = nearest(directions_of(keys), lane);
-    if (!all_) drop_unlike(matches);
+    std::vector<MergedInto> merged = nearest(directions_of(keys), lane);
+    if (!all_) drop_unlike(merged);
     constexpr float kOwn = 2.718281828f;  // exp(1): what a token is to itself
     std::vector<float> own(lane.n_tokens, pivotal_ ? 1 : kOwn);
-    std::vector<MergedInto> merged;
-    for (const Match& match : matches) {
-      merged.push_back(match.into);
-      merged.back().weight = pivotal_ ? 0.5f : std::exp(match.cosine);
-      if (pivotal_)
-        own[match.into.carrier] += 0.5f;  // each half comes with one of the carrier's own
+    for (MergedInto& each : merged) {
+      each.weight = pivotal_ ? 0.5f : std::exp(each.weight);
+      if (pivotal_) own[each.carrier] += 0.5f;  // each half comes with one of the carrier's own
     }
     return merge_into(backend, lane, merged, own, keys);
   }

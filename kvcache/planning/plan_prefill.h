@@ -23,9 +23,9 @@ PrefillPlan plan_prefill(const CacheView& cache, const PrefillRequest& request,
 // tier also where it does not fit.
 PrefillPlan plan_that_fits(const CacheView& cache, const PrefillRequest& request,
                            std::size_t free_bytes);
-// Bytes that must be free so that all of the request fits, and can be decided later; what is pending
-// held no finer than it asks. pass: what the model takes beside it, now and in a second pass over
-// what is then pending.
+// Bytes that must be free so that all of the request fits, and can be decided later; what is
+// pending is held no finer than it asks. pass: what the model takes beside it, now and in a second
+// pass over what is then pending.
 std::size_t prefill_needs(const CacheView& cache, const PrefillRequest& request,
                           const PassBytes& pass);
 // As much of the request as fits: all of it at the finest tier at which it does, else the longest

@@ -7,47 +7,47 @@
 namespace satchel::kvcache {
 
 Result<void> Prefill::State::move_in(std::size_t index) {
-  const LanePlan& part = scratch.plan.lanes[index];
-  Lane& lane = scratch.cache.lanes[index];
+  const LanePlan& part = plan.lanes[index];
+  Lane& lane = cache.lanes[index];
   const ExactBlock staged = exact_block(scratch.at(part.staged_at),
                                         part.n_new_sinks + part.n_tail_after, lane.head_dim());
-  SATCHEL_TRY(copy_exact(scratch.cache.backend, lane.head_dim(),
+  SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
                          {staged, 0, lane.sinks(), lane.n_sinks(), part.n_new_sinks}));
-  SATCHEL_TRY(copy_exact(scratch.cache.backend, lane.head_dim(),
+  SATCHEL_TRY(copy_exact(cache.backend, lane.head_dim(),
                          {staged, part.n_new_sinks, lane.tail(), 0, part.n_tail_after}));
   lane.set_lengths(lane.n_sinks() + part.n_new_sinks, part.n_tail_after);
   lane.reserve_pages(lane.pages().size() + packer.n_pages(index));
   for (const PageRecord& page : packer.take_pages(index)) lane.add_page(page);
-  return scratch.cache.show(index);
+  return cache.show(index);
 }
 
 Result<CompactionReport> Prefill::State::commit_span() {
-  for (std::size_t i = 0; i < scratch.cache.lanes.size(); ++i) {
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
     const Result<void> moved = move_in(i);
     if (moved.ok()) continue;  // else the device is lost, and with it what the cache held
-    return scratch.cache.lose_all(moved.error());
+    return cache.lose_all(moved.error());
   }
   committed = true;
-  scratch.cache.since_flush = scratch.plan.since_flush_after;
-  scratch.cache.extend_text(scratch.plan.request, scratch.plan.state_after);
-  for (std::size_t i = 0; i < scratch.cache.lanes.size(); ++i)
-    SATCHEL_TRY(scratch.cache.fit_exact(i, scratch.plan.lanes[i].tail_kept));
-  SATCHEL_TRY(scratch.cache.drop_behind_windows());
-  scratch.cache.reserve_lists();
-  SATCHEL_TRY(scratch.cache.show_all_if_stale());
-  CompactionReport report{.n_segments = scratch.plan.mode == PrefillMode::in_layer ? 1u : 0u,
+  cache.since_flush = plan.since_flush_after;
+  cache.extend_text(plan.request, plan.state_after);
+  for (std::size_t i = 0; i < cache.lanes.size(); ++i)
+    SATCHEL_TRY(cache.fit_exact(i, plan.lanes[i].tail_kept));
+  SATCHEL_TRY(cache.drop_behind_windows());
+  cache.reserve_lists();
+  SATCHEL_TRY(cache.show_all_if_stale());
+  CompactionReport report{.n_segments = plan.mode == PrefillMode::in_layer ? 1u : 0u,
                           .n_evicted = packer.n_evicted()};
-  if (scratch.plan.state_after != SegmentState::pending) return report;
-  return Compaction(scratch.cache).settle(TriggerEvent::span_read);
+  if (plan.state_after != SegmentState::pending) return report;
+  return Compaction(cache).settle(TriggerEvent::span_read);
 }
 
 Result<CompactionReport> Prefill::commit() {
   State& s = *state_;
-  SATCHEL_ASSERT(!s.layer_open && s.scratch.layer == s.scratch.cache.layout.shape.n_layers());
+  SATCHEL_ASSERT(!s.layer_open && s.scratch.layer == s.cache.layout.shape.n_layers());
   if (!s.probe) return s.commit_span();
   s.probe->mark();
   s.committed = true;
-  s.scratch.cache.forget_scores();  // of what waits for no decision
+  s.cache.forget_scores();  // of what waits for no decision
   return CompactionReport{};
 }
 

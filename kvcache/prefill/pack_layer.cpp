@@ -8,7 +8,7 @@
 namespace satchel::kvcache {
 
 LayerPacker::LayerPacker(PrefillScratch& scratch)
-    : scratch_(scratch), cache_(scratch.cache), pages_(cache_.lanes.size()) {}
+    : scratch_(scratch), cache_(scratch.cache), plan_(scratch.plan), pages_(cache_.lanes.size()) {}
 
 LayerPacker::~LayerPacker() {
   for (const std::vector<PageRecord>& made : pages_)
@@ -17,10 +17,9 @@ LayerPacker::~LayerPacker() {
 
 Result<void> LayerPacker::pack_layer() {
   SATCHEL_TRY(load_old_tails());
-  if (scratch_.plan.stores_scores && cache_.layout.takes_part(scratch_.layer))
-    SATCHEL_TRY(store_scores());
+  if (plan_.stores_scores && cache_.layout.takes_part(scratch_.layer)) SATCHEL_TRY(store_scores());
   std::vector<Run> to_pack;
-  if (scratch_.plan.mode == PrefillMode::in_layer && cache_.layout.takes_part(scratch_.layer)) {
+  if (plan_.mode == PrefillMode::in_layer && cache_.layout.takes_part(scratch_.layer)) {
     SATCHEL_TRY(decide_layer(to_pack));
   } else {
     for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) runs_of_line(head, to_pack);
@@ -43,32 +42,31 @@ Result<void> LayerPacker::load_old_tails() {
 }
 
 Result<void> LayerPacker::store_scores() {
-  std::vector<float> row(scratch_.plan.n_tokens());
+  std::vector<float> row(plan_.n_tokens());
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     SATCHEL_TRY(download(cache_.backend, row, scratch_.scores(head)));
-    SATCHEL_TRY(cache_.scores.write(scratch_.lane_index(head), scratch_.plan.first_position, row));
+    SATCHEL_TRY(cache_.scores.write(scratch_.lane_index(head), plan_.first_position, row));
   }
   return {};
 }
 
 std::int32_t LayerPacker::position_in_line(std::size_t head, std::size_t row) const {
   if (!kept_positions_.empty() && !kept_positions_[head].empty()) return kept_positions_[head][row];
-  return static_cast<std::int32_t>(scratch_.plan.first_position + row - scratch_.headroom());
+  return static_cast<std::int32_t>(plan_.first_position + row - scratch_.headroom());
 }
 
 // Everything but sinks and new tail stays, cut where the tier changes.
 void LayerPacker::runs_of_line(std::size_t head, std::vector<Run>& to_pack) {
-  const LanePlan& lane = scratch_.plan.lanes[scratch_.lane_index(head)];
+  const LanePlan& lane = plan_.lanes[scratch_.lane_index(head)];
   const std::size_t begin = scratch_.headroom() - lane.n_tail_before + lane.n_new_sinks;
   const std::size_t window = cache_.layout.shape.layers[scratch_.layer].window;
-  const std::size_t text_end = scratch_.plan.first_position + scratch_.plan.n_tokens();
+  const std::size_t text_end = plan_.first_position + plan_.n_tokens();
   bool goes_on = false;
   for (std::size_t row = begin; row < begin + lane.n_body; ++row) {
-    const std::size_t position = scratch_.plan.first_position + row - scratch_.headroom();
+    const std::size_t position = plan_.first_position + row - scratch_.headroom();
     if (window > 0 && position + window <= text_end) continue;  // no later query sees it
-    const std::uint8_t tier = row < scratch_.headroom()
-                                  ? cache_.tier_at(position, scratch_.plan.finest)
-                                  : scratch_.plan.tier;
+    const std::uint8_t tier =
+        row < scratch_.headroom() ? cache_.tier_at(position, plan_.finest) : plan_.tier;
     if (!goes_on || to_pack.back().tier != tier)
       to_pack.push_back({.head = head, .first = row, .n = 0, .tier = tier});
     ++to_pack.back().n;
@@ -77,7 +75,7 @@ void LayerPacker::runs_of_line(std::size_t head, std::vector<Run>& to_pack) {
 }
 
 Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
-  TokenSpan span = cache_.token_span(scratch_.plan.first_position, scratch_.plan.n_tokens());
+  TokenSpan span = cache_.token_span(plan_.first_position, plan_.n_tokens());
   span.n_after = 0;
   span.first_lane = cache_.layout.n_deciding_before(scratch_.lane_index(0));
   std::vector<LaneDecision> lanes(scratch_.n_kv_heads());
@@ -85,8 +83,8 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
     lanes[head].lane = scratch_.lane_index(head);
     lanes[head].layer = scratch_.layer;
-    lanes[head].scores.resize(scratch_.plan.n_tokens());
-    if (scratch_.plan.scores_prefill)
+    lanes[head].scores.resize(plan_.n_tokens());
+    if (plan_.scores_prefill)
       SATCHEL_TRY(download(cache_.backend, lanes[head].scores, scratch_.scores(head)));
     scored.push_back(
         {.scores = lanes[head].scores, .k = scratch_.fresh(head).k, .v = scratch_.fresh(head).v});
@@ -98,36 +96,36 @@ Result<void> LayerPacker::decide_layer(std::vector<Run>& to_pack) {
   for (LaneDecision& lane : lanes) {
     if (merges) unfiltered.push_back(lane.scores);
     cache_.layout.pipeline.filter(span, lane.scores);
-    const LanePlan& part = scratch_.plan.lanes[lane.lane];
+    const LanePlan& part = plan_.lanes[lane.lane];
     const auto keep = [&](std::size_t first, std::size_t n) {
       std::fill_n(lane.scores.begin() + static_cast<std::ptrdiff_t>(first), n, kNeverEvict);
     };
-    const std::size_t n_tail = std::min(scratch_.plan.n_tokens(), part.n_tail_after);
-    keep(scratch_.plan.n_tokens() - n_tail, n_tail);
+    const std::size_t n_tail = std::min(plan_.n_tokens(), part.n_tail_after);
+    keep(plan_.n_tokens() - n_tail, n_tail);
     keep(0, part.n_new_sinks);
   }
-  if (scratch_.plan.budgets_known) {
-    for (LaneDecision& lane : lanes) lane.budget = scratch_.plan.lanes[lane.lane].budget;
+  if (plan_.budgets_known) {
+    for (LaneDecision& lane : lanes) lane.budget = plan_.lanes[lane.lane].budget;
     assign(cache_.layout.pipeline, lanes);
   } else {
-    decide(cache_.layout.pipeline, span, scratch_.plan.totals[n_taking_part_], lanes);
+    decide(cache_.layout.pipeline, span, plan_.totals[n_taking_part_], lanes);
   }
   counts_.assign(scratch_.n_kv_heads(), {});
   std::vector<std::vector<std::uint8_t>> tiers;
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    counts_[head].assign(scratch_.plan.n_tokens(), 1.0f);
-    if (merges && lanes[head].budget < scratch_.plan.n_tokens())
-      SATCHEL_TRY(cache_.layout.pipeline.merger().merge(
-          cache_.backend, {.k = scratch_.fresh(head).k,
-                           .v = scratch_.fresh(head).v,
-                           .n_tokens = scratch_.plan.n_tokens(),
-                           .head_dim = scratch_.head_dim(),
-                           .first_position = scratch_.plan.first_position,
-                           .layer = &shape,
-                           .tiers = lanes[head].tiers,
-                           .scores = lanes[head].scores,
-                           .unfiltered = unfiltered[head],
-                           .counts = counts_[head]}));
+    counts_[head].assign(plan_.n_tokens(), 1.0f);
+    if (merges && lanes[head].budget < plan_.n_tokens())
+      SATCHEL_TRY(cache_.layout.pipeline.merger().merge(cache_.backend,
+                                                        {.k = scratch_.fresh(head).k,
+                                                         .v = scratch_.fresh(head).v,
+                                                         .n_tokens = plan_.n_tokens(),
+                                                         .head_dim = scratch_.head_dim(),
+                                                         .first_position = plan_.first_position,
+                                                         .layer = &shape,
+                                                         .tiers = lanes[head].tiers,
+                                                         .scores = lanes[head].scores,
+                                                         .unfiltered = unfiltered[head],
+                                                         .counts = counts_[head]}));
     n_evicted_ += static_cast<std::size_t>(
         std::count(lanes[head].tiers.begin(), lanes[head].tiers.end(), kGone));
     tiers.push_back(std::move(lanes[head].tiers));
@@ -141,9 +139,9 @@ Result<void> LayerPacker::gather_kept(std::span<const std::vector<std::uint8_t>>
                                       std::vector<Run>& to_pack) {
   kept_positions_.assign(scratch_.n_kv_heads(), {});
   std::vector<kernels::GatherArgs> gathers;
-  const std::size_t n_line = scratch_.plan.line_tokens();
+  const std::size_t n_line = plan_.line_tokens();
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    const LanePlan& lane = scratch_.plan.lanes[scratch_.lane_index(head)];
+    const LanePlan& lane = plan_.lanes[scratch_.lane_index(head)];
     std::vector<std::int32_t> rows;
     std::vector<float> log_counts;
     const auto add = [&](std::size_t row, std::uint8_t tier, float count) {
@@ -152,29 +150,25 @@ Result<void> LayerPacker::gather_kept(std::span<const std::vector<std::uint8_t>>
             {.head = head, .first = rows.size(), .n = 0, .tier = tier, .is_kept = true});
       ++to_pack.back().n;
       kept_positions_[head].push_back(
-          static_cast<std::int32_t>(scratch_.plan.first_position + row - scratch_.headroom()));
+          static_cast<std::int32_t>(plan_.first_position + row - scratch_.headroom()));
       rows.push_back(static_cast<std::int32_t>(row));
       log_counts.push_back(std::log(count));
     };
     const std::size_t begin = scratch_.headroom() - lane.n_tail_before + lane.n_new_sinks;
     for (std::size_t row = begin; row < std::min(begin + lane.n_body, scratch_.headroom()); ++row)
-      add(row,
-          cache_.tier_at(scratch_.plan.first_position + row - scratch_.headroom(),
-                         scratch_.plan.finest),
-          1);
+      add(row, cache_.tier_at(plan_.first_position + row - scratch_.headroom(), plan_.finest), 1);
     for (std::size_t tier = 0; tier < cache_.layout.pipeline.n_own_codecs(); ++tier)
       for (std::size_t row = std::max(begin, scratch_.headroom()); row < begin + lane.n_body; ++row)
         if (tiers[head][row - scratch_.headroom()] == tier)
           add(row, static_cast<std::uint8_t>(kTierRecipe + tier),
               counts_[head][row - scratch_.headroom()]);
     if (rows.empty()) continue;
-    std::byte* indices =
-        scratch_.at(scratch_.plan.indices_at + head * n_line * sizeof(std::int32_t));
+    std::byte* indices = scratch_.at(plan_.indices_at + head * n_line * sizeof(std::int32_t));
     SATCHEL_TRY(cache_.backend.upload(indices, std::as_bytes(std::span(rows))));
-    if (scratch_.plan.counts_at > 0)
-      SATCHEL_TRY(cache_.backend.upload(
-          scratch_.at(scratch_.plan.counts_at + head * n_line * sizeof(float)),
-          std::as_bytes(std::span(log_counts))));
+    if (plan_.counts_at > 0)
+      SATCHEL_TRY(
+          cache_.backend.upload(scratch_.at(plan_.counts_at + head * n_line * sizeof(float)),
+                                std::as_bytes(std::span(log_counts))));
     const ExactBlock from = scratch_.line(head), to = scratch_.kept(head);
     const auto gather = [&](const void* source, std::size_t row_bytes, void* target) {
       gathers.push_back({.from = static_cast<const std::byte*>(source),
@@ -206,11 +200,10 @@ Result<void> LayerPacker::pack(std::span<const Run> to_pack) {
       places.emplace_back(lane, pages_[lane].size());
       pages_[lane].push_back(page);
       const float* log_counts = nullptr;
-      if (run.is_kept && scratch_.plan.counts_at > 0 && page.layout->log_counts_at > 0)
-        log_counts =
-            reinterpret_cast<const float*>(scratch_.at(
-                scratch_.plan.counts_at + run.head * scratch_.plan.line_tokens() * sizeof(float))) +
-            row;
+      if (run.is_kept && plan_.counts_at > 0 && page.layout->log_counts_at > 0)
+        log_counts = reinterpret_cast<const float*>(scratch_.at(
+                         plan_.counts_at + run.head * plan_.line_tokens() * sizeof(float))) +
+                     row;
       encodes.push_back({.layout = page.layout,
                          .exact = {.k = block.k + row * scratch_.head_dim(),
                                    .v = block.v + row * scratch_.head_dim(),
@@ -232,10 +225,10 @@ Result<void> LayerPacker::pack(std::span<const Run> to_pack) {
 
 Result<void> LayerPacker::stage_tails() {
   for (std::size_t head = 0; head < scratch_.n_kv_heads(); ++head) {
-    const LanePlan& lane = scratch_.plan.lanes[scratch_.lane_index(head)];
+    const LanePlan& lane = plan_.lanes[scratch_.lane_index(head)];
     const std::size_t n = lane.n_new_sinks + lane.n_tail_after;
     const ExactBlock staged = exact_block(scratch_.at(lane.staged_at), n, scratch_.head_dim());
-    const std::size_t end = scratch_.headroom() + scratch_.plan.n_tokens();
+    const std::size_t end = scratch_.headroom() + plan_.n_tokens();
     SATCHEL_TRY(
         copy_exact(cache_.backend, scratch_.head_dim(),
                    {scratch_.line(head), scratch_.headroom(), staged, 0, lane.n_new_sinks}));

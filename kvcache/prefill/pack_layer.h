@@ -44,6 +44,7 @@ class LayerPacker {
 
   PrefillScratch& scratch_;
   CacheState& cache_;
+  const PrefillPlan& plan_;
   std::vector<std::vector<PageRecord>> pages_;  // [n_lanes] made so far
   // Rows of kept(head) by position, where a layer was decided.
   std::vector<std::vector<std::int32_t>> kept_positions_ = {};

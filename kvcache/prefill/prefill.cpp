@@ -12,9 +12,11 @@ Prefill::Prefill(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Prefill::Prefill(Prefill&&) noexcept = default;
 Prefill::~Prefill() = default;
 
-Prefill::State::State(CacheState& cache, PrefillPlan plan, Arena::Lease lease,
+Prefill::State::State(CacheState& cache_in, PrefillPlan plan_in, Arena::Lease lease,
                       std::unique_ptr<kernels::LaneTable> table_in)
-    : scratch(cache, std::move(plan), std::move(lease)),
+    : cache(cache_in),
+      scratch(cache_in, std::move(plan_in), std::move(lease)),
+      plan(scratch.plan),
       packer(scratch),
       table(std::move(table_in)),
       runs(table->n_lanes()),
@@ -23,7 +25,6 @@ Prefill::State::State(CacheState& cache, PrefillPlan plan, Arena::Lease lease,
 }
 
 Prefill::State::~State() {
-  CacheState& cache = scratch.cache;
   cache.prefill = nullptr;
   if (committed) {
     cache.forget_scores();
@@ -103,14 +104,14 @@ Result<Prefill> Prefill::State::make(CacheState& cache, PrefillPlan plan,
   auto state =
       std::make_unique<State>(cache, std::move(plan), std::move(lease), std::move(lanes_table));
   state->chunks_before = chunks_before;  // at once: from here on a failure drops a prefill
-  SATCHEL_TRY(cache.backend.upload(state->scratch.at(state->scratch.plan.positions_at),
+  SATCHEL_TRY(cache.backend.upload(state->scratch.at(state->plan.positions_at),
                                    std::as_bytes(std::span(state->scratch.positions))));
   return Prefill(std::move(state));
 }
 
 void Prefill::State::extents_moved() {
   for (std::size_t head = 0; layer_open && head < scratch.n_kv_heads(); ++head) {
-    const auto history = scratch.cache.lanes[scratch.lane_index(head)].runs();
+    const auto history = cache.lanes[scratch.lane_index(head)].runs();
     std::copy(history.begin(), history.end(), runs[head].begin());
     if (probe) probe->place(scratch.lane_index(head));
   }
@@ -118,7 +119,7 @@ void Prefill::State::extents_moved() {
 
 Result<void> Prefill::State::show_lanes() {
   for (std::size_t head = 0; head < scratch.n_kv_heads(); ++head) {
-    const Lane& lane = scratch.cache.lanes[scratch.lane_index(head)];
+    const Lane& lane = cache.lanes[scratch.lane_index(head)];
     std::size_t n = 0;
     for (const kernels::ExactRun& run : lane.runs()) runs[head][n++] = run;
     if (n_read > 0) runs[head][n++] = scratch.fresh(head).run(n_read);
@@ -132,17 +133,17 @@ Result<void> Prefill::State::show_lanes() {
 Result<void> Prefill::begin_layer(std::size_t layer) {
   State& s = *state_;
   SATCHEL_ASSERT(!s.layer_open && layer == s.scratch.layer &&
-                 layer < s.scratch.cache.layout.shape.n_layers());
+                 layer < s.cache.layout.shape.n_layers());
   s.layer_open = true;
   s.n_read = s.n_chunk = 0;
-  if (s.scratch.plan.scores_prefill) SATCHEL_TRY(s.scratch.zero_scores());
+  if (s.plan.scores_prefill) SATCHEL_TRY(s.scratch.zero_scores());
   if (s.probe) SATCHEL_TRY(s.probe->find());
   return s.show_lanes();
 }
 
 Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_tokens) {
   State& s = *state_;
-  SATCHEL_ASSERT(s.layer_open && n_tokens <= s.scratch.plan.n_tokens() - s.n_read);
+  SATCHEL_ASSERT(s.layer_open && n_tokens <= s.plan.n_tokens() - s.n_read);
   const std::size_t head_dim = s.scratch.head_dim();
   std::vector<kernels::StoreArgs> stores;
   for (std::size_t head = 0; head < s.scratch.n_kv_heads(); ++head) {
@@ -153,12 +154,12 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
                         .n_values = head_dim,
                         .from_stride = s.scratch.n_kv_heads() * head_dim,
                         .to = to + s.n_read * head_dim});
-    SATCHEL_TRY(s.scratch.cache.backend.copy(
-        reinterpret_cast<std::byte*>(block.positions + s.n_read),
-        s.scratch.at(s.scratch.plan.positions_at) + s.n_read * sizeof(std::int32_t),
-        n_tokens * sizeof(std::int32_t)));
+    SATCHEL_TRY(
+        s.cache.backend.copy(reinterpret_cast<std::byte*>(block.positions + s.n_read),
+                             s.scratch.at(s.plan.positions_at) + s.n_read * sizeof(std::int32_t),
+                             n_tokens * sizeof(std::int32_t)));
   }
-  SATCHEL_TRY(s.scratch.cache.backend.store(stores));
+  SATCHEL_TRY(s.cache.backend.store(stores));
   s.n_read += n_tokens;
   s.n_chunk = n_tokens;
   return s.show_lanes();
@@ -170,40 +171,37 @@ kernels::Sequence Prefill::lanes() const {
 
 ScorerRequirements Prefill::requirements() const {
   const State& s = *state_;
-  const bool seen = s.scratch.plan.scores_prefill &&
-                    s.scratch.cache.layout.takes_part(s.scratch.layer) && s.any_scored();
-  return seen ? s.scratch.cache.requirements() : ScorerRequirements{};
+  const bool seen =
+      s.plan.scores_prefill && s.cache.layout.takes_part(s.scratch.layer) && s.any_scored();
+  return seen ? s.cache.requirements() : ScorerRequirements{};
 }
 
 bool Prefill::State::any_scored() const {
-  if (scratch.plan.lanes.empty()) return true;  // a probe
-  const auto first =
-      scratch.plan.lanes.begin() + static_cast<std::ptrdiff_t>(scratch.lane_index(0));
+  if (plan.lanes.empty()) return true;  // a probe
+  const auto first = plan.lanes.begin() + static_cast<std::ptrdiff_t>(scratch.lane_index(0));
   return std::any_of(first, first + static_cast<std::ptrdiff_t>(scratch.n_kv_heads()),
                      [](const LanePlan& lane) { return lane.is_scored; });
 }
 
 std::vector<ObservedLane> Prefill::State::observed_lanes() const {
   std::vector<ObservedLane> lanes;
-  const std::size_t n_group = scratch.cache.layout.shape.layers[scratch.layer].n_group();
+  const std::size_t n_group = cache.layout.shape.layers[scratch.layer].n_group();
   for (std::size_t head = 0; head < scratch.n_kv_heads(); ++head) {
-    const LanePlan* planned =
-        scratch.plan.lanes.empty() ? nullptr : &scratch.plan.lanes[scratch.lane_index(head)];
+    const LanePlan* planned = plan.lanes.empty() ? nullptr : &plan.lanes[scratch.lane_index(head)];
     if (planned != nullptr && !planned->is_scored) continue;
     ObservedLane lane{.first_head = head * n_group,
                       .n_group = n_group,
                       .scores = scratch.scores(head),
-                      .importance = scratch.cache.layout.importance_of(scratch.lane_index(head))};
-    if (planned != nullptr && scratch.plan.budgets_known)
-      lane.keep =
-          static_cast<double>(planned->budget) / static_cast<double>(scratch.plan.n_tokens());
+                      .importance = cache.layout.importance_of(scratch.lane_index(head))};
+    if (planned != nullptr && plan.budgets_known)
+      lane.keep = static_cast<double>(planned->budget) / static_cast<double>(plan.n_tokens());
     if (probe) {
       const ProbedText::SeenLane& seen = probe->lane(scratch.lane_index(head));
       lane.keys = {.runs = seen.runs, .pages = seen.pages};
     } else {
       lane.keys = {.runs = std::span(runs[head]).subspan(n_runs[head] - 1, 1), .pages = {}};
       lane.held = {.runs = std::span(runs[head]).first(n_runs[head] - 1),
-                   .pages = scratch.cache.lanes[scratch.lane_index(head)].page_views()};
+                   .pages = cache.lanes[scratch.lane_index(head)].page_views()};
     }
     lanes.push_back(lane);
   }
@@ -213,19 +211,17 @@ std::vector<ObservedLane> Prefill::State::observed_lanes() const {
 Result<void> Prefill::observe(const Seen& seen) {
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && s.n_chunk > 0);
-  if (!s.scratch.plan.scores_prefill || !s.scratch.cache.layout.takes_part(s.scratch.layer) ||
-      !s.any_scored())
+  if (!s.plan.scores_prefill || !s.cache.layout.takes_part(s.scratch.layer) || !s.any_scored())
     return {};
-  if (s.scratch.plan.n_block == 0 || s.scratch.cache.requirements().pre_rope)
-    SATCHEL_TRY(s.observe_chunk(seen));
-  if (s.scratch.plan.n_block > 0) SATCHEL_TRY(s.hold(seen));
+  if (s.plan.n_block == 0 || s.cache.requirements().pre_rope) SATCHEL_TRY(s.observe_chunk(seen));
+  if (s.plan.n_block > 0) SATCHEL_TRY(s.hold(seen));
   s.n_chunk = 0;  // once for each chunk
   return {};
 }
 
 Result<void> Prefill::State::observe_chunk(const Seen& seen) {
   const std::size_t first = n_read - n_chunk;
-  const std::size_t span_first = probe ? probe->job().first : scratch.plan.first_position;
+  const std::size_t span_first = probe ? probe->job().first : plan.first_position;
   const float* lse = seen.lse;
   if (probe) {
     SATCHEL_TRY_ASSIGN(lse, probe->lse(seen.q, first, n_chunk));
@@ -234,7 +230,7 @@ Result<void> Prefill::State::observe_chunk(const Seen& seen) {
   if (!probe) chunk = chunk_runs(first);
   const Observation observation{
       .purpose = probe ? Purpose::probe : Purpose::prefill,
-      .layer = scratch.cache.layout.shape.layers[scratch.layer],
+      .layer = cache.layout.shape.layers[scratch.layer],
       .batch = scratch.batch(first, n_chunk),
       .positions = std::span(scratch.positions).subspan(first, n_chunk),
       .q = seen.q,
@@ -244,12 +240,11 @@ Result<void> Prefill::State::observe_chunk(const Seen& seen) {
       .hidden = seen.hidden,
       .chunk = chunk,
       .span_first = span_first,
-      .span_end = span_first + (probe ? probe->job().n_tokens : scratch.plan.n_tokens()),
-      .keep = scratch.cache.layout.pipeline.keep(),
+      .span_end = span_first + (probe ? probe->job().n_tokens : plan.n_tokens()),
+      .keep = cache.layout.pipeline.keep(),
       .state = scratch.state(),
-      .selector = scratch.cache.layout.selector_of(scratch.layer)};
-  return scratch.cache.layout.pipeline.scorer().observe(scratch.cache.backend, observation,
-                                                        observed_lanes());
+      .selector = cache.layout.selector_of(scratch.layer)};
+  return cache.layout.pipeline.scorer().observe(cache.backend, observation, observed_lanes());
 }
 
 std::vector<kernels::ExactRun> Prefill::State::chunk_runs(std::size_t first) const {
@@ -267,7 +262,7 @@ std::vector<kernels::ExactRun> Prefill::State::chunk_runs(std::size_t first) con
 
 Result<void> Prefill::end_layer() {
   State& s = *state_;
-  SATCHEL_ASSERT(s.layer_open && s.n_read == s.scratch.plan.n_tokens());
+  SATCHEL_ASSERT(s.layer_open && s.n_read == s.plan.n_tokens());
   if (s.probe) {
     SATCHEL_TRY(s.probe->store_scores());
   } else {

@@ -4,8 +4,7 @@
 // blocks.cpp holds queries back until their block is whole, move_in.cpp brings what was packed into
 // the lanes.
 //   invariants  1 the cache's lanes do not change before commit(): what is new lies in scratch and
-//               in
-//                 pages that no lane knows yet
+//                 in pages that no lane knows yet
 //               2 layers come in order, each with all of the span's tokens
 #pragma once
 
@@ -26,7 +25,7 @@ struct Prefill::State final : ExtentUser {
   static Result<Prefill> open(CacheState& cache, PrefillPlan plan, const ProbeJob& scored);
   static Result<Prefill> make(CacheState& cache, PrefillPlan plan,
                               const std::vector<std::size_t>& chunks_before);
-  State(CacheState& cache, PrefillPlan plan, Arena::Lease lease,
+  State(CacheState& cache_in, PrefillPlan plan_in, Arena::Lease lease,
         std::unique_ptr<kernels::LaneTable> table_in);
   ~State() override;
   State(State&&) = delete;
@@ -45,7 +44,9 @@ struct Prefill::State final : ExtentUser {
   Result<void> move_in(std::size_t lane);
   Result<CompactionReport> commit_span();
 
+  CacheState& cache;
   PrefillScratch scratch;
+  const PrefillPlan& plan;  // the scratch's
   LayerPacker packer;
   std::optional<ProbedText> probe = {};
   std::unique_ptr<kernels::LaneTable> table;

@@ -262,6 +262,10 @@ Result<SaveReport> Saver::save(StoredSnapshot& stored, const SnapshotIdentity& i
 
 }  // namespace
 
+Snapshot::Snapshot(Cache& cache, RecordStore& store, CacheKey key)
+    : state_(std::make_unique<State>(State{cache, cache.state(), store, std::move(key)})) {}
+Snapshot::~Snapshot() = default;
+
 Result<SaveReport> Snapshot::save(const SnapshotIdentity& identity) {
   State& s = *state_;
   SATCHEL_TRY(make_idle(s.lanes));

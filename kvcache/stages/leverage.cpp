@@ -90,7 +90,7 @@ Result<void> leverage(kernels::Backend& backend, const SpanLane& lane, const Mom
   std::vector<float> key(d);
   return each_row(backend, lane.k, [&](std::size_t t, std::span<const float> row) {
     std::copy(row.begin(), row.end(), key.begin());
-    lane.unturn(t, key);
+    lane.unrotate(t, key);
     for (std::size_t c = 0; c < d; ++c) key[c] -= static_cast<float>(keys.mean[c]);
     double squares = 0;
     for (std::size_t i = 0; i < k; ++i) {

@@ -1,8 +1,6 @@
 #include "kvcache/stages/registry.h"
 
 #include <algorithm>
-#include <array>
-#include <deque>
 #include <mutex>
 #include <tuple>
 
@@ -10,13 +8,6 @@
 
 namespace satchel::kvcache {
 namespace {
-
-// Second names of one stage, as old recipe files and saved chats write them.
-struct Alias {
-  StageKind kind;
-  std::string_view name, of;
-};
-constexpr std::array kAliases = {Alias{StageKind::codec, "minikv", "minikv2"}};
 
 bool comes_before(const StageEntry* a, const StageEntry* b) {
   return std::tie(a->kind, a->name) < std::tie(b->kind, b->name);
@@ -26,11 +17,9 @@ class Registry {
  public:
   Registry() {
     for (const StageEntry& entry : library_stages()) add(entry);
-    for (const Alias& alias : kAliases) {
-      StageEntry& second = aliases_.emplace_back(*find(alias.kind, alias.of));
-      second.name = alias.name;
-      add(second);
-    }
+    alias_ = *find(StageKind::codec, "minikv2");
+    alias_.name = "minikv";
+    add(alias_);
   }
 
   Result<void> register_all(std::span<const StageEntry> stages) {
@@ -72,7 +61,7 @@ class Registry {
 
   std::mutex mutex_;
   std::vector<const StageEntry*> entries_;  // sorted
-  std::deque<StageEntry> aliases_;
+  StageEntry alias_;       // a second name, as old recipe files and saved chats write it
   bool is_fixed_ = false;  // somebody has seen entries_
 };
 

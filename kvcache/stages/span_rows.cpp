@@ -34,7 +34,7 @@ float* state_row(const Observation& seen, const ObservedLane& lane) {
   return seen.state + lane.first_head / lane.n_group * (seen.span_end - seen.span_first);
 }
 
-void SpanLane::unturn(std::size_t t, std::span<float> key) const {
+void SpanLane::unrotate(std::size_t t, std::span<float> key) const {
   rope_pairs(seen.layer, -static_cast<double>(seen.span_first + t), key);
 }
 

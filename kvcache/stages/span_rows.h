@@ -30,7 +30,7 @@ struct SpanLane {
 
   std::size_t head() const { return lane.first_head / lane.n_group; }  // among the layer's KV heads
   // Undoes the RoPE of key t.
-  void unturn(std::size_t t, std::span<float> key) const;
+  void unrotate(std::size_t t, std::span<float> key) const;
   // How many of the span's first tokens are among the conversation's first `sinks`.
   std::size_t n_first(std::size_t sinks) const;
 };

@@ -96,7 +96,7 @@ enum class TriggerEvent {
 };
 class Trigger : public Stage {
  public:
-  virtual bool ever_fires() const = 0;
+  virtual bool ever_fires() const { return true; }
   // n_tokens: that a decision would cover
   virtual bool fires(TriggerEvent event, std::size_t n_tokens) const = 0;
 };

@@ -14,7 +14,6 @@ class EndOfPromptTrigger final : public Trigger {
                        params.count("min_tokens", {.fallback = 256, .min = 1, .max = 1u << 30}));
     return {};
   }
-  bool ever_fires() const override { return true; }
   bool fires(TriggerEvent event, std::size_t n_tokens) const override {
     return event != TriggerEvent::steps && n_tokens >= min_tokens_;
   }

@@ -15,7 +15,6 @@ class EveryFlushTrigger final : public Trigger {
                        params.count("min_tokens", {.fallback = 256, .min = 1, .max = 1u << 30}));
     return {};
   }
-  bool ever_fires() const override { return true; }
   bool fires(TriggerEvent, std::size_t n_tokens) const override { return n_tokens >= min_tokens_; }
 
  private:

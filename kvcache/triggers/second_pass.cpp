@@ -13,7 +13,6 @@ class SecondPassTrigger final : public Trigger {
                        params.count("min_tokens", {.fallback = 64, .min = 1, .max = 1u << 30}));
     return {};
   }
-  bool ever_fires() const override { return true; }
   bool fires(TriggerEvent event, std::size_t n_tokens) const override {
     const bool may_wait = event == TriggerEvent::span_read || event == TriggerEvent::turn_ended ||
                           event == TriggerEvent::steps;
