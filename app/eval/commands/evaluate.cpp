@@ -6,6 +6,7 @@
 #include "app/cli/model_profile.h"
 #include "app/cli/workbench.h"
 #include "app/eval/commands/atomic_file.h"
+#include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
 #include "kvcache/recipes/pipeline.h"
 
@@ -130,6 +131,16 @@ Result<void> evaluate(const EvalOptions& options, std::span<const TaskPtr> tasks
                     {"lane_table", done.lane_table},
                     {"rows", rows}});
   return {};
+}
+
+void add_eval(CLI::App& app, const Choose& choose) {
+  CLI::App* eval = app.add_subcommand("eval", "Measure what recipes cost in accuracy");
+  eval->require_subcommand(1);
+  add_eval_recall(*eval, choose);
+  add_eval_needle(*eval, choose);
+  add_eval_agreement(*eval, choose);
+  add_eval_longbench(*eval, choose);
+  add_eval_pareto(*eval, choose);
 }
 
 }  // namespace satchel::app

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "app/eval/longbench/ratio.h"
-#include "app/eval/longbench/rouge.h"
 #include "app/eval/longbench/text.h"
 
 namespace satchel::eval::longbench {

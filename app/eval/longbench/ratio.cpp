@@ -1,4 +1,4 @@
-#include "app/eval/longbench/ratio.h"
+#include "app/eval/longbench/text.h"
 
 #include <cstddef>
 #include <map>

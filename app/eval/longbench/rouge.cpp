@@ -1,4 +1,4 @@
-#include "app/eval/longbench/rouge.h"
+#include "app/eval/longbench/text.h"
 
 #include <algorithm>
 #include <cstddef>
