@@ -1,16 +1,59 @@
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "kernels/base/index_range.h"
 #include "runtime/gguf/reader.h"
-#include "runtime/tokenizer/piece_table.h"
+#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/text_encoder.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace satchel::runtime {
 namespace {
+
+// Names under which models end an answer, beside eos and eot of the file.
+constexpr std::array<std::string_view, 10> kTurnEnds = {
+    "<|im_end|>", "<|eot_id|>",    "<|eom_id|>",      "<end_of_turn>",   "<|end|>",
+    "<|EOT|>",    "<|endoftext|>", "<|end_of_text|>", "<|end_of_turn|>", "<｜end▁of▁sentence｜>"};
+
+void append_sentencepiece(std::string_view piece, PieceType type, std::string& out) {
+  if (type == PieceType::byte) {  // <0xAB>
+    const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'A' + 10; };
+    out += static_cast<char>(digit(piece[3]) * 16 + digit(piece[4]));
+    return;
+  }
+  while (!piece.empty()) {
+    const std::size_t mark = piece.find(kSpaceMark);
+    out += piece.substr(0, mark);
+    if (mark == std::string_view::npos) return;
+    out += ' ';
+    piece.remove_prefix(mark + kSpaceMark.size());
+  }
+}
+
+// Spelled in the byte alphabet; a piece with letters outside of it stands for itself.
+void append_byte_bpe(std::string_view piece, PieceType type, std::string& out) {
+  const std::size_t before = out.size();
+  if (type != PieceType::user_defined) {
+    std::string_view rest = piece;
+    while (!rest.empty()) {
+      const Utf8Step step = utf8_step(rest);
+      const auto byte = byte_of(step.code);
+      if (!byte) break;
+      out += static_cast<char>(*byte);
+      rest.remove_prefix(step.bytes);
+    }
+    if (rest.empty()) return;
+  }
+  out.resize(before);
+  out += piece;
+}
+
+bool is_text(PieceType type) {
+  return type == PieceType::normal || type == PieceType::user_defined || type == PieceType::byte;
+}
 
 // The parts put together, and where special tokens may be looked for.
 struct JoinedText {
@@ -36,9 +79,19 @@ Result<JoinedText> joined(std::span<const TextPart> parts) {
 
 }  // namespace
 
-Tokenizer::Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder,
-                     std::uint64_t hash)
-    : table_(std::move(table)), encoder_(std::move(encoder)), hash_(hash) {}
+Tokenizer::Tokenizer(Vocabulary vocabulary, std::uint64_t hash)
+    : vocabulary_(std::move(vocabulary)),
+      hash_(hash),
+      control_(vocabulary_, PieceType::control),
+      user_defined_(vocabulary_.kind == VocabularyKind::byte_bpe
+                        ? PieceMatcher(vocabulary_, PieceType::user_defined)
+                        : PieceMatcher()) {
+  for (const auto& end : {vocabulary_.eos, vocabulary_.eot})
+    if (end) turn_ends_.push_back(*end);
+  for (const std::string_view name : kTurnEnds)
+    if (const auto token = control_.find(name)) turn_ends_.push_back(*token);
+  std::sort(turn_ends_.begin(), turn_ends_.end());
+}
 Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::open(const GgufFile& file) {
@@ -50,14 +103,13 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(Vocabulary vocabulary) {
   const std::uint64_t hash = vocabulary.hash();  // before what is mended, which may change
   SATCHEL_TRY(vocabulary.check_and_mend());
   const PieceList merges = std::exchange(vocabulary.merges, {});  // nobody asks for them later
-  auto table = std::make_unique<PieceTable>(std::move(vocabulary));
-  std::unique_ptr<TextEncoder> encoder;
-  if (table->vocabulary().kind == VocabularyKind::sentencepiece) {
-    encoder = make_sentencepiece_encoder(table->vocabulary());
+  std::unique_ptr<Tokenizer> made(new Tokenizer(std::move(vocabulary), hash));
+  if (made->kind() == VocabularyKind::sentencepiece) {
+    made->encoder_ = make_sentencepiece_encoder(made->vocabulary_);
   } else {
-    SATCHEL_TRY_ASSIGN(encoder, make_byte_bpe_encoder(table->vocabulary(), merges));
+    SATCHEL_TRY_ASSIGN(made->encoder_, make_byte_bpe_encoder(made->vocabulary_, merges));
   }
-  return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(table), std::move(encoder), hash));
+  return made;
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, SpecialText special) const {
@@ -79,13 +131,13 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts) 
   for (std::size_t at = 0; at < text.size();) {
     while (parsed != whole.parsed.end() && parsed->end <= at) ++parsed;
     const bool in_parsed = parsed != whole.parsed.end() && parsed->begin <= at;
-    if (!in_parsed && table_->user_defined().empty()) {  // nothing to find before the next part
+    if (!in_parsed && user_defined_.empty()) {  // nothing to find before the next part
       at = parsed == whole.parsed.end() ? text.size() : parsed->begin;
       continue;
     }
-    auto found = table_->user_defined().longest(text.substr(at));
+    auto found = user_defined_.longest(text.substr(at));
     if (in_parsed) {
-      const auto control = table_->control().longest(text.substr(at, parsed->end - at));
+      const auto control = control_.longest(text.substr(at, parsed->end - at));
       if (control && (!found || control->bytes >= found->bytes)) found = control;
     }
     if (!found) {
@@ -102,7 +154,11 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::span<const TextPart> parts) 
 }
 
 void Tokenizer::append_piece(TokenId token, std::string& bytes) const {
-  table_->append_bytes(token, bytes);
+  if (!holds(token)) return;
+  const auto i = static_cast<std::size_t>(token);
+  if (!is_text(vocabulary_.types[i])) return;
+  (kind() == VocabularyKind::byte_bpe ? append_byte_bpe : append_sentencepiece)(
+      vocabulary_.pieces[i], vocabulary_.types[i], bytes);
 }
 
 std::string Tokenizer::text(std::span<const TokenId> tokens) const {
@@ -113,34 +169,16 @@ std::string Tokenizer::text(std::span<const TokenId> tokens) const {
 }
 
 std::string_view Tokenizer::spelling(TokenId token) const {
-  if (!table_->holds(token)) return {};
-  return table_->vocabulary().pieces[static_cast<std::size_t>(token)];
+  if (!holds(token)) return {};
+  return vocabulary_.pieces[static_cast<std::size_t>(token)];
 }
 
 std::optional<TokenId> Tokenizer::control(std::string_view spelling) const {
-  return table_->control().find(spelling);
+  return control_.find(spelling);
 }
 
-std::size_t Tokenizer::size() const {
-  return table_->vocabulary().pieces.size();
-}
-VocabularyKind Tokenizer::kind() const {
-  return table_->vocabulary().kind;
-}
-std::optional<TokenId> Tokenizer::bos() const {
-  return table_->vocabulary().bos;
-}
-std::optional<TokenId> Tokenizer::eos() const {
-  return table_->vocabulary().eos;
-}
-bool Tokenizer::adds_bos() const {
-  return table_->vocabulary().adds_bos;
-}
-bool Tokenizer::adds_space_prefix() const {
-  return table_->vocabulary().adds_space_prefix;
-}
 bool Tokenizer::ends_turn(TokenId token) const {
-  return table_->ends_turn(token);
+  return std::binary_search(turn_ends_.begin(), turn_ends_.end(), token);
 }
 
 Result<std::vector<TokenId>> raw_ids(const Tokenizer& tokenizer, std::string_view text) {

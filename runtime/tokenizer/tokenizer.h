@@ -1,8 +1,8 @@
 // Tokenizer: text to token ids and back, exactly like the model's own tokenizer.
 //   kinds    sentencepiece vocabularies (GGUF model "llama") and byte-level BPE ("gpt2")
 //   special  control tokens (<|im_start|>, </s> …) come only from text marked SpecialText::parse;
-//            user text never becomes one. User-defined pieces (a single newline, runs of spaces …)
-//            are ordinary text and always matched.
+//            user text never becomes one. User-defined pieces (a newline, runs of spaces …) are
+//            ordinary text and always matched.
 //   bytes    each invalid part of UTF-8 is replaced by U+FFFD; decoding any token ids gives valid
 //            UTF-8
 //   errors   opening: corrupt or unsupported MODEL_TOKENIZER, MODEL_METADATA;
@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "kernels/base/result.h"
+#include "runtime/tokenizer/piece_matcher.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 namespace satchel::runtime {
 
 class GgufFile;
-class PieceTable;
 class TextEncoder;
 
 enum class SpecialText {
@@ -68,21 +68,30 @@ class Tokenizer {
 
   // Hash of the file's vocabulary: token ids have the same meaning if it is equal. Never 0.
   std::uint64_t hash() const { return hash_; }
-  std::size_t size() const;
-  VocabularyKind kind() const;
-  std::optional<TokenId> bos() const;
-  std::optional<TokenId> eos() const;
-  bool adds_bos() const;  // the model was trained with bos before every text
-  bool adds_space_prefix() const;
+  std::size_t size() const { return vocabulary_.pieces.size(); }
+  VocabularyKind kind() const { return vocabulary_.kind; }
+  std::optional<TokenId> bos() const { return vocabulary_.bos; }
+  std::optional<TokenId> eos() const { return vocabulary_.eos; }
+  // Whether the model was trained with bos before every text.
+  bool adds_bos() const { return vocabulary_.adds_bos; }
+  bool adds_space_prefix() const { return vocabulary_.adds_space_prefix; }
   // Whether it is eos, eot, or a control token whose name ends a turn: <|im_end|>, <|eot_id|> …
   bool ends_turn(TokenId token) const;
 
  private:
-  Tokenizer(std::unique_ptr<PieceTable> table, std::unique_ptr<TextEncoder> encoder,
-            std::uint64_t hash);
-  std::unique_ptr<PieceTable> table_;
+  // vocabulary: as check_and_mend() accepted it
+  Tokenizer(Vocabulary vocabulary, std::uint64_t hash);
+  bool holds(TokenId token) const {
+    return token >= 0 && static_cast<std::size_t>(token) < vocabulary_.pieces.size();
+  }
+
+  const Vocabulary vocabulary_;  // the matchers and the encoder point into it
+  const std::uint64_t hash_;
+  PieceMatcher control_;
+  // To be found before encoding; none of sentencepiece, whose encoder finds them itself.
+  PieceMatcher user_defined_;
+  std::vector<TokenId> turn_ends_;  // sorted
   std::unique_ptr<TextEncoder> encoder_;
-  std::uint64_t hash_;
 };
 
 // Decodes streamed tokens: outputs whole characters only and holds back incomplete ones. The
