@@ -1,8 +1,8 @@
 // Cache: all lanes of one conversation, in extents of the engine's arena. A lane is sinks (the
 // first tokens, exact) + body (packed pages, each at one tier) + tail (the newest tokens, exact).
 //
-//   text     what is read has a kind (SegmentKind). A document may be compressed when it has been
-//            read, a message and its answer when the turn has ended; pinned text never.
+//   text     each segment has a kind (SegmentKind). A document may be compressed after its prefill,
+//            a message and its answer when the turn has ended; pinned text never.
 //   step     begin_step -> for each layer { append -> [choose_pages] -> attend over lanes(layer) ->
 //            [observe_step] } -> end_step
 //   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
@@ -19,7 +19,7 @@
 //               6 tails: [n_tokens - n_tail, n_tokens), and all flush in the same step
 //               7 after an error of the backend every lane is whole: what it held it holds, or part
 //                 of what the call was to do is done. Where exact tokens were on their way (a
-//                 flush, a commit) nobody knows: then the cache is empty.
+//                 flush, a commit) that is unknown: then the cache is empty.
 //   threads  one call at a time over all caches of an arena
 #pragma once
 
@@ -46,8 +46,8 @@ namespace satchel::kvcache {
 
 class Cache {
  public:
-  // Takes sinks, tails and scratch of all lanes from the arena, and computes on its backend. Fails with out_of_memory (MEMORY) naming the least
-  // that would do.
+  // Takes sinks, tails and scratch of all lanes from the arena, and computes on its backend. Fails
+  // with out_of_memory (MEMORY) naming the least that would do.
   static Result<std::unique_ptr<Cache>> open(std::shared_ptr<Arena> arena, const CacheShape& shape,
                                              const Recipe& recipe);
   ~Cache();
@@ -84,8 +84,8 @@ class Cache {
                             const kernels::Batch& batch);
   Result<void> end_step();
 
-  // Whether the recipe's scorer wants q and k before RoPE of what is read (a pass takes memory to
-  // keep them).
+  // Whether the recipe's scorer needs q and k of a prefill before RoPE, which the pass must then
+  // keep.
   bool needs_pre_rope() const;
   // As in planning/plan_prefill.h, of what is free.
   PrefillPlan largest_fit(const PrefillRequest& request, const PassBytes& pass) const;

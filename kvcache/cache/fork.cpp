@@ -30,7 +30,7 @@ Result<void> check_nothing_waits(const CacheState& cache, const Pipeline& other)
         (segment.state == SegmentState::open && segment.kind == SegmentKind::message &&
          other.decides()))
       return Error{ErrorKind::unsupported, "CACHE_RECIPE",
-                   "Some text has not been compressed yet under the recipe it was read with."};
+                   "Some text has not been compressed yet under its present recipe."};
   return {};
 }
 
@@ -108,8 +108,9 @@ Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin, open(s.shared_arena, s.layout.shape, recipe));
   const Reader &now = s.layout.pipeline.reader(), &then = recipe.pipeline().reader();
   if (typeid(now) != typeid(then) || twin->state_->requirements().decoding)
-    return Error{ErrorKind::unsupported, "CACHE_RECIPE",
-                 "Recipe \"" + recipe.name() + "\" needs what was not noted while reading."};
+    return Error{
+        ErrorKind::unsupported, "CACHE_RECIPE",
+        "Recipe \"" + recipe.name() + "\" needs data that was not recorded during prefill."};
   SATCHEL_TRY(copy_into(s, *twin->state_));
   return twin;
 }

@@ -21,8 +21,7 @@ Compaction::Decision Compaction::decision_of(const TextSegment& segment, Trigger
   const Pipeline& pipeline = cache_.layout.pipeline;
   const ScorerRequirements requirements = cache_.requirements();
   const bool ever = pipeline.fires(TriggerEvent::asked, segment.n_tokens);
-  // Nobody scored what the model said itself, unless a second pass does; nor has what waited exact
-  // K and V any more.
+  // Answers are scored by a second pass only; and what was pending has no exact K and V any more.
   if (!ever || requirements.exact_kv ||
       (segment.kind == SegmentKind::answer && !requirements.probe))
     return Decision::lower;

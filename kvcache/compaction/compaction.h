@@ -1,4 +1,4 @@
-// Compaction: the one transaction that changes what is held of text that has been read.
+// Compaction: the one transaction that changes what is held of text after its prefill.
 //   trigger event -> scores (of the store) -> budgets -> tiers -> rewrite, lane by lane, page by
 //            page
 //   memory   works when the arena is full: the cache's scratch and one page are reserved for it

@@ -21,7 +21,7 @@ class Compactor {
   Result<CompactionReport> end_turn();
   // Decides what is pending and needs no second pass any more. over_limit: also the part of a text
   // that a second pass has seen; what it has not seen goes to the recipe's first tier and stays
-  // pending, as nobody knows what of it matters; what is pinned or open goes to 8 bits.
+  // pending, as its scores are not known; what is pinned or open goes to 8 bits.
   Result<CompactionReport> compact(TriggerEvent event);
   // Until so many bytes of the arena are free, or the recipe allows no more: its steps for when
   // memory is short, each from the oldest text on. What is pinned, open or pending stays as it is.

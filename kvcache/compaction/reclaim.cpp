@@ -12,8 +12,8 @@
 namespace satchel::kvcache {
 namespace {
 
-// Chosen. A text that holds hardly more than it may is left alone: what would go is not worth
-// reading all of its keys.
+// Chosen. A text that holds hardly more than it may is left alone: the few tokens that would go do
+// not justify reading all of its keys.
 constexpr double kHardlyMore = 1.02;
 
 bool is_decided(const TextSegment& text) {
@@ -24,7 +24,7 @@ bool is_inside(const PageRecord& page, const TextSegment& text) {
   return text.contains(static_cast<std::size_t>(page.last_position));
 }
 
-// Nobody scored what the model said itself, and nobody does later.
+// Answers were never scored, and their queries are gone.
 bool may_be_thinned(const CacheState& cache, const TextSegment& text) {
   return is_decided(text) && text.kind != SegmentKind::answer &&
          cache.layout.pipeline.fires(TriggerEvent::asked, text.n_tokens);
@@ -178,9 +178,10 @@ Result<CompactionReport> Compaction::shrink_to(std::size_t body_bytes) {
 Result<CompactionReport> Compaction::follow_recipe() {
   const Pipeline& pipeline = cache_.layout.pipeline;
   if (pipeline.decides() && (pipeline.n_own_codecs() > 1 || !can_score_held(cache_)))
-    return Error{ErrorKind::unsupported, "CACHE_RECIPE",
-                 "Recipe \"" + cache_.layout.recipe.name() +
-                     "\" can't choose from text whose queries are gone; it has to be read again."};
+    return Error{
+        ErrorKind::unsupported, "CACHE_RECIPE",
+        "Recipe \"" + cache_.layout.recipe.name() +
+            "\" cannot choose from text whose queries are gone; it has to be prefilled again."};
   const Enough never = [] { return false; };
   SATCHEL_TRY(lower_text(kTierRecipe, never));
   if (cache_.layout.pipeline.decides())

@@ -1,6 +1,6 @@
 // LaneRewriter: moves tokens of one lane to other tiers, or out of it, page by page, in the scratch
 // that the cache holds for this. After each page that is made the lane is whole: a token is in its
-// old page until its new one has joined, and pages that nobody needs any more are given back, so
+// old page until its new one has joined, and pages that no lane needs any more are given back, so
 // that one free page is enough even where memory is full.
 #pragma once
 

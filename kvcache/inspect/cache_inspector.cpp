@@ -13,7 +13,7 @@ Result<TextSegment> scored_text(const CacheState& cache) {
     const bool scored = !cache.requirements().probe || text.n_probed == text.n_tokens;
     if (text.state == SegmentState::pending && scored) return text;
   }
-  return Error{ErrorKind::invalid, "CACHE_SCORES", "No text waits with all its scores."};
+  return Error{ErrorKind::invalid, "CACHE_SCORES", "No pending text has all its scores."};
 }
 
 }  // namespace

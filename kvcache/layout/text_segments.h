@@ -16,13 +16,13 @@ inline constexpr std::size_t kProbeTokens = 512, kProbeScript = 64;
 
 enum class SegmentKind : std::uint8_t {
   pinned,    // the system prompt, what is pinned: never compressed
-  document,  // compressed when it has been read
+  document,  // compressed after its prefill
   message,   // of the user: compressed when its turn has ended
   answer,    // likewise; decode steps make it
 };
 enum class SegmentState : std::uint8_t {
   open,     // of the turn that is being answered
-  pending,  // waits at a provisional tier for a decision
+  pending,  // held at a provisional tier until a decision
   done,
 };
 // A stretch of the text that is treated as one.

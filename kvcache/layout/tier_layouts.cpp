@@ -9,8 +9,8 @@
 namespace satchel::kvcache {
 namespace {
 
-// Groups of 32: 9 bits per value with their scales. Chosen: 8 bits are lossless enough for what
-// waits (KL below 1e-4 in every table of quantised caches), and a smaller group would cost more.
+// Groups of 32: 9 bits per value with their scales. Chosen: 8 bits are lossless enough for pending
+// text (KL below 1e-4 in every table of quantised caches), and a smaller group would cost more.
 constexpr std::size_t kEightGroup = 32;
 
 // kernels::Basis::id: of the matrices by the name of all and the lane's number, of the frequencies

@@ -17,8 +17,8 @@
 namespace satchel::kvcache {
 namespace {
 
-// Each dropped token with the kept one whose key is most like its own, ties to the lower; the weight
-// is their cosine. `directions` are keys of length 1 or 0.
+// Each dropped token with the kept one whose key is most like its own, ties to the lower; the
+// weight is their cosine. `directions` are keys of length 1 or 0.
 std::vector<MergedInto> nearest(const LaneRows& directions, const MergeLane& lane) {
   const std::vector<std::size_t> kept = kept_tokens(lane);
   std::vector<MergedInto> merged;

@@ -22,9 +22,6 @@ struct CacheView {
   std::vector<LaneTail> tails = {};  // [n_lanes]
 
   ScorerRequirements requirements() const { return layout.requirements(); }
-  bool joins_pending(const PrefillRequest& request) const {
-    return text.joins_pending(request, requirements().probe);
-  }
   bool decides_in_layer() const { return layout.decides_in_layer(text.n_tokens); }
   TokenSpan token_span(std::size_t first, std::size_t n) const {
     return layout.token_span(first, n, text.n_tokens);

@@ -121,7 +121,7 @@ void CacheForecast::prefill(const PrefillPlan& plan, std::size_t other_bytes) {
                                 text_.segments.back().state == SegmentState::pending);
 }
 
-// As CacheState's: where there is no room for both, later.
+// As CacheState's: later, where both do not fit.
 void CacheForecast::fit_exact(std::size_t lane, std::size_t tail_kept, std::size_t beside) {
   if (tail_kept == tails_[lane].kept) return;
   if (exact_bytes(lane, tail_kept) + beside > free_bytes()) return;

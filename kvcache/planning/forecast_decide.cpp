@@ -1,4 +1,4 @@
-// What a recipe keeps of a text whose scores nobody knows yet: how many tokens, in which lane and
+// What a recipe keeps of a text whose scores are not known yet: how many tokens, in which lane and
 // tier.
 #include <algorithm>
 #include <numeric>
@@ -43,7 +43,7 @@ const std::vector<std::size_t>& CacheForecast::body_by_tier(const TokenSpan& spa
 }
 
 // Where the tokens of all lanes compete by what a second pass says of them, lanes keep about what
-// the model's table has learned from such passes; else nobody knows which will have more.
+// the model's table has learned from such passes; else all alike, as nothing tells them apart.
 std::vector<std::size_t> CacheForecast::budgets_over_all(const TokenSpan& span,
                                                          std::size_t total) const {
   std::vector<double> desired(span.n_lanes, 1);

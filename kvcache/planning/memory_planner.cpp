@@ -88,11 +88,6 @@ Result<CacheNeed> cache_need(const CacheShape& shape, const Recipe& recipe, std:
   return rising_need(empty_view(*layout), n_tokens);
 }
 
-MemoryPlanner::MemoryPlanner(std::unique_ptr<const CacheLayout> layout, const PassBytes& pass)
-    : layout_(std::move(layout)), pass_(pass) {}
-MemoryPlanner::MemoryPlanner(MemoryPlanner&&) noexcept = default;
-MemoryPlanner::~MemoryPlanner() = default;
-
 Result<MemoryPlanner> MemoryPlanner::make(const CacheShape& shape, const Recipe& recipe,
                                           const PassBytes& pass) {
   SATCHEL_TRY_ASSIGN(std::unique_ptr<const CacheLayout> layout, layout_of(shape, recipe));

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "kernels/base/result.h"
 #include "kvcache/planning/pass_bytes.h"
@@ -34,8 +35,6 @@ class MemoryPlanner {
  public:
   static Result<MemoryPlanner> make(const CacheShape& shape, const Recipe& recipe,
                                     const PassBytes& pass);
-  MemoryPlanner(MemoryPlanner&&) noexcept;
-  ~MemoryPlanner();
 
   // Of a cache that holds n_tokens and can prefill them in spans of so many.
   struct Bound {
@@ -54,8 +53,9 @@ class MemoryPlanner {
                           std::size_t span_tokens = kSpanWanted) const;
 
  private:
-  MemoryPlanner(std::unique_ptr<const CacheLayout> layout, const PassBytes& pass);
-  std::unique_ptr<const CacheLayout> layout_;
+  MemoryPlanner(std::shared_ptr<const CacheLayout> layout, const PassBytes& pass)
+      : layout_(std::move(layout)), pass_(pass) {}
+  std::shared_ptr<const CacheLayout> layout_;
   PassBytes pass_;
 };
 

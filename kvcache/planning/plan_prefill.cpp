@@ -11,8 +11,9 @@ void choose_mode(PrefillPlan& plan, const CacheView& cache, std::uint8_t finest)
   const Pipeline& pipeline = cache.layout.pipeline;
   const PrefillRequest& request = plan.request;
   const bool waits = request.kind == SegmentKind::message || request.kind == SegmentKind::answer;
-  const std::size_t n_before =
-      cache.joins_pending(request) ? cache.text.segments.back().n_tokens : 0;
+  const std::size_t n_before = cache.text.joins_pending(request, cache.requirements().probe)
+                                   ? cache.text.segments.back().n_tokens
+                                   : 0;
   const std::size_t n = n_before + request.n_tokens;
   const bool any_takes_part = cache.token_span(0, 1).n_layers > 0;
   if (request.kind == SegmentKind::pinned) {
@@ -266,10 +267,6 @@ std::size_t even_blocks(std::size_t n_tokens, std::size_t most) {
 }
 
 }  // namespace
-
-std::size_t PrefillPlan::line_tokens() const {
-  return (mode == PrefillMode::probe ? 0 : kLineHeadroom) + request.n_tokens;
-}
 
 PrefillPlan plan_prefill(const CacheView& cache, const PrefillRequest& request,
                          std::uint8_t finest) {

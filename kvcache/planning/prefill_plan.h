@@ -27,12 +27,15 @@ struct LanePlan {
   std::size_t staged_at = 0;  // in scratch: new sinks, then the new tail
 };
 
+// Headroom before the new tokens of a line: a tail is never longer.
+inline constexpr std::size_t kLineHeadroom = kTailTokens + kFlushTokens;
+
 struct PrefillPlan {
   PrefillRequest request = {};
   std::size_t first_position = 0;
   PrefillMode mode = PrefillMode::plain;
   std::uint8_t tier = kTierRecipe;   // plain: of new tokens in the body
-  std::uint8_t finest = kTierExact;  // bounds the tiers of what waits, old tails among it
+  std::uint8_t finest = kTierExact;  // bounds the tiers of pending text, old tails among it
   SegmentState state_after = SegmentState::done;
   bool scores_prefill = false, stores_scores = false;
   std::size_t since_flush_after = 0;
@@ -58,13 +61,12 @@ struct PrefillPlan {
   std::size_t scratch_bytes = 0;
 
   std::size_t n_tokens() const { return request.n_tokens; }
-  std::size_t line_tokens() const;
+  std::size_t line_tokens() const {
+    return (mode == PrefillMode::probe ? 0 : kLineHeadroom) + n_tokens();
+  }
   std::size_t needed_bytes() const {
     return scratch_bytes + body_bytes + settle_bytes + score_bytes;
   }
 };
-
-// Headroom before the new tokens of a line: a tail is never longer.
-inline constexpr std::size_t kLineHeadroom = kTailTokens + kFlushTokens;
 
 }  // namespace satchel::kvcache

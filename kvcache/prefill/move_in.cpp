@@ -1,5 +1,5 @@
-// commit(): what was read comes into the lanes. Nothing here needs memory of the arena: where there
-// is some, sinks and tails get the capacity that they will need.
+// commit(): the prefilled tokens move into the lanes. Nothing here needs memory of the arena; where
+// some is free, sinks and tails get the capacity that they will need.
 
 #include "kvcache/compaction/compaction.h"
 #include "kvcache/prefill/prefill_state.h"
@@ -47,7 +47,7 @@ Result<CompactionReport> Prefill::commit() {
   if (!s.probe) return s.commit_span();
   s.probe->mark();
   s.committed = true;
-  s.cache.forget_scores();  // of what waits for no decision
+  s.cache.forget_scores();  // of text that is not pending
   return CompactionReport{};
 }
 

@@ -40,7 +40,7 @@ namespace {
 
 Result<void> check_positions(std::size_t first, std::size_t n_tokens) {
   if (n_tokens == 0)
-    return Error{ErrorKind::invalid, "PROMPT_EMPTY", "There is nothing to read: 0 tokens."};
+    return Error{ErrorKind::invalid, "PROMPT_EMPTY", "The prompt is empty."};
   constexpr std::size_t kPositions = std::numeric_limits<std::int32_t>::max();
   if (n_tokens > kPositions || first > kPositions - n_tokens)
     return Error{ErrorKind::invalid, "CACHE_POSITION",

@@ -108,8 +108,8 @@ class Maker {
     const JsonNode* bits = node.find("bits");
     return use->string + (bits == nullptr ? "" : " " + json_text(*bits) + " bits");
   }
-  // Text goes from one step to the next: what took more then would make no room. Codecs whose order
-  // depends on the size of a head pass.
+  // Text goes from one step to the next: a codec that takes more would reclaim nothing. Codecs whose
+  // order depends on the size of a head pass.
   Result<void> check_coarser(const CodecPair& before, const CodecPair& after,
                              std::size_t line) const {
     constexpr std::size_t kHeadDims[] = {64, 128};

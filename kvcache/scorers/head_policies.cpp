@@ -125,7 +125,7 @@ class HeadPoliciesScorer final : public Scorer {
     return {};
   }
 
-  // Of each token, the cheapest that has it when all is read.
+  // Of each token, the cheapest that has it at the end of the prefill.
   std::vector<Policy> policies(const Sums& sums, std::size_t n_special) const {
     const std::size_t n = sums.n(), n_local = share_of(n, local_);
     std::vector<Policy> cheapest(n, kFull);

@@ -24,12 +24,12 @@
 namespace satchel::kvcache {
 namespace {
 
-// Takes rows one by one; says how uneven each stretch is as soon as the next is whole.
+// Takes rows one by one; measures the spread of each partition as soon as the next is whole.
 class LagMeter {
  public:
   LagMeter(std::size_t lag, std::size_t head_dim) : lag_(lag), d_(head_dim) {}
 
-  // `worth` [so many stretches · lag]: to add to.
+  //   importance  [partitions · lag], added to
   void take(std::span<const float> row, std::span<double> importance) {
     next_.insert(next_.end(), row.begin(), row.end());
     if (next_.size() < lag_ * d_) return;
@@ -67,7 +67,7 @@ class LagMeter {
   }
 
   std::size_t lag_, d_, n_done_ = 0;
-  std::vector<float> measured_, next_;  // a stretch, and the one behind it so far
+  std::vector<float> measured_, next_;  // a partition, and the next one so far
 };
 
 class LagkvScorer final : public SpanScorer {

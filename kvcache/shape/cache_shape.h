@@ -57,7 +57,7 @@ struct CacheShape {
   std::shared_ptr<const HeadBudgets> head_budgets = nullptr;
   // Of all lanes; page layouts point into it. Null: not measured yet.
   std::shared_ptr<const KeyBases> key_bases = nullptr;
-  // Of all layers. Null: nobody trained a selector for the model.
+  // Of all layers. Null: no selector was trained for the model.
   std::shared_ptr<const SelectorWeights> selector = nullptr;
 
   std::size_t n_layers() const { return layers.size(); }

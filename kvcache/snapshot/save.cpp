@@ -69,7 +69,7 @@ Result<void> Saver::start_from(const StoredSnapshot& stored) {
   } else if (newest) {
     const Result<Manifest> manifest = decode_manifest(newest->bytes);
     if (manifest.ok()) next_.next_record = manifest->next_record;
-    // Without its table nobody knows which ids were used: begin anew.
+    // Without its table the ids in use are not known: begin anew.
     if (!manifest.ok()) SATCHEL_TRY(store_.drop(key_));
   }
   next_.generation = generation + 1;

@@ -1,4 +1,4 @@
-// Helpers to distribute tokens over lanes: scores shared by a layer, the range of a lane's budget,
+// Distributes tokens over lanes: scores shared by a layer, the range of a lane's budget,
 // and whole budgets from real-valued shares.
 #pragma once
 

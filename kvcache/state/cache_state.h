@@ -27,8 +27,8 @@
 
 namespace satchel::kvcache {
 
-// Working lists of a decode step and of a flush, so that a step allocates nothing: they hold
-// what comes until the next reserve_lists().
+// Working lists of a decode step and of a flush, so that a step allocates nothing: they
+// can hold what comes until the next reserve_lists().
 struct StepScratch {
   std::vector<kernels::StoreArgs> stores = {};           // of a layer
   std::vector<float> queries = {};                       // of a layer
@@ -103,7 +103,7 @@ struct CacheState final : ExtentUser {
   bool table_is_stale = false;
   Result<void> show_all_if_stale();
 
-  // Room in lists for what decoding may add until the arena is full.
+  // Capacity in lists for what decoding may add until the arena is full.
   void reserve_lists();
   void reserve_step(std::size_t more_pages);
   void undo_open_step();

@@ -1,5 +1,5 @@
-// Decides when a text has been read and again whenever the tails are flushed while decoding, then
-// over all the text so far.
+// Decides after a text's prefill, and again over all text so far whenever the tails are flushed
+// while decoding.
 //   params  min_tokens  shorter texts stay whole (256)
 //   source  arXiv:2306.14048 (H2O), arXiv:2401.06104 (TOVA)
 //   differs every 128 steps, when tails are flushed, where the papers decide at every step: between

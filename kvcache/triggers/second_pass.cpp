@@ -1,4 +1,4 @@
-// Decides when a second pass has looked at a text: nobody waits for it, so it runs while the
+// Decides when a second pass has seen a text: the pass delays no answer, as it runs while the
 // machine is idle, or when memory is short, or when somebody asks.
 //   params  min_tokens  shorter texts stay whole (64)
 //   source  arXiv:2505.23416 (KVzip)

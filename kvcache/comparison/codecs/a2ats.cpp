@@ -49,7 +49,7 @@ std::size_t nearest(const double* point, const Points& words, std::size_t width)
   return best;
 }
 
-// points [n, width], n above 0; a codeword that nobody is nearest to stays where it is.
+// points [n, width], n above 0; a codeword that is nearest to no point stays where it is.
 Points codewords(const Points& points, std::size_t width, std::size_t k) {
   const std::size_t n = points.size() / width;
   Points words(k * width);

@@ -8,29 +8,17 @@
 //   differs transformed after RoPE when a page is made, not folded into the weights; the paper
 //           codes both K and V per token. At groups that divide head_dim a page has the bytes of
 //           `hadamard_affine`
-#include <algorithm>
-
-#include "kvcache/codecs/head_group.h"
-#include "kvcache/stages/stage.h"
+#include "kvcache/codecs/channel_token_affine.h"
 
 namespace satchel::kvcache {
 namespace {
-class HadamardInt4Codec final : public Codec {
+class HadamardInt4Codec final : public ChannelTokenAffine {
  public:
-  Result<void> read(Params& params) {
-    SATCHEL_TRY_ASSIGN(group_, params.one_of("group", 32, {16, 32, 64, 128}));
-    return {};
+  HadamardInt4Codec() {
+    bits_ = 4;
+    transform_ = kernels::Transform::hadamard;
   }
-  kernels::OperandShape operand(Operand operand, std::size_t head_dim, std::size_t) const override {
-    return {.form = kernels::OperandShape::Form::affine,
-            .bits = 4,
-            .group = operand == Operand::k ? group_ : head_group(head_dim, group_),
-            .transform = kernels::Transform::hadamard};
-  }
-  std::size_t capacity_step() const override { return std::max(group_, kernels::kPageStep); }
-
- private:
-  std::size_t group_ = 32;
+  Result<void> read(Params& params) { return read_group(params); }
 };
 }  // namespace
 
