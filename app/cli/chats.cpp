@@ -18,29 +18,15 @@ struct ChatsOptions {
 };
 
 std::string_view name(runtime::Role role) {
-  switch (role) {
-    case runtime::Role::system:
-      return "system";
-    case runtime::Role::user:
-      return "user";
-    case runtime::Role::assistant:
-      return "assistant";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"system", "user", "assistant"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(runtime::Role::assistant) + 1);
+  return kNames[static_cast<std::size_t>(role)];
 }
 
 std::string_view name(runtime::MessageState state) {
-  switch (state) {
-    case runtime::MessageState::complete:
-      return "complete";
-    case runtime::MessageState::streaming:
-      return "streaming";
-    case runtime::MessageState::interrupted:
-      return "interrupted";
-    case runtime::MessageState::damaged:
-      return "damaged";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"complete", "streaming", "interrupted", "damaged"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(runtime::MessageState::damaged) + 1);
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 // What stands over a message: "[user]", "[user, notes.txt]", "[assistant, interrupted]".

@@ -9,41 +9,14 @@
 namespace satchel::app {
 namespace {
 
-using runtime::LedgerCause;
 using runtime::LedgerEntry;
 
-// In JSON.
-std::string_view name(LedgerCause cause) {
-  switch (cause) {
-    case LedgerCause::read:
-      return "read";
-    case LedgerCause::turn:
-      return "turn";
-    case LedgerCause::idle:
-      return "idle";
-    case LedgerCause::limit:
-      return "limit";
-    case LedgerCause::asked:
-      return "asked";
-  }
-  return "";
-}
-
-std::string_view reason(LedgerCause cause) {
-  switch (cause) {
-    case LedgerCause::read:
-      return "new text";
-    case LedgerCause::turn:
-      return "turn ended";
-    case LedgerCause::idle:
-      return "idle time";
-    case LedgerCause::limit:
-      return "memory limit";
-    case LedgerCause::asked:
-      return "your request";
-  }
-  return "";
-}
+// Of a cause: in JSON, and for people.
+constexpr std::string_view kCauses[] = {"read", "turn", "idle", "limit", "asked"};
+constexpr std::string_view kReasons[] = {"new text", "turn ended", "idle time", "memory limit",
+                                         "your request"};
+static_assert(std::size(kCauses) == runtime::kLedgerCauses);
+static_assert(std::size(kReasons) == runtime::kLedgerCauses);
 
 std::string kl_text(double kl) {
   return kl > 0 && kl < 0.0005 ? "< 0.001" : format_fixed(kl, 3);
@@ -63,8 +36,9 @@ std::string measured_text(std::size_t at, std::int64_t ms, std::int64_t now_ms) 
 
 Cells row_of(const LedgerEntry& entry) {
   const runtime::Fidelity& cost = entry.fidelity;
-  const std::string step = entry.n_steps == 1 ? std::string(reason(entry.cause))
-                                              : with_thousands(entry.n_steps) + " steps";
+  const std::string step = entry.n_steps == 1
+                               ? std::string(kReasons[static_cast<std::size_t>(entry.cause)])
+                               : with_thousands(entry.n_steps) + " steps";
   Cells row = {date_text(entry.at_ms),          step,
                with_thousands(entry.n_tokens),  with_thousands(entry.n_lowered),
                with_thousands(entry.n_evicted), format_bytes(entry.bytes_before),
@@ -106,7 +80,7 @@ Json to_json(std::span<const LedgerEntry> ledger) {
   for (const LedgerEntry& entry : ledger)
     rows.push_back({{"at_ms", entry.at_ms},
                     {"tokens", entry.n_tokens},
-                    {"cause", name(entry.cause)},
+                    {"cause", kCauses[static_cast<std::size_t>(entry.cause)]},
                     {"steps", entry.n_steps},
                     {"lowered_lane_tokens", entry.n_lowered},
                     {"evicted_lane_tokens", entry.n_evicted},

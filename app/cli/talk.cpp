@@ -23,21 +23,10 @@ constexpr const char* kWasLeftOpen =
     "The input ended inside a message opened with \"\"\". The message is sent as it is.";
 
 std::string_view name(runtime::Finish finish) {
-  switch (finish) {
-    case runtime::Finish::end_of_turn:
-      return "end_of_turn";
-    case runtime::Finish::n_tokens_max:
-      return "n_tokens_max";
-    case runtime::Finish::repeats:
-      return "repeats";
-    case runtime::Finish::stopped:
-      return "stopped";
-    case runtime::Finish::context_full:
-      return "context_full";
-    case runtime::Finish::cache_full:
-      return "cache_full";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"end_of_turn", "n_tokens_max", "repeats",
+                                         "stopped",     "context_full", "cache_full"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(runtime::Finish::cache_full) + 1);
+  return kNames[static_cast<std::size_t>(finish)];
 }
 
 Json ids_of(const std::vector<runtime::MessageId>& documents) {

@@ -10,27 +10,19 @@
 namespace satchel::ui {
 namespace {
 
-using runtime::LedgerCause;
 using runtime::LedgerEntry;
 
 QString ledgerText(const char* text) {
   return QCoreApplication::translate("Ledger", text);
 }
 
-QString reasonOf(LedgerCause cause) {
-  switch (cause) {
-    case LedgerCause::read:
-      return ledgerText("new text");
-    case LedgerCause::turn:
-      return ledgerText("turn ended");
-    case LedgerCause::idle:
-      return ledgerText("idle time");
-    case LedgerCause::limit:
-      return ledgerText("memory limit");
-    case LedgerCause::asked:
-      return ledgerText("your request");
-  }
-  return {};
+QString reasonOf(runtime::LedgerCause cause) {
+  static constexpr const char* kReasons[] = {
+      QT_TRANSLATE_NOOP("Ledger", "new text"), QT_TRANSLATE_NOOP("Ledger", "turn ended"),
+      QT_TRANSLATE_NOOP("Ledger", "idle time"), QT_TRANSLATE_NOOP("Ledger", "memory limit"),
+      QT_TRANSLATE_NOOP("Ledger", "your request")};
+  static_assert(std::size(kReasons) == runtime::kLedgerCauses);
+  return ledgerText(kReasons[std::size_t(cause)]);
 }
 
 QString shareOf(std::size_t count, const LedgerEntry& entry, int laneCount) {

@@ -53,26 +53,18 @@ const Theme& themeOf(const QPalette& palette) {
 
 QPalette paletteOf(const Theme& theme) {
   QPalette palette;
-  palette.setColor(QPalette::Window, theme.window);
-  palette.setColor(QPalette::WindowText, theme.text);
-  palette.setColor(QPalette::Base, theme.base);
-  palette.setColor(QPalette::AlternateBase, theme.surface);
-  palette.setColor(QPalette::Text, theme.text);
-  palette.setColor(QPalette::PlaceholderText, theme.muted);
-  palette.setColor(QPalette::Button, theme.surface);
-  palette.setColor(QPalette::ButtonText, theme.text);
-  palette.setColor(QPalette::BrightText, theme.danger);
-  palette.setColor(QPalette::Light, theme.raised);
-  palette.setColor(QPalette::Midlight, theme.surface);
-  palette.setColor(QPalette::Mid, theme.border);
-  palette.setColor(QPalette::Dark, theme.border);
-  palette.setColor(QPalette::Shadow, theme.border);
-  palette.setColor(QPalette::Highlight, theme.accent);
-  palette.setColor(QPalette::HighlightedText, theme.onAccent);
-  palette.setColor(QPalette::Link, theme.accent);
-  palette.setColor(QPalette::LinkVisited, theme.accent);
-  palette.setColor(QPalette::ToolTipBase, theme.surface);
-  palette.setColor(QPalette::ToolTipText, theme.text);
+  const std::pair<QPalette::ColorRole, QColor> colors[] = {
+      {QPalette::Window, theme.window},       {QPalette::WindowText, theme.text},
+      {QPalette::Base, theme.base},           {QPalette::AlternateBase, theme.surface},
+      {QPalette::Text, theme.text},           {QPalette::PlaceholderText, theme.muted},
+      {QPalette::Button, theme.surface},      {QPalette::ButtonText, theme.text},
+      {QPalette::BrightText, theme.danger},   {QPalette::Light, theme.raised},
+      {QPalette::Midlight, theme.surface},    {QPalette::Mid, theme.border},
+      {QPalette::Dark, theme.border},         {QPalette::Shadow, theme.border},
+      {QPalette::Highlight, theme.accent},    {QPalette::HighlightedText, theme.onAccent},
+      {QPalette::Link, theme.accent},         {QPalette::LinkVisited, theme.accent},
+      {QPalette::ToolTipBase, theme.surface}, {QPalette::ToolTipText, theme.text}};
+  for (const auto& [role, color] : colors) palette.setColor(role, color);
   for (const QPalette::ColorRole role :
        {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
     QColor faded = theme.muted;
