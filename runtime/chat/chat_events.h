@@ -2,7 +2,7 @@
 // layers below is an event as it is.
 //   add one   a struct here, where there is none to tell, and its place in the variant; then a
 //             handler in each front end that shows it (the window: AppState; the terminal:
-//             Conversation and Talk)
+//             Conversation and ChatLoop)
 //   order     a call's events come before it returns; what failed is told last (Failed)
 #pragma once
 

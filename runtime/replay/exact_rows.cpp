@@ -11,7 +11,7 @@ Result<void> ExactRows::keep(kvcache::Cache& cache, std::size_t n_tokens, const 
   kvcache::Arena& arena = cache.arena();
   const Result<kvcache::ExtentId> extent = arena.take(bytes);
   if (!extent.ok()) return {};
-  const Result<void> copied = backend_.copy(arena.at(*extent), kept, bytes);
+  const Result<void> copied = model_.backend().copy(arena.at(*extent), kept, bytes);
   if (!copied.ok()) {
     arena.give(*extent);
     return copied;

@@ -16,8 +16,8 @@ namespace satchel::runtime {
 
 class ExactRows {
  public:
-  // backend: of the caches. Both outlive this.
-  ExactRows(Model& model, kernels::Backend& backend) : model_(model), backend_(backend) {}
+  // The model outlives this.
+  explicit ExactRows(Model& model) : model_(model) {}
   ~ExactRows() { drop(); }
   ExactRows(const ExactRows&) = delete;
 
@@ -39,7 +39,6 @@ class ExactRows {
 
  private:
   Model& model_;
-  kernels::Backend& backend_;
   kvcache::Arena* arena_ = nullptr;
   kvcache::ExtentId extent_ = {};
   std::size_t end_ = 0, n_ = 0;

@@ -13,7 +13,7 @@ ChatMeter::ChatMeter(EngineState& engine, const ChatCache& cache, const Clock& c
       clock_(clock),
       journal_(options.journal),
       chat_(options.chat),
-      rows_(*engine.model, *engine.backend) {}
+      rows_(*engine.model) {}
 
 bool ChatMeter::was_compressed_since(const CacheContents& before) const {
   const kvcache::CompactionReport done = done_between(before, contents());

@@ -36,7 +36,7 @@ class ExactRowsOf : public testing::Test {
 
 TEST_F(ExactRowsOf, a_text_take_memory_of_the_arena_until_they_are_dropped) {
   const std::size_t used = cache_->arena().used_bytes();
-  ExactRows rows(*model_.model, *model_.backend);
+  ExactRows rows(*model_.model);
   EXPECT_EQ(rows.bytes(), 0u);
   ASSERT_TRUE(rows.keep(*cache_, kTokens, lease_.data()).ok());
   EXPECT_EQ(rows.n(), kFidelityTokens);
@@ -50,7 +50,7 @@ TEST_F(ExactRowsOf, a_text_take_memory_of_the_arena_until_they_are_dropped) {
 TEST_F(ExactRowsOf, a_text_go_with_their_owner) {
   const std::size_t used = cache_->arena().used_bytes();
   {
-    ExactRows rows(*model_.model, *model_.backend);
+    ExactRows rows(*model_.model);
     ASSERT_TRUE(rows.keep(*cache_, kTokens, lease_.data()).ok());
   }
   EXPECT_EQ(cache_->arena().used_bytes(), used);
@@ -59,14 +59,14 @@ TEST_F(ExactRowsOf, a_text_go_with_their_owner) {
 TEST_F(ExactRowsOf, a_text_are_not_kept_where_there_is_no_room_and_that_is_no_error) {
   kvcache::Arena& arena = cache_->arena();
   const kvcache::ExtentId others = value_of(arena.take(arena.free_bytes()));
-  ExactRows rows(*model_.model, *model_.backend);
+  ExactRows rows(*model_.model);
   EXPECT_TRUE(rows.keep(*cache_, kTokens, lease_.data()).ok());
   EXPECT_TRUE(rows.empty());
   arena.give(others);
 }
 
 TEST_F(ExactRowsOf, a_text_agree_wholly_with_an_exact_cache) {
-  ExactRows rows(*model_.model, *model_.backend);
+  ExactRows rows(*model_.model);
   ASSERT_TRUE(rows.keep(*cache_, kTokens, lease_.data()).ok());
   const Fidelity same = value_of(rows.compare(*cache_, ids_, {}));
   EXPECT_EQ(same.n_tokens, kFidelityTokens);
