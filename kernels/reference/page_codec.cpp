@@ -63,7 +63,7 @@ struct Matrix {
 // Rows first … first + n - 1 (of one group) of one entry; n values.
 void encode_column(const Matrix& matrix, std::size_t first, std::size_t entry, std::span<float> x,
                    std::byte* page) {
-  std::array<std::uint8_t, 256> codes;
+  std::array<std::uint8_t, kHeadDimMax> codes;
   NumericWarnings counted_before;
   const AffineGroup group = encode_group(x, matrix.kind, {codes.data(), x.size()}, counted_before);
   const std::size_t slot = slot_of_entry(matrix.n_entries, entry);
@@ -80,7 +80,7 @@ void encode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
   const bool by_token = which == Operand::k;  // rows are tokens
   const std::size_t d = layout.head_dim, group = matrix.codes.group;
   const std::size_t n_rows = by_token ? n_tokens : d, n_entries = by_token ? d : n_tokens;
-  std::array<float, 256> column;
+  std::array<float, kHeadDimMax> column;
   for (std::size_t first = 0; first < n_rows; first += group) {
     const std::size_t n = std::min(group, n_rows - first);
     for (std::size_t e = 0; e < n_entries; ++e) {
@@ -105,7 +105,7 @@ void decode_affine(const PageLayout& layout, const OperandLayout& operand, Opera
 }
 
 // An operand as fp32 on the stack, so that encoding pages in a decode step allocates nothing.
-using Rows = std::array<float, kPageTokens * 256>;
+using Rows = std::array<float, kPageTokens * kHeadDimMax>;
 
 // Mended, transformed and in range again.
 std::span<const float> load(const OperandLayout& operand, std::int32_t frame, const Half* from,

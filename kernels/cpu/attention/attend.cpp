@@ -96,7 +96,7 @@ class Attend {
 
 Result<void> CpuBackend::attend(const AttendArgs& args) {
   SATCHEL_ASSERT(args.n_kv_heads > 0 && args.n_heads % args.n_kv_heads == 0);
-  SATCHEL_ASSERT(args.head_dim > 0 && args.head_dim <= 256);
+  SATCHEL_ASSERT(args.head_dim > 0 && args.head_dim <= kHeadDimMax);
   AttendPlan& plan = scratch_.plan();
   plan.make(args);
   if (plan.n_items == 0) return {};

@@ -26,7 +26,7 @@ inline QueryTransform transform_for(const PageView& page) {
           .basis = k.basis};
 }
 
-// rows [n_rows, head_dim] in place; head_dim <= 256.
+// rows [n_rows, head_dim] in place; head_dim <= kHeadDimMax.
 void transform_query(const AttendTable& table, const QueryTransform& transform,
                      const RopeTable& rope, float* rows, std::size_t n_rows, std::size_t head_dim);
 

@@ -47,10 +47,10 @@ struct TileFill {
     const std::size_t low_stride = row_bytes(1, rows.n_entries);
     const unsigned mask = (1u << bits) - 1;
     const Float middle = V::broadcast_float(static_cast<float>((1u << planes.bits) - 1) * 0.5f);
-    std::size_t entry_of[256];
+    std::size_t entry_of[kHeadDimMax];
     for (std::size_t s = 0; s < rows.n_entries; ++s)
       entry_of[s] = entry_of_slot(rows.n_entries, s) * out_stride;
-    alignas(64) float scales[256], zeros[256];
+    alignas(64) float scales[kHeadDimMax], zeros[kHeadDimMax];
     for (std::size_t row = 0; row < rows.n_rows; row += V::kFloats) {
       if (row % planes.group == 0) load_ranges<kSymmetric>(rows, row, scales, zeros);
       for (std::size_t first = 0; first < rows.n_entries; first += in_word) {

@@ -16,7 +16,7 @@ namespace {
 template <class V>
 struct Encode {
   using Float = typename V::Float;
-  static constexpr std::size_t kColumnsMax = 256;
+  static constexpr std::size_t kColumnsMax = kHeadDimMax;
 
   // Range and codes of the columns c … c + kFloats - 1 of one group.
   template <bool kSymmetric, bool kClips>

@@ -16,7 +16,6 @@ struct Steps {
   std::size_t flip, cut;
 };
 constexpr Steps kLibrarySteps{89, 251}, kCacheSteps{397, 997};
-constexpr double kCaseMsMax = 5000;  // a hang, on a machine that does other things as well
 
 const std::vector<std::string> kTexts = {"the first", "the second", "the third"};
 
@@ -96,10 +95,7 @@ class Damage : public testing::Test {
     std::filesystem::create_directories(folder / "cache");
     write_file(folder / "data/library.db", files.library);
     write_file(folder / "cache/kvcache.db", files.kv);
-    const SystemClock clock;
-    const double begin_ms = clock.steady_ms();
     work(folder);
-    ASSERT_LT(clock.steady_ms() - begin_ms, kCaseMsMax);
     ++n_cases_;
   }
 
