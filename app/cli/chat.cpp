@@ -1,10 +1,10 @@
 // `satchel chat`: one conversation in the terminal, interactive, piped, or one shot.
 #include <memory>
 
+#include "app/cli/chat_loop.h"
 #include "app/cli/commands.h"
 #include "app/cli/input.h"
 #include "app/cli/on_run.h"
-#include "app/cli/talk.h"
 #include "app/cli/thoughts.h"
 
 namespace satchel::app {
@@ -38,7 +38,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
   add_recipe_options(*command, options->common);
   add_sampling_options(*command, options->common);
   on_run(*command, choose, options,
-         [](const ChatOptions& given, Console& console) { return Talk(given, console).run(); });
+         [](const ChatOptions& given, Console& console) { return ChatLoop(given, console).run(); });
 }
 
 }  // namespace satchel::app

@@ -15,8 +15,8 @@
 #include "storage/store.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/in_process_engine.h"
+#include "ui/widgets/logo.h"
 #include "ui/widgets/main_window.h"
-#include "ui/widgets/mark.h"
 #include "ui/widgets/theme.h"
 
 namespace {
@@ -58,7 +58,7 @@ int refuse(const Error& error) {
   std::fprintf(stderr, "satchel-desktop: %s\n", message.c_str());
   QMessageBox box(QMessageBox::Warning, QStringLiteral("Satchel"), textOf(error.message));
   box.setInformativeText(textOf(error.code));
-  box.setWindowIcon(ui::markIcon());
+  box.setWindowIcon(ui::logoIcon());
   box.exec();
   return 1;
 }

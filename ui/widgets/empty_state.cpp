@@ -5,7 +5,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "ui/widgets/mark.h"
+#include "ui/widgets/logo.h"
 #include "ui/widgets/theme.h"
 
 namespace satchel::ui {
@@ -18,9 +18,9 @@ EmptyState::EmptyState(QWidget* parent)
       m_sample(new QPushButton(tr("Try it with sample notes"), this)),
       m_attach(new QPushButton(tr("Attach a document…"), this)),
       m_model(new QPushButton(tr("Open a model…"), this)) {
-  auto* mark = new QLabel(this);
-  mark->setPixmap(markPixmap(72, devicePixelRatioF()));
-  mark->setAlignment(Qt::AlignHCenter);
+  auto* logo = new QLabel(this);
+  logo->setPixmap(logoPixmap(72, devicePixelRatioF()));
+  logo->setAlignment(Qt::AlignHCenter);
   m_title->setFont(scaledFont(font(), 1.6, QFont::DemiBold));
   m_title->setAlignment(Qt::AlignHCenter);
   for (QLabel* text : {m_text, m_note}) {
@@ -42,7 +42,7 @@ EmptyState::EmptyState(QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setSpacing(kGapLarge);
   column->addStretch(3);
-  column->addWidget(mark);
+  column->addWidget(logo);
   column->addWidget(m_title);
   for (QLabel* text : {m_text, m_note}) {
     auto* middle = new QHBoxLayout;

@@ -21,7 +21,7 @@
 #include "ui/widgets/composer.h"
 #include "ui/widgets/conversation/conversation_view.h"
 #include "ui/widgets/empty_state.h"
-#include "ui/widgets/mark.h"
+#include "ui/widgets/logo.h"
 #include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/progress_strip.h"
@@ -61,7 +61,7 @@ MainWindow::MainWindow(AppState* state, const WindowOptions& options, QWidget* p
       m_chats(new ChatListPanel(state, this)),
       m_memory(new MemoryPanel(state->memory(), this)) {
   setWindowTitle(QStringLiteral("Satchel"));
-  setWindowIcon(markIcon());
+  setWindowIcon(logoIcon());
   setAcceptDrops(true);
   m_columns->setHandleWidth(1);
   m_columns->addWidget(m_chats);

@@ -1,4 +1,4 @@
-#include "ui/widgets/mark.h"
+#include "ui/widgets/logo.h"
 
 #include <QPainter>
 #include <QPainterPath>
@@ -37,7 +37,7 @@ QPainterPath flapPath() {
 
 }  // namespace
 
-void drawMark(QPainter& painter, const QRectF& rect) {
+void drawLogo(QPainter& painter, const QRectF& rect) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.translate(rect.topLeft());
@@ -61,20 +61,20 @@ void drawMark(QPainter& painter, const QRectF& rect) {
   painter.restore();
 }
 
-QPixmap markPixmap(int side, double pixelRatio) {
+QPixmap logoPixmap(int side, double pixelRatio) {
   const int pixels = int(side * pixelRatio);
   QPixmap pixmap(pixels, pixels);
   pixmap.fill(Qt::transparent);
   QPainter painter(&pixmap);
-  drawMark(painter, QRectF(0, 0, pixels, pixels));
+  drawLogo(painter, QRectF(0, 0, pixels, pixels));
   painter.end();
   pixmap.setDevicePixelRatio(pixelRatio);
   return pixmap;
 }
 
-QIcon markIcon() {
+QIcon logoIcon() {
   QIcon icon;
-  for (const int side : {16, 24, 32, 48, 64, 128, 256}) icon.addPixmap(markPixmap(side, 1));
+  for (const int side : {16, 24, 32, 48, 64, 128, 256}) icon.addPixmap(logoPixmap(side, 1));
   return icon;
 }
 

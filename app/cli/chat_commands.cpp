@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/cli/chat_loop.h"
 #include "app/cli/input.h"
 #include "app/cli/memory_command.h"
 #include "app/cli/meter_text.h"
-#include "app/cli/talk.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 
@@ -40,7 +40,7 @@ std::string path_from(const std::string& typed) {
 
 }  // namespace
 
-Result<void> Talk::obey(const std::string& line) {
+Result<void> ChatLoop::obey(const std::string& line) {
   SATCHEL_TRY_ASSIGN(const auto memory, memory_command(line));
   if (memory) {
     SATCHEL_TRY(app::obey(*memory, *conversation_, console_));
@@ -76,7 +76,7 @@ Result<void> Talk::obey(const std::string& line) {
   return {};
 }
 
-void Talk::show_memory() {
+void ChatLoop::show_memory() {
   const runtime::Session& session = conversation_->session();
   const kvcache::CacheStats stats = session.stats();
   console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
@@ -90,7 +90,7 @@ void Talk::show_memory() {
   console_.reply(app::describe(session.ledger()));
 }
 
-Result<void> Talk::show_thoughts() {
+Result<void> ChatLoop::show_thoughts() {
   const auto messages = conversation_->session().messages();
   runtime::Thoughts thoughts;
   const auto last = std::find_if(messages.rbegin(), messages.rend(), [](const auto& message) {
@@ -104,7 +104,7 @@ Result<void> Talk::show_thoughts() {
   return {};
 }
 
-Result<void> Talk::pack() {
+Result<void> ChatLoop::pack() {
   const bool has_work = conversation_->session().has_idle_work();
   SATCHEL_TRY_ASSIGN(const runtime::IdleReport packed,
                      conversation_->service().idle(conversation_->chat(), conversation_->call()));
@@ -116,7 +116,7 @@ Result<void> Talk::pack() {
   return conversation_->service().save(conversation_->chat(), conversation_->call());
 }
 
-Result<void> Talk::start_over() {
+Result<void> ChatLoop::start_over() {
   has_packing_failed_ = false;
   return conversation_->start_over();
 }

@@ -1,4 +1,4 @@
-#include "app/cli/talk.h"
+#include "app/cli/chat_loop.h"
 
 #include <csignal>
 #include <filesystem>
@@ -47,18 +47,18 @@ std::string describe(const runtime::ReadReport& read) {
   return text + ".";
 }
 
-Talk::Talk(const ChatOptions& options, Console& console)
+ChatLoop::ChatLoop(const ChatOptions& options, Console& console)
     : options_(options),
       console_(console),
       thoughts_(console, !console.json() && options.shows_thoughts) {}
 
-Result<int> Talk::run() {
+Result<int> ChatLoop::run() {
   const Result<int> code = talk();
   if (code.ok() || console_.json() || code.error().code != said_) return code;
   return int{exit_code(code.error().kind)};
 }
 
-Result<int> Talk::talk() {
+Result<int> ChatLoop::talk() {
   const bool one_shot = !options_.prompt.empty();
   for (const std::string& document : options_.documents) SATCHEL_TRY(check_text_file(document));
   SATCHEL_TRY(open());
@@ -73,7 +73,7 @@ Result<int> Talk::talk() {
   return is_full_ ? int{kExitMemory} : int{kExitOk};
 }
 
-Result<void> Talk::open() {
+Result<void> ChatLoop::open() {
   ConversationRequest request{
       .name = options_.name,
       .keep = options_.prompt.empty() || !options_.name.empty(),
@@ -88,7 +88,7 @@ Result<void> Talk::open() {
   return {};
 }
 
-void Talk::see(const runtime::ChatEvent& event) {
+void ChatLoop::see(const runtime::ChatEvent& event) {
   const bool streams = !console_.json();
   std::visit(runtime::Overloaded{
                  [&](const runtime::ResumeReport& report) { console_.note(app::describe(report)); },
@@ -108,7 +108,7 @@ void Talk::see(const runtime::ChatEvent& event) {
              event);
 }
 
-void Talk::see(const runtime::StoredMessage& message) {
+void ChatLoop::see(const runtime::StoredMessage& message) {
   if (message.role != runtime::Role::user) return;
   if (message.kind == runtime::MessageKind::document) {
     documents_.push_back(message.id);
@@ -118,7 +118,7 @@ void Talk::see(const runtime::StoredMessage& message) {
 }
 
 // A file that cannot be read ends the program; a GPU that failed at one need not.
-Result<void> Talk::read_documents() {
+Result<void> ChatLoop::read_documents() {
   for (const std::string& document : options_.documents) {
     const Result<void> read = read_document(document);
     if (!read.ok() && !(asks() && conversation_->is_gpu_failure(read.error()))) return read.error();
@@ -132,13 +132,13 @@ Result<void> Talk::read_documents() {
 }
 
 // The CPU has read the document with the rest of the chat, and has said so.
-Result<void> Talk::finish_reread() {
+Result<void> ChatLoop::finish_reread() {
   const runtime::Fidelity& fidelity = conversation_->session().fidelity();
   if (fidelity.n_tokens > 0) console_.note(app::describe(fidelity, SystemClock().wall_ms()));
   return options_.packs ? pack() : Result<void>();
 }
 
-Result<void> Talk::converse() {
+Result<void> ChatLoop::converse() {
   if (console_.interactive())
     console_.note(conversation_->engine().config().name + ", chat \"" + conversation_->name() +
                   "\". /help lists commands.");
@@ -158,7 +158,7 @@ Result<void> Talk::converse() {
   return {};
 }
 
-Input Talk::next_input() {
+Input ChatLoop::next_input() {
   if (!console_.interactive()) return read_input(console_.reads_terminal());
   const TypingMode typing;
   console_.data("\n> ");
@@ -167,7 +167,7 @@ Input Talk::next_input() {
   return read_input(false, read_typed);
 }
 
-void Talk::pack_while_nobody_types() {
+void ChatLoop::pack_while_nobody_types() {
   if (has_packing_failed_) return;
   const Result<runtime::IdleReport> packed = pack_until_input(*conversation_);
   has_packing_failed_ = !packed.ok();
@@ -175,7 +175,7 @@ void Talk::pack_while_nobody_types() {
     console_.warning(packed.error().message + " [" + packed.error().code + "]");
 }
 
-Result<void> Talk::read_document(const std::string& path) {
+Result<void> ChatLoop::read_document(const std::string& path) {
   SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
   const std::string title = std::filesystem::path(path).filename().string();
   const std::size_t n_before = documents_.size();
@@ -192,7 +192,7 @@ Result<void> Talk::read_document(const std::string& path) {
   return options_.packs ? pack() : Result<void>();
 }
 
-Result<void> Talk::answer(const std::string& question) {
+Result<void> ChatLoop::answer(const std::string& question) {
   SATCHEL_TRY_ASSIGN(
       const runtime::GenerateReport report,
       conversation_->service().send(conversation_->chat(), question, options_.common.sampling,
@@ -200,7 +200,7 @@ Result<void> Talk::answer(const std::string& question) {
   return answered(report);
 }
 
-Result<void> Talk::answered(const runtime::GenerateReport& report) {
+Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
   has_packing_failed_ = false;
   tell(report);
   if (report.finish == runtime::Finish::context_full ||
@@ -209,7 +209,7 @@ Result<void> Talk::answered(const runtime::GenerateReport& report) {
   return {};
 }
 
-void Talk::tell(const runtime::GenerateReport& report) {
+void ChatLoop::tell(const runtime::GenerateReport& report) {
   if (!console_.json() && !report.thoughts.text.empty())
     console_.note(app::describe(report.thoughts, options_.shows_thoughts));
   // A short question moves no figure worth a line.
@@ -242,7 +242,7 @@ void Talk::tell(const runtime::GenerateReport& report) {
                      {"ledger", to_json(conversation_->session().ledger())}});
 }
 
-std::string Talk::chosen(const std::string& offer) {
+std::string ChatLoop::chosen(const std::string& offer) {
   const TypingMode typing;
   console_.data(offer + "\n> ");
   std::string choice;
@@ -251,7 +251,7 @@ std::string Talk::chosen(const std::string& offer) {
 }
 
 // Never silence: says what is full and lets the person choose.
-Result<void> Talk::full(const std::string& message) {
+Result<void> ChatLoop::full(const std::string& message) {
   console_.warning(message);
   is_full_ = !asks();
   if (is_full_) return {};
@@ -263,7 +263,7 @@ Result<void> Talk::full(const std::string& message) {
 
 // Never without the person's word: the CPU may be slower by far. Without a session there is nothing
 // to stay for.
-bool Talk::wants_cpu(const Error& error, bool is_kept) {
+bool ChatLoop::wants_cpu(const Error& error, bool is_kept) {
   const bool can_stay = conversation_ != nullptr && conversation_->has_session();
   console_.end_progress();
   console_.warning(error.message + " [" + error.code + "]");
@@ -276,7 +276,7 @@ bool Talk::wants_cpu(const Error& error, bool is_kept) {
   return moves;
 }
 
-Result<void> Talk::offer_cpu(const Error& error) {
+Result<void> ChatLoop::offer_cpu(const Error& error) {
   if (!wants_cpu(error, conversation_->is_kept()))
     return conversation_->has_session() ? Result<void>() : error;
   SATCHEL_TRY_ASSIGN(const std::optional<runtime::GenerateReport> report,
@@ -286,7 +286,7 @@ Result<void> Talk::offer_cpu(const Error& error) {
 }
 
 // What the CPU fails at, too, is the error that counts: the GPU's was shown with the offer.
-Result<void> Talk::recover(const Error& error) {
+Result<void> ChatLoop::recover(const Error& error) {
   console_.end_progress();
   if (asks() && conversation_->is_gpu_failure(error)) {
     const Result<void> moved = offer_cpu(error);

@@ -1,6 +1,6 @@
-// Talk: who talks to a model in the terminal, a person or a script: what is written is obeyed or
+// ChatLoop: who talks to a model in the terminal, a person or a script: what is written is obeyed or
 // answered, and where something is full or lost, a person is asked what next.
-//   files  talk.cpp  the conversation · talk_commands.cpp  what begins with "/"
+//   files  chat_loop.cpp  the conversation · chat_commands.cpp  what begins with "/"
 //   needs  a person to be asked; a script ends with the error instead
 #pragma once
 
@@ -26,10 +26,10 @@ struct ChatOptions {
   bool packs = false, shows_thoughts = false;
 };
 
-class Talk {
+class ChatLoop {
  public:
   // Both outlive it.
-  Talk(const ChatOptions& options, Console& console);
+  ChatLoop(const ChatOptions& options, Console& console);
 
   Result<int> run();  // the exit code
 
