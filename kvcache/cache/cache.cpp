@@ -140,6 +140,10 @@ kernels::Sequence Cache::lanes(std::size_t layer) const {
       .lanes = state_->table.get(), .first_lane = state_->layout.first_lane[layer], .n_tokens = 1};
 }
 
+Result<void> Cache::refresh_lanes() {
+  return state_->show_all_if_stale();
+}
+
 void Cache::clear() {
   SATCHEL_ASSERT(state_->prefill == nullptr);
   state_->clear();

@@ -77,8 +77,10 @@ class Cache {
   Result<void> append(std::size_t layer, const float* k, const float* v);
   // Where the recipe reads only some pages: which ones, for q [n_heads, head_dim]. Else nothing.
   Result<void> choose_pages(std::size_t layer, const float* q);
-  // first_token 0, n_tokens 1.
+  // first_token 0, n_tokens 1. Within a step as append() left it; else after refresh_lanes().
   kernels::Sequence lanes(std::size_t layer) const;
+  // Shows the backend where the lanes are now: after the last lease, which may have moved them.
+  Result<void> refresh_lanes();
   bool needs_step() const;  // whether observe_step() is wanted in this step
   Result<void> observe_step(std::size_t layer, const float* q, const float* lse,
                             const kernels::Batch& batch);

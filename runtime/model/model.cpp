@@ -302,6 +302,7 @@ Result<void> Model::replay(const ReplayPass& pass) {
   SATCHEL_ASSERT(first + n <= pass.cache.n_tokens());
   SATCHEL_TRY_ASSIGN(const PassScratch scratch, PassScratch::take(pass.cache.arena(), config_,
                                                                   prefill_size(config_, first, n)));
+  SATCHEL_TRY(pass.cache.refresh_lanes());
   const ProgressFn silent;
   Run run{.ids = pass.ids,
           .scratch = scratch,

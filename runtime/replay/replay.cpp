@@ -109,6 +109,7 @@ Result<double> attention_kept(Model& model, const AttentionPass& pass) {
   const std::size_t n = AttentionSamples(config, pass.n_tokens, nullptr).n();
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(pass.cache.arena(), config, {.n_tokens = n, .n_chunk = n}));
+  SATCHEL_TRY(pass.cache.refresh_lanes());
   const AttentionSamples exact = pass.exact();
   SATCHEL_ASSERT(exact.n() == n);
   std::vector<std::int32_t> positions;

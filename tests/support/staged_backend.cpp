@@ -54,33 +54,38 @@ class Stage {
   std::vector<Wanted> wanted_;
 };
 
-// Lanes as they were set. What they point to goes there with the call that reads it, which knows
-// head_dim.
+// A lane's lists, which views lend.
+struct LaneLists {
+  std::vector<ExactRun> runs;
+  std::vector<PageView> pages;
+};
+
+// Lanes as they were set: copies, as a card's table has, so that one that was not set again after
+// its extents moved is found out. What they point to goes there with the call that reads it, which
+// knows head_dim.
 class StagedLaneTable final : public LaneTable {
  public:
   explicit StagedLaneTable(std::size_t n_lanes) : lanes_(n_lanes) {}
   std::size_t n_lanes() const override { return lanes_.size(); }
   Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override {
-    lanes_.at(lane).runs = runs;
+    lanes_.at(lane).runs.assign(runs.begin(), runs.end());
     return {};
   }
   Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override {
-    lanes_.at(lane).pages = pages;
+    lanes_.at(lane).pages.assign(pages.begin(), pages.end());
     return {};
   }
-  const LaneView& lane(std::size_t lane) const { return lanes_.at(lane); }
+  LaneView lane(std::size_t lane) const {
+    return {.runs = lanes_.at(lane).runs, .pages = lanes_.at(lane).pages};
+  }
 
  private:
-  std::vector<LaneView> lanes_;
+  std::vector<LaneLists> lanes_;
 };
 
 // A view there, with what it points to.
-struct ThereLane {
-  std::vector<ExactRun> runs;
-  std::vector<PageView> pages;
-};
-Result<ThereLane> stage_lane(Stage& stage, const LaneView& view, std::size_t head_dim) {
-  ThereLane there{{view.runs.begin(), view.runs.end()}, {view.pages.begin(), view.pages.end()}};
+Result<LaneLists> stage_lane(Stage& stage, const LaneView& view, std::size_t head_dim) {
+  LaneLists there{{view.runs.begin(), view.runs.end()}, {view.pages.begin(), view.pages.end()}};
   for (ExactRun& run : there.runs) {
     SATCHEL_TRY_ASSIGN(run.k, stage.in(run.k, run.n_tokens * head_dim));
     SATCHEL_TRY_ASSIGN(run.v, stage.in(run.v, run.n_tokens * head_dim));
@@ -94,7 +99,7 @@ Result<ThereLane> stage_lane(Stage& stage, const LaneView& view, std::size_t hea
 
 // A lane's queries there, and what its view points to.
 struct StagedQueries {
-  ThereLane keys;
+  LaneLists keys;
 
   Result<void> stage(Stage& stage, LaneQueries& lane) {
     const std::size_t d = lane.head_dim, n = lane.batch.n_tokens;
@@ -378,12 +383,12 @@ Result<void> StagedBackend::attend(const AttendArgs& args) {
   const std::size_t n_rows = args.batch.n_tokens * args.n_heads;
   std::vector<Sequence> sequences(args.sequences.begin(), args.sequences.end());
   std::vector<std::unique_ptr<LaneTable>> tables;
-  std::vector<ThereLane> lanes;  // their arrays stay where they are when it grows
+  std::vector<LaneLists> lanes;  // their arrays stay where they are when it grows
   for (Sequence& sequence : sequences) {
     const auto& here = static_cast<const StagedLaneTable&>(*sequence.lanes);
     SATCHEL_TRY_ASSIGN(auto table, inner_->make_lane_table(here.n_lanes()));
     for (std::size_t l = 0; l < here.n_lanes(); ++l) {
-      SATCHEL_TRY_ASSIGN(ThereLane there, stage_lane(stage, here.lane(l), args.head_dim));
+      SATCHEL_TRY_ASSIGN(LaneLists there, stage_lane(stage, here.lane(l), args.head_dim));
       lanes.push_back(std::move(there));
       SATCHEL_TRY(table->set_runs(l, lanes.back().runs));
       SATCHEL_TRY(table->set_pages(l, lanes.back().pages));

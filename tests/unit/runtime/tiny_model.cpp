@@ -26,6 +26,18 @@ T must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
+TestModel open_on(std::shared_ptr<kernels::Backend> backend, GgufFile file,
+                  std::size_t chunk_tokens_max) {
+  TestModel out;
+  out.file = std::make_unique<GgufFile>(std::move(file));
+  out.backend = std::move(backend);
+  ModelConfig config = must(ModelConfig::from(*out.file));
+  config.work_limits = out.backend->work_limits();
+  if (chunk_tokens_max != 0) config.work_limits.n_tokens = chunk_tokens_max;
+  out.model = must(Model::load(*out.backend, *out.file, std::move(config), {}));
+  return out;
+}
+
 }  // namespace
 
 tests::GgufWriter tiny_gguf(const TinyShape& shape) {
@@ -81,21 +93,20 @@ std::filesystem::path bundled_model() {
 }
 
 TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max) {
-  TestModel out;
-  out.file = std::make_unique<GgufFile>(std::move(file));
-  out.backend = must(test::open_named(test::in_place_of(backend)));
-  ModelConfig config = must(ModelConfig::from(*out.file));
-  config.work_limits = out.backend->work_limits();
-  if (chunk_tokens_max != 0) config.work_limits.n_tokens = chunk_tokens_max;
-  out.model = must(Model::load(*out.backend, *out.file, std::move(config), {}));
-  return out;
+  return open_on(must(test::open_named(test::in_place_of(backend))), std::move(file),
+                 chunk_tokens_max);
 }
 
 TestModel tiny_model(const TinyShape& shape, std::string_view backend,
                      std::size_t chunk_tokens_max) {
+  return tiny_model_on(must(test::open_named(test::in_place_of(backend))), shape, chunk_tokens_max);
+}
+
+TestModel tiny_model_on(std::shared_ptr<kernels::Backend> backend, const TinyShape& shape,
+                        std::size_t chunk_tokens_max) {
   std::vector<std::byte> bytes = tiny_gguf(shape).bytes();
   GgufFile file = must(GgufFile::view(bytes));
-  TestModel out = open_model(std::move(file), backend, chunk_tokens_max);
+  TestModel out = open_on(std::move(backend), std::move(file), chunk_tokens_max);
   out.bytes = std::move(bytes);  // a vector's bytes stay where they are when it moves
   return out;
 }
@@ -136,8 +147,11 @@ std::vector<std::int32_t> random_ids(std::size_t n, std::size_t n_vocabulary, st
 
 double largest_difference(std::span<const float> a, std::span<const float> b) {
   double largest = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double difference = std::abs(double{a[i]} - double{b[i]});
+    if (std::isnan(difference)) return INFINITY;
+    largest = std::max(largest, difference);
+  }
   return largest;
 }
 

@@ -47,6 +47,8 @@ struct TestModel {
 TestModel open_model(GgufFile file, std::string_view backend, std::size_t chunk_tokens_max = 0);
 TestModel tiny_model(const TinyShape& shape, std::string_view backend,
                      std::size_t chunk_tokens_max = 0);
+TestModel tiny_model_on(std::shared_ptr<kernels::Backend> backend, const TinyShape& shape,
+                        std::size_t chunk_tokens_max = 0);
 
 std::vector<std::int32_t> random_ids(std::size_t n, std::size_t n_vocabulary, std::uint64_t seed);
 double largest_difference(std::span<const float> a, std::span<const float> b);
