@@ -82,10 +82,7 @@ void ChatLoop::show_memory() {
   console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
                  with_thousands(session.n_context_left()) + " more fit into the model's context.");
   const std::int64_t now_ms = SystemClock().wall_ms();
-  const bool is_old =
-      !session.ledger().empty() && session.ledger().back().at_ms > session.fidelity().measured_ms;
-  console_.reply(app::describe(session.fidelity(), now_ms) +
-                 (is_old ? " The chat was compressed further since; /ledger shows the cost." : ""));
+  console_.reply(app::describe(session.fidelity(), session.ledger(), now_ms));
   console_.reply(app::describe(session.recall(), now_ms));
   console_.reply(app::describe(session.ledger()));
 }
@@ -112,6 +109,8 @@ Result<void> ChatLoop::pack() {
   has_packing_failed_ = false;
   console_.reply(app::describe(conversation_->session().stats()) +
                  (packed.finished ? "." : "; stopped. The rest is compressed later."));
+  if (packed.fidelity.n_tokens > 0)
+    console_.note(app::describe(packed.fidelity, SystemClock().wall_ms()));
   if (has_work && packed.finished) return {};  // saved with it
   return conversation_->service().save(conversation_->chat(), conversation_->call());
 }

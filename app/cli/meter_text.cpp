@@ -98,6 +98,14 @@ std::string describe(const runtime::Fidelity& fidelity, std::int64_t now_ms) {
          measured_text(fidelity.measured_at, fidelity.measured_ms, now_ms) + ".";
 }
 
+std::string describe(const runtime::Fidelity& fidelity, std::span<const LedgerEntry> ledger,
+                     std::int64_t now_ms) {
+  const bool is_old =
+      fidelity.n_tokens > 0 && !ledger.empty() && ledger.back().at_ms > fidelity.measured_ms;
+  return describe(fidelity, now_ms) +
+         (is_old ? " The chat was compressed further since; /ledger shows the cost." : "");
+}
+
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {
   if (recall.n_asked == 0) return "Recall: not measured yet.";
   return "Recall: " + with_thousands(recall.n_said) + " of " + with_thousands(recall.n_asked) +

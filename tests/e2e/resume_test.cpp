@@ -70,6 +70,15 @@ TEST(Ledger, and_what_was_measured_stay_with_the_chat) {
   EXPECT_NE(again.err.find("  new text  "), std::string::npos) << again.err;
 }
 
+TEST(Ledger, what_compression_cost_is_said_where_it_was_asked_for) {
+  const Folder home;
+  const auto document = home.write("notes.txt", heldout(0)["notes"]);
+  const Finished said =
+      run(home, {"chat", "--recipe", "kvzip", "--document", document.string(), "--pack"});
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_NE(said.err.find("Fidelity: same next token"), std::string::npos) << said.err;
+}
+
 class EveryRecipe : public testing::TestWithParam<const char*> {};
 
 // Each question in a process of its own against all in one: the same words, token for token.
