@@ -1,5 +1,6 @@
 #include "app/cli/chat_loop.h"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -27,6 +28,10 @@ std::string_view name(runtime::Finish finish) {
                                          "stopped",     "context_full", "cache_full"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(runtime::Finish::cache_full) + 1);
   return kNames[static_cast<std::size_t>(finish)];
+}
+
+std::string title_of(const std::string& document) {
+  return std::filesystem::path(document).filename().string();
 }
 
 Json ids_of(const std::vector<runtime::MessageId>& documents) {
@@ -120,6 +125,12 @@ void ChatLoop::see(const runtime::StoredMessage& message) {
 // A file that cannot be read ends the program; a GPU that failed at one need not.
 Result<void> ChatLoop::read_documents() {
   for (const std::string& document : options_.documents) {
+    SATCHEL_TRY_ASSIGN(const bool is_there, has_document(document));
+    if (is_there) {
+      console_.note("\"" + title_of(document) +
+                    "\" is in this chat already; /document reads it again.");
+      continue;
+    }
     const Result<void> read = read_document(document);
     if (!read.ok() && !(asks() && conversation_->is_gpu_failure(read.error()))) return read.error();
     if (!read.ok()) {
@@ -129,6 +140,18 @@ Result<void> ChatLoop::read_documents() {
     if (end_asked()) break;
   }
   return {};
+}
+
+// Of a chat that was saved: its options may be given again each time.
+Result<bool> ChatLoop::has_document(const std::string& path) {
+  if (!conversation_->resumed()) return false;
+  SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
+  const runtime::ChatId chat = conversation_->service().chat(conversation_->chat())->id();
+  SATCHEL_TRY_ASSIGN(const auto messages, conversation_->store()->library().messages(chat));
+  return std::any_of(messages.begin(), messages.end(), [&](const runtime::StoredMessage& message) {
+    return message.kind == runtime::MessageKind::document && message.title == title_of(path) &&
+           message.text == text;
+  });
 }
 
 // The CPU has read the document with the rest of the chat, and has said so.
@@ -177,7 +200,7 @@ void ChatLoop::pack_while_nobody_types() {
 
 Result<void> ChatLoop::read_document(const std::string& path) {
   SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
-  const std::string title = std::filesystem::path(path).filename().string();
+  const std::string title = title_of(path);
   const std::size_t n_before = documents_.size();
   const Result<runtime::ReadReport> read = conversation_->service().attach(
       conversation_->chat(), {.title = title, .text = text, .saves = !options_.packs},

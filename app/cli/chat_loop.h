@@ -1,5 +1,5 @@
-// ChatLoop: who talks to a model in the terminal, a person or a script: what is written is obeyed or
-// answered, and where something is full or lost, a person is asked what next.
+// ChatLoop: who talks to a model in the terminal, a person or a script: what is written is obeyed
+// or answered, and where something is full or lost, a person is asked what next.
 //   files  chat_loop.cpp  the conversation · chat_commands.cpp  what begins with "/"
 //   needs  a person to be asked; a script ends with the error instead
 #pragma once
@@ -40,6 +40,7 @@ class ChatLoop {
   Result<int> talk();
   Result<void> open();
   Result<void> read_documents();
+  Result<bool> has_document(const std::string& path);
   Result<void> finish_reread();
   Result<void> converse();
   Input next_input();

@@ -82,6 +82,20 @@ TEST(ChatInput, several_documents_are_read_in_turn) {
   EXPECT_EQ(said["document_ids"].size(), 2u);
 }
 
+TEST(ChatInput, a_document_that_a_saved_chat_has_is_not_read_again) {
+  const Folder home;
+  const auto read = [&](const char* text) {
+    const auto milk = home.write("milk.txt", text);
+    return run(home, {"chat", "--chat", "a", "--document", milk.string(), "--prompt", "What?", "-n",
+                      "2", "--json"});
+  };
+  EXPECT_EQ(read("Buy milk.").json()["document_ids"].size(), 1u);
+  const Finished again = read("Buy milk.");
+  EXPECT_EQ(again.json()["document_ids"].size(), 0u);
+  EXPECT_NE(again.err.find("\"milk.txt\" is in this chat already"), std::string::npos) << again.err;
+  EXPECT_EQ(read("Buy bread.").json()["document_ids"].size(), 1u) << "another text";
+}
+
 TEST(ChatInput, documents_are_all_looked_for_before_the_first_is_read) {
   const Folder home;
   const auto one = home.write("one.txt", "Buy milk.");
