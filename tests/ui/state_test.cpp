@@ -217,6 +217,14 @@ TEST_F(AppStateTest, a_chat_with_the_default_limit_is_what_the_panel_shows_at_fi
   EXPECT_FALSE(state.memory()->differsFromChat());
 }
 
+// The recipe of the presets compresses as it reads (trigger end_of_prompt).
+TEST_F(AppStateTest, no_preset_is_said_to_wait_for_idle_time) {
+  openModel();
+  for (int i = 0; i < state.memory()->presetCount(); ++i)
+    EXPECT_FALSE(state.memory()->presetLine(i).explanation.contains(u"idle"_s)) << i;
+  EXPECT_TRUE(plain(state.memory()->presetLine(2).explanation).endsWith(u"in 4 bits."_s));
+}
+
 TEST_F(AppStateTest, fidelity_is_shown_only_where_it_was_measured) {
   openModel();
   EXPECT_EQ(state.memory()->presetLine(0).fidelity, u"exact"_s);

@@ -20,10 +20,9 @@ QString explain(const runtime::Preset& preset) {
   if (preset.recipe == "full")
     return MemoryPanelState::tr("Keeps every token exactly, in 16 bits.");
   if (preset.keep >= 1) return MemoryPanelState::tr("Keeps every token, older ones in 4 bits.");
-  return MemoryPanelState::
-      tr("Keeps the %1 of tokens that matter most for repeating the text, in 4 bits. Compresses "
-         "while idle.")
-          .arg(formatPercent(preset.keep));
+  return MemoryPanelState::tr(
+             "Keeps the %1 of tokens that matter most for repeating the text, in 4 bits.")
+      .arg(formatPercent(preset.keep));
 }
 
 }  // namespace
