@@ -41,17 +41,24 @@ Result<void> check_budget(const ModelConfig& config, const SessionOptions& optio
 }
 
 // A damaged file counts as absent.
+template <class T>
+std::shared_ptr<const T> usable(EngineState& state, FoundProfile<T> found, std::string_view what) {
+  if (found.damage) {
+    state.record(LogLevel::warning, std::string(what) + "_damaged");
+    state.profile_damage.push_back(std::move(*found.damage));
+  }
+  return std::move(found.value);
+}
+
 void load_profiles(EngineState& state) {
   const ModelConfig& config = state.model->config();
-  const auto table = find_head_budgets(state.profiles, state.fingerprint, config);
-  if (table.damage) state.record(LogLevel::warning, "head_budgets_damaged");
-  state.model->set_head_budgets(table.value);
-  const auto keys = find_key_bases(state.profiles, state.fingerprint, config);
-  if (keys.damage) state.record(LogLevel::warning, "key_bases_damaged");
-  state.model->set_key_bases(keys.value);
-  const auto selector = find_selector(state.profiles, state.fingerprint, config);
-  if (selector.damage) state.record(LogLevel::warning, "selector_weights_damaged");
-  state.model->set_selector(selector.value);
+  const std::filesystem::path& dir = state.profiles;
+  state.model->set_head_budgets(
+      usable(state, find_head_budgets(dir, state.fingerprint, config), "head_budgets"));
+  state.model->set_key_bases(
+      usable(state, find_key_bases(dir, state.fingerprint, config), "key_bases"));
+  state.model->set_selector(
+      usable(state, find_selector(dir, state.fingerprint, config), "selector_weights"));
 }
 
 kernels::BackendOptions backend_options(const EngineOptions& options) {
@@ -168,6 +175,9 @@ bool Engine::is_gpu_failure(const Error& error) const {
 }
 const std::optional<Error>& Engine::gpu_fallback_reason() const {
   return state_->gpu_fallback_reason;
+}
+std::span<const Error> Engine::profile_damage() const {
+  return state_->profile_damage;
 }
 Model& Engine::model() {
   return *state_->model;

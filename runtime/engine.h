@@ -62,7 +62,9 @@ class Engine {
   // have it.
   bool is_gpu_failure(const Error& error) const;
   const std::optional<Error>& gpu_fallback_reason() const;  // set if "auto" did not choose the GPU
-  Model& model();                                           // for who measures it
+  // Why profile files of the model were ignored; none: there are none, or they are in use.
+  std::span<const Error> profile_damage() const;
+  Model& model();  // for who measures it
   // Sets the model's head budgets for sessions opened from now on, and saves them if there is a
   // folder. LANE_SHARES: they do not fit the model (invalid), or are set but not saved (storage).
   Result<void> set_head_budgets(const kvcache::HeadBudgets& budgets);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "kernels/base/log_sink.h"
 #include "kernels/contract/backend.h"
@@ -30,6 +31,7 @@ struct EngineState {
   std::unique_ptr<Model> model;
   std::shared_ptr<kvcache::Arena> arena;        // of all sessions; made with the first one
   std::filesystem::path profiles;               // the folder of profile files; "": none
+  std::vector<Error> profile_damage;            // why files there, or shipped ones, were ignored
   std::unique_ptr<LaneProfiler> lane_profiler;  // a profile in the making
   bool can_profile = true;  // false: it failed; another chat or limit tries again
   LogSink log;

@@ -114,7 +114,7 @@ Result<void> Conversation::open_model(const Options& options, const runtime::Cha
   if (!opened.ok() && is_its_own && opened.error().code == "MODEL_NOT_FOUND")
     return saved_model_missing(*saved);
   if (!opened.ok()) return explain_not_opened(opened.error(), paths, model_path_);
-  tell_gpu_fallback_reason(engine(), *console_);
+  tell_what_is_missing(engine(), *console_);
   console_->end_progress();
   if (options.chat_template.empty() && !opened->has_chat_template)
     console_->note(

@@ -40,9 +40,11 @@ Json show_profiles(const runtime::GgufFile& file, const std::string& fingerprint
     json["refusal"] = config.error().message;
     return json;
   }
-  const auto lanes = head_budgets_in_use(paths.profiles, fingerprint, *config, console);
-  const auto keys = key_bases_in_use(paths.profiles, fingerprint, *config, console);
-  const auto selector = selector_in_use(paths.profiles, fingerprint, *config, console);
+  const auto lanes = head_budgets_in_use(paths.profiles, fingerprint, *config);
+  const auto keys = key_bases_in_use(paths.profiles, fingerprint, *config);
+  const auto selector = selector_in_use(paths.profiles, fingerprint, *config);
+  for (const auto& damage : {lanes.found.damage, keys.found.damage, selector.found.damage})
+    if (damage) warn_of_ignored_profile(*damage, console);
   if (!console.json())
     console.data("Head budgets: " + describe(lanes) + "\nKey bases: " + describe(keys) +
                  "\nSelector weights: " + describe(selector) + "\n");

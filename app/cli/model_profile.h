@@ -14,29 +14,29 @@ namespace satchel::app {
 template <class T>
 struct ProfileInUse {
   runtime::FoundProfile<T> found;
-  std::filesystem::path file;  // of the one made on this machine, if there is one
+  std::filesystem::path file;  // of this machine's own, if there is one
   std::string none;            // "none yet; …"
+  std::string came = "made";   // how the own one came to be: "made on this machine"
 };
-// What the model is opened with; `folder` is where profiles are kept (Paths). Each warns of a file
-// that is damaged, which is ignored.
+// What the model is opened with; `folder` is where profiles are kept (Paths).
 ProfileInUse<kvcache::HeadBudgets> head_budgets_in_use(const std::filesystem::path& folder,
                                                        const std::string& fingerprint,
-                                                       const runtime::ModelConfig& config,
-                                                       Console& console);
+                                                       const runtime::ModelConfig& config);
 ProfileInUse<kvcache::KeyBases> key_bases_in_use(const std::filesystem::path& folder,
                                                  const std::string& fingerprint,
-                                                 const runtime::ModelConfig& config,
-                                                 Console& console);
+                                                 const runtime::ModelConfig& config);
 ProfileInUse<kvcache::SelectorWeights> selector_in_use(const std::filesystem::path& folder,
                                                        const std::string& fingerprint,
-                                                       const runtime::ModelConfig& config,
-                                                       Console& console);
+                                                       const runtime::ModelConfig& config);
+
+// Why a file is not in use: found.damage, or one of Engine::profile_damage().
+void warn_of_ignored_profile(const Error& damage, Console& console);
 
 template <class T>
 std::string describe(const ProfileInUse<T>& in_use) {
   switch (in_use.found.from) {
     case runtime::ProfileFrom::folder:
-      return "made on this machine (" + in_use.found.value->source + "), \"" +
+      return in_use.came + " on this machine (" + in_use.found.value->source + "), \"" +
              in_use.file.string() + "\"";
     case runtime::ProfileFrom::shipped:
       return "included with Satchel (" + in_use.found.value->source + ")";

@@ -1,5 +1,6 @@
 #include "app/cli/workbench.h"
 
+#include "app/cli/model_profile.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::app {
@@ -41,11 +42,16 @@ Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string
       "\"" + given + "\" matches several models: " + names_of(models) + ". Type more of the name."};
 }
 
-void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console) {
+void tell_what_is_missing(const runtime::Engine& engine, Console& console) {
   const std::optional<Error>& why = engine.gpu_fallback_reason();
-  if (!why || !kernels::shows_fallback_reason(*why, kernels::has_nvidia_card())) return;
-  console.end_progress();
-  console.note("Running on the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+  if (why && kernels::shows_fallback_reason(*why, kernels::has_nvidia_card())) {
+    console.end_progress();
+    console.note("Running on the CPU, not the GPU: " + why->message + " [" + why->code + "]");
+  }
+  for (const Error& damage : engine.profile_damage()) {
+    console.end_progress();
+    warn_of_ignored_profile(damage, console);
+  }
 }
 
 runtime::EngineOptions engine_options(const Options& options, const Paths& paths) {
@@ -77,7 +83,7 @@ Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Con
   engine.progress = console.progress();
   Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::open(engine);
   if (!opened.ok()) return explain_not_opened(opened.error(), paths, model);
-  tell_gpu_fallback_reason(**opened, console);
+  tell_what_is_missing(**opened, console);
   return opened;
 }
 

@@ -22,9 +22,10 @@ Result<std::filesystem::path> chosen_model(const Paths& paths, const std::string
 runtime::EngineOptions engine_options(const Options& options, const Paths& paths);
 // The error of an engine that did not open, with what the user can do.
 Error explain_not_opened(const Error& why, const Paths& paths, const std::filesystem::path& model);
-void tell_gpu_fallback_reason(const runtime::Engine& engine, Console& console);
-// With the model of --model, or another. Says why it is not on the GPU where somebody could do
-// something about that.
+// Why it is not on the GPU, where somebody could do something about that; which of the model's
+// profiles are ignored.
+void tell_what_is_missing(const runtime::Engine& engine, Console& console);
+// With the model of --model, or another. Tells what is missing.
 Result<std::unique_ptr<runtime::Engine>> open_engine(const Options& options, Console& console);
 
 // Figures of a cache as every command reports them.

@@ -50,7 +50,7 @@ void write_answers(std::span<const TaskPtr> tasks, std::span<const Variant> vari
 Json tell_head_budgets(const EvalOptions& options, const runtime::Engine& engine,
                        Console& console) {
   const auto in_use = head_budgets_in_use(standard_paths(options.common.store).profiles,
-                                          engine.fingerprint(), engine.config(), console);
+                                          engine.fingerprint(), engine.config());
   if (in_use.found.from == runtime::ProfileFrom::folder)
     console.note("Head budgets: " + describe(in_use));
   return to_json(in_use);

@@ -7,8 +7,8 @@
 
 #include "runtime/engine_state.h"
 #include "runtime/limits/presets.h"
-#include "runtime/profile/profile_files.h"
 #include "runtime/profile/lane_profiler.h"
+#include "runtime/profile/profile_files.h"
 #include "support/bundled_model.h"
 #include "support/temp_folder.h"
 #include "unit/runtime/session_fixture.h"
@@ -83,6 +83,21 @@ TEST_F(HeadBudgetFiles, hold_what_was_kept_on_the_whole_and_are_the_mean_of_thei
 }
 
 // Nothing to hold it against.
+TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_it) {
+  EXPECT_TRUE(engine_with_folder()->profile_damage().empty());
+  const std::string& fingerprint = shared_engine().fingerprint();
+  for (const fs::path& path :
+       {file(), key_bases_file(folder_, fingerprint), selector_file(folder_, fingerprint)})
+    std::ofstream(path) << "torn";
+  const auto engine = engine_with_folder();
+  std::vector<std::string> codes;
+  for (const Error& damage : engine->profile_damage()) {
+    codes.push_back(damage.code);
+    EXPECT_NE(damage.message.find(folder_.string()), std::string::npos) << damage.message;
+  }
+  EXPECT_EQ(codes, (std::vector<std::string>{"LANE_SHARES", "KEY_BASES", "SELECTOR_WEIGHTS"}));
+}
+
 TEST_F(HeadBudgetFiles, of_one_text_have_no_worth_of_keys) {
   const std::string notes = held_out_notes();
   const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};
