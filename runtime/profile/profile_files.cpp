@@ -143,10 +143,7 @@ Result<void> save_head_budgets(const fs::path& dir, const HeadBudgets& table) {
   return write_profile(head_budgets_file(dir, table.model), table.json(), kBudgetsKind);
 }
 Result<void> save_key_bases(const fs::path& dir, const KeyBases& bases) {
-  return write_key_bases(key_bases_file(dir, bases.model), bases);
-}
-Result<void> write_key_bases(const fs::path& path, const KeyBases& bases) {
-  return write_profile(path, bases.bytes(), kBasesKind);
+  return write_profile(key_bases_file(dir, bases.model), bases.bytes(), kBasesKind);
 }
 
 }  // namespace satchel::runtime

@@ -61,7 +61,5 @@ std::filesystem::path selector_file(const std::filesystem::path& dir,
 // Each makes the folder where it is missing, and replaces an older file.
 Result<void> save_head_budgets(const std::filesystem::path& dir, const kvcache::HeadBudgets& table);
 Result<void> save_key_bases(const std::filesystem::path& dir, const kvcache::KeyBases& bases);
-// To any file.
-Result<void> write_key_bases(const std::filesystem::path& path, const kvcache::KeyBases& bases);
 
 }  // namespace satchel::runtime

@@ -375,6 +375,28 @@ TEST(Cli, profile_keeps_a_table_or_writes_it_where_it_is_told_to) {
   EXPECT_EQ(run(home, {"profile", "--texts", "/no/such/file"}).exit_code, 3);
 }
 
+TEST(Cli, a_profile_of_one_text_is_said_to_hold_less_well) {
+  const Folder home;
+  const auto warned = [&](const Arguments& texts) {
+    Arguments all = {"profile", "--output", (home.path() / "lanes.json").string(), "--texts"};
+    all.insert(all.end(), texts.begin(), texts.end());
+    return times_in(run(home, all).err, "Profiled on one text");
+  };
+  const std::string notes = test::source_dir() + "/docs/samples/notes.txt";
+  EXPECT_EQ(warned({notes}), 1u);
+  EXPECT_EQ(warned({notes, notes}), 0u);
+}
+
+TEST(Cli, a_profile_that_cannot_be_written_is_refused_before_it_is_measured) {
+  const Folder home;
+  for (const char* command : {"profile", "calibrate"}) {
+    const Finished said = run(home, {command, "--output", "/no/such/folder/file"});
+    EXPECT_EQ(said.exit_code, 7) << said.err;
+    EXPECT_NE(said.err.find("Nothing was measured."), std::string::npos) << said.err;
+    EXPECT_EQ(said.out, "");
+  }
+}
+
 TEST(Cli, info_and_eval_say_which_lane_table_is_in_use) {
   const Folder home;
   const auto in_use = [&] {

@@ -18,6 +18,10 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::open(const std::string& path) {
   return file;
 }
 
+Result<std::unique_ptr<AtomicFile>> AtomicFile::open_if_named(const std::string& path) {
+  return path.empty() ? std::unique_ptr<AtomicFile>() : open(path);
+}
+
 AtomicFile::AtomicFile(fs::path path, fs::path part)
     : path_(std::move(path)), part_(std::move(part)), out_(part_, std::ios::binary) {}
 

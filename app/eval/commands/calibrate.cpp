@@ -6,6 +6,7 @@
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
 #include "app/eval/calibration/calibration.h"
+#include "app/eval/commands/atomic_file.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/text_files.h"
 #include "runtime/profile/profile_files.h"
@@ -60,14 +61,14 @@ std::string report_text(const Json& report) {
 Result<void> run(const CalibrateOptions& options, Console& console) {
   TextFiles texts;
   SATCHEL_TRY(read_text_files(options.texts, texts));
+  SATCHEL_TRY_ASSIGN(const auto file, AtomicFile::open_if_named(options.output));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(const eval::Calibration found, calibrated(*engine, texts, console));
   const double took_ms = clock.steady_ms() - began;
-  const Result<void> kept = options.output.empty()
-                                ? engine->set_key_bases(found.bases)
-                                : runtime::write_key_bases(options.output, found.bases);
+  if (file != nullptr) file->add(found.bases.bytes());
+  const Result<void> kept = file != nullptr ? file->finish() : engine->set_key_bases(found.bases);
   const Json document = report(found, took_ms);
   // What was found is shown, also where it could not be kept.
   if (!console.json()) {

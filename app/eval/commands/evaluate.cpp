@@ -13,12 +13,7 @@
 namespace satchel::app {
 namespace {
 
-// nullptr where answers are not kept.
-Result<std::unique_ptr<AtomicFile>> open_sheet(const EvalOptions& options) {
-  if (options.answers.empty()) return std::unique_ptr<AtomicFile>();
-  return AtomicFile::open(options.answers);
-}
-
+// nullptr where results are not logged.
 Result<std::unique_ptr<EvalLog>> open_log(const EvalOptions& options, Console& console) {
   if (options.log.empty()) return std::unique_ptr<EvalLog>();
   return EvalLog::open(options.log, console);
@@ -89,7 +84,7 @@ Result<Evaluated> measure_tasks(const EvalOptions& options, std::span<const Task
                                 Console& console) {
   Evaluated out;
   SATCHEL_TRY_ASSIGN(out.variants, variants_of(options.recipes, options.keeps));
-  SATCHEL_TRY_ASSIGN(const std::unique_ptr<AtomicFile> sheet, open_sheet(options));
+  SATCHEL_TRY_ASSIGN(const auto sheet, AtomicFile::open_if_named(options.answers));
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<EvalLog> log, open_log(options, console));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   out.model = engine->config().name;

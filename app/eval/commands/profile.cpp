@@ -1,12 +1,12 @@
 // `satchel profile`: finds the lanes of a model that do the remembering, and keeps the table.
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <vector>
 
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/atomic_file.h"
 #include "app/eval/commands/commands.h"
 #include "app/eval/commands/lane_search.h"
 #include "app/eval/commands/text_files.h"
@@ -93,14 +93,6 @@ std::string report_text(const Json& report) {
   return text;
 }
 
-Result<void> write_table(const std::string& path, const HeadBudgets& table) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << table.json();
-  file.close();
-  if (file.good()) return {};
-  return Error{ErrorKind::storage, "LANE_SHARES", "\"" + path + "\" cannot be written."};
-}
-
 Result<void> run(const ProfileOptions& options, Console& console) {
   const eval::LaneRule* rule = eval::find_lane_rule(options.rule);
   if (rule == nullptr)
@@ -109,14 +101,16 @@ Result<void> run(const ProfileOptions& options, Console& console) {
         "Unknown rule \"" + options.rule + "\". Available rules: " + eval::lane_rule_names() + "."};
   TextFiles texts;
   SATCHEL_TRY(read_text_files(options.texts, texts));
+  SATCHEL_TRY_ASSIGN(const auto file, AtomicFile::open_if_named(options.output));
   SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
   const SystemClock clock;
   const double began = clock.steady_ms();
   SATCHEL_TRY_ASSIGN(const eval::LaneFindings found,
                      profile_lanes(*engine, *rule, texts.list, console));
   const double took_ms = clock.steady_ms() - began;
-  const Result<void> kept = options.output.empty() ? engine->set_head_budgets(found.table)
-                                                   : write_table(options.output, found.table);
+  if (file != nullptr) file->add(found.table.json());
+  const Result<void> kept =
+      file != nullptr ? file->finish() : engine->set_head_budgets(found.table);
   Json document = report(found.table, found.of_texts, rule->name);
   document["took_ms"] = took_ms;
   if (found.agreement) document["agreement"] = *found.agreement;
@@ -131,6 +125,9 @@ Result<void> run(const ProfileOptions& options, Console& console) {
   const auto own = runtime::head_budgets_file(standard_paths({}).profiles, engine->fingerprint());
   console.note("Took " + format_seconds(took_ms) + ". Saved to \"" +
                (options.output.empty() ? own.string() : options.output) + "\".");
+  if (options.texts.size() == 1)
+    console.warning(
+        "Profiled on one text; budgets hold better for other texts if made from several.");
   if (options.output.empty())
     console.note(
         "From now on, Satchel uses this profile for this model. Delete the file to undo this.");

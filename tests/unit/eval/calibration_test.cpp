@@ -182,7 +182,7 @@ TEST_F(KeyBasesOfAModel, that_are_damaged_or_of_another_are_passed_over_by_name)
   EXPECT_THAT(damage(), HasSubstr("for another model"));
   other = shipped();
   other.model = "another";
-  ASSERT_TRUE(write_key_bases(file(), other).ok());
+  std::ofstream(file(), std::ios::binary) << other.bytes();
   EXPECT_THAT(damage(), HasSubstr("for another model"));
   std::ofstream(file(), std::ios::binary) << shipped().bytes().substr(0, 1000);
   EXPECT_THAT(damage(), HasSubstr("truncated or damaged"));
