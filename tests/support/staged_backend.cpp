@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/contract/host_lane_table.h"
 #include "kernels/reference/host_memory.h"
 
 namespace satchel::test {
@@ -65,22 +66,21 @@ struct LaneLists {
 // knows head_dim.
 class StagedLaneTable final : public LaneTable {
  public:
-  explicit StagedLaneTable(std::size_t n_lanes) : lanes_(n_lanes) {}
+  explicit StagedLaneTable(std::size_t n_lanes) : lanes_(n_lanes), views_(n_lanes) {}
   std::size_t n_lanes() const override { return lanes_.size(); }
   Result<void> set_runs(std::size_t lane, std::span<const ExactRun> runs) override {
     lanes_.at(lane).runs.assign(runs.begin(), runs.end());
-    return {};
+    return views_.set_runs(lane, lanes_.at(lane).runs);
   }
   Result<void> set_pages(std::size_t lane, std::span<const PageView> pages) override {
     lanes_.at(lane).pages.assign(pages.begin(), pages.end());
-    return {};
+    return views_.set_pages(lane, lanes_.at(lane).pages);
   }
-  LaneView lane(std::size_t lane) const {
-    return {.runs = lanes_.at(lane).runs, .pages = lanes_.at(lane).pages};
-  }
+  const LaneView& lane(std::size_t lane) const { return views_.lane(lane); }
 
  private:
   std::vector<LaneLists> lanes_;
+  HostLaneTable views_;
 };
 
 // A view there, with what it points to.
@@ -473,6 +473,11 @@ Result<void> StagedBackend::logsumexp(std::span<const LogSumExpArgs> items) {
 
 std::unique_ptr<Backend> make_staged(std::unique_ptr<Backend> inner) {
   return std::make_unique<StagedBackend>(std::move(inner));
+}
+
+const LaneView& shown_lane(const LaneTable& table, std::size_t lane) {
+  const auto* staged = dynamic_cast<const StagedLaneTable*>(&table);
+  return staged != nullptr ? staged->lane(lane) : HostLaneTable::of(table).lane(lane);
 }
 
 }  // namespace satchel::test

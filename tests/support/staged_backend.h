@@ -12,4 +12,7 @@ namespace satchel::test {
 
 std::unique_ptr<kernels::Backend> make_staged(std::unique_ptr<kernels::Backend> inner);
 
+// What the table of a staged backend, or of one in main memory, shows of a lane.
+const kernels::LaneView& shown_lane(const kernels::LaneTable& table, std::size_t lane);
+
 }  // namespace satchel::test

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "kernels/base/rng.h"
-#include "kernels/contract/host_lane_table.h"
 #include "kvcache/recipes/pipeline.h"
 #include "support/lanes.h"
 #include "support/mixed_bit.h"
 #include "support/open_named.h"
 #include "support/selector.h"
+#include "support/staged_backend.h"
 
 namespace satchel::kvcache {
 namespace {
@@ -225,8 +225,9 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Va
 }
 
 const kernels::LaneView& CacheDriver::view(std::size_t layer, std::size_t head) {
+  EXPECT_TRUE(cache_->refresh_lanes().ok());  // another cache's step may have moved them
   const kernels::Sequence lanes = cache_->lanes(layer);
-  return kernels::HostLaneTable::of(*lanes.lanes).lane(lanes.first_lane + head);
+  return test::shown_lane(*lanes.lanes, lanes.first_lane + head);
 }
 
 DecodedLane CacheDriver::decode(std::size_t layer, std::size_t head) {
@@ -394,7 +395,7 @@ Result<void> CacheDriver::attend_chunk(Prefill& reading, std::size_t layer, std:
   SATCHEL_TRY(attend(layer, sequence, positions, queries, out, lse));
   for (std::size_t head = 0; check_attention && head < shape.n_kv_heads; ++head) {
     const DecodedLane lane =
-        decode(kernels::HostLaneTable::of(*sequence.lanes).lane(sequence.first_lane + head), d);
+        decode(test::shown_lane(*sequence.lanes, sequence.first_lane + head), d);
     for (std::size_t t = 0; t < n; ++t)
       for (std::size_t g = head * shape.n_group(); g < (head + 1) * shape.n_group(); ++g) {
         const std::size_t row = t * shape.n_heads + g;

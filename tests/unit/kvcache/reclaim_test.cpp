@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
-#include "kernels/contract/host_lane_table.h"
 #include "kvcache/recipes/pipeline.h"
 #include "kvcache/shape/rope_pairs.h"
+#include "support/staged_backend.h"
 #include "unit/kvcache/cache_driver.h"
 
 namespace satchel::kvcache {
@@ -137,12 +138,12 @@ std::shared_ptr<HeadBudgets> table() {
   return known;
 }
 
-// The logarithm, of a key as it is held, rotated back.
-double importance_of(CacheDriver& driver, std::size_t lane, std::size_t t) {
+// The logarithm, of a key as it is held, rotated back from where it was encoded.
+double importance_of(CacheDriver& driver, std::size_t lane, std::size_t t, std::size_t moved = 0) {
   const std::vector<float> keys = driver.k(lane / 2, t);
   std::vector<double> key(keys.begin() + static_cast<std::ptrdiff_t>(lane % 2 * kDim),
                           keys.begin() + static_cast<std::ptrdiff_t>((lane % 2 + 1) * kDim));
-  rope_pairs(driver.shape().layers[lane / 2], -static_cast<double>(t), std::span(key));
+  rope_pairs(driver.shape().layers[lane / 2], -static_cast<double>(t - moved), std::span(key));
   const std::vector<float> weights = table()->importance->lanes[lane];
   double sum = weights[0];
   for (std::size_t c = 0; c < kDim; ++c)
@@ -181,6 +182,37 @@ TEST(Reclaim, of_thinned_text_those_stay_whose_keys_are_worth_most) {
     EXPECT_EQ(std::set(after[lane].begin(), after[lane].end()), expected) << lane;
   }
   EXPECT_EQ(driver.cache().compactor().reclaim(kEverything)->n_evicted, 0u) << "only once";
+}
+
+// Moving cuts the text in two, and of each half those stay whose keys are worth most.
+TEST(Reclaim, of_thinned_text_that_moved_goes_by_the_same_keys) {
+  constexpr std::size_t kText = 1000, kFrom = 300, kBy = 5;
+  CacheDriver driver({.recipe = kThins, .n_layers = 2, .n_heads = 4, .head_dim = kDim});
+  driver.check_attention = false;
+  driver.cache().set_head_budgets(table());
+  ASSERT_TRUE(driver.read(kText).ok());
+  ASSERT_TRUE(driver.move_text(kFrom, kBy).ok());
+  const auto before = driver.all_kept();
+  ASSERT_GT(driver.cache().compactor().reclaim(kEverything)->n_evicted, 0u);
+  const auto after = driver.all_kept();
+  for (std::size_t lane = 0; lane < after.size(); ++lane) {
+    const std::set<std::int32_t> kept(after[lane].begin(), after[lane].end());
+    std::array<double, 2> least = {INFINITY, INFINITY}, most_gone = {-INFINITY, -INFINITY};
+    for (const std::int32_t position : before[lane]) {
+      const auto t = static_cast<std::size_t>(position);
+      if (t < kSinkTokens || t >= kText + kBy - kTailTokens) continue;
+      const std::size_t half = t < kFrom ? 0 : 1;
+      const double importance = importance_of(driver, lane, t, half * kBy);
+      if (kept.contains(position))
+        least[half] = std::min(least[half], importance);
+      else
+        most_gone[half] = std::max(most_gone[half], importance);
+    }
+    for (const std::size_t half : {0u, 1u}) {
+      EXPECT_GT(most_gone[half], -INFINITY) << lane << ", " << half;
+      EXPECT_GT(least[half], most_gone[half]) << lane << ", " << half;
+    }
+  }
 }
 
 CacheDriver thinning(std::size_t n_texts) {
@@ -248,7 +280,7 @@ TEST(Reclaim, text_whose_keys_nobody_knows_the_worth_of_is_not_thinned) {
 // Of the second layer.
 const kernels::LaneView& lane_of(const Cache& cache, std::size_t head) {
   const kernels::Sequence lanes = cache.lanes(1);
-  return kernels::HostLaneTable::of(*lanes.lanes).lane(lanes.first_lane + head);
+  return test::shown_lane(*lanes.lanes, lanes.first_lane + head);
 }
 
 TEST(FollowsARecipe, as_if_it_had_been_read_under_it) {
