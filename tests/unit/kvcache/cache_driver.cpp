@@ -79,8 +79,9 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
                             .window = setup.windows.empty() ? 0 : setup.windows[i],
                             .inverse_frequency = test::rope_frequencies(setup.head_dim)});
   const std::array with_table = {"satchel", "kvzap", "duoattention", "razorattention"};
-  if (std::ranges::find(with_table, setup.recipe) != with_table.end())
-    shape.head_budgets = lane_shares_of(shape, setup.recipe == "kvzap");
+  const std::string& name = setup.varies.empty() ? setup.recipe : setup.varies;
+  if (std::ranges::find(with_table, name) != with_table.end())
+    shape.head_budgets = lane_shares_of(shape, name == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
     shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
   if (recipe_of(setup).json().find("\"locret\"") != std::string::npos)

@@ -36,6 +36,7 @@ class CacheDriver {
  public:
   struct Setup {
     std::string recipe = "full";  // a name, or JSON
+    std::string varies = {};      // the recipe that JSON varies, whose head budgets it gets
     double keep = 0;              // 0: the recipe's own
     std::size_t n_layers = 3, n_heads = 6, n_kv_heads = 2, head_dim = 64;
     std::vector<std::size_t> windows = {};  // [n_layers], 0: none; empty: none at all

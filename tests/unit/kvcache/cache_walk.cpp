@@ -40,6 +40,7 @@ std::string regrouped(const std::string& name, std::size_t group) {
 CacheDriver::Setup varied(const std::string& recipe, CacheDriver::Setup setup) {
   constexpr std::array<std::size_t, 3> kGroups = {32, 16, 32};
   setup.recipe = regrouped(recipe, kGroups[setup.seed % kGroups.size()]);
+  setup.varies = recipe;
   const auto parsed = Recipe::parse(setup.recipe);
   EXPECT_TRUE(parsed.ok()) << parsed.error().message;
   constexpr std::array kKeeps = {0.0, 0.15, 0.6};
