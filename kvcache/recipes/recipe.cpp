@@ -84,6 +84,9 @@ Result<Recipe> Recipe::builtin(std::string_view name) {
 }
 
 Result<Recipe> Recipe::with_keep(double keep) const {
+  if (keep != 1 && !pipeline().may_evict())
+    return Error{ErrorKind::invalid, "RECIPE",
+                 "Recipe \"" + name_ + "\" keeps every token; it takes no other share."};
   SATCHEL_TRY_ASSIGN(JsonNode root, parse_json(json_, name_));
   set_keep(root, keep);
   return parse(canonical_json(root), name_);

@@ -92,8 +92,7 @@ TEST(Recipe, full_refuses_any_keep_but_one) {
   EXPECT_TRUE(full.with_keep(1).ok());
   const auto half = full.with_keep(0.5);
   ASSERT_FALSE(half.ok());
-  EXPECT_THAT(half.error().message,
-              HasSubstr("\"keep\" must be 1, because this recipe never evicts"));
+  EXPECT_EQ(half.error().message, "Recipe \"full\" keeps every token; it takes no other share.");
 }
 
 TEST(Recipe, different_bits_for_k_and_v_make_their_own_layout) {
