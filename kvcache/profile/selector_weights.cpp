@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "kernels/base/bytes.h"
 #include "kernels/base/half.h"
@@ -79,6 +81,7 @@ class Parser {
     if (n_bytes_ != values_.size())
       return wrong("has " + std::to_string(values_.size()) +
                    " bytes of values, but its tensors need " + std::to_string(n_bytes_));
+    SATCHEL_TRY(check_places());
     for (const auto& [index, tensors] : layers_) SATCHEL_TRY(add_layer(index, tensors, weights));
     if (weights.layers.empty()) return wrong("holds no tensors");
     return weights;
@@ -187,6 +190,20 @@ class Parser {
     tensor.n_columns = *columns;
     tensor.begin = *begin;
     return tensor.bytes() == *end - *begin ? std::optional(tensor) : std::nullopt;
+  }
+
+  // Each byte is one tensor's, as the format demands.
+  Result<void> check_places() const {
+    std::vector<std::pair<std::size_t, std::size_t>> places;  // begin, end
+    for (const auto& [index, tensors] : layers_)
+      for (const std::optional<Tensor>* tensor : {&tensors.fc1, &tensors.fc2})
+        if (*tensor) places.emplace_back((*tensor)->begin, (*tensor)->begin + (*tensor)->bytes());
+    std::ranges::sort(places);
+    std::size_t end = 0;
+    for (const auto& place : places)
+      if (place.first != std::exchange(end, place.second))
+        return wrong("has tensors that overlap, or bytes that are no tensor's");
+    return {};
   }
 
   Result<void> add_layer(std::size_t index, const LayerTensors& tensors, SelectorWeights& weights) {

@@ -117,6 +117,8 @@ TEST(SelectorWeights, that_are_damaged_say_what_is_wrong) {
         std::pair("[0,72]", "[72,0]"), std::pair("[0,72]", "[9999,10071]"),
         std::pair("[3,6]", "[4611686018427387904,4]"), std::pair("[0,72]", "[0,1e300]")})
     EXPECT_THAT(with(from, to), HasSubstr("has an invalid tensor \"layers.0.fc1.weight\"")) << to;
+  for (const char* place : {"[0,72]", "[12,84]"})
+    EXPECT_THAT(with("[84,156]", place), HasSubstr("has tensors that overlap")) << place;
   EXPECT_THAT(with("[1,3]", "[3,1]"), HasSubstr("layer 0 whose two tensors do not match"));
   EXPECT_THAT(why_not(good.bytes() + "more"), HasSubstr("bytes of values, but its tensors need"));
   SelectorWeights weights = small();
