@@ -119,9 +119,8 @@ bool Cache::needs_second_pass() const {
 }
 
 bool Cache::needs_head_budgets() const {
-  const CacheState& s = *state_;
-  return s.layout.shape.head_budgets == nullptr && s.layout.pipeline.decides() &&
-         s.layout.pipeline.allocator().needs_head_budgets();
+  const CacheLayout& layout = state_->layout;
+  return layout.shape.head_budgets == nullptr && layout.pipeline.needs_head_budgets();
 }
 
 void Cache::set_head_budgets(std::shared_ptr<const HeadBudgets> budgets) {

@@ -62,6 +62,8 @@ class Pipeline {
   Result<void> check(const CacheShape& shape) const {
     return scorer_ == nullptr ? Result<void>() : scorer_->check(shape);
   }
+  // Whether decisions want a head-budget profile.
+  bool needs_head_budgets() const { return decides() && allocator_->needs_head_budgets(); }
   // These four require decides().
   const Scorer& scorer() const { return *scorer_; }
   const Allocator& allocator() const { return *allocator_; }

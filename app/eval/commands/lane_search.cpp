@@ -19,8 +19,7 @@ Result<eval::LaneFindings> profile_lanes(runtime::Engine& engine, const eval::La
 }
 
 bool needs_head_budgets(const kvcache::Recipe& recipe) {
-  const kvcache::Pipeline& pipeline = recipe.pipeline();
-  return pipeline.decides() && pipeline.allocator().needs_head_budgets();
+  return recipe.pipeline().needs_head_budgets();
 }
 
 Result<void> ensure_head_budgets(runtime::Engine& engine, const kvcache::Recipe& recipe,
