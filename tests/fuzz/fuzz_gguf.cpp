@@ -1,5 +1,5 @@
 // Any bytes as a GGUF file: open, and where that works, use everything it gives out, among it the
-// configuration and the vocabulary of a model.
+// configuration, chat template and vocabulary of a model.
 #include <cstring>
 #include <string>
 
@@ -26,6 +26,11 @@ std::vector<Input> seeds() {
           to_input(tests::small_gguf().version(2).bytes()),
           to_input(tests::GgufWriter().bytes()),
           to_input(tests::GgufWriter().alignment(8).add_tensor("t", {2, 2}, values).bytes()),
+          to_input(tests::GgufWriter()
+                       .add_string("tokenizer.chat_template",
+                                   "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + "
+                                   "m['content'] + '<|im_end|>' }}{% endfor %}")
+                       .bytes()),
           to_input(tests::GgufWriter().add_u16("split.count", 2).bytes())};
 }
 

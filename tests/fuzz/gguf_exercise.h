@@ -1,6 +1,6 @@
 // Uses everything that an opened GGUF file gives out, as hostile as it may be: every byte that a
-// getter promises is read, then the configuration and the vocabulary of a model. Shared by the fuzz
-// target and by the unit tests that walk truncations and flipped bytes.
+// getter promises is read, then the configuration, chat template and vocabulary of a model. Shared
+// by the fuzz target and by the unit tests that walk truncations and flipped bytes.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include "kernels/reference/dequant.h"
 #include "runtime/gguf/reader.h"
 #include "runtime/model/config.h"
+#include "runtime/tokenizer/chat_template.h"
+#include "runtime/tokenizer/detect_template.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 namespace satchel::fuzz {
@@ -52,6 +54,9 @@ inline std::uint64_t use_everything(const runtime::GgufFile& file) {
   if (const auto fingerprint = file.model_fingerprint()) sum += fingerprint->size();
   const auto config = runtime::ModelConfig::from(file);
   sum += config.ok() ? config->cache_shape().n_lanes() : config.error().message.size();
+  if (const auto jinja = file.get_string("tokenizer.chat_template"))
+    if (jinja->size() <= runtime::ChatTemplate::kTemplateBytesMax)
+      sum += runtime::recognised_format(*jinja) != nullptr ? 1u : 0u;
   auto vocabulary = runtime::Vocabulary::from(file);
   if (!vocabulary.ok()) return sum + vocabulary.error().message.size();
   sum += vocabulary->hash();
