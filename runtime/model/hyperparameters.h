@@ -40,7 +40,7 @@ class Hyperparameters {
   Result<std::size_t> window(const ModelConfig& config) const;
   // Where the file has experts: how many and how wide, of every layer.
   Result<void> read_experts(ModelConfig& config) const;
-  // The dimensions of a head that RoPE turns.
+  // The dimensions of a head that RoPE rotates.
   Result<std::size_t> n_rotated(std::size_t head_dim) const;
 
  private:

@@ -28,7 +28,7 @@ struct TurnFormat;
 
 class ChatTemplate {
  public:
-  static constexpr std::size_t kTemplateBytesMax = 256u << 10;  // reliability.md section 7
+  static constexpr std::size_t kTemplateBytesMax = 256u << 10;  // docs/reliability.md, Limits
 
   // Detects the template from the text of tokenizer.chat_template. "" gives "plain", without
   // markers (base models).
@@ -59,7 +59,8 @@ class ChatTemplate {
   bool opens_thinking(Thinking thinking) const;
 
   // The ids before the first turn: bos if the model needs it, and the system turn. May be empty.
-  // `system` none: the default text; "": no system turn.
+  // `system` none: the default text; "": no system turn, unless the template has a preamble of its
+  // own (SmolLM3, Llama 3.1), which stands alone or before its default text.
   Result<std::vector<TokenId>> open_chat(const Tokenizer& tokenizer,
                                          std::optional<std::string_view> system,
                                          Thinking thinking) const;

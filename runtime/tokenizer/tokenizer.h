@@ -43,7 +43,7 @@ struct TextPart {
 
 class Tokenizer {
  public:
-  static constexpr std::size_t kTextBytesMax = 16u << 20;  // one message, reliability.md section 7
+  static constexpr std::size_t kTextBytesMax = 16u << 20;  // one message: docs/reliability.md
 
   static Result<std::unique_ptr<Tokenizer>> open(const GgufFile& file);
   static Result<std::unique_ptr<Tokenizer>> make(Vocabulary vocabulary);

@@ -29,7 +29,7 @@ extern "C" const char* __asan_default_options() {
 namespace satchel::fuzz {
 namespace {
 
-constexpr unsigned kHangSeconds = 5;      // libFuzzer's -timeout as in reliability.md section 5
+constexpr unsigned kHangSeconds = 5;      // as libFuzzer's -timeout
 constexpr std::size_t kCorpusMax = 4096;  // chosen: far above what the targets reach
 
 struct Options {

@@ -1,5 +1,5 @@
-// Damaged and forged files: refused with the code and the words of reliability.md section 7, never
-// a crash, a hang or a large allocation. The fuzz target goes on from here.
+// Damaged and forged files: refused with the code and the words of docs/reliability.md, Limits,
+// never a crash, a hang or a large allocation. The fuzz target goes on from here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
