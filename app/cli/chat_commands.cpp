@@ -23,7 +23,7 @@ constexpr const char* kHelp =
     "  /ledger          list every compression step and what it cost\n"
     "  /think off       answer without thinking first, if the model supports it; also: on, auto\n"
     "  /thoughts        show the model's thoughts before the last answer\n"
-    "  /pack            compress now instead of when you are not typing\n"
+    "  /pack            compress now instead of waiting until you are idle\n"
     "  /new             start a new chat with the same settings\n"
     "  /quit            save and quit (Ctrl-D does the same)\n"
     "  \"\"\"              start a message of several lines; another \"\"\" ends it. Pasted lines "

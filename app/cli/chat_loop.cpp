@@ -127,8 +127,9 @@ Result<void> ChatLoop::read_documents() {
   for (const std::string& document : options_.documents) {
     SATCHEL_TRY_ASSIGN(const bool is_there, has_document(document));
     if (is_there) {
-      console_.note("\"" + title_of(document) +
-                    "\" is in this chat already; /document reads it again.");
+      console_.note("\"" + title_of(document) + "\" is already in this chat" +
+                    (asks() ? "." : "; /document reads it again."));
+      if (options_.packs) SATCHEL_TRY(pack());
       continue;
     }
     const Result<void> read = read_document(document);

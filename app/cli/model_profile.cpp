@@ -3,7 +3,7 @@
 namespace satchel::app {
 
 void warn_of_ignored_profile(const Error& damage, Console& console) {
-  console.warning("A profile of this model is ignored: " + damage.message);
+  console.warning("A profile file is ignored: " + damage.message);
 }
 
 ProfileInUse<kvcache::HeadBudgets> head_budgets_in_use(const std::filesystem::path& folder,

@@ -22,7 +22,7 @@ constexpr std::size_t hadamard_block(std::size_t head_dim) {
   return head_dim & (~head_dim + 1);
 }
 
-// Transforms rows [n_rows, head_dim] in place; head_dim <= kHeadDimMax; Transform::none or hadamard. A
+// Transforms rows [n_rows, head_dim] in place; head_dim <= kHeadDimMax; none or hadamard. A
 // second call restores the rows, except for rounding.
 void transform_rows(Transform transform, float* rows, std::size_t n_rows, std::size_t head_dim);
 

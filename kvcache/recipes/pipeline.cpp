@@ -108,7 +108,7 @@ class Maker {
     const JsonNode* bits = node.find("bits");
     return use->string + (bits == nullptr ? "" : " " + json_text(*bits) + " bits");
   }
-  // Text goes from one step to the next: a codec that takes more would reclaim nothing. Codecs whose
+  // Text goes from one step to the next: a codec that takes more reclaims nothing. Codecs whose
   // order depends on the size of a head pass.
   Result<void> check_coarser(const CodecPair& before, const CodecPair& after,
                              std::size_t line) const {

@@ -7,12 +7,13 @@
 //              stopped while it runs it ends within 200 ms and keeps what was done
 //            3 idle() runs when no call waits, and makes way for any call within 200 ms
 //            4 a call's events come on its own thread, before it returns. A sink may stop any call,
-//              but not make one: that would wait for itself, and fails with NESTED_CALL
+//              but not make one, nor wait for a thread that does: on its own thread a call
+//              returns NESTED_CALL, without an event, and close() does nothing
 //   order    a message is in the store before the model sees it (Session). A chat enters the store
 //            with its first message, and leaves it again if that is refused
 //   errors   NO_MODEL, NO_CHAT, CHAT_OPEN, CHAT_MEMORY, CHAT_LOST, MODEL_MISSING, NESTED_CALL,
 //            STOPPED, MEMORY, INTERNAL (what a library threw), and those of the layers below. Every
-//            error is also an event, Failed, with what failed
+//            other error is also an event, Failed, with what failed
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
 //            chat_service_memory.cpp  what they hold
 #pragma once

@@ -1,4 +1,4 @@
-// How a call of ChatService runs: waits for the permit, works, and tells its error. For this folder.
+// How a call of ChatService runs: it waits for the permit, works, and tells its error. Private.
 #pragma once
 
 #include "runtime/chat/chat_errors.h"
@@ -18,7 +18,7 @@ Result<T> ChatService::run(ChatTask task, ChatHandle chat, const ChatCall& call,
   Running running{task, chat, call};
   const Result<CallQueue::Permit> permit = wait_permit(call.stop);
   if (!permit.ok()) {  // told without a look at the engine, which another call has
-    running.tell(Failed{task, permit.error()});
+    if (permit.error().code != "NESTED_CALL") running.tell(Failed{task, permit.error()});
     return permit.error();
   }
   return guarded<T>(running, work);

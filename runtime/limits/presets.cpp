@@ -35,7 +35,8 @@ Error unknown(std::string_view name, const Error& no_recipe) {
   return {
       no_recipe.kind, no_recipe.code,
       "There is no preset \"" + std::string(name) + "\". Presets: " + known +
-          ". The name or file of a recipe will do, too (a file has a / in it or ends in .json). " +
+          ". You can also name a recipe or a recipe file (with a / in its name, or ending in "
+          ".json). " +
           no_recipe.message};
 }
 

@@ -63,10 +63,10 @@ std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
 void add_read_text(ResumeReport& report) {
   if (report.n_reread > 0 && report.message.empty())
     report.message = count_text(report.n_reread) + " of " + count_text(report.n_chat_tokens) +
-                     " tokens were not in the saved cache and were read again.";
+                     " tokens were not in the saved cache and were read.";
   if (report.n_evicted > 0)
     add_notes(report.message, {count_text(report.n_evicted) +
-                               " keys and values were left out again, as the recipe demands."});
+                               " keys and values were left out again, as the recipe requires."});
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ std::string Turn::context_full_text() const {
   const Transcript& transcript = parts_.transcript;
   return "The model's context of " + count_text(n_context) +
          " tokens is full: " + count_text(transcript.tokens().size()) + " are used and " +
-         count_text(transcript.n_context_left()) + " left. " + transcript.kept_text() +
+         count_text(transcript.n_context_left()) + " are left. " + transcript.kept_text() +
          "Start a new chat, or use a shorter document.";
 }
 

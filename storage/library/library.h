@@ -69,8 +69,8 @@ struct LibraryReport {
 class Library final : public runtime::ChatLibrary {
  public:
   // needs   the folder's lock, for read_write (Store holds it)
-  // errors  NO_LIBRARY (not_found): read_only without an existing file; LIBRARY_DAMAGED: the file is
-  //         not a library. A newer schema, a read-only disk or a damaged file open read-only (see
+  // errors  NO_LIBRARY (not_found): read_only without an existing file; LIBRARY_DAMAGED: the file
+  //         is no library. A newer schema, a read-only disk or a damaged file open read-only (see
   //         report)
   static Result<std::unique_ptr<Library>> open(LibraryOptions options);
   ~Library() override;  // flushes

@@ -417,7 +417,7 @@ TEST(Cli, info_and_eval_say_which_lane_table_is_in_use) {
   EXPECT_EQ(in_use()["from"], "shipped");
   EXPECT_NE(in_use()["damage"].get<std::string>().find(file), std::string::npos);
   const Finished torn = run(home, eval);
-  EXPECT_EQ(times_in(torn.err, "A profile of this model is ignored"), 1u) << torn.err;
+  EXPECT_EQ(times_in(torn.err, "A profile file is ignored"), 1u) << torn.err;
   EXPECT_NE(torn.err.find(file), std::string::npos) << torn.err;
 }
 
@@ -448,7 +448,7 @@ TEST(Cli, calibrate_keeps_key_bases_or_writes_them_where_it_is_told_to) {
   const Arguments chat = {"chat", "--prompt", "Hi", "-n", "1"}, info = {"info", kBundledModel};
   for (const Finished& said : {run(home, chat), run(home, info)}) {
     EXPECT_EQ(said.exit_code, 0) << said.err;
-    EXPECT_EQ(times_in(said.err, "A profile of this model is ignored"), 1u) << said.err;
+    EXPECT_EQ(times_in(said.err, "A profile file is ignored"), 1u) << said.err;
     EXPECT_NE(said.err.find(file), std::string::npos) << said.err;
   }
   EXPECT_EQ(run(home, {"calibrate", "--text", "/no/such/file"}).exit_code, 3);

@@ -92,7 +92,7 @@ TEST(ChatInput, a_document_that_a_saved_chat_has_is_not_read_again) {
   EXPECT_EQ(read("Buy milk.").json()["document_ids"].size(), 1u);
   const Finished again = read("Buy milk.");
   EXPECT_EQ(again.json()["document_ids"].size(), 0u);
-  EXPECT_NE(again.err.find("\"milk.txt\" is in this chat already"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("\"milk.txt\" is already in this chat"), std::string::npos) << again.err;
   EXPECT_EQ(read("Buy bread.").json()["document_ids"].size(), 1u) << "another text";
 }
 

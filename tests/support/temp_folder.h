@@ -21,7 +21,8 @@ class TempFolder {
     namespace fs = std::filesystem;
     const fs::path memory = "/dev/shm";
     const bool in_memory = place == Place::memory && ::access(memory.c_str(), W_OK) == 0;
-    std::string name = ((in_memory ? memory : fs::temp_directory_path()) / "satchel-XXXXXX").string();
+    const fs::path base = in_memory ? memory : fs::temp_directory_path();
+    std::string name = (base / "satchel-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
   }

@@ -127,7 +127,7 @@ Result<void> run(const ProfileOptions& options, Console& console) {
                (options.output.empty() ? own.string() : options.output) + "\".");
   if (options.texts.size() == 1)
     console.warning(
-        "Profiled on one text; budgets hold better for other texts if made from several.");
+        "Profiled on one text. Budgets made from several texts suit other texts better.");
   if (options.output.empty())
     console.note(
         "From now on, Satchel uses this profile for this model. Delete the file to undo this.");

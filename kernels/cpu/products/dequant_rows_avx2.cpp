@@ -65,8 +65,8 @@ constexpr std::pair<WeightType, PlainBlock> kBlocks[] = {
 }  // namespace
 
 PlainBlock plain_block_avx2(WeightType type) {
-  for (const auto& [of, read] : kBlocks)
-    if (of == type) return read;
+  for (const auto& row : kBlocks)  // no std::get: this unit must export nothing else
+    if (row.first == type) return row.second;
   return nullptr;
 }
 

@@ -82,7 +82,6 @@ TEST_F(HeadBudgetFiles, hold_what_was_kept_on_the_whole_and_are_the_mean_of_thei
   EXPECT_GT(std::min(quarter[8], quarter[10]), 0.5);
 }
 
-// Nothing to hold it against.
 TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_it) {
   EXPECT_TRUE(engine_with_folder()->profile_damage().empty());
   const std::string& fingerprint = shared_engine().fingerprint();
@@ -98,6 +97,7 @@ TEST_F(HeadBudgetFiles, and_other_profiles_that_an_engine_ignores_are_named_by_i
   EXPECT_EQ(codes, (std::vector<std::string>{"LANE_SHARES", "KEY_BASES", "SELECTOR_WEIGHTS"}));
 }
 
+// Nothing to compare it with.
 TEST_F(HeadBudgetFiles, of_one_text_have_no_worth_of_keys) {
   const std::string notes = held_out_notes();
   const std::vector<ProfileText> texts = {{"a", std::string_view(notes).substr(0, 1200)}};

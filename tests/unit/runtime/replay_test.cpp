@@ -76,7 +76,7 @@ TEST_F(Replay, nothing_is_appended_and_no_memory_is_held_afterwards) {
   EXPECT_EQ(cache_->arena().used_bytes(), used);
 }
 
-// A cache that any lease moves, on a backend that retains copies of what its lane tables were given,
+// A cache that any lease moves, on a backend that copies what its lane tables were given,
 // as a card does: what is free lies below the cache.
 class ReplayOfMovedLanes : public testing::Test {
  protected:
