@@ -11,6 +11,7 @@
 #include "kvcache/snapshot/record.h"
 #include "kvcache/snapshot/snapshot.h"
 #include "mutate.h"
+#include "support/key_bases.h"
 #include "support/record_stores.h"
 #include "support/selector.h"
 #include "support/toy_coder.h"
@@ -48,6 +49,7 @@ struct Bench {
                             .attention_scale = 0.176f,
                             .inverse_frequency = {1, 0.1}});
     shape.selector = test::selector_of(shape);
+    shape.key_bases = test::key_bases_of(shape, 1);
     cache = Cache::open(arena, shape, Recipe::builtin(recipe).value()).value();
   }
   static std::vector<float> values(std::size_t position) {

@@ -10,8 +10,8 @@
 
 #include "kernels/base/rng.h"
 #include "kvcache/recipes/pipeline.h"
+#include "support/key_bases.h"
 #include "support/lanes.h"
-#include "support/mixed_bit.h"
 #include "support/open_named.h"
 #include "support/selector.h"
 #include "support/staged_backend.h"
@@ -45,22 +45,6 @@ std::shared_ptr<const HeadBudgets> lane_shares_of(const CacheShape& shape, bool 
   return table->n_lanes() == 0 ? nullptr : table;
 }
 
-// Every lane's own: a Hadamard matrix, coordinates falling by exp(fall) and a little more by lane.
-std::shared_ptr<const KeyBases> key_bases_of(const CacheShape& shape, double fall,
-                                             const KeyBasesForm& form) {
-  KeyBases bases{.model = "m", .name = "n", .source = "a test", .lanes = {}};
-  for (const LayerShape& layer : shape.layers)
-    for (std::size_t head = 0; head < layer.n_kv_heads; ++head) {
-      const double of_lane = fall * (1 + 0.1 * static_cast<double>(bases.lanes.size()));
-      bases.lanes.push_back({.head_dim = layer.head_dim,
-                             .to = test::falling_basis(layer.head_dim, of_lane),
-                             .from = {}});
-    }
-  KeyBases made = KeyBases::make(std::move(bases)).value();
-  made.id = key_bases_id(made.lanes, form);
-  return std::make_shared<const KeyBases>(std::move(made));
-}
-
 Recipe recipe_of(const CacheDriver::Setup& setup) {
   Result<Recipe> recipe =
       setup.recipe.starts_with('{') ? Recipe::parse(setup.recipe) : Recipe::builtin(setup.recipe);
@@ -83,7 +67,7 @@ CacheShape shape_of(const CacheDriver::Setup& setup) {
   if (std::ranges::find(with_table, name) != with_table.end())
     shape.head_budgets = lane_shares_of(shape, name == "kvzap");
   if (recipe_of(setup).json().find("klt") != std::string::npos && setup.basis_fall > 0)
-    shape.key_bases = key_bases_of(shape, setup.basis_fall, setup.basis_form);
+    shape.key_bases = test::key_bases_of(shape, setup.basis_fall, setup.basis_form);
   if (recipe_of(setup).json().find("\"locret\"") != std::string::npos)
     shape.selector = setup.selector == nullptr ? test::selector_of(shape) : setup.selector;
   return shape;
