@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <numeric>
 #include <vector>
@@ -52,10 +53,10 @@ inline std::vector<float> sort_channels(const OperandLayout& layout, const float
 inline void unsort_channels(const OperandLayout& layout, const std::byte* page,
                             std::size_t n_tokens, std::size_t head_dim, float* x) {
   const Plane* places = layout.find(PlaneKind::kept_channels);
-  std::vector<float> sorted(head_dim);
+  std::array<float, kernels::kHeadDimMax> sorted;
   for (std::size_t t = 0; places != nullptr && t < n_tokens; ++t) {
     float* row = x + t * head_dim;
-    std::swap_ranges(sorted.begin(), sorted.end(), row);
+    std::copy_n(row, head_dim, sorted.begin());
     std::fill_n(row, head_dim, 0.0f);  // an order from outside may leave a channel out
     for (std::size_t i = 0; i < head_dim; ++i)
       if (const std::size_t c = code_at(page, *places, i); c < head_dim) row[c] = sorted[i];
