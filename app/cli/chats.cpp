@@ -188,7 +188,7 @@ Result<void> run(const ChatsOptions& options, Console& console) {
   if (!options.remove.empty()) return remove_chat(**store, options.remove, console);
   if (!options.restore.empty()) return restore_chat(**store, options.restore, console);
   return list(**store,
-              options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::kept,
+              options.lists_removed ? runtime::ChatFilter::removed : runtime::ChatFilter::present,
               console);
 }
 

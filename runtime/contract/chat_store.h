@@ -39,7 +39,7 @@ struct Chat {
   std::size_t n_messages = 0, n_tokens = 0;
 };
 
-enum class ChatFilter { kept, removed };
+enum class ChatFilter { present, removed };
 // What happens to a name that another kept chat has.
 enum class NameTaken {
   refuse,  // CHAT_EXISTS
@@ -54,7 +54,7 @@ class ChatLibrary : public Journal {
   virtual Result<Chat> chat(ChatId id) = 0;
   virtual Result<std::optional<Chat>> find_chat(std::string_view name) = 0;
   // The one used last comes first.
-  virtual Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::kept) = 0;
+  virtual Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::present) = 0;
   // Title and name at once; where another kept chat has that name, this one keeps its own.
   virtual Result<void> retitle_chat(ChatId id, std::string_view title) = 0;
   virtual Result<void> set_setup(ChatId id, const ChatSetup& setup) = 0;

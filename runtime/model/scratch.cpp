@@ -177,7 +177,7 @@ std::size_t AttentionSamples::bytes(const ModelConfig& config, std::size_t n_tok
   return padded_floats(lse_at(config, config.n_layers(), samples.n()));
 }
 
-KeptPrefill kept_prefill(const ModelConfig& config, std::size_t n_tokens, std::byte* base) {
+MeasuredRows measured_rows(const ModelConfig& config, std::size_t n_tokens, std::byte* base) {
   return {.rows = reinterpret_cast<float*>(base),
           .samples = AttentionSamples(config, n_tokens, base + rows_bytes(config, n_tokens))};
 }

@@ -89,11 +89,11 @@ class AttentionSamples {
 };
 
 // What is kept of a prefill until it is measured: hidden states, then samples.
-struct KeptPrefill {
+struct MeasuredRows {
   float* rows = nullptr;  // [fidelity_rows(n_tokens), width]
   AttentionSamples samples;
 };
-KeptPrefill kept_prefill(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
+MeasuredRows measured_rows(const ModelConfig& config, std::size_t n_tokens, std::byte* base);
 std::size_t kept_bytes(const ModelConfig& config, std::size_t n_tokens);
 // That, and the replay's rows beside it.
 std::size_t fidelity_bytes(const ModelConfig& config, std::size_t n_tokens);

@@ -59,9 +59,9 @@ Result<PrefilledText> prefill_text(Model& model, const TextPass& pass, const Pre
     const ProgressFn part = [&](const Progress& now) {
       pass.progress({now.phase, (at - first) * n_layers + now.done, (what.end - first) * n_layers});
     };
-    const KeptPrefill kept = is_last && what.kept != nullptr
-                                 ? kept_prefill(model.config(), n, what.kept)
-                                 : KeptPrefill();
+    const MeasuredRows kept = is_last && what.kept != nullptr
+                                  ? measured_rows(model.config(), n, what.kept)
+                                  : MeasuredRows();
     SATCHEL_TRY_ASSIGN(const kvcache::CompactionReport report,
                        model.read_prompt({.cache = pass.cache,
                                           .ids = pass.text.subspan(at, n),

@@ -16,7 +16,7 @@ namespace satchel::runtime {
 struct PrefillText {
   std::size_t end = 0;  // of the text: reads from cache.n_tokens() to here
   kvcache::SegmentKind kind = kvcache::SegmentKind::document;
-  std::byte* kept = nullptr;     // room of kept_bytes(all that is read) for the last KeptPrefill
+  std::byte* kept = nullptr;     // room of kept_bytes(all that is read) for the last MeasuredRows
   std::span<float> logits = {};  // after the last token
 };
 struct PrefilledText {

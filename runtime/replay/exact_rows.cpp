@@ -35,7 +35,7 @@ std::size_t ExactRows::bytes() const {
 Result<Fidelity> ExactRows::compare(kvcache::Cache& cache, std::span<const std::int32_t> tokens,
                                     const std::stop_token& stop) const {
   SATCHEL_ASSERT(!empty());
-  const auto exact = [this] { return kept_prefill(model_.config(), n_, arena_->at(extent_)); };
+  const auto exact = [this] { return measured_rows(model_.config(), n_, arena_->at(extent_)); };
   Fidelity measured;
   {
     SATCHEL_TRY_ASSIGN(const kvcache::Arena::Lease compressed,

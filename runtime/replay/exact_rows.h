@@ -1,5 +1,5 @@
 // ExactRows: the last hidden states of a text as it was first read and samples of its attention
-// (KeptPrefill), retained in the arena until the text has been compressed and can be compared.
+// (MeasuredRows), retained in the arena until the text has been compressed and can be compared.
 //   invariants  holds one extent of the arena while !empty(), otherwise none; the destructor gives
 //               it back, so it must run before the arena's
 #pragma once

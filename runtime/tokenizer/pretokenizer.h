@@ -1,6 +1,6 @@
 // Pretokenizer: splits a text into the words within which byte-level BPE merges.
-//   how      a list of patterns. Each splits the pieces left by the patterns before it into its
-//            matches and the text between them, and sees nothing outside its piece.
+//   how      a list of patterns. Each splits the stretches left by the patterns before it into its
+//            matches and the text between them, and sees nothing outside its stretch.
 //   threads  const calls from any thread
 //   cost     linear in the text
 #pragma once

@@ -133,7 +133,7 @@ Result<std::optional<Chat>> Library::find_chat(std::string_view name) {
 
 Result<std::vector<Chat>> Library::chats(ChatFilter filter) {
   SATCHEL_TRY_ASSIGN(Connection * db, state_->reader());
-  const std::string sql = select_chats(filter == ChatFilter::kept
+  const std::string sql = select_chats(filter == ChatFilter::present
                                            ? "WHERE removed_ms IS NULL ORDER BY used_seq DESC"
                                            : "WHERE removed_ms IS NOT NULL ORDER BY used_seq DESC");
   SATCHEL_TRY_ASSIGN(Query query, db->prepare(sql.c_str()));

@@ -83,7 +83,7 @@ class Library final : public runtime::ChatLibrary {
   Result<ChatId> create_chat(const NewChat& chat, NameTaken taken = NameTaken::refuse) override;
   Result<Chat> chat(ChatId id) override;
   Result<std::optional<Chat>> find_chat(std::string_view name) override;
-  Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::kept) override;
+  Result<std::vector<Chat>> chats(ChatFilter filter = ChatFilter::present) override;
   Result<void> retitle_chat(ChatId id, std::string_view title) override;
   Result<void> set_setup(ChatId id, const ChatSetup& setup) override;
   Result<void> remove_chat(ChatId id) override;

@@ -62,8 +62,8 @@ class Uniform : public testing::Test {
     const auto ids = random_ids(kTokens, model.config().n_vocabulary, 3);
     const auto lease = std::move(cache->arena().take_scratch(kept_bytes(model.config(), kTokens)));
     if (!lease.ok()) ADD_FAILURE() << lease.error().message;
-    const KeptPrefill exact =
-        kept_prefill(model.config(), kTokens, const_cast<std::byte*>(lease->data()));
+    const MeasuredRows exact =
+        measured_rows(model.config(), kTokens, const_cast<std::byte*>(lease->data()));
     const auto read = model.model->read_prompt({.cache = *cache,
                                                 .ids = ids,
                                                 .stop = {},

@@ -73,7 +73,7 @@ class ChatServiceTest : public testing::Test {
   }
   std::vector<std::string> names() {
     std::vector<std::string> names;
-    for (const Chat& chat : value_of(chats_->library.chats(ChatFilter::kept)))
+    for (const Chat& chat : value_of(chats_->library.chats(ChatFilter::present)))
       names.push_back(chat.name);
     return names;
   }

@@ -19,7 +19,7 @@ class ExactRowsOf : public testing::Test {
     ids_ = random_ids(kTokens, model_.config().n_vocabulary, 4);
     cache_ = model_.cache("full", 2 * kTokens);
     lease_ = value_of(cache_->arena().take_scratch(kept_bytes(model_.config(), kTokens)));
-    const KeptPrefill kept = kept_prefill(model_.config(), kTokens, lease_.data());
+    const MeasuredRows kept = measured_rows(model_.config(), kTokens, lease_.data());
     value_of(model_.model->read_prompt({.cache = *cache_,
                                         .ids = ids_,
                                         .stop = {},

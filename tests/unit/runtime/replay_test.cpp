@@ -90,7 +90,7 @@ class ReplayOfMovedLanes : public testing::Test {
     cache_ = value_of(kvcache::Cache::open(arena_, model_.config().cache_shape(),
                                            value_of(resolve_recipe("full"))));
     kept_ = value_of(arena_->take_scratch(kept_bytes(model_.config(), kTokens)));
-    exact_ = kept_prefill(model_.config(), kTokens, kept_.data());
+    exact_ = measured_rows(model_.config(), kTokens, kept_.data());
     last_.resize(model_.config().n_vocabulary);
     EXPECT_TRUE(model_.model
                     ->read_prompt({.cache = *cache_,
@@ -115,7 +115,7 @@ class ReplayOfMovedLanes : public testing::Test {
       value_of(kvcache::Arena::open(model_.backend, std::size_t{32} << 20));
   std::unique_ptr<kvcache::Cache> cache_;
   kvcache::Arena::Lease kept_, above_;
-  KeptPrefill exact_;
+  MeasuredRows exact_;
   std::vector<float> last_;  // logits after the last token
 };
 

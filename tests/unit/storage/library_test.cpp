@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::string> names(Library& library, ChatFilter filter = ChatFilter::kept) {
+std::vector<std::string> names(Library& library, ChatFilter filter = ChatFilter::present) {
   std::vector<std::string> found;
   for (const Chat& chat : must(library.chats(filter))) found.push_back(chat.name);
   return found;
