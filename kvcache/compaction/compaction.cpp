@@ -55,7 +55,7 @@ Result<CompactionReport> Compaction::settle(TriggerEvent event) {
     const Decision decision = decision_of(segment, event);
     if (decision == Decision::wait) continue;
     if (decision == Decision::decide) {
-      SATCHEL_TRY(decide_span(cache_.token_span(segment.first, segment.n_tokens)));
+      SATCHEL_TRY(decide_tokens(cache_.token_span(segment.first, segment.n_tokens)));
     } else {
       SATCHEL_TRY(lower_segment(segment));
       if (decision == Decision::lower_and_wait) continue;
@@ -200,7 +200,7 @@ void Compaction::choose_tails(const TokenSpan& span, std::vector<LaneDecision>& 
   assign(cache_.layout.pipeline, lanes);
 }
 
-Result<void> Compaction::decide_span(const TokenSpan& span) {
+Result<void> Compaction::decide_tokens(const TokenSpan& span) {
   std::vector<LaneDecision> lanes;
   SATCHEL_TRY(stored_scores(span, lanes));
   allocate(span, lanes);
@@ -220,7 +220,7 @@ Result<CompactionReport> Compaction::decide_all_text() {
   const double stays = static_cast<double>(cache_.text.n_tokens - n_may_go);
   span.keep = (cache_.layout.pipeline.keep() * static_cast<double>(n_may_go) + stays) /
               static_cast<double>(cache_.text.n_tokens);
-  SATCHEL_TRY(decide_span(span));
+  SATCHEL_TRY(decide_tokens(span));
   return finished();
 }
 

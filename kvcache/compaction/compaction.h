@@ -44,7 +44,7 @@ class Compaction {
   enum class Decision { wait, lower, lower_and_wait, decide };
   void cut_probed();
   Decision decision_of(const TextSegment& segment, TriggerEvent event) const;
-  Result<void> decide_span(const TokenSpan& span);
+  Result<void> decide_tokens(const TokenSpan& span);
   Result<CompactionReport> finished();
   // Scores of a lane's tokens of the span.
   using ScoresOf =

@@ -23,7 +23,7 @@
 
 namespace satchel::runtime {
 
-// Sees every chunk of a prefill after its attention, layer by layer: step.work has q and k after
+// Is shown each chunk of a prefill after its attention, layer by layer: step.work has q and k after
 // RoPE, pre_rope_q, pre_rope_k and lse. Changes nothing; its error ends the prefill.
 class PrefillWatch {
  public:

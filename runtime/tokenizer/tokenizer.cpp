@@ -77,15 +77,18 @@ Result<JoinedText> joined(std::span<const TextPart> parts) {
   return out;
 }
 
+PieceMatcher user_defined_of(const Vocabulary& vocabulary) {
+  if (vocabulary.kind != VocabularyKind::byte_bpe) return PieceMatcher();
+  return PieceMatcher(vocabulary, PieceType::user_defined);
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(Vocabulary vocabulary, std::uint64_t hash)
     : vocabulary_(std::move(vocabulary)),
       hash_(hash),
       control_(vocabulary_, PieceType::control),
-      user_defined_(vocabulary_.kind == VocabularyKind::byte_bpe
-                        ? PieceMatcher(vocabulary_, PieceType::user_defined)
-                        : PieceMatcher()) {
+      user_defined_(user_defined_of(vocabulary_)) {
   for (const auto& end : {vocabulary_.eos, vocabulary_.eot})
     if (end) turn_ends_.push_back(*end);
   for (const std::string_view name : kTurnEnds)
