@@ -17,14 +17,21 @@
 
 namespace satchel::kvcache {
 
-// Of a page with room for so many tokens, as far as the codec can lay out as little.
+// Of a page with room for so many tokens, as far as the codec can lay out as little. Mixed-bit keys
+// as a model without key bases has them (TierLayouts).
 inline kernels::PageLayout layout_of(const Codec& codec, std::size_t head_dim,
                                      std::size_t n_tokens) {
   const std::size_t step = codec.capacity_step();
   const std::size_t room = (n_tokens + step - 1) / step * step;
+  kernels::OperandShape k = codec.operand(Codec::Operand::k, head_dim, room);
+  if (k.form == kernels::OperandShape::Form::mixed_bit &&
+      k.transform == kernels::Transform::basis && k.bits > 0) {
+    k.transform = kernels::Transform::hadamard;
+    k.quad_bits.fill(static_cast<std::uint8_t>(k.bits));
+  }
   const auto layout = kernels::page_layout({.head_dim = head_dim,
                                             .capacity = room,
-                                            .k = codec.operand(Codec::Operand::k, head_dim, room),
+                                            .k = k,
                                             .v = codec.operand(Codec::Operand::v, head_dim, room)});
   EXPECT_TRUE(layout.ok()) << layout.error().message;
   return layout.value();

@@ -119,6 +119,10 @@ std::vector<Point> points() {
       p("bfp", "\"bits\": 8", 8.25 + 8 * page, 8.25, 8e-5, 8e-5),
       p("zipcache", "", 4 + quarter, 4 + quarter + 0.125, 0.0106, 0.0106),
       p("zipcache", "\"bits\": 2", 2 + quarter, 2 + quarter + 0.125, 0.265, 0.265),
+      p("klt", "", 4 + quarter, 4.125, 0.0095, 0.0105),
+      p("klt", "\"bits\": 8", 8 + quarter, 8.125, 4e-5, 5e-5),
+      p("klt", "\"bits\": 3", 3 + quarter, 3.125, 0.036, 0.037),
+      p("klt", "\"bits\": 2", 2 + quarter, 2.125, 0.125, 0.125),
       p("rotatekv", "", 4.5 + 8 * page, 4.5, 0.0085, 0.0085),
       p("rotatekv", "\"bits\": 3", 3.5 + 8 * page, 3.5, 0.039, 0.039),
       p("rotatekv", "\"bits\": 2, \"group\": 128", 2.25, 2.25, 0.265, 0.265),
@@ -130,7 +134,9 @@ std::vector<Point> points() {
   all.push_back(p("oscar", "", 2 + quarter, 2 + quarter, 0.17, 0.14));
   all.push_back(p("oscar", "\"bits\": 4", 4 + quarter, 4 + quarter, 0.018, 0.03));
   for (const Point& point : more_points()) all.push_back(point);
-  for (Point& point : all) point.keeps_constants = point.codec != "oscar" && point.codec != "think";
+  for (Point& point : all)
+    point.keeps_constants =
+        point.codec != "klt" && point.codec != "oscar" && point.codec != "think";
   return all;
 }
 
