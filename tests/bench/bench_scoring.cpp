@@ -168,11 +168,8 @@ void bench_all(const std::string& level, std::size_t n_threads, std::size_t n_to
 }  // namespace satchel::bench
 
 int main(int argc, char** argv) {
-  const auto levels = satchel::kernels::cpu_level_names();
-  const std::size_t present = satchel::kernels::cpu_levels_present();
-  if (present == 0) return 1;
-  const std::string level = argc > 1 ? argv[1] : std::string(levels[present - 1]);
-  const std::size_t n_threads = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
+  const auto cpu = satchel::bench::chosen_cpu(argc, argv);
+  if (!cpu) return 1;
   const std::size_t n_tokens = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 4096;
-  satchel::bench::bench_all(level, n_threads, n_tokens);
+  satchel::bench::bench_all(cpu->level, cpu->n_threads, n_tokens);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "kernels/base/aligned_buffer.h"
 #include "kernels/cpu/threads/thread_pool.h"
+#include "kernels/registry/registry.h"
 
 namespace satchel::bench {
 namespace {
@@ -94,6 +96,14 @@ MachineLimits measure_machine(std::size_t n_threads, bool avx512) {
   for (const std::int64_t s : sinks) kept += static_cast<double>(s);
   if (kept == 0.5) limits.read_bytes_per_s = 0;
   return limits;
+}
+
+std::optional<ChosenCpu> chosen_cpu(int argc, char** argv) {
+  const std::size_t n_present = kernels::cpu_levels_present();
+  if (n_present == 0) return std::nullopt;
+  return ChosenCpu{
+      .level = argc > 1 ? argv[1] : std::string(kernels::cpu_level_names()[n_present - 1]),
+      .n_threads = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1};
 }
 
 std::string processor_name() {
