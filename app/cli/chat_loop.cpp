@@ -128,7 +128,7 @@ Result<void> ChatLoop::read_documents() {
     SATCHEL_TRY_ASSIGN(const bool is_there, has_document(document));
     if (is_there) {
       console_.note("\"" + title_of(document) + "\" is already in this chat" +
-                    (asks() ? "." : "; /document reads it again."));
+                    (asks() ? "; /document reads it again." : "."));
       if (options_.packs) SATCHEL_TRY(pack());
       continue;
     }
