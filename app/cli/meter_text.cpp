@@ -129,7 +129,7 @@ std::string describe(std::span<const LedgerEntry> ledger) {
 
 std::string table_of(std::span<const LedgerEntry> ledger) {
   std::vector<Cells> rows = {{"when", "reason", "at token", "lowered", "dropped", "before", "after",
-                              "same token", "KL", "attention", "measured at"}};
+                              "same next token", "KL", "attention", "measured at"}};
   for (const LedgerEntry& entry : ledger) rows.push_back(row_of(entry));
   return aligned(rows);
 }

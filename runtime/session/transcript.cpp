@@ -13,7 +13,8 @@ Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_conte
   return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
                "This needs " + count_text(n_needed) + " tokens with room for an answer, but " +
                    count_text(n_left) + " of the model's " + count_text(n_context) +
-                   " are left. Nothing was sent. Shorten it or start a new chat."};
+                   " are left. Nothing was sent. Shorten it, use a model with a longer "
+                   "context, or start a new chat."};
 }
 
 StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tokens) {

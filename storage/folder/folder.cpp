@@ -129,9 +129,8 @@ Result<FolderLock> FolderLock::take(const fs::path& path) {
     if (errno != EWOULDBLOCK) return system_error(path, errno);
     const std::string holder = holder_of(file.get());
     return Error{ErrorKind::storage, "LIBRARY_LOCKED",
-                 "The library is open in another copy of Satchel" +
-                     (holder.empty() ? std::string() : " (process " + holder + ")") +
-                     ". Close it there, or use another folder."};
+                 "Another Satchel" + (holder.empty() ? "" : " (process " + holder + ")") +
+                     " has these chats open. Close it, or use another folder."};
   }
   const bool unclean = !holder_of(file.get()).empty();
   // An id that could not be written costs a check after a crash, not the lock.

@@ -85,8 +85,8 @@ TEST_F(PlanTest, going_down_says_what_it_takes_away_and_what_that_costs) {
   choose(2);
   EXPECT_EQ(text(),
             u"This chat will take 34.2 MB instead of 97.2 MB (estimated): 49 % of it at lower "
-            "precision, 48 % dropped. Only rereading undoes that. Measured on this chat's last 128 "
-            "tokens: 96.1 % same next token · KL 0.021 nats."_s);
+            "precision, 48 % dropped. Only rereading undoes that. Compared with the chat as it is "
+            "now, on its last 128 tokens: 96.1 % same next token · KL 0.021 nats."_s);
 }
 
 TEST_F(PlanTest, a_cost_that_was_not_measured_is_no_figure) {

@@ -31,7 +31,7 @@ QString tooSmallText(const ChatSettings& requested, const MemoryChange& change) 
 
 QString costText(const runtime::Fidelity& cost) {
   if (cost.n_tokens == 0) return tr("The effect on accuracy is not measured yet.");
-  return tr("Measured on this chat's last %1 tokens: %2.")
+  return tr("Compared with the chat as it is now, on its last %1 tokens: %2.")
       .arg(formatCount(qint64(cost.n_tokens)), fidelityFigures(cost));
 }
 
