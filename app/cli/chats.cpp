@@ -199,16 +199,22 @@ void add_chats(CLI::App& app, const Choose& choose) {
   CLI::App* command = app.add_subcommand("chats", "List, show, remove or restore saved chats");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
-  command->add_option("--show", options->show, "Print a chat's messages")->type_name("NAME");
-  command
-      ->add_option("--ledger", options->ledger,
-                   "Print a chat's compression history and what each step cost")
-      ->type_name("NAME");
-  command->add_option("--remove", options->remove, "Remove a chat (deleted for good after 30 days)")
-      ->type_name("NAME");
+  CLI::Option* show =
+      command->add_option("--show", options->show, "Print a chat's messages")->type_name("NAME");
+  CLI::Option* ledger =
+      command
+          ->add_option("--ledger", options->ledger,
+                       "Print a chat's compression history and what each step cost")
+          ->type_name("NAME");
+  CLI::Option* remove = command
+                            ->add_option("--remove", options->remove,
+                                         "Remove a chat (deleted for good after 30 days)")
+                            ->type_name("NAME");
   command->add_flag("--removed", options->lists_removed, "List the removed chats and their ids");
   command->add_option("--restore", options->restore, "Bring a removed chat back")
-      ->type_name("NAME|ID");
+      ->type_name("NAME|ID")
+      ->excludes(show, ledger, remove);
+  remove->excludes(show, ledger);
   on_run(*command, choose, options, run);
 }
 

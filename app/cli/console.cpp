@@ -53,6 +53,10 @@ void Console::data(std::string_view text) {
   write(stdout, text);
 }
 
+void Console::prose(std::string_view text) {
+  if (!json_ || !quiet_) write(json_ ? stderr : stdout, text);
+}
+
 void Console::note(std::string_view line) {
   if (!quiet_) warning(line);
 }

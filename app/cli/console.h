@@ -25,6 +25,7 @@ class Console {
 
   void data(std::string_view text);     // stdout, as it is, flushed
   void note(std::string_view line);     // stderr, unless --quiet
+  void prose(std::string_view text);    // stdout, or stderr where --json has stdout for itself
   void reply(std::string_view line);    // stderr, always: what somebody asked for
   void warning(std::string_view line);  // stderr, always
   void aside(std::string_view text);    // stderr, as it is, dim on a terminal

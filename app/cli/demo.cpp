@@ -44,10 +44,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-Say say_to(Console& console) {
-  return [&console](const std::string& line) { console.data(line + "\n"); };
-}
-
 // What the second process does; its JSON goes to the first.
 Result<Json> resume_and_ask(const Options& options, Console& console) {
   SATCHEL_TRY_ASSIGN(
@@ -57,7 +53,7 @@ Result<Json> resume_and_ask(const Options& options, Console& console) {
   if (!conversation->resumed())
     return Error{ErrorKind::internal, "DEMO", "The saved chat has no messages."};
   const runtime::ResumeReport& resumed = *conversation->resumed();
-  const Say say = say_to(console);
+  const Say say = [&console](const std::string& line) { console.data(line + "\n"); };
   say("  " + describe(resumed));
   SATCHEL_TRY_ASSIGN(const DemoAnswers answers, ask_all(*conversation, say));
   return Json{{"texts", answers.texts},
@@ -101,7 +97,7 @@ Result<Json> run_second_process(const Options& options, const fs::path& store, C
   const std::size_t last =
       child.text.rfind('\n', child.text.size() < 2 ? 0 : child.text.size() - 2);
   const std::size_t json_at = last == std::string::npos ? 0 : last + 1;
-  console.data(child.text.substr(0, json_at));
+  console.prose(child.text.substr(0, json_at));
   const Json json = Json::parse(child.text.substr(json_at), nullptr, false);
   if (child.exit_code != 0 || json.is_discarded() || !json.contains("texts"))
     return Error{
@@ -117,7 +113,7 @@ Result<Json> run(Options options, Console& console) {
   Options exact = options;
   exact.recipe = "full";
   exact.keep = 0;
-  const Say say = say_to(console);
+  const Say say = [&console](const std::string& line) { console.prose(line + "\n"); };
 
   say("1. Read the notes and keep every token exact (full)");
   SATCHEL_TRY_ASSIGN(ReadNotes full, read_and_ask(exact, false, say, console));

@@ -129,10 +129,10 @@ Result<ReadNotes> read_and_ask(const Options& options, bool keep, const Say& say
 
 Result<Json> compare_presets(const Options& options, std::span<const DemoRun> known,
                              Console& console) {
-  console.data(kTableHead);
+  console.prose(kTableHead);
   Json rows = Json::array();
   const auto show = [&](const DemoRun& run) {
-    console.data(line_of(run));
+    console.prose(line_of(run));
     rows.push_back(row_of(run));
   };
   const Say say_nothing = [](const std::string&) {};

@@ -27,7 +27,7 @@ Current& current() {
 }
 
 void on_signal(int signal) {
-  if (signal == SIGTERM || n_interrupts.fetch_add(1) >= 1) end_wanted = true;
+  if (signal != SIGINT || n_interrupts.fetch_add(1) >= 1) end_wanted = true;
   const char byte = 0;
   [[maybe_unused]] const ssize_t written = write(wake_fd.load(), &byte, 1);
 }
@@ -50,6 +50,7 @@ void catch_interrupts() {
   action.sa_handler = on_signal;  // no SA_RESTART: a read from the terminal comes back
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
 }
 
 std::stop_token begin_interruptible() {

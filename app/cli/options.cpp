@@ -29,6 +29,16 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
       "");
 }
 
+CLI::Validator share_range() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double share = 0;
+        const bool fits = is_number(text, share) && share >= 0.01 && share <= 1;  // NaN does not
+        return fits ? std::string() : "\"" + text + "\" is not a share from 0.01 to 1";
+      },
+      "");
+}
+
 void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "Print one JSON document on stdout");
   command.add_flag("-q,--quiet", options.quiet,
@@ -92,7 +102,8 @@ void add_recipe_options(CLI::App& command, Options& options, const std::string& 
   command
       .add_option("--keep", options.keep,
                   "Share of a prompt's tokens to keep, overriding the recipe")
-      ->check(CLI::Range(0.01, 1.0));
+      ->type_name("SHARE")
+      ->check(share_range());
   command
       .add_option("--budget", options.budget,
                   "Memory limit for the cache and its workspace, without weights: 300MB, 2GiB …")

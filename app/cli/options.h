@@ -26,6 +26,9 @@ struct Options {
   runtime::Sampling sampling;
 };
 
+// Of --keep: 0.01 to 1. CLI11's own range lets NaN through.
+CLI::Validator share_range();
+
 void add_output_options(CLI::App& command, Options& options);  // --json --quiet
 void add_store_option(CLI::App& command, Options& options);    // --store
 void add_model_options(CLI::App& command, Options& options);   // --model --backend --threads …

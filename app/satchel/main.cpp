@@ -1,4 +1,6 @@
 // satchel: the command line. Wiring only.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -81,10 +83,18 @@ int run(int argc, char** argv) {
   return code == satchel::app::kExitOk && lost ? int{satchel::app::kExitOther} : code;
 }
 
+// A file opened in the place of a closed standard stream would be read and written as that stream.
+void open_standard_streams() {
+  for (int stream = 0; stream <= 2; ++stream)
+    if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);  // takes the lowest free one
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is an error of the write
   try {
     return run(argc, argv);
   } catch (const std::exception& stranger) {  // the border where strangers' exceptions end

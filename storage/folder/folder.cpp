@@ -36,7 +36,7 @@ Error system_error(const fs::path& path, int number) {
             "\"" + path.string() +
                 "\" is read-only: chats can be read but not saved. Make the folder "
                 "writable or choose another."};
-  if (number == ENOSPC || number == EDQUOT)
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
     return {ErrorKind::storage, "DISK_FULL",
             "The disk is full: \"" + path.string() +
                 "\" could not be created. Free some space and "

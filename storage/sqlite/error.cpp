@@ -34,7 +34,7 @@ Error read_only(const Handle& handle) {
 }
 
 bool is_full(int system_errno) {
-  return system_errno == ENOSPC || system_errno == EDQUOT;
+  return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
 }
 bool is_forbidden(int system_errno) {
   return system_errno == EROFS || system_errno == EACCES;

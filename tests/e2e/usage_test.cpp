@@ -27,6 +27,22 @@ TEST(Usage, numbers_below_what_they_count_are_refused) {
   EXPECT_EQ(run(home, {"estimate", "--tokens", "1", "--threads", "0"}).exit_code, 0);
 }
 
+TEST(Usage, a_share_is_a_number_from_a_hundredth_to_one) {
+  for (const char* command : {"chat", "estimate", "bench"})
+    for (const char* share : {"nan", "0", "1.5", "-0.5", "half"}) {
+      const Finished refused = run(Folder(), {command, "--recipe", "compact", "--keep", share});
+      EXPECT_EQ(refused.exit_code, 2) << command << " " << share;
+      EXPECT_NE(refused.err.find(std::string("\"") + share + "\" is not a share from 0.01 to 1"),
+                std::string::npos)
+          << refused.err;
+    }
+}
+
+TEST(Usage, a_chat_is_not_removed_and_restored_at_once) {
+  const Finished refused = run(Folder(), {"chats", "--remove", "a", "--restore", "a"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+}
+
 TEST(Usage, a_command_that_is_none_is_named) {
   for (const Arguments& arguments : {Arguments{"foo"}, {"eval", "foo"}, {"foo", "--json"}}) {
     const Finished refused = run(Folder(), arguments);

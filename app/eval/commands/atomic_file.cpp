@@ -1,5 +1,7 @@
 #include "app/eval/commands/atomic_file.h"
 
+#include <unistd.h>
+
 #include <system_error>
 
 namespace satchel::app {
@@ -11,7 +13,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::open(const std::string& path) {
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
     return Error{ErrorKind::storage, "STORAGE",
                  "\"" + path + "\" exists but is not a regular file."};
-  auto file = std::make_unique<AtomicFile>(path, path + ".part");
+  auto file = std::make_unique<AtomicFile>(path, path + "." + std::to_string(::getpid()) + ".part");
   if (!file->out_.is_open())
     return Error{ErrorKind::storage, "STORAGE",
                  "\"" + path + "\" cannot be written. Nothing was measured."};
@@ -37,10 +39,11 @@ Result<void> AtomicFile::finish() {
   std::error_code error;
   if (out_.good()) fs::rename(part_, path_, error);
   if (out_.good() && !error) return {};
+  const std::string why = error ? error.message() : "the disk may be full";
   fs::remove(part_, error);
-  return Error{ErrorKind::storage, "STORAGE",
-               "\"" + path_.string() +
-                   "\" was not written: the disk may be full. An existing file is unchanged."};
+  return Error{
+      ErrorKind::storage, "STORAGE",
+      "\"" + path_.string() + "\" was not written: " + why + ". An existing file is unchanged."};
 }
 
 }  // namespace satchel::app

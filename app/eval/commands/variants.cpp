@@ -18,7 +18,8 @@ void add_variant_options(CLI::App& command, std::vector<std::string>& names,
           "Shares of a prompt's tokens to keep; every recipe is measured at each. Default: the "
           "recipe's own. A recipe that evicts nothing is measured once")
       ->delimiter(',')
-      ->check(CLI::Range(0.01, 1.0));
+      ->type_name("SHARE")
+      ->check(share_range());
 }
 
 Result<std::vector<Variant>> variants_of(const std::vector<std::string>& names,
