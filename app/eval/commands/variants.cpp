@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/cli/options.h"
 #include "kvcache/recipes/pipeline.h"
 #include "runtime/limits/presets.h"
 
