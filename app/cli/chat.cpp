@@ -31,7 +31,7 @@ void add_chat(CLI::App& app, const Choose& choose) {
       ->type_name("TEXT");
   add_thinking_options(*command, options->thinking, options->shows_thoughts);
   command->add_flag("--pack", options->packs,
-                    "Compress documents before the first question, not while you are idle");
+                    "Compress documents before the first question instead of while you are idle");
   add_output_options(*command, options->common);
   add_store_option(*command, options->common);
   add_model_options(*command, options->common);
