@@ -36,7 +36,7 @@ Error system_error(const fs::path& path, int number) {
             "\"" + path.string() +
                 "\" is read-only: chats can be read but not saved. Make the folder "
                 "writable or choose another."};
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+  if (is_disk_full(number))
     return {ErrorKind::storage, "DISK_FULL",
             "The disk is full: \"" + path.string() +
                 "\" could not be created. Free some space and "
@@ -64,6 +64,10 @@ std::string holder_of(int descriptor) {
   return digits;
 }
 }  // namespace
+
+bool is_disk_full(int system_errno) {
+  return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
+}
 
 Result<void> make_private_folder(const fs::path& folder) {
   std::error_code error;

@@ -1,6 +1,7 @@
 #include <cerrno>
 
 #include "storage/folder/backups.h"
+#include "storage/folder/folder.h"
 #include "storage/sqlite/handle.h"
 
 namespace satchel::storage {
@@ -33,9 +34,6 @@ Error read_only(const Handle& handle) {
               words_of(handle.content).kept + " Make the folder writable or choose another."};
 }
 
-bool is_full(int system_errno) {
-  return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
-}
 bool is_forbidden(int system_errno) {
   return system_errno == EROFS || system_errno == EACCES;
 }
@@ -80,11 +78,11 @@ Error sqlite_error(Handle& handle, int code) {
       return damaged_error(handle, handle.db == nullptr ? "" : sqlite3_errmsg(handle.db));
     case SQLITE_IOERR:
       handle.disk_failed = true;
-      if (is_full(system)) return disk_full(handle);
+      if (is_disk_full(system)) return disk_full(handle);
       if (is_forbidden(system)) return read_only(handle);
       break;
     case SQLITE_CANTOPEN:
-      if (is_full(system)) return disk_full(handle);
+      if (is_disk_full(system)) return disk_full(handle);
       if (is_forbidden(system)) return read_only(handle);
       break;
     default:
