@@ -78,6 +78,10 @@ std::span<const TextSegment> Cache::segments() const {
   return state_->text.segments;
 }
 
+const Reach& Cache::reach() const {
+  return state_->reach;
+}
+
 CacheStats Cache::stats() const {
   return stats_of(*state_);
 }

@@ -7,6 +7,8 @@
 //            [observe_step] } -> end_step
 //   prefill  begin_prefill, begin_probe -> Prefill. A text longer than largest_fit() goes in
 //            several spans.
+//   reach    where the text is longer than the model's context, attention sees only part of it
+//            (CacheEdit::set_reach)
 //   the rest  compactor(), edit(), inspector(): each says in its header what it does
 //   invariants  1 the arena's limit holds; no call of a decode step allocates
 //               2 begin_step and begin_prefill fail before anything changes (out_of_memory,
@@ -63,6 +65,7 @@ class Cache {
   Arena& arena();
   std::size_t n_tokens() const;  // seen: also the position of the next token
   std::span<const TextSegment> segments() const;
+  const Reach& reach() const;
   CacheStats stats() const;
   void clear();  // back to empty
 

@@ -81,7 +81,10 @@ Result<void> copy_scores(CacheState& cache, CacheState& twin) {
 Result<void> copy_into(CacheState& cache, CacheState& twin) {
   SATCHEL_ASSERT(cache.prefill == nullptr);
   cache.undo_open_step();
+  SATCHEL_TRY(twin.take_moved_sinks(cache.reach));
+  twin.reach = cache.reach;  // before pages come: they keep their order
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) SATCHEL_TRY(copy_lane(cache, twin, i));
+  SATCHEL_TRY(twin.move_sinks(twin.reach));
   if (twin.layout.recipe.hash() == cache.layout.recipe.hash())
     SATCHEL_TRY(copy_scores(cache, twin));
   twin.text.segments = cache.text.segments;

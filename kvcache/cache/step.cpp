@@ -20,16 +20,17 @@ Result<void> choose_lane(CacheState& s, std::size_t layer, std::size_t head,
                          std::span<const float> q) {
   const Lane& lane = s.lanes[s.layout.first_lane[layer] + head];
   const std::size_t head_dim = lane.head_dim(), n_bytes = s.layout.note_bytes(head_dim);
-  s.step.notes.resize(lane.pages().size() * n_bytes);
+  const std::span<const PageRecord> pages = lane.pages_in_reach();
+  s.step.notes.resize(pages.size() * n_bytes);
   s.step.note_of.clear();
-  for (std::size_t i = 0; i < lane.pages().size(); ++i) {
+  for (std::size_t i = 0; i < pages.size(); ++i) {
     const std::span<std::byte> note = std::span(s.step.notes).subspan(i * n_bytes, n_bytes);
-    const PageRecord& page = lane.pages()[i];
+    const PageRecord& page = pages[i];
     SATCHEL_TRY(s.backend.download(note, s.arena.at(page.extent) + page.layout->bytes));
     s.step.note_of.push_back(note);
   }
   s.step.chosen.clear();
-  s.step.work.resize(2 * lane.pages().size());
+  s.step.work.resize(2 * pages.size());
   s.layout.pipeline.reader().choose({.layer = layer,
                                      .scale = s.layout.shape.layers[layer].attention_scale,
                                      .q = q,
@@ -65,7 +66,7 @@ Result<void> observe_lane(CacheState& s, const Observation& seen, std::size_t in
   const std::size_t tail = s.text.n_tokens + 1 - lane.n_tail();
   for (std::size_t t = 0; t < lane.n_tail(); ++t) by_position[tail + t] += by_slot[slot++];
   std::array<std::int32_t, kernels::kPageTokens> positions;
-  for (const PageRecord& page : lane.pages()) {
+  for (const PageRecord& page : lane.pages_in_reach()) {
     SATCHEL_TRY(s.read_positions(page, positions));
     for (std::size_t i = 0; i < page.n_tokens; ++i, ++slot)
       if (page.live.has(i)) by_position[static_cast<std::size_t>(positions[i])] += by_slot[slot];

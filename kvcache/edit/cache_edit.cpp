@@ -145,6 +145,40 @@ void move_segments(TextSegments& text, std::size_t first, std::int32_t by) {
   text.segments = std::move(now);
 }
 
+Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size_t n) {
+  SATCHEL_TRY(check_range(cache, first, n));
+  const auto stays_apart = [&](const TextSegment& segment) {
+    const bool touches = segment.first < first + n && segment.end() > first;
+    return touches &&
+           (segment.kind == SegmentKind::pinned || segment.state != SegmentState::done);
+  };
+  if (n > 0 && first >= kSinkTokens && std::ranges::none_of(cache.text.segments, stays_apart))
+    return {};
+  return Error{ErrorKind::invalid, "CACHE_RANGE",
+               "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                   " can't be gathered: some of them are pinned or have not been compressed yet."};
+}
+
+TextSegment episode_of(std::size_t first, std::size_t n) {
+  return {.first = first,
+          .n_tokens = n,
+          .kind = SegmentKind::episode,
+          .state = SegmentState::done};
+}
+
+// Pages of another cache over the same arena, under this one's own layouts: that cache may go.
+void join_pages(CacheState& cache, std::size_t index, std::span<const PageRecord> pages) {
+  Lane& lane = cache.lanes[index];
+  lane.reserve_pages(lane.pages().size() + pages.size());
+  for (PageRecord page : pages) {
+    if (page.live.count() == 0) continue;
+    page.layout =
+        &cache.layout.tiers.of_lane(page.tier, index, lane.head_dim(), page.n_tokens);
+    cache.arena.share(page.extent);
+    lane.add_page(page);
+  }
+}
+
 }  // namespace
 
 Result<void> CacheEdit::truncate(std::size_t n_tokens) {
@@ -166,6 +200,9 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
   s.since_flush -= std::min(s.since_flush, s.text.n_tokens - n_tokens);
   s.text.n_tokens = n_tokens;
   s.forget_scores();
+  Reach left = s.reach;
+  left.truncate(n_tokens);
+  if (left != s.reach) return s.set_reach(left);
   s.reserve_lists();
   return s.show_all_if_stale();
 }
@@ -202,8 +239,9 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   SATCHEL_TRY(check_range(s, first, 0));
   SATCHEL_TRY(make_idle(s));
   if (by == 0) return {};
-  if (first < kSinkTokens)
-    return Error{ErrorKind::invalid, "CACHE_RANGE", "The first tokens of a text can't move."};
+  if (first < kSinkTokens || !s.reach.is_all())
+    return Error{ErrorKind::invalid, "CACHE_RANGE",
+                 "The first tokens of a text can't move, nor text that is partly out of reach."};
   const std::int64_t end = static_cast<std::int64_t>(s.text.n_tokens) + by;
   if (end > std::numeric_limits<std::int32_t>::max())
     return Error{ErrorKind::invalid, "CACHE_POSITION", "No positions are left behind the text."};
@@ -228,6 +266,61 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   for (TextSegment& segment : s.text.segments) segment.n_probed = 0;
   s.text.n_tokens = static_cast<std::size_t>(end);
   s.since_flush = 0;
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+// A page is in one part, or in none.
+Result<void> CacheEdit::set_reach(const Reach& wanted) {
+  CacheState& s = cache_;
+  if (!wanted.holds(s.text.n_tokens, kSinkTokens))
+    return Error{ErrorKind::invalid, "CACHE_REACH",
+                 "The parts do not fit a text of " + std::to_string(s.text.n_tokens) +
+                     " tokens, or overlap."};
+  SATCHEL_TRY(make_idle(s));
+  if (wanted == s.reach) return {};
+  SATCHEL_TRY(flush_tails_before(s, wanted.near_first));
+  PageChanges changes = pages_now(s);
+  for (std::vector<PageRecord>& pages : changes) {
+    SATCHEL_TRY(split(s, pages, wanted.near_first));
+    for (const Reach::Part& part : wanted.parts) {
+      SATCHEL_TRY(split(s, pages, part.first));
+      SATCHEL_TRY(split(s, pages, part.end()));
+    }
+  }
+  replace_pages(s, changes);
+  return s.set_reach(wanted);
+}
+
+Result<void> CacheEdit::gather(std::size_t first, std::size_t n) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_gathers(s, first, n));
+  s.text.replace(episode_of(first, n));
+  s.forget_scores();
+  return {};
+}
+
+Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& other) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_gathers(s, first, n));
+  SATCHEL_TRY(check_range(other, first, n));
+  SATCHEL_ASSERT(s.lanes.size() == other.lanes.size());
+  SATCHEL_TRY(make_idle(s));
+  SATCHEL_TRY(make_idle(other));
+  SATCHEL_TRY(flush_tails_before(s, first + n));
+  SATCHEL_TRY(flush_tails_before(other, first + n));
+  PageChanges ours = pages_now(s), theirs = pages_now(other);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    SATCHEL_TRY(hide(s, ours[i], first, first + n));
+    SATCHEL_TRY(hide(other, theirs[i], 0, first));
+    SATCHEL_TRY(hide(other, theirs[i], first + n, other.text.n_tokens));
+  }
+  replace_pages(s, ours);
+  for (std::size_t i = 0; i < theirs.size(); ++i) join_pages(s, i, theirs[i]);
+  s.next_serial = std::max(s.next_serial, other.next_serial);  // a fork's numbers go on from ours
+  s.text.replace(episode_of(first, n));
+  s.forget_scores();
+  s.table_is_stale = true;
   s.reserve_lists();
   return s.show_all_if_stale();
 }

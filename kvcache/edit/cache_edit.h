@@ -1,6 +1,6 @@
-// CacheEdit: edits of what a cache holds: cut the end off, forget a passage, pin it, move it. Bytes
-// of pages never change; what a lane sees of them does. Positions are never given to other tokens,
-// but by move_text().
+// CacheEdit: edits of what a cache holds: cut the end off, forget a passage, pin it, move it, take
+// it out of attention's reach. Bytes of pages never change; what a lane sees of them does.
+// Positions are never given to other tokens, but by move_text().
 //   errors  CACHE_RANGE, CACHE_POSITION: nothing has changed
 //   needs   no open prefill; undoes an open step
 #pragma once
@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "kernels/base/result.h"
+#include "kvcache/lanes/reach.h"
+#include "kvcache/layout/text_segments.h"
 
 namespace satchel::kvcache {
 
@@ -29,8 +31,19 @@ class CacheEdit {
   // From now on never compressed (what has been lost before stays lost).
   Result<void> pin(std::size_t first, std::size_t n);
   // Text from position `first` on stands `by` positions later (or earlier) from now on: nothing is
-  // encoded again. The positions it leaves and enters must be free.
+  // encoded again. The positions it leaves and enters must be free; all text is in reach.
   Result<void> move_text(std::size_t first, std::int32_t by);
+  // What attention sees from now on; text out of reach stays held, and is saved. Where this is, the
+  // first part holds the sinks. Truncating what was read shortens it.
+  //   errors  CACHE_REACH: it does not fit the text; CACHE_FULL. Nothing has changed
+  Result<void> set_reach(const Reach& wanted);
+  // Tokens first … first + n - 1 are one episode from now on, held as they are.
+  //   errors  CACHE_RANGE: some of it is pinned, or has not been decided. Nothing has changed
+  Result<void> gather(std::size_t first, std::size_t n);
+  // The same, held as `other` holds them: a fork of this cache that has read that text once more.
+  //   needs   none of it is pending in `other`
+  //   errors  also CACHE_FULL; nothing has changed
+  Result<void> gather(std::size_t first, std::size_t n, CacheState& other);
 
  private:
   CacheState& cache_;

@@ -1,5 +1,8 @@
 #include "kvcache/lanes/lane.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace satchel::kvcache {
 
 std::size_t Lane::exact_bytes(std::size_t head_dim, const Capacity& capacity) {
@@ -7,9 +10,10 @@ std::size_t Lane::exact_bytes(std::size_t head_dim, const Capacity& capacity) {
          exact_block_bytes(capacity.n_tail, head_dim);
 }
 
-Lane::Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Capacity& capacity,
-           std::size_t tail_kept)
+Lane::Lane(Arena& arena, const Reach& reach, std::size_t head_dim, ExtentId exact,
+           const Capacity& capacity, std::size_t tail_kept)
     : arena_(arena),
+      reach_(reach),
       head_dim_(head_dim),
       exact_(exact),
       capacity_(capacity),
@@ -36,12 +40,27 @@ ExactBlock Lane::tail() const {
                      capacity_.n_tail, head_dim_);
 }
 
+ExactBlock Lane::moved_sinks() const {
+  SATCHEL_ASSERT(has_moved_sinks_);
+  return exact_block(arena_.at(moved_sinks_), capacity_.n_sinks, head_dim_);
+}
+
+kernels::ExactRun Lane::seen_sinks() const {
+  return (reach_.sinks_moved() == 0 ? sinks() : moved_sinks()).run(n_sinks_);
+}
+
+void Lane::set_moved_sinks(ExtentId extent) {
+  SATCHEL_ASSERT(!has_moved_sinks_);
+  moved_sinks_ = extent;
+  has_moved_sinks_ = true;
+}
+
 void Lane::set_lengths(std::size_t n_sinks, std::size_t n_tail) {
   SATCHEL_ASSERT(n_sinks <= capacity_.n_sinks && n_tail <= capacity_.n_tail);
   n_sinks_ = n_sinks;
   n_tail_ = n_tail;
   n_runs_ = 0;
-  if (n_sinks > 0) runs_[n_runs_++] = sinks().run(n_sinks);
+  if (n_sinks > 0) runs_[n_runs_++] = seen_sinks();
   if (n_tail > 0) runs_[n_runs_++] = tail().run(n_tail);
 }
 
@@ -58,51 +77,74 @@ void Lane::reserve_pages(std::size_t n_pages) {
 }
 
 void Lane::add_page(const PageRecord& page) {
-  pages_.push_back(page);
+  if (!in_reach(page)) {
+    pages_.push_back(page);
+    return;
+  }
+  const std::size_t index = views_.size();
+  pages_.insert(pages_.begin() + static_cast<std::ptrdiff_t>(index), page);
   views_.emplace_back();
-  set_view(pages_.size() - 1);
+  set_view(index);
 }
 
 void Lane::replace_page(std::size_t index, const PageRecord& page) {
   pages_[index] = page;
-  set_view(index);
+  if (index < views_.size()) set_view(index);
 }
 
 void Lane::drop_empty_pages() {
-  std::size_t to = 0;
+  std::size_t to = 0, n_views = 0;
   for (std::size_t from = 0; from < pages_.size(); ++from) {
     if (pages_[from].live.count() == 0) {
       arena_.give(pages_[from].extent);
       continue;
     }
     pages_[to] = pages_[from];
-    views_[to++] = views_[from];
+    if (from < views_.size()) views_[n_views++] = views_[from];
+    ++to;
   }
   pages_.resize(to);
-  views_.resize(to);
+  views_.resize(n_views);
 }
 
 void Lane::give_all() {
   for (const PageRecord& page : pages_) arena_.give(page.extent);
   pages_.clear();
   views_.clear();
+  if (has_moved_sinks_) arena_.give(moved_sinks_);
+  has_moved_sinks_ = false;
   arena_.give(exact_);
 }
 
 void Lane::refresh() {
   set_lengths(n_sinks_, n_tail_);
-  for (std::size_t i = 0; i < pages_.size(); ++i) set_view(i);
+  for (std::size_t i = 0; i < views_.size(); ++i) set_view(i);
+}
+
+// Two pages may begin at one position where a page is seen in two parts.
+void Lane::arrange() {
+  const auto hidden = std::stable_partition(
+      pages_.begin(), pages_.end(), [this](const PageRecord& page) { return in_reach(page); });
+  const auto comes_first = [](const PageRecord& a, const PageRecord& b) {
+    return std::tie(a.first_position, a.serial) < std::tie(b.first_position, b.serial);
+  };
+  std::sort(pages_.begin(), hidden, comes_first);
+  std::sort(hidden, pages_.end(), comes_first);
+  views_.resize(static_cast<std::size_t>(hidden - pages_.begin()));
+  refresh();
 }
 
 void Lane::set_view(std::size_t index) {
   const PageRecord& page = pages_[index];
+  const std::int32_t moved =
+      reach_.moved(static_cast<std::size_t>(page.first_position)).value_or(0);
   views_[index] = {.bytes = arena_.at(page.extent),
                    .layout = page.layout,
                    .n_tokens = page.n_tokens,
                    .live = page.live,
-                   .shift = page.shift,
-                   .first_position = page.first_position,
-                   .last_position = page.last_position};
+                   .shift = page.shift + moved,
+                   .first_position = page.first_position + moved,
+                   .last_position = page.last_position + moved};
 }
 
 }  // namespace satchel::kvcache

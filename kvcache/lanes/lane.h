@@ -1,10 +1,11 @@
 // Lane: the sinks, body and tail of one layer and KV head. The bytes are in extents of the arena;
 // the lane has lengths, the page list, and the views that attention reads.
 //   owns       a share of its extents; call give_all() before destruction
-//   invariants 1 pages and views have the same length; views_[i] has the address of pages_[i]
+//   invariants 1 pages in reach come first and have views; views_[i] is of pages_[i]
 //              2 view spans point into this lane, which therefore never moves
 //              3 sinks hold positions 0 …, the tail [end - n_tail, end) of the cache's n_tokens;
-//                there is a tail only if the sinks are full
+//                there is a tail only if the sinks are full. Where the reach moves the sinks,
+//                attention sees a copy of them, rotated to where they seem to stand
 //              4 every page has a live slot; no two pages hold the same position
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "kernels/contract/lane_view.h"
 #include "kvcache/lanes/arena.h"
 #include "kvcache/lanes/exact_block.h"
+#include "kvcache/lanes/reach.h"
 
 namespace satchel::kvcache {
 
@@ -48,8 +50,9 @@ class Lane {
     std::size_t n_sinks = 0, n_tail = 0;
   };
   static std::size_t exact_bytes(std::size_t head_dim, const Capacity& capacity);
-  Lane(Arena& arena, std::size_t head_dim, ExtentId exact, const Capacity& capacity,
-       std::size_t tail_kept);
+  // reach: the cache's; outlives this. After it changes: arrange().
+  Lane(Arena& arena, const Reach& reach, std::size_t head_dim, ExtentId exact,
+       const Capacity& capacity, std::size_t tail_kept);
   Lane(const Lane&) = delete;
   Lane(Lane&&) = delete;
 
@@ -64,7 +67,13 @@ class Lane {
   std::size_t n_kept() const { return n_sinks_ + n_body() + n_tail_; }
   ExactBlock sinks() const;
   ExactBlock tail() const;
+  // As attention sees them: where the reach has moved them to.
+  kernels::ExactRun seen_sinks() const;
   std::span<const PageRecord> pages() const { return pages_; }
+  // Those that attention sees: the first page_views().size() of them.
+  std::span<const PageRecord> pages_in_reach() const {
+    return std::span(pages_).first(views_.size());
+  }
   std::span<const kernels::PageView> page_views() const { return views_; }
   std::span<const kernels::ExactRun> runs() const { return std::span(runs_).first(n_runs_); }
 
@@ -80,13 +89,26 @@ class Lane {
   void give_all();
   // Updates all addresses after extents have moved.
   void refresh();
+  // Pages that are in reach now come first, in text order.
+  void arrange();
+  // An extent for the moved copy of the sinks.
+  std::size_t moved_sinks_bytes() const { return exact_block_bytes(capacity_.n_sinks, head_dim_); }
+  bool has_moved_sinks() const { return has_moved_sinks_; }
+  void set_moved_sinks(ExtentId extent);
+  ExactBlock moved_sinks() const;
+  ExtentId moved_sinks_extent() const { return moved_sinks_; }
 
  private:
   void set_view(std::size_t index);
+  bool in_reach(const PageRecord& page) const {
+    return reach_.moved(static_cast<std::size_t>(page.first_position)).has_value();
+  }
 
   Arena& arena_;
+  const Reach& reach_;
   std::size_t head_dim_;
-  ExtentId exact_;
+  ExtentId exact_, moved_sinks_ = {};
+  bool has_moved_sinks_ = false;
   Capacity capacity_;
   std::size_t tail_kept_, n_sinks_ = 0, n_tail_ = 0, n_runs_ = 0;
   std::array<kernels::ExactRun, 2> runs_{};

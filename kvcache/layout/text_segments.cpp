@@ -51,4 +51,12 @@ void TextSegments::cut(std::size_t position) {
   }
 }
 
+void TextSegments::replace(const TextSegment& segment) {
+  cut(segment.first);
+  cut(segment.end());
+  std::erase_if(segments, [&](const TextSegment& old) { return segment.contains(old.first); });
+  segments.insert(std::ranges::lower_bound(segments, segment.first, {}, &TextSegment::first),
+                  segment);
+}
+
 }  // namespace satchel::kvcache

@@ -19,6 +19,7 @@ enum class SegmentKind : std::uint8_t {
   document,  // compressed after its prefill
   message,   // of the user: compressed when its turn has ended
   answer,    // likewise; decode steps make it
+  episode,   // turns that have aged, or a document, gathered: chosen and thinned as one
 };
 enum class SegmentState : std::uint8_t {
   open,     // of the turn that is being answered
@@ -60,6 +61,8 @@ struct TextSegments {
   void extend(const PrefillRequest& request, SegmentState state, bool wants_probe);
   // Cuts segments so that one begins at `position`.
   void cut(std::size_t position);
+  // `segment` stands in place of what stood there.
+  void replace(const TextSegment& segment);
 };
 
 // A stretch of pending text that a second pass shall look at.

@@ -46,7 +46,7 @@ Result<void> Prefill::State::observe_block(std::size_t first, std::size_t n) {
     const Lane& lane = cache.lanes[scratch.lane_index(head)];
     const std::size_t n_held = lane.n_sinks(), n_fresh = std::min(first, kSinkTokens - n_held);
     std::size_t n_parts = 0;
-    if (n_held > 0) sinks[i][n_parts++] = lane.sinks().run(n_held);
+    if (n_held > 0) sinks[i][n_parts++] = lane.seen_sinks();
     if (n_fresh > 0) sinks[i][n_parts++] = scratch.fresh(head).run(n_fresh);
     lanes[i].sinks = std::span(sinks[i]).first(n_parts);
   }

@@ -89,7 +89,7 @@ Result<void> ProbedText::find() {
       found.positions.resize(at + run.n_tokens);
       SATCHEL_TRY(download(cache_.backend, std::span(found.positions).subspan(at), run.positions));
     }
-    for (std::size_t i = 0; i < lane.pages().size(); ++i) {
+    for (std::size_t i = 0; i < lane.page_views().size(); ++i) {
       const PageRecord& page = lane.pages()[i];
       if (!page.overlaps(job_.first, job_.end())) continue;
       SATCHEL_TRY(cache_.read_positions(page, positions_of));
@@ -115,7 +115,7 @@ Result<const float*> ProbedText::lse(const float* q, std::size_t first, std::siz
     const SeenLane& seen = lanes_[scratch_.lane_index(head)];
     std::vector<kernels::ExactRun>& held = held_[head];
     held.clear();
-    if (lane.n_sinks() > 0) held.push_back(lane.sinks().run(lane.n_sinks()));
+    if (lane.n_sinks() > 0) held.push_back(lane.seen_sinks());
     held.insert(held.end(), seen.runs.begin() + seen.n_sink_runs, seen.runs.end());
     held.push_back(scratch_.fresh(head).run(first + n_chunk));
     SATCHEL_TRY(table_->set_runs(head, held));

@@ -10,6 +10,7 @@ constexpr std::string_view kMagic = "SATCHELM";
 constexpr std::size_t kTextMax = 4096;
 constexpr std::size_t kSizeAt = 12;  // of the field that holds the manifest's size
 constexpr std::size_t kSpanBytes = 28, kLaneBytes = 16, kPageBytes = 40, kEntryBytes = 32;
+constexpr std::size_t kReachPartBytes = 20;
 constexpr std::uint64_t kSerialMax = std::uint64_t{1} << 62;  // many more than can ever be made
 
 std::span<const std::byte> as_bytes(std::string_view text) {
@@ -31,6 +32,22 @@ void write_page(ByteWriter& writer, const StoredPage& page) {
   writer.number(page.n_tokens).number(page.tier).number(std::uint8_t{0});
 }
 
+bool has_episodes(const Manifest& manifest) {
+  const auto is_episode = [](const TextSegment& segment) {
+    return segment.kind == SegmentKind::episode;
+  };
+  return !manifest.reach.is_all() || std::ranges::any_of(manifest.segments, is_episode);
+}
+
+void write_reach(ByteWriter& writer, const Reach& reach) {
+  writer.number(std::uint64_t{reach.near_first});
+  write_count(writer, reach.parts);
+  for (const Reach::Part& part : reach.parts)
+    writer.number(std::uint64_t{part.first})
+        .number(std::uint64_t{part.n_tokens})
+        .number(part.moved);
+}
+
 // Reads a manifest part by part; each part checks what it says against what stood before.
 class ManifestReader {
  public:
@@ -40,6 +57,7 @@ class ManifestReader {
     SATCHEL_TRY(read_head());
     SATCHEL_TRY(read_text());
     SATCHEL_TRY(read_segments());
+    if (version_ > kSnapshotVersionNoEpisodes) SATCHEL_TRY(read_reach());
     SATCHEL_TRY(read_lanes());
     SATCHEL_TRY(read_score_chunks());
     SATCHEL_TRY(read_records());
@@ -67,6 +85,7 @@ class ManifestReader {
   Result<void> read_head();
   Result<void> read_text();
   Result<void> read_segments();
+  Result<void> read_reach();
   Result<void> read_lanes();
   Result<void> read_page(const StoredLane& lane, StoredPage& page);
   Result<void> read_score_chunks();
@@ -75,12 +94,13 @@ class ManifestReader {
   std::span<const std::byte> bytes_;
   ByteReader reader_;
   Manifest manifest_ = {};
+  std::uint16_t version_ = 0;
   bool is_whole_ = true;
 };
 
 Result<void> ManifestReader::read_head() {
   const std::span<const std::byte> magic = reader_.bytes(kMagic.size());
-  const auto version = reader_.number<std::uint16_t>();
+  const std::uint16_t version = version_ = reader_.number<std::uint16_t>();
   if (!reader_.ok() || !std::ranges::equal(magic, as_bytes(kMagic)))
     return damaged("its manifest has a wrong magic number");
   if (version < kSnapshotVersionOldest || version > kSnapshotVersion)
@@ -118,6 +138,8 @@ Result<void> ManifestReader::read_text() {
 // Spans lie side by side and cover all tokens.
 Result<void> ManifestReader::read_segments() {
   const std::size_t n = count(kSpanBytes);
+  const SegmentKind last_kind =
+      version_ < kSnapshotVersion ? SegmentKind::answer : SegmentKind::episode;
   std::size_t end = 0;
   bool fits = true;
   for (std::size_t i = 0; i < n && fits; ++i) {
@@ -130,12 +152,25 @@ Result<void> ManifestReader::read_segments() {
     segment.state = static_cast<SegmentState>(state);
     fits = reader_.number<std::uint16_t>() == 0 && segment.first == end && segment.n_tokens > 0 &&
            segment.n_tokens <= manifest_.n_tokens() - end && segment.n_probed <= segment.n_tokens &&
-           kind <= static_cast<std::uint8_t>(SegmentKind::answer) &&
+           kind <= static_cast<std::uint8_t>(last_kind) &&
            state <= static_cast<std::uint8_t>(SegmentState::done);
     end += fits ? segment.n_tokens : 0;
     manifest_.segments.push_back(segment);
   }
   return check(fits && end == manifest_.n_tokens(), "segments");
+}
+
+Result<void> ManifestReader::read_reach() {
+  manifest_.reach.near_first = reader_.number<std::uint64_t>();
+  const std::size_t n = count(kReachPartBytes);
+  for (std::size_t i = 0; i < n; ++i) {
+    Reach::Part part;
+    part.first = reader_.number<std::uint64_t>();
+    part.n_tokens = reader_.number<std::uint64_t>();
+    part.moved = reader_.number<std::int32_t>();
+    manifest_.reach.parts.push_back(part);
+  }
+  return check(manifest_.reach.holds(manifest_.n_tokens(), kSinkTokens), "reach");
 }
 
 Result<void> ManifestReader::read_lanes() {
@@ -219,7 +254,9 @@ Error damaged(const std::string& what) {
 
 std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   ByteWriter writer;
-  writer.bytes(as_bytes(kMagic)).number(kSnapshotVersion).number(std::uint16_t{0});
+  const std::uint16_t version =
+      has_episodes(manifest) ? kSnapshotVersion : kSnapshotVersionNoEpisodes;
+  writer.bytes(as_bytes(kMagic)).number(version).number(std::uint16_t{0});
   writer.number(std::uint32_t{0});  // the size, below
   writer.number(manifest.generation).number(manifest.next_record);
   writer.text(manifest.model).text(manifest.recipe);
@@ -235,6 +272,7 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
     writer.number(static_cast<std::uint8_t>(segment.kind));
     writer.number(static_cast<std::uint8_t>(segment.state)).number(std::uint16_t{0});
   }
+  if (has_episodes(manifest)) write_reach(writer, manifest.reach);
   write_count(writer, manifest.lanes);
   for (const StoredLane& lane : manifest.lanes) {
     writer.number(lane.n_sinks).number(lane.n_tail).number(lane.tail_kept);

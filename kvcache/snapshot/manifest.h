@@ -15,8 +15,10 @@
 
 namespace satchel::kvcache {
 
-// Written; those from the oldest on are read. Since 3 records may be tight.
-inline constexpr std::uint16_t kSnapshotVersion = 3, kSnapshotVersionOldest = 2;
+// The newest; those from the oldest on are read. Since 3 records may be tight; 4 is written only
+// where there are episodes, or not all text is in reach.
+inline constexpr std::uint16_t kSnapshotVersion = 4, kSnapshotVersionOldest = 2;
+inline constexpr std::uint16_t kSnapshotVersionNoEpisodes = 3;
 
 enum class RecordKind : std::uint16_t { pages = 1, sinks = 2, tails = 3, scores = 4 };
 
@@ -50,6 +52,7 @@ struct Manifest {
   std::uint64_t next_serial = 1;
   std::vector<std::int32_t> tokens = {};  // all that the cache has seen
   std::vector<TextSegment> segments = {};
+  Reach reach = {};
   std::vector<StoredLane> lanes = {};
   std::vector<std::uint64_t> score_chunks = {};  // first positions, rising
   std::vector<RecordEntry> records = {};

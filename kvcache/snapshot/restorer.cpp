@@ -104,7 +104,8 @@ Result<void> Restorer::index_page(std::uint32_t lane, const StoredPage& stored) 
 
 std::size_t Restorer::bytes_needed() const {
   std::size_t bytes =
-      manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk);
+      manifest_.score_chunks.size() * ScoreStore::bytes_for(lanes_.size(), ScoreStore::kChunk) +
+      cache_.moved_sinks_needs(manifest_.reach);
   for (const auto& [serial, page] : pages_)
     bytes += cache_.layout.page_bytes(page.tier, cache_.lanes[page.lane].head_dim(), page.n_tokens);
   return bytes;
@@ -124,7 +125,7 @@ Result<void> Restorer::take_memory() {
                  "it needs " + size_text(bytes) + " besides sinks and tails"};
   for (const std::uint64_t first : manifest_.score_chunks)
     SATCHEL_TRY(cache_.scores.ensure(first, ScoreStore::kChunk));
-  return {};
+  return cache_.take_moved_sinks(manifest_.reach);
 }
 
 Result<void> Restorer::add(const RecordEntry& entry, const Record& record) {
@@ -324,6 +325,7 @@ Result<void> Restorer::make_live() {
   }
   is_live_ = true;  // from here on the lanes own what was staged
   cache_.next_serial = std::max(cache_.next_serial, manifest_.next_serial);
+  cache_.reach = manifest_.reach;  // before pages come: they keep their order
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = cache_.lanes[i];
     lane.reserve_pages(lanes_[i].pages.size());
@@ -337,6 +339,7 @@ Result<void> Restorer::make_live() {
     lane.set_lengths(lanes_[i].has_sinks ? manifest_.lanes[i].n_sinks : 0,
                      lanes_[i].has_tail ? manifest_.lanes[i].n_tail : 0);
   }
+  SATCHEL_TRY(cache_.move_sinks(cache_.reach));
   cache_.text.segments = manifest_.segments;
   cache_.text.n_tokens = manifest_.n_tokens();
   cache_.since_flush = manifest_.since_flush;

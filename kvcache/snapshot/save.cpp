@@ -213,7 +213,8 @@ Manifest Saver::manifest(const SnapshotIdentity& identity) const {
                     .since_flush = static_cast<std::uint32_t>(cache_.since_flush),
                     .next_serial = cache_.next_serial,
                     .tokens = {identity.tokens.begin(), identity.tokens.end()},
-                    .segments = cache_.text.segments};
+                    .segments = cache_.text.segments,
+                    .reach = cache_.reach};
   for (const Lane& lane : cache_.lanes) {
     StoredLane stored{.n_sinks = static_cast<std::uint32_t>(lane.n_sinks()),
                       .n_tail = static_cast<std::uint32_t>(lane.n_tail()),

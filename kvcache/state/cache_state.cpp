@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "kvcache/shape/rope_pairs.h"
+
 namespace satchel::kvcache {
 
 CacheState::CacheState(std::shared_ptr<Arena> arena_in, const CacheShape& shape_in,
@@ -43,7 +45,7 @@ Result<void> CacheState::take_fixed() {
     const std::size_t head_dim = layout.layer(i).head_dim;
     const Lane::Capacity capacity = exact_capacity(layout.pipeline.tail());
     SATCHEL_TRY_ASSIGN(const ExtentId exact, arena.take(Lane::exact_bytes(head_dim, capacity)));
-    lanes.emplace_back(arena, head_dim, exact, capacity, layout.pipeline.tail());
+    lanes.emplace_back(arena, reach, head_dim, exact, capacity, layout.pipeline.tail());
   }
   SATCHEL_TRY_ASSIGN(table, backend.make_lane_table(layout.shape.n_lanes()));
   for (std::size_t i = 0; i < lanes.size(); ++i) SATCHEL_TRY(show(i));
@@ -102,6 +104,72 @@ Result<void> CacheState::set_range(PageRecord& page) {
     page.last_position = std::max(page.last_position, positions[slot]);
   }
   return {};
+}
+
+namespace {
+
+// The copy is made from the sinks themselves every time: rotating it again would round again.
+Result<void> move_lane_sinks(CacheState& cache, std::size_t index, std::int32_t by) {
+  const Lane& lane = cache.lanes[index];
+  const std::size_t d = lane.head_dim(), n = lane.n_sinks();
+  std::vector<Half> keys(n * d);
+  SATCHEL_TRY(download(cache.backend, keys, lane.sinks().k));
+  std::vector<float> key(d);
+  std::vector<std::int32_t> positions(n);
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::span<Half> row = std::span(keys).subspan(t * d, d);
+    for (std::size_t c = 0; c < d; ++c) key[c] = half_to_float(row[c]);
+    rope_pairs(cache.layout.layer(index), static_cast<double>(by), std::span(key));
+    for (std::size_t c = 0; c < d; ++c) row[c] = float_to_half(key[c]);
+    positions[t] = static_cast<std::int32_t>(t) + by;
+  }
+  const ExactBlock to = lane.moved_sinks();
+  SATCHEL_TRY(upload(cache.backend, to.k, std::span<const Half>(keys)));
+  SATCHEL_TRY(upload(cache.backend, to.positions, std::span<const std::int32_t>(positions)));
+  return cache.backend.copy(reinterpret_cast<std::byte*>(to.v),
+                            reinterpret_cast<const std::byte*>(lane.sinks().v),
+                            n * d * sizeof(Half));
+}
+
+}  // namespace
+
+std::size_t CacheState::moved_sinks_needs(const Reach& wanted) const {
+  std::size_t bytes = 0;
+  for (const Lane& lane : lanes)
+    if (wanted.sinks_moved() != 0 && !lane.has_moved_sinks())
+      bytes += Arena::rounded_up(lane.moved_sinks_bytes());
+  return bytes;
+}
+
+Result<void> CacheState::take_moved_sinks(const Reach& wanted) {
+  if (wanted.sinks_moved() == 0) return {};
+  SATCHEL_TRY(arena.check_free(moved_sinks_needs(wanted)));
+  arena.reserve_extents(lanes.size());
+  for (Lane& lane : lanes) {
+    if (lane.has_moved_sinks()) continue;
+    SATCHEL_TRY_ASSIGN(const ExtentId extent, arena.take(lane.moved_sinks_bytes()));
+    lane.set_moved_sinks(extent);
+  }
+  return {};
+}
+
+Result<void> CacheState::move_sinks(const Reach& wanted) {
+  const std::int32_t by = wanted.sinks_moved();
+  for (std::size_t i = 0; i < lanes.size() && by != 0; ++i) {
+    const Result<void> moved = move_lane_sinks(*this, i, by);
+    if (!moved.ok()) return lose_all(moved.error());
+  }
+  return {};
+}
+
+Result<void> CacheState::set_reach(const Reach& wanted) {
+  SATCHEL_TRY(take_moved_sinks(wanted));
+  SATCHEL_TRY(move_sinks(wanted));
+  reach = wanted;
+  for (Lane& lane : lanes) lane.arrange();
+  table_is_stale = true;
+  reserve_lists();
+  return show_all_if_stale();
 }
 
 Result<void> CacheState::show_runs(std::size_t lane) {
@@ -249,6 +317,7 @@ void CacheState::clear() {
   std::fill(appended.begin(), appended.end(), std::uint8_t{0});
   scores.clear();
   text.segments.clear();
+  reach = {};
   step_open = false;
   text.n_tokens = since_flush = 0;
   table_is_stale = true;

@@ -57,6 +57,7 @@ struct CacheState final : ExtentUser {
   Arena& arena;
   CacheLayout layout;
   TextSegments text = {};
+  Reach reach = {};
   std::deque<Lane> lanes = {};  // [n_lanes], layer-major; a deque never moves them
   std::size_t since_flush = 0;  // tokens that came to the tails since they were flushed
   std::unique_ptr<kernels::LaneTable> table = {};
@@ -96,6 +97,16 @@ struct CacheState final : ExtentUser {
   Result<void> read_keys(const PageRecord& page, std::size_t head_dim, std::vector<float>& keys);
   // The page's range of positions: of what is still seen.
   Result<void> set_range(PageRecord& page);
+
+  // Attention sees this from now on. On failure (CACHE_FULL) nothing has changed, but after the
+  // backend's as lose_all() says.
+  //   needs   no page lies on both sides of a border; no tail holds text before near_first
+  Result<void> set_reach(const Reach& wanted);
+  // Its two halves, for lanes that are filled in between: memory for the copies of the sinks that
+  // it moves, then the copies.
+  std::size_t moved_sinks_needs(const Reach& wanted) const;  // bytes that the first still takes
+  Result<void> take_moved_sinks(const Reach& wanted);
+  Result<void> move_sinks(const Reach& wanted);
 
   Result<void> show_runs(std::size_t lane);
   Result<void> show(std::size_t lane);
