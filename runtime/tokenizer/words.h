@@ -1,0 +1,21 @@
+// The words of a text, as a search sees them: what a question is compared by, not what a model
+// reads.
+//   words     runs of letters, digits and their marks; all else separates, so "Mia's" is two words
+//             and "3.5" is, too. Scripts written without spaces (Han, Hiragana, Thai, Lao, Khmer,
+//             Myanmar) give a word per letter; Katakana and Hangul are words of several.
+//   case      lowered by Unicode's one-to-one mapping (PCRE2's tables), whatever the locale
+//   differs   no stemming, no Unicode normalisation, no full case folding: "ß" is not "ss", a
+//             composed letter is not the decomposed one, and a final sigma is a letter of its own
+//   bytes     invalid UTF-8 separates words
+//   cost      linear
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace satchel::runtime {
+
+// Calls `word` for each word of `text`, in order.
+void for_each_word(std::string_view text, const std::function<void(std::string_view word)>& word);
+
+}  // namespace satchel::runtime
