@@ -1,0 +1,90 @@
+#include "runtime/episodes/word_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_set>
+
+#include "runtime/tokenizer/words.h"
+
+namespace satchel::runtime {
+namespace {
+
+// The defaults of Lucene's BM25Similarity and of SQLite's FTS5.
+constexpr double kK1 = 1.2, kB = 0.75;
+
+// How much it says that a text has a word which n_having of n_all texts have.
+double inverse_frequency(std::size_t n_having, std::size_t n_all) {
+  const double having = static_cast<double>(n_having), all = static_cast<double>(n_all);
+  return std::log1p((all - having + 0.5) / (having + 0.5));
+}
+
+// In the order of the text, so that sums have one order.
+std::vector<std::string> different_words(std::string_view text) {
+  std::unordered_set<std::string> seen;
+  std::vector<std::string> words;
+  for_each_word(text, [&](std::string_view word) {
+    if (seen.emplace(word).second) words.emplace_back(word);
+  });
+  return words;
+}
+
+}  // namespace
+
+double confidence(std::span<const Ranked> best_first) {
+  if (best_first.empty()) return 0;
+  if (best_first.size() == 1) return 1;
+  return (best_first[0].score - best_first[1].score) / best_first[0].score;
+}
+
+void WordIndex::add(std::string_view text) {
+  n_words_.push_back(0);  // first: no posting names an episode that is not there
+  for_each_word(text, [this](std::string_view word) { add_word(word); });
+}
+
+void WordIndex::add_word(std::string_view word) {
+  auto found = postings_.find(word);
+  if (found == postings_.end()) found = postings_.try_emplace(std::string(word)).first;
+  std::vector<Posting>& postings = found->second;
+  const auto episode = static_cast<std::uint32_t>(size() - 1);
+  if (postings.empty() || postings.back().episode != episode) postings.push_back({episode, 0});
+  ++postings.back().count;
+  ++n_words_.back();
+}
+
+void WordIndex::truncate(std::size_t n_episodes) {
+  if (n_episodes >= size()) return;
+  for (auto& [word, postings] : postings_)
+    while (!postings.empty() && postings.back().episode >= n_episodes) postings.pop_back();
+  std::erase_if(postings_, [](const auto& word) { return word.second.empty(); });
+  n_words_.resize(n_episodes);
+}
+
+void WordIndex::add_scores(std::span<const Posting> postings, double n_words_mean,
+                           std::span<double> scores) const {
+  const double weight = inverse_frequency(postings.size(), size());
+  for (const Posting& posting : postings) {
+    const double count = posting.count, n_words = n_words_[posting.episode];
+    const double length = 1 - kB + kB * n_words / n_words_mean;
+    scores[posting.episode] += weight * count * (kK1 + 1) / (count + kK1 * length);
+  }
+}
+
+std::vector<Ranked> WordIndex::rank(std::string_view question) const {
+  const double n_words_mean = std::accumulate(n_words_.begin(), n_words_.end(), 0.0) /
+                              static_cast<double>(std::max<std::size_t>(1, size()));
+  std::vector<double> scores(size(), 0.0);
+  for (const std::string& word : different_words(question))
+    if (const auto found = postings_.find(word); found != postings_.end())
+      add_scores(found->second, n_words_mean, scores);
+
+  std::vector<Ranked> ranked;
+  for (std::size_t episode = 0; episode < scores.size(); ++episode)
+    if (scores[episode] > 0) ranked.push_back({episode, scores[episode]});
+  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+    return a.score != b.score ? a.score > b.score : a.episode > b.episode;
+  });
+  return ranked;
+}
+
+}  // namespace satchel::runtime
