@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "runtime/episodes/word_frequency.h"
 #include "runtime/tokenizer/words.h"
 
 namespace satchel::runtime {
@@ -50,6 +51,7 @@ void WordIndex::add_word(std::string_view word) {
   if (postings.empty() || postings.back().episode != episode) postings.push_back({episode, 0});
   ++postings.back().count;
   ++n_words_.back();
+  ++n_words_sum_;
 }
 
 void WordIndex::truncate(std::size_t n_episodes) {
@@ -58,25 +60,41 @@ void WordIndex::truncate(std::size_t n_episodes) {
     while (!postings.empty() && postings.back().episode >= n_episodes) postings.pop_back();
   std::erase_if(postings_, [](const auto& word) { return word.second.empty(); });
   n_words_.resize(n_episodes);
+  n_words_sum_ = std::accumulate(n_words_.begin(), n_words_.end(), std::uint64_t{0});
 }
 
-void WordIndex::add_scores(std::span<const Posting> postings, double n_words_mean,
+double WordIndex::n_words_mean() const {
+  return static_cast<double>(n_words_sum_) / static_cast<double>(std::max<std::size_t>(1, size()));
+}
+
+void WordIndex::add_scores(std::span<const Posting> postings, double weight,
                            std::span<double> scores) const {
-  const double weight = inverse_frequency(postings.size(), size());
+  weight *= inverse_frequency(postings.size(), size());
+  const double mean = n_words_mean();
   for (const Posting& posting : postings) {
     const double count = posting.count, n_words = n_words_[posting.episode];
-    const double length = 1 - kB + kB * n_words / n_words_mean;
+    const double length = 1 - kB + kB * n_words / mean;
     scores[posting.episode] += weight * count * (kK1 + 1) / (count + kK1 * length);
   }
 }
 
 std::vector<Ranked> WordIndex::rank(std::string_view question) const {
-  const double n_words_mean = std::accumulate(n_words_.begin(), n_words_.end(), 0.0) /
-                              static_cast<double>(std::max<std::size_t>(1, size()));
+  return rank_weighted(question, [](std::string_view) { return 1.0; });
+}
+
+std::vector<Ranked> WordIndex::rank(std::string_view question, const Tokenizer& tokenizer) const {
+  const double mean = n_words_mean();
+  return rank_weighted(question, [&](std::string_view word) {
+    return std::log1p(1 / (mean * word_frequency(word, tokenizer)));
+  });
+}
+
+std::vector<Ranked> WordIndex::rank_weighted(std::string_view question,
+                                             const WeightFn& weight) const {
   std::vector<double> scores(size(), 0.0);
   for (const std::string& word : different_words(question))
     if (const auto found = postings_.find(word); found != postings_.end())
-      add_scores(found->second, n_words_mean, scores);
+      add_scores(found->second, weight(word), scores);
 
   std::vector<Ranked> ranked;
   for (std::size_t episode = 0; episode < scores.size(); ++episode)

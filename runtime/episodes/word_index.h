@@ -3,7 +3,8 @@
 //            and b of Lucene and of SQLite's FTS5; idf as in Lucene, which is never negative
 //   words    runtime/tokenizer/words.h: any case, numbers are words, no stemming
 //   differs  a word that stands twice in the question counts once. No list of stop words: what
-//            stands in every episode has next to no weight.
+//            stands in every episode has next to no weight. Of a few episodes their own statistics
+//            say little; with a tokenizer each word's weight is also that of texts at large.
 //   cost     add: linear in the text; rank: the occurrences of the question's words, and one number
 //            per episode; truncate: the number of different words
 //   threads  const calls from any thread
@@ -19,6 +20,8 @@
 #include <vector>
 
 namespace satchel::runtime {
+
+class Tokenizer;
 
 struct Ranked {
   std::size_t episode = 0;
@@ -40,8 +43,12 @@ class WordIndex {
   // The episodes that share a word with the question, the best first; of equal ones the later
   // first.
   std::vector<Ranked> rank(std::string_view question) const;
+  // Each word's weight times ln(1 + 1/x): x is how often an episode of the mean length would have
+  // it, were it a text like any other (word_frequency.h).
+  std::vector<Ranked> rank(std::string_view question, const Tokenizer& tokenizer) const;
 
  private:
+  using WeightFn = std::function<double(std::string_view word)>;
   struct Posting {
     std::uint32_t episode = 0, count = 0;
   };
@@ -53,13 +60,15 @@ class WordIndex {
   };
 
   void add_word(std::string_view word);
-  // Adds what one word says to the score of each episode it stands in.
-  void add_scores(std::span<const Posting> postings, double n_words_mean,
-                  std::span<double> scores) const;
+  double n_words_mean() const;
+  std::vector<Ranked> rank_weighted(std::string_view question, const WeightFn& weight) const;
+  // Adds what one word says, times `weight`, to the score of each episode it stands in.
+  void add_scores(std::span<const Posting> postings, double weight, std::span<double> scores) const;
 
   // Of each word the episodes it stands in, in order.
   std::unordered_map<std::string, std::vector<Posting>, Hash, std::equal_to<>> postings_;
   std::vector<std::uint32_t> n_words_;  // [episodes]
+  std::uint64_t n_words_sum_ = 0;
 };
 
 }  // namespace satchel::runtime

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "runtime/episodes/word_frequency.h"
 #include "runtime/tokenizer/words.h"
+#include "tokenizer_cases.h"
 
 namespace satchel::runtime {
 namespace {
@@ -162,6 +164,54 @@ TEST(WordIndex, the_one_of_a_thousand_is_found) {
   ASSERT_EQ(ranked.size(), 1000u);
   EXPECT_EQ(ranked[0].episode, 617u);
   EXPECT_GT(confidence(ranked), 0.99);
+}
+
+// Words of the vocabulary in the order of their frequency; all others are of several pieces.
+std::unique_ptr<Tokenizer> tokenizer_of(const std::vector<std::string>& by_frequency) {
+  std::vector<std::string> pieces = {std::string(kSpaceMark)};
+  for (const std::string& word : by_frequency)
+    for (std::size_t size = 1; size <= word.size(); ++size) {
+      // What it is merged from, unless it is there already.
+      const std::string piece = std::string(kSpaceMark) + word.substr(0, size);
+      for (const std::string& each : {word.substr(size - 1, 1), piece})
+        if (std::ranges::find(pieces, each) == pieces.end()) pieces.push_back(each);
+    }
+  for (int i = 0; i < 20'000; ++i) pieces.push_back("<" + std::to_string(i) + ">");
+  return tokenizer_tests::make_tokenizer(tokenizer_tests::sentencepiece_vocabulary(pieces));
+}
+
+TEST(WordFrequency, an_earlier_piece_is_a_more_frequent_word) {
+  const auto tokenizer = tokenizer_of({"does", "keep"});
+  ASSERT_TRUE(tokenizer);
+  const double does = word_frequency("does", *tokenizer), keep = word_frequency("keep", *tokenizer),
+               mia = word_frequency("mia", *tokenizer);
+  EXPECT_GT(does, keep);
+  EXPECT_GT(keep, mia);
+  EXPECT_GT(mia, 0);
+  EXPECT_EQ(mia, word_frequency("xyzzy", *tokenizer));
+  EXPECT_EQ(mia, word_frequency("\xFF\xFF", *tokenizer));
+}
+
+TEST(WordIndex, texts_at_large_tell_a_name_from_a_word_that_happens_to_be_rare_here) {
+  const auto tokenizer = tokenizer_of({"where", "does", "live"});
+  ASSERT_TRUE(tokenizer);
+  std::string story;
+  for (int i = 0; i < 300; ++i) story += " and then they went";
+  const WordIndex index =
+      index_of({"Mia's room is blue." + story, "So where does he live?" + story});
+  const std::string_view question = "Where does Mia live?";
+  EXPECT_THAT(order(index, question), ElementsAre(1, 0));  // three words against one
+  const auto ranked = index.rank(question, *tokenizer);
+  ASSERT_EQ(ranked.size(), 2u);
+  EXPECT_EQ(ranked[0].episode, 0u);
+  EXPECT_GT(ranked[1].score, 0);
+}
+
+TEST(WordIndex, an_empty_index_can_be_asked_with_a_tokenizer) {
+  const auto tokenizer = tokenizer_of({});
+  ASSERT_TRUE(tokenizer);
+  EXPECT_THAT(WordIndex().rank("Mia", *tokenizer), IsEmpty());
+  EXPECT_THAT(index_of({"", "!"}).rank("Mia", *tokenizer), IsEmpty());
 }
 
 TEST(WordIndex, confidence_is_the_lead_over_the_second) {
