@@ -94,9 +94,13 @@ void CacheChecker::check(CacheDriver& driver, const Edit& edit, const std::strin
   before_.resize(driver.n_lanes());
   for (std::size_t layer = 0, lane = 0; layer < driver.shape().n_layers(); ++layer)
     for (std::size_t head = 0; head < driver.shape().layers[layer].n_kv_heads; ++head, ++lane) {
-      const DecodedLane decoded = driver.decode(
-          driver.view(layer, head), driver.shape().layers[layer].head_dim,
-          checks_values ? CacheDriver::Values::decoded : CacheDriver::Values::left_out);
+      const auto values =
+          checks_values ? CacheDriver::Values::decoded : CacheDriver::Values::left_out;
+      const DecodedLane decoded = driver.held(layer, head, values);
+      ASSERT_EQ(difference(driver.see(layer, head, values),
+                           in_reach(decoded, cache.reach(), driver.shape().layers[layer])),
+                "")
+          << after << ": what is seen of layer " << layer;
       if (!decoded.empty()) {
         ASSERT_GE(decoded.begin()->first, 0) << after;
         ASSERT_LT(static_cast<std::size_t>(decoded.rbegin()->first), cache.n_tokens()) << after;
@@ -155,7 +159,7 @@ void CacheChecker::check_tiers(const Cache& cache, const LaneChange& lane,
   }
 }
 
-// What the cache says of its lanes is what it shows to the backend.
+// What the cache says of its lanes is what they hold.
 void CacheChecker::check_stats(CacheDriver& driver, const std::string& after) const {
   const CacheStats stats = driver.cache().stats();
   std::size_t n_kept = 0, n_in_tiers = 0, n_in_pages = 0;
@@ -163,12 +167,10 @@ void CacheChecker::check_stats(CacheDriver& driver, const std::string& after) co
   for (std::size_t layer = 0; layer < driver.shape().n_layers(); ++layer) {
     std::size_t most = 0, least = std::numeric_limits<std::size_t>::max(), n_pages = 0;
     for (std::size_t head = 0; head < driver.shape().layers[layer].n_kv_heads; ++head) {
-      const kernels::LaneView& lane = driver.view(layer, head);
-      std::size_t n = 0;
-      for (const kernels::PageView& page : lane.pages) n += page.live.count();
-      n_in_pages += n;
-      for (const kernels::ExactRun& run : lane.runs) n += run.n_tokens;
-      n_pages += lane.pages.size();
+      const Lane& lane = driver.lane(layer, head);
+      const std::size_t n = driver.held(layer, head, CacheDriver::Values::left_out).size();
+      n_in_pages += n - lane.n_sinks() - lane.n_tail();
+      n_pages += lane.pages().size();
       most = std::max(most, n);
       least = std::min(least, n);
       n_kept += n;
@@ -185,7 +187,7 @@ void CacheChecker::check_arena(const std::vector<CacheDriver*>& drivers, const s
   ASSERT_FALSE(drivers.empty());
   drivers.front()->arena().check_invariants();
   std::size_t used = 0;
-  std::set<const std::byte*> pages;
+  std::set<ExtentId> pages;
   for (CacheDriver* driver : drivers) {
     const CacheStats stats = driver->cache().stats();
     used += stats.bytes - stats.body_bytes;
@@ -193,8 +195,9 @@ void CacheChecker::check_arena(const std::vector<CacheDriver*>& drivers, const s
       const LayerShape& shape = driver->shape().layers[layer];
       const std::size_t note = driver->recipe().pipeline().reader().note_bytes(shape.head_dim);
       for (std::size_t head = 0; head < shape.n_kv_heads; ++head)
-        for (const kernels::PageView& page : driver->view(layer, head).pages)
-          if (pages.insert(page.bytes).second) used += Arena::rounded_up(page.layout->bytes + note);
+        for (const PageRecord& page : driver->lane(layer, head).pages())
+          if (pages.insert(page.extent).second)
+            used += Arena::rounded_up(page.layout->bytes + note);
     }
   }
   ASSERT_EQ(drivers.front()->arena().used_bytes(), used) << after;

@@ -19,8 +19,8 @@ struct Edit {
 class CacheChecker {
  public:
   // Positions rise in a page and stand once in a lane, values are those that were read, tiers only
-  // fall, protected text and tails are complete, statistics say what the lanes show. But for an
-  // edit, what is protected is held as well as before.
+  // fall, protected text and tails are complete, statistics say what the lanes hold, attention sees
+  // what is in reach. But for an edit, what is protected is held as well as before.
   void check(CacheDriver& driver, const Edit& edit, const std::string& after);
   void check(CacheDriver& driver, const std::string& after) { check(driver, {}, after); }
   // Extents of all caches of the arena are what is used.

@@ -82,28 +82,7 @@ float as_stored(float x) {
   return half_to_float(float_to_half(x));
 }
 
-// The query as keys want it that stand `shift` positions behind where they were encoded.
-std::vector<double> rotated_back(const float* q, const LayerShape& layer, std::int32_t shift) {
-  std::vector<double> out(q, q + layer.head_dim);
-  const std::size_t n = layer.inverse_frequency.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool adjacent = layer.rope_pairs == kernels::RopePairs::adjacent;
-    double& x = out[adjacent ? 2 * i : i];
-    double& y = out[adjacent ? 2 * i + 1 : i + n];
-    const double angle = -static_cast<double>(shift) * layer.inverse_frequency[i];
-    const double a = x, b = y;
-    x = a * std::cos(angle) - b * std::sin(angle);
-    y = a * std::sin(angle) + b * std::cos(angle);
-  }
-  return out;
-}
-
 }  // namespace
-
-std::size_t DecodedToken::bits() const {
-  if (layout == nullptr || layout->k.is_exact()) return 16;
-  return layout->k.is_affine() ? layout->k.at(kernels::PlaneKind::codes).bits : 4;
-}
 
 CacheDriver::CacheDriver(const Setup& setup)
     : setup_(setup), arena_(arena_of(setup)), shape_(shape_of(setup)), recipe_(recipe_of(setup)) {
@@ -152,13 +131,9 @@ std::vector<float> CacheDriver::v(std::size_t layer, std::size_t position) {
   return made_up(3, layer, token(position).id, shape.n_kv_heads * shape.head_dim);
 }
 
-DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Values values) {
+SeenLane CacheDriver::see(const kernels::LaneView& lane, std::size_t d, Values values) {
   const std::size_t n_values = values == Values::decoded ? d : 0;
-  DecodedLane decoded;
-  const auto put = [&](std::int32_t position, DecodedToken token) {
-    const bool fresh = decoded.emplace(position, std::move(token)).second;
-    EXPECT_TRUE(fresh) << "position " << position << " stands twice";
-  };
+  SeenLane seen;
   for (const kernels::ExactRun& run : lane.runs)
     for (std::size_t t = 0; t < run.n_tokens; ++t) {
       DecodedToken token;
@@ -166,7 +141,7 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Va
         token.k.push_back(half_to_float(run.k[t * d + c]));
         token.v.push_back(half_to_float(run.v[t * d + c]));
       }
-      put(run.positions[t], std::move(token));
+      seen.emplace(run.positions[t], std::move(token));
     }
   for (const kernels::PageView& page : lane.pages) {
     const std::size_t n = page.n_tokens;
@@ -200,11 +175,20 @@ DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Va
       }
       first = std::min(first, positions[t] + page.shift);
       last = std::max(last, positions[t] + page.shift);
-      put(positions[t] + page.shift, std::move(token));
+      seen.emplace(positions[t] + page.shift, std::move(token));
     }
     EXPECT_GT(page.live.count(), 0u) << "a page that holds nothing";
     EXPECT_EQ(page.first_position, first);
     EXPECT_EQ(page.last_position, last);
+  }
+  return seen;
+}
+
+DecodedLane CacheDriver::decode(const kernels::LaneView& lane, std::size_t d, Values values) {
+  DecodedLane decoded;
+  for (auto& [position, token] : see(lane, d, values)) {
+    const bool fresh = decoded.emplace(position, std::move(token)).second;
+    EXPECT_TRUE(fresh) << "position " << position << " stands twice";
   }
   return decoded;
 }
@@ -217,6 +201,29 @@ const kernels::LaneView& CacheDriver::view(std::size_t layer, std::size_t head) 
 
 DecodedLane CacheDriver::decode(std::size_t layer, std::size_t head) {
   return decode(view(layer, head), shape_.layers[layer].head_dim);
+}
+SeenLane CacheDriver::see(std::size_t layer, std::size_t head, Values values) {
+  return see(view(layer, head), shape_.layers[layer].head_dim, values);
+}
+
+const Lane& CacheDriver::lane(std::size_t layer, std::size_t head) {
+  const CacheState& state = cache_->state();
+  return state.lanes[state.layout.first_lane[layer] + head];
+}
+
+DecodedLane CacheDriver::held(std::size_t layer, std::size_t head, Values values) {
+  const Lane& of = lane(layer, head);
+  const std::array runs = {of.sinks().run(of.n_sinks()), of.tail().run(of.n_tail())};
+  std::vector<kernels::PageView> pages;
+  for (const PageRecord& page : of.pages())
+    pages.push_back({.bytes = arena_->at(page.extent),
+                     .layout = page.layout,
+                     .n_tokens = page.n_tokens,
+                     .live = page.live,
+                     .shift = page.shift,
+                     .first_position = page.first_position,
+                     .last_position = page.last_position});
+  return decode({.runs = runs, .pages = pages}, of.head_dim(), values);
 }
 
 std::vector<std::int32_t> CacheDriver::kept(std::size_t layer, std::size_t head) {
@@ -251,12 +258,20 @@ std::vector<std::byte> CacheDriver::bytes() {
         add(run.v, run.n_tokens * row_bytes);
         add(run.positions, run.n_tokens * sizeof(std::int32_t));
       }
-      for (const kernels::PageView& page : lane.pages) {
+      const Lane& held = this->lane(layer, head);
+      add(held.sinks().k, held.n_sinks() * row_bytes);
+      for (const PageRecord& page : held.pages()) {
         add(page.live.words.data(), sizeof page.live.words);
         add(&page.shift, sizeof page.shift);
-        add(page.bytes, page.layout->bytes);
+        add(arena_->at(page.extent), page.layout->bytes);
       }
     }
+  }
+  add(&cache_->reach().near_first, sizeof cache_->reach().near_first);
+  for (const Reach::Part& part : cache_->reach().parts) {
+    add(&part.first, sizeof part.first);
+    add(&part.n_tokens, sizeof part.n_tokens);
+    add(&part.moved, sizeof part.moved);
   }
   return all;
 }
@@ -276,38 +291,6 @@ DecodedLane CacheDriver::masked(std::size_t layer, std::size_t head,
     lane.emplace(position, std::move(exact));
   }
   return lane;
-}
-
-Attended attend_plainly(const float* q, const LayerShape& layer, std::int32_t query_position,
-                        const DecodedLane& lane) {
-  Attended result;
-  result.out.resize(layer.head_dim);
-  double sum = 0, top = -std::numeric_limits<double>::infinity();
-  std::map<std::int32_t, double> logits;
-  const double scale = double{layer.attention_scale}, cap = double{layer.soft_cap};
-  std::map<std::int32_t, std::vector<double>> rotated;
-  for (const auto& [position, token] : lane) {
-    if (position > query_position) continue;
-    if (layer.window > 0 && position <= query_position - static_cast<std::int32_t>(layer.window))
-      continue;
-    auto query = rotated.find(token.shift);
-    if (query == rotated.end())
-      query = rotated.emplace(token.shift, rotated_back(q, layer, token.shift)).first;
-    double dot = 0;
-    for (std::size_t c = 0; c < layer.head_dim; ++c) dot += query->second[c] * double{token.k[c]};
-    const double logit = cap > 0 ? cap * std::tanh(dot * scale / cap) : dot * scale;
-    logits[position] = logit + token.log_count;
-    top = std::max(top, logits[position]);
-  }
-  for (const auto& [position, logit] : logits) sum += std::exp(logit - top);
-  result.lse = logits.empty() ? top : top + std::log(sum);
-  for (const auto& [position, logit] : logits) {
-    const double weight = std::exp(logit - result.lse);
-    result.weights[position] = weight;
-    const DecodedToken& token = lane.at(position);
-    for (std::size_t c = 0; c < layer.head_dim; ++c) result.out[c] += weight * double{token.v[c]};
-  }
-  return result;
 }
 
 Result<void> CacheDriver::attend(std::size_t layer, const kernels::Sequence& sequence,
@@ -334,7 +317,8 @@ Result<void> CacheDriver::attend(std::size_t layer, const kernels::Sequence& seq
                            .lse = lse.data()});
 }
 
-double CacheDriver::attention_error(std::size_t layer, std::size_t position, const Oracle& oracle) {
+double CacheDriver::attention_error(std::size_t layer, std::size_t position,
+                                    const Attends& expected_of) {
   const LayerShape& shape = shape_.layers[layer];
   const std::vector<float> queries = q(layer, position);
   const auto query_position = static_cast<std::int32_t>(position);
@@ -343,8 +327,7 @@ double CacheDriver::attention_error(std::size_t layer, std::size_t position, con
       attend(layer, cache_->lanes(layer), std::span(&query_position, 1), queries, out, lse).ok());
   double worst = 0;
   for (std::size_t head = 0; head < shape.n_heads; ++head) {
-    const Attended expected = attend_plainly(queries.data() + head * shape.head_dim, shape,
-                                             query_position, oracle(head / shape.n_group()));
+    const Attended expected = expected_of(head, queries.data() + head * shape.head_dim);
     for (std::size_t c = 0; c < shape.head_dim; ++c)
       worst = std::max(worst, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
     if (!expected.weights.empty())
@@ -353,12 +336,36 @@ double CacheDriver::attention_error(std::size_t layer, std::size_t position, con
   return worst;
 }
 
+double CacheDriver::attention_error(std::size_t layer, std::size_t position, const Oracle& oracle) {
+  const LayerShape& shape = shape_.layers[layer];
+  const Attends over_oracle = [&](std::size_t head, const float* q) {
+    return attend_plainly(q, shape, static_cast<std::int32_t>(position),
+                          oracle(head / shape.n_group()));
+  };
+  return attention_error(layer, position, over_oracle);
+}
+
 double CacheDriver::attention_error() {
   double worst = 0;
-  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer)
-    worst = std::max(worst, attention_error(layer, cache_->n_tokens(),
-                                            [&](std::size_t head) { return decode(layer, head); }));
+  for (std::size_t layer = 0; layer < shape_.n_layers(); ++layer) {
+    const LayerShape& shape = shape_.layers[layer];
+    const Attends over_seen = [&](std::size_t head, const float* q) {
+      return attend_plainly(q, shape, static_cast<std::int32_t>(cache_->n_tokens()),
+                            see(layer, head / shape.n_group()));
+    };
+    worst = std::max(worst, attention_error(layer, cache_->n_tokens(), over_seen));
+  }
   return worst;
+}
+
+std::vector<float> CacheDriver::attended(std::size_t layer, std::size_t position) {
+  const auto query_position = static_cast<std::int32_t>(position);
+  std::vector<float> out, lse;
+  EXPECT_TRUE(cache_->refresh_lanes().ok());
+  EXPECT_TRUE(attend(layer, cache_->lanes(layer), std::span(&query_position, 1), q(layer, position),
+                     out, lse)
+                  .ok());
+  return out;
 }
 
 Result<void> CacheDriver::attend_chunk(Prefill& reading, std::size_t layer, std::size_t first,
@@ -379,8 +386,7 @@ Result<void> CacheDriver::attend_chunk(Prefill& reading, std::size_t layer, std:
   const kernels::Sequence sequence = reading.lanes();
   SATCHEL_TRY(attend(layer, sequence, positions, queries, out, lse));
   for (std::size_t head = 0; check_attention && head < shape.n_kv_heads; ++head) {
-    const DecodedLane lane =
-        decode(test::shown_lane(*sequence.lanes, sequence.first_lane + head), d);
+    const SeenLane lane = see(test::shown_lane(*sequence.lanes, sequence.first_lane + head), d);
     for (std::size_t t = 0; t < n; ++t)
       for (std::size_t g = head * shape.n_group(); g < (head + 1) * shape.n_group(); ++g) {
         const std::size_t row = t * shape.n_heads + g;
@@ -474,7 +480,7 @@ Result<void> CacheDriver::observe_step(std::size_t layer) {
   SATCHEL_TRY(attend(layer, cache_->lanes(layer), std::span(&position, 1), queries, out, lse));
   for (std::size_t head = 0; check_attention && head < shape.n_heads; ++head) {
     const Attended expected = attend_plainly(queries.data() + head * shape.head_dim, shape,
-                                             position, decode(layer, head / shape.n_group()));
+                                             position, see(layer, head / shape.n_group()));
     for (std::size_t c = 0; c < shape.head_dim; ++c)
       worst_error =
           std::max(worst_error, std::abs(expected.out[c] - double{out[head * shape.head_dim + c]}));
@@ -515,6 +521,12 @@ Result<void> CacheDriver::move_text(std::size_t first, std::int32_t by) {
     now[static_cast<std::size_t>(static_cast<std::int64_t>(position) + by)] = moved;
   }
   text_ = std::move(now);
+  return {};
+}
+
+Result<void> CacheDriver::gather(std::size_t first, std::size_t n, CacheDriver& other) {
+  SATCHEL_TRY(cache_->edit().gather(first, n, other.cache_->state()));
+  for (std::size_t at = first; at < first + n; ++at) text_[at] = other.token(at);
   return {};
 }
 

@@ -15,20 +15,10 @@
 
 #include "kernels/registry/registry.h"
 #include "kvcache/cache/cache.h"
+#include "kvcache/state/cache_state.h"
+#include "plain_attention.h"
 
 namespace satchel::kvcache {
-
-struct DecodedToken {
-  std::vector<float> k = {}, v = {};
-  std::int32_t shift = 0;  // of its page: the key is rotated as it was `shift` positions before
-  double log_count = 0;
-  const kernels::PageLayout* layout = nullptr;  // null: sinks, tail, or a span being read
-
-  // Per value of K, without metadata; of codecs with loops of their own 4.
-  std::size_t bits() const;
-};
-// What a lane holds: position -> values as a reader sees them.
-using DecodedLane = std::map<std::int32_t, DecodedToken>;
 
 inline constexpr std::size_t kPlenty = std::size_t{16} << 20;
 
@@ -83,6 +73,7 @@ class CacheDriver {
   // The cache's own calls, for which this object must know what became of the text.
   Result<void> truncate(std::size_t n_tokens);
   Result<void> move_text(std::size_t first, std::int32_t by);
+  Result<void> gather(std::size_t first, std::size_t n, CacheDriver& other);
   void clear();
   Result<CacheDriver> fork();
   // A fork that reads the same from now on, not something else.
@@ -101,18 +92,28 @@ class CacheDriver {
   DecodedLane decode(const kernels::LaneView& lane, std::size_t head_dim,
                      Values values = Values::decoded);
   DecodedLane decode(std::size_t layer, std::size_t head);
+  // Where text is seen side by side.
+  SeenLane see(const kernels::LaneView& lane, std::size_t head_dim,
+               Values values = Values::decoded);
+  SeenLane see(std::size_t layer, std::size_t head, Values values = Values::decoded);
+  // All that the lane holds, where it stands, in reach or not.
+  DecodedLane held(std::size_t layer, std::size_t head, Values values = Values::decoded);
+  const Lane& lane(std::size_t layer, std::size_t head);
   std::vector<std::int32_t> kept(std::size_t layer, std::size_t head);
   std::vector<std::vector<std::int32_t>> all_kept();  // [n_lanes]
   const kernels::LaneView& view(std::size_t layer, std::size_t head);
-  // Every byte that belongs to the cache: lengths, positions, exact parts, pages and what is live.
+  // Every byte that belongs to the cache: lengths, positions, exact parts, pages and what is live,
+  // what is in reach.
   std::vector<std::byte> bytes();
 
   // Largest difference between attention over the lanes and over `oracle` for queries at
   // `position`.
   using Oracle = std::function<DecodedLane(std::size_t head)>;
   double attention_error(std::size_t layer, std::size_t position, const Oracle& oracle);
-  // The same against what the lanes decode to, all layers.
+  // The same against what attention sees, all layers.
   double attention_error();
+  // Of the layer's heads for a query at `position`: [n_heads, head_dim].
+  std::vector<float> attended(std::size_t layer, std::size_t position);
   // All tokens at fp16, only positions in `kept`.
   DecodedLane masked(std::size_t layer, std::size_t head, const std::vector<std::int32_t>& kept);
 
@@ -129,6 +130,9 @@ class CacheDriver {
     std::int32_t shift = 0;  // where it stands less where it was read
   };
   const Token& token(std::size_t position);
+  // Of each head, for its query.
+  using Attends = std::function<Attended(std::size_t head, const float* q)>;
+  double attention_error(std::size_t layer, std::size_t position, const Attends& expected_of);
   Result<void> attend_chunk(Prefill& reading, std::size_t layer, std::size_t first, std::size_t n);
   Result<void> feed(Prefill& reading, std::size_t layer, std::size_t n_tokens, std::size_t chunk,
                     std::size_t first);
@@ -150,14 +154,5 @@ class CacheDriver {
   using MadeUp = std::map<std::array<std::uint64_t, 3>, std::vector<float>>;
   std::shared_ptr<MadeUp> made_up_ = std::make_shared<MadeUp>();
 };
-
-// softmax over `lane` as AttendArgs says, by plain loops; returns the log of the sum too.
-struct Attended {
-  std::vector<double> out;
-  double lse = 0;
-  std::map<std::int32_t, double> weights;
-};
-Attended attend_plainly(const float* q, const LayerShape& layer, std::int32_t query_position,
-                        const DecodedLane& lane);
 
 }  // namespace satchel::kvcache
