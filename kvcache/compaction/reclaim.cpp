@@ -162,8 +162,9 @@ Result<CompactionReport> Compaction::shrink_to(std::size_t body_bytes) {
   const auto count = [&](std::size_t lane) {
     sum -= bytes[lane];
     bytes[lane] = 0;
-    for (const PageRecord& page : cache_.lanes[lane].pages())
-      bytes[lane] += cache_.arena.bytes_of(page.extent);
+    const Lane& of = cache_.lanes[lane];
+    for (std::size_t i = 0; i < of.pages().size(); ++i)
+      if (of.owns_bytes(i)) bytes[lane] += cache_.arena.bytes_of(of.pages()[i].extent);
     sum += bytes[lane];
   };
   for (std::size_t i = 0; i < bytes.size(); ++i) count(i);

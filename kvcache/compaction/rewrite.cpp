@@ -112,11 +112,10 @@ Result<void> LaneRewriter::gather(const Source& source, std::uint8_t tier, std::
     const bool other_shift = !bucket.places.empty() && bucket.shift != shift;
     const bool falls_back = !bucket.positions.empty() && positions[done] <= bucket.positions.back();
     const bool other_tier = !bucket.places.empty() && bucket.tier != tier;
-    // A page is seen in one place: all of it, or not at all.
     const bool other_place =
         !bucket.positions.empty() &&
-        cache_.reach.moved(static_cast<std::size_t>(positions[done])) !=
-            cache_.reach.moved(static_cast<std::size_t>(bucket.positions.back()));
+        cache_.reach.place(static_cast<std::size_t>(positions[done])) !=
+            cache_.reach.place(static_cast<std::size_t>(bucket.positions.back()));
     if (bucket.places.size() == kernels::kPageTokens || other_shift || other_tier || falls_back ||
         other_place)
       SATCHEL_TRY(emit(at));

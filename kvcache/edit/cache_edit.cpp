@@ -67,6 +67,17 @@ Result<void> split(CacheState& cache, std::vector<PageRecord>& pages, std::size_
   return {};
 }
 
+// So that a page is in one part, or in none.
+Result<void> split_at_borders(CacheState& cache, std::vector<PageRecord>& pages,
+                              const Reach& reach) {
+  SATCHEL_TRY(split(cache, pages, reach.near_first));
+  for (const Reach::Part& part : reach.parts) {
+    SATCHEL_TRY(split(cache, pages, part.first));
+    SATCHEL_TRY(split(cache, pages, part.end()));
+  }
+  return {};
+}
+
 // Pages behind those the lane has are further views of extents it holds.
 void replace_pages(CacheState& cache, const PageChanges& changes) {
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
@@ -95,20 +106,31 @@ Result<void> check_range(const CacheState& cache, std::size_t first, std::size_t
                    "."};
 }
 
-// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
-// ones, as tails are, where that fits.
-Result<void> flush_tails_before(CacheState& cache, std::size_t end) {
+// Of the pages that flush_tails_before() makes.
+std::size_t flushed_bytes(const CacheState& cache, std::size_t end,
+                          const LaneRewriter::TierOf& tier_of) {
   std::size_t bytes = 0;
   for (const Lane& lane : cache.lanes) {
-    const std::size_t first = cache.text.n_tokens - lane.n_tail();
-    const std::size_t n =
-        std::min(end, cache.text.n_tokens) - std::min({first, end, cache.text.n_tokens});
-    bytes += cache.layout.body_bytes(cache.layout.held_tier(kTierExact), lane.head_dim(), n);
+    std::array<std::size_t, kTiersMax> n{};
+    for (std::size_t at = cache.text.n_tokens - lane.n_tail();
+         at < std::min(end, cache.text.n_tokens); ++at)
+      ++n[tier_of(at, kTierExact)];
+    for (std::uint8_t tier = 0; tier < cache.layout.tiers.n_tiers(); ++tier)
+      bytes += cache.layout.body_bytes(tier, lane.head_dim(), n[tier]);
   }
-  const bool stays_exact = cache.arena.check_free(bytes).ok();
-  const LaneRewriter::TierOf tier_of = [&](std::size_t position, std::uint8_t) {
-    return stays_exact ? cache.layout.held_tier(kTierExact) : cache.tier_at(position, kTierEight);
+  return bytes;
+}
+
+// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
+// ones, as tails are, where that fits and leaves `spare` bytes. On CACHE_FULL nothing has changed.
+Result<void> flush_tails_before(CacheState& cache, std::size_t end, std::size_t spare = 0) {
+  LaneRewriter::TierOf tier_of = [&](std::size_t, std::uint8_t) {
+    return cache.layout.held_tier(kTierExact);
   };
+  if (!cache.arena.check_free(flushed_bytes(cache, end, tier_of) + spare).ok()) {
+    tier_of = [&](std::size_t at, std::uint8_t) { return cache.tier_at(at, kTierEight); };
+    SATCHEL_TRY(cache.arena.check_free(flushed_bytes(cache, end, tier_of) + spare));
+  }
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
     const std::size_t first = cache.text.n_tokens - cache.lanes[i].n_tail();
     if (end <= first) continue;
@@ -149,8 +171,7 @@ Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size
   SATCHEL_TRY(check_range(cache, first, n));
   const auto stays_apart = [&](const TextSegment& segment) {
     const bool touches = segment.first < first + n && segment.end() > first;
-    return touches &&
-           (segment.kind == SegmentKind::pinned || segment.state != SegmentState::done);
+    return touches && (segment.kind == SegmentKind::pinned || segment.state != SegmentState::done);
   };
   if (n > 0 && first >= kSinkTokens && std::ranges::none_of(cache.text.segments, stays_apart))
     return {};
@@ -160,20 +181,23 @@ Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size
 }
 
 TextSegment episode_of(std::size_t first, std::size_t n) {
-  return {.first = first,
-          .n_tokens = n,
-          .kind = SegmentKind::episode,
-          .state = SegmentState::done};
+  return {.first = first, .n_tokens = n, .kind = SegmentKind::episode, .state = SegmentState::done};
 }
 
-// Pages of another cache over the same arena, under this one's own layouts: that cache may go.
+// Pages of another cache over the same arena, under this one's own layouts: that cache may go. Their
+// serials are this one's: since the fork both may have given the same ones to other pages.
 void join_pages(CacheState& cache, std::size_t index, std::span<const PageRecord> pages) {
   Lane& lane = cache.lanes[index];
   lane.reserve_pages(lane.pages().size() + pages.size());
   for (PageRecord page : pages) {
     if (page.live.count() == 0) continue;
-    page.layout =
-        &cache.layout.tiers.of_lane(page.tier, index, lane.head_dim(), page.n_tokens);
+    const kernels::PageLayout& layout =
+        cache.layout.tiers.of_lane(page.tier, index, lane.head_dim(), page.n_tokens);
+    SATCHEL_ASSERT(layout == *page.layout);
+    page.layout = &layout;
+    page.serial = page.bytes_serial = cache.next_serial++;
+    const auto same = std::ranges::find(lane.pages(), page.extent, &PageRecord::extent);
+    if (same != lane.pages().end()) page.bytes_serial = same->bytes_serial;  // it was split
     cache.arena.share(page.extent);
     lane.add_page(page);
   }
@@ -270,7 +294,6 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
   return s.show_all_if_stale();
 }
 
-// A page is in one part, or in none.
 Result<void> CacheEdit::set_reach(const Reach& wanted) {
   CacheState& s = cache_;
   if (!wanted.holds(s.text.n_tokens, kSinkTokens))
@@ -279,15 +302,9 @@ Result<void> CacheEdit::set_reach(const Reach& wanted) {
                      " tokens, or overlap."};
   SATCHEL_TRY(make_idle(s));
   if (wanted == s.reach) return {};
-  SATCHEL_TRY(flush_tails_before(s, wanted.near_first));
+  SATCHEL_TRY(flush_tails_before(s, wanted.near_first, s.moved_sinks_needs(wanted)));
   PageChanges changes = pages_now(s);
-  for (std::vector<PageRecord>& pages : changes) {
-    SATCHEL_TRY(split(s, pages, wanted.near_first));
-    for (const Reach::Part& part : wanted.parts) {
-      SATCHEL_TRY(split(s, pages, part.first));
-      SATCHEL_TRY(split(s, pages, part.end()));
-    }
-  }
+  for (std::vector<PageRecord>& pages : changes) SATCHEL_TRY(split_at_borders(s, pages, wanted));
   replace_pages(s, changes);
   return s.set_reach(wanted);
 }
@@ -295,32 +312,35 @@ Result<void> CacheEdit::set_reach(const Reach& wanted) {
 Result<void> CacheEdit::gather(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
   SATCHEL_TRY(check_gathers(s, first, n));
+  SATCHEL_TRY(make_idle(s));
   s.text.replace(episode_of(first, n));
   s.forget_scores();
-  return {};
+  s.reserve_lists();
+  return s.show_all_if_stale();
 }
 
 Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& other) {
   CacheState& s = cache_;
+  SATCHEL_ASSERT(&s.arena == &other.arena && s.lanes.size() == other.lanes.size());
   SATCHEL_TRY(check_gathers(s, first, n));
-  SATCHEL_TRY(check_range(other, first, n));
-  SATCHEL_ASSERT(s.lanes.size() == other.lanes.size());
+  SATCHEL_TRY(check_gathers(other, first, n));
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(make_idle(other));
-  SATCHEL_TRY(flush_tails_before(s, first + n));
   SATCHEL_TRY(flush_tails_before(other, first + n));
+  SATCHEL_TRY(flush_tails_before(s, first + n));
   PageChanges ours = pages_now(s), theirs = pages_now(other);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     SATCHEL_TRY(hide(s, ours[i], first, first + n));
     SATCHEL_TRY(hide(other, theirs[i], 0, first));
     SATCHEL_TRY(hide(other, theirs[i], first + n, other.text.n_tokens));
+    SATCHEL_TRY(split_at_borders(other, theirs[i], s.reach));
   }
   replace_pages(s, ours);
   for (std::size_t i = 0; i < theirs.size(); ++i) join_pages(s, i, theirs[i]);
-  s.next_serial = std::max(s.next_serial, other.next_serial);  // a fork's numbers go on from ours
   s.text.replace(episode_of(first, n));
   s.forget_scores();
   s.table_is_stale = true;
+  SATCHEL_TRY(s.drop_behind_windows());
   s.reserve_lists();
   return s.show_all_if_stale();
 }

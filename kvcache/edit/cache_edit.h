@@ -1,7 +1,7 @@
 // CacheEdit: edits of what a cache holds: cut the end off, forget a passage, pin it, move it, take
 // it out of attention's reach. Bytes of pages never change; what a lane sees of them does.
 // Positions are never given to other tokens, but by move_text().
-//   errors  CACHE_RANGE, CACHE_POSITION: nothing has changed
+//   errors  CACHE_RANGE, CACHE_POSITION, CACHE_FULL: nothing has changed
 //   needs   no open prefill; undoes an open step
 #pragma once
 
@@ -40,9 +40,10 @@ class CacheEdit {
   // Tokens first … first + n - 1 are one episode from now on, held as they are.
   //   errors  CACHE_RANGE: some of it is pinned, or has not been decided. Nothing has changed
   Result<void> gather(std::size_t first, std::size_t n);
-  // The same, held as `other` holds them: a fork of this cache that has read that text once more.
-  //   needs   none of it is pending in `other`
-  //   errors  also CACHE_FULL; nothing has changed
+  // The same, held as `other` holds them: a fork of this cache that has read that text once more,
+  // and may go afterwards.
+  //   errors  also CACHE_RANGE where some of it is pinned or has not been decided in `other`, and
+  //           CACHE_FULL. Nothing has changed here
   Result<void> gather(std::size_t first, std::size_t n, CacheState& other);
 
  private:

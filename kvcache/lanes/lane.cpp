@@ -31,6 +31,18 @@ std::size_t Lane::n_slots() const {
   return n;
 }
 
+bool Lane::owns_bytes(std::size_t index) const {
+  const auto has_own_serial = [](const PageRecord& page) {
+    return page.serial == page.bytes_serial;
+  };
+  if (has_own_serial(pages_[index])) return true;
+  for (std::size_t i = 0; i < pages_.size(); ++i)
+    if (pages_[i].extent == pages_[index].extent && i != index &&
+        (i < index || has_own_serial(pages_[i])))
+      return false;
+  return true;
+}
+
 ExactBlock Lane::sinks() const {
   return exact_block(arena_.at(exact_), capacity_.n_sinks, head_dim_);
 }
@@ -53,6 +65,11 @@ void Lane::set_moved_sinks(ExtentId extent) {
   SATCHEL_ASSERT(!has_moved_sinks_);
   moved_sinks_ = extent;
   has_moved_sinks_ = true;
+}
+
+void Lane::give_moved_sinks() {
+  if (has_moved_sinks_) arena_.give(moved_sinks_);
+  has_moved_sinks_ = false;
 }
 
 void Lane::set_lengths(std::size_t n_sinks, std::size_t n_tail) {
@@ -111,8 +128,7 @@ void Lane::give_all() {
   for (const PageRecord& page : pages_) arena_.give(page.extent);
   pages_.clear();
   views_.clear();
-  if (has_moved_sinks_) arena_.give(moved_sinks_);
-  has_moved_sinks_ = false;
+  give_moved_sinks();
   arena_.give(exact_);
 }
 

@@ -65,6 +65,8 @@ class Lane {
   std::size_t n_body() const;   // live tokens in pages
   std::size_t n_slots() const;  // in sinks, pages and tail, live or not
   std::size_t n_kept() const { return n_sinks_ + n_body() + n_tail_; }
+  // Of the pages that share an extent, as those do that were split, one: which stands for its bytes.
+  bool owns_bytes(std::size_t index) const;
   ExactBlock sinks() const;
   ExactBlock tail() const;
   // As attention sees them: where the reach has moved them to.
@@ -91,10 +93,11 @@ class Lane {
   void refresh();
   // Pages that are in reach now come first, in text order.
   void arrange();
-  // An extent for the moved copy of the sinks.
+  // An extent for the moved copy of the sinks; held while the reach moves them.
   std::size_t moved_sinks_bytes() const { return exact_block_bytes(capacity_.n_sinks, head_dim_); }
   bool has_moved_sinks() const { return has_moved_sinks_; }
   void set_moved_sinks(ExtentId extent);
+  void give_moved_sinks();
   ExactBlock moved_sinks() const;
   ExtentId moved_sinks_extent() const { return moved_sinks_; }
 

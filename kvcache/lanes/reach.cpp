@@ -4,11 +4,17 @@
 
 namespace satchel::kvcache {
 
-std::optional<std::int32_t> Reach::moved(std::size_t position) const {
-  if (position >= near_first) return 0;
+std::optional<std::size_t> Reach::place(std::size_t position) const {
+  if (position >= near_first) return parts.size();
   const auto behind = std::ranges::upper_bound(parts, position, {}, &Reach::Part::first);
   if (behind == parts.begin() || position >= std::prev(behind)->end()) return std::nullopt;
-  return std::prev(behind)->moved;
+  return static_cast<std::size_t>(behind - parts.begin()) - 1;
+}
+
+std::optional<std::int32_t> Reach::moved(std::size_t position) const {
+  const std::optional<std::size_t> in = place(position);
+  if (!in) return std::nullopt;
+  return *in < parts.size() ? parts[*in].moved : 0;
 }
 
 bool Reach::holds(std::size_t n_tokens, std::size_t n_sinks) const {

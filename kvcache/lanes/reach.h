@@ -4,8 +4,8 @@
 // not trained for, and nothing is encoded again.
 //   invariants  1 parts are in text order, do not overlap, and end at or before `near_first`
 //               2 the first begins the text and holds all sinks
-//               3 a part is seen between 0 and near_first, so every later query sees all of it; parts may be
-//                seen side by side, at the same positions
+//               3 a part is seen between 0 and near_first, so every later query sees all of it;
+//                 parts may be seen side by side, at the same positions
 //   source      arXiv:2212.10947 (parallel context windows); moving keys: arXiv:2104.09864 (RoPE)
 #pragma once
 
@@ -28,6 +28,9 @@ struct Reach {
   std::size_t near_first = 0;  // text from here on is seen as it stands; 0: all text is
 
   bool is_all() const { return near_first == 0; }
+  // The number of the part that the token is in; parts.size(): the near text; nothing: it is out of
+  // reach. What shares a page is in one place, as a page is moved as a whole.
+  std::optional<std::size_t> place(std::size_t position) const;
   // How much later the token is seen than it stands; nothing: it is out of reach.
   std::optional<std::int32_t> moved(std::size_t position) const;
   std::int32_t sinks_moved() const { return is_all() ? 0 : parts.front().moved; }

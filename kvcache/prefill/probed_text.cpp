@@ -49,12 +49,15 @@ void ProbedText::mark() const {
       segment.n_probed = std::max(segment.n_probed, job_.end() - segment.first);
 }
 
+// What is out of reach can't be looked at, and waits until it is in reach again.
 std::optional<ProbeJob> next_probe(const CacheState& s, std::size_t chunk_tokens) {
   if (!s.requirements().probe) return std::nullopt;
   for (const TextSegment& segment : s.text.segments) {
     if (segment.state != SegmentState::pending || segment.n_probed >= segment.n_tokens) continue;
-    return ProbeJob{.first = segment.first + segment.n_probed,
-                    .n_tokens = std::min(chunk_tokens, segment.n_tokens - segment.n_probed)};
+    ProbeJob job{.first = segment.first + segment.n_probed};
+    const std::size_t most = std::min(chunk_tokens, segment.n_tokens - segment.n_probed);
+    while (job.n_tokens < most && s.reach.place(job.end())) ++job.n_tokens;
+    if (job.n_tokens > 0) return job;
   }
   return std::nullopt;
 }

@@ -184,7 +184,8 @@ Result<void> ManifestReader::read_lanes() {
     const std::size_t n_pages = count(kPageBytes);
     const bool fits = lane.n_sinks == std::min(n_tokens, kSinkTokens) &&
                       lane.n_tail <= n_tokens - lane.n_sinks && lane.tail_kept <= kTailTokens &&
-                      lane.n_tail <= lane.tail_kept + manifest_.since_flush;
+                      lane.n_tail <= lane.tail_kept + manifest_.since_flush &&
+                      manifest_.reach.near_first <= n_tokens - lane.n_tail;
     SATCHEL_TRY(check(fits, "lanes"));
     lane.pages.resize(n_pages);
     for (StoredPage& page : lane.pages) SATCHEL_TRY(read_page(lane, page));
@@ -193,7 +194,7 @@ Result<void> ManifestReader::read_lanes() {
   return check(true, "lanes");
 }
 
-// A page stands between sinks and tail, and sees only slots that are filled.
+// A page stands between sinks and tail, sees only slots that are filled, and is seen in one place.
 Result<void> ManifestReader::read_page(const StoredLane& lane, StoredPage& page) {
   page.serial = reader_.number<std::uint64_t>();
   for (std::uint64_t& word : page.live.words) word = reader_.number<std::uint64_t>();
@@ -212,6 +213,8 @@ Result<void> ManifestReader::read_page(const StoredLane& lane, StoredPage& page)
               static_cast<std::size_t>(page.last_position) < manifest_.n_tokens() - lane.n_tail;
   for (std::size_t i = 0; i < filled.words.size(); ++i)
     fits = fits && (page.live.words[i] & ~filled.words[i]) == 0;
+  fits = fits && manifest_.reach.place(static_cast<std::size_t>(page.first_position)) ==
+                     manifest_.reach.place(static_cast<std::size_t>(page.last_position));
   return check(fits, "pages");
 }
 

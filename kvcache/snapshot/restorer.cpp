@@ -55,6 +55,7 @@ Restorer::~Restorer() {
   if (is_live_) return;
   for (const auto& [serial, page] : pages_)
     if (page.is_here) cache_.arena.give(page.extent);
+  cache_.give_moved_sinks();
   cache_.scores.clear();
   for (std::size_t i = 0; i < tails_before_.size(); ++i)
     (void)cache_.fit_exact(i, tails_before_[i]);  // what does not fit keeps its length
@@ -186,10 +187,10 @@ Result<void> Restorer::add_page(const RecordItem& item, std::span<const std::byt
     return damaged("its page " + std::to_string(item.number) +
                    " is not the one that the manifest names");
   ByteReader reader(bytes.subspan(page.layout->positions_at));
-  std::int32_t last = 0;
+  std::int32_t last = -1;
   for (std::size_t slot = 0; slot < page.n_tokens; ++slot) {
     const auto position = reader.number<std::int32_t>();
-    if (slot > 0 && position <= last) return damaged("the positions of a page do not increase");
+    if (position <= last) return damaged("the positions of a page do not increase");
     last = position;
   }
   SATCHEL_TRY(check_values(*page.layout, bytes));

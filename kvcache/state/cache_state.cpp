@@ -147,10 +147,19 @@ Result<void> CacheState::take_moved_sinks(const Reach& wanted) {
   arena.reserve_extents(lanes.size());
   for (Lane& lane : lanes) {
     if (lane.has_moved_sinks()) continue;
-    SATCHEL_TRY_ASSIGN(const ExtentId extent, arena.take(lane.moved_sinks_bytes()));
-    lane.set_moved_sinks(extent);
+    const Result<ExtentId> extent = arena.take(lane.moved_sinks_bytes());
+    if (!extent.ok()) {
+      give_moved_sinks();
+      return extent.error();
+    }
+    lane.set_moved_sinks(*extent);
   }
   return {};
+}
+
+void CacheState::give_moved_sinks() {
+  for (Lane& lane : lanes)
+    if (reach.sinks_moved() == 0) lane.give_moved_sinks();
 }
 
 Result<void> CacheState::move_sinks(const Reach& wanted) {
@@ -166,6 +175,7 @@ Result<void> CacheState::set_reach(const Reach& wanted) {
   SATCHEL_TRY(take_moved_sinks(wanted));
   SATCHEL_TRY(move_sinks(wanted));
   reach = wanted;
+  give_moved_sinks();
   for (Lane& lane : lanes) lane.arrange();
   table_is_stale = true;
   reserve_lists();
@@ -318,6 +328,7 @@ void CacheState::clear() {
   scores.clear();
   text.segments.clear();
   reach = {};
+  give_moved_sinks();
   step_open = false;
   text.n_tokens = since_flush = 0;
   table_is_stale = true;

@@ -6,6 +6,8 @@
 //               2 n_tail <= tail_kept + since_flush in every lane; since_flush < kFlushTokens while
 //                 idle, but after a failed flush, which the next call tries again
 //               3 the score store covers all that is pending and has been scored
+//               4 no page lies on both sides of a border of the reach, no tail holds text before its
+//                 near text, and lanes have moved sinks where it moves them
 #pragma once
 
 #include <array>
@@ -100,12 +102,13 @@ struct CacheState final : ExtentUser {
 
   // Attention sees this from now on. On failure (CACHE_FULL) nothing has changed, but after the
   // backend's as lose_all() says.
-  //   needs   no page lies on both sides of a border; no tail holds text before near_first
+  //   needs   pages and tails as invariant 4 says
   Result<void> set_reach(const Reach& wanted);
   // Its two halves, for lanes that are filled in between: memory for the copies of the sinks that
   // it moves, then the copies.
   std::size_t moved_sinks_needs(const Reach& wanted) const;  // bytes that the first still takes
   Result<void> take_moved_sinks(const Reach& wanted);
+  void give_moved_sinks();  // where the reach does not need them
   Result<void> move_sinks(const Reach& wanted);
 
   Result<void> show_runs(std::size_t lane);

@@ -6,17 +6,6 @@
 #include "kvcache/state/cache_state.h"
 
 namespace satchel::kvcache {
-namespace {
-
-// Whether an earlier page of the lane is in the same extent: a page that is seen in two parts.
-bool is_shared_part(const Lane& lane, std::size_t index) {
-  const std::span<const PageRecord> pages = lane.pages();
-  const auto is_same = [&](const PageRecord& page) { return page.extent == pages[index].extent; };
-  return std::ranges::any_of(pages.first(index), is_same);
-}
-
-}  // namespace
-
 CacheStats stats_of(const CacheState& s) {
   CacheStats stats;
   stats.n_tokens = s.text.n_tokens;
@@ -44,6 +33,9 @@ CacheStats stats_of(const CacheState& s) {
       if (lane.has_moved_sinks()) stats.bytes += s.arena.bytes_of(lane.moved_sinks_extent());
       for (std::size_t j = 0; j < lane.pages().size(); ++j) {
         const PageRecord& page = lane.pages()[j];
+        n_body += page.live.count();
+        stats.tiers[page.tier].n_tokens += page.live.count();
+        if (!lane.owns_bytes(j)) continue;
         // Positions, notes and padding belong to K and V alike.
         const double k = static_cast<double>(page.layout->k.bytes());
         const double v = static_cast<double>(page.layout->v.bytes());
@@ -51,9 +43,6 @@ CacheStats stats_of(const CacheState& s) {
             static_cast<double>(s.layout.page_bytes(page.tier, head_dim, page.n_tokens));
         k_bytes += k + (all - k - v) / 2;
         v_bytes += v + (all - k - v) / 2;
-        n_body += page.live.count();
-        stats.tiers[page.tier].n_tokens += page.live.count();
-        if (is_shared_part(lane, j)) continue;
         const std::size_t bytes = s.arena.bytes_of(page.extent);
         stats.body_bytes += bytes;
         stats.tiers[page.tier].bytes += bytes;
