@@ -106,7 +106,7 @@ Result<void> check_range(const CacheState& cache, std::size_t first, std::size_t
                    "."};
 }
 
-// Of the pages that flush_tails_before() makes.
+// Of the pages that flush_tails() makes.
 std::size_t flushed_bytes(const CacheState& cache, std::size_t end,
                           const LaneRewriter::TierOf& tier_of) {
   std::size_t bytes = 0;
@@ -121,16 +121,11 @@ std::size_t flushed_bytes(const CacheState& cache, std::size_t end,
   return bytes;
 }
 
-// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
-// ones, as tails are, where that fits and leaves `spare` bytes. On CACHE_FULL nothing has changed.
-Result<void> flush_tails_before(CacheState& cache, std::size_t end, std::size_t spare = 0) {
-  LaneRewriter::TierOf tier_of = [&](std::size_t, std::uint8_t) {
-    return cache.layout.held_tier(kTierExact);
-  };
-  if (!cache.arena.check_free(flushed_bytes(cache, end, tier_of) + spare).ok()) {
-    tier_of = [&](std::size_t at, std::uint8_t) { return cache.tier_at(at, kTierEight); };
-    SATCHEL_TRY(cache.arena.check_free(flushed_bytes(cache, end, tier_of) + spare));
-  }
+// What tails hold before `end` goes to pages, and leaves `spare` bytes. On CACHE_FULL nothing has
+// changed.
+Result<void> flush_tails(CacheState& cache, std::size_t end, const LaneRewriter::TierOf& tier_of,
+                         std::size_t spare = 0) {
+  SATCHEL_TRY(cache.arena.check_free(flushed_bytes(cache, end, tier_of) + spare));
   for (std::size_t i = 0; i < cache.lanes.size(); ++i) {
     const std::size_t first = cache.text.n_tokens - cache.lanes[i].n_tail();
     if (end <= first) continue;
@@ -143,6 +138,19 @@ Result<void> flush_tails_before(CacheState& cache, std::size_t end, std::size_t 
   }
   cache.reserve_lists();
   return cache.show_all_if_stale();
+}
+
+// Tails hold consecutive tokens, so what is forgotten or moved in them goes to pages first: exact
+// ones, as tails are, where that fits.
+Result<void> flush_tails_before(CacheState& cache, std::size_t end, std::size_t spare = 0) {
+  const LaneRewriter::TierOf exact = [&](std::size_t, std::uint8_t) {
+    return cache.layout.held_tier(kTierExact);
+  };
+  const LaneRewriter::TierOf coarse = [&](std::size_t at, std::uint8_t) {
+    return cache.tier_at(at, kTierEight);
+  };
+  const bool fits = cache.arena.check_free(flushed_bytes(cache, end, exact) + spare).ok();
+  return flush_tails(cache, end, fits ? exact : coarse, spare);
 }
 
 // Spans go on covering all the text: what stood before the gap grows or shrinks.
@@ -326,7 +334,9 @@ Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& oth
   SATCHEL_TRY(check_gathers(other, first, n));
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(make_idle(other));
-  SATCHEL_TRY(flush_tails_before(other, first + n));
+  // An episode has no tail: its end is held at the tier to which it would be flushed.
+  SATCHEL_TRY(flush_tails(other, first + n,
+                          [&](std::size_t at, std::uint8_t) { return other.tier_at(at); }));
   SATCHEL_TRY(flush_tails_before(s, first + n));
   PageChanges ours = pages_now(s), theirs = pages_now(other);
   for (std::size_t i = 0; i < ours.size(); ++i) {
