@@ -201,8 +201,9 @@ void plan_settling(PrefillPlan& plan, const CacheView& cache) {
     waiting +=
         cache.layout.body_bytes(plan.tier, head_dim, window == 0 ? n_new : std::min(n_new, window));
     const std::size_t n_old = lane.n_tail_after - std::min(lane.n_tail_after, n);
-    for (std::size_t at = 0; at < n_old; ++at)  // each may be of another tier than the one before
-      old = std::max(old, cache.layout.page_bytes(kTierExact, head_dim, at + 1));
+    // Each may be of another tier than the one before.
+    for (std::size_t n_page = 1; n_page <= std::min(n_old, kernels::kPageTokens); ++n_page)
+      old = std::max(old, cache.layout.page_bytes(kTierExact, head_dim, n_page));
     if (n_old > 0) plan.settle_bytes += old * kFlushRunsMax;
   }
   const std::size_t decided = decided_bytes(cache, plan.first_position, n);

@@ -127,6 +127,17 @@ INSTANTIATE_TEST_SUITE_P(Builtin, NeedOfRecipe, testing::ValuesIn(recipe_names()
                            return name;
                          });
 
+// The tail has more than a page, and goes to pages when the text behind it is decided.
+TEST(Need, of_a_short_text_behind_a_long_tail_is_known) {
+  CacheDriver driver(small("satchel-band"));
+  driver.check_attention = false;
+  ASSERT_TRUE(driver.read(400, {.kind = SegmentKind::message}).ok());
+  for (int i = 0; i < 38; ++i) ASSERT_TRUE(driver.step().ok());
+  ASSERT_GT(driver.view(0, 0).runs.back().n_tokens, kernels::kPageTokens + 40);
+  const auto read = driver.read(70);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+}
+
 // What waits is probed and decided, to make room.
 void decide_pending(CacheDriver& driver, std::size_t& n_probed) {
   const auto pressed = driver.cache().compactor().compact(TriggerEvent::over_limit);
