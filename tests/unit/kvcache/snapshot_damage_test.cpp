@@ -21,7 +21,8 @@ constexpr std::size_t kTokens = 262;  // 4 sinks, a page or two, a tail of 130
 struct Case {
   const char* recipe;
   std::size_t step;
-  bool is_tight = false;  // records are coded, where that pays
+  bool is_tight = false;   // records are coded, where that pays
+  bool has_reach = false;  // and an episode: version 4
 };
 const test::ToyCoder kToy;
 constexpr std::size_t kHead = 700;  // header, items, the first positions
@@ -43,6 +44,13 @@ class Damage : public testing::TestWithParam<Case> {
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(saved_->driver.step().ok());
     if (const auto job = saved_->driver.cache().next_probe(100)) {
       ASSERT_TRUE(saved_->driver.probe(*job).ok());
+    }
+    if (GetParam().has_reach) {
+      ASSERT_TRUE(saved_->driver.cache().edit().gather(100, 50).ok());
+      ASSERT_TRUE(saved_->driver.cache()
+                      .edit()
+                      .set_reach({.parts = {{0, 20, 90}, {60, 30, -60}}, .near_first = 120})
+                      .ok());
     }
     ASSERT_TRUE(saved_->save().ok());
     cache_ = std::make_unique<Saved>(store_, setup());
@@ -71,7 +79,7 @@ class Damage : public testing::TestWithParam<Case> {
     if (!forged) {
       EXPECT_EQ(cache_->driver.bytes(), expected(report->n_tokens));
     }
-    for (const auto& [position, token] : cache_->driver.decode(0, 0))
+    for (const auto& [position, token] : cache_->driver.held(0, 0))
       for (const float value : token.k) EXPECT_TRUE(std::isfinite(value));
     cache_->driver.clear();
     return report->outcome;
@@ -176,10 +184,11 @@ TEST_P(Damage, a_forged_table_with_a_valid_checksum_does_no_harm) {
 INSTANTIATE_TEST_SUITE_P(Recipes, Damage,
                          testing::Values(Case{"minikv", 1}, Case{"d2o", 1}, Case{"full", 31},
                                          Case{"kvzip", 31}, Case{"quest", 31},
-                                         Case{"minikv", 31, true}),
+                                         Case{"minikv", 31, true}, Case{"minikv", 31, false, true}),
                          [](const auto& row) {
                            return std::string(row.param.recipe) +
-                                  (row.param.is_tight ? "_tight" : "");
+                                  (row.param.is_tight ? "_tight" : "") +
+                                  (row.param.has_reach ? "_reach" : "");
                          });
 
 }  // namespace

@@ -322,10 +322,13 @@ TEST_F(Refusal, of_an_arena_that_is_too_full) {
 }
 TEST_F(Refusal, of_another_version) {
   auto& bytes = store_.caches[kChat].manifest->bytes;
-  bytes[8] = std::byte{1};
-  sign_manifest(bytes);
-  Saved cache(store_);
-  expect(cache, 700, RestoreOutcome::other_format, "format 1");
+  for (const int version : {1, 5}) {
+    bytes[8] = static_cast<std::byte>(version);
+    sign_manifest(bytes);
+    Saved cache(store_);
+    expect(cache, 700, RestoreOutcome::other_format,
+           version == 1 ? "format 1; this version reads 2 to 4" : "format 5");
+  }
 }
 TEST_F(Refusal, not_of_a_longer_chat) {
   Saved cache(store_);
@@ -383,6 +386,94 @@ TEST_F(Refusal, of_tables_that_cannot_be) {
     expect(cache, 700, RestoreOutcome::damaged, "damaged");
     store_.caches[kChat].manifest->bytes = whole;
   }
+}
+
+// Pages were not cut at its borders, or it does not fit the text, or not the tails.
+TEST_F(Refusal, of_a_reach_that_cannot_be) {
+  using Parts = std::vector<Reach::Part>;
+  const std::vector<std::pair<Parts, std::size_t>> forgeries = {
+      {{}, 4},
+      {{{0, 4, 0}}, 0},
+      {{{0, 3, 0}}, 4},
+      {{{0, 4, 1}}, 4},
+      {{{0, 4, -1}}, 4},
+      {{{1, 4, 0}}, 8},
+      {{{0, 4, 0}}, 701},
+      {{{0, 701, 0}}, 701},
+      {{{0, 700, 0}}, 700},  // the tail is near text
+      {{{0, 4, 0}}, 300},
+      {{{0, 50, 0}}, 50},
+      {{{0, 4, 0}, {4, 20, 0}}, 560},
+      {{{0, 4, 0}, {~std::size_t{0}, 2, 0}}, 8},
+      {{{0, ~std::size_t{0}, 0}}, 8},
+      {{{0, 4, std::numeric_limits<std::int32_t>::max()}}, 8}};
+  const std::vector<std::byte> whole = store_.caches[kChat].manifest->bytes;
+  for (std::size_t i = 0; i < forgeries.size(); ++i) {
+    SCOPED_TRACE("forgery " + std::to_string(i));
+    forge([&](Manifest& m) {
+      m.segments[0].kind = SegmentKind::episode;  // for a reach is in manifests of version 4
+      m.reach = {.parts = forgeries[i].first, .near_first = forgeries[i].second};
+    });
+    Saved cache(store_);
+    expect(cache, 700, RestoreOutcome::damaged, "damaged");
+    store_.caches[kChat].manifest->bytes = whole;
+  }
+  // An older version has no episodes.
+  forge([](Manifest& m) { m.segments[0].kind = SegmentKind::episode; });
+  auto& bytes = store_.caches[kChat].manifest->bytes;
+  ASSERT_EQ(bytes[8], std::byte{4});
+  bytes[8] = std::byte{3};
+  sign_manifest(bytes);
+  Saved cache(store_);
+  expect(cache, 700, RestoreOutcome::damaged, "segments");
+}
+
+const Reach kReach = {.parts = {{0, 40, 500}, {100, 90, 0}, {300, 100, -200}}, .near_first = 560};
+
+TEST(Snapshot, only_with_a_reach_or_an_episode_it_has_version_4) {
+  MemoryRecordStore store;
+  Saved cache(store, small("full"));
+  ASSERT_TRUE(cache.driver.read(700).ok());
+  const auto version = [&] {
+    EXPECT_TRUE(cache.save().ok());
+    const std::vector<std::byte>& bytes = store.caches[kChat].manifest->bytes;
+    EXPECT_EQ(encode_manifest(decode_manifest(bytes).value()), bytes);
+    return std::to_integer<int>(bytes[8]);
+  };
+  EXPECT_EQ(version(), 3);
+  const std::size_t n_bytes = store.caches[kChat].manifest->bytes.size();
+  ASSERT_TRUE(cache.driver.cache().edit().gather(4, 696).ok());
+  EXPECT_EQ(version(), 4);
+  // Segments 0-4 and 4-700, and an empty reach.
+  EXPECT_EQ(store.caches[kChat].manifest->bytes.size(), n_bytes + 28 + 12);
+  ASSERT_TRUE(cache.driver.truncate(4).ok());
+  EXPECT_EQ(version(), 3);
+  ASSERT_TRUE(cache.driver.read(600).ok());
+  EXPECT_EQ(version(), 3);
+  ASSERT_TRUE(cache.driver.cache().edit().set_reach(kReach).ok());
+  EXPECT_EQ(version(), 4);
+  ASSERT_TRUE(cache.driver.cache().edit().set_reach({}).ok());
+  EXPECT_EQ(version(), 3);
+}
+
+TEST(Snapshot, what_goes_out_of_reach_is_not_written_again) {
+  MemoryRecordStore store;
+  Saved cache(store, small("full"));
+  ASSERT_TRUE(cache.driver.read(700).ok());
+  ASSERT_TRUE(cache.save().ok());
+  Reach reach = kReach;
+  reach.near_first = 510;  // before the tail
+  reach.parts[0].moved = 470;
+  ASSERT_TRUE(cache.driver.cache().edit().set_reach(reach).ok());
+  const auto saved = cache.save();
+  ASSERT_TRUE(saved.ok());
+  EXPECT_EQ(saved->n_records_written, 0u);
+  Saved second(store, small("full"));
+  ASSERT_EQ(second.restore(700)->outcome, RestoreOutcome::restored);
+  EXPECT_EQ(second.driver.cache().reach(), reach);
+  EXPECT_EQ(second.driver.bytes(), cache.driver.bytes());
+  EXPECT_EQ(second.driver.arena().used_bytes(), cache.driver.arena().used_bytes());
+  EXPECT_LE(second.driver.attention_error(), 1e-4);
 }
 
 TEST(Snapshot, of_an_edited_chat_what_comes_before_the_edit_is_kept) {
@@ -467,12 +558,13 @@ class Loss : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(first_->save().ok());
   }
   Manifest manifest() { return decode_manifest(store_.caches[kChat].manifest->bytes).value(); }
+  void expect_that_any_record_costs_what_follows_it();
   MemoryRecordStore store_;
   std::unique_ptr<Saved> first_;
   std::size_t n_tokens_ = 0;
 };
 
-TEST_P(Loss, of_any_record_costs_what_follows_what_was_in_it) {
+void Loss::expect_that_any_record_costs_what_follows_it() {
   const auto records = store_.caches[kChat].records;
   const std::optional<SavedManifest> table = store_.caches[kChat].manifest;
   std::size_t n_partly = 0;
@@ -512,7 +604,23 @@ TEST_P(Loss, of_any_record_costs_what_follows_what_was_in_it) {
   }
   EXPECT_GT(n_partly, 0u);
 }
+TEST_P(Loss, of_any_record_costs_what_follows_what_was_in_it) {
+  expect_that_any_record_costs_what_follows_it();
+}
 INSTANTIATE_TEST_SUITE_P(Builtin, Loss, testing::ValuesIn(recipe_names()), as_test_name);
+
+// The same where most text is out of reach, sinks are moved, and tails have been cut.
+class LossOutOfReach : public Loss {};
+
+TEST_P(LossOutOfReach, of_any_record_costs_what_follows_what_was_in_it) {
+  const Reach reach{.parts = {{0, 40, 1000}, {500, 200, 40}, {1100, 100, -1000}},
+                    .near_first = 1400};
+  ASSERT_TRUE(first_->driver.cache().edit().set_reach(reach).ok());
+  ASSERT_TRUE(first_->save().ok());
+  expect_that_any_record_costs_what_follows_it();
+}
+INSTANTIATE_TEST_SUITE_P(Builtin, LossOutOfReach,
+                         testing::Values("full", "minikv", "ladder-3", "h2o"), as_test_name);
 
 TEST(Snapshot, lost_scores_of_a_second_pass_are_gathered_again) {
   MemoryRecordStore store;
