@@ -210,12 +210,38 @@ TEST_P(FaultOfRecipe, leaves_every_lane_whole_in_an_edit) {
   expect_whole_after_any_fault(after({}, "fork", fork), 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Builtin, FaultOfRecipe, testing::ValuesIn(recipe_names()),
-                         [](const auto& row) {
-                           std::string name = row.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+// Of recipes of every kind of page, and of decision.
+class FaultOfReach : public FaultOfRecipe {};
+
+TEST_P(FaultOfReach, leaves_every_lane_whole_where_text_goes_out_of_reach_or_is_gathered) {
+  const Operation reach = [](CacheDriver& d) {
+    return d.cache().edit().set_reach({.parts = {{0, 90, 250}, {200, 80, 0}}, .near_first = 430});
+  };
+  expect_whole_after_any_fault(after({}, "reach", reach), 20);
+  const Operation all = [](CacheDriver& d) { return d.cache().edit().set_reach({}); };
+  expect_whole_after_any_fault(after({reach}, "all in reach", all), 0);
+  const Operation gather = [](CacheDriver& d) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(CacheDriver twin, d.fork());
+    SATCHEL_TRY(twin.truncate(100));
+    SATCHEL_TRY(twin.read(150));
+    SATCHEL_TRY(probes(twin));
+    SATCHEL_TRY(compacts(TriggerEvent::idle)(twin));
+    return d.gather(100, 150, twin);
+  };
+  Script gathers = after({end_turn, probes, compacts(TriggerEvent::idle), reach}, "gather", gather);
+  gathers.edited = 100;
+  expect_whole_after_any_fault(gathers, 40);
+}
+
+std::string as_test_name(const testing::TestParamInfo<std::string>& row) {
+  std::string name = row.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Builtin, FaultOfReach,
+                         testing::Values("full", "minikv", "ladder-3", "quest", "h2o", "kvzip"),
+                         as_test_name);
+INSTANTIATE_TEST_SUITE_P(Builtin, FaultOfRecipe, testing::ValuesIn(recipe_names()), as_test_name);
 
 }  // namespace
 }  // namespace satchel::kvcache
