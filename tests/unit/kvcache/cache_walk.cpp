@@ -161,22 +161,21 @@ std::string CacheWalk::one() {
     case 1:
     case 2:
     case 3:
-    case 4:
       return text();
+    case 4:
     case 5:
-    case 6:
       return steps(1 + below(150));
-    case 7:
+    case 6:
       done(driver_.cache().compactor().end_turn(), "end_turn");
       return "end_turn";
-    case 8:
+    case 7:
       return compact();
+    case 8:
     case 9:
-    case 10:
       return probe();
-    case 11:
+    case 10:
       return may_fork_ ? probe_interrupted() : "nothing";
-    case 12:
+    case 11:
       return may_fork_ ? fork() : "nothing";
     default:
       return n < 20 ? "nothing" : edit(n);
@@ -296,7 +295,7 @@ std::string CacheWalk::fork() {
 
 std::string CacheWalk::edit(std::size_t n) {
   const std::size_t first = kSinkTokens + below(n - kSinkTokens), count = 1 + below(n - first);
-  switch (below(5)) {
+  switch (below(10)) {
     case 0:
       edit_ = {.first = n - below(n / 3 + 1), .end = n};
       done(driver_.truncate(edit_.first), "truncate");
@@ -309,8 +308,14 @@ std::string CacheWalk::edit(std::size_t n) {
     case 3:
       done(driver_.cache().edit().pin(first, std::min<std::size_t>(count, 50)), "pin");
       return "pin " + std::to_string(first);
-    default:
+    case 4:
       return move(first, n);
+    case 5:
+      return gather(first, std::min<std::size_t>(count, 300));
+    case 6:
+      return gather_text();
+    default:
+      return reach(n);
   }
 }
 
@@ -318,9 +323,89 @@ std::string CacheWalk::move(std::size_t first, std::size_t n) {
   const auto gap =
       static_cast<std::int32_t>(below(std::min<std::size_t>(first - kSinkTokens + 1, 30)));
   const std::int32_t by = below(2) == 0 ? -gap : gap;
+  if (by != 0 && !driver_.cache().reach().is_all()) {
+    EXPECT_EQ(driver_.move_text(first, by).error().code, "CACHE_RANGE");
+    return "move refused";
+  }
   edit_ = {.first = first - static_cast<std::size_t>(gap), .end = n + 100};
   done(driver_.move_text(first, by), "move");
   return "move " + std::to_string(first) + " by " + std::to_string(by);
+}
+
+// Where an open step, or a flush that is due, does not count as a change.
+std::vector<std::byte> CacheWalk::idle_bytes() {
+  done(driver_.cache().edit().pin(0, 0), "idle");
+  return driver_.bytes();
+}
+
+// Up to three parts, moved anywhere before the near text, or all text again.
+std::string CacheWalk::reach(std::size_t n) {
+  Reach wanted;
+  if (below(4) > 0) {
+    wanted.near_first = kSinkTokens + below(n - kSinkTokens + 1);
+    for (std::size_t end = 0, i = below(3) + 1; i > 0 && end < wanted.near_first; --i) {
+      const std::size_t first = end == 0 ? 0 : end + below(wanted.near_first - end);
+      const std::size_t least = end == 0 ? kSinkTokens : 1;
+      const std::size_t length = least + below(wanted.near_first - first - least + 1);
+      const std::size_t seen = below(wanted.near_first - length + 1);
+      wanted.parts.push_back(
+          {.first = first,
+           .n_tokens = length,
+           .moved = static_cast<std::int32_t>(seen) - static_cast<std::int32_t>(first)});
+      end = first + length;
+    }
+  }
+  const std::vector<std::byte> before = idle_bytes();
+  const Result<void> set = driver_.cache().edit().set_reach(wanted);
+  done(set, "reach", before);
+  EXPECT_TRUE(!set.ok() || driver_.cache().reach() == wanted);
+  return "reach of " + std::to_string(wanted.parts.size()) + " parts before " +
+         std::to_string(wanted.near_first);
+}
+
+Result<CacheDriver> CacheWalk::read_again(std::size_t first, std::size_t count) {
+  SATCHEL_TRY_ASSIGN(CacheDriver twin, driver_.fork());
+  SATCHEL_TRY(twin.truncate(first));
+  SATCHEL_TRY(twin.read(count));
+  SATCHEL_TRY(twin.probe_all(200));
+  SATCHEL_TRY(twin.cache().compactor().compact(TriggerEvent::idle));
+  return twin;
+}
+
+// One of the texts, or part of it: it is often one that may be gathered.
+std::string CacheWalk::gather_text() {
+  const std::size_t i = below(driver_.cache().segments().size());
+  const TextSegment text = driver_.cache().segments()[i];
+  const std::size_t first = std::max(text.first, kSinkTokens);
+  if (first >= text.end()) return "nothing to gather";
+  const std::size_t n = std::min<std::size_t>(text.end() - first, 300);
+  return gather(first, below(2) == 0 ? n : 1 + below(n));
+}
+
+std::string CacheWalk::gather(std::size_t first, std::size_t count) {
+  const std::string what = "gather " + std::to_string(first) + "+" + std::to_string(count);
+  const bool is_done =
+      std::ranges::all_of(driver_.cache().segments(), [&](const TextSegment& text) {
+        const bool touches = text.first < first + count && text.end() > first;
+        return !touches || (text.kind != SegmentKind::pinned && text.state == SegmentState::done);
+      });
+  const bool from_fork = below(3) > 0;
+  std::vector<std::byte> before = idle_bytes();
+  Result<void> gathered;
+  if (from_fork) {
+    Result<CacheDriver> twin = read_again(first, count);
+    gathered = twin.ok() ? driver_.gather(first, count, *twin) : Result<void>(twin.error());
+  } else {
+    gathered = driver_.cache().edit().gather(first, count);
+  }
+  if (!is_done && !gathered.ok() && gathered.error().code == "CACHE_RANGE") {
+    EXPECT_TRUE(driver_.bytes() == before) << what << " was refused";
+    return what + " refused";
+  }
+  EXPECT_TRUE(is_done || !gathered.ok()) << what;
+  if (from_fork) edit_ = {.first = first, .end = first + count};
+  done(gathered, what, before);
+  return what + (from_fork ? " from a fork" : "");
 }
 
 }  // namespace satchel::kvcache

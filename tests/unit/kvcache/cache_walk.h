@@ -50,6 +50,12 @@ class CacheWalk {
   std::string fork();
   std::string edit(std::size_t n);
   std::string move(std::size_t first, std::size_t n);
+  std::string reach(std::size_t n);
+  std::string gather_text();
+  std::string gather(std::size_t first, std::size_t count);
+  // Of this cache, that has read the stretch again, alone, and decided.
+  Result<CacheDriver> read_again(std::size_t first, std::size_t count);
+  std::vector<std::byte> idle_bytes();
 
   Rng rng_;
   CacheDriver driver_;

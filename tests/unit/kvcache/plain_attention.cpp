@@ -73,11 +73,13 @@ std::vector<float> rotated(std::vector<float> key, const LayerShape& layer, std:
   return key;
 }
 
-// Tokens at one position are told apart by their values.
+// Tokens at one position are told apart by their values, or without these by their shifts.
 std::vector<std::pair<std::int32_t, const DecodedToken*>> in_order(const SeenLane& lane) {
   std::vector<std::pair<std::int32_t, const DecodedToken*>> tokens;
   for (const auto& [position, token] : lane) tokens.emplace_back(position, &token);
-  std::ranges::sort(tokens, {}, [](const auto& of) { return std::tie(of.first, of.second->v); });
+  std::ranges::sort(tokens, {}, [](const auto& of) {
+    return std::tie(of.first, of.second->v, of.second->shift);
+  });
   return tokens;
 }
 
