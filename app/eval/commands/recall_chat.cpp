@@ -3,20 +3,14 @@
 #include <utility>
 
 #include "app/eval/measure/packed_text.h"
+#include "app/eval/measure/spoken.h"
 
 namespace satchel::app {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-// What came back. An answer that the context cut short counts as far as it came.
-struct Spoken {
-  std::string text;
-  std::size_t context_tokens = 0;  // of the chat when the answer began
-  bool cut = false;                // the context had no room for it, or not for all of it
-};
-
-void judge(const RecallExchange& exchange, const Spoken& spoken, Measured& out) {
+void judge(const RecallExchange& exchange, const eval::Spoken& spoken, Measured& out) {
   const bool right = spoken.text.find(exchange.value) != std::string::npos;
   if (spoken.cut) ++out.n_cut;
   out.grades.push_back({.kind = exchange.kind,
@@ -28,36 +22,12 @@ void judge(const RecallExchange& exchange, const Spoken& spoken, Measured& out) 
                                    {"context_tokens", spoken.context_tokens}}});
 }
 
-// False where the context had no room for what was added.
-template <class Added>
-Result<bool> fits_context(const Result<Added>& added) {
-  if (!added.ok() && added.error().code == "CONTEXT_FULL") return false;
-  SATCHEL_TRY(added);
-  return true;
-}
-
-Result<Spoken> say(runtime::Session& session, const std::string& text,
-                   const std::stop_token& stop) {
-  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(session.add_user(text)));
-  Spoken spoken{.text = {}, .context_tokens = session.tokens().size(), .cut = true};
-  if (!fits) return spoken;
-  const auto greedy = runtime::Sampling::plain_greedy(kRecallAnswerTokensMax);
-  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport report, session.generate(greedy, {}, stop, {}));
-  if (report.finish == runtime::Finish::stopped)
-    return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
-  if (report.finish == runtime::Finish::cache_full)
-    return Error{ErrorKind::out_of_memory, "CACHE_FULL", report.message};
-  spoken.text = report.text;
-  spoken.cut = report.finish == runtime::Finish::context_full;
-  return spoken;
-}
-
 // False where the notes are longer than the context.
 Result<bool> read_notes(runtime::Session& session, const std::string& notes,
                         const std::stop_token& stop, Measured& out) {
   const SystemClock clock;
   const double began = clock.steady_ms();
-  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(session.add_document("notes", notes)));
+  SATCHEL_TRY_ASSIGN(const bool fits, eval::fits_context(session.add_document("notes", notes)));
   if (!fits) return false;
   SATCHEL_TRY(session.read(stop, {}));
   // A second pass over the notes, where the recipe has one, before the first question is known.
@@ -74,7 +44,7 @@ Result<Measured> hold_chat(runtime::Engine& engine, const kvcache::Recipe& recip
   options.thinking = engine.chat_template().least_thinking();
   SATCHEL_TRY_ASSIGN(const auto session, engine.new_session(options));
   Measured out;
-  Spoken spoken;
+  eval::Spoken spoken;
   if (!without_notes) {
     SATCHEL_TRY_ASSIGN(const bool fits, read_notes(*session, conversation.notes, stop, out));
     spoken.cut = !fits;
@@ -85,11 +55,11 @@ Result<Measured> hold_chat(runtime::Engine& engine, const kvcache::Recipe& recip
     if (spoken.cut) {  // and so is everything after it
       spoken.text.clear();
     } else {
-      SATCHEL_TRY_ASSIGN(spoken, say(*session, exchange.text, stop));
+      SATCHEL_TRY_ASSIGN(spoken, eval::say(*session, exchange.text, kRecallAnswerTokensMax, stop));
     }
     if (exchange.judged()) judge(exchange, spoken, out);
   }
-  if (stop.stop_requested()) return Error{ErrorKind::cancelled, "STOPPED", "Stopped."};
+  if (stop.stop_requested()) return eval::stopped();
   out.answer_ms = clock.steady_ms() - began;
   return out;
 }
@@ -134,16 +104,16 @@ class ChatIds {
   bool is_first_turn_ = true;
 };
 
-Result<Spoken> answer_known(runtime::Engine& engine, const kvcache::Recipe& recipe, const Ids& ids,
-                            const std::stop_token& stop, Measured& out) {
-  Spoken spoken{.text = {}, .context_tokens = ids.size(), .cut = true};
+Result<eval::Spoken> answer_known(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                                  const Ids& ids, const std::stop_token& stop, Measured& out) {
+  eval::Spoken spoken{.text = {}, .context_tokens = ids.size(), .cut = true};
   Result<eval::PackedText> read =
       eval::PackedText::read(engine, recipe,
                              {.ids = std::span(ids).first(ids.size() - 1),
                               .n_after = 1 + kRecallAnswerTokensMax,
                               .form = eval::TextForm::chat},
                              stop);
-  SATCHEL_TRY_ASSIGN(const bool fits, fits_context(read));
+  SATCHEL_TRY_ASSIGN(const bool fits, eval::fits_context(read));
   if (!fits) return spoken;
   eval::PackedText& text = *read;
   out.held.add(Held::of(text.stats()));
@@ -175,7 +145,7 @@ Result<Measured> hold_known(runtime::Engine& engine, const kvcache::Recipe& reci
       continue;
     }
     SATCHEL_TRY_ASSIGN(const Ids ids, chat.asked(exchange.text));
-    SATCHEL_TRY_ASSIGN(const Spoken spoken, answer_known(engine, recipe, ids, stop, out));
+    SATCHEL_TRY_ASSIGN(const eval::Spoken spoken, answer_known(engine, recipe, ids, stop, out));
     judge(exchange, spoken, out);
   }
   return out;
