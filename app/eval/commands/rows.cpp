@@ -22,8 +22,8 @@ void add_clusters(const Task& task, const Record& record, const std::string* kin
   std::vector<ClusterSum> whole(n_measures);
   for (const Grade& grade : record.measured.grades) {
     if (kind != nullptr && grade.kind != *kind) continue;
-    for (std::size_t i = 0; i < n_measures; ++i) {
-      const ClusterSum one{.n = grade.n, .sum = i < grade.sums.size() ? grade.sums[i] : 0};
+    for (std::size_t i = 0; i < std::min(n_measures, grade.sums.size()); ++i) {
+      const ClusterSum one{.n = grade.n, .sum = grade.sums[i]};
       if (task.grades_stretches()) clusters[i].push_back(one);
       whole[i].n += one.n;
       whole[i].sum += one.sum;
@@ -101,8 +101,10 @@ Json estimates_json(const Task& task, const Part& part) {
   json["n"] = part.estimates.front().n;
   for (std::size_t i = 0; i < part.estimates.size(); ++i) {
     const Estimate& estimate = part.estimates[i];
-    json[task.measures()[i].name] = estimate.mean;
-    json[task.measures()[i].name + "_se"] = estimate.se ? Json(*estimate.se) : Json();
+    const std::string& name = task.measures()[i].name;
+    json[name] = estimate.mean;
+    json[name + "_se"] = estimate.se ? Json(*estimate.se) : Json();
+    if (estimate.n != part.estimates.front().n) json[name + "_n"] = estimate.n;
   }
   return json;
 }

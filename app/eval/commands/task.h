@@ -30,9 +30,11 @@ struct Item {
 
 // One judged answer, or one stretch of compared positions.
 struct Grade {
-  std::string kind = {};         // counted apart in the rows: "corrected", "65-128"; may be empty
-  double n = 1;                  // what the sums are over: questions, positions
-  std::vector<double> sums;      // as Task::measures(): share right, or the score, times n
+  std::string kind = {};  // counted apart in the rows: "corrected", "65-128"; may be empty
+  double n = 1;           // what the sums are over: questions, positions
+  // As Task::measures(): share right, or the score, times n. Of the last ones there may be none:
+  // then the grade says nothing of them.
+  std::vector<double> sums;
   Json detail = Json::object();  // for people and --answers: what was asked, expected and said
 };
 

@@ -191,6 +191,19 @@ TEST_F(Runner, rows_add_up_items_sets_and_kinds) {
   EXPECT_TRUE(row["sets"][1]["number_se"].is_null());
 }
 
+TEST_F(Runner, a_grade_that_says_nothing_of_a_measure_does_not_count_for_it) {
+  std::vector<Record> records = value_of(measure(nullptr));
+  for (Record& record : records) record.measured.grades[1].sums.resize(1);  // the lists
+  const std::vector<Row> all = rows_of(tasks_, variants_, records);
+  const Json row = to_json(all[0]);
+  EXPECT_EQ(row["n"], 6);
+  EXPECT_EQ(row["number"], 2);  // 1, 2, 3
+  EXPECT_EQ(row["number_n"], 3);
+  EXPECT_EQ(row["kinds"][1]["number_n"], 0);
+  EXPECT_FALSE(row.contains("right_n"));
+  EXPECT_NE(table_of(all).find("-\n"), std::string::npos);
+}
+
 TEST(Variants, of_a_share_that_a_recipe_refuses_say_why) {
   const std::vector<Variant> one = value_of(variants_of({"full"}, {0.25, 0.5}));
   ASSERT_EQ(one.size(), 1u) << "it never evicts";
