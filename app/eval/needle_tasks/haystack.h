@@ -1,5 +1,6 @@
 // The families, one a file, and what they are made of: drawing by lot, people, and sentences that
-// hide the facts. family.cpp is their table. For this folder.
+// hide the facts. family.cpp is their table. For this folder; ../chat_world draws and names people
+// likewise.
 #pragma once
 
 #include <cstddef>

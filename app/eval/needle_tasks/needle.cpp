@@ -20,13 +20,6 @@ bool is_word_part(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  return out;
-}
-
 // Both in lower case.
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -39,13 +32,23 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 double share_said(std::string_view said, const std::vector<std::string>& values) {
-  const std::string text = lower(said);
-  const auto n = std::ranges::count_if(
-      values, [&](const std::string& value) { return has_word(text, lower(value)); });
+  const auto n =
+      std::ranges::count_if(values, [&](const std::string& value) { return says(said, value); });
   return static_cast<double>(n) / static_cast<double>(values.size());
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  return out;
+}
+
+bool says(std::string_view said, std::string_view value) {
+  return has_word(lower(said), lower(value));
+}
 
 bool says_first(std::string_view said, std::string_view value) {
   said = without_blanks_before(said);

@@ -31,5 +31,8 @@ std::size_t needle_answer_tokens(const Needle& needle);
 
 // Whether `value` is the first thing said: blanks may stand before it, no letter or digit after it.
 bool says_first(std::string_view said, std::string_view value);
+// Whether `value` is said anywhere, as words of its own, in upper or lower case.
+bool says(std::string_view said, std::string_view value);
+std::string lower(std::string_view text);  // of ASCII
 
 }  // namespace satchel::eval

@@ -1,5 +1,5 @@
 // Words of the needle tasks: all our own. Names that tokenizers for English have few pieces for, no
-// first and last name known together; none stands in the filler. For this folder.
+// first and last name known together; none stands in the filler. For this folder and ../chat_world.
 #pragma once
 
 #include <span>
