@@ -1,0 +1,49 @@
+// Asks a model about a chat that was read under a recipe, message by message, as a live chat reads
+// it. Each question is asked on a copy (Session::fork), so that no question knows of another.
+//   needs   an Engine that nobody else uses meanwhile
+//   errors  MEMORY, CACHE_FULL, cancelled/STOPPED, those of tokenizer and model
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/eval/chat_world/chat.h"
+#include "app/eval/measure/spoken.h"
+#include "kvcache/cache/cache.h"
+#include "kvcache/recipes/recipe.h"
+#include "runtime/engine.h"
+
+namespace satchel::eval {
+
+// What is done about a chat that is longer than the model's context. A way that the session itself
+// goes on by needs an entry here, and its SessionOptions in open_session() (chat_reading.cpp).
+enum class Beyond {
+  // What most programs do: the oldest turns are dropped, the system prompt stays, and the rest is
+  // read anew, as much of it as leaves room for the longest question and an answer.
+  rolling,
+  stops,  // the chat is over: nothing is read or answered
+};
+inline constexpr std::string_view kBeyondNames[] = {"rolling", "stops"};  // as Beyond
+
+inline constexpr std::size_t kChatAnswerTokensMax = 48;  // a sentence or two; chosen, not measured
+
+struct ChatAsking {
+  Beyond beyond = Beyond::rolling;
+  std::size_t n_context = 0;  // tokens of the model's context that are used; 0: all of it
+};
+struct ChatAnswer {
+  Spoken spoken;
+  double ms = 0;  // reading the question and answering it
+};
+struct ChatAnswers {
+  std::vector<ChatAnswer> answers;  // to each question, in their order
+  std::size_t n_dropped = 0;        // messages
+  kvcache::CacheStats stats;        // before the first question; empty where nothing was read
+  double read_ms = 0;               // with compression
+};
+Result<ChatAnswers> ask_chat(runtime::Engine& engine, const kvcache::Recipe& recipe,
+                             const Chat& chat, const ChatAsking& asking, std::stop_token stop);
+
+}  // namespace satchel::eval
