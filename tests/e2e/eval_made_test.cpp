@@ -1,4 +1,4 @@
-// `satchel eval needle` on texts that are made, and `satchel eval longbench`.
+// `satchel eval needle` and `chat` on texts that are made, and `satchel eval longbench`.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -62,6 +62,43 @@ TEST_F(EvalMade, needles_refuse_what_cannot_be_made) {
   EXPECT_EQ(error({"eval", "needle", "--families", "riddles", "--json"}, 2)["code"], "PARAM");
   EXPECT_EQ(error({"eval", "needle", "--length", "9999999", "--json"}, 2)["code"], "CONTEXT_FULL");
   EXPECT_EQ(error({"eval", "needle", "--length", "30", "--json"}, 2)["code"], "PARAM");
+}
+
+TEST_F(EvalMade, a_chat_is_asked_by_age_and_beyond_the_context_it_rolls_or_stops) {
+  Arguments command = {"chat",        "--messages", "40",        "--chats",     "2",
+                       "--questions", "2",          "--recipes", "full,extreme"};
+  const Json all = rows(command);
+  ASSERT_EQ(all.size(), 2u);
+  const std::vector<Json> asked = answers();
+  EXPECT_EQ(all[0]["sets"][0]["set"], "notes-40");
+  EXPECT_EQ(2 * all[0]["n"].get<std::size_t>(), asked.size());
+  ASSERT_EQ(all[0]["kinds"].size(), 3u);
+  EXPECT_EQ(all[0]["kinds"][0]["kind"], "last 10");
+  EXPECT_EQ(all[0]["kinds"][1]["kind"], "last 50");
+  EXPECT_EQ(all[0]["kinds"][2]["kind"], "absent");
+  for (const Json& answer : asked) EXPECT_EQ(answer["dropped_messages"], 0);
+
+  command.insert(command.end(), {"--context", "400"});
+  const Json rolled = rows(command);
+  EXPECT_LT(rolled[0]["tokens"], all[0]["tokens"]);
+  EXPECT_EQ(rolled[0]["cut"], 0);
+  for (const Json& answer : answers()) EXPECT_GT(answer["dropped_messages"], 0);
+
+  command.insert(command.end(), {"--beyond", "stops"});
+  const Json stopped = rows(command);
+  EXPECT_EQ(stopped[0]["cut"], stopped[0]["n"]);
+  EXPECT_EQ(stopped[0]["recall"], 0);
+}
+
+TEST_F(EvalMade, a_chat_that_cannot_be_is_refused) {
+  EXPECT_EQ(error({"eval", "chat", "--context", "9999999", "--json"}, 2)["code"], "CONTEXT_FULL");
+  const auto path = home_.write("chats.json", "[]").string();
+  const Json found = error({"eval", "chat", "--file", path, "--json"}, 4);
+  EXPECT_EQ(found["code"], "DOC_FORMAT");
+  EXPECT_NE(found["message"].get<std::string>().find(path + ": is neither LoCoMo"),
+            std::string::npos);
+  EXPECT_EQ(run(home_, {"eval", "chat", "--file", path, "--messages", "20"}).exit_code, 2);
+  EXPECT_EQ(run(home_, {"eval", "chat", "--beyond", "never"}).exit_code, 2);
 }
 
 TEST_F(EvalMade, longbench_scores_each_dataset_of_a_file) {

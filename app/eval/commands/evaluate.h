@@ -65,6 +65,7 @@ void add_eval_recall(CLI::App& eval, const Choose& choose);
 void add_eval_needle(CLI::App& eval, const Choose& choose);
 void add_eval_agreement(CLI::App& eval, const Choose& choose);
 void add_eval_longbench(CLI::App& eval, const Choose& choose);
+void add_eval_chat(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
 
 }  // namespace satchel::app

@@ -13,9 +13,6 @@
 namespace satchel::app {
 namespace {
 
-// Far enough apart that no two runs of different seeds share a context.
-constexpr std::uint64_t kSeedStride = 1'000'003;
-
 class NeedleTask final : public Task {
  public:
   NeedleTask(std::vector<eval::NeedleContext> contexts, const NeedleOptions& options)

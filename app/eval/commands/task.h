@@ -1,6 +1,6 @@
-// Task: one way to ask what a recipe costs: recall, needle, agreement, longbench. A task has items
-// (a conversation, a context, a text); a *unit* is one item under one recipe. Units are what is
-// measured, logged and gone on with (runner.h); rows are added up from them (rows.h).
+// Task: one way to ask what a recipe costs: recall, needle, agreement, longbench, chat. A task has
+// items (a conversation, a context, a text); a *unit* is one item under one recipe. Units are what
+// is measured, logged and gone on with (runner.h); rows are added up from them (rows.h).
 //   order    prepare(), then measure() item by item, every recipe on one item before the next item:
 //            what an item's recipes share (an exact run) may be kept until the item changes
 //   errors   bad input is said before the first unit is measured: by whoever makes the task where

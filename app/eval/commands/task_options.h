@@ -4,8 +4,10 @@
 //   agreement  next-token agreement and KL divergence along texts, against the exact cache, by how
 //              far behind the prompt
 //   longbench  LongBench, from the files that the user has
+//   chat       what a chat of many messages still knows of what was said in it, by age
 //   errors     of files, before a model is opened (recall_file.h, needle_file.h, longbench_file.h,
-//              read_text_file); PARAM: there is no such set or family, or it does not fit the texts
+//              chat_file.h, read_text_file); PARAM: there is no such set or family, or it does not
+//              fit the texts
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,6 +29,9 @@ struct RecallOptions {
 void add_question_options(CLI::App& command, RecallOptions& options);  // --sets … --question
 void add_recall_options(CLI::App& command, RecallOptions& options);
 Result<TaskPtr> make_recall_task(const RecallOptions& options);
+
+// Far enough apart that no two runs of different --seed share a text.
+inline constexpr std::uint64_t kSeedStride = 1'000'003;
 
 struct NeedleOptions {
   std::string file;                            // --file; "": texts that are made
@@ -59,5 +64,19 @@ struct LongBenchOptions {
 };
 void add_longbench_options(CLI::App& command, LongBenchOptions& options);
 Result<TaskPtr> make_longbench_task(const LongBenchOptions& options);
+
+struct ChatOptions {
+  std::string file;                            // --file; "": chats that are made
+  std::size_t n_examples = 0;                  // --examples, of the file; 0: all
+  std::string abilities = "notes";             // --abilities, of chat_abilities()
+  std::vector<std::size_t> n_messages = {60};  // --messages
+  std::size_t n_chats = 4;                     // --chats, of each number of messages
+  std::size_t n_questions = 4;                 // --questions, of each age group
+  std::uint64_t seed = 1;                      // --seed
+  std::string beyond = "rolling";              // --beyond, of kBeyondNames
+  std::size_t n_context = 0;                   // --context, tokens; 0: the model's
+};
+void add_chat_options(CLI::App& command, ChatOptions& options);
+Result<TaskPtr> make_chat_task(const ChatOptions& options);
 
 }  // namespace satchel::app
