@@ -127,18 +127,20 @@ Result<ReadReport> ChatService::attach(ChatHandle handle, const Document& docume
 
 Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& document,
                                               Running& running) {
-  SATCHEL_TRY_ASSIGN(const DocumentIds ids,
-                     commit<DocumentIds>(chat, document.title, running, [&](Session& session) {
+  using Parts = std::vector<DocumentIds>;
+  SATCHEL_TRY_ASSIGN(const Parts parts,
+                     commit<Parts>(chat, document.title, running, [&](Session& session) {
                        return session.add_document(document.title, document.text);
                      }));
   chat.unanswered = {};
-  StoredMessage added = message_of(ids.document, Role::user, document.text);
+  // The whole stands for its parts.
+  StoredMessage added = message_of(parts.front().document, Role::user, document.text);
   added.kind = MessageKind::document;
   added.title = document.title;
   running.tell(std::move(added));
   const Result<ReadReport> report = chat.session()->read(running.call.stop, progress_of(running));
   // The answer is in the store with the document, read or not.
-  running.tell(message_of(ids.answer, Role::assistant, kNoted));
+  running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
   tell_cache(chat, running);
   if (report.ok()) {
     check(running, ChatTask::keep_settings, read_speed_.keep(engine()->fingerprint(), *report));

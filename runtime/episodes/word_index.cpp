@@ -20,14 +20,26 @@ double inverse_frequency(std::size_t n_having, std::size_t n_all) {
   return std::log1p((all - having + 0.5) / (having + 0.5));
 }
 
-// In the order of the text, so that sums have one order.
-std::vector<std::string> different_words(std::string_view text) {
-  std::unordered_set<std::string> seen;
-  std::vector<std::string> words;
+// The words, and each with the one before it. A person has a first and a last name, and others
+// have one of them; a blank stands in no word.
+using TermFn = std::function<void(std::string_view term)>;
+void for_each_term(std::string_view text, const TermFn& each) {
+  std::string before, pair;
   for_each_word(text, [&](std::string_view word) {
-    if (seen.emplace(word).second) words.emplace_back(word);
+    each(word);
+    if (!before.empty()) each(pair.assign(before).append(1, ' ').append(word));
+    before = word;
   });
-  return words;
+}
+
+// In the order of the text, so that sums have one order.
+std::vector<std::string> different_terms(std::string_view text) {
+  std::unordered_set<std::string> seen;
+  std::vector<std::string> terms;
+  for_each_term(text, [&](std::string_view term) {
+    if (seen.emplace(term).second) terms.emplace_back(term);
+  });
+  return terms;
 }
 
 }  // namespace
@@ -40,12 +52,12 @@ double confidence(std::span<const Ranked> best_first) {
 
 void WordIndex::add(std::string_view text) {
   n_words_.push_back(0);  // first: no posting names an episode that is not there
-  for_each_word(text, [this](std::string_view word) { add_word(word); });
+  for_each_term(text, [this](std::string_view term) { add_term(term); });
 }
 
-void WordIndex::add_word(std::string_view word) {
-  auto found = postings_.find(word);
-  if (found == postings_.end()) found = postings_.try_emplace(std::string(word)).first;
+void WordIndex::add_term(std::string_view term) {
+  auto found = postings_.find(term);
+  if (found == postings_.end()) found = postings_.try_emplace(std::string(term)).first;
   std::vector<Posting>& postings = found->second;
   const auto episode = static_cast<std::uint32_t>(size() - 1);
   if (postings.empty() || postings.back().episode != episode) postings.push_back({episode, 0});
@@ -84,17 +96,22 @@ std::vector<Ranked> WordIndex::rank(std::string_view question) const {
 
 std::vector<Ranked> WordIndex::rank(std::string_view question, const Tokenizer& tokenizer) const {
   const double mean = n_words_mean();
-  return rank_weighted(question, [&](std::string_view word) {
+  const auto of_word = [&](std::string_view word) {
     return std::log1p(1 / (mean * word_frequency(word, tokenizer)));
+  };
+  return rank_weighted(question, [&](std::string_view term) {
+    const std::size_t blank = term.find(' ');
+    if (blank == std::string_view::npos) return of_word(term);
+    return of_word(term.substr(0, blank)) + of_word(term.substr(blank + 1));
   });
 }
 
 std::vector<Ranked> WordIndex::rank_weighted(std::string_view question,
                                              const WeightFn& weight) const {
   std::vector<double> scores(size(), 0.0);
-  for (const std::string& word : different_words(question))
-    if (const auto found = postings_.find(word); found != postings_.end())
-      add_scores(found->second, weight(word), scores);
+  for (const std::string& term : different_terms(question))
+    if (const auto found = postings_.find(term); found != postings_.end())
+      add_scores(found->second, weight(term), scores);
 
   std::vector<Ranked> ranked;
   for (std::size_t episode = 0; episode < scores.size(); ++episode)

@@ -1,8 +1,9 @@
 // WordIndex: ranks the episodes of a chat by the words of a question.
 //   source   BM25: Robertson & Zaragoza, The Probabilistic Relevance Framework (2009), with the k1
 //            and b of Lucene and of SQLite's FTS5; idf as in Lucene, which is never negative
-//   words    runtime/tokenizer/words.h: any case, numbers are words, no stemming
-//   differs  a word that stands twice in the question counts once. No list of stop words: what
+//   terms    the words (runtime/tokenizer/words.h: any case, numbers are words, no stemming), and
+//            each pair of neighbours: where names recur, a full name is told from its halves
+//   differs  a term that stands twice in the question counts once. No list of stop words: what
 //            stands in every episode has next to no weight. Of a few episodes their own statistics
 //            say little; with a tokenizer each word's weight is also that of texts at large.
 //   cost     add: linear in the text; rank: the occurrences of the question's words, and one number
@@ -59,15 +60,15 @@ class WordIndex {
     }
   };
 
-  void add_word(std::string_view word);
+  void add_term(std::string_view term);
   double n_words_mean() const;
   std::vector<Ranked> rank_weighted(std::string_view question, const WeightFn& weight) const;
   // Adds what one word says, times `weight`, to the score of each episode it stands in.
   void add_scores(std::span<const Posting> postings, double weight, std::span<double> scores) const;
 
-  // Of each word the episodes it stands in, in order.
+  // Of each term the episodes it stands in, in order.
   std::unordered_map<std::string, std::vector<Posting>, Hash, std::equal_to<>> postings_;
-  std::vector<std::uint32_t> n_words_;  // [episodes]
+  std::vector<std::uint32_t> n_words_;  // terms [episodes]
   std::uint64_t n_words_sum_ = 0;
 };
 

@@ -38,7 +38,7 @@ struct Model::Run {
   const PassScratch& scratch;
   const std::stop_token& stop;
   const ProgressFn& progress;
-  std::size_t first_position = 0;
+  std::size_t first_position = 0, n_seen = 0;  // tokens seen before them
   PrefillWatch* watch = nullptr;
   AttentionSamples samples = {};
   // Of the last tokens, those whose state behind all layers is asked for.
@@ -134,9 +134,10 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
   const std::size_t n = pass.ids.size(), n_before = pass.cache.n_tokens();
   SATCHEL_ASSERT(n > 0);
   const bool keeps_pre_rope = pass.cache.needs_pre_rope() || pass.watch != nullptr;
+  const std::size_t n_seen = pass.cache.n_seen();
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(pass.cache.arena(), config_,
-                                       prefill_size(config_, n_before, n, keeps_pre_rope)));
+                                       prefill_size(config_, n_seen, n, keeps_pre_rope)));
   kvcache::PrefillRequest request = pass.request;
   request.n_tokens = n;
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill, pass.plan != nullptr
@@ -148,6 +149,7 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
       .stop = pass.stop,
       .progress = pass.progress,
       .first_position = n_before,
+      .n_seen = n_seen,
       .watch = pass.watch,
       .samples = pass.samples,
       .n_wanted = pass.last_rows != nullptr ? fidelity_rows(n) : (pass.logits.empty() ? 0u : 1u)};
@@ -163,9 +165,10 @@ Result<kvcache::CompactionReport> Model::read_prompt(const PromptPass& pass) {
 Result<void> Model::probe(const ProbePass& pass) {
   const std::size_t n = pass.ids.size();
   SATCHEL_ASSERT(n > 0);
+  const std::size_t n_seen = pass.first_position - pass.cache.n_tokens() + pass.cache.n_seen();
   SATCHEL_TRY_ASSIGN(const PassScratch scratch,
                      PassScratch::take(pass.cache.arena(), config_,
-                                       prefill_size(config_, pass.first_position, n,
+                                       prefill_size(config_, n_seen, n,
                                                     pass.cache.needs_pre_rope())));
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill,
                      pass.cache.begin_probe(pass.job, n, pass.first_position));
@@ -175,6 +178,7 @@ Result<void> Model::probe(const ProbePass& pass) {
           .stop = pass.stop,
           .progress = silent,
           .first_position = pass.first_position,
+          .n_seen = n_seen,
           .n_wanted = 0};
   SATCHEL_TRY(read_layers(run, prefill));
   SATCHEL_TRY(prefill.commit());
@@ -194,7 +198,7 @@ Result<void> Model::read_layer(Run& run, std::size_t layer, kvcache::Prefill& pr
   SATCHEL_TRY(prefill.begin_layer(layer));
   std::size_t n_now = 0;
   for (std::size_t at = 0; at < n; at += n_now) {
-    n_now = std::min(chunk_tokens(config_, run.first_position + at), n - at);
+    n_now = std::min(chunk_tokens(config_, run.n_seen + at), n - at);
     SATCHEL_TRY_ASSIGN(const LayerStep step, step_of(run, layer, at, n_now));
     SATCHEL_TRY(read_chunk(run, step, run.x(at, config_.width), prefill));
     SATCHEL_TRY(synchronise());

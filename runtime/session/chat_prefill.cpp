@@ -1,5 +1,6 @@
 #include "runtime/session/chat_prefill.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -41,8 +42,8 @@ SegmentKind segment_kind(const SessionMessage& message) {
   return message.kind == MessageKind::document ? SegmentKind::document : SegmentKind::message;
 }
 
-ChatPrefill::ChatPrefill(const ChatParts& parts)
-    : parts_(parts), logits_(parts.engine.model->config().n_vocabulary) {}
+ChatPrefill::ChatPrefill(const ChatParts& parts, Past& past)
+    : parts_(parts), past_(past), logits_(parts.engine.model->config().n_vocabulary) {}
 
 Result<void> ChatPrefill::need_cache(std::size_t limit_bytes_max) {
   if (!parts_.cache.is_lost()) return {};
@@ -121,7 +122,7 @@ Result<ReadReport> ChatPrefill::prefill(const PrefillText& text, std::stop_token
 Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress) {
   const ModelConfig& config = parts_.engine.model->config();
   const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
-  if (n_all > config.context)
+  if (n_all > config.context && past_.beyond() == BeyondContext::ends)
     return Error{
         ErrorKind::out_of_memory, "CONTEXT_FULL",
         "The chat has " + count_text(n_all) + " tokens, more than this model's context of " +
@@ -132,6 +133,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
   for (const SessionMessage& message : parts_.transcript.messages()) {
     const std::size_t at = parts_.cache.n_tokens(), n_layers = config.n_layers();
     if (message.end <= at) continue;
+    SATCHEL_TRY(prepare(message, stop));
     const ProgressFn part = [&](const Progress& now) {
       progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
     };
@@ -145,6 +147,25 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
     all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
   }
   return all;
+}
+
+Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop_token& stop) {
+  const std::size_t begin = std::max(message.begin, parts_.cache.n_tokens());
+  const auto text = parts_.transcript.tokens().subspan(begin, message.end - begin);
+  const SegmentKind kind = segment_kind(message);
+  const kvcache::Reach before = parts_.cache->reach();
+  const CacheContents contents = parts_.meter.contents();
+  SATCHEL_TRY(past_.make_room(text.size(), kind, script_, stop));
+  if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text));
+  if (parts_.cache->reach() == before) return {};
+  parts_.meter.drop_rows();  // they are of text that may be out of reach
+  parts_.meter.note_since(LedgerCause::turn, contents);
+  return {};
+}
+
+Result<void> ChatPrefill::make_answer_room() {
+  parts_.meter.drop_rows();
+  return past_.make_answer_room();
 }
 
 Result<void> ChatPrefill::prefill_rest() {

@@ -14,6 +14,7 @@
 
 #include "runtime/prefill/prefill_text.h"
 #include "runtime/session/chat_parts.h"
+#include "runtime/session/past.h"
 
 namespace satchel::runtime {
 
@@ -22,7 +23,7 @@ kvcache::SegmentKind segment_kind(const SessionMessage& message);
 
 class ChatPrefill {
  public:
-  explicit ChatPrefill(const ChatParts& parts);
+  ChatPrefill(const ChatParts& parts, Past& past);  // past outlives it
 
   // Comes first in every call that needs the cache: a lost one is allocated again, with at most
   // limit_bytes_max.
@@ -56,6 +57,14 @@ class ChatPrefill {
   // What was protected during the turn may be compressed now.
   Result<kvcache::CompactionReport> end_turn();
 
+  const Past& past() const { return past_; }
+  // During an answer that the context has no room for: older turns leave attention's reach.
+  Result<void> make_answer_room();
+  // Gathers turns that have aged, as Past does.
+  Result<kvcache::CompactionReport> gather_aged(const std::stop_token& stop) {
+    return past_.gather_aged(script_, stop);
+  }
+
   // One step of compressing what is pending, added to `done`; false: nothing is.
   Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);
   // Compresses what is pending, however long that takes, then reclaims as the recipe allows. True
@@ -71,7 +80,11 @@ class ChatPrefill {
   Result<PrefilledText> read_noted(PrefillText text, const CacheContents& before,
                                    const std::stop_token& stop, const ProgressFn& progress);
 
+  // Room in the context for the message, and the episodes that it asks about.
+  Result<void> prepare(const SessionMessage& message, const std::stop_token& stop);
+
   ChatParts parts_;
+  Past& past_;
   RepeatScript script_;  // empty until the recipe needs one
   std::vector<float> logits_;
   std::optional<CacheContents> turn_began_;

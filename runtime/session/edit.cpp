@@ -45,6 +45,7 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   options.chat = chat;
   options.recipe = s.cache.recipe();
   options.thinking = s.transcript.thinking();
+  options.beyond = s.past.chosen();
   auto state = std::make_unique<State>(s.engine, options, std::move(cache));
   state->meter.copy(s.meter);
   if (options.journal == nullptr) {

@@ -11,7 +11,7 @@ bool IdleWork::is_due() const {
     return segment.state == kvcache::SegmentState::pending;
   });
   const bool profiles = parts_.engine.can_profile && parts_.cache->needs_head_budgets();
-  return is_pending || profiles || parts_.meter.can_measure() || recall_.is_due();
+  return is_pending || profiles || prefill_.past().is_due() || parts_.meter.can_measure() || recall_.is_due();
 }
 
 Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {
@@ -22,6 +22,8 @@ Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& 
   if (!compressed) return report;
   // What an answer left unread where memory was full has room now.
   if (prefill_.n_unread() > 0) SATCHEL_TRY(prefill_.prefill_rest());
+  SATCHEL_TRY_ASSIGN(const bool gathered, gather(stop, report));
+  if (!gathered) return report;
   const bool measured = measure(stop, progress, report);
   const bool asked = measured && recall_.advance(stop, progress);
   report.recall = parts_.meter.recall();
@@ -46,6 +48,19 @@ Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& p
   report.n_evicted = done.n_evicted;
   report.n_lowered = done.n_lowered;
   parts_.meter.note(LedgerCause::idle, done, bytes_before);
+  return true;
+}
+
+Result<bool> IdleWork::gather(const std::stop_token& stop, IdleReport& report) {
+  while (prefill_.past().is_due()) {
+    if (stop.stop_requested()) return false;
+    const CacheContents before = parts_.meter.contents();
+    const Result<kvcache::CompactionReport> done = prefill_.gather_aged(stop);
+    if (!done.ok() && done.error().kind == ErrorKind::cancelled) return false;
+    if (!done.ok()) return prefill_.explain(done.error());
+    report.n_evicted += done->n_evicted;
+    parts_.meter.note_since(LedgerCause::idle, before);
+  }
   return true;
 }
 

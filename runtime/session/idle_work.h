@@ -20,6 +20,8 @@ class IdleWork {
   // True if nothing is pending any more.
   Result<bool> compress(const std::stop_token& stop, const ProgressFn& progress,
                         IdleReport& report);
+  // True if no aged turns wait to be gathered any more.
+  Result<bool> gather(const std::stop_token& stop, IdleReport& report);
   // Each: true if it is done, or cannot be done.
   bool measure(const std::stop_token& stop, const ProgressFn& progress, IdleReport& report);
   bool profile(const std::stop_token& stop, const ProgressFn& progress);

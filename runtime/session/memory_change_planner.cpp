@@ -89,9 +89,14 @@ Result<std::unique_ptr<kvcache::Cache>> MemoryChangePlanner::copy_under(
   return copy;
 }
 
+// Of the text that attention sees where it stands.
+std::size_t MemoryChangePlanner::n_cost_tokens() const {
+  return std::min(kCostTokens, parts_.cache.n_tokens() - parts_.cache->reach().near_first);
+}
+
 Result<kvcache::Arena::Lease> MemoryChangePlanner::last_rows(kvcache::Cache& of,
                                                              const std::stop_token& stop) const {
-  const std::size_t n_read = parts_.cache.n_tokens(), n = std::min(kCostTokens, n_read);
+  const std::size_t n_read = parts_.cache.n_tokens(), n = n_cost_tokens();
   if (n == 0) return kvcache::Arena::Lease();  // nothing is read: no change costs anything
   return replay_rows(*parts_.engine.model,
                      {.cache = of,
@@ -110,7 +115,7 @@ Result<Fidelity> MemoryChangePlanner::cost_since(const kvcache::Arena::Lease& be
       compare_rows(*parts_.engine.model, parts_.cache->arena(),
                    {.exact = [&] { return reinterpret_cast<const float*>(before.data()); },
                     .compressed = reinterpret_cast<const float*>(then.data()),
-                    .n_tokens = std::min(kCostTokens, n_read)}));
+                    .n_tokens = n_cost_tokens()}));
   cost.measured_at = n_read;
   cost.measured_ms = parts_.clock.wall_ms();
   return cost;

@@ -41,6 +41,7 @@ class MemoryChangePlanner {
 
   // Hidden states of the last tokens over what `of` holds, in scratch; and how far the predictions
   // of `now` for these tokens are from those of `before`.
+  std::size_t n_cost_tokens() const;
   Result<kvcache::Arena::Lease> last_rows(kvcache::Cache& of, const std::stop_token& stop) const;
   Result<Fidelity> cost_since(const kvcache::Arena::Lease& before, kvcache::Cache& now,
                               const std::stop_token& stop) const;

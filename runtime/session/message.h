@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,12 @@ struct SessionMessage {
   MessageState state = MessageState::complete;
   std::string title;               // of a document
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
+};
+
+// What a chat does at the end of the model's context.
+enum class BeyondContext : std::uint8_t {
+  ends,      // nothing more can be sent
+  episodes,  // it goes on: older turns become episodes, fetched where a question needs them
 };
 
 // The stored, not generated, answer to a document.

@@ -36,6 +36,7 @@ std::vector<Passage> RecallRun::passages() const {
   std::vector<IndexRange> parts;
   for (const SessionMessage& message : transcript.messages()) {
     const bool is_read = message.role == Role::user && message.end <= parts_.cache.n_tokens() &&
+                         message.begin >= parts_.cache->reach().near_first &&
                          message.end - message.begin >= kReadTokensMin;
     if (is_read) parts.push_back({.begin = message.begin, .end = message.end - kClosingTokens});
   }

@@ -98,7 +98,7 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   SATCHEL_TRY(state.meter.load());
   report.n_chat_tokens = state.transcript.tokens().size();
   const std::vector<std::string> notes = texts_of(loaded);
-  if (report.n_chat_tokens > n_context()) {
+  if (report.n_chat_tokens > n_context() && state.past.beyond() == BeyondContext::ends) {
     report.too_long = true;
     report.message = too_long_text(report.n_chat_tokens, n_context());
     add_notes(report.message, notes);

@@ -30,7 +30,8 @@ Session::State::State(EngineState& engine_in, const SessionOptions& options_in,
             .transcript = transcript,
             .cache = cache,
             .meter = meter},
-      prefill(parts),
+      past(parts, options.beyond),
+      prefill(parts, past),
       idle_work(parts, prefill) {}
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -38,12 +39,20 @@ Session::~Session() = default;
 
 Result<MessageId> Session::add_user(std::string_view text) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  return state_->transcript.add_user(text);
+  return state_->transcript.add_user(text, state_->past.beyond());
 }
 
-Result<DocumentIds> Session::add_document(std::string_view title, std::string_view text) {
+Result<std::vector<DocumentIds>> Session::add_document(std::string_view title,
+                                                       std::string_view text) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  return state_->transcript.add_document(title, text);
+  SATCHEL_TRY_ASSIGN(const std::vector<std::string_view> parts, state_->past.parts_of(text));
+  std::vector<Transcript::Document> documents;
+  for (const std::string_view part : parts) {
+    const std::string number = " (part " + std::to_string(documents.size() + 1) + " of " +
+                               std::to_string(parts.size()) + ")";
+    documents.push_back({std::string(title) + (parts.size() > 1 ? number : ""), part});
+  }
+  return state_->transcript.add_documents(documents, state_->past.beyond());
 }
 
 Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {
@@ -77,6 +86,12 @@ Result<void> Session::set_thinking(Thinking thinking) {
   SATCHEL_TRY(check_thinking(*state_->engine.chat_template, thinking));
   state_->transcript.set_thinking(thinking);
   return {};
+}
+void Session::set_beyond(std::optional<BeyondContext> beyond) {
+  state_->past.set_beyond(beyond);
+}
+BeyondContext Session::beyond() const {
+  return state_->past.beyond();
 }
 Thinking Session::thinking() const {
   return state_->transcript.thinking();
@@ -122,7 +137,7 @@ std::size_t Session::n_context() const {
   return state_->engine.model->config().context;
 }
 std::size_t Session::n_context_left() const {
-  return state_->transcript.n_context_left();
+  return state_->past.n_left();
 }
 kvcache::CacheStats Session::stats() const {
   return state_->cache.stats();

@@ -32,6 +32,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/base/clock.h"
 #include "kvcache/cache/cache.h"
@@ -58,6 +59,8 @@ struct SessionOptions {
   // The system prompt; none: the template's own default text, if it has one.
   std::optional<std::string> system;
   Thinking thinking = Thinking::automatic;  // of the answers to come; see set_thinking()
+  // None: a chat goes on where its recipe evicts, else it ends.
+  std::optional<BeyondContext> beyond = {};
   ChatId chat;                              // for journal and records
   Journal* journal = nullptr;               // not owned; nullptr: nothing is kept
   kvcache::RecordStore* records = nullptr;  // not owned; nullptr: the cache is not saved
@@ -86,6 +89,11 @@ struct Thoughts {
   std::size_t n_tokens = 0;
   double ms = 0;  // until the answer began; 0: not known
 };
+// Where a chat is longer than the model's context: which of its episodes an answer could see.
+struct SeenEpisodes {
+  std::size_t n_all = 0;                // 0: the chat is not longer
+  std::vector<std::size_t> seen = {};   // numbers, from 0, rising
+};
 struct GenerateReport {
   MessageId answer;  // 0: none was begun
   std::string text;
@@ -94,6 +102,7 @@ struct GenerateReport {
   Finish finish = Finish::end_of_turn;
   // For people, where finish is repeats, context_full or cache_full: what to do.
   std::string message;
+  SeenEpisodes episodes;
   ReadReport read;  // the prompt read first
   double ms = 0;    // generating, thoughts included, without reading
 };
@@ -158,8 +167,10 @@ class Session {
 
   // Commits the message, does not read it yet.
   Result<MessageId> add_user(std::string_view text);
-  // A document as a user message of its own with the answer kNoted, both in one commit.
-  Result<DocumentIds> add_document(std::string_view title, std::string_view text);
+  // A document as a user message of its own with the answer kNoted, both in one commit. Where the
+  // chat goes on beyond the context and the document does not fit what is left of it: in parts,
+  // each a message, all in one commit.
+  Result<std::vector<DocumentIds>> add_document(std::string_view title, std::string_view text);
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
@@ -173,6 +184,9 @@ class Session {
   //   errors  invalid, THINKING: the template has no switch
   Result<void> set_thinking(Thinking thinking);
   Thinking thinking() const;
+  // What happens at the end of the context; none: as the recipe has it. Not saved with the chat.
+  void set_beyond(std::optional<BeyondContext> beyond);
+  BeyondContext beyond() const;
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
   Result<Thoughts> thoughts(MessageId answer) const;
 

@@ -1,6 +1,7 @@
 // The inside of a Session: the parts of a chat, which it only joins.
 //   Transcript   its messages as token ids   ChatCache  its cache, recipe and saved form
 //   ChatMeter    what compression cost it    ChatPrefill  brings the cache up to the transcript
+//   Past         older turns as episodes, and which of them attention sees
 //   IdleWork     what may wait               Turn  one answer, while it is made
 //   MemoryChangePlanner, MemoryChanger             another limit or recipe, while that is asked for
 #pragma once
@@ -26,6 +27,7 @@ struct Session::State {
   ChatCache cache;
   ChatMeter meter;
   const ChatParts parts;
+  Past past;
   ChatPrefill prefill;
   IdleWork idle_work;
 };

@@ -9,12 +9,23 @@
 namespace satchel::runtime {
 namespace {
 
+std::string needs_text(std::size_t n_needed) {
+  return "This needs " + count_text(n_needed) + " tokens with room for an answer, but ";
+}
+
 Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_context) {
   return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
-               "This needs " + count_text(n_needed) + " tokens with room for an answer, but " +
-                   count_text(n_left) + " of the model's " + count_text(n_context) +
+               needs_text(n_needed) + count_text(n_left) + " of the model's " +
+                   count_text(n_context) +
                    " are left. Nothing was sent. Shorten it, use a model with a longer "
                    "context, or start a new chat."};
+}
+
+Error message_too_long(std::size_t n_needed, std::size_t n_most) {
+  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+               needs_text(n_needed) + "this model can read " + count_text(n_most) +
+                   " at once. Nothing was sent. Shorten it, or attach it as a document: that is "
+                   "read in parts."};
 }
 
 StoredMessage drafted(Role role, std::string_view text, std::vector<TokenId> tokens) {
@@ -51,11 +62,15 @@ Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
   return ids;
 }
 
-Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text) const {
+Result<std::vector<StoredMessage>> Transcript::draft(
+    std::string_view text, std::span<const StoredMessage> before) const {
   std::vector<StoredMessage> out;
-  SATCHEL_TRY_ASSIGN(std::vector<TokenId> tokens, closing());
+  std::vector<TokenId> tokens;
+  if (before.empty()) {
+    SATCHEL_TRY_ASSIGN(tokens, closing());
+  }
   std::optional<std::string_view> system;
-  if (empty()) {
+  if (empty() && before.empty()) {
     const std::string& said = options_.system
                                   ? *options_.system
                                   : options_.chat_template.default_system(options_.thinking);
@@ -69,31 +84,50 @@ Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text) cons
   return out;
 }
 
-Result<MessageId> Transcript::add_user(std::string_view text) {
-  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> messages, draft(text));
+Result<MessageId> Transcript::add_user(std::string_view text, BeyondContext beyond) {
+  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> messages, draft(text, {}));
+  SATCHEL_TRY(check_fits(messages, beyond));
   SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
   return ids.back();
 }
 
-Result<DocumentIds> Transcript::add_document(std::string_view title, std::string_view text) {
-  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> messages, draft(text));
-  messages.back().kind = MessageKind::document;
-  messages.back().title = title;
+Result<std::vector<DocumentIds>> Transcript::add_documents(std::span<const Document> documents,
+                                                           BeyondContext beyond) {
+  std::vector<StoredMessage> messages;
   // A base model would go on behind the word.
   const std::string_view written = options_.chat_template.is_plain() ? "\n\n" : kNoted;
-  SATCHEL_TRY_ASSIGN(
-      std::vector<TokenId> answer,
-      options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
-  messages.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+  for (const Document& document : documents) {
+    SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn,
+                       draft(document.text, messages));
+    turn.back().kind = MessageKind::document;
+    turn.back().title = document.title;
+    SATCHEL_TRY_ASSIGN(
+        std::vector<TokenId> answer,
+        options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
+    turn.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+    // Each is read by itself where they do not fit together.
+    if (beyond == BeyondContext::episodes) SATCHEL_TRY(check_fits(turn, beyond));
+    messages.insert(messages.end(), turn.begin(), turn.end());
+  }
+  if (beyond == BeyondContext::ends) SATCHEL_TRY(check_fits(messages, beyond));
   SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
-  return DocumentIds{.document = ids[ids.size() - 2], .answer = ids.back()};
+  std::vector<DocumentIds> out;
+  for (std::size_t i = ids.size() - 2 * documents.size(); i < ids.size(); i += 2)
+    out.push_back({.document = ids[i], .answer = ids[i + 1]});
+  return out;
+}
+
+Result<void> Transcript::check_fits(std::span<const StoredMessage> draft,
+                                    BeyondContext beyond) const {
+  std::size_t n_needed = kLeastAnswerTokens;
+  for (const StoredMessage& message : draft) n_needed += message.tokens.size();
+  const std::size_t n_left = n_context_left(beyond);
+  if (n_needed <= n_left) return {};
+  if (beyond == BeyondContext::episodes) return message_too_long(n_needed, n_left);
+  return context_full(n_needed, n_left, options_.n_context);
 }
 
 Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage> draft) {
-  std::size_t n_needed = kLeastAnswerTokens;
-  for (const StoredMessage& message : draft) n_needed += message.tokens.size();
-  if (n_needed > n_context_left())
-    return context_full(n_needed, n_context_left(), options_.n_context);
   SATCHEL_TRY(settle());
   std::vector<MessageId> ids;
   std::vector<NewMessage> rows;
@@ -115,8 +149,11 @@ Result<std::vector<MessageId>> Transcript::commit(std::span<const StoredMessage>
   return ids;
 }
 
-std::size_t Transcript::n_context_left() const {
-  return options_.n_context - std::min(options_.n_context, tokens_.size());
+std::size_t Transcript::n_context_left(BeyondContext beyond) const {
+  std::size_t n_stays = tokens_.size();
+  if (beyond == BeyondContext::episodes && !empty())
+    n_stays = messages_.front().role == Role::system ? messages_.front().end : 0;
+  return options_.n_context - std::min(options_.n_context, n_stays);
 }
 
 Result<SessionMessage> Transcript::find(MessageId id) const {

@@ -45,9 +45,16 @@ class Transcript {
   explicit Transcript(TranscriptOptions options) : options_(std::move(options)) {}
 
   // Each commits in one transaction, behind the system message where none was written yet.
-  //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed
-  Result<MessageId> add_user(std::string_view text);
-  Result<DocumentIds> add_document(std::string_view title, std::string_view text);  // with kNoted
+  //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed.
+  //           Where the chat goes on beyond it: the message alone doesn't
+  Result<MessageId> add_user(std::string_view text, BeyondContext beyond = BeyondContext::ends);
+  // Each with kNoted.
+  struct Document {
+    std::string title;
+    std::string_view text;
+  };
+  Result<std::vector<DocumentIds>> add_documents(std::span<const Document> documents,
+                                                 BeyondContext beyond);
 
   // What makes the model answer, the closing of a cut answer before it included.
   Result<std::vector<TokenId>> answer_head() const;
@@ -83,15 +90,19 @@ class Transcript {
   std::span<const TokenId> tokens() const { return tokens_; }
   std::span<const SessionMessage> messages() const { return messages_; }
   bool empty() const { return messages_.empty(); }
-  std::size_t n_context_left() const;
+  // Tokens that a message and its answer may have.
+  std::size_t n_context_left(BeyondContext beyond = BeyondContext::ends) const;
   Result<SessionMessage> find(MessageId id) const;  // MESSAGE_NOT_FOUND
   const char* kept_text() const { return runtime::kept_text(options_.journal); }
 
  private:
   bool cut_off() const;  // the last message is an answer that nothing closed
-  // The system message, if it is to be written, then the user's. Not committed yet.
-  Result<std::vector<StoredMessage>> draft(std::string_view text) const;
+  // The system message, if it is to be written, then the user's. Not committed yet, nor are those
+  // before it.
+  Result<std::vector<StoredMessage>> draft(std::string_view text,
+                                           std::span<const StoredMessage> before) const;
   Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
+  Result<void> check_fits(std::span<const StoredMessage> draft, BeyondContext beyond) const;
   // `message` with its place in tokens_ filled in.
   void append(SessionMessage message, std::span<const TokenId> tokens);
   void extend(std::string_view text, std::span<const TokenId> tokens);

@@ -46,6 +46,7 @@ Result<void> Turn::read_prompt() {
   SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(prefill_.need_script());
   SATCHEL_TRY_ASSIGN(report_.read, prefill_.prefill_unread(request_.stop, request_.progress));
+  report_.episodes = prefill_.past().seen_episodes();
   return {};
 }
 
@@ -55,7 +56,7 @@ Result<void> Turn::begin_answer() {
     report_.finish = Finish::stopped;
     return {};
   }
-  if (parts_.transcript.n_context_left() < kLeastAnswerTokens) {
+  if (prefill_.past().n_left() < kLeastAnswerTokens) {
     report_.finish = Finish::context_full;
     report_.message = context_full_text();
     return {};
@@ -98,6 +99,7 @@ Result<std::optional<TokenId>> Turn::draw() {
   const AnswerReader::Said said = reader_.push(token);
   SATCHEL_TRY(parts_.transcript.extend_answer(said.answer, {&token, 1}));
   show(said);
+  if (prefill_.past().n_left() < kTailTokensMax) SATCHEL_TRY(prefill_.make_answer_room());
   const std::optional<Finish> limit = reached();
   if (!limit) return std::optional<TokenId>(token);
   report_.finish = *limit;
@@ -145,7 +147,7 @@ std::optional<Finish> Turn::reached() const {
   const std::size_t n_undecided_max = std::max(n_max, kUndecidedTokensMax);
   if (n_max != 0 && (report_.n_tokens >= n_max || reader_.n_undecided_tokens() >= n_undecided_max))
     return Finish::n_tokens_max;
-  if (parts_.transcript.n_context_left() < kTailTokensMax) return Finish::context_full;
+  if (prefill_.past().n_left() < kTailTokensMax) return Finish::context_full;
   return std::nullopt;
 }
 
@@ -194,7 +196,7 @@ void Turn::show(const AnswerReader::Said& said) {
   tell(request_.delta, said.answer);
   const std::size_t n_max = request_.sampling.n_tokens_max;
   const std::size_t n_possible =
-      n_max != 0 ? n_max : report_.n_tokens + parts_.transcript.n_context_left();
+      n_max != 0 ? n_max : report_.n_tokens + prefill_.past().n_left();
   if (request_.progress) request_.progress({Phase::generate, report_.n_tokens, n_possible});
 }
 
@@ -203,7 +205,7 @@ std::string Turn::context_full_text() const {
   const Transcript& transcript = parts_.transcript;
   return "The model's context of " + count_text(n_context) +
          " tokens is full: " + count_text(transcript.tokens().size()) + " are used and " +
-         count_text(transcript.n_context_left()) + " are left. " + transcript.kept_text() +
+         count_text(prefill_.past().n_left()) + " are left. " + transcript.kept_text() +
          "Start a new chat, or use a shorter document.";
 }
 

@@ -13,7 +13,9 @@ class RecallRunOf : public ChatPartsTest {
   // The notes, compressed by "streamingllm", which waits for nothing.
   std::unique_ptr<Session::State> compressed() {
     auto chat = parts(options("streamingllm"));
-    value_of(chat->transcript.add_document("", held_out_notes()));
+    const std::string notes = held_out_notes();
+    const Transcript::Document document{.title = "", .text = notes};
+    value_of(chat->transcript.add_documents({&document, 1}, BeyondContext::ends));
     value_of(chat->prefill.prefill_unread({}, {}));
     kvcache::CompactionReport done;
     while (value_of(chat->prefill.compress_step({}, done))) {

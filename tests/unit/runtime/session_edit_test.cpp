@@ -14,7 +14,7 @@ class Edit : public ChatTest {
  protected:
   std::unique_ptr<Session> with_notes(std::string_view recipe) {
     auto session = open(recipe);
-    notes_ = value_of(session->add_document("notes", held_out_notes()));
+    notes_ = value_of(session->add_document("notes", held_out_notes())).front();
     value_of(session->read({}, {}));
     return session;
   }
@@ -97,7 +97,7 @@ TEST_F(Edit, a_fork_goes_on_by_itself_and_shares_what_is_held) {
 
 TEST_F(Edit, a_pinned_message_is_not_compressed_and_a_neighbour_is) {
   const auto session = with_notes("kvzip");
-  const DocumentIds second = value_of(session->add_document("again", held_out_notes()));
+  const DocumentIds second = value_of(session->add_document("again", held_out_notes())).front();
   value_of(session->read({}, {}));
   const auto pinned = session->pin(notes_.document);
   ASSERT_TRUE(pinned.ok()) << pinned.error().message;

@@ -16,7 +16,7 @@ class SessionLost : public ChatTest {
   void SetUp() override {
     ChatTest::SetUp();
     session_ = open("compact", 0, *with_.engine);
-    document_ = value_of(session_->add_document("", held_out_notes())).document;
+    document_ = value_of(session_->add_document("", held_out_notes())).front().document;
     value_of(session_->read({}, {}));
     value_of(session_->save());
     n_tokens_ = session_->tokens().size();

@@ -189,7 +189,7 @@ TEST_F(Thoughtful, a_document_read_first_is_noted_without_thoughts_and_leaves_th
     journal_ = {};
     const auto session = open(*engine);
     value_of(session->set_thinking(thinking));
-    const DocumentIds ids = value_of(session->add_document("notes", "Notes."));
+    const DocumentIds ids = value_of(session->add_document("notes", "Notes.")).front();
     value_of(session->read({}, {}));
     const bool thinks = thinking != Thinking::off;
     const GenerateReport report = ask(*session);
@@ -210,7 +210,7 @@ TEST_F(Thoughtful, a_document_read_first_does_not_open_the_thoughts_of_its_answe
   next['\n'] = 'H';
   const auto engine = engine_of(next, kOpening);
   const auto session = open(*engine);
-  const DocumentIds ids = value_of(session->add_document("notes", "Notes."));
+  const DocumentIds ids = value_of(session->add_document("notes", "Notes.")).front();
   const GenerateReport report = ask(*session);
   EXPECT_EQ(report.thoughts.text, "Hm");
   EXPECT_EQ(value_of(session->thoughts(ids.answer)).text, "");

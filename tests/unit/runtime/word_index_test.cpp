@@ -79,15 +79,21 @@ TEST(WordIndex, scores_are_those_of_the_formula) {
   const WordIndex index = index_of({"red fox", "red red hen sat down there", "sky"});
   const auto ranked = index.rank("Red?");
   ASSERT_EQ(ranked.size(), 2u);
-  // By hand: 2 of 3 texts have it; lengths 2, 6, 1, in the mean 3.
+  // By hand: 2 of 3 texts have it; 2, 6 and 1 words with 1, 5 and no pairs: in the mean 5.
   const double idf = std::log(1 + 1.5 / 2.5);
   const auto bm25 = [&](double count, double length) {
-    return idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / 3));
+    return idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / 5));
   };
   EXPECT_EQ(ranked[0].episode, 0u);
-  EXPECT_NEAR(ranked[0].score, bm25(1, 2), 1e-12);
+  EXPECT_NEAR(ranked[0].score, bm25(1, 3), 1e-12);
   EXPECT_EQ(ranked[1].episode, 1u);
-  EXPECT_NEAR(ranked[1].score, bm25(2, 6), 1e-12);
+  EXPECT_NEAR(ranked[1].score, bm25(2, 11), 1e-12);
+}
+
+TEST(WordIndex, a_full_name_outweighs_its_halves_apart) {
+  const WordIndex index = index_of({"Rita Palmer came. Otto Ashford sat down. Rita Palmer left.",
+                                    "Rita Ashford keeps a tortoise.", "Otto Ashford came."});
+  EXPECT_EQ(order(index, "What pet does Rita Ashford have?").front(), 1u);
 }
 
 TEST(WordIndex, a_rare_word_outweighs_many_common_ones) {

@@ -1,0 +1,354 @@
+#include "runtime/session/past.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcache/recipes/pipeline.h"
+#include "runtime/episodes/document_parts.h"
+#include "runtime/model/scratch.h"
+#include "runtime/prefill/prefill_text.h"
+
+namespace satchel::runtime {
+namespace {
+
+using kvcache::CompactionReport;
+using kvcache::Reach;
+using kvcache::SegmentKind;
+using kvcache::SegmentState;
+using kvcache::TextSegment;
+
+// Kept free for an answer. Chosen: longer ones make their own room.
+constexpr std::size_t kAnswerTokens = 128;
+
+// An episode must match the words so well, compared with the best.
+constexpr double kWordShare = 0.5;
+
+// Tokens that a template puts around a document and its answer, about.
+constexpr std::size_t kPartFrame = 64;
+
+// A long episode is seen in so many rows at most, side by side with itself.
+constexpr std::size_t kRowsMost = 2;
+
+std::size_t size_of(const IndexRange& range) {
+  return range.end - range.begin;
+}
+
+bool is_turn(const TextSegment& segment) {
+  return (segment.kind == SegmentKind::message || segment.kind == SegmentKind::answer) &&
+         segment.state == SegmentState::done;
+}
+
+// A user's turn, or a document, begins here.
+bool begins_turn(const TextSegment& segment) {
+  return segment.kind != SegmentKind::answer;
+}
+
+}  // namespace
+
+std::size_t Past::head_end() const {
+  const std::span<const SessionMessage> messages = parts_.transcript.messages();
+  const bool has_system = !messages.empty() && messages.front().role == Role::system;
+  return std::max(has_system ? messages.front().end : 0, kvcache::kSinkTokens);
+}
+
+std::size_t Past::near_first() const {
+  return std::max(parts_.cache->reach().near_first, head_end());
+}
+
+std::size_t Past::answer_room() const {
+  return std::min(kAnswerTokens, parts_.engine.model->config().context / 16);
+}
+
+// The first token that is seen stands before all others.
+std::size_t Past::n_seen() const {
+  if (parts_.cache.is_lost()) return 0;
+  return parts_.cache->n_tokens() -
+         static_cast<std::size_t>(parts_.cache->reach().sinks_moved());
+}
+
+BeyondContext Past::beyond() const {
+  if (chosen_) return *chosen_;
+  return parts_.cache.recipe().keep() < 1 ? BeyondContext::episodes : BeyondContext::ends;
+}
+
+std::size_t Past::n_left() const {
+  if (!goes_on()) return parts_.transcript.n_context_left(BeyondContext::ends);
+  const std::size_t n_unread = parts_.transcript.tokens().size() - parts_.cache.n_tokens();
+  const std::size_t n_context = parts_.engine.model->config().context;
+  return n_context - std::min(n_context, n_seen() + n_unread);
+}
+
+std::vector<IndexRange> Past::episodes() const {
+  std::vector<IndexRange> out;
+  const std::size_t near = parts_.cache->reach().near_first;
+  for (const TextSegment& segment : parts_.cache->segments())
+    if (segment.first >= head_end() && segment.end() <= near)
+      out.push_back({.begin = segment.first, .end = segment.end()});
+  return out;
+}
+
+SeenEpisodes Past::seen_episodes() const {
+  SeenEpisodes out;
+  for (const IndexRange& episode : episodes()) {
+    if (parts_.cache->reach().moved(episode.begin)) out.seen.push_back(out.n_all);
+    ++out.n_all;
+  }
+  return out;
+}
+
+// The first token of the last turns.
+std::size_t Past::recent_first() const {
+  const std::span<const TextSegment> segments = parts_.cache->segments();
+  std::size_t n = 0;
+  for (std::size_t i = segments.size(); i > 0; --i)
+    if (begins_turn(segments[i - 1]) && ++n == kRecentTurns) return segments[i - 1].first;
+  return 0;
+}
+
+std::optional<IndexRange> Past::next_aged(std::size_t end, std::size_t least) const {
+  const std::span<const TextSegment> segments = parts_.cache->segments();
+  IndexRange run{.begin = near_first(), .end = near_first()};
+  for (std::size_t i = 0; i < segments.size() && segments[i].end() <= end; ++i) {
+    if (segments[i].first < run.begin) continue;
+    if (!is_turn(segments[i])) {
+      if (size_of(run) > 0 && size_of(run) >= least) return run;
+      run = {.begin = segments[i].end(), .end = segments[i].end()};
+      continue;
+    }
+    run.end = segments[i].end();
+    const bool ends_turn = i + 1 == segments.size() || begins_turn(segments[i + 1]);
+    if (ends_turn && size_of(run) >= kEpisodeTokens) return run;
+  }
+  if (size_of(run) > 0 && size_of(run) >= least) return run;
+  return std::nullopt;
+}
+
+bool Past::is_due() const {
+  if (parts_.cache.is_lost() || !parts_.cache.recipe().pipeline().decides()) return false;
+  return parts_.cache.n_tokens() != n_given_up_ &&
+         next_aged(recent_first(), kEpisodeTokens).has_value();
+}
+
+Result<CompactionReport> Past::gather_aged(const RepeatScript& script,
+                                           const std::stop_token& stop) {
+  CompactionReport done;
+  const std::optional<IndexRange> range = next_aged(recent_first(), kEpisodeTokens);
+  if (!range) return done;
+  const std::size_t n_evicted = parts_.cache.stats().n_evicted;
+  SATCHEL_TRY_ASSIGN(const bool read, read_again(*range, script, stop));
+  if (!read) n_given_up_ = parts_.cache.n_tokens();
+  const std::size_t n_now = parts_.cache.stats().n_evicted;
+  done.n_evicted = n_now - std::min(n_now, n_evicted);
+  return done;
+}
+
+Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
+                              const std::stop_token& stop) {
+  kvcache::Cache& cache = *parts_.cache;
+  Model& model = *parts_.engine.model;
+  Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
+  if (!fork.ok() && fork.error().kind == ErrorKind::out_of_memory) return false;
+  SATCHEL_TRY(fork);
+  kvcache::Cache& reader = **fork;
+  if (!reader.edit().can_truncate(range.begin)) return false;
+  SATCHEL_TRY(reader.edit().truncate(range.begin));
+  const std::size_t needs = reader.prefill_needs(
+      {.n_tokens = size_of(range)}, pass_bytes(model.config(), reader.needs_pre_rope(), false));
+  if (needs > cache.arena().free_bytes()) return false;
+  const TextPass pass{.cache = reader,
+                      .text = parts_.transcript.tokens(),
+                      .script = script,
+                      .stop = stop,
+                      .progress = {}};
+  SATCHEL_TRY(prefill_text(model, pass, {.end = range.end, .kind = SegmentKind::document}));
+  SATCHEL_TRY(pack_all(model, pass));
+  SATCHEL_TRY(cache.edit().gather(range.begin, size_of(range), reader.state()));
+  return true;
+}
+
+Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,
+                          const std::stop_token& stop) {
+  if (parts_.cache.recipe().pipeline().decides() && size_of(range) >= kEpisodeTokens / 2) {
+    SATCHEL_TRY_ASSIGN(const bool read, read_again(range, script, stop));
+    if (read) return {};
+  }
+  return parts_.cache->edit().gather(range.begin, size_of(range));
+}
+
+// What is pending is decided first: only what is in reach can be looked at again.
+Result<void> Past::gather_until(std::size_t end, const RepeatScript& script,
+                                const std::stop_token& stop) {
+  SATCHEL_TRY(parts_.cache->compactor().end_turn());
+  SATCHEL_TRY(pack_all(*parts_.engine.model, {.cache = *parts_.cache,
+                                              .text = parts_.transcript.tokens(),
+                                              .script = script,
+                                              .stop = stop,
+                                              .progress = {}}));
+  while (const std::optional<IndexRange> range = next_document(end))  // compressed already
+    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
+  while (const std::optional<IndexRange> range = next_aged(end, 0))
+    SATCHEL_TRY(gather(*range, script, stop));
+  return {};
+}
+
+// With the answer that notes it.
+std::optional<IndexRange> Past::next_document(std::size_t end) const {
+  const std::span<const TextSegment> segments = parts_.cache->segments();
+  for (std::size_t i = 0; i < segments.size() && segments[i].end() <= end; ++i) {
+    const IndexRange document{.begin = std::max(segments[i].first, near_first()),
+                              .end = segments[i].end()};
+    if (segments[i].kind != SegmentKind::document || document.begin >= document.end) continue;
+    const bool has_answer = i + 1 < segments.size() && segments[i + 1].end() <= end &&
+                            segments[i + 1].kind == SegmentKind::answer;
+    return IndexRange{.begin = document.begin, .end = segments[has_answer ? i + 1 : i].end()};
+  }
+  return std::nullopt;
+}
+
+// While some of the text is out of reach, half of the context stays free for episodes.
+bool Past::has_room(std::size_t n_tokens, bool is_answer) const {
+  const std::size_t n_context = parts_.engine.model->config().context;
+  const Reach& reach = parts_.cache->reach();
+  if (reach.is_all() || is_answer) return n_seen() + n_tokens + answer_room() <= n_context;
+  const std::size_t n_near = parts_.cache->n_tokens() - reach.near_first;
+  return head_end() + n_near + n_tokens + answer_room() <= n_context / 2;
+}
+
+std::size_t Past::near_for(std::size_t n_tokens, SegmentKind kind) const {
+  const std::size_t n_read = parts_.cache.n_tokens();
+  const std::size_t n_context = parts_.engine.model->config().context;
+  const std::size_t taken = head_end() + n_tokens + answer_room();
+  const std::size_t n_near =
+      std::min(n_context / 4, n_context / 2 - std::min(n_context / 2, taken));
+  if (kind == SegmentKind::document) return n_read;
+  for (const TextSegment& segment : parts_.cache->segments())
+    if (segment.first > near_first() && begins_turn(segment) && n_read - segment.first <= n_near)
+      return segment.first;
+  return n_read;
+}
+
+Result<void> Past::make_room(std::size_t n_tokens, SegmentKind kind, const RepeatScript& script,
+                             const std::stop_token& stop) {
+  if (!goes_on()) return {};
+  if (has_room(n_tokens, kind == SegmentKind::answer)) return {};
+  if (parts_.cache.n_tokens() <= head_end()) return {};
+  const std::size_t near = near_for(n_tokens, kind);
+  SATCHEL_TRY(gather_until(near, script, stop));
+  return parts_.cache->edit().set_reach(reach_of(near, {}, 0));
+}
+
+// Nothing is read again now, and nothing decided: that would keep the reader waiting. First the
+// older turns of the near text go, then the episodes.
+Result<void> Past::make_answer_room() {
+  if (!goes_on()) return {};
+  const std::span<const TextSegment> segments = parts_.cache->segments();
+  std::size_t first = 0;  // of the turn that is being answered
+  for (const TextSegment& segment : segments)
+    if (begins_turn(segment)) first = segment.first;
+  std::size_t end = near_first();
+  for (const TextSegment& segment : segments)
+    if (segment.first == end && segment.end() <= first && segment.state == SegmentState::done)
+      end = segment.end();
+  const bool moves = end > near_first();
+  if (!moves && parts_.cache->reach().parts.size() <= 1) return {};
+  return parts_.cache->edit().set_reach(reach_of(moves ? end : near_first(), {}, 0));
+}
+
+// A document that does not fit beside what is seen is read in parts, each by itself.
+Result<std::vector<std::string_view>> Past::parts_of(std::string_view document) const {
+  std::vector<std::string_view> out;
+  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
+  const std::size_t n_context = parts_.engine.model->config().context;
+  const std::size_t taken = head_end() + kPartFrame;
+  const std::size_t n_most = n_context / 2 - std::min(n_context / 2, taken);
+  const std::size_t n_beside = n_left() - std::min(n_left(), kPartFrame + answer_room());
+  if (goes_on() && n_most >= kPartTokensLeast) {
+    SATCHEL_TRY_ASSIGN(std::vector<DocumentPart> parts,
+                       split_document(document, tokenizer, std::max(n_most, n_beside)));
+    if (parts.size() > 1) {
+      SATCHEL_TRY_ASSIGN(parts, split_document(document, tokenizer, n_most));
+    }
+    for (const DocumentPart& part : parts) out.push_back(part.text);
+  }
+  if (out.empty()) out.push_back(document);
+  return out;
+}
+
+// In text order behind the system prompt, one after the other; where the zone ends, from its
+// beginning again, side by side with those before. The near text follows.
+Reach Past::reach_of(std::size_t near, std::span<const IndexRange> seen, std::size_t zone) const {
+  struct Placed {
+    IndexRange range;
+    std::size_t at = 0;  // in the zone
+  };
+  std::vector<Placed> placed;
+  std::size_t at = 0, widest = 0;
+  for (IndexRange range : seen) {
+    if (at > 0 && at + size_of(range) > zone) at = 0;
+    while (size_of(range) > 0) {
+      const std::size_t n = std::min(size_of(range), zone - at);
+      placed.push_back({.range = {.begin = range.begin, .end = range.begin + n}, .at = at});
+      widest = std::max(widest, at + n);
+      at = (at + n) % zone;
+      range.begin += n;
+    }
+  }
+  Reach reach{.parts = {}, .near_first = near};
+  const auto add = [&](const IndexRange& range, std::size_t place) {
+    reach.parts.push_back({.first = range.begin,
+                           .n_tokens = size_of(range),
+                           .moved = static_cast<std::int32_t>(place - range.begin)});
+  };
+  add({.begin = 0, .end = head_end()}, near - widest - head_end());
+  for (const Placed& part : placed) add(part.range, near - widest + part.at);
+  return reach;
+}
+
+// Positions between the system prompt and the near text that the chosen may take.
+std::size_t Past::zone(std::size_t n_question) const {
+  const std::size_t n_near = parts_.cache->n_tokens() - parts_.cache->reach().near_first;
+  const std::size_t taken = head_end() + n_near + n_question + answer_room();
+  const std::size_t n_context = parts_.engine.model->config().context;
+  return n_context - std::min(n_context, taken);
+}
+
+Result<void> Past::choose(std::span<const TokenId> question) {
+  if (!goes_on() || parts_.cache->reach().is_all()) return {};
+  const std::vector<IndexRange> all = episodes();
+  std::vector<std::size_t> chosen;
+  for (const std::size_t i : ranked(question))
+    if (chosen.size() < kEpisodesSeen && size_of(all[i]) <= kRowsMost * zone(question.size()))
+      chosen.push_back(i);
+  std::ranges::sort(chosen);
+  std::vector<IndexRange> seen;
+  for (const std::size_t i : chosen) seen.push_back(all[i]);
+  return parts_.cache->edit().set_reach(
+      reach_of(parts_.cache->reach().near_first, seen, zone(question.size())));
+}
+
+// Those whose words match, the best first, as far as they match nearly as well as the best. Where
+// none does, the newest.
+std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) {
+  const std::vector<IndexRange> all = episodes();
+  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
+  const std::span<const TokenId> tokens = parts_.transcript.tokens();
+  const auto same = std::ranges::mismatch(indexed_, all, [](const auto& a, const auto& b) {
+    return a.begin == b.begin && a.end == b.end;
+  });
+  const auto n_same = static_cast<std::size_t>(same.in1 - indexed_.begin());
+  indexed_.resize(n_same);
+  words_.truncate(n_same);
+  for (std::size_t i = n_same; i < all.size(); ++i) {
+    words_.add(tokenizer.text(tokens.subspan(all[i].begin, size_of(all[i]))));
+    indexed_.push_back(all[i]);
+  }
+  std::vector<std::size_t> order;
+  const std::vector<Ranked> found = words_.rank(tokenizer.text(question), tokenizer);
+  for (const Ranked& one : found)
+    if (one.score >= kWordShare * found.front().score) order.push_back(one.episode);
+  if (order.empty())
+    for (std::size_t i = all.size(); i > 0; --i) order.push_back(i - 1);
+  return order;
+}
+
+}  // namespace satchel::runtime

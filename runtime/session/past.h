@@ -1,0 +1,108 @@
+// Past: what of a chat is older than the turns at hand.
+//   episodes  turns that have aged are gathered, some hundred tokens at a time, read once more as
+//             one text and compressed as the recipe compresses a document: a message alone is too
+//             short for that. Pinned text and the last turns stay apart
+//   reach     where the chat is longer than the model's context, only the system prompt, the newest
+//             text and the episodes that a question needs are within attention's reach
+//             (kvcache/lanes/reach.h). All are held and saved; the journal has every word
+//   errors    CACHE_LOST, cancelled/STOPPED, CACHE_FULL, CONTEXT_FULL, those of model and cache.
+//             What was gathered stays gathered
+//   source    arXiv:2212.10947 (parallel windows), arXiv:2509.17396 (EpiCache)
+//   differs   an episode is closed by its length, not by topic; it stands where its text stands, in
+//             order, and is moved close when it is chosen
+//   threads   one call at a time
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "kernels/base/index_range.h"
+#include "runtime/episodes/word_index.h"
+#include "runtime/prefill/pack.h"
+#include "runtime/session/chat_parts.h"
+#include "runtime/session/session.h"
+
+namespace satchel::runtime {
+
+// Turns are gathered when so many tokens of them have aged. Chosen: what a second pass takes at a
+// time; a tenth of it is more than the protected ends of every recipe.
+inline constexpr std::size_t kEpisodeTokens = 512;
+// Turns at the end of a chat that are never gathered while it has room.
+inline constexpr std::size_t kRecentTurns = 2;
+// Episodes that one answer sees, if their words match the question. Chosen: more dilute the
+// attention of a general model (docs/episodes.md).
+inline constexpr std::size_t kEpisodesSeen = 4;
+
+class Past {
+ public:
+  // chosen: none: as the recipe has it
+  Past(const ChatParts& parts, std::optional<BeyondContext> chosen)
+      : parts_(parts), chosen_(chosen) {}
+
+  // Whether the chat goes on beyond the context.
+  BeyondContext beyond() const;
+  bool goes_on() const { return beyond() == BeyondContext::episodes; }
+  std::optional<BeyondContext> chosen() const { return chosen_; }
+  void set_beyond(std::optional<BeyondContext> chosen) { chosen_ = chosen; }
+
+  // Positions that the text which attention sees takes: where all is in reach, its tokens.
+  std::size_t n_seen() const;
+  // Tokens that still fit into the model's context, after what is unread. Where the chat goes on
+  // beyond it: of one message.
+  std::size_t n_left() const;
+
+  // Sees to it that a text of so many tokens and an answer fit into the context: first episodes
+  // leave the reach, then the oldest turns. A document is to be read by itself, if it doesn't fit
+  // beside what is seen.
+  Result<void> make_room(std::size_t n_tokens, kvcache::SegmentKind kind,
+                         const RepeatScript& script, const std::stop_token& stop);
+  // The same while an answer is made.
+  Result<void> make_answer_room();
+  // The parts in which a document is to be read; one: as a whole.
+  Result<std::vector<std::string_view>> parts_of(std::string_view document) const;
+  // Brings the episodes into reach that an answer to the question needs, as many as fit behind it.
+  Result<void> choose(std::span<const TokenId> question);
+  // The episodes out of the near text, in text order.
+  std::vector<IndexRange> episodes() const;
+  SeenEpisodes seen_episodes() const;
+
+  // Turns that have aged and wait to be gathered.
+  bool is_due() const;
+  // Gathers the oldest of them.
+  Result<kvcache::CompactionReport> gather_aged(const RepeatScript& script,
+                                                const std::stop_token& stop);
+
+ private:
+  std::size_t head_end() const;  // of the system prompt
+  std::size_t near_first() const;
+  std::size_t answer_room() const;
+  // Aged turns up to `end`; least 0: also fewer than an episode.
+  std::optional<IndexRange> next_aged(std::size_t end, std::size_t least) const;
+  std::size_t recent_first() const;
+  Result<void> gather(const IndexRange& range, const RepeatScript& script,
+                      const std::stop_token& stop);
+  // False: there is no memory for it, or text that a window has passed over would be needed.
+  Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
+                          const std::stop_token& stop);
+  std::optional<IndexRange> next_document(std::size_t end) const;
+  Result<void> gather_until(std::size_t end, const RepeatScript& script,
+                            const std::stop_token& stop);
+  bool has_room(std::size_t n_tokens, bool is_answer) const;
+  // Where the near text begins if it is to leave room for n tokens.
+  std::size_t near_for(std::size_t n_tokens, kvcache::SegmentKind kind) const;
+  kvcache::Reach reach_of(std::size_t near, std::span<const IndexRange> seen,
+                          std::size_t zone) const;
+  std::size_t zone(std::size_t n_question) const;
+  std::vector<std::size_t> ranked(std::span<const TokenId> question);
+
+  ChatParts parts_;
+  std::optional<BeyondContext> chosen_;
+  WordIndex words_;
+  std::vector<IndexRange> indexed_ = {};  // the episodes in words_
+  std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
+};
+
+}  // namespace satchel::runtime
