@@ -12,6 +12,7 @@
 #include "app/cli/meter_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
+#include "runtime/chat/episodes_text.h"
 
 namespace satchel::app {
 namespace {
@@ -227,9 +228,9 @@ Result<void> ChatLoop::answer(const std::string& question) {
 Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
   has_packing_failed_ = false;
   tell(report);
-  if (report.finish == runtime::Finish::context_full ||
-      report.finish == runtime::Finish::cache_full)
-    return full(report.message);
+  const bool is_context = report.finish == runtime::Finish::context_full;
+  if (is_context || report.finish == runtime::Finish::cache_full)
+    return full(report.message, is_context);
   return {};
 }
 
@@ -239,6 +240,8 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
   // A short question moves no figure worth a line.
   if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
     console_.note(describe(report.read));
+  if (const std::string parts = runtime::describe(report.episodes); !parts.empty())
+    console_.note("Answered from " + parts + " of the older chat.");
   if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
   if (report.finish == runtime::Finish::n_tokens_max)
     console_.note("Stopped at the length limit of " + with_thousands(report.n_tokens) +
@@ -254,6 +257,8 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"answer", report.text},
                      {"thoughts", report.thoughts.text},
                      {"finish", name(report.finish)},
+                     {"older_parts", report.episodes.n_all},
+                     {"parts_seen", report.episodes.seen},
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},
                      {"read_tokens", report.read.n_tokens},
@@ -275,11 +280,20 @@ std::string ChatLoop::chosen(const std::string& offer) {
 }
 
 // Never silence: says what is full and lets the person choose.
-Result<void> ChatLoop::full(const std::string& message) {
+Result<void> ChatLoop::full(const std::string& message, bool is_context) {
   console_.warning(message);
   is_full_ = !asks();
   if (is_full_) return {};
-  const std::string choice = chosen("[n] start a new chat   [q] save and quit   [Enter] stay here");
+  runtime::Session& session = conversation_->session();
+  const bool can_go_on = session.beyond() == runtime::BeyondContext::ends && is_context;
+  const std::string choice =
+      chosen(std::string(can_go_on ? "[g] go on   " : "") +
+             "[n] start a new chat   [q] save and quit   [Enter] stay here");
+  if (choice == "g" && can_go_on) {
+    SATCHEL_TRY(session.set_beyond(runtime::BeyondContext::episodes));
+    console_.reply("The chat goes on. What is older is looked up where a message asks about it. "
+                   "Send the message again.");
+  }
   if (choice == "n") return start_over();
   if (choice == "q") std::raise(SIGTERM);
   return {};
@@ -319,7 +333,7 @@ Result<void> ChatLoop::recover(const Error& error) {
   }
   if (!conversation_->has_session()) return error;
   if (error.code == "CONTEXT_FULL" || error.code == "CACHE_FULL") {
-    const Result<void> chosen = full(error.message);
+    const Result<void> chosen = full(error.message, error.code == "CONTEXT_FULL");
     return chosen.ok() ? chosen : recover(chosen.error());
   }
   if (error.kind == ErrorKind::storage || error.kind == ErrorKind::device_lost ||

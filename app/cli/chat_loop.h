@@ -56,7 +56,7 @@ class ChatLoop {
 
   // Nothing where the conversation can go on after this error; else the error it ends with.
   Result<void> recover(const Error& error);
-  Result<void> full(const std::string& message);
+  Result<void> full(const std::string& message, bool is_context);
   std::string chosen(const std::string& offer);  // by the person; empty: nothing
   bool wants_cpu(const Error& error, bool is_kept);
   Result<void> offer_cpu(const Error& error);

@@ -82,6 +82,10 @@ const Reach& Cache::reach() const {
   return state_->reach;
 }
 
+std::size_t Cache::n_seen() const {
+  return n_tokens() - static_cast<std::size_t>(state_->reach.sinks_moved());
+}
+
 CacheStats Cache::stats() const {
   return stats_of(*state_);
 }

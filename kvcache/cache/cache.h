@@ -66,6 +66,8 @@ class Cache {
   std::size_t n_tokens() const;  // seen: also the position of the next token
   std::span<const TextSegment> segments() const;
   const Reach& reach() const;
+  // Positions from the first token that is seen to the next one: n_tokens() where all is in reach.
+  std::size_t n_seen() const;
   CacheStats stats() const;
   void clear();  // back to empty
 

@@ -9,7 +9,8 @@ ChatMemory memory_of(const Session& session) {
           .fidelity = session.fidelity(),
           .n_read = session.n_read(),
           .n_tokens = session.tokens().size(),
-          .n_context = session.n_context()};
+          .n_context = session.n_context(),
+          .n_in_context = session.n_context() - session.n_context_left()};
 }
 
 }  // namespace

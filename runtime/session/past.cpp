@@ -66,6 +66,10 @@ std::size_t Past::n_seen() const {
          static_cast<std::size_t>(parts_.cache->reach().sinks_moved());
 }
 
+std::string_view beyond_name(BeyondContext beyond) {
+  return beyond == BeyondContext::episodes ? "episodes" : "ends";
+}
+
 BeyondContext Past::beyond() const {
   if (chosen_) return *chosen_;
   return parts_.cache.recipe().keep() < 1 ? BeyondContext::episodes : BeyondContext::ends;

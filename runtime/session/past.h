@@ -36,6 +36,10 @@ inline constexpr std::size_t kRecentTurns = 2;
 // attention of a general model (docs/episodes.md).
 inline constexpr std::size_t kEpisodesSeen = 4;
 
+// The journal's note of what was chosen for a chat, and what it says.
+inline constexpr std::string_view kBeyondNote = "beyond_context";
+std::string_view beyond_name(BeyondContext beyond);
+
 class Past {
  public:
   // chosen: none: as the recipe has it

@@ -96,6 +96,10 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   SATCHEL_TRY(state.prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const Transcript::Loaded loaded, state.transcript.load());
   SATCHEL_TRY(state.meter.load());
+  SATCHEL_TRY_ASSIGN(const auto beyond,
+                     state.options.journal->note(state.options.chat, kBeyondNote));
+  if (beyond && *beyond == beyond_name(BeyondContext::episodes))
+    state.past.set_beyond(BeyondContext::episodes);
   report.n_chat_tokens = state.transcript.tokens().size();
   const std::vector<std::string> notes = texts_of(loaded);
   if (report.n_chat_tokens > n_context() && state.past.beyond() == BeyondContext::ends) {

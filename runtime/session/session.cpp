@@ -87,8 +87,12 @@ Result<void> Session::set_thinking(Thinking thinking) {
   state_->transcript.set_thinking(thinking);
   return {};
 }
-void Session::set_beyond(std::optional<BeyondContext> beyond) {
+Result<void> Session::set_beyond(BeyondContext beyond) {
+  const SessionOptions& options = state_->options;
+  if (options.journal != nullptr)
+    SATCHEL_TRY(options.journal->set_note(options.chat, kBeyondNote, beyond_name(beyond)));
   state_->past.set_beyond(beyond);
+  return {};
 }
 BeyondContext Session::beyond() const {
   return state_->past.beyond();

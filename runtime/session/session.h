@@ -184,8 +184,8 @@ class Session {
   //   errors  invalid, THINKING: the template has no switch
   Result<void> set_thinking(Thinking thinking);
   Thinking thinking() const;
-  // What happens at the end of the context; none: as the recipe has it. Not saved with the chat.
-  void set_beyond(std::optional<BeyondContext> beyond);
+  // What happens at the end of the context, in place of what the recipe has; kept with the chat.
+  Result<void> set_beyond(BeyondContext beyond);
   BeyondContext beyond() const;
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
   Result<Thoughts> thoughts(MessageId answer) const;

@@ -69,7 +69,7 @@ runtime::ChatMemory sampleCache(const QString& preset, qint64 tokens, std::int64
   runtime::ChatMemory cache;
   const double keep = preset == u"extreme"_s ? 0.25 : preset == u"compact"_s ? 0.5 : 1;
   const bool packed = preset != u"full"_s;
-  cache.n_tokens = cache.n_read = std::size_t(tokens);
+  cache.n_tokens = cache.n_read = cache.n_in_context = std::size_t(tokens);
   cache.n_context = 8192;
   kvcache::CacheStats& stats = cache.stats;
   stats.n_tokens = std::size_t(tokens);

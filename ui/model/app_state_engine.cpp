@@ -1,6 +1,7 @@
 // What the engine says, led into the models.
 #include <utility>
 
+#include "runtime/chat/episodes_text.h"
 #include "ui/model/app_state.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
@@ -17,6 +18,8 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   const double ms = report.ms - report.thoughts.ms;
   if (ms > 0)
     text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
+  if (const std::string parts = runtime::describe(report.episodes); !parts.empty())
+    text += AppState::tr(" · from %1 of the older chat").arg(QString::fromStdString(parts));
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
   if (report.finish == runtime::Finish::repeats)

@@ -95,13 +95,17 @@ QString MemoryPanelState::ledgerText() const {
 QString MemoryPanelState::contextText() const {
   const std::size_t context = m_cache.n_context > 0 ? m_cache.n_context : m_model.n_context;
   if (context == 0) return {};
+  if (m_cache.n_in_context < m_cache.n_tokens)
+    return tr("%1 of %2 tokens; %3 in the chat")
+        .arg(formatCount(qint64(m_cache.n_in_context)), formatCount(qint64(context)),
+             formatCount(qint64(m_cache.n_tokens)));
   return tr("%1 of %2 tokens")
       .arg(formatCount(qint64(m_cache.n_tokens)), formatCount(qint64(context)));
 }
 
 double MemoryPanelState::contextShare() const {
   return m_cache.n_context > 0
-             ? std::clamp(double(m_cache.n_tokens) / double(m_cache.n_context), 0.0, 1.0)
+             ? std::clamp(double(m_cache.n_in_context) / double(m_cache.n_context), 0.0, 1.0)
              : 0;
 }
 

@@ -17,6 +17,8 @@ constexpr runtime::ChatId kAsked{2};
 // What templates put around a question and an answer: less than this.
 constexpr std::size_t kTurnTokens = 32;
 
+constexpr std::size_t kContextsMost = 16;  // of a chat that goes on; chosen
+
 // How much of a chat is read.
 struct Reach {
   std::size_t n_dropped = 0;  // messages, the oldest
@@ -81,7 +83,7 @@ Result<Reach> ChatReader::reach() const {
   const std::size_t context = engine_.config().context;
   const std::size_t n_used = asking_.n_context > 0 ? std::min(asking_.n_context, context) : context;
   const std::size_t n_all = transcript.tokens().size(), n_room = n_used - std::min(n_used, n_after);
-  if (n_all <= n_room) return Reach{};
+  if (n_all <= n_room || asking_.beyond == Beyond::episodes) return Reach{};
   if (asking_.beyond == Beyond::stops) return Reach{.goes_on = false};
   const auto messages = transcript.messages();
   const std::size_t n_before = messages.size() - chat_.messages.size();  // the system prompt
@@ -98,6 +100,11 @@ Result<void> ChatReader::open_session(std::span<const ChatMessage> messages) {
   journal_ = std::make_unique<ScriptedJournal>(messages, system_);
   runtime::SessionOptions options(recipe_);
   options.thinking = thinking_;
+  options.beyond = asking_.beyond == Beyond::episodes ? runtime::BeyondContext::episodes
+                                                      : runtime::BeyondContext::ends;
+  // The default is for one context.
+  SATCHEL_TRY_ASSIGN(const std::size_t budget, engine_.default_budget());
+  if (asking_.beyond == Beyond::episodes) options.budget_bytes = kContextsMost * budget;
   options.journal = journal_.get();
   options.chat = ScriptedJournal::kScript;
   SATCHEL_TRY_ASSIGN(session_, engine_.new_session(options));

@@ -17,15 +17,15 @@
 
 namespace satchel::eval {
 
-// What is done about a chat that is longer than the model's context. A way that the session itself
-// goes on by needs an entry here, and its SessionOptions in open_session() (chat_reading.cpp).
+// What is done about a chat that is longer than the model's context.
 enum class Beyond {
   // What most programs do: the oldest turns are dropped, the system prompt stays, and the rest is
   // read anew, as much of it as leaves room for the longest question and an answer.
   rolling,
-  stops,  // the chat is over: nothing is read or answered
+  stops,     // the chat is over: nothing is read or answered
+  episodes,  // the session goes on: runtime::BeyondContext::episodes
 };
-inline constexpr std::string_view kBeyondNames[] = {"rolling", "stops"};  // as Beyond
+inline constexpr std::string_view kBeyondNames[] = {"rolling", "stops", "episodes"};  // as Beyond
 
 inline constexpr std::size_t kChatAnswerTokensMax = 48;  // a sentence or two; chosen, not measured
 

@@ -1,0 +1,13 @@
+// What people are told of the episodes that an answer could see.
+#pragma once
+
+#include <string>
+
+#include "runtime/session/session.h"
+
+namespace satchel::runtime {
+
+// "parts 3 and 7 of 12"; "" where the chat is not longer than the context, or none was seen.
+std::string describe(const SeenEpisodes& episodes);
+
+}  // namespace satchel::runtime
