@@ -97,10 +97,7 @@ void CacheChecker::check(CacheDriver& driver, const Edit& edit, const std::strin
       const auto values =
           checks_values ? CacheDriver::Values::decoded : CacheDriver::Values::left_out;
       const DecodedLane decoded = driver.held(layer, head, values);
-      ASSERT_EQ(difference(driver.see(layer, head, values),
-                           in_reach(decoded, cache.reach(), driver.shape().layers[layer])),
-                "")
-          << after << ": what is seen of layer " << layer;
+      check_seen(driver, layer, head, decoded, after);
       if (!decoded.empty()) {
         ASSERT_GE(decoded.begin()->first, 0) << after;
         ASSERT_LT(static_cast<std::size_t>(decoded.rbegin()->first), cache.n_tokens()) << after;
@@ -119,6 +116,30 @@ void CacheChecker::check(CacheDriver& driver, const Edit& edit, const std::strin
     }
   before_ = std::move(now);
   n_before_ = cache.n_tokens();
+}
+
+// Attention sees what is in reach, where it was moved; where that is all, every page as it is.
+void CacheChecker::check_seen(CacheDriver& driver, std::size_t layer, std::size_t head,
+                              const DecodedLane& held, const std::string& after) const {
+  const Reach& reach = driver.cache().reach();
+  if (!reach.is_all()) {
+    const auto values =
+        checks_values ? CacheDriver::Values::decoded : CacheDriver::Values::left_out;
+    const SeenLane seen = driver.see(layer, head, values);
+    ASSERT_EQ(difference(seen, in_reach(held, reach, driver.shape().layers[layer])), "")
+        << after << ": what is seen of layer " << layer;
+    return;
+  }
+  const std::span<const kernels::PageView> views = driver.view(layer, head).pages;
+  const std::span<const PageRecord> pages = driver.lane(layer, head).pages();
+  ASSERT_EQ(views.size(), pages.size()) << after;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    ASSERT_EQ(views[i].bytes, driver.arena().at(pages[i].extent)) << after;
+    ASSERT_TRUE(views[i].live == pages[i].live) << after;
+    ASSERT_EQ(views[i].shift, pages[i].shift) << after;
+    ASSERT_EQ(views[i].first_position, pages[i].first_position) << after;
+    ASSERT_EQ(views[i].last_position, pages[i].last_position) << after;
+  }
 }
 
 // Protected text and the shortest tail that a recipe may leave are held in full: what came since,
@@ -168,8 +189,11 @@ void CacheChecker::check_stats(CacheDriver& driver, const std::string& after) co
     std::size_t most = 0, least = std::numeric_limits<std::size_t>::max(), n_pages = 0;
     for (std::size_t head = 0; head < driver.shape().layers[layer].n_kv_heads; ++head) {
       const Lane& lane = driver.lane(layer, head);
-      const std::size_t n = driver.held(layer, head, CacheDriver::Values::left_out).size();
-      n_in_pages += n - lane.n_sinks() - lane.n_tail();
+      std::size_t n = lane.n_sinks() + lane.n_tail();
+      for (const PageRecord& page : lane.pages()) {
+        n += page.live.count();
+        n_in_pages += page.live.count();
+      }
       n_pages += lane.pages().size();
       most = std::max(most, n);
       least = std::min(least, n);

@@ -41,6 +41,8 @@ class CacheChecker {
   void check_complete(CacheDriver& driver, const LaneChange& lane, const std::string& what) const;
   void check_tiers(const Cache& cache, const LaneChange& lane, const std::string& what) const;
   void check_stats(CacheDriver& driver, const std::string& after) const;
+  void check_seen(CacheDriver& driver, std::size_t layer, std::size_t head, const DecodedLane& held,
+                  const std::string& after) const;
   void check_values(CacheDriver& driver, std::size_t layer, std::size_t head,
                     const DecodedLane& lane, const std::string& after);
 

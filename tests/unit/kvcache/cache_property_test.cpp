@@ -31,7 +31,7 @@ TEST_P(RandomWalk, holds_what_it_must_after_any_operation) {
   for (std::uint64_t seed = 1; seed <= (kSanitized ? 1 : 4) && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CacheWalk walk(GetParam(), roomy(seed));
-    walk.run(24);
+    walk.run(22);
     n_interrupted += walk.n_interrupted();
   }
   if (GetParam() == "kvzip") {
@@ -52,7 +52,7 @@ TEST_P(RandomWalk, holds_what_it_must_where_memory_is_short) {
     setup.arena_bytes = cache_need(of.shape(), of.recipe(), 300)->total() + seed % 2 * 40000;
     setup.seed = seed;
     CacheWalk walk(GetParam(), setup);
-    walk.run(30);
+    walk.run(28);
     n_full += walk.n_full();
   }
   EXPECT_GT(n_full, 0u) << "memory was never short";

@@ -63,7 +63,8 @@ CacheWalk::CacheWalk(const CacheWalk& of, CacheDriver twin)
       driver_(std::move(twin)),
       checker_(of.checker_),
       merges_(of.merges_),
-      may_fork_(false) {}
+      may_fork_(false),
+      shares_pages_(true) {}
 
 void CacheWalk::run_on(int n_operations) {
   for (int i = 0; i < n_operations && !testing::Test::HasFailure(); ++i) after_one(i, one());
@@ -110,6 +111,7 @@ void CacheWalk::save_restore_and_go_on(int n_operations) {
   const auto saved = first.save(identity);
   ASSERT_TRUE(saved.ok()) << saved.error().message;
   may_fork_ = false;
+  shares_pages_ = true;
   CacheWalk forked(*this, driver_.fork().value()), other(*this, driver_.fork().value());
   forked.driver_.reads_on_as(driver_);
   other.driver_.reads_on_as(driver_);
@@ -190,13 +192,14 @@ std::string CacheWalk::text() {
     case 1:
       return read(SegmentKind::message, 1 + below(300));
     default:
-      return read(SegmentKind::document, 1 + below(400));
+      return read(SegmentKind::document, 1 + below(300));
   }
 }
 
 std::string CacheWalk::compact() {
   if (below(3) == 0) {
     const std::size_t more = below(std::size_t{64} << 10);
+    if (shares_pages_) return "nothing";  // how much it must lower depends on the others
     done(driver_.cache().compactor().reclaim(driver_.arena().free_bytes() + more), "make room");
     return "make room of " + std::to_string(more);
   }
@@ -297,10 +300,10 @@ std::string CacheWalk::edit(std::size_t n) {
   const std::size_t first = kSinkTokens + below(n - kSinkTokens), count = 1 + below(n - first);
   switch (below(10)) {
     case 0:
+    case 1:
       edit_ = {.first = n - below(n / 3 + 1), .end = n};
       done(driver_.truncate(edit_.first), "truncate");
       return "truncate to " + std::to_string(edit_.first);
-    case 1:
     case 2:
       edit_ = {.first = first, .end = first + count};
       done(driver_.cache().edit().forget(first, count), "forget");

@@ -61,9 +61,10 @@ class CacheWalk {
   CacheDriver driver_;
   CacheChecker checker_;
   Edit edit_;
-  std::string history_;   // for people
-  bool merges_ = false;   // then values are not those that were read
-  bool may_fork_ = true;  // where memory is short a fork would change what happens
+  std::string history_;        // for people
+  bool merges_ = false;        // then values are not those that were read
+  bool may_fork_ = true;       // where memory is short a fork would change what happens
+  bool shares_pages_ = false;  // with a cache that goes on alike
   std::optional<CacheDriver> twin_;
   std::vector<std::byte> twin_bytes_;
   std::size_t n_full_ = 0, n_interrupted_ = 0;
