@@ -192,8 +192,8 @@ TextSegment episode_of(std::size_t first, std::size_t n) {
   return {.first = first, .n_tokens = n, .kind = SegmentKind::episode, .state = SegmentState::done};
 }
 
-// Pages of another cache over the same arena, under this one's own layouts: that cache may go. Their
-// serials are this one's: since the fork both may have given the same ones to other pages.
+// Pages of another cache over the same arena, under this one's own layouts: that cache may go.
+// Their serials are this one's: since the fork both may have given the same to different pages.
 void join_pages(CacheState& cache, std::size_t index, std::span<const PageRecord> pages) {
   Lane& lane = cache.lanes[index];
   lane.reserve_pages(lane.pages().size() + pages.size());

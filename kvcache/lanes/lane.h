@@ -65,7 +65,7 @@ class Lane {
   std::size_t n_body() const;   // live tokens in pages
   std::size_t n_slots() const;  // in sinks, pages and tail, live or not
   std::size_t n_kept() const { return n_sinks_ + n_body() + n_tail_; }
-  // Of the pages that share an extent, as those do that were split, one: which stands for its bytes.
+  // Of pages that share an extent, as those do that were split, one: it stands for the bytes.
   bool owns_bytes(std::size_t index) const;
   ExactBlock sinks() const;
   ExactBlock tail() const;

@@ -6,8 +6,8 @@
 //               2 n_tail <= tail_kept + since_flush in every lane; since_flush < kFlushTokens while
 //                 idle, but after a failed flush, which the next call tries again
 //               3 the score store covers all that is pending and has been scored
-//               4 no page lies on both sides of a border of the reach, no tail holds text before its
-//                 near text, and lanes have moved sinks where it moves them
+//               4 no page lies on both sides of a border of the reach, no tail holds text before
+//                 its near text, and lanes have moved sinks where it moves them
 #pragma once
 
 #include <array>
