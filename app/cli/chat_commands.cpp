@@ -80,11 +80,11 @@ void ChatLoop::show_memory() {
   const runtime::Session& session = conversation_->session();
   const kvcache::CacheStats stats = session.stats();
   const bool goes_on = session.beyond() == runtime::BeyondContext::episodes;
-  console_.reply(with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
-                 (goes_on ? "the chat goes on beyond the model's context of " +
-                                with_thousands(session.n_context()) + "."
-                          : with_thousands(session.n_context_left()) +
-                                " more fit into the model's context."));
+  console_.reply(
+      with_thousands(stats.n_tokens) + " tokens in " + app::describe(stats) + "; " +
+      (goes_on ? "the chat goes on beyond the model's context of " +
+                     with_thousands(session.n_context()) + "."
+               : with_thousands(session.n_context_left()) + " more fit into the model's context."));
   const std::int64_t now_ms = SystemClock().wall_ms();
   console_.reply(app::describe(session.fidelity(), session.ledger(), now_ms));
   console_.reply(app::describe(session.recall(), now_ms));

@@ -286,13 +286,13 @@ Result<void> ChatLoop::full(const std::string& message, bool is_context) {
   if (is_full_) return {};
   runtime::Session& session = conversation_->session();
   const bool can_go_on = session.beyond() == runtime::BeyondContext::ends && is_context;
-  const std::string choice =
-      chosen(std::string(can_go_on ? "[g] go on   " : "") +
-             "[n] start a new chat   [q] save and quit   [Enter] stay here");
+  const std::string choice = chosen(std::string(can_go_on ? "[g] go on   " : "") +
+                                    "[n] start a new chat   [q] save and quit   [Enter] stay here");
   if (choice == "g" && can_go_on) {
     SATCHEL_TRY(session.set_beyond(runtime::BeyondContext::episodes));
-    console_.reply("The chat goes on. What is older is looked up where a message asks about it. "
-                   "Send the message again.");
+    console_.reply(
+        "The chat goes on. What is older is looked up where a message asks about it. "
+        "Send the message again.");
   }
   if (choice == "n") return start_over();
   if (choice == "q") std::raise(SIGTERM);

@@ -55,8 +55,8 @@ struct ChatMemory {
   std::size_t n_read = 0;  // tokens seen by the cache
   std::size_t n_tokens = 0, n_context = 0;
   std::size_t n_in_context = 0;  // of n_context, used: as n_tokens until the chat is longer
-  bool is_packing = false;     // idle work is being done now
-  double learning_share = -1;  // of the head-budget profile, made so far; below 0: not at work
+  bool is_packing = false;       // idle work is being done now
+  double learning_share = -1;    // of the head-budget profile, made so far; below 0: not at work
 };
 
 // --- the model

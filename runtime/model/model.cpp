@@ -166,10 +166,10 @@ Result<void> Model::probe(const ProbePass& pass) {
   const std::size_t n = pass.ids.size();
   SATCHEL_ASSERT(n > 0);
   const std::size_t n_seen = pass.first_position - pass.cache.n_tokens() + pass.cache.n_seen();
-  SATCHEL_TRY_ASSIGN(const PassScratch scratch,
-                     PassScratch::take(pass.cache.arena(), config_,
-                                       prefill_size(config_, n_seen, n,
-                                                    pass.cache.needs_pre_rope())));
+  SATCHEL_TRY_ASSIGN(
+      const PassScratch scratch,
+      PassScratch::take(pass.cache.arena(), config_,
+                        prefill_size(config_, n_seen, n, pass.cache.needs_pre_rope())));
   SATCHEL_TRY_ASSIGN(kvcache::Prefill prefill,
                      pass.cache.begin_probe(pass.job, n, pass.first_position));
   const ProgressFn silent;

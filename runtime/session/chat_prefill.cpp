@@ -155,7 +155,7 @@ Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop
   const SegmentKind kind = segment_kind(message);
   const kvcache::Reach before = parts_.cache->reach();
   const CacheContents contents = parts_.meter.contents();
-  SATCHEL_TRY(past_.make_room(text.size(), kind, script_, stop));
+  SATCHEL_TRY(past_.free_context(text.size(), kind, script_, stop));
   if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text));
   if (parts_.cache->reach() == before) return {};
   parts_.meter.drop_rows();  // they are of text that may be out of reach
@@ -163,9 +163,9 @@ Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop
   return {};
 }
 
-Result<void> ChatPrefill::make_answer_room() {
+Result<void> ChatPrefill::free_answer_context() {
   parts_.meter.drop_rows();
-  return past_.make_answer_room();
+  return past_.free_answer_context();
 }
 
 Result<void> ChatPrefill::prefill_rest() {

@@ -59,7 +59,7 @@ class ChatPrefill {
 
   const Past& past() const { return past_; }
   // During an answer that the context has no room for: older turns leave attention's reach.
-  Result<void> make_answer_room();
+  Result<void> free_answer_context();
   // Gathers turns that have aged, as Past does.
   Result<kvcache::CompactionReport> gather_aged(const std::stop_token& stop) {
     return past_.gather_aged(script_, stop);

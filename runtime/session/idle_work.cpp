@@ -11,7 +11,8 @@ bool IdleWork::is_due() const {
     return segment.state == kvcache::SegmentState::pending;
   });
   const bool profiles = parts_.engine.can_profile && parts_.cache->needs_head_budgets();
-  return is_pending || profiles || prefill_.past().is_due() || parts_.meter.can_measure() || recall_.is_due();
+  return is_pending || profiles || prefill_.past().is_due() || parts_.meter.can_measure() ||
+         recall_.is_due();
 }
 
 Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {

@@ -62,8 +62,7 @@ std::size_t Past::answer_room() const {
 // The first token that is seen stands before all others.
 std::size_t Past::n_seen() const {
   if (parts_.cache.is_lost()) return 0;
-  return parts_.cache->n_tokens() -
-         static_cast<std::size_t>(parts_.cache->reach().sinks_moved());
+  return parts_.cache->n_tokens() - static_cast<std::size_t>(parts_.cache->reach().sinks_moved());
 }
 
 std::string_view beyond_name(BeyondContext beyond) {
@@ -231,8 +230,8 @@ std::size_t Past::near_for(std::size_t n_tokens, SegmentKind kind) const {
   return n_read;
 }
 
-Result<void> Past::make_room(std::size_t n_tokens, SegmentKind kind, const RepeatScript& script,
-                             const std::stop_token& stop) {
+Result<void> Past::free_context(std::size_t n_tokens, SegmentKind kind, const RepeatScript& script,
+                                const std::stop_token& stop) {
   if (!goes_on()) return {};
   if (has_room(n_tokens, kind == SegmentKind::answer)) return {};
   if (parts_.cache.n_tokens() <= head_end()) return {};
@@ -243,7 +242,7 @@ Result<void> Past::make_room(std::size_t n_tokens, SegmentKind kind, const Repea
 
 // Nothing is read again now, and nothing decided: that would keep the reader waiting. First the
 // older turns of the near text go, then the episodes.
-Result<void> Past::make_answer_room() {
+Result<void> Past::free_answer_context() {
   if (!goes_on()) return {};
   const std::span<const TextSegment> segments = parts_.cache->segments();
   std::size_t first = 0;  // of the turn that is being answered

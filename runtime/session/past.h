@@ -7,6 +7,8 @@
 //             (kvcache/lanes/reach.h). All are held and saved; the journal has every word
 //   errors    CACHE_LOST, cancelled/STOPPED, CACHE_FULL, CONTEXT_FULL, those of model and cache.
 //             What was gathered stays gathered
+//   limits    of layers with a window nothing can be read again: there turns are gathered as they
+//             are held. All episodes stay in memory; under its limit the oldest are thinned
 //   source    arXiv:2212.10947 (parallel windows), arXiv:2509.17396 (EpiCache)
 //   differs   an episode is closed by its length, not by topic; it stands where its text stands, in
 //             order, and is moved close when it is chosen
@@ -33,7 +35,7 @@ inline constexpr std::size_t kEpisodeTokens = 512;
 // Turns at the end of a chat that are never gathered while it has room.
 inline constexpr std::size_t kRecentTurns = 2;
 // Episodes that one answer sees, if their words match the question. Chosen: more dilute the
-// attention of a general model (docs/episodes.md).
+// attention of a general model (docs/benchmarks/2026-11-beyond-context.md).
 inline constexpr std::size_t kEpisodesSeen = 4;
 
 // The journal's note of what was chosen for a chat, and what it says.
@@ -58,13 +60,13 @@ class Past {
   // beyond it: of one message.
   std::size_t n_left() const;
 
-  // Sees to it that a text of so many tokens and an answer fit into the context: first episodes
+  // Makes a text of so many tokens and an answer fit into the context: first episodes
   // leave the reach, then the oldest turns. A document is to be read by itself, if it doesn't fit
   // beside what is seen.
-  Result<void> make_room(std::size_t n_tokens, kvcache::SegmentKind kind,
-                         const RepeatScript& script, const std::stop_token& stop);
+  Result<void> free_context(std::size_t n_tokens, kvcache::SegmentKind kind,
+                            const RepeatScript& script, const std::stop_token& stop);
   // The same while an answer is made.
-  Result<void> make_answer_room();
+  Result<void> free_answer_context();
   // The parts in which a document is to be read; one: as a whole.
   Result<std::vector<std::string_view>> parts_of(std::string_view document) const;
   // Brings the episodes into reach that an answer to the question needs, as many as fit behind it.

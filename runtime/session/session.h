@@ -91,8 +91,8 @@ struct Thoughts {
 };
 // Where a chat is longer than the model's context: which of its episodes an answer could see.
 struct SeenEpisodes {
-  std::size_t n_all = 0;                // 0: the chat is not longer
-  std::vector<std::size_t> seen = {};   // numbers, from 0, rising
+  std::size_t n_all = 0;               // 0: the chat is not longer
+  std::vector<std::size_t> seen = {};  // numbers, from 0, rising
 };
 struct GenerateReport {
   MessageId answer;  // 0: none was begun

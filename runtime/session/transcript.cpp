@@ -62,8 +62,8 @@ Result<std::vector<TokenId>> Transcript::user_tokens(std::string_view text,
   return ids;
 }
 
-Result<std::vector<StoredMessage>> Transcript::draft(
-    std::string_view text, std::span<const StoredMessage> before) const {
+Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text,
+                                                     std::span<const StoredMessage> before) const {
   std::vector<StoredMessage> out;
   std::vector<TokenId> tokens;
   if (before.empty()) {
@@ -97,8 +97,7 @@ Result<std::vector<DocumentIds>> Transcript::add_documents(std::span<const Docum
   // A base model would go on behind the word.
   const std::string_view written = options_.chat_template.is_plain() ? "\n\n" : kNoted;
   for (const Document& document : documents) {
-    SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn,
-                       draft(document.text, messages));
+    SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn, draft(document.text, messages));
     turn.back().kind = MessageKind::document;
     turn.back().title = document.title;
     SATCHEL_TRY_ASSIGN(

@@ -99,7 +99,7 @@ Result<std::optional<TokenId>> Turn::draw() {
   const AnswerReader::Said said = reader_.push(token);
   SATCHEL_TRY(parts_.transcript.extend_answer(said.answer, {&token, 1}));
   show(said);
-  if (prefill_.past().n_left() < kTailTokensMax) SATCHEL_TRY(prefill_.make_answer_room());
+  if (prefill_.past().n_left() < kTailTokensMax) SATCHEL_TRY(prefill_.free_answer_context());
   const std::optional<Finish> limit = reached();
   if (!limit) return std::optional<TokenId>(token);
   report_.finish = *limit;
@@ -195,8 +195,7 @@ void Turn::show(const AnswerReader::Said& said) {
   tell(request_.thought, said.thought);
   tell(request_.delta, said.answer);
   const std::size_t n_max = request_.sampling.n_tokens_max;
-  const std::size_t n_possible =
-      n_max != 0 ? n_max : report_.n_tokens + prefill_.past().n_left();
+  const std::size_t n_possible = n_max != 0 ? n_max : report_.n_tokens + prefill_.past().n_left();
   if (request_.progress) request_.progress({Phase::generate, report_.n_tokens, n_possible});
 }
 

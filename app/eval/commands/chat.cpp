@@ -177,10 +177,11 @@ void add_chat_options(CLI::App& command, ChatOptions& options) {
       ->needs(file);
   add_made_chat_options(command, options, file);
   command
-      .add_option("--beyond", options.beyond,
-                  "Where a chat is longer than the context: \"rolling\" drops the oldest messages, "
-                  "\"stops\" counts its questions as not answered (\"cut\"), \"episodes\" goes on as "
-                  "Satchel's chats do")
+      .add_option(
+          "--beyond", options.beyond,
+          "Where a chat is longer than the context: \"rolling\" drops the oldest messages, "
+          "\"stops\" counts its questions as not answered (\"cut\"), \"episodes\" goes on as "
+          "Satchel's chats do")
       ->check(one_of_names(std::span(eval::kBeyondNames)))
       ->capture_default_str();
   command

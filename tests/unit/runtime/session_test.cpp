@@ -408,7 +408,8 @@ TEST_F(SessionTest, a_document_and_its_answer_are_stored_together_or_not_at_all)
 
 TEST_F(SessionTest, messages_have_the_ids_kinds_and_places_of_the_journal) {
   const auto session = open("full");
-  const DocumentIds document = value_of(session->add_document("notes.txt", held_out_notes())).front();
+  const DocumentIds document =
+      value_of(session->add_document("notes.txt", held_out_notes())).front();
   const runtime::MessageId question = value_of(session->add_user("Where is the brass bell?"));
   const GenerateReport report = value_of(session->generate({.n_tokens_max = 8}, {}, {}, {}));
   const auto messages = session->messages();
