@@ -323,6 +323,31 @@ TEST_P(ReachedChat, what_is_refused_changes_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(Recipes, ReachedChat, testing::ValuesIn(chat_cases()), name_of);
 
+// A second pass over text that it can't see would find that nothing of it matters.
+TEST(SetReach, text_that_waits_for_a_second_pass_waits_until_it_is_in_reach) {
+  CacheDriver driver(
+      {.recipe = "kvzip", .keep = 0.3, .n_layers = 2, .head_dim = 32, .backend = "cpu"});
+  driver.check_attention = false;
+  ASSERT_TRUE(driver.read(40, {.kind = SegmentKind::pinned}).ok());
+  ASSERT_TRUE(driver.read(400).ok());
+  ASSERT_TRUE(driver.read(160, {.kind = SegmentKind::pinned}).ok());
+  CacheDriver seen = driver.fork().value();
+  seen.reads_on_as(driver);
+  ASSERT_TRUE(driver.cache().edit().set_reach(reach_of({{0, 40, 300}}, 450)).ok());
+  EXPECT_EQ(driver.probe_all(100).value(), 0u);
+  ASSERT_TRUE(driver.cache().edit().set_reach(reach_of({{0, 140, 300}, {300, 9, 0}}, 450)).ok());
+  EXPECT_EQ(driver.cache().next_probe(150)->n_tokens, 100u) << "to the end of the part";
+  ASSERT_TRUE(driver.cache().compactor().compact(TriggerEvent::idle).ok());
+  EXPECT_EQ(driver.cache().stats().n_pending, 400u);
+  ASSERT_TRUE(driver.cache().edit().set_reach({}).ok());
+  for (CacheDriver* each : {&driver, &seen}) {
+    EXPECT_EQ(each->probe_all(100).value(), 4u);
+    ASSERT_TRUE(each->cache().compactor().compact(TriggerEvent::idle).ok());
+    EXPECT_EQ(each->cache().stats().n_pending, 0u);
+  }
+  EXPECT_EQ(driver.all_kept(), seen.all_kept());
+}
+
 // A page holds tokens of one part only: where the text is cut, two parts that were moved alike are
 // moved differently.
 TEST(SetReach, keeps_parts_apart_that_are_moved_alike) {
