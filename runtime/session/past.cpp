@@ -85,8 +85,8 @@ std::vector<IndexRange> Past::episodes() const {
   std::vector<IndexRange> out;
   const std::size_t near = parts_.cache->reach().near_first;
   for (const TextSegment& segment : parts_.cache->segments())
-    if (segment.first >= head_end() && segment.end() <= near)
-      out.push_back({.begin = segment.first, .end = segment.end()});
+    if (segment.end() > head_end() && segment.end() <= near)  // the first may begin with the head
+      out.push_back({.begin = std::max(segment.first, head_end()), .end = segment.end()});
   return out;
 }
 
@@ -187,10 +187,16 @@ Result<void> Past::gather_until(std::size_t end, const RepeatScript& script,
                                               .script = script,
                                               .stop = stop,
                                               .progress = {}}));
-  while (const std::optional<IndexRange> range = next_document(end))  // compressed already
-    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
+  SATCHEL_TRY(gather_documents(end));
   while (const std::optional<IndexRange> range = next_aged(end, 0))
     SATCHEL_TRY(gather(*range, script, stop));
+  return {};
+}
+
+// They are compressed already.
+Result<void> Past::gather_documents(std::size_t end) {
+  while (const std::optional<IndexRange> range = next_document(end))
+    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
   return {};
 }
 
@@ -249,11 +255,15 @@ Result<void> Past::free_answer_context() {
   for (const TextSegment& segment : segments)
     if (begins_turn(segment)) first = segment.first;
   std::size_t end = near_first();
-  for (const TextSegment& segment : segments)
-    if (segment.first == end && segment.end() <= first && segment.state == SegmentState::done)
+  for (const TextSegment& segment : segments)  // the first may begin with the head
+    if (segment.first <= end && end < segment.end() && segment.end() <= first &&
+        segment.state == SegmentState::done)
       end = segment.end();
   const bool moves = end > near_first();
   if (!moves && parts_.cache->reach().parts.size() <= 1) return {};
+  SATCHEL_TRY(gather_documents(end));
+  while (const std::optional<IndexRange> range = next_aged(end, 0))  // as it is held
+    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
   return parts_.cache->edit().set_reach(reach_of(moves ? end : near_first(), {}, 0));
 }
 

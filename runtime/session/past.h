@@ -94,6 +94,7 @@ class Past {
   Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop);
   std::optional<IndexRange> next_document(std::size_t end) const;
+  Result<void> gather_documents(std::size_t end);
   Result<void> gather_until(std::size_t end, const RepeatScript& script,
                             const std::stop_token& stop);
   bool has_room(std::size_t n_tokens, bool is_answer) const;
