@@ -214,13 +214,21 @@ std::optional<IndexRange> Past::next_document(std::size_t end) const {
   return std::nullopt;
 }
 
+// A message's episodes are chosen when there is room for it.
+bool Past::has_room(std::size_t n_tokens, SegmentKind kind) const {
+  const bool fits =
+      n_seen() + n_tokens + answer_room() <= parts_.engine.model->config().context;
+  if (parts_.cache->reach().is_all() || kind == SegmentKind::answer) return fits;
+  return has_near_room(n_tokens) && (fits || kind == SegmentKind::message);
+}
+
 // While some of the text is out of reach, half of the context stays free for episodes.
-bool Past::has_room(std::size_t n_tokens, bool is_answer) const {
-  const std::size_t n_context = parts_.engine.model->config().context;
+bool Past::has_near_room(std::size_t n_tokens) const {
   const Reach& reach = parts_.cache->reach();
-  if (reach.is_all() || is_answer) return n_seen() + n_tokens + answer_room() <= n_context;
+  if (reach.is_all()) return false;
   const std::size_t n_near = parts_.cache->n_tokens() - reach.near_first;
-  return head_end() + n_near + n_tokens + answer_room() <= n_context / 2;
+  return head_end() + n_near + n_tokens + answer_room() <=
+         parts_.engine.model->config().context / 2;
 }
 
 std::size_t Past::near_for(std::size_t n_tokens, SegmentKind kind) const {
@@ -239,8 +247,10 @@ std::size_t Past::near_for(std::size_t n_tokens, SegmentKind kind) const {
 Result<void> Past::free_context(std::size_t n_tokens, SegmentKind kind, const RepeatScript& script,
                                 const std::stop_token& stop) {
   if (!goes_on()) return {};
-  if (has_room(n_tokens, kind == SegmentKind::answer)) return {};
+  if (has_room(n_tokens, kind)) return {};
   if (parts_.cache.n_tokens() <= head_end()) return {};
+  if (kind == SegmentKind::document && has_near_room(n_tokens))  // only the episodes are in the way
+    return parts_.cache->edit().set_reach(reach_of(parts_.cache->reach().near_first, {}, 0));
   const std::size_t near = near_for(n_tokens, kind);
   SATCHEL_TRY(gather_until(near, script, stop));
   return parts_.cache->edit().set_reach(reach_of(near, {}, 0));

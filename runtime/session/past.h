@@ -97,7 +97,8 @@ class Past {
   Result<void> gather_documents(std::size_t end);
   Result<void> gather_until(std::size_t end, const RepeatScript& script,
                             const std::stop_token& stop);
-  bool has_room(std::size_t n_tokens, bool is_answer) const;
+  bool has_room(std::size_t n_tokens, kvcache::SegmentKind kind) const;
+  bool has_near_room(std::size_t n_tokens) const;
   // Where the near text begins if it is to leave room for n tokens.
   std::size_t near_for(std::size_t n_tokens, kvcache::SegmentKind kind) const;
   kvcache::Reach reach_of(std::size_t near, std::span<const IndexRange> seen,
