@@ -26,21 +26,21 @@ std::vector<std::string> strings_of(const std::string& line, const std::string& 
   return out;
 }
 
-std::string first_conversation() {
+std::string conversation(std::size_t number) {
   std::ifstream file(test::kHeldOut);
   for (std::string line; std::getline(file, line);)
-    if (strings_of(line, "set").at(0) == test::kHeldOutSet) return line;
+    if (strings_of(line, "set").at(0) == test::kHeldOutSet && number-- == 0) return line;
   return {};
 }
 
 }  // namespace
 
-std::string held_out_notes() {
-  return strings_of(first_conversation(), "notes").at(0);
+std::string held_out_notes(std::size_t number) {
+  return strings_of(conversation(number), "notes").at(0);
 }
 
 std::vector<std::string> held_out_questions() {
-  return strings_of(first_conversation(), "ask");
+  return strings_of(conversation(0), "ask");
 }
 
 std::unique_ptr<Engine> open_engine(const std::filesystem::path& model) {

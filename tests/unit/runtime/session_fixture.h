@@ -16,7 +16,7 @@
 namespace satchel::runtime {
 
 // Notes of the held-out file, several pages long, and their questions.
-std::string held_out_notes();
+std::string held_out_notes(std::size_t number = 0);
 std::vector<std::string> held_out_questions();
 
 // One for all tests of the program: opening costs a hash of the file and little else. Its arena has
