@@ -406,6 +406,20 @@ TEST_F(SessionPast, an_answer_that_runs_into_the_end_of_the_context_makes_room_f
   expect_journal_holds(*session);
 }
 
+TEST_F(SessionPast, what_an_answer_made_room_for_is_saved_and_goes_on_token_for_token) {
+  const auto first = open_beyond("satchel");
+  add_notes(*first, 0);
+  value_of(first->add_user(bells(300)));
+  const std::size_t n_wanted = first->n_context_left() + 100;
+  value_of(first->generate(Sampling::plain_greedy(n_wanted), {}, {}, {}));
+  EXPECT_GT(first->tokens().size(), first->n_context());
+  value_of(first->save());
+  const auto second = open_beyond("satchel");
+  EXPECT_EQ(resume(*second).n_reread, 0u);
+  const auto third = value_of(first->fork({8}));
+  EXPECT_EQ(go_on(*second), go_on(*third));
+}
+
 TEST_F(SessionPast, an_answer_ends_where_it_fills_the_context_by_itself) {
   const auto session = open_beyond("full");
   add_notes(*session, 0);
