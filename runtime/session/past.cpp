@@ -367,8 +367,12 @@ std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) {
   }
   std::vector<std::size_t> order;
   const std::vector<Ranked> found = words_.rank(tokenizer.text(question), tokenizer);
+  double best = 0;  // a question asked before matches its own words best, but may not be the answer
   for (const Ranked& one : found)
-    if (one.score >= kWordShare * found.front().score) order.push_back(one.episode);
+    if (size_of(all[one.episode]) >= kEpisodeTokens / 2) best = std::max(best, one.score);
+  if (best == 0 && !found.empty()) best = found.front().score;
+  for (const Ranked& one : found)
+    if (one.score >= kWordShare * best) order.push_back(one.episode);
   if (order.empty())
     for (std::size_t i = all.size(); i > 0; --i) order.push_back(i - 1);
   return order;
