@@ -29,6 +29,7 @@ Result<void> Session::truncate(MessageId last) {
   }
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   s.transcript.truncate(end);
+  s.past.forget_words();
   s.meter.drop_rows();
   end = std::min(end, s.cache.n_tokens());
   if (s.cache->edit().can_truncate(end)) return s.cache->edit().truncate(end);

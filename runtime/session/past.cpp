@@ -18,13 +18,13 @@ using kvcache::SegmentState;
 using kvcache::TextSegment;
 
 // Kept free for an answer. Chosen: longer ones make their own room.
-constexpr std::size_t kAnswerTokens = 128;
+constexpr std::size_t kAnswerTokens = 64;
 
 // An episode must match the words so well, compared with the best.
 constexpr double kWordShare = 0.5;
 
 // Tokens that a template puts around a document and its answer, about.
-constexpr std::size_t kPartFrame = 64;
+constexpr std::size_t kPartFrame = 48;
 
 // A long episode is seen in so many rows at most, side by side with itself.
 constexpr std::size_t kRowsMost = 2;

@@ -75,6 +75,12 @@ class Past {
   std::vector<IndexRange> episodes() const;
   SeenEpisodes seen_episodes() const;
 
+  // Other text may come to stand where there is text now.
+  void forget_words() {
+    words_.truncate(0);
+    indexed_.clear();
+  }
+
   // Turns that have aged and wait to be gathered.
   bool is_due() const;
   // Gathers the oldest of them.
