@@ -149,6 +149,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
                               const std::stop_token& stop) {
   kvcache::Cache& cache = *parts_.cache;
   Model& model = *parts_.engine.model;
+  SATCHEL_TRY(thin_for(read_again_needs(range)));
   Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
   if (!fork.ok() && fork.error().kind == ErrorKind::out_of_memory) return false;
   SATCHEL_TRY(fork);
@@ -167,6 +168,22 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
   SATCHEL_TRY(pack_all(model, pass));
   SATCHEL_TRY(cache.edit().gather(range.begin, size_of(range), reader.state()));
   return true;
+}
+
+// A second cache's own bytes, and those of the pass.
+std::size_t Past::read_again_needs(const IndexRange& range) const {
+  const kvcache::CacheStats stats = parts_.cache.stats();
+  const kvcache::PassBytes pass =
+      pass_bytes(parts_.engine.model->config(), parts_.cache->needs_pre_rope(), false);
+  return stats.bytes - stats.body_bytes +
+         parts_.cache->prefill_needs({.n_tokens = size_of(range)}, pass);
+}
+
+// Where memory is short the oldest text is thinned, so that what has aged since can be compressed.
+Result<void> Past::thin_for(std::size_t bytes) {
+  if (parts_.cache->arena().free_bytes() >= bytes) return {};
+  SATCHEL_TRY(parts_.cache->compactor().reclaim(bytes));
+  return {};
 }
 
 Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,

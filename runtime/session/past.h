@@ -96,6 +96,8 @@ class Past {
   std::size_t recent_first() const;
   Result<void> gather(const IndexRange& range, const RepeatScript& script,
                       const std::stop_token& stop);
+  std::size_t read_again_needs(const IndexRange& range) const;
+  Result<void> thin_for(std::size_t bytes);
   // False: there is no memory for it, or text that a window has passed over would be needed.
   Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop);
