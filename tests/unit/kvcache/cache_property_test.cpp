@@ -28,7 +28,8 @@ CacheDriver::Setup roomy(std::uint64_t seed) {
 
 TEST_P(RandomWalk, holds_what_it_must_after_any_operation) {
   std::size_t n_interrupted = 0;
-  for (std::uint64_t seed = 1; seed <= (kSanitized ? 1 : 4) && !HasFailure(); ++seed) {
+  const std::uint64_t first = kSanitized ? 3 : 1, last = kSanitized ? 3 : 4;
+  for (std::uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     CacheWalk walk(GetParam(), roomy(seed));
     walk.run(22);
