@@ -96,9 +96,8 @@ QString MemoryPanelState::contextText() const {
   const std::size_t context = m_cache.n_context > 0 ? m_cache.n_context : m_model.n_context;
   if (context == 0) return {};
   if (m_cache.n_in_context < m_cache.n_tokens)
-    return tr("%1 of %2 tokens; %3 in the chat")
-        .arg(formatCount(qint64(m_cache.n_in_context)), formatCount(qint64(context)),
-             formatCount(qint64(m_cache.n_tokens)));
+    return tr("%1 of %2 tokens in reach")
+        .arg(formatCount(qint64(m_cache.n_in_context)), formatCount(qint64(context)));
   return tr("%1 of %2 tokens")
       .arg(formatCount(qint64(m_cache.n_tokens)), formatCount(qint64(context)));
 }
