@@ -153,7 +153,7 @@ void add_made_chat_options(CLI::App& command, ChatOptions& options, CLI::Option*
       ->excludes(file);
   command
       .add_option("--questions", options.n_questions,
-                  "Maximum questions per chat about facts of each age, and about what was not told")
+                  "Maximum questions per chat for each age, and for what was never told")
       ->check(whole_number(1))
       ->capture_default_str()
       ->excludes(file);
@@ -169,7 +169,7 @@ void add_chat_options(CLI::App& command, ChatOptions& options) {
   CLI::Option* file =
       command
           .add_option("--file", options.file,
-                      "LoCoMo or LongMemEval as published (JSON), instead of generated chats")
+                      "LoCoMo or LongMemEval file as published (JSON); replaces generated chats")
           ->type_name("FILE");
   command.add_option("--examples", options.n_examples, "Maximum chats of the file; 0: all")
       ->check(whole_number())
@@ -203,7 +203,7 @@ Result<TaskPtr> make_chat_task(const ChatOptions& options) {
 
 void add_eval_chat(CLI::App& eval, const Choose& choose) {
   add_task_command<ChatOptions>(eval, choose, "chat",
-                                "Ask what a chat of many messages still knows, by age",
+                                "Measure what a long chat still knows, by the age of each fact",
                                 add_chat_options, make_chat_task);
 }
 
