@@ -150,6 +150,7 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
 }
 
 Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop_token& stop) {
+  if (!past_.goes_on()) return {};
   const std::size_t begin = std::max(message.begin, parts_.cache.n_tokens());
   const auto text = parts_.transcript.tokens().subspan(begin, message.end - begin);
   const SegmentKind kind = segment_kind(message);

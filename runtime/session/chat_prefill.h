@@ -61,7 +61,7 @@ class ChatPrefill {
   // During an answer that the context has no room for: older turns leave attention's reach.
   Result<void> free_answer_context();
   // Gathers turns that have aged, as Past does.
-  Result<kvcache::CompactionReport> gather_aged(const std::stop_token& stop) {
+  Result<void> gather_aged(const std::stop_token& stop) {
     return past_.gather_aged(script_, stop);
   }
 

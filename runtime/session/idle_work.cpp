@@ -56,10 +56,10 @@ Result<bool> IdleWork::gather(const std::stop_token& stop, IdleReport& report) {
   while (prefill_.past().is_due()) {
     if (stop.stop_requested()) return false;
     const CacheContents before = parts_.meter.contents();
-    const Result<kvcache::CompactionReport> done = prefill_.gather_aged(stop);
+    const Result<void> done = prefill_.gather_aged(stop);
     if (!done.ok() && done.error().kind == ErrorKind::cancelled) return false;
     if (!done.ok()) return prefill_.explain(done.error());
-    report.n_evicted += done->n_evicted;
+    report.n_evicted += done_between(before, parts_.meter.contents()).n_evicted;
     parts_.meter.note_since(LedgerCause::idle, before);
   }
   return true;

@@ -11,7 +11,6 @@
 namespace satchel::runtime {
 namespace {
 
-using kvcache::CompactionReport;
 using kvcache::Reach;
 using kvcache::SegmentKind;
 using kvcache::SegmentState;
@@ -59,10 +58,8 @@ std::size_t Past::answer_room() const {
   return std::min(kAnswerTokens, parts_.engine.model->config().context / 16);
 }
 
-// The first token that is seen stands before all others.
 std::size_t Past::n_seen() const {
-  if (parts_.cache.is_lost()) return 0;
-  return parts_.cache->n_tokens() - static_cast<std::size_t>(parts_.cache->reach().sinks_moved());
+  return parts_.cache.is_lost() ? 0 : parts_.cache->n_seen();
 }
 
 std::string_view beyond_name(BeyondContext beyond) {
@@ -132,17 +129,12 @@ bool Past::is_due() const {
          next_aged(recent_first(), kEpisodeTokens).has_value();
 }
 
-Result<CompactionReport> Past::gather_aged(const RepeatScript& script,
-                                           const std::stop_token& stop) {
-  CompactionReport done;
+Result<void> Past::gather_aged(const RepeatScript& script, const std::stop_token& stop) {
   const std::optional<IndexRange> range = next_aged(recent_first(), kEpisodeTokens);
-  if (!range) return done;
-  const std::size_t n_evicted = parts_.cache.stats().n_evicted;
+  if (!range) return {};
   SATCHEL_TRY_ASSIGN(const bool read, read_again(*range, script, stop));
   if (!read) n_given_up_ = parts_.cache.n_tokens();
-  const std::size_t n_now = parts_.cache.stats().n_evicted;
-  done.n_evicted = n_now - std::min(n_now, n_evicted);
-  return done;
+  return {};
 }
 
 Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
@@ -233,8 +225,7 @@ std::optional<IndexRange> Past::next_document(std::size_t end) const {
 
 // A message's episodes are chosen when there is room for it.
 bool Past::has_room(std::size_t n_tokens, SegmentKind kind) const {
-  const bool fits =
-      n_seen() + n_tokens + answer_room() <= parts_.engine.model->config().context;
+  const bool fits = n_seen() + n_tokens + answer_room() <= parts_.engine.model->config().context;
   if (parts_.cache->reach().is_all() || kind == SegmentKind::answer) return fits;
   return has_near_room(n_tokens) && (fits || kind == SegmentKind::message);
 }
@@ -355,15 +346,14 @@ std::size_t Past::zone(std::size_t n_question) const {
 Result<void> Past::choose(std::span<const TokenId> question) {
   if (!goes_on() || parts_.cache->reach().is_all()) return {};
   const std::vector<IndexRange> all = episodes();
+  const std::size_t n_zone = zone(question.size());
   std::vector<std::size_t> chosen;
   for (const std::size_t i : ranked(question))
-    if (chosen.size() < kEpisodesSeen && size_of(all[i]) <= kRowsMost * zone(question.size()))
-      chosen.push_back(i);
+    if (chosen.size() < kEpisodesSeen && size_of(all[i]) <= kRowsMost * n_zone) chosen.push_back(i);
   std::ranges::sort(chosen);
   std::vector<IndexRange> seen;
   for (const std::size_t i : chosen) seen.push_back(all[i]);
-  return parts_.cache->edit().set_reach(
-      reach_of(parts_.cache->reach().near_first, seen, zone(question.size())));
+  return parts_.cache->edit().set_reach(reach_of(parts_.cache->reach().near_first, seen, n_zone));
 }
 
 // Those whose words match, the best first, as far as they match nearly as well as the best. Where

@@ -84,8 +84,7 @@ class Past {
   // Turns that have aged and wait to be gathered.
   bool is_due() const;
   // Gathers the oldest of them.
-  Result<kvcache::CompactionReport> gather_aged(const RepeatScript& script,
-                                                const std::stop_token& stop);
+  Result<void> gather_aged(const RepeatScript& script, const std::stop_token& stop);
 
  private:
   std::size_t head_end() const;  // of the system prompt
