@@ -175,17 +175,35 @@ void move_segments(TextSegments& text, std::size_t first, std::int32_t by) {
   text.segments = std::move(now);
 }
 
-Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size_t n) {
+bool is_episode(const TextSegment& segment, std::size_t first, std::size_t n) {
+  return segment.kind == SegmentKind::episode && segment.first == first && segment.n_tokens == n;
+}
+
+// comes_back: an episode that rests may be what is gathered.
+Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size_t n,
+                           bool comes_back) {
   SATCHEL_TRY(check_range(cache, first, n));
   const auto stays_apart = [&](const TextSegment& segment) {
     const bool touches = segment.first < first + n && segment.end() > first;
+    if (touches && segment.state == SegmentState::resting)
+      return !comes_back || !is_episode(segment, first, n);
     return touches && (segment.kind == SegmentKind::pinned || segment.state != SegmentState::done);
   };
   if (n > 0 && first >= kSinkTokens && std::ranges::none_of(cache.text.segments, stays_apart))
     return {};
   return Error{ErrorKind::invalid, "CACHE_RANGE",
                "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
-                   " can't be gathered: some of them are pinned or have not been compressed yet."};
+                   " can't be gathered: some of them are pinned, rest elsewhere or have not been "
+                   "compressed yet."};
+}
+
+// Lane-tokens in pages; what a window passes over is not counted as gone either.
+std::size_t n_live(const CacheState& cache, const PageChanges& changes) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (cache.layout.layer(i).window == 0)
+      for (const PageRecord& page : changes[i]) n += page.live.count();
+  return n;
 }
 
 TextSegment episode_of(std::size_t first, std::size_t n) {
@@ -308,6 +326,11 @@ Result<void> CacheEdit::set_reach(const Reach& wanted) {
     return Error{ErrorKind::invalid, "CACHE_REACH",
                  "The parts do not fit a text of " + std::to_string(s.text.n_tokens) +
                      " tokens, or overlap."};
+  for (const TextSegment& segment : s.text.segments)
+    if (segment.state == SegmentState::resting && wanted.sees(segment.first, segment.end()))
+      return Error{ErrorKind::invalid, "CACHE_REACH",
+                   "Tokens " + std::to_string(segment.first) + " to " +
+                       std::to_string(segment.end()) + " rest and must come back first."};
   SATCHEL_TRY(make_idle(s));
   if (wanted == s.reach) return {};
   SATCHEL_TRY(flush_tails_before(s, wanted.near_first, s.moved_sinks_needs(wanted)));
@@ -319,7 +342,7 @@ Result<void> CacheEdit::set_reach(const Reach& wanted) {
 
 Result<void> CacheEdit::gather(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
-  SATCHEL_TRY(check_gathers(s, first, n));
+  SATCHEL_TRY(check_gathers(s, first, n, false));
   SATCHEL_TRY(make_idle(s));
   s.text.replace(episode_of(first, n));
   s.forget_scores();
@@ -330,8 +353,8 @@ Result<void> CacheEdit::gather(std::size_t first, std::size_t n) {
 Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& other) {
   CacheState& s = cache_;
   SATCHEL_ASSERT(&s.arena == &other.arena && s.lanes.size() == other.lanes.size());
-  SATCHEL_TRY(check_gathers(s, first, n));
-  SATCHEL_TRY(check_gathers(other, first, n));
+  SATCHEL_TRY(check_gathers(s, first, n, true));
+  SATCHEL_TRY(check_gathers(other, first, n, false));
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(make_idle(other));
   // An episode has no tail: its end is held at the tier to which it would be flushed.
@@ -351,6 +374,28 @@ Result<void> CacheEdit::gather(std::size_t first, std::size_t n, CacheState& oth
   s.forget_scores();
   s.table_is_stale = true;
   SATCHEL_TRY(s.drop_behind_windows());
+  s.reserve_lists();
+  return s.show_all_if_stale();
+}
+
+Result<void> CacheEdit::rest(std::size_t first, std::size_t n) {
+  CacheState& s = cache_;
+  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(make_idle(s));
+  const auto episode = std::ranges::find_if(
+      s.text.segments, [&](const TextSegment& segment) { return is_episode(segment, first, n); });
+  if (episode == s.text.segments.end() || episode->state != SegmentState::done ||
+      s.reach.sees(first, first + n))
+    return Error{ErrorKind::invalid, "CACHE_RANGE",
+                 "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                     " are no episode out of reach."};
+  SATCHEL_TRY(flush_tails_before(s, first + n));
+  PageChanges changes = pages_now(s);
+  const std::size_t n_before = n_live(s, changes);
+  for (std::vector<PageRecord>& pages : changes) SATCHEL_TRY(hide(s, pages, first, first + n));
+  episode->n_resting = n_before - n_live(s, changes);
+  episode->state = SegmentState::resting;
+  replace_pages(s, changes);
   s.reserve_lists();
   return s.show_all_if_stale();
 }

@@ -35,16 +35,20 @@ class CacheEdit {
   Result<void> move_text(std::size_t first, std::int32_t by);
   // What attention sees from now on; text out of reach stays held, and is saved. Where this is, the
   // first part holds the sinks. Truncating what was read shortens it.
-  //   errors  CACHE_REACH: it does not fit the text; CACHE_FULL. Nothing has changed
+  //   errors  CACHE_REACH: it does not fit the text, or some of it rests; CACHE_FULL. Nothing has
+  //           changed
   Result<void> set_reach(const Reach& wanted);
   // Tokens first … first + n - 1 are one episode from now on, held as they are.
   //   errors  CACHE_RANGE: some of it is pinned, or has not been decided. Nothing has changed
   Result<void> gather(std::size_t first, std::size_t n);
-  // The same, held as `other` holds them: a fork of this cache that has read that text once more,
-  // and may go afterwards.
+  // The same, held as `other` holds them: a cache of the same recipe over the same arena that has
+  // read that text, and may go afterwards. So an episode that rests comes back.
   //   errors  also CACHE_RANGE where some of it is pinned or has not been decided in `other`, and
   //           CACHE_FULL. Nothing has changed here
   Result<void> gather(std::size_t first, std::size_t n, CacheState& other);
+  // The caller keeps this episode elsewhere from now on: what is held of it goes.
+  //   errors  CACHE_RANGE: it is no episode, or in attention's reach. Nothing has changed
+  Result<void> rest(std::size_t first, std::size_t n);
 
  private:
   CacheState& cache_;

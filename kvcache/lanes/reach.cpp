@@ -17,6 +17,12 @@ std::optional<std::int32_t> Reach::moved(std::size_t position) const {
   return *in < parts.size() ? parts[*in].moved : 0;
 }
 
+bool Reach::sees(std::size_t first, std::size_t end) const {
+  return end > near_first || std::ranges::any_of(parts, [&](const Part& part) {
+           return part.first < end && part.end() > first;
+         });
+}
+
 bool Reach::holds(std::size_t n_tokens, std::size_t n_sinks) const {
   if (is_all()) return parts.empty();
   if (near_first > n_tokens || parts.empty()) return false;

@@ -33,6 +33,8 @@ struct Reach {
   std::optional<std::size_t> place(std::size_t position) const;
   // How much later the token is seen than it stands; nothing: it is out of reach.
   std::optional<std::int32_t> moved(std::size_t position) const;
+  // Whether any token of [first, end) is in reach.
+  bool sees(std::size_t first, std::size_t end) const;
   std::int32_t sinks_moved() const { return is_all() ? 0 : parts.front().moved; }
   // Whether the invariants hold over a text of so many tokens, the first n_sinks of them sinks.
   bool holds(std::size_t n_tokens, std::size_t n_sinks) const;

@@ -44,8 +44,11 @@ void TextSegments::cut(std::size_t position) {
     behind.first = position;
     const std::size_t before = position - segments[i].first;
     behind.n_probed = segments[i].n_probed - std::min(segments[i].n_probed, before);
+    // Which of its tokens are kept is not known here.
+    behind.n_resting = segments[i].n_resting * behind.n_tokens / segments[i].n_tokens;
     segments[i].n_tokens = before;
     segments[i].n_probed = std::min(segments[i].n_probed, before);
+    segments[i].n_resting -= behind.n_resting;
     segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1, behind);
     return;
   }

@@ -25,15 +25,18 @@ enum class SegmentState : std::uint8_t {
   open,     // of the turn that is being answered
   pending,  // held at a provisional tier until a decision
   done,
+  resting,  // an episode that its owner keeps elsewhere: nothing of it is held here
 };
 // A stretch of the text that is treated as one.
 struct TextSegment {
   std::size_t first = 0, n_tokens = 0;
   SegmentKind kind = SegmentKind::document;
   SegmentState state = SegmentState::open;
-  std::size_t n_probed = 0;  // of its tokens, while pending
+  std::size_t n_probed = 0;   // of its tokens, while pending
+  std::size_t n_resting = 0;  // lane-tokens that are kept elsewhere, while resting; of windows none
   std::size_t end() const { return first + n_tokens; }
   bool contains(std::size_t position) const { return position >= first && position < end(); }
+  bool waits() const { return state == SegmentState::open || state == SegmentState::pending; }
   friend bool operator==(const TextSegment&, const TextSegment&) = default;
 };
 

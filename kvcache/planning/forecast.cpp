@@ -40,8 +40,7 @@ PlannedRun CacheForecast::take_pages(std::size_t lane, std::size_t first, std::u
 }
 
 void CacheForecast::forget_decided() {
-  const auto waits = [](const TextSegment& segment) { return segment.state != SegmentState::done; };
-  const auto first = std::find_if(text_.segments.begin(), text_.segments.end(), waits);
+  const auto first = std::ranges::find_if(text_.segments, &TextSegment::waits);
   const std::size_t end = first == text_.segments.end() ? text_.n_tokens : first->first;
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (layout_.layer(i).window == 0)
@@ -116,7 +115,7 @@ void CacheForecast::prefill(const PrefillPlan& plan, std::size_t other_bytes) {
   const bool decides = plan.state_after == SegmentState::pending && !layout_.requirements().probe &&
                        layout_.pipeline.fires(TriggerEvent::span_read, plan.n_tokens());
   if (decides) decide_text(text_.segments.back());
-  if (text_.segments.back().state == SegmentState::done) forget_decided();
+  if (!text_.segments.back().waits()) forget_decided();
   has_scores_ = has_scores_ && (layout_.requirements().decoding ||
                                 text_.segments.back().state == SegmentState::pending);
 }

@@ -146,14 +146,17 @@ Result<void> ManifestReader::read_segments() {
     TextSegment segment;
     segment.first = reader_.number<std::uint64_t>();
     segment.n_tokens = reader_.number<std::uint64_t>();
-    segment.n_probed = reader_.number<std::uint64_t>();
+    const std::uint64_t n_some = reader_.number<std::uint64_t>();
     const auto kind = reader_.number<std::uint8_t>(), state = reader_.number<std::uint8_t>();
     segment.kind = static_cast<SegmentKind>(kind);
     segment.state = static_cast<SegmentState>(state);
+    const bool rests = segment.state == SegmentState::resting;
+    (rests ? segment.n_resting : segment.n_probed) = n_some;
     fits = reader_.number<std::uint16_t>() == 0 && segment.first == end && segment.n_tokens > 0 &&
            segment.n_tokens <= manifest_.n_tokens() - end && segment.n_probed <= segment.n_tokens &&
            kind <= static_cast<std::uint8_t>(last_kind) &&
-           state <= static_cast<std::uint8_t>(SegmentState::done);
+           state <= static_cast<std::uint8_t>(SegmentState::resting) &&
+           (!rests || segment.kind == SegmentKind::episode);
     end += fits ? segment.n_tokens : 0;
     manifest_.segments.push_back(segment);
   }
@@ -170,7 +173,13 @@ Result<void> ManifestReader::read_reach() {
     part.moved = reader_.number<std::int32_t>();
     manifest_.reach.parts.push_back(part);
   }
-  return check(manifest_.reach.holds(manifest_.n_tokens(), kSinkTokens), "reach");
+  const auto fits = [&](const TextSegment& segment) {
+    return segment.state != SegmentState::resting ||
+           !manifest_.reach.sees(segment.first, segment.end());
+  };
+  return check(manifest_.reach.holds(manifest_.n_tokens(), kSinkTokens) &&
+                   std::ranges::all_of(manifest_.segments, fits),
+               "reach");
 }
 
 Result<void> ManifestReader::read_lanes() {
@@ -191,7 +200,10 @@ Result<void> ManifestReader::read_lanes() {
     for (StoredPage& page : lane.pages) SATCHEL_TRY(read_page(lane, page));
     manifest_.lanes.push_back(std::move(lane));
   }
-  return check(true, "lanes");
+  const auto fits = [&](const TextSegment& segment) {
+    return segment.n_resting / segment.n_tokens <= n_lanes;
+  };
+  return check(std::ranges::all_of(manifest_.segments, fits), "lanes");
 }
 
 // A page stands between sinks and tail, sees only slots that are filled, and is seen in one place.
@@ -270,7 +282,9 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   for (const std::int32_t token : manifest.tokens) writer.number(token);
   write_count(writer, manifest.segments);
   for (const TextSegment& segment : manifest.segments) {
-    for (const std::size_t value : {segment.first, segment.n_tokens, segment.n_probed})
+    const bool rests = segment.state == SegmentState::resting;
+    for (const std::size_t value :
+         {segment.first, segment.n_tokens, rests ? segment.n_resting : segment.n_probed})
       writer.number(std::uint64_t{value});
     writer.number(static_cast<std::uint8_t>(segment.kind));
     writer.number(static_cast<std::uint8_t>(segment.state)).number(std::uint16_t{0});

@@ -354,7 +354,7 @@ void CacheState::forget_scores() {
   if (requirements().decoding) return scores.keep_only(0, text.n_tokens);
   std::size_t first = std::numeric_limits<std::size_t>::max(), end = 0;
   for (const TextSegment& segment : text.segments) {
-    if (segment.state == SegmentState::done) continue;
+    if (!segment.waits()) continue;
     first = std::min(first, segment.first);
     end = std::max(end, segment.end());
   }

@@ -55,6 +55,7 @@ CacheStats stats_of(const CacheState& s) {
     stats.layers.push_back(row);
   }
   for (const TextSegment& segment : s.text.segments) {
+    stats.n_resting += segment.n_resting;
     if (segment.state != SegmentState::pending) continue;
     stats.n_pending += segment.n_tokens;
     stats.n_pending_probed += segment.n_probed;
@@ -62,7 +63,7 @@ CacheStats stats_of(const CacheState& s) {
   stats.bytes += stats.body_bytes + s.scores.bytes();
   if (s.has_scratch) stats.bytes += s.arena.bytes_of(s.scratch);
   if (s.has_reserve) stats.bytes += s.arena.bytes_of(s.reserve);
-  stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept);
+  stats.n_evicted = n_seen - std::min(n_seen, stats.n_kept + stats.n_resting);
   stats.arena_bytes = s.arena.bytes();
   stats.arena_used_bytes = s.arena.used_bytes();
   stats.arena_peak_bytes = s.arena.peak_bytes();

@@ -23,8 +23,9 @@ struct CacheStats {
   std::size_t bytes = 0;
   // fp16 of all tokens that are neither sink nor tail, evicted ones included
   std::size_t body_fp16_bytes = 0;
-  std::size_t body_bytes = 0;                       // pages as allocated
-  std::size_t n_kept = 0, n_evicted = 0;            // tokens, summed over lanes
+  std::size_t body_bytes = 0;             // pages as allocated
+  std::size_t n_kept = 0, n_evicted = 0;  // tokens, summed over lanes
+  std::size_t n_resting = 0;  // likewise: those of episodes that are kept elsewhere for now
   std::size_t n_pending = 0, n_pending_probed = 0;  // tokens of the text that wait for a decision
   std::size_t arena_bytes = 0, arena_used_bytes = 0, arena_peak_bytes = 0;  // of the arena
   std::vector<LayerStats> layers;

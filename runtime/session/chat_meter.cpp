@@ -48,9 +48,7 @@ void ChatMeter::drop_rows() {
 
 bool ChatMeter::can_measure() const {
   if (rows_.empty()) return false;
-  return std::ranges::all_of(cache_->segments(), [](const kvcache::TextSegment& segment) {
-    return segment.state == kvcache::SegmentState::done;
-  });
+  return std::ranges::none_of(cache_->segments(), &kvcache::TextSegment::waits);
 }
 
 Result<void> ChatMeter::measure(std::span<const std::int32_t> tokens, std::stop_token stop,

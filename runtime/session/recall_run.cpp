@@ -47,10 +47,7 @@ std::vector<Passage> RecallRun::passages() const {
 
 // Only what happened to text that was read: the end of a turn lowers the turn.
 bool RecallRun::is_due() const {
-  if (std::ranges::any_of(parts_.cache->segments(), [](const kvcache::TextSegment& segment) {
-        return segment.state != kvcache::SegmentState::done;
-      }))
-    return false;
+  if (std::ranges::any_of(parts_.cache->segments(), &kvcache::TextSegment::waits)) return false;
   std::size_t n_steps = 0;
   bool is_new = false;
   for (const LedgerEntry& entry : parts_.meter.ledger().entries()) {

@@ -76,6 +76,10 @@ class Gathered : public testing::TestWithParam<Case> {
     }
     return lanes;
   }
+  static std::vector<SeenLane> held_before(std::vector<SeenLane> lanes, std::size_t end) {
+    for (SeenLane& lane : lanes) lane.erase(lane.lower_bound(static_cast<int>(end)), lane.end());
+    return lanes;
+  }
   static void expect_same(const std::vector<SeenLane>& a, const std::vector<SeenLane>& b,
                           const std::string& what) {
     ASSERT_EQ(a.size(), b.size());
@@ -219,6 +223,61 @@ TEST_P(Gathered, cut_off_again_it_leaves_nothing_behind) {
     ASSERT_TRUE(driver().truncate(n).ok());
     expect_whole({.first = kFirst, .end = 1000});
   }
+}
+
+// Out of reach, and kept by a second cache where the chat begins.
+TEST_P(Gathered, an_episode_rests_elsewhere_and_comes_back_as_it_was) {
+  Cache& cache = driver().cache();
+  ASSERT_TRUE(cache.edit().gather(kFirst, kLength).ok());
+  ASSERT_TRUE(cache.edit().set_reach({.parts = {{0, 40, 300}}, .near_first = 500}).ok());
+  const std::vector<SeenLane> before = held(driver(), 0, 1000);
+  const CacheStats all = cache.stats();
+  std::unique_ptr<Cache> elsewhere = cache.fork().value();
+  ASSERT_TRUE(elsewhere->edit().set_reach({}).ok());
+  ASSERT_TRUE(elsewhere->edit().truncate(kFirst + kLength).ok());
+  ASSERT_TRUE(elsewhere->edit().move_text(kFirst, -60).ok());
+
+  ASSERT_TRUE(cache.edit().rest(kFirst, kLength).ok());
+  const CacheStats rests = cache.stats();
+  if (GetParam().windows.empty()) {
+    EXPECT_EQ(rests.n_kept + rests.n_resting, all.n_kept);
+  }
+  EXPECT_GT(rests.n_resting, 0u);
+  EXPECT_EQ(rests.n_evicted, all.n_evicted);
+  expect_same(held(driver(), kFirst, kFirst + kLength), std::vector<SeenLane>(before.size()),
+              "gone");
+  EXPECT_EQ(cache.edit().set_reach({}).error().code, "CACHE_REACH");
+  EXPECT_EQ(
+      cache.edit().set_reach({.parts = {{0, 40, 0}, {499, 1, 0}}, .near_first = 500}).error().code,
+      "CACHE_REACH");
+  EXPECT_EQ(cache.edit().gather(kFirst, kLength).error().code, "CACHE_RANGE");
+  EXPECT_EQ(cache.edit().rest(kFirst, kLength).error().code, "CACHE_RANGE");
+  checker_.check(driver(), {.first = kFirst, .end = kFirst + kLength}, "rests");
+  expect_saved();
+  go_on(driver());
+
+  ASSERT_TRUE(elsewhere->edit().move_text(40, 60).ok());
+  EXPECT_EQ(cache.edit().gather(kFirst, kLength - 1, elsewhere->state()).error().code,
+            "CACHE_RANGE");
+  ASSERT_TRUE(cache.edit().gather(kFirst, kLength, elsewhere->state()).ok());
+  elsewhere.reset();
+  expect_same(held(driver(), 0, 500), held_before(before, 500), "back");
+  EXPECT_EQ(cache.stats().n_resting, 0u);
+  ASSERT_TRUE(cache.edit().set_reach({}).ok());
+  expect_whole();
+}
+
+TEST_P(Gathered, an_episode_that_rests_may_be_cut) {
+  ASSERT_TRUE(driver().cache().edit().gather(kFirst, kLength).ok());
+  ASSERT_TRUE(driver().cache().edit().rest(kFirst, kLength).error().code == "CACHE_RANGE");
+  ASSERT_TRUE(driver().cache().edit().set_reach({.parts = {{0, 40, 0}}, .near_first = 500}).ok());
+  ASSERT_TRUE(driver().cache().edit().rest(kFirst, kLength).ok());
+  const std::size_t n_resting = driver().cache().stats().n_resting;
+  ASSERT_TRUE(driver().truncate(kFirst + kLength / 4).ok());
+  EXPECT_EQ(driver().cache().stats().n_resting, n_resting - n_resting * 3 / 4);
+  ASSERT_TRUE(driver().truncate(kFirst).ok());
+  EXPECT_EQ(driver().cache().stats().n_resting, 0u);
+  expect_saved();
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, Gathered,
