@@ -400,6 +400,18 @@ Result<void> CacheEdit::rest(std::size_t first, std::size_t n) {
   return s.show_all_if_stale();
 }
 
+Result<void> CacheEdit::keep_only(std::size_t n_head, std::size_t first, std::size_t n) {
+  SATCHEL_TRY(check_range(cache_, first, n));
+  SATCHEL_TRY(truncate(first + n));
+  for (TextSegment& segment : cache_.text.segments)
+    if (segment.state == SegmentState::resting && segment.end() <= first) {
+      segment.state = SegmentState::done;  // it goes
+      segment.n_resting = 0;
+    }
+  SATCHEL_TRY(set_reach({}));
+  return move_text(first, -static_cast<std::int32_t>(first - n_head));
+}
+
 // A lane with a window holds all text from its lowest position on. Where that is behind the sinks,
 // text has been dropped that a query at an earlier position would see.
 bool CacheEdit::can_truncate(std::size_t n_tokens) const {

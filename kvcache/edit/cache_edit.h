@@ -49,6 +49,9 @@ class CacheEdit {
   // The caller keeps this episode elsewhere from now on: what is held of it goes.
   //   errors  CACHE_RANGE: it is no episode, or in attention's reach. Nothing has changed
   Result<void> rest(std::size_t first, std::size_t n);
+  // Only the first n_head tokens stay, and behind them n from position `first` on: all in reach.
+  // move_text() brings these back to where they stood. After an error it may hold more.
+  Result<void> keep_only(std::size_t n_head, std::size_t first, std::size_t n);
 
  private:
   CacheState& cache_;

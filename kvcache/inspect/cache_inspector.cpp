@@ -61,4 +61,20 @@ Result<std::vector<float>> CacheInspector::pending_keys(std::size_t lane) {
   return Error{ErrorKind::invalid, "CACHE_SCORES", "The lane does not hold all of the text."};
 }
 
+// Linear in the live slots, so that it does not matter whether a page is seen in parts.
+std::uint64_t CacheInspector::stamp(std::size_t first, std::size_t n) const {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  std::uint64_t sum = 0;
+  for (const Lane& lane : cache_.lanes)
+    for (const PageRecord& page : lane.pages()) {
+      if (!page.overlaps(first, first + n)) continue;
+      std::uint64_t factor = page.bytes_serial * kOdd;
+      for (const std::uint64_t word : page.live.words) {
+        factor = (factor ^ (factor >> 29)) * kOdd;
+        sum += (factor | 1) * word;
+      }
+    }
+  return sum;
+}
+
 }  // namespace satchel::kvcache

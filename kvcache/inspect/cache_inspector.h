@@ -1,9 +1,10 @@
 // CacheInspector: what tools and measurements look at: the state of text that is pending with all
-// its scores. CACHE_SCORES where no text is.
+// its scores (CACHE_SCORES where no text is), and whether text is held as it was.
 //   needs   no open prefill; pending_shares() and pending_keys() undo an open step
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,9 @@ class CacheInspector {
   // The keys of that text's tokens in one of all lanes, before RoPE, as they are held: [n_tokens of
   // the text, head_dim]. CACHE_SCORES also where the lane does not hold all of them.
   Result<std::vector<float>> pending_keys(std::size_t lane);
+  // A number that is another one when what is held of tokens first … first + n - 1 has changed. Of
+  // text that shares no page with other text.
+  std::uint64_t stamp(std::size_t first, std::size_t n) const;
 
  private:
   CacheState& cache_;

@@ -295,8 +295,7 @@ std::size_t Restorer::scores_lost_at(std::size_t chunk) const {
   const std::size_t first = manifest_.score_chunks[chunk], end = first + ScoreStore::kChunk;
   if (requirements.decoding) return first;
   for (const TextSegment& segment : manifest_.segments)
-    if (!requirements.probe && segment.waits() && segment.end() > first &&
-        segment.first < end)
+    if (!requirements.probe && segment.waits() && segment.end() > first && segment.first < end)
       return std::max(segment.first, first);
   return manifest_.n_tokens();
 }

@@ -72,4 +72,8 @@ class Snapshot {
   std::unique_ptr<State> state_;
 };
 
+// What is saved under a key, under another one too, which has nothing yet. False: nothing is, or its
+// manifest is damaged.
+Result<bool> copy_saved(RecordStore& store, const CacheKey& from, const CacheKey& to);
+
 }  // namespace satchel::kvcache

@@ -34,6 +34,9 @@ class ChatCache {
 
   // tokens: all of the chat; the cache has seen the first n_tokens() of them.
   bool has_store() const { return records_ != nullptr; }
+  kvcache::RecordStore& store() const { return *records_; }
+  const kvcache::CacheKey& key() const { return key_; }
+  kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
   Result<kvcache::SaveReport> save(std::span<const std::int32_t> tokens);
   // Into an empty cache. A store that cannot be read counts as damaged: it costs time, never the
   // chat.
@@ -57,7 +60,6 @@ class ChatCache {
 
  private:
   void open_snapshot();
-  kvcache::SnapshotIdentity identity(std::span<const std::int32_t> tokens) const;
   Result<std::unique_ptr<kvcache::Cache>> open_in_place(const kvcache::Recipe& recipe);
   Result<void> take(std::size_t limit);
 

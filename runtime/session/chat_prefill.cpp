@@ -157,11 +157,20 @@ Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop
   const kvcache::Reach before = parts_.cache->reach();
   const CacheContents contents = parts_.meter.contents();
   SATCHEL_TRY(past_.free_context(text.size(), kind, script_, stop));
-  if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text));
+  if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text, script_, stop));
+  SATCHEL_TRY(past_.rest_for(needs_of(text.size(), kind)));
   if (parts_.cache->reach() == before) return {};
   parts_.meter.drop_rows();  // they are of text that may be out of reach
   parts_.meter.note_since(LedgerCause::turn, contents);
   return {};
+}
+
+// To read the text and to take a step behind it.
+std::size_t ChatPrefill::needs_of(std::size_t n_tokens, SegmentKind kind) const {
+  const kvcache::Cache& cache = *parts_.cache;
+  return cache.step_needs() + cache.prefill_needs({.n_tokens = n_tokens, .kind = kind},
+                                                  pass_bytes(parts_.engine.model->config(),
+                                                             cache.needs_pre_rope(), false));
 }
 
 Result<void> ChatPrefill::free_answer_context() {
@@ -220,6 +229,9 @@ Result<bool> ChatPrefill::reclaim(std::stop_token stop) {
   SATCHEL_TRY(need_script());
   const std::size_t bytes_before = cache.stats().bytes;
   const auto needed = [&cache] { return cache.step_needs(); };
+  SATCHEL_TRY(past_.rest_for(needed()));
+  if (cache.arena().free_bytes() >= needed() && cache.arena().used_bytes() < used_before)
+    return true;
   SATCHEL_TRY_ASSIGN(
       Reclaimed made,
       runtime::reclaim(*parts_.engine.model, text_pass(std::move(stop), {}),

@@ -57,13 +57,16 @@ class ChatPrefill {
   // What was protected during the turn may be compressed now.
   Result<kvcache::CompactionReport> end_turn();
 
-  const Past& past() const { return past_; }
+  Past& past() const { return past_; }
   // During an answer that the context has no room for: older turns leave attention's reach.
   Result<void> free_answer_context();
   // Gathers turns that have aged, as Past does.
-  Result<void> gather_aged(const std::stop_token& stop) {
-    return past_.gather_aged(script_, stop);
-  }
+  Result<void> gather_aged(const std::stop_token& stop) { return past_.gather_aged(script_, stop); }
+  // So that the next turn need not wait for it: an eighth of the memory is free, if episodes may
+  // rest.
+  Result<void> rest_aged() { return past_.rest_for(parts_.cache->arena().bytes() / 8); }
+  // Before that text is edited.
+  Result<void> bring_back(const IndexRange& text) { return past_.bring_back(text, script_, {}); }
 
   // One step of compressing what is pending, added to `done`; false: nothing is.
   Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);
@@ -80,6 +83,7 @@ class ChatPrefill {
   Result<PrefilledText> read_noted(PrefillText text, const CacheContents& before,
                                    const std::stop_token& stop, const ProgressFn& progress);
 
+  std::size_t needs_of(std::size_t n_tokens, kvcache::SegmentKind kind) const;
   // Room in the context for the message, and the episodes that it asks about.
   Result<void> prepare(const SessionMessage& message, const std::stop_token& stop);
 

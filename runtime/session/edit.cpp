@@ -29,9 +29,9 @@ Result<void> Session::truncate(MessageId last) {
   }
   if (s.options.journal != nullptr) SATCHEL_TRY(s.options.journal->truncate(s.options.chat, last));
   s.transcript.truncate(end);
-  s.past.forget_words();
   s.meter.drop_rows();
   end = std::min(end, s.cache.n_tokens());
+  SATCHEL_TRY(s.past.forget_from(end));
   if (s.cache->edit().can_truncate(end)) return s.cache->edit().truncate(end);
   s.cache->clear();  // to be read again
   return {};
@@ -51,6 +51,7 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   state->meter.copy(s.meter);
   if (options.journal == nullptr) {
     state->transcript.copy(s.transcript);
+    s.past.copy_resting_to(state->past);
     return std::unique_ptr<Session>(new Session(std::move(state)));
   }
   SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> stored,
@@ -70,17 +71,20 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
   }
   if (!copies.empty()) SATCHEL_TRY(options.journal->append_all(chat, copies));
   SATCHEL_TRY(state->transcript.load());
+  s.past.copy_resting_to(state->past);
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 
 Result<void> Session::pin(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
+  SATCHEL_TRY(state_->prefill.bring_back(part));
   return state_->cache->edit().pin(part.begin, part.end - part.begin);
 }
 
 Result<void> Session::forget(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
   state_->meter.drop_rows();
+  SATCHEL_TRY(state_->prefill.bring_back(part));
   return state_->cache->edit().forget(part.begin, part.end - part.begin);
 }
 

@@ -62,6 +62,8 @@ Result<bool> IdleWork::gather(const std::stop_token& stop, IdleReport& report) {
     report.n_evicted += done_between(before, parts_.meter.contents()).n_evicted;
     parts_.meter.note_since(LedgerCause::idle, before);
   }
+  const Result<void> rested = prefill_.rest_aged();
+  if (!rested.ok()) return rested.error();
   return true;
 }
 

@@ -13,6 +13,7 @@ Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::st
   SATCHEL_TRY(prefill_.need_cache(
       request.limit_bytes > 0 ? kvcache::Arena::rounded_down(request.limit_bytes) : SIZE_MAX));
   SATCHEL_TRY(parts_.transcript.settle());
+  SATCHEL_TRY(prefill_.past().rest_under(planner_.own_bytes_under(planner_.limit_of(request))));
   SATCHEL_TRY_ASSIGN(MemoryTrial trial, planner_.try_out(request));
   MemoryChange& change = trial.change;
   if (!change.fits) return planner_.limit_error(request, change.limit_least);
@@ -40,6 +41,7 @@ Result<ReadReport> MemoryChanger::set_recipe(const kvcache::Recipe& recipe, std:
   SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(parts_.transcript.settle());
   parts_.meter.drop_rows();
+  SATCHEL_TRY(prefill_.past().forget_from(0));
   const Result<void> changed = cache.change_recipe(recipe);
   const bool is_as_before = !changed.ok() && (cache.is_lost() || cache.n_tokens() > 0);
   if (is_as_before) return changed.error();

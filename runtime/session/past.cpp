@@ -141,7 +141,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
                               const std::stop_token& stop) {
   kvcache::Cache& cache = *parts_.cache;
   Model& model = *parts_.engine.model;
-  SATCHEL_TRY(thin_for(read_again_needs(range)));
+  SATCHEL_TRY(free_memory(read_again_needs(range)));
   Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
   if (!fork.ok() && fork.error().kind == ErrorKind::out_of_memory) return false;
   SATCHEL_TRY(fork);
@@ -171,11 +171,81 @@ std::size_t Past::read_again_needs(const IndexRange& range) const {
          parts_.cache->prefill_needs({.n_tokens = size_of(range)}, pass);
 }
 
-// Where memory is short the oldest text is thinned, so that what has aged since can be compressed.
-Result<void> Past::thin_for(std::size_t bytes) {
+// Where memory is short and nothing may rest, the oldest text is thinned, so that what has aged
+// since can be compressed.
+Result<void> Past::free_memory(std::size_t bytes) {
+  SATCHEL_TRY(rest_for(bytes));
   if (parts_.cache->arena().free_bytes() >= bytes) return {};
   SATCHEL_TRY(parts_.cache->compactor().reclaim(bytes));
   return {};
+}
+
+std::vector<IndexRange> Past::may_rest() const {
+  const kvcache::Cache& cache = *parts_.cache;
+  std::vector<IndexRange> out;
+  for (const TextSegment& segment : cache.segments())
+    if (segment.kind == SegmentKind::episode && segment.state == SegmentState::done &&
+        !cache.reach().sees(segment.first, segment.end()))
+      out.push_back({.begin = segment.first, .end = segment.end()});
+  const auto seen_at = [this](const IndexRange& episode) {
+    const auto seen = seen_at_.find(episode.begin);
+    return seen == seen_at_.end() ? 0 : seen->second;
+  };
+  std::ranges::stable_sort(out, {}, seen_at);
+  return out;
+}
+
+// A store that fails costs sharpness, not the chat.
+Result<void> Past::rest_for(std::size_t bytes) {
+  if (!resting_.has_store() || parts_.cache->reach().is_all()) return {};
+  for (const IndexRange& episode : may_rest()) {
+    if (parts_.cache->arena().free_bytes() >= bytes) return {};
+    const Result<void> rested = resting_.rest(episode, head_end());
+    if (rested.ok()) continue;
+    const ErrorKind kind = rested.error().kind;
+    if (kind != ErrorKind::storage && kind != ErrorKind::out_of_memory) return rested.error();
+    parts_.engine.record(LogLevel::warning, "no episode could rest: " + rested.error().message);
+    return {};
+  }
+  return {};
+}
+
+Result<void> Past::rest_under(std::size_t cache_bytes) {
+  const std::size_t now = parts_.cache->stats().bytes;
+  return rest_for(parts_.cache->arena().free_bytes() + now - std::min(now, cache_bytes));
+}
+
+bool Past::rests(const IndexRange& episode) const {
+  return std::ranges::any_of(parts_.cache->segments(), [&](const TextSegment& segment) {
+    return segment.state == SegmentState::resting && segment.first < episode.end &&
+           segment.end() > episode.begin;
+  });
+}
+
+Result<void> Past::come_back(const IndexRange& episode, const RepeatScript& script,
+                             const std::stop_token& stop) {
+  SATCHEL_TRY(rest_for(resting_.needs(episode)));
+  SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
+  if (is_back) return {};
+  SATCHEL_TRY(read_again(episode, script, stop));
+  return {};
+}
+
+Result<void> Past::bring_back(const IndexRange& text, const RepeatScript& script,
+                              const std::stop_token& stop) {
+  for (const IndexRange& episode : episodes())
+    if (episode.begin < text.end && episode.end > text.begin && rests(episode))
+      SATCHEL_TRY(come_back(episode, script, stop));
+  return {};
+}
+
+Result<void> Past::forget_from(std::size_t first) {
+  words_.truncate(0);
+  indexed_.clear();
+  if (parts_.cache.is_lost()) return {};
+  std::vector<IndexRange> gone = episodes();
+  std::erase_if(gone, [&](const IndexRange& episode) { return episode.end <= first; });
+  return resting_.drop(gone);
 }
 
 Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,
@@ -343,7 +413,8 @@ std::size_t Past::zone(std::size_t n_question) const {
   return n_context - std::min(n_context, taken);
 }
 
-Result<void> Past::choose(std::span<const TokenId> question) {
+Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript& script,
+                          const std::stop_token& stop) {
   if (!goes_on() || parts_.cache->reach().is_all()) return {};
   const std::vector<IndexRange> all = episodes();
   const std::size_t n_zone = zone(question.size());
@@ -353,7 +424,15 @@ Result<void> Past::choose(std::span<const TokenId> question) {
   std::ranges::sort(chosen);
   std::vector<IndexRange> seen;
   for (const std::size_t i : chosen) seen.push_back(all[i]);
-  return parts_.cache->edit().set_reach(reach_of(parts_.cache->reach().near_first, seen, n_zone));
+  for (const IndexRange& episode : seen) seen_at_[episode.begin] = parts_.cache.n_tokens();
+  const std::size_t near = parts_.cache->reach().near_first;
+  const auto at_rest = [this](const IndexRange& episode) { return rests(episode); };
+  if (std::ranges::any_of(seen, at_rest)) {
+    SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
+    for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
+    std::erase_if(seen, at_rest);
+  }
+  return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));
 }
 
 // Those whose words match, the best first, as far as they match nearly as well as the best. Where

@@ -7,8 +7,10 @@
 //             (kvcache/lanes/reach.h). All are held and saved; the journal has every word
 //   errors    CACHE_LOST, cancelled/STOPPED, CACHE_FULL, CONTEXT_FULL, those of model and cache.
 //             What was gathered stays gathered
+//   memory    where it is short, episodes out of reach rest in the store (resting_episodes.h): first
+//             those not seen for longest. Without a store the oldest text is thinned
 //   limits    of layers with a window nothing can be read again: there turns are gathered as they
-//             are held. All episodes stay in memory; under its limit the oldest are thinned
+//             are held
 //   source    arXiv:2212.10947 (parallel windows), arXiv:2509.17396 (EpiCache)
 //   differs   an episode is closed by its length, not by topic; it stands where its text stands, in
 //             order, and is moved close when it is chosen
@@ -16,6 +18,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -25,6 +28,7 @@
 #include "runtime/episodes/word_index.h"
 #include "runtime/prefill/pack.h"
 #include "runtime/session/chat_parts.h"
+#include "runtime/session/resting_episodes.h"
 #include "runtime/session/session.h"
 
 namespace satchel::runtime {
@@ -46,7 +50,7 @@ class Past {
  public:
   // chosen: none: as the recipe has it
   Past(const ChatParts& parts, std::optional<BeyondContext> chosen)
-      : parts_(parts), chosen_(chosen) {}
+      : parts_(parts), chosen_(chosen), resting_(parts) {}
 
   // Whether the chat goes on beyond the context.
   BeyondContext beyond() const;
@@ -70,16 +74,24 @@ class Past {
   // The parts in which a document is to be read; one: as a whole.
   Result<std::vector<std::string_view>> parts_of(std::string_view document) const;
   // Brings the episodes into reach that an answer to the question needs, as many as fit behind it.
-  Result<void> choose(std::span<const TokenId> question);
+  Result<void> choose(std::span<const TokenId> question, const RepeatScript& script,
+                      const std::stop_token& stop);
   // The episodes out of the near text, in text order.
   std::vector<IndexRange> episodes() const;
   SeenEpisodes seen_episodes() const;
 
-  // Other text may come to stand where there is text now.
-  void forget_words() {
-    words_.truncate(0);
-    indexed_.clear();
-  }
+  // Episodes go to rest until so many bytes of the arena are free, or none is left that may.
+  Result<void> rest_for(std::size_t bytes);
+  // The same until the chat's cache takes no more: comes before anything is thinned for it.
+  Result<void> rest_under(std::size_t cache_bytes);
+  // What rests of [first, end) is in memory again, as far as it can be.
+  Result<void> bring_back(const IndexRange& text, const RepeatScript& script,
+                          const std::stop_token& stop);
+  // Text from position `first` on is no more, or is read anew: nothing of it is kept. Comes before
+  // the cache is told.
+  Result<void> forget_from(std::size_t first);
+  // A fork of this chat finds at rest what this one does.
+  void copy_resting_to(Past& fork) const { resting_.copy_to(fork.resting_); }
 
   // Turns that have aged and wait to be gathered.
   bool is_due() const;
@@ -96,7 +108,11 @@ class Past {
   Result<void> gather(const IndexRange& range, const RepeatScript& script,
                       const std::stop_token& stop);
   std::size_t read_again_needs(const IndexRange& range) const;
-  Result<void> thin_for(std::size_t bytes);
+  Result<void> free_memory(std::size_t bytes);
+  std::vector<IndexRange> may_rest() const;  // those not seen for longest first
+  bool rests(const IndexRange& episode) const;
+  Result<void> come_back(const IndexRange& episode, const RepeatScript& script,
+                         const std::stop_token& stop);
   // False: there is no memory for it, or text that a window has passed over would be needed.
   Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop);
@@ -118,6 +134,8 @@ class Past {
   WordIndex words_;
   std::vector<IndexRange> indexed_ = {};  // the episodes in words_
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
+  RestingEpisodes resting_;
+  std::map<std::size_t, std::size_t> seen_at_ = {};  // by first token: tokens of the chat then
 };
 
 }  // namespace satchel::runtime

@@ -116,7 +116,9 @@ bool Session::has_idle_work() const {
 
 Result<MemoryChange> Session::preview_memory(const MemoryRequest& request, std::stop_token stop) {
   SATCHEL_TRY(state_->prefill.need_cache());
-  return MemoryChangePlanner(state_->parts).preview(request, std::move(stop));
+  MemoryChangePlanner planner(state_->parts);
+  SATCHEL_TRY(state_->past.rest_under(planner.own_bytes_under(planner.limit_of(request))));
+  return planner.preview(request, std::move(stop));
 }
 Result<MemoryChange> Session::change_memory(const MemoryRequest& request, std::stop_token stop,
                                             const ProgressFn& progress) {

@@ -212,7 +212,8 @@ class Session {
                                 const ProgressFn& progress);
 
   // What change_memory() would do, tried on a copy. If a copy does not fit beside the chat, nothing
-  // is measured and bytes_after is an estimate. Changes nothing.
+  // is measured and bytes_after is an estimate. Changes nothing, but that episodes which the limit
+  // has no room for go to rest.
   Result<MemoryChange> preview_memory(const MemoryRequest& request, std::stop_token stop);
   // Done at once where text is only lowered or evicted. Otherwise (with its own recipe: where
   // memory was reclaimed) everything is read again. For a limit above what was reserved, the cache
