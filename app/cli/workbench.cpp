@@ -95,6 +95,7 @@ Json to_json(const kvcache::CacheStats& stats) {
               {"body_bytes", stats.body_bytes},
               {"kept_lane_tokens", stats.n_kept},
               {"evicted_lane_tokens", stats.n_evicted},
+              {"resting_lane_tokens", stats.n_resting},
               {"pending_tokens", stats.n_pending},
               {"pool_bytes", stats.arena_bytes},
               {"pool_peak_bytes", stats.arena_peak_bytes}};

@@ -72,7 +72,7 @@ class Snapshot {
   std::unique_ptr<State> state_;
 };
 
-// What is saved under a key, under another one too, which has nothing yet. False: nothing is, or its
+// What is saved under a key, under another one too that has nothing yet. False: nothing is, or its
 // manifest is damaged.
 Result<bool> copy_saved(RecordStore& store, const CacheKey& from, const CacheKey& to);
 

@@ -7,8 +7,8 @@
 //             (kvcache/lanes/reach.h). All are held and saved; the journal has every word
 //   errors    CACHE_LOST, cancelled/STOPPED, CACHE_FULL, CONTEXT_FULL, those of model and cache.
 //             What was gathered stays gathered
-//   memory    where it is short, episodes out of reach rest in the store (resting_episodes.h): first
-//             those not seen for longest. Without a store the oldest text is thinned
+//   memory    where it is short, episodes out of reach rest in the store (resting_episodes.h),
+//             those first that were not seen for longest. Without a store the oldest is thinned
 //   limits    of layers with a window nothing can be read again: there turns are gathered as they
 //             are held
 //   source    arXiv:2212.10947 (parallel windows), arXiv:2509.17396 (EpiCache)
