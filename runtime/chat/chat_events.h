@@ -15,6 +15,7 @@
 
 #include "runtime/chat/memory_settings.h"
 #include "runtime/chat/model_facts.h"
+#include "runtime/chat/whole_documents.h"
 #include "runtime/contract/chat_store.h"
 #include "runtime/progress.h"
 #include "runtime/session/session.h"
@@ -40,6 +41,7 @@ enum class ChatTask {
   send,
   attach_document,
   set_thinking,
+  go_on,
   estimate_presets,
   preview_memory,
   change_memory,
@@ -55,6 +57,7 @@ struct ChatMemory {
   std::size_t n_read = 0;  // tokens seen by the cache
   std::size_t n_tokens = 0, n_context = 0;
   std::size_t n_in_context = 0;  // of n_context, used: as n_tokens until the chat is longer
+  bool goes_on = false;          // beyond the context; else it ends there
   bool is_packing = false;       // idle work is being done now
   double learning_share = -1;    // of the head-budget profile, made so far; below 0: not at work
 };
@@ -93,7 +96,7 @@ struct ChatRemoved {
 struct ChatOpened {
   Chat chat;  // id 0: new
   MemorySettings memory;
-  std::vector<StoredMessage> messages;
+  std::vector<StoredMessage> messages;  // a document that was read in parts is one
 };
 // What was thought before an answer of a saved chat.
 struct MessageThoughts {
@@ -107,6 +110,10 @@ struct AnswerDelta {
   std::string text;
   bool is_thought = false;
 };
+// The chat is at the end of the model's context, and go_on() would help. What ended there is told
+// next: Failed, GenerateReport or ResumeReport.
+struct ContextEnded {};
+struct WentOn {};
 
 // --- its memory
 // Every step that made the chat smaller, oldest first. Comes before the report of what made it
@@ -140,9 +147,9 @@ struct Failed {
 using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
                  ChatChanged, ChatRemoved, ChatOpened, ResumeReport, MessageThoughts, StoredMessage,
-                 Progress, AnswerStarted, AnswerDelta, GenerateReport, ReadReport,
-                 kvcache::SaveReport, ChatMemory, LedgerChanged, MemoryPreviewed, MemoryChanged,
-                 Noticed, Failed>;
+                 DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
+                 GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory, LedgerChanged,
+                 MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

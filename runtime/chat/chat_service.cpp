@@ -261,27 +261,35 @@ Result<OpenReport> ChatService::open(ChatId id, const OpenOptions& options, cons
         SATCHEL_TRY(chat.set_thinking(options.thinking));
         chat.has_new_setup = options.keeps_model;
         // Read before anything is closed for it.
-        SATCHEL_TRY_ASSIGN(ChatOpened told, opened_of(chat));
+        SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));
         if (!options.keeps_model) SATCHEL_TRY(switch_model_for(saved, running));
         running.chat = add(std::move(chat), options.instead_of);
-        running.tell(std::move(told));
+        shown.tell(running);
         OpenReport opened{running.chat, resume(chats_.at(running.chat), running)};
         if (!opened.resumed.ok()) tell_error(running, ChatTask::open_chat, opened.resumed.error());
         return opened;
       });
 }
 
-Result<ChatOpened> ChatService::opened_of(const OpenChat& chat) {
-  ChatOpened opened{.chat = {}, .memory = chat.memory(), .messages = {}};
-  if (!chat.is_saved()) return opened;
-  SATCHEL_TRY_ASSIGN(opened.chat, store_->library().chat(chat.id()));
-  SATCHEL_TRY_ASSIGN(opened.messages, store_->library().messages(chat.id()));
-  return opened;
+Result<ChatService::Shown> ChatService::shown_of(const OpenChat& chat) {
+  Shown shown{.opened = {.chat = {}, .memory = chat.memory(), .messages = {}}, .parts = {}};
+  if (!chat.is_saved()) return shown;
+  SATCHEL_TRY_ASSIGN(shown.opened.chat, store_->library().chat(chat.id()));
+  SATCHEL_TRY_ASSIGN(auto messages, store_->library().messages(chat.id()));
+  WholeDocuments whole = with_whole_documents(std::move(messages));
+  shown.opened.messages = std::move(whole.messages);
+  shown.parts = std::move(whole.parts);
+  return shown;
+}
+
+void ChatService::Shown::tell(const Running& running) const {
+  running.tell(opened);
+  for (const DocumentParts& document : parts) running.tell(document);
 }
 
 Result<std::optional<ResumeReport>> ChatService::reopen(OpenChat& chat, Running& running) {
-  SATCHEL_TRY_ASSIGN(ChatOpened opened, opened_of(chat));
-  running.tell(std::move(opened));
+  SATCHEL_TRY_ASSIGN(const Shown shown, shown_of(chat));
+  shown.tell(running);
   if (!chat.is_saved()) return std::optional<ResumeReport>();
   return resume(chat, running);
 }
@@ -294,6 +302,7 @@ Result<std::optional<ResumeReport>> ChatService::resume(OpenChat& chat, Running&
   if (chat.session() != nullptr) check(running, ChatTask::keep_settings, chat.keep_new_setup(at));
   SATCHEL_TRY_ASSIGN(std::optional<ResumeReport> report, std::move(resumed));
   if (!report) return report;
+  if (report->too_long) running.tell(ContextEnded{});
   if (report->reread_ms_estimate <= 0)
     report->reread_ms_estimate =
         read_speed_.ms_per_token(engine()->fingerprint()) * static_cast<double>(report->n_reused);

@@ -100,6 +100,9 @@ class ChatService {
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
   // Whether the answers to come are thought about.
   Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
+  // Beyond the model's context, from now on; kept with the chat. One that was too long to be
+  // resumed is resumed now.
+  Result<void> go_on(ChatHandle chat, const ChatCall& call = {});
 
   // --- memory
   // limit_bytes  0: the default
@@ -155,7 +158,12 @@ class ChatService {
   Result<OpenChat::Host> host();
   std::optional<ChatHandle> handle_of(ChatId chat) const;
 
-  Result<ChatOpened> opened_of(const OpenChat& chat);
+  struct Shown {
+    ChatOpened opened;
+    std::vector<DocumentParts> parts;
+    void tell(const Running& running) const;
+  };
+  Result<Shown> shown_of(const OpenChat& chat);
   Result<std::optional<ResumeReport>> resume(OpenChat& chat, Running& running);
   Result<std::optional<ResumeReport>> reopen(OpenChat& chat, Running& running);
   // A saved chat whose memory did not open before is tried again.

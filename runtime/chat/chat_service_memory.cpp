@@ -10,7 +10,8 @@ ChatMemory memory_of(const Session& session) {
           .n_read = session.n_read(),
           .n_tokens = session.tokens().size(),
           .n_context = session.n_context(),
-          .n_in_context = session.n_context() - session.n_context_left()};
+          .n_in_context = session.n_context() - session.n_context_left(),
+          .goes_on = session.beyond() == BeyondContext::episodes};
 }
 
 }  // namespace

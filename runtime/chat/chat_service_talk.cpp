@@ -47,6 +47,10 @@ Result<Ids> ChatService::commit(OpenChat& chat, std::string_view title, Running&
   SATCHEL_TRY(chat.enter(at, title_from(title), clock_.wall_ms()));
   Result<Ids> added = add(*chat.session());
   if (!added.ok()) {
+    // The first message alone is too long: going on would make no room for it.
+    if (added.error().code == "CONTEXT_FULL" && chat.ends_at_context() &&
+        (!is_first || running.task == ChatTask::attach_document))
+      running.tell(ContextEnded{});
     if (is_first) check(running, ChatTask::remove_chat, chat.leave(at));
     return added;
   }
@@ -110,6 +114,8 @@ Result<GenerateReport> ChatService::reply(OpenChat& chat, const Sampling& sampli
   if (report.ok()) {
     check(running, ChatTask::keep_settings,
           read_speed_.keep(engine()->fingerprint(), report->read));
+    if (report->finish == Finish::context_full && chat.ends_at_context())
+      running.tell(ContextEnded{});
     running.tell(*report);
   }
   save_now(chat, running);
@@ -138,6 +144,7 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   added.kind = MessageKind::document;
   added.title = document.title;
   running.tell(std::move(added));
+  if (parts.size() > 1) running.tell(DocumentParts{parts.front().document, parts.size()});
   const Result<ReadReport> report = chat.session()->read(running.call.stop, progress_of(running));
   // The answer is in the store with the document, read or not.
   running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
@@ -154,6 +161,18 @@ Result<void> ChatService::set_thinking(ChatHandle handle, Thinking thinking, con
   return run<void>(ChatTask::set_thinking, handle, call, [&](Running&) -> Result<void> {
     SATCHEL_TRY_ASSIGN(OpenChat* const chat, find(handle));
     return chat->set_thinking(thinking);
+  });
+}
+
+Result<void> ChatService::go_on(ChatHandle handle, const ChatCall& call) {
+  return run<void>(ChatTask::go_on, handle, call, [&](Running& running) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+    SATCHEL_TRY(chat->set_beyond(BeyondContext::episodes));
+    const Session* session = chat->session();
+    if (session != nullptr && session->n_read() == 0) SATCHEL_TRY(resume(*chat, running));
+    running.tell(WentOn{});
+    tell_cache(*chat, running);
+    return {};
   });
 }
 

@@ -22,6 +22,7 @@ Result<void> OpenChat::make_session(const Host& host) {
   options.budget_bytes = start_.memory.limit_bytes;
   options.system = start_.system;
   options.thinking = start_.thinking;
+  options.beyond = start_.beyond;
   options.chat = id_;
   if (host.store != nullptr) {
     options.journal = &host.store->library();
@@ -47,6 +48,7 @@ Result<void> OpenChat::enter(const Host& host, const std::string& title, std::in
   SATCHEL_TRY_ASSIGN(const Chat row, library.chat(id_));
   name_ = row.name;
   Result<void> made = make_session(host);
+  if (made.ok() && start_.beyond) made = session_->set_beyond(*start_.beyond);
   // Why there is no session is what counts: a chat without messages is never listed.
   if (!made.ok()) (void)leave(host);
   return made;
@@ -110,6 +112,12 @@ Result<MemoryChange> OpenChat::change(const MemoryRequest& request, const std::s
 Result<void> OpenChat::set_thinking(Thinking thinking) {
   if (session_) SATCHEL_TRY(session_->set_thinking(thinking));
   start_.thinking = thinking;
+  return {};
+}
+
+Result<void> OpenChat::set_beyond(BeyondContext beyond) {
+  if (session_) SATCHEL_TRY(session_->set_beyond(beyond));
+  start_.beyond = beyond;
   return {};
 }
 

@@ -25,6 +25,7 @@ struct ChatStart {
   std::string name = {};                   // "": by its first message, or by the date
   std::optional<std::string> system = {};  // system prompt; none: the template's own
   Thinking thinking = Thinking::automatic;
+  std::optional<BeyondContext> beyond = {};  // none: as its recipe has it, or was chosen before
 };
 
 class OpenChat {
@@ -59,6 +60,7 @@ class OpenChat {
   Result<MemoryChange> change(const MemoryRequest& request, const std::stop_token& stop,
                               const ProgressFn& progress);
   Result<void> set_thinking(Thinking thinking);
+  Result<void> set_beyond(BeyondContext beyond);  // kept with the chat
   // Saves what the chat is opened with from now on, if that has changed.
   Result<void> keep_new_setup(const Host& host);
   // Replaces what it was saved with. The store gets it once the chat has been opened with it.
@@ -73,6 +75,8 @@ class OpenChat {
   const MemorySettings& memory() const { return start_.memory; }
   Thinking thinking() const { return start_.thinking; }
   Session* session() const { return session_.get(); }  // nullptr: none
+  // Its session could go on beyond the model's context and does not.
+  bool ends_at_context() const { return session_ && session_->beyond() == BeyondContext::ends; }
   // The last question, while it has no whole answer.
   MessageId unanswered = {};
   // What it is opened with is not in the store yet.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/episodes/part_title.h"
 #include "runtime/session/memory_changer.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/thoughts.h"
@@ -47,11 +48,8 @@ Result<std::vector<DocumentIds>> Session::add_document(std::string_view title,
   SATCHEL_TRY(state_->prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const std::vector<std::string_view> parts, state_->past.parts_of(text));
   std::vector<Transcript::Document> documents;
-  for (const std::string_view part : parts) {
-    const std::string number = " (part " + std::to_string(documents.size() + 1) + " of " +
-                               std::to_string(parts.size()) + ")";
-    documents.push_back({std::string(title) + (parts.size() > 1 ? number : ""), part});
-  }
+  for (const std::string_view part : parts)
+    documents.push_back({part_title({title, documents.size() + 1, parts.size()}), part});
   return state_->transcript.add_documents(documents, state_->past.beyond());
 }
 
