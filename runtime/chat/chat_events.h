@@ -42,6 +42,7 @@ enum class ChatTask {
   attach_document,
   set_thinking,
   go_on,
+  older_parts,
   estimate_presets,
   preview_memory,
   change_memory,
@@ -114,6 +115,15 @@ struct AnswerDelta {
 // next: Failed, GenerateReport or ResumeReport.
 struct ContextEnded {};
 struct WentOn {};
+// Where the chat is longer than the model's context: its parts, in order.
+struct OlderPart {
+  std::string beginning;  // of its words, in one line; of a document's part: its title
+  std::size_t n_tokens = 0;
+  bool is_seen = false;  // by the last answer
+};
+struct OlderParts {
+  std::vector<OlderPart> parts;
+};
 
 // --- its memory
 // Every step that made the chat smaller, oldest first. Comes before the report of what made it
@@ -148,8 +158,8 @@ using ChatEvent =
     std::variant<ModelClosed, ModelOpened, ModelSwitched, PresetEstimates, ChatsListed, ChatEntered,
                  ChatChanged, ChatRemoved, ChatOpened, ResumeReport, MessageThoughts, StoredMessage,
                  DocumentParts, Progress, AnswerStarted, AnswerDelta, ContextEnded, WentOn,
-                 GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory, LedgerChanged,
-                 MemoryPreviewed, MemoryChanged, Noticed, Failed>;
+                 OlderParts, GenerateReport, ReadReport, kvcache::SaveReport, ChatMemory,
+                 LedgerChanged, MemoryPreviewed, MemoryChanged, Noticed, Failed>;
 
 // chat: which the event is about; 0: none
 using ChatSink = std::function<void(ChatHandle chat, const ChatEvent& event)>;

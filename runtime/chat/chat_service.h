@@ -103,6 +103,10 @@ class ChatService {
   // Beyond the model's context, from now on; kept with the chat. One that was too long to be
   // resumed is resumed now.
   Result<void> go_on(ChatHandle chat, const ChatCall& call = {});
+  Result<OlderParts> older_parts(ChatHandle chat, const ChatCall& call = {});
+  // The answer to the next message sees these parts, numbered from 0; none: those that it needs.
+  Result<void> name_parts(ChatHandle chat, const std::vector<std::size_t>& parts,
+                          const ChatCall& call = {});
 
   // --- memory
   // limit_bytes  0: the default

@@ -25,6 +25,10 @@ StoredMessage message_of(MessageId id, Role role, std::string_view text) {
   return message;
 }
 
+std::string beginning_of(const StoredMessage& message) {
+  return message.kind == MessageKind::document ? message.title : title_from(message.text);
+}
+
 }  // namespace
 
 ProgressFn ChatService::progress_of(const Running& running, std::function<void()> on_generate) {
@@ -173,6 +177,35 @@ Result<void> ChatService::go_on(ChatHandle handle, const ChatCall& call) {
     running.tell(WentOn{});
     tell_cache(*chat, running);
     return {};
+  });
+}
+
+Result<OlderParts> ChatService::older_parts(ChatHandle handle, const ChatCall& call) {
+  return run<OlderParts>(
+      ChatTask::older_parts, handle, call, [&](Running& running) -> Result<OlderParts> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        OlderParts found;
+        if (chat->session() == nullptr) return found;
+        std::vector<StoredMessage> messages;
+        if (chat->is_saved()) {
+          SATCHEL_TRY_ASSIGN(messages, store_->library().messages(chat->id()));
+        }
+        for (const Episode& episode : chat->session()->episodes()) {
+          const auto first = std::ranges::find(messages, episode.first, &StoredMessage::id);
+          found.parts.push_back({.beginning = first == messages.end() ? "" : beginning_of(*first),
+                                 .n_tokens = episode.n_tokens,
+                                 .is_seen = episode.is_seen});
+        }
+        running.tell(found);
+        return found;
+      });
+}
+
+Result<void> ChatService::name_parts(ChatHandle handle, const std::vector<std::size_t>& parts,
+                                     const ChatCall& call) {
+  return run<void>(ChatTask::older_parts, handle, call, [&](Running& running) -> Result<void> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+    return chat->session() != nullptr ? chat->session()->name_episodes(parts) : Result<void>();
   });
 }
 

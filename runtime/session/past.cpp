@@ -242,6 +242,7 @@ Result<void> Past::bring_back(const IndexRange& text, const RepeatScript& script
 Result<void> Past::forget_from(std::size_t first) {
   words_.truncate(0);
   indexed_.clear();
+  named_.clear();
   if (parts_.cache.is_lost()) return {};
   std::vector<IndexRange> gone = episodes();
   std::erase_if(gone, [&](const IndexRange& episode) { return episode.end <= first; });
@@ -419,8 +420,9 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
   const std::vector<IndexRange> all = episodes();
   const std::size_t n_zone = zone(question.size());
   std::vector<std::size_t> chosen;
-  for (const std::size_t i : ranked(question))
-    if (chosen.size() < kEpisodesSeen && size_of(all[i]) <= kRowsMost * n_zone) chosen.push_back(i);
+  const std::size_t n_most = named_.empty() ? kEpisodesSeen : named_.size();
+  for (const std::size_t i : named_.empty() ? ranked(question) : std::exchange(named_, {}))
+    if (chosen.size() < n_most && size_of(all[i]) <= kRowsMost * n_zone) chosen.push_back(i);
   std::ranges::sort(chosen);
   std::vector<IndexRange> seen;
   for (const std::size_t i : chosen) seen.push_back(all[i]);
@@ -433,6 +435,20 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
     std::erase_if(seen, at_rest);
   }
   return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));
+}
+
+Result<void> Past::name(std::vector<std::size_t> numbers) {
+  const std::size_t n_all = episodes().size();
+  for (const std::size_t number : numbers)
+    if (number >= n_all)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no part " + std::to_string(number + 1) + ": this chat has " +
+                       std::to_string(n_all) + " older parts."};
+  std::ranges::sort(numbers);
+  const auto again = std::ranges::unique(numbers);
+  numbers.erase(again.begin(), again.end());
+  named_ = std::move(numbers);
+  return {};
 }
 
 // Those whose words match, the best first, as far as they match nearly as well as the best. Where

@@ -76,6 +76,9 @@ class Past {
   // Brings the episodes into reach that an answer to the question needs, as many as fit behind it.
   Result<void> choose(std::span<const TokenId> question, const RepeatScript& script,
                       const std::stop_token& stop);
+  // The next message sees these episodes, whatever its words; none: those that it needs.
+  //   errors  invalid, PARAM: there is no such episode
+  Result<void> name(std::vector<std::size_t> episodes);
   // The episodes out of the near text, in text order.
   std::vector<IndexRange> episodes() const;
   SeenEpisodes seen_episodes() const;
@@ -131,6 +134,7 @@ class Past {
 
   ChatParts parts_;
   std::optional<BeyondContext> chosen_;
+  std::vector<std::size_t> named_ = {};
   WordIndex words_;
   std::vector<IndexRange> indexed_ = {};  // the episodes in words_
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again

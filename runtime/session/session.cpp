@@ -1,5 +1,6 @@
 #include "runtime/session/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/episodes/part_title.h"
@@ -94,6 +95,21 @@ Result<void> Session::set_beyond(BeyondContext beyond) {
 }
 BeyondContext Session::beyond() const {
   return state_->past.beyond();
+}
+std::vector<Episode> Session::episodes() const {
+  std::vector<Episode> out;
+  const std::span<const SessionMessage> all = messages();
+  for (const IndexRange& range : state_->past.episodes()) {
+    const auto first = std::ranges::find_if(
+        all, [&](const SessionMessage& message) { return message.end > range.begin; });
+    out.push_back({.first = first == all.end() ? MessageId{} : first->id,
+                   .n_tokens = range.end - range.begin});
+  }
+  for (const std::size_t i : state_->past.seen_episodes().seen) out[i].is_seen = true;
+  return out;
+}
+Result<void> Session::name_episodes(std::vector<std::size_t> numbers) {
+  return state_->past.name(std::move(numbers));
 }
 Thinking Session::thinking() const {
   return state_->transcript.thinking();

@@ -94,6 +94,12 @@ struct SeenEpisodes {
   std::size_t n_all = 0;               // 0: the chat is not longer
   std::vector<std::size_t> seen = {};  // numbers, from 0, rising
 };
+// One of them: older text that an answer sees, or does not.
+struct Episode {
+  MessageId first;  // of the messages that it has words of
+  std::size_t n_tokens = 0;
+  bool is_seen = false;  // by the last answer
+};
 struct GenerateReport {
   MessageId answer;  // 0: none was begun
   std::string text;
@@ -187,6 +193,11 @@ class Session {
   // What happens at the end of the context, in place of what the recipe has; kept with the chat.
   Result<void> set_beyond(BeyondContext beyond);
   BeyondContext beyond() const;
+  // In text order; their numbers stay as they are while the chat grows.
+  std::vector<Episode> episodes() const;
+  // The next message's answer sees these, whatever its words; none: those that it needs.
+  //   errors  invalid, PARAM: there is no such episode
+  Result<void> name_episodes(std::vector<std::size_t> numbers);
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
   Result<Thoughts> thoughts(MessageId answer) const;
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/chat/chat_service.h"
 #include "runtime/chat/whole_documents.h"
 #include "runtime/episodes/part_title.h"
@@ -70,6 +72,31 @@ TEST_F(ChatBeyondTest, at_the_end_of_the_context_a_chat_says_that_it_could_go_on
   value_of(ask(*service, chat, notes(60)));
   EXPECT_EQ(told<ContextEnded>().size(), 1u);
   EXPECT_GT(told<GenerateReport>().back().episodes.n_all, 0u);
+}
+
+TEST_F(ChatBeyondTest, parts_are_listed_and_the_next_answer_sees_those_that_were_named) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("full")));
+  value_of(service->go_on(chat));
+  const std::string text = notes(kTooMany);
+  value_of(service->attach(chat, {.title = "bells.txt", .text = text}, listening()));
+  value_of(ask(*service, chat, "Where is the brass bell of room 250?"));
+  const std::vector<OlderPart> parts = value_of(service->older_parts(chat, listening())).parts;
+  ASSERT_GT(parts.size(), 2u);
+  EXPECT_EQ(told<OlderParts>().back().parts.size(), parts.size());
+  EXPECT_EQ(parts[0].beginning.substr(0, 18), "bells.txt (part 1 ");
+  EXPECT_GT(parts[0].n_tokens, 100u);
+  const SeenEpisodes by_words = told<GenerateReport>().back().episodes;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    EXPECT_EQ(parts[i].is_seen, std::ranges::count(by_words.seen, i) > 0) << i;
+  const std::vector<std::size_t> others = {0, 1};
+  ASSERT_NE(by_words.seen, others);
+  value_of(service->name_parts(chat, {1, 0, 1}));
+  value_of(ask(*service, chat, "Where is the brass bell of room 250?"));
+  EXPECT_EQ(told<GenerateReport>().back().episodes.seen, others);
+  value_of(ask(*service, chat, "Where is the brass bell of room 250?"));
+  EXPECT_NE(told<GenerateReport>().back().episodes.seen, others) << "once";
+  EXPECT_EQ(service->name_parts(chat, {99}).error().code, "PARAM");
 }
 
 TEST_F(ChatBeyondTest, a_first_message_that_is_too_long_alone_is_offered_nothing) {
