@@ -2,10 +2,8 @@
 // start a new one, resume without rereading, ask once more; then the presets side by side. Every
 // figure is measured in this run.
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "app/cli/child.h"
 #include "app/cli/commands.h"
@@ -15,34 +13,12 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/on_run.h"
+#include "app/cli/scratch_folder.h"
 #include "app/cli/workbench.h"
 
 namespace satchel::app {
 namespace {
 namespace fs = std::filesystem;
-
-// A folder for this run, removed at its end.
-class ScratchFolder {
- public:
-  static Result<std::unique_ptr<ScratchFolder>> make() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "satchel-demo-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr)
-      return Error{ErrorKind::storage, "STORAGE",
-                   "Cannot create a folder in the system's temporary folder."};
-    return std::make_unique<ScratchFolder>(name);
-  }
-  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
-  ScratchFolder(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // What the second process does; its JSON goes to the first.
 Result<Json> resume_and_ask(const Options& options, Console& console) {

@@ -1,4 +1,5 @@
-// `satchel eval needle` and `chat` on texts that are made, and `satchel eval longbench`.
+// `satchel eval needle`, `chat`, `live` and `book` on texts that are made, notes read in one chat,
+// and `satchel eval longbench`.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -99,6 +100,60 @@ TEST_F(EvalMade, a_chat_that_cannot_be_is_refused) {
             std::string::npos);
   EXPECT_EQ(run(home_, {"eval", "chat", "--file", path, "--messages", "20"}).exit_code, 2);
   EXPECT_EQ(run(home_, {"eval", "chat", "--beyond", "never"}).exit_code, 2);
+}
+
+TEST_F(EvalMade, a_chat_held_live_comes_back_from_every_kill_with_the_same_answer) {
+  const Finished finished = run(home_, {"eval", "live", "--messages", "60", "--row", "30", "--kill",
+                                        "20", "--keep", "0.25", "--budget", "8MB", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json json = finished.json();
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["rows"][1]["messages"], 60);
+  EXPECT_EQ(json["rows"][0]["asked"].get<int>() + json["rows"][1]["asked"].get<int>(), 5);
+  EXPECT_GE(json["rows"][0]["right"].get<int>() + json["rows"][1]["right"].get<int>(), 3);
+  EXPECT_LE(json["rows"][1]["used_bytes"], 8'000'000);
+  EXPECT_GT(json["rows"][1]["disk_bytes"], json["rows"][1]["kv_bytes"]);
+  ASSERT_EQ(json["resumes"].size(), 2u);
+  for (const Json& resume : json["resumes"]) {
+    EXPECT_EQ(resume["lost"], 0);
+    EXPECT_FALSE(resume["answer"].get<std::string>().empty());
+    EXPECT_EQ(resume["answer_there"], resume["answer"]);
+    EXPECT_GT(resume["reused"], 0);
+  }
+}
+
+TEST_F(EvalMade, a_book_is_read_in_parts_and_the_part_with_the_fact_is_found) {
+  const Finished finished =
+      run(home_, {"eval", "book", "--abilities", "notes", "--length", "4000", "--questions", "20",
+                  "--recipe", "full", "--budget", "128MB", "--json"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json json = finished.json();
+  EXPECT_GT(json["tokens"], 2048) << "longer than the context";
+  EXPECT_GE(json["parts"], 3);
+  EXPECT_GT(json["first_part_ms"], 0);
+  EXPECT_LT(json["first_part_ms"], json["read_ms"]);
+  EXPECT_EQ(json["reread"], 0);
+  EXPECT_EQ(json["answers"].size(), 20u);
+  EXPECT_EQ(json["in_reach"], 20);
+  EXPECT_GE(json["right"], 5);
+}
+
+TEST_F(EvalMade, notes_read_together_are_asked_beside_each_alone) {
+  const Arguments command = {"recall", "--sets",    "names-2048", "--conversations",
+                             "2",      "--recipes", "full",       "--together"};
+  Arguments two = command;
+  two.push_back("2");
+  const Json all = rows(two);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["sets"][0]["set"], "names-2048 x 2");
+  EXPECT_GT(all[0]["tokens"], 2048);
+  EXPECT_GE(all[0]["alone"], 0.8);
+  EXPECT_GE(all[0]["recall"], 0.7);
+  EXPECT_EQ(answers().size(), all[0]["n"]);
+  Arguments three = {"eval"};
+  three.insert(three.end(), command.begin(), command.end());
+  three.insert(three.end(), {"3", "--json"});
+  EXPECT_EQ(error(three, 2)["code"], "PARAM");
 }
 
 TEST_F(EvalMade, longbench_scores_each_dataset_of_a_file) {

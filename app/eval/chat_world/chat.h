@@ -3,23 +3,25 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace satchel::eval {
 
-enum class Speaker { user, assistant };
-struct ChatMessage {
-  Speaker speaker = Speaker::user;
-  std::string text;
-};
 struct ChatQuestion {
   std::string ask;
   std::string value;                    // told last; "": never told
   std::vector<std::string> old_values;  // told before it, no longer true
   std::size_t age = 0;  // messages back to the one that told the value, the newest is 1; 0: unknown
   std::string about = {};  // what is asked about, for people: "city", a file's own category
+};
+enum class Speaker { user, assistant };
+struct ChatMessage {
+  Speaker speaker = Speaker::user;
+  std::string text;
+  std::optional<ChatQuestion> asked = {};  // where it asks for what was said before it
 };
 struct Chat {
   std::string set, name;  // as Item's

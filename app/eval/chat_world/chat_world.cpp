@@ -57,7 +57,8 @@ class ChatMaker {
   void look_up();
   void small_talk();
   void tell(Fact& fact, std::span<const std::string_view> leads);
-  void ask(const Fact& fact);
+  ChatQuestion question_of(const Fact& fact);
+  void ask(const Fact& fact) { chat_.questions.push_back(question_of(fact)); }
   void ask_told();
   void ask_absent();
   std::string_view any(std::span<const std::string_view> all) {
@@ -112,26 +113,27 @@ void ChatMaker::change() {
   tell(fact, words_.changed_leads);
 }
 
+ChatQuestion ChatMaker::question_of(const Fact& fact) {
+  return {.ask = filled(any(fact.kind->questions), fact.person, {}),
+          .value = fact.value,
+          .old_values = fact.old_values,
+          .age = chat_.messages.size() - fact.message,
+          .about = std::string(fact.kind->name)};
+}
+
 // The user asks in between, as people do, and is answered rightly: this says the fact once more,
 // and shows a model how to answer.
 void ChatMaker::look_up() {
   Fact& fact = told_[draw_below(rng_, told_.size())];
+  ChatQuestion asked = question_of(fact);
   fact.message = chat_.messages.size() + 1;
-  say(filled(any(fact.kind->questions), fact.person, {}),
-      filled(fact.kind->answer, fact.person, fact.value));
+  say(asked.ask, filled(fact.kind->answer, fact.person, fact.value));
+  chat_.messages[fact.message - 1].asked = std::move(asked);
 }
 
 void ChatMaker::small_talk() {
   const SmallTalk& talk = words_.small_talk[draw_below(rng_, words_.small_talk.size())];
   say(std::string(talk.said), talk.answer);
-}
-
-void ChatMaker::ask(const Fact& fact) {
-  chat_.questions.push_back({.ask = filled(any(fact.kind->questions), fact.person, {}),
-                             .value = fact.value,
-                             .old_values = fact.old_values,
-                             .age = chat_.messages.size() - fact.message,
-                             .about = std::string(fact.kind->name)});
 }
 
 // Newest first, so that rows come in the order of age.
@@ -186,6 +188,36 @@ std::span<const std::string_view> chat_abilities() {
 
 Chat make_chat(const ChatSpec& spec) {
   return ChatMaker(spec).make();
+}
+
+namespace {
+
+// The bundled model knows no other sentences than its own few; those come again and again.
+std::vector<std::string> plain_sentences(Rng& rng, const BookSpec& spec, const ChatWords& words) {
+  if (spec.abilities != "notes") return filler_sentences(rng, spec.n_sentences);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < spec.n_sentences; ++i)
+    out.emplace_back(words.fillers[draw_below(rng, words.fillers.size())]);
+  return out;
+}
+
+}  // namespace
+
+Book make_book(const BookSpec& spec) {
+  const ChatWords words = words_of(spec.abilities);
+  Rng rng(spec.seed);
+  Book book;
+  for (const std::string& person : words.people(rng, std::min(spec.n_facts, words.n_people_max))) {
+    const FactKind& kind = words.kinds[draw_below(rng, words.kinds.size())];
+    const std::string value = kind.value(rng);
+    book.facts.push_back(filled(kind.statements[draw_below(rng, 3)], person, value));
+    book.questions.push_back({.ask = filled(kind.questions[draw_below(rng, 2)], person, {}),
+                              .value = value,
+                              .old_values = {},
+                              .about = std::string(kind.name)});
+  }
+  book.text = hide(rng, book.facts, plain_sentences(rng, spec, words));
+  return book;
 }
 
 }  // namespace satchel::eval

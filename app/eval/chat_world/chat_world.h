@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/eval/chat_world/chat.h"
 
@@ -24,5 +26,19 @@ struct ChatSpec {
   std::uint64_t seed = 1;
 };
 Chat make_chat(const ChatSpec& spec);
+
+// A text with facts among sentences that say nothing of them, one fact of a person.
+struct BookSpec {
+  std::string_view abilities = "names";
+  std::size_t n_sentences = 1000;  // beside the facts
+  std::size_t n_facts = 24;        // at most: as many as there are people
+  std::uint64_t seed = 1;
+};
+struct Book {
+  std::string text;
+  std::vector<std::string> facts;       // sentences of it, in their order
+  std::vector<ChatQuestion> questions;  // about each
+};
+Book make_book(const BookSpec& spec);
 
 }  // namespace satchel::eval

@@ -31,11 +31,6 @@ double per_second(std::size_t n, double ms) {
   return ms > 0 ? static_cast<double>(n) * 1000 / ms : 0;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // What was measured of one variant at one depth, a value for each round.
 struct Measured {
   std::vector<double> read, decode, pack_ms, times_first;
@@ -115,10 +110,10 @@ Json row_of(const BenchOptions& options, const Variant& variant, std::size_t dep
               {"depth", depth},
               {"before", options.n_before},
               {"rounds", options.rounds},
-              {"prefill_tokens_per_s", median(measured.read)},
-              {"second_pass_ms", median(measured.pack_ms)},
-              {"reading_times_first", median(measured.times_first)},
-              {"decode_tokens_per_s", median(measured.decode)},
+              {"prefill_tokens_per_s", eval::median(measured.read)},
+              {"second_pass_ms", eval::median(measured.pack_ms)},
+              {"reading_times_first", eval::median(measured.times_first)},
+              {"decode_tokens_per_s", eval::median(measured.decode)},
               {"cache", to_json(measured.stats)}};
 }
 

@@ -21,14 +21,6 @@ Json content_of(const eval::Chat& chat) {
   return content;
 }
 
-// Of all that was said, what a lane retains on average.
-double tokens_held(const Held& held) {
-  const std::size_t n = held.n_kept + held.n_evicted;
-  if (n == 0) return 0;
-  return static_cast<double>(held.n_tokens) * static_cast<double>(held.n_kept) /
-         static_cast<double>(n);
-}
-
 class ChatTask final : public Task {
  public:
   ChatTask(std::vector<eval::Chat> chats, const ChatOptions& options)
@@ -126,11 +118,6 @@ std::vector<eval::Chat> made_chats(const ChatOptions& options) {
       out.back().name = std::to_string(i);
     }
   return out;
-}
-
-template <class Names>
-CLI::Validator one_of_names(const Names& names) {
-  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
 }
 
 void add_made_chat_options(CLI::App& command, ChatOptions& options, CLI::Option* file) {

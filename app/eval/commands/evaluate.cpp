@@ -136,6 +136,8 @@ void add_eval(CLI::App& app, const Choose& choose) {
   add_eval_agreement(*eval, choose);
   add_eval_longbench(*eval, choose);
   add_eval_chat(*eval, choose);
+  add_eval_live(*eval, choose);
+  add_eval_book(*eval, choose);
   add_eval_pareto(*eval, choose);
 }
 

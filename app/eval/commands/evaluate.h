@@ -66,6 +66,8 @@ void add_eval_needle(CLI::App& eval, const Choose& choose);
 void add_eval_agreement(CLI::App& eval, const Choose& choose);
 void add_eval_longbench(CLI::App& eval, const Choose& choose);
 void add_eval_chat(CLI::App& eval, const Choose& choose);
+void add_eval_live(CLI::App& eval, const Choose& choose);
+void add_eval_book(CLI::App& eval, const Choose& choose);
 void add_eval_pareto(CLI::App& eval, const Choose& choose);
 
 }  // namespace satchel::app

@@ -8,6 +8,7 @@
 
 #include "app/eval/commands/evaluate.h"
 #include "app/eval/commands/recall_chat.h"
+#include "app/eval/commands/recall_together.h"
 #include "app/eval/commands/task_options.h"
 #include "app/paths.h"
 
@@ -20,33 +21,66 @@ class RecallTask final : public Task {
       : conversations_(std::move(conversations)), options_(options) {}
 
   std::string_view name() const override { return "recall"; }
-  std::span<const app::Measure> measures() const override { return kMeasures; }
+  std::span<const app::Measure> measures() const override {
+    return std::span(kMeasures).first(options_.n_together > 1 ? kMeasures.size() : 1);
+  }
   Json settings() const override {
     return {{"question", options_.question}, {"without_notes", options_.without_notes}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
                            std::stop_token stop) override {
-    return hold_conversation(engine, recipe, conversations_[item], options_, std::move(stop));
+    const std::size_t first = firsts_[item];
+    if (options_.n_together > 1)
+      return hold_together(engine, recipe,
+                           std::span(conversations_).subspan(first, options_.n_together),
+                           std::move(stop));
+    return hold_conversation(engine, recipe, conversations_[first], options_, std::move(stop));
   }
 
  private:
-  static inline const std::array<app::Measure, 1> kMeasures = {
-      app::Measure{.name = "recall", .label = "right answers"}};
+  // The others only where several are asked together.
+  static inline const std::array<app::Measure, 3> kMeasures = {
+      app::Measure{.name = "recall", .label = "right answers"},
+      app::Measure{.name = "alone", .shown = Shown::in_tables},
+      app::Measure{.name = "tokens",
+                   .is_share = false,
+                   .higher_is_better = false,
+                   .shown = Shown::in_tables}};
+
+  // From the first one, as many as are read together; false: the file has no more of this set.
+  bool add_item(std::size_t first);
 
   std::vector<RecallConversation> conversations_;
+  std::vector<std::size_t> firsts_;  // of each item, into conversations_
   RecallOptions options_;
 };
 
-Result<void> RecallTask::prepare(runtime::Engine&) {
-  for (const RecallConversation& each : conversations_) {
-    Json content = {each.notes};
-    for (const RecallExchange& exchange : each.exchanges)
+bool RecallTask::add_item(std::size_t first) {
+  const std::size_t n = options_.n_together;
+  const std::string& set = conversations_[first].set;
+  Json content = Json::array();
+  for (std::size_t i = first; i < first + n; ++i) {
+    if (i == conversations_.size() || conversations_[i].set != set) return false;
+    content.push_back(conversations_[i].notes);
+    for (const RecallExchange& exchange : conversations_[i].exchanges)
       content.push_back({exchange.text, exchange.value, exchange.kind});
-    items_.push_back(
-        {.set = each.set, .name = std::to_string(each.number), .content = content.dump()});
   }
-  return {};
+  firsts_.push_back(first);
+  items_.push_back({.set = n > 1 ? set + " x " + std::to_string(n) : set,
+                    .name = std::to_string(conversations_[first].number),
+                    .content = content.dump()});
+  return true;
+}
+
+Result<void> RecallTask::prepare(runtime::Engine&) {
+  items_.clear();
+  firsts_.clear();
+  for (std::size_t i = 0; i < conversations_.size();) i += add_item(i) ? options_.n_together : 1;
+  if (!items_.empty()) return {};
+  return Error{
+      ErrorKind::invalid, "PARAM",
+      "No set has " + std::to_string(options_.n_together) + " conversations to read together."};
 }
 
 // Beside the bundled model, installed or in the source tree.
@@ -110,6 +144,12 @@ void add_recall_options(CLI::App& command, RecallOptions& options) {
   add_question_options(command, options);
   command.add_flag("--without-notes", options.without_notes,
                    "Ask without the notes, to measure guessing");
+  command
+      .add_option("--together", options.n_together,
+                  "Read the notes of so many conversations in one chat, beyond the context, and "
+                  "ask beside it what each answers alone")
+      ->check(whole_number(1))
+      ->capture_default_str();
 }
 
 void add_question_options(CLI::App& command, RecallOptions& options) {

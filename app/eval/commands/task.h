@@ -50,6 +50,14 @@ struct Held {
   void add(const Held& other);
 };
 
+// Of all that was read, what a lane retains on average.
+inline double tokens_held(const Held& held) {
+  const std::size_t n = held.n_kept + held.n_evicted;
+  if (n == 0) return 0;
+  return static_cast<double>(held.n_tokens) * static_cast<double>(held.n_kept) /
+         static_cast<double>(n);
+}
+
 // What one unit gave.
 struct Measured {
   Held held;

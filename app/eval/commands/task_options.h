@@ -19,12 +19,18 @@
 
 namespace satchel::app {
 
+template <class Names>
+CLI::Validator one_of_names(const Names& names) {
+  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+}
+
 struct RecallOptions {
   std::string file;                  // FILE; "": the bundled model's held-out questions
   std::vector<std::string> sets;     // --sets; empty: all
   std::size_t n_conversations = 0;   // --conversations, of each set; 0: all
   std::string question = "unknown";  // --question, while compressing: unknown or known
   bool without_notes = false;        // --without-notes
+  std::size_t n_together = 1;        // --together, conversations in one chat
 };
 void add_question_options(CLI::App& command, RecallOptions& options);  // --sets … --question
 void add_recall_options(CLI::App& command, RecallOptions& options);

@@ -1,5 +1,6 @@
 #include "app/eval/measure/speed.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -15,11 +16,16 @@ std::int32_t made_up_id(std::size_t position, std::size_t n_vocabulary) {
   return static_cast<std::int32_t>((position * 7919 + 17) % n_vocabulary);
 }
 
+}  // namespace
+
 double cpu_ms() {
   return static_cast<double>(std::clock()) * 1000 / CLOCKS_PER_SEC;
 }
 
-}  // namespace
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
+}
 
 Result<SpeedMeter> SpeedMeter::open(runtime::Engine& engine, const kvcache::Recipe& recipe,
                                     std::size_t n_before, const SpeedRequest& request,

@@ -28,6 +28,9 @@ struct SpeedRequest {
   std::size_t n_prompt = 512, n_decode = 64;
 };
 
+double cpu_ms();                            // of all threads, since the program began
+double median(std::vector<double> values);  // of two in the middle, the upper; 0 of none
+
 // Speed in a conversation that already holds n_before tokens, which were read and packed untimed.
 // Each measurement goes on where the last one ended, so the conversation grows.
 class SpeedMeter {

@@ -1,0 +1,132 @@
+// `satchel eval book`.
+#include <algorithm>
+#include <string>
+
+#include "app/cli/interrupt.h"
+#include "app/cli/on_run.h"
+#include "app/cli/workbench.h"
+#include "app/eval/commands/evaluate.h"
+#include "app/eval/commands/lane_search.h"
+#include "app/eval/commands/task_options.h"
+#include "app/eval/measure/book_reading.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace satchel::app {
+namespace {
+
+struct BookOptions {
+  Options common;
+  std::size_t n_tokens = 100'000;
+  eval::BookSpec spec;
+  std::string abilities{spec.abilities};
+};
+
+// As many sentences as make about so many tokens.
+Result<std::size_t> sentences_for(std::size_t n_tokens, eval::BookSpec spec,
+                                  const runtime::Tokenizer& tokenizer) {
+  spec.n_sentences = 1000;
+  SATCHEL_TRY_ASSIGN(const auto ids,
+                     tokenizer.encode(eval::make_book(spec).text, runtime::SpecialText::as_text));
+  return std::max<std::size_t>(1, n_tokens * spec.n_sentences / ids.size());
+}
+
+std::size_t count(const eval::BookReading& read, bool eval::BookAnswer::*is) {
+  return static_cast<std::size_t>(std::ranges::count(read.answers, true, is));
+}
+
+std::string text_of(const eval::BookReading& read) {
+  const std::string n = std::to_string(read.answers.size());
+  return with_thousands(read.n_tokens) + " tokens in " + std::to_string(read.n_parts) +
+         " parts\nfirst part read after " + format_seconds(read.first_part_ms) + ", all after " +
+         format_seconds(read.read_ms) + ", and " + format_seconds(read.idle_ms) +
+         " of work that may wait\nheld: " + describe(read.stats) +
+         "\non disk: " + format_bytes(read.disk_bytes) + ", saved in " +
+         format_seconds(read.save_ms) + "\nopened again in " + format_seconds(read.resume_ms) +
+         ", " + with_thousands(read.n_reread) + " tokens read again\n" +
+         std::to_string(count(read, &eval::BookAnswer::right)) + " of " + n +
+         " answers right, the fact's part seen in " +
+         std::to_string(count(read, &eval::BookAnswer::in_reach)) + ", " +
+         format_seconds(read.answer_ms) + " each\n";
+}
+
+Json answers_of(const eval::Book& book, const eval::BookReading& read) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < read.answers.size(); ++i)
+    out.push_back({{"ask", book.questions[i].ask},
+                   {"value", book.questions[i].value},
+                   {"answer", read.answers[i].text},
+                   {"right", read.answers[i].right},
+                   {"in_reach", read.answers[i].in_reach}});
+  return out;
+}
+
+void show(const runtime::Engine& engine, const eval::Book& book, const eval::BookReading& read,
+          Console& console) {
+  if (!console.json()) {
+    console.data(text_of(read));
+    return;
+  }
+  console.document({{"schema", 1},
+                    {"model", engine.config().name},
+                    {"device", engine.device()},
+                    {"tokens", read.n_tokens},
+                    {"parts", read.n_parts},
+                    {"first_part_ms", read.first_part_ms},
+                    {"read_ms", read.read_ms},
+                    {"idle_ms", read.idle_ms},
+                    {"save_ms", read.save_ms},
+                    {"resume_ms", read.resume_ms},
+                    {"reread", read.n_reread},
+                    {"disk_bytes", read.disk_bytes},
+                    {"cache", to_json(read.stats)},
+                    {"answer_ms", read.answer_ms},
+                    {"right", count(read, &eval::BookAnswer::right)},
+                    {"in_reach", count(read, &eval::BookAnswer::in_reach)},
+                    {"answers", answers_of(book, read)}});
+}
+
+Result<void> run(const BookOptions& options, Console& console) {
+  SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, chosen_recipe(options.common, "satchel"));
+  SATCHEL_TRY_ASSIGN(const std::size_t limit, chosen_budget(options.common));
+  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
+  SATCHEL_TRY_ASSIGN(const auto other, open_engine(options.common, console));
+  SATCHEL_TRY(ensure_head_budgets(*engine, recipe, console));
+  SATCHEL_TRY(ensure_head_budgets(*other, recipe, console));
+  eval::BookSpec spec = options.spec;
+  spec.abilities = options.abilities;
+  SATCHEL_TRY_ASSIGN(spec.n_sentences, sentences_for(options.n_tokens, spec, engine->tokenizer()));
+  const eval::Book book = eval::make_book(spec);
+  SATCHEL_TRY_ASSIGN(const eval::BookReading read,
+                     eval::read_book(*engine, *other, recipe, book, limit, begin_interruptible(),
+                                     console.progress()));
+  console.end_progress();
+  show(*engine, book, read, console);
+  return {};
+}
+
+}  // namespace
+
+void add_eval_book(CLI::App& eval, const Choose& choose) {
+  const auto options = std::make_shared<BookOptions>();
+  CLI::App* command = eval.add_subcommand(
+      "book", "Read a text many times as long as the context, and ask for facts in it");
+  command->add_option("--abilities", options->abilities, "What the facts are about")
+      ->check(one_of_names(eval::chat_abilities()))
+      ->capture_default_str();
+  command->add_option("--length", options->n_tokens, "Tokens of the generated text, about")
+      ->check(whole_number(1, 100'000'000))
+      ->capture_default_str();
+  command->add_option("--questions", options->spec.n_facts, "Facts asked for, one of a person")
+      ->check(whole_number(1))
+      ->capture_default_str();
+  command
+      ->add_option("--seed", options->spec.seed, "Random seed; the same seed gives the same text")
+      ->check(whole_number())
+      ->capture_default_str();
+  add_recipe_options(*command, options->common, "satchel");
+  add_output_options(*command, options->common);
+  add_model_options(*command, options->common);
+  on_run(*command, choose, options, run);
+}
+
+}  // namespace satchel::app

@@ -1,0 +1,55 @@
+#include "app/eval/measure/kept_chat.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace satchel::eval {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error not_read(const std::error_code& error) {
+  return {ErrorKind::storage, "STORAGE",
+          "The files of a measured chat cannot be read: " + error.message() + "."};
+}
+
+storage::StoreOptions in(const fs::path& folder) {
+  return {.data_dir = folder, .cache_dir = folder};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KeptChat>> KeptChat::make() {
+  SATCHEL_TRY_ASSIGN(auto folder, app::ScratchFolder::make());
+  SATCHEL_TRY_ASSIGN(auto store, storage::Store::open(in(folder->path())));
+  SATCHEL_TRY_ASSIGN(const runtime::ChatId chat, store->library().create_chat({}));
+  return std::unique_ptr<KeptChat>(new KeptChat(std::move(folder), std::move(store), chat));
+}
+
+Result<std::unique_ptr<KeptChat>> KeptChat::left_by_a_kill() const {
+  SATCHEL_TRY_ASSIGN(auto folder, app::ScratchFolder::make());
+  std::error_code error;
+  fs::copy(folder_->path(), folder->path(), fs::copy_options::recursive, error);
+  if (error) return not_read(error);
+  SATCHEL_TRY_ASSIGN(auto store, storage::Store::open(in(folder->path())));
+  return std::unique_ptr<KeptChat>(new KeptChat(std::move(folder), std::move(store), chat_));
+}
+
+runtime::SessionOptions KeptChat::kept(runtime::SessionOptions options) const {
+  options.chat = chat_;
+  options.journal = &store_->library();
+  options.records = store_->records();
+  return options;
+}
+
+Result<std::uint64_t> KeptChat::bytes_on_disk() const {
+  std::uint64_t n = 0;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder_->path(), error))
+    if (file.is_regular_file(error)) n += file.file_size(error);
+  if (error) return not_read(error);
+  return n;
+}
+
+}  // namespace satchel::eval
