@@ -25,6 +25,10 @@ constexpr double kWordShare = 0.5;
 // Tokens that a template puts around a document and its answer, about.
 constexpr std::size_t kPartFrame = 48;
 
+// Of a document's part, where four that are seen together do not fill half of the context. Chosen:
+// the first part of a long text can soon be asked.
+constexpr std::size_t kPartTokens = 1024;
+
 // A long episode is seen in so many rows at most, side by side with itself.
 constexpr std::size_t kRowsMost = 2;
 
@@ -362,7 +366,9 @@ Result<std::vector<std::string_view>> Past::parts_of(std::string_view document) 
   const Tokenizer& tokenizer = *parts_.engine.tokenizer;
   const std::size_t n_context = parts_.engine.model->config().context;
   const std::size_t taken = head_end() + kPartFrame;
-  const std::size_t n_most = n_context / 2 - std::min(n_context / 2, taken);
+  const std::size_t n_half = n_context / 2 - std::min(n_context / 2, taken);
+  const std::size_t n_most =
+      std::min(n_half, std::max(kPartTokens, n_context / (2 * kEpisodesSeen)));
   const std::size_t n_beside = n_left() - std::min(n_left(), kPartFrame + answer_room());
   if (goes_on() && n_most >= kPartTokensLeast) {
     SATCHEL_TRY_ASSIGN(std::vector<DocumentPart> parts,
