@@ -15,6 +15,7 @@
 #include "ui/widgets/chat_list_panel.h"
 #include "ui/widgets/composer.h"
 #include "ui/widgets/memory/memory_panel.h"
+#include "ui/widgets/parts_popup.h"
 #include "ui/widgets/theme.h"
 
 namespace {
@@ -273,6 +274,71 @@ void showDeleted(Scene& scene) {
   scene.state.deleteChat(2);
 }
 
+// Full, at the end of the context.
+void showContextEnd(Scene& scene) {
+  openSample(scene, u"full"_s);
+  scene.state.dismissResume();
+  scene.engine.script.cache = sampleCache(u"full"_s, 8170, scene.clock.wall);
+  scene.engine.tell(scene.engine.script.cache);
+  scene.engine.script.endsContext = true;
+  scene.engine.script.errors.append(
+      {ChatTask::send, {ErrorKind::out_of_memory, "CONTEXT_FULL", "This needs more tokens."}});
+  scene.state.send(u"And when does Jonas play next? I would like to come."_s);
+  scene.engine.playAll();
+}
+
+void showDocumentRefused(Scene& scene) {
+  addChats(scene);
+  scene.openModel();
+  scene.engine.script.endsContext = true;
+  scene.engine.script.errors.append(
+      {ChatTask::attach_document, {ErrorKind::out_of_memory, "CONTEXT_FULL", "Too long."}});
+  scene.state.attachDocument(u"the-harbour-a-history.txt"_s, sampleDocument());
+  scene.engine.playAll();
+}
+
+// A chat of 29,160 tokens, and an answer from two of its parts.
+void showBeyond(Scene& scene) {
+  openSample(scene, u"compact"_s);
+  scene.state.dismissResume();
+  scene.engine.script.cache = sampleBeyond(u"compact"_s, 29'160, scene.clock.wall);
+  scene.engine.script.parts = sampleParts(12);
+  scene.engine.script.answer.episodes.n_all = 12;
+  scene.engine.script.answer.episodes.seen = {2, 6};
+  scene.engine.script.answer.ms = 410;
+  scene.engine.script.deltas = {u"Mara"_s, u" comes on "_s, u"Sunday at 15:30"_s,
+                                u" and brings the blue tin."_s};
+  scene.state.send(u"When does Mara come, and what does she bring?"_s);
+  scene.engine.playAll();
+}
+
+void showParts(Scene& scene) {
+  showBeyond(scene);
+  Scene::settle();
+  QTest::keyClick(scene.window.get(), Qt::Key_P, Qt::ControlModifier);
+}
+
+void showNamed(Scene& scene) {
+  showBeyond(scene);
+  scene.state.nameParts({2, 3, 6});
+}
+
+void showReadingParts(Scene& scene) {
+  addChats(scene);
+  scene.openModel();
+  scene.state.memory()->setPresetIndex(2);
+  scene.state.newChat();
+  scene.engine.playAll();
+  scene.engine.script.n_document_parts = 12;
+  for (const std::size_t done : {0u, 2048u, 6120u, 9804u})
+    scene.engine.script.progress.append({satchel::runtime::Phase::read_prompt, done, 41'310});
+  scene.state.attachDocument(u"the-harbour-a-history.txt"_s, sampleDocument().repeated(40));
+  for (int i = 0; i < 7; ++i) {
+    scene.clock.steady += 21'000;
+    scene.engine.play();
+  }
+}
+
 struct State {
   const char* name;
   std::function<void(Scene&)> build;
@@ -306,6 +372,13 @@ const State kStates[] = {
     {"23-device", showDevice},
     {"24-device-of-lost", showDeviceOfLost},
     {"25-deleted-of-lost", showDeletedOfLost, 1100, 700},
+    {"26-context-end", showContextEnd, 1280, 980},
+    {"27-document-refused", showDocumentRefused, 1100, 700},
+    {"28-beyond", showBeyond, 1280, 980},
+    {"29-parts", showParts, 1280, 980},
+    {"30-parts-named", showNamed, 1280, 980},
+    {"31-reading-parts", showReadingParts},
+    {"32-beyond-narrow", showBeyond, 760, 640, false, false},
 };
 
 }  // namespace
@@ -334,7 +407,10 @@ int main(int argc, char** argv) {
     QWidget* shown = scene.window.get();  // or the dialog over it
     for (QDialog* dialog : scene.window->findChildren<QDialog*>())
       if (dialog->isVisible()) shown = dialog;
-    if (!shown->grab().save(file)) {
+    QPixmap picture = shown->grab();
+    if (auto* popup = scene.window->findChild<PartsPopup*>())
+      popup->render(&picture, scene.window->mapFromGlobal(popup->pos()));
+    if (!picture.save(file)) {
       std::fprintf(stderr, "cannot write %s\n", qPrintable(file));
       return 1;
     }

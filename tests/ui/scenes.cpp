@@ -178,6 +178,34 @@ runtime::LedgerChanged sampleLedger(std::int64_t wallMs) {
   return ledger;
 }
 
+runtime::OlderParts sampleParts(int n) {
+  const char* beginnings[] = {
+      "field-notes-week-14.md (part 1 of 3)",
+      "field-notes-week-14.md (part 2 of 3)",
+      "field-notes-week-14.md (part 3 of 3)",
+      "Which visits are there this week, and what should I bring?",
+      "Mara wrote that she has moved. Please note her new address: Strandgaten 18, Bergen.",
+      "What does the letter to the archive have to say about the photographs?",
+      "Let us plan the Sunday: who comes when, and who brings what?",
+      "The harbour office has answered.",
+      "How long does the train from Oslo take?",
+      "Write a short thank-you note to Odile.",
+      "What did I say about the green folder?",
+      "Jonas plays on the 12th, not on the 11th."};
+  runtime::OlderParts parts;
+  for (int i = 0; i < n; ++i)
+    parts.parts.push_back({.beginning = beginnings[std::size_t(i) % std::size(beginnings)],
+                           .n_tokens = 1812 - std::size_t(i) * 53});
+  return parts;
+}
+
+runtime::ChatMemory sampleBeyond(const QString& preset, qint64 tokens, std::int64_t wallMs) {
+  runtime::ChatMemory cache = sampleCache(preset, tokens, wallMs);
+  cache.n_in_context = 6012;
+  cache.goes_on = true;
+  return cache;
+}
+
 Message userMessage(const QString& text) {
   Message message;
   message.text = text;

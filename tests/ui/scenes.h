@@ -43,6 +43,10 @@ runtime::MemoryChange sampleLoss();
 runtime::MemoryChange sampleReread(qint64 tokens);
 // Six steps of a chat of 4,218 tokens, the last one a minute before `wallMs` and not measured.
 runtime::LedgerChanged sampleLedger(std::int64_t wallMs);
+// The first ones of a long chat.
+runtime::OlderParts sampleParts(int n);
+// Of which 6,012 are in reach.
+runtime::ChatMemory sampleBeyond(const QString& preset, qint64 tokens, std::int64_t wallMs);
 QList<Message> sampleConversation();
 QString sampleDocument();
 QString sampleMarkdown();

@@ -54,6 +54,7 @@ bool ScriptedEngine::begins(ChatTask task) {
       std::find_if(script.errors.begin(), script.errors.end(),
                    [task](const runtime::Failed& error) { return error.task == task; });
   if (found == script.errors.end()) return true;
+  if (script.endsContext) thenTell(runtime::ContextEnded{});
   thenTell(script.errors.takeAt(found - script.errors.begin()));
   return false;
 }
@@ -175,7 +176,10 @@ void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
   Message noted;
   noted.role = runtime::Role::assistant;
   noted.text = QStringLiteral("Noted.");
+  if (script.n_document_parts > 1) document.id = 1;
   thenTell(storedOf(document));
+  if (script.n_document_parts > 1)
+    thenTell(runtime::DocumentParts{{document.id}, script.n_document_parts});
   playProgress();
   thenTell(storedOf(noted));
   then([this] {
@@ -183,6 +187,13 @@ void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
     tell(script.document);
   });
   then([this] { tell(script.cache); });
+}
+
+void ScriptedEngine::goOn() {
+  if (!begins(ChatTask::go_on)) return;
+  script.endsContext = false;
+  thenTell(runtime::WentOn{});
+  thenTell(script.cache);
 }
 
 void ScriptedEngine::stop() {
@@ -288,6 +299,7 @@ void ScriptedEngine::finishAnswer(runtime::Finish finish) {
   report.thoughts.text = m_thought.toStdString();
   report.n_tokens = std::size_t(m_deltaCount);
   tellLedger();
+  if (finish == runtime::Finish::context_full && script.endsContext) tell(runtime::ContextEnded{});
   tell(report);
 }
 

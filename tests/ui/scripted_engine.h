@@ -26,6 +26,9 @@ class ScriptedEngine final : public EngineClient {
     QStringList deltas = {QStringLiteral("Noted.")};
     runtime::GenerateReport answer;  // text and n_tokens are filled in
     runtime::ReadReport document;
+    std::size_t n_document_parts = 1;  // in which a document is read
+    runtime::OlderParts parts;
+    bool endsContext = false;           // the end of what comes next is the context's, until goOn()
     QList<runtime::Progress> progress;  // before an answer, a document or a resume
     runtime::ResumeReport resume;
     runtime::ChatMemory cache;      // after each answer, document, resume and change
@@ -52,6 +55,9 @@ class ScriptedEngine final : public EngineClient {
   void send(const QString& text) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override { m_thinks = thinks; }
+  void goOn() override;
+  void listParts() override { tell(script.parts); }
+  void nameParts(const std::vector<std::size_t>& parts) override { m_namedParts = parts; }
   void estimatePresets(quint64 budgetBytes) override;
   void previewChat(const ChatSettings& settings) override;
   void applyToChat(const ChatSettings& settings) override;
@@ -76,6 +82,7 @@ class ScriptedEngine final : public EngineClient {
   const QList<ChatSettings>& previewsAsked() const { return m_previewsAsked; }  // of the open chat
   bool isIdlePaused() const { return m_isIdlePaused; }
   bool thinks() const { return m_thinks; }
+  const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
 
  private:
   struct SavedChat {
@@ -104,6 +111,7 @@ class ScriptedEngine final : public EngineClient {
   bool m_isAnswering = false;
   bool m_isIdlePaused = false;
   bool m_thinks = true;
+  std::vector<std::size_t> m_namedParts;
   ChatKey m_lastKey = 0;
   int m_stopsAsked = 0;
   QList<ChatSettings> m_previewsAsked;

@@ -91,6 +91,7 @@ void AppState::setPhase(Phase phase) {
     m_reading.begin(m_clock->steady_ms() / 1000);
     m_hasIdleFailed = false;
     m_reclaimText.clear();
+    if (!wasBusy) dropQuestion();
   }
   m_memory.plan()->setBusy(phase != Phase::Ready);
   Q_EMIT phaseChanged();
@@ -164,6 +165,7 @@ void AppState::attachNext() {
   if (!canSend() || m_waiting.isEmpty()) return;
   const auto [title, text] = m_waiting.takeFirst();
   dismissResume();
+  m_sentDocument = {title, text};
   setPhase(Phase::Reading);
   m_engine->attachDocument(title, text);
 }

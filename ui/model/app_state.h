@@ -1,7 +1,8 @@
 // AppState: what the window is about: one engine, one open chat, and what is being done now. Leads
 // the engine's events into the models and the user's requests to the engine; the widgets only show
 // it.
-//   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells
+//   files    app_state.cpp  what the user asks for · app_state_engine.cpp  what the engine tells ·
+//            app_state_beyond.cpp  both, where a chat is longer than the model's context
 //   states   Loading -> Opening -> Ready <-> Reading -> Answering -> Ready; Ready <-> Applying
 //            (other settings); NoModel when opening failed, or going on with the CPU did: then what
 //            is on the screen stays to be read
@@ -14,6 +15,7 @@
 
 #include "kernels/base/clock.h"
 #include "ui/model/chat_list_model.h"
+#include "ui/model/context_question.h"
 #include "ui/model/conversation_model.h"
 #include "ui/model/engine_client.h"
 #include "ui/model/memory_panel_state.h"
@@ -48,6 +50,11 @@ class AppState : public QObject {
   const ChatEntry& chat() const { return m_chat; }
   const ReadingClock& reading() const { return m_reading; }
   const ResumeState& resume() const { return m_resume; }
+  // Asked in place of an error, until it is answered or something else is begun.
+  const ContextQuestion& question() const { return m_question; }
+  QString questionText() const { return m_question.text(m_model.n_context); }
+  // What the next question is to be answered from, in a sentence; empty: from what it needs.
+  QString namedText() const;
   // The chat taken out of the list last, while it can be brought back.
   const ChatEntry& deleted() const { return m_deleted; }
 
@@ -73,6 +80,14 @@ class AppState : public QObject {
   // The open chat goes on with these settings.
   void applyToChat(const ChatSettings& settings);
   void dismissResume();
+  void goOn();      // beyond the context, with what was refused there
+  void stopHere();  // the question goes
+  // The parts of the open chat: partsListed().
+  void listParts();
+  // The next question's answer sees these, numbered from 0; none: those that it needs.
+  void nameParts(const QList<int>& parts);
+  // The question that the row answers, once more.
+  void askAgain(int row, const QList<int>& parts);
   void showError(const QString& code, const QString& message);
 
  Q_SIGNALS:
@@ -81,6 +96,11 @@ class AppState : public QObject {
   void progressChanged();
   void resumeChanged();
   void deletedChanged();
+  void questionChanged();
+  void namedChanged();
+  void partsListed(const satchel::runtime::OlderParts& parts);
+  // The chat goes on: the text that was refused at its end is to be sent.
+  void sendAsked();
   void errorShown(const QString& code, const QString& message);
   // The error shown just now is the GPU's, and useCpu() would help; or no model is open any more
   // for the chat that is shown: useCpu() tries again.
@@ -114,6 +134,11 @@ class AppState : public QObject {
   void onApplied(const runtime::MemoryChanged& changed);
   void onFailed(const runtime::Failed& failed);
   void onReclaimed(const QString& text);
+  void ask(ContextQuestion question);
+  void dropQuestion();
+  void onContextEnded();
+  void onWentOn();
+  void setNamed(const QList<int>& parts);
   QString withReclaimed(const QString& text);
 
   EngineClient* m_engine;
@@ -128,7 +153,12 @@ class AppState : public QObject {
   ResumeState m_resume;
   ChatEntry m_deleted;
   QList<std::pair<QString, QString>> m_waiting;  // documents: title, text
-  QString m_sentText;                            // until its message is in the library
+  // Until its message is in the library.
+  QString m_sentText;
+  std::pair<QString, QString> m_sentDocument;
+  ContextQuestion m_question;
+  ContextQuestion m_goingOn;  // what is being done about it
+  QList<int> m_named;
   // What the limit took since the last request: told with what it was taken for.
   QString m_reclaimText;
   QTimer m_typingRest;           // runs while the user writes

@@ -19,7 +19,7 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   if (ms > 0)
     text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
   if (const std::string parts = runtime::describe(report.episodes); !parts.empty())
-    text += AppState::tr(" · from %1 of the older chat").arg(QString::fromStdString(parts));
+    text += AppState::tr(" · from %1 of the older chat").arg(textOf(parts));
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
   if (report.finish == runtime::Finish::repeats)
@@ -37,7 +37,7 @@ bool isWaitedFor(ChatTask task) {
   return task == ChatTask::open_model || task == ChatTask::begin_chat ||
          task == ChatTask::open_chat || task == ChatTask::send ||
          task == ChatTask::attach_document || task == ChatTask::change_memory ||
-         task == ChatTask::use_cpu;
+         task == ChatTask::go_on || task == ChatTask::use_cpu;
 }
 
 }  // namespace
@@ -90,6 +90,8 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
       runtime::Overloaded{
           [this](const runtime::StoredMessage& added) {
             m_sentText.clear();
+            m_sentDocument = {};
+            if (added.kind == runtime::MessageKind::text) setNamed({});
             m_conversation.append(messageOf(added));
           },
           [this](const runtime::Progress& progress) {
@@ -112,7 +114,10 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
           [this](const runtime::MessageThoughts& found) { m_conversation.setThoughts(found); },
           [this](const runtime::GenerateReport& report) { onAnswerFinished(report); },
           [this](const runtime::ReadReport& report) { onDocumentRead(report); },
-          [](const auto&) {}},
+          [this](const runtime::DocumentParts& parts) { m_conversation.setParts(parts); },
+          [this](const runtime::OlderParts& parts) { Q_EMIT partsListed(parts); },
+          [this](const runtime::ContextEnded&) { onContextEnded(); },
+          [this](const runtime::WentOn&) { onWentOn(); }, [](const auto&) {}},
       event);
 }
 
@@ -139,7 +144,7 @@ void AppState::onChatRemoved(const ChatEntry& chat) {
 }
 
 void AppState::onResumed(const runtime::ResumeReport& report) {
-  m_resume = ResumeState::of(report);
+  m_resume = report.too_long && m_question.isAsked() ? ResumeState() : ResumeState::of(report);
   setPhase(Phase::Ready);
   Q_EMIT resumeChanged();
   attachNext();
@@ -160,6 +165,8 @@ void AppState::onChatOpened(const runtime::ChatOpened& opened) {
   for (const runtime::StoredMessage& message : opened.messages)
     if (message.role != runtime::Role::system) messages.append(messageOf(message));
   m_conversation.load(messages);
+  dropQuestion();
+  setNamed({});
   m_memory.setChat(opened.memory);
   dismissResume();
   // A saved chat is ready when it has been resumed.
@@ -171,9 +178,10 @@ void AppState::onChatOpened(const runtime::ChatOpened& opened) {
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   const auto state = runtime::is_whole(report.finish) ? runtime::MessageState::complete
                                                       : runtime::MessageState::interrupted;
+  m_conversation.setSeen(report.episodes);
   m_conversation.finishAnswer(state, footnoteOf(report), noteOf(report.thoughts));
   finishWork();
-  if (report.finish == runtime::Finish::context_full)
+  if (report.finish == runtime::Finish::context_full && !m_question.isAsked())
     showError(QStringLiteral("CONTEXT_FULL"),
               withReclaimed(QString::fromStdString(report.message)));
   if (report.finish == runtime::Finish::cache_full)
@@ -217,6 +225,7 @@ void AppState::onFailed(const runtime::Failed& failed) {
     if (failed.task == ChatTask::send && !m_sentText.isEmpty())
       Q_EMIT textRefused(std::exchange(m_sentText, {}));
     m_waiting.clear();
+    m_sentDocument = {};
   }
   // What was asked for while the model was lost: why it was lost has been said.
   const bool isKnown = m_phase == Phase::NoModel && error.code == "NO_MODEL";
@@ -230,6 +239,8 @@ void AppState::onFailed(const runtime::Failed& failed) {
     case ChatTask::send:
     case ChatTask::attach_document:
     case ChatTask::change_memory:
+    case ChatTask::go_on:
+      m_goingOn = {};
       finishWork();
       break;
     case ChatTask::idle:
@@ -242,7 +253,8 @@ void AppState::onFailed(const runtime::Failed& failed) {
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)
     message = tr("The messages are saved, but the settings are not. ") + message;
-  if (error.kind != ErrorKind::cancelled && !isKnown)
+  const bool isAsked = m_question.isAsked() && error.code == "CONTEXT_FULL";
+  if (error.kind != ErrorKind::cancelled && !isKnown && !isAsked)
     showError(textOf(error.code), withReclaimed(message));
   const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;
   if ((failed.cpu_would_help || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();

@@ -1,7 +1,5 @@
 #include "ui/model/conversation_model.h"
 
-#include <algorithm>
-
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 
@@ -78,13 +76,33 @@ void ConversationModel::finishAnswer(runtime::MessageState state, const QString&
   tellChanged(rowCount() - 1);
 }
 
+void ConversationModel::setSeen(const runtime::SeenEpisodes& episodes) {
+  if (!isStreaming()) return;
+  Message& message = m_rows.back();
+  message.partsAll = int(episodes.n_all);
+  for (const std::size_t part : episodes.seen) message.partsSeen.append(int(part));
+}
+
+int ConversationModel::rowOf(runtime::MessageId id) const {
+  for (int row = 0; row < rowCount(); ++row)
+    if (m_rows[row].id == id.value) return row;
+  return -1;
+}
+
+void ConversationModel::setParts(const runtime::DocumentParts& document) {
+  const int row = rowOf(document.document);
+  if (row < 0) return;
+  m_rows[row].documentParts = int(document.n_parts);
+  tellChanged(row);
+}
+
 void ConversationModel::setThoughts(const runtime::MessageThoughts& found) {
-  const auto row = std::find_if(m_rows.begin(), m_rows.end(),
-                                [&](const Message& each) { return each.id == found.answer.value; });
-  if (row == m_rows.end()) return;
-  row->thoughts = textOf(found.thoughts.text);
-  row->thoughtNote = tr("Thought · %1 tokens").arg(formatCount(qint64(found.thoughts.n_tokens)));
-  tellChanged(int(row - m_rows.begin()));
+  const int row = rowOf(found.answer);
+  if (row < 0) return;
+  m_rows[row].thoughts = textOf(found.thoughts.text);
+  m_rows[row].thoughtNote =
+      tr("Thought · %1 tokens").arg(formatCount(qint64(found.thoughts.n_tokens)));
+  tellChanged(row);
 }
 
 void ConversationModel::setThoughtsOpen(int row, bool open) {

@@ -27,10 +27,13 @@ class ConversationModel : public QAbstractListModel {
   // needs   the last row streams
   void appendDelta(const QString& delta);
   void appendThought(const QString& delta);
+  // Of the streaming row; without one, does nothing. Shown when the answer is finished.
+  void setSeen(const runtime::SeenEpisodes& episodes);
   // Ends the streaming row; without one, does nothing. thoughtNote: where something was thought.
   void finishAnswer(runtime::MessageState state, const QString& footnote,
                     const QString& thoughtNote = {});
   // Of a message that is there.
+  void setParts(const runtime::DocumentParts& document);
   void setThoughts(const runtime::MessageThoughts& found);
   void setThoughtsOpen(int row, bool open);
   void setExpanded(int row, bool expanded);
@@ -41,6 +44,7 @@ class ConversationModel : public QAbstractListModel {
  private:
   void add(const Message& message);
   void tellChanged(int row);
+  int rowOf(runtime::MessageId id) const;  // -1: there is none
 
   QList<Message> m_rows;
   qint64 m_keysGiven = 0;

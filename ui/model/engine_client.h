@@ -42,6 +42,13 @@ class EngineClient : public QObject {
   // Whether the answers to come are thought about, where the model has the switch. Ends no idle
   // work.
   virtual void setThinking(bool thinks) = 0;
+  // The open chat goes on beyond the model's context, from now on; one that was too long to be
+  // resumed is resumed.
+  virtual void goOn() = 0;
+  // Tells the open chat's parts (runtime::OlderParts).
+  virtual void listParts() = 0;
+  // The next message's answer sees these; none: those that it needs.
+  virtual void nameParts(const std::vector<std::size_t>& parts) = 0;
   virtual void estimatePresets(quint64 budgetBytes) = 0;
   // What these settings would do to the open chat; changes nothing. It may take seconds and makes
   // way for whatever is asked for next: then it has failed as cancelled.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QDateTime>
+#include <QList>
 #include <QString>
 
 #include "runtime/chat/chat_events.h"
@@ -39,9 +40,13 @@ struct Message {
   runtime::MessageState state = runtime::MessageState::complete;
   QString text;
   QString documentTitle;  // empty: not a document
+  int documentParts = 1;  // in which it is read
   QString footnote;       // measured, for people: "142 tokens · 31 tokens/s"
-  QString thoughts;       // of an answer: what was thought before it
-  QString thoughtNote;    // over them, for people: "Thought for 4.2 s · 123 tokens"
+  // Of an answer where the chat is longer than the model's context.
+  QList<int> partsSeen;  // of them, numbered from 0
+  int partsAll = 0;
+  QString thoughts;     // of an answer: what was thought before it
+  QString thoughtNote;  // over them, for people: "Thought for 4.2 s · 123 tokens"
   // As it is shown:
   qint64 key = 0;              // of its row and no other while the model lives; given by the model
   bool isExpanded = false;     // a long message is shown whole

@@ -69,6 +69,16 @@ QString formatShare(double share) {
   return formatPercent(share);
 }
 
+QString partsText(const QList<int>& parts) {
+  QStringList numbers;
+  for (const int part : parts) numbers.append(QString::number(part + 1));
+  if (numbers.isEmpty()) return {};
+  const QString last = numbers.takeLast();
+  if (numbers.isEmpty()) return QCoreApplication::translate("format", "part %1").arg(last);
+  return QCoreApplication::translate("format", "parts %1 and %2")
+      .arg(numbers.join(QStringLiteral(", ")), last);
+}
+
 QString formatMoment(qint64 wallMs) {
   return english().toString(QDateTime::fromMSecsSinceEpoch(wallMs),
                             QStringLiteral("d\u00a0MMM, HH:mm"));

@@ -169,6 +169,20 @@ void InProcessEngine::applyThinking() {
                                 m_thinks ? runtime::Thinking::automatic : runtime::Thinking::off);
 }
 
+void InProcessEngine::goOn() {
+  request(ChatTask::go_on, [this](const Call& call) { (void)m_service->go_on(m_open, call); });
+}
+
+void InProcessEngine::listParts() {
+  request(ChatTask::older_parts,
+          [this](const Call& call) { (void)m_service->older_parts(m_open, call); });
+}
+
+void InProcessEngine::nameParts(const std::vector<std::size_t>& parts) {
+  request(ChatTask::older_parts,
+          [this, parts](const Call& call) { (void)m_service->name_parts(m_open, parts, call); });
+}
+
 void InProcessEngine::estimatePresets(quint64 budgetBytes) {
   request(ChatTask::estimate_presets, [this, budgetBytes](const Call& call) {
     (void)m_service->estimate_presets(budgetBytes, call);

@@ -34,6 +34,9 @@ class InProcessEngine final : public EngineClient {
   void send(const QString& text) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override;
+  void goOn() override;
+  void listParts() override;
+  void nameParts(const std::vector<std::size_t>& parts) override;
   void estimatePresets(quint64 budgetBytes) override;
   void previewChat(const ChatSettings& settings) override;
   void applyToChat(const ChatSettings& settings) override;

@@ -95,17 +95,40 @@ QString MemoryPanelState::ledgerText() const {
 QString MemoryPanelState::contextText() const {
   const std::size_t context = m_cache.n_context > 0 ? m_cache.n_context : m_model.n_context;
   if (context == 0) return {};
-  if (m_cache.n_in_context < m_cache.n_tokens)
+  if (isBeyond())
     return tr("%1 of %2 tokens in reach")
-        .arg(formatCount(qint64(m_cache.n_in_context)), formatCount(qint64(context)));
+        .arg(formatCount(qint64(m_cache.n_in_context)), formatCount(qint64(m_cache.n_tokens)));
   return tr("%1 of %2 tokens")
       .arg(formatCount(qint64(m_cache.n_tokens)), formatCount(qint64(context)));
 }
 
+QString MemoryPanelState::contextTip() const {
+  const QString context =
+      formatCount(qint64(m_cache.n_context > 0 ? m_cache.n_context : m_model.n_context));
+  if (isBeyond())
+    return tr("The model sees %1 tokens of this chat now: the newest turns and the older parts "
+              "that the last question needed. The other %2 are kept, and are looked up when a "
+              "question needs them.")
+        .arg(formatCount(qint64(m_cache.n_in_context)),
+             formatCount(qint64(m_cache.n_tokens - m_cache.n_in_context)));
+  if (m_cache.goes_on)
+    return tr("The model sees all of this chat. It sees at most %1 tokens at once: as the chat "
+              "grows, older turns stay as parts that are looked up when a question needs them.")
+        .arg(context);
+  return tr("The model sees all of this chat, at most %1 tokens at once. When they are used up, "
+            "you are asked whether the chat goes on.")
+      .arg(context);
+}
+
 double MemoryPanelState::contextShare() const {
+  if (isBeyond()) return 1 - contextOlderShare();
   return m_cache.n_context > 0
              ? std::clamp(double(m_cache.n_in_context) / double(m_cache.n_context), 0.0, 1.0)
              : 0;
+}
+
+double MemoryPanelState::contextOlderShare() const {
+  return isBeyond() ? 1 - double(m_cache.n_in_context) / double(m_cache.n_tokens) : 0;
 }
 
 double MemoryPanelState::budgetShare() const {

@@ -79,9 +79,13 @@ class MemoryPanelState : public QObject {
   QString attentionText() const;  // "98.7 % of attention retained"; may be empty
   QString recallText() const;     // "27 of 30 facts repeated correctly, measured …"; may be empty
   QString ledgerText() const;     // "12 compression steps"
-  QString contextText() const;    // "3,904 of 8,192 tokens"
-  double contextShare() const;    // 0 … 1
-  double budgetShare() const;     // of the pool in use, 0 … 1
+  // "3,904 of 8,192 tokens", or "6,012 of 29,160 tokens in reach"
+  QString contextText() const;
+  QString contextTip() const;        // the same, explained
+  double contextShare() const;       // in reach; of the chat, where it is longer than the context
+  double contextOlderShare() const;  // out of reach, of the chat
+  bool contextEnds() const { return !m_cache.goes_on; }  // the chat ends with the context
+  double budgetShare() const;                            // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
   void setModel(const runtime::ModelFacts& model);
@@ -103,6 +107,7 @@ class MemoryPanelState : public QObject {
  private:
   QString fidelityOfPreset(const QString& preset) const;
   void showRequested();
+  bool isBeyond() const { return m_cache.n_in_context < m_cache.n_tokens; }
   void takeSettings(const runtime::MemorySettings& memory);
 
   const Clock* m_clock;

@@ -72,7 +72,7 @@ Composer::Composer(QWidget* parent)
     if (m_canStop) {
       Q_EMIT stopAsked();
     } else {
-      trySend();
+      send();
     }
   });
   connect(m_think, &QAbstractButton::toggled, this, &Composer::thinkingSwitched);
@@ -112,7 +112,7 @@ void Composer::refresh() {
   m_hint->setText(m_canStop ? tr("Esc to stop") : tr("Enter to send · Shift+Enter for a new line"));
 }
 
-void Composer::trySend() {
+void Composer::send() {
   const QString text = m_edit->toPlainText();
   if (!m_canSend || text.trimmed().isEmpty()) return;
   m_edit->clear();
@@ -137,7 +137,7 @@ bool Composer::eventFilter(QObject* watched, QEvent* event) {
     const auto* key = static_cast<QKeyEvent*>(event);
     const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
     if (enter && (key->modifiers() & Qt::ShiftModifier) == 0) {
-      trySend();
+      send();
       return true;
     }
   }

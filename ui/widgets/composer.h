@@ -21,6 +21,7 @@ class Composer : public Card {
 
   QPlainTextEdit* edit() { return m_edit; }
   void setText(const QString& text);
+  void send();  // what is written, if it may be sent
   // busy: the button stops instead of sending. canSend: a chat is open and waits.
   void setState(bool canSend, bool canStop);
   // Whether the switch for thinking is there at all.
@@ -41,7 +42,6 @@ class Composer : public Card {
  private:
   void fitHeight();
   void refresh();
-  void trySend();
 
   QPlainTextEdit* m_edit;
   IconButton* m_attach;

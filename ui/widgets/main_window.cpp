@@ -25,6 +25,7 @@
 #include "ui/widgets/memory/ledger_dialog.h"
 #include "ui/widgets/memory/memory_panel.h"
 #include "ui/widgets/progress_strip.h"
+#include "ui/widgets/question_card.h"
 #include "ui/widgets/shortcuts_dialog.h"
 
 namespace satchel::ui {
@@ -34,12 +35,6 @@ constexpr int kColumnMax = 740;  // the input box is as wide as the messages
 
 bool isModelFile(const QString& path) {
   return path.endsWith(QStringLiteral(".gguf"), Qt::CaseInsensitive);
-}
-
-// Wraps, as plain text in a tip does not.
-QString tipText(const QString& text) {
-  return QStringLiteral("<p>%1</p>")
-      .arg(text.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>")));
 }
 
 // Keeps its child in the middle, no wider than a line that is easy to read.
@@ -96,6 +91,8 @@ QWidget* MainWindow::makeCentre() {
   m_stack->addWidget(m_conversation);
   m_progress = new ProgressStrip(centre);
   m_progress->hide();
+  m_question = new QuestionCard(tr("Go on"), tr("Stop here"), centre);
+  m_named = new Banner(centre);
   m_composer = new Composer(centre);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, kGapLarge);
@@ -106,6 +103,8 @@ QWidget* MainWindow::makeCentre() {
   column->addLayout(centred(m_resume));
   column->addWidget(m_stack, 1);
   column->addLayout(centred(m_progress));
+  column->addLayout(centred(m_question));
+  column->addLayout(centred(m_named));
   column->addLayout(centred(m_composer));
   connect(m_empty, &EmptyState::sampleAsked, this, &MainWindow::attachSample);
   connect(m_empty, &EmptyState::attachAsked, this, &MainWindow::chooseDocument);
@@ -148,6 +147,7 @@ void MainWindow::connectState() {
   connect(m_memory, &MemoryPanel::ledgerAsked, this, &MainWindow::showLedger);
   connect(m_state->conversation(), &QAbstractItemModel::rowsInserted, this,
           &MainWindow::refreshChat);
+  connectBeyond();
 }
 
 void MainWindow::addShortcuts() {
@@ -160,6 +160,7 @@ void MainWindow::addShortcuts() {
     m_composer->setFocus();
   });
   add(QKeySequence(Qt::CTRL | Qt::Key_T), [this] { m_conversation->toggleLastThoughts(); });
+  add(QKeySequence(Qt::CTRL | Qt::Key_P), [this] { m_conversation->askLastParts(); });
   add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] {
     m_chats->show();
     m_chats->focusFilter();

@@ -24,6 +24,7 @@ class IconButton;
 class LedgerDialog;
 class MemoryPanel;
 class ProgressStrip;
+class QuestionCard;
 
 struct WindowOptions {
   std::function<QList<ModelChoice>()> models;  // looked up when the picker opens
@@ -46,6 +47,8 @@ class MainWindow : public QMainWindow {
   Banner* banner() { return m_banner; }
   Banner* resumeChip() { return m_resume; }
   Banner* deviceNote() { return m_deviceNote; }
+  Banner* namedChip() { return m_named; }
+  QuestionCard* question() { return m_question; }
 
  Q_SIGNALS:
   void appearanceChosen(satchel::ui::Appearance appearance);
@@ -59,6 +62,7 @@ class MainWindow : public QMainWindow {
   QWidget* makeCentre();
   QWidget* makeHeader();
   void connectState();
+  void connectBeyond();
   void addShortcuts();
   void showModels();
   void showDevice();
@@ -71,6 +75,7 @@ class MainWindow : public QMainWindow {
   void refreshChat();
   void refreshPacking();
   void refreshResume();
+  void showParts(const runtime::OlderParts& parts);
   void escape();
 
   AppState* m_state;
@@ -92,6 +97,11 @@ class MainWindow : public QMainWindow {
   ConversationView* m_conversation = nullptr;
   ProgressStrip* m_progress = nullptr;
   Composer* m_composer = nullptr;
+  QuestionCard* m_question = nullptr;
+  Banner* m_named = nullptr;
+  // The answer whose parts were asked for, and where they are shown; -1: none.
+  int m_partsRow = -1;
+  QPoint m_partsPlace;
   QPointer<LedgerDialog> m_ledger;  // null: it is not open
 };
 

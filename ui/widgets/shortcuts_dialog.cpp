@@ -13,7 +13,7 @@ void showShortcuts(QWidget* parent) {
   const auto tr = [](const char* text) { return QDialog::tr(text); };
   QDialog dialog(parent);
   dialog.setWindowTitle(tr("Keyboard shortcuts"));
-  const std::array<std::pair<QString, QString>, 12> keys = {{
+  const std::array<std::pair<QString, QString>, 13> keys = {{
       {tr("Enter"), tr("Send the message")},
       {tr("Shift+Enter"), tr("New line")},
       {tr("Esc"), tr("Stop")},
@@ -24,6 +24,7 @@ void showShortcuts(QWidget* parent) {
       {tr("Ctrl+M"), tr("Show or hide the memory panel")},
       {tr("Ctrl+L"), tr("Show the compression history of this chat")},
       {tr("Ctrl+T"), tr("Show or hide the thoughts before the last answer")},
+      {tr("Ctrl+P"), tr("Show which older parts the last answer saw")},
       {tr("F2"), tr("Rename the selected chat")},
       {tr("F1"), tr("Show this list")},
   }};

@@ -116,6 +116,7 @@ constexpr const char* kStyleSheet = R"(
     QScrollBar::handle:horizontal { background: @handle; border-radius: 3px; min-width: 32px; }
     QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page
       { background: none; border: none; width: 0; height: 0; }
+    QFrame#popup { background: @base; border: 1px solid @border; border-radius: 8px; }
     QTableView { background: transparent; color: @text; outline: none; }
     QTableView::item { padding: 0 10px; border-bottom: 1px solid @border; }
     QTableView::item:selected { background: @accentSoft; color: @text; }
@@ -162,6 +163,11 @@ void applyAppearance(QApplication& app, Appearance appearance) {
   QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
   QApplication::setPalette(paletteOf(theme));
   app.setStyleSheet(styleSheetOf(theme));
+}
+
+QString tipText(const QString& text) {
+  return QStringLiteral("<p>%1</p>")
+      .arg(text.toHtmlEscaped().replace(u'\n', QStringLiteral("<br>")));
 }
 
 QFont scaledFont(const QFont& font, double factor, int weight) {

@@ -204,7 +204,8 @@ void ConversationView::mouseMoveEvent(QMouseEvent* event) {
   }
   const bool isButton =
       found.hit.kind == MessageHit::Link || found.hit.kind == MessageHit::CopyCode ||
-      found.hit.kind == MessageHit::Expand || found.hit.kind == MessageHit::Thoughts;
+      found.hit.kind == MessageHit::Expand || found.hit.kind == MessageHit::Thoughts ||
+      found.hit.kind == MessageHit::Footnote;
   viewport()->setCursor(isButton                             ? Qt::PointingHandCursor
                         : found.hit.kind == MessageHit::Text ? Qt::IBeamCursor
                                                              : Qt::ArrowCursor);
@@ -246,6 +247,9 @@ void ConversationView::activate(const Found& found, const QPoint& global) {
     case MessageHit::Thoughts:
       toggleThoughts(found.row.row());
       break;
+    case MessageHit::Footnote:
+      Q_EMIT partsAsked(found.row.row(), global);
+      break;
     case MessageHit::Text:
     case MessageHit::Nothing:
       break;
@@ -262,6 +266,16 @@ void ConversationView::toggleLastThoughts() {
   for (int row = m_model->rowCount() - 1; row >= 0; --row)
     if (!m_model->message(row).thoughts.isEmpty()) {
       toggleThoughts(row);
+      return;
+    }
+}
+
+// Of the last answer that could see some; where it ends, if it is on the screen.
+void ConversationView::askLastParts() {
+  for (int row = m_model->rowCount() - 1; row >= 0; --row)
+    if (m_model->message(row).partsAll > 0) {
+      const QRect place = visualRect(m_model->index(row)).intersected(viewport()->rect());
+      Q_EMIT partsAsked(row, viewport()->mapToGlobal(place.bottomLeft()));
       return;
     }
 }

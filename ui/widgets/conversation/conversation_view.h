@@ -23,11 +23,14 @@ class ConversationView : public QListView {
   QString selectedText() const;
   void copySelection();
   void toggleLastThoughts();
+  void askLastParts();
   LayoutCache& layouts() { return m_layouts; }
 
  Q_SIGNALS:
   // The user agreed to open the address, having seen it.
   void linkOpened(const QUrl& address);
+  // Which parts of the older chat the answer saw is to be shown, here on the screen.
+  void partsAsked(int row, const QPoint& global);
 
  protected:
   void doItemsLayout() override;

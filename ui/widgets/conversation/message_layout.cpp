@@ -57,9 +57,11 @@ QString shortened(const QString& text, qsizetype characters, int lines) {
 }
 
 QString footnoteText(const Message& content) {
-  if (content.state != runtime::MessageState::interrupted) return content.footnote;
-  const QString stopped = tr("Stopped. The partial answer is saved.");
-  return content.footnote.isEmpty() ? stopped : content.footnote + QStringLiteral(" · ") + stopped;
+  QString text = content.footnote;
+  if (content.state == runtime::MessageState::interrupted)
+    text += (text.isEmpty() ? QString() : QStringLiteral(" · ")) +
+            tr("Stopped. The partial answer is saved.");
+  return content.partsAll > 0 && !text.isEmpty() ? text + QStringLiteral(" ▾") : text;
 }
 
 }  // namespace
@@ -186,9 +188,11 @@ void MessageLayout::placeAnswer() {
   }
   const QFontMetricsF small(scaledFont(m_font, 0.86));
   if (showsDots()) y += small.height() + 6;
-  if (!footnoteText(m_content).isEmpty()) {
-    m_footnote = QPointF(left, y + 8 + small.ascent());
-    y += 8 + small.height();
+  m_footnote = QRectF();
+  if (const QString footnote = footnoteText(m_content); !footnote.isEmpty()) {
+    m_footnote = small.boundingRect(QRectF(left, y + 8, column, 1000), Qt::TextWordWrap, footnote);
+    m_footnote.setWidth(std::min(m_footnote.width() + 2, column));
+    y = m_footnote.bottom();
   }
   m_height = int(std::ceil(y + kBottomGap));
 }
@@ -220,9 +224,11 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
   painter.setFont(small);
   if (!m_expand.isNull()) {
     painter.setPen(m_theme.accent);
-    const QString label =
-        m_content.isExpanded ? tr("Show less")
-                             : tr("Show all %1 characters").arg(formatCount(m_content.text.size()));
+    QString label = m_content.isExpanded
+                        ? tr("Show less")
+                        : tr("Show all %1 characters").arg(formatCount(m_content.text.size()));
+    if (m_content.documentParts > 1)
+      label += tr(" · read in %1 parts").arg(m_content.documentParts);
     painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
   }
   if (isUser()) return;
@@ -235,7 +241,7 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
       painter.drawEllipse(QPointF(columnLeft(m_width) + 4 + dot * 12, kTopGap + 10), 3, 3);
   }
   if (const QString footnote = footnoteText(m_content); !footnote.isEmpty())
-    painter.drawText(m_footnote, footnote);
+    painter.drawText(m_footnote, Qt::TextWordWrap, footnote);
 }
 
 void MessageLayout::drawPart(QPainter& painter, int index, const QRectF& visible, TextPlace from,
@@ -286,6 +292,7 @@ QRectF MessageLayout::copyRect(const Part& part) const {
 MessageHit MessageLayout::hit(const QPointF& point) const {
   if (!m_expand.isNull() && m_expand.contains(point)) return {MessageHit::Expand, {}, {}};
   if (m_thoughts.hits(point)) return {MessageHit::Thoughts, {}, {}};
+  if (m_content.partsAll > 0 && m_footnote.contains(point)) return {MessageHit::Footnote, {}, {}};
   for (int i = 0; i < int(m_parts.size()); ++i) {
     const Part& part = m_parts[std::size_t(i)];
     const bool isLast = i + 1 == int(m_parts.size());

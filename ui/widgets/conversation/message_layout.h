@@ -28,7 +28,7 @@ struct TextPlace {
 };
 
 struct MessageHit {
-  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts };
+  enum Kind { Nothing, Text, Link, CopyCode, Expand, Thoughts, Footnote };
   Kind kind = Nothing;
   TextPlace place;
   QString address;  // of a link
@@ -88,7 +88,7 @@ class MessageLayout {
   ThoughtBlock m_thoughts;
   std::vector<Part> m_parts;
   QRectF m_bubble, m_expand;
-  QPointF m_footnote;
+  QRectF m_footnote;
   int m_height = 0;
   int m_partsLaidOut = 0;
 };

@@ -217,7 +217,10 @@ void MemoryPanel::refreshChat() {
   m_chat->setVisible(hasChat);
   if (!hasChat) return;
   m_recipe->setText(m_state->recipeText());
-  m_context->setValue(m_state->contextShare(), m_state->contextText());
+  m_context->setValue(m_state->contextShare(), m_state->contextText(),
+                      m_state->contextOlderShare());
+  m_context->setWarns(m_state->contextEnds());
+  m_context->setToolTip(tipText(m_state->contextTip()));
   m_arena->setValue(m_state->budgetShare(), m_state->arenaText());
   const QString packing = m_state->packingText();
   m_packing->setVisible(!packing.isEmpty());

@@ -16,8 +16,14 @@ Meter::Meter(const QString& name, QWidget* parent) : QWidget(parent), m_name(nam
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void Meter::setValue(double share, const QString& figure) {
+void Meter::setWarns(bool warns) {
+  m_warns = warns;
+  update();
+}
+
+void Meter::setValue(double share, const QString& figure, double before) {
   m_share = std::clamp(share, 0.0, 1.0);
+  m_before = std::clamp(before, 0.0, 1 - m_share);
   m_figure = figure;
   setAccessibleName(m_name + QStringLiteral(": ") + figure);
   update();
@@ -41,10 +47,17 @@ void Meter::paintEvent(QPaintEvent*) {
   painter.setBrush(theme.raised);
   painter.drawRoundedRect(groove, 2.5, 2.5);
   if (m_share <= 0) return;
-  QRectF bar = groove;
-  bar.setWidth(std::max(5.0, groove.width() * m_share));
-  painter.setBrush(m_share > kNearlyFull ? theme.danger : theme.accent);
-  painter.drawRoundedRect(bar, 2.5, 2.5);
+  const double width = std::max(5.0, groove.width() * m_share);
+  const double left = std::min(groove.width() * m_before, groove.width() - width);
+  if (m_before > 0) {
+    QColor lighter = theme.accent;
+    lighter.setAlphaF(0.35f);
+    painter.setBrush(lighter);
+    painter.drawRoundedRect(QRectF(groove.topLeft(), QSizeF(left - 2, groove.height())), 2.5, 2.5);
+  }
+  painter.setBrush(m_warns && m_share > kNearlyFull ? theme.danger : theme.accent);
+  painter.drawRoundedRect(QRectF(groove.left() + left, groove.top(), width, groove.height()), 2.5,
+                          2.5);
 }
 
 }  // namespace satchel::ui

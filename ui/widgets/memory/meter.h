@@ -1,4 +1,5 @@
-// Meter: a share of a whole as a thin bar with its name and figure above.
+// Meter: a share of a whole as a thin bar with its name and figure above; a lighter stretch may
+// come before it.
 #pragma once
 
 #include <QWidget>
@@ -11,7 +12,9 @@ class Meter : public QWidget {
  public:
   explicit Meter(const QString& name, QWidget* parent = nullptr);
 
-  void setValue(double share, const QString& figure);
+  // before: of the lighter stretch
+  void setValue(double share, const QString& figure, double before = 0);
+  void setWarns(bool warns);  // when it is nearly full
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -20,7 +23,8 @@ class Meter : public QWidget {
 
  private:
   QString m_name, m_figure;
-  double m_share = 0;
+  double m_share = 0, m_before = 0;
+  bool m_warns = true;
 };
 
 }  // namespace satchel::ui
