@@ -196,7 +196,7 @@ TEST_F(BeyondTest, parts_named_for_the_next_question_are_shown_until_it_is_sent_
   EXPECT_FALSE(chip->isVisible());
 }
 
-TEST_F(BeyondTest, a_click_on_the_words_of_a_part_ticks_it_as_one_on_its_box_does) {
+TEST_F(BeyondTest, a_click_anywhere_on_a_part_ticks_it_and_so_does_the_space_bar) {
   answerFromParts();
   PartsPopup* popup = openPopup();
   ASSERT_NE(popup, nullptr);
@@ -207,6 +207,9 @@ TEST_F(BeyondTest, a_click_on_the_words_of_a_part_ticks_it_as_one_on_its_box_doe
                       {x, part.center().y()});
     EXPECT_NE(popup->list()->item(2)->checkState(), before) << x;
   }
+  popup->list()->setCurrentRow(4);
+  QTest::keyClick(popup->list(), Qt::Key_Space);
+  EXPECT_EQ(popup->list()->item(4)->checkState(), Qt::Checked);
 }
 
 TEST_F(BeyondTest, without_a_ticked_part_there_is_nothing_to_choose) {

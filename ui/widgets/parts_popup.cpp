@@ -1,10 +1,13 @@
 #include "ui/widgets/parts_popup.h"
 
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QListWidget>
+#include <QPainter>
 #include <QPushButton>
 #include <QScreen>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -17,6 +20,60 @@ namespace {
 
 constexpr int kPopupWidth = 460;
 constexpr int kPartRowsMax = 8;  // more are scrolled to
+constexpr double kBox = 16, kNumber = 30;
+
+// A box to tick, the number, the words. A click anywhere ticks.
+class PartDelegate final : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
+    const Theme& theme = themeOf(option.palette);
+    const bool isTicked = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    const QRectF row(option.rect);
+    const QRectF box(row.left() + 5, row.center().y() - kBox / 2, kBox, kBox);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    if ((option.state & (QStyle::State_HasFocus | QStyle::State_MouseOver)) != 0) {
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(theme.surface);
+      painter->drawRoundedRect(row.adjusted(0, 1, -4, -1), 6, 6);
+    }
+    painter->setPen(QPen(isTicked ? theme.accent : theme.muted, 1.2));
+    painter->setBrush(isTicked ? theme.accent : theme.base);
+    painter->drawRoundedRect(box, 4, 4);
+    if (isTicked) {
+      painter->setPen(QPen(theme.onAccent, 1.8, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+      painter->drawPolyline(
+          QPolygonF({box.center() + QPointF(-4, 0), box.center() + QPointF(-1, 3.5),
+                     box.center() + QPointF(4, -3.5)}));
+    }
+    painter->setFont(option.font);
+    painter->setPen(theme.muted);
+    const QRectF number(box.right() + 2, row.top(), kNumber, row.height());
+    painter->drawText(number, Qt::AlignRight | Qt::AlignVCenter, QString::number(index.row() + 1));
+    painter->setPen(theme.text);
+    const QRectF words = row.adjusted(number.right() + 10 - row.left(), 0, -10, 0);
+    const QString text = index.data().toString();
+    painter->drawText(words, Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(option.font).elidedText(text, Qt::ElideRight, words.width()));
+    painter->restore();
+  }
+
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const override {
+    return {120, option.fontMetrics.height() + 12};
+  }
+
+  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem&,
+                   const QModelIndex& index) override {
+    const bool isSpace =
+        event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space;
+    if (event->type() != QEvent::MouseButtonRelease && !isSpace) return false;
+    const bool isTicked = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    return model->setData(index, isTicked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+  }
+};
 
 }  // namespace
 
@@ -39,17 +96,15 @@ PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen,
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_list->setSelectionMode(QAbstractItemView::NoSelection);
-  m_list->setSpacing(2);
-  m_list->setTextElideMode(Qt::ElideRight);
+  m_list->setItemDelegate(new PartDelegate(m_list));
   m_list->setAccessibleName(title->text());
   for (std::size_t i = 0; i < parts.parts.size(); ++i) {
-    const QString beginning = textOf(parts.parts[i].beginning);
-    auto* item = new QListWidgetItem(QStringLiteral("%1   %2").arg(i + 1).arg(beginning), m_list);
+    auto* item = new QListWidgetItem(textOf(parts.parts[i].beginning), m_list);
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable);
     item->setCheckState(seen.contains(int(i)) ? Qt::Checked : Qt::Unchecked);
     item->setToolTip(tr("%1 tokens").arg(formatCount(qint64(parts.parts[i].n_tokens))));
   }
-  const int row = m_list->count() > 0 ? m_list->sizeHintForRow(0) + 2 * m_list->spacing() : 0;
+  const int row = m_list->count() > 0 ? m_list->sizeHintForRow(0) : 0;
   m_list->setFixedHeight(row * std::clamp(m_list->count(), 1, kPartRowsMax) + 2);
   if (!seen.isEmpty() && seen.front() < m_list->count())
     m_list->scrollToItem(m_list->item(seen.front()));
@@ -69,16 +124,7 @@ PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen,
   column->addWidget(m_list);
   column->addSpacing(kGap);
   column->addLayout(buttons);
-  connect(m_list, &QListWidget::itemPressed, this, [this] { m_toggled = nullptr; });
-  connect(m_list, &QListWidget::itemChanged, this, [this](const QListWidgetItem* item) {
-    m_toggled = item;
-    refresh();
-  });
-  // A click beside the box counts, too.
-  connect(m_list, &QListWidget::itemClicked, this, [this](QListWidgetItem* item) {
-    if (m_toggled == item) return;
-    item->setCheckState(item->checkState() == Qt::Checked ? Qt::Unchecked : Qt::Checked);
-  });
+  connect(m_list, &QListWidget::itemChanged, this, &PartsPopup::refresh);
   connect(m_again, &QPushButton::clicked, this, [this] {
     Q_EMIT askedAgain(ticked());
     close();

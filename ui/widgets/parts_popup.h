@@ -8,7 +8,6 @@
 #include "ui/model/engine_types.h"
 
 class QListWidget;
-class QListWidgetItem;
 class QPushButton;
 
 namespace satchel::ui {
@@ -39,7 +38,6 @@ class PartsPopup : public QFrame {
   QPushButton* m_again;
   QPushButton* m_next;
   bool m_canAsk;
-  const QListWidgetItem* m_toggled = nullptr;  // by the click that is under way
 };
 
 }  // namespace satchel::ui
