@@ -119,6 +119,22 @@ TEST_F(BeyondTest, an_answer_that_ended_early_is_asked_about_and_a_draft_is_not_
   EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"draft"_s);
 }
 
+TEST_F(BeyondTest, a_chat_that_is_too_long_to_be_resumed_asks_in_place_of_its_chip) {
+  const ChatKey chat =
+      scene.engine.addChat(u"long"_s, QDateTime::currentDateTime(), sampleConversation());
+  scene.engine.script.resume.too_long = true;
+  scene.engine.script.resume.message = "You cannot go on.";
+  scene.state.openChat(chat);
+  play();
+  ASSERT_TRUE(card()->isVisible());
+  EXPECT_TRUE(scene.state.questionText().startsWith(u"You can read it here."_s));
+  EXPECT_FALSE(scene.window->resumeChip()->isVisible()) << "it says the opposite";
+  card()->yes()->click();
+  play();
+  EXPECT_FALSE(card()->isVisible());
+  EXPECT_TRUE(scene.state.canSend());
+}
+
 TEST_F(BeyondTest, the_question_goes_when_something_else_is_begun) {
   endContext(ChatTask::send);
   send(u"precious"_s);

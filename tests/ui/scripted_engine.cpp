@@ -112,6 +112,7 @@ void ScriptedEngine::openChat(ChatKey chat) {
   m_open = m_library.at(chat);
   tell(shownOf(m_open));
   playProgress();
+  if (script.resume.too_long) thenTell(runtime::ContextEnded{});
   then([this] { tell(script.resume); });
   then([this] { tellCache(); });
 }

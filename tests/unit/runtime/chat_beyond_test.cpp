@@ -76,7 +76,9 @@ TEST_F(ChatBeyondTest, at_the_end_of_the_context_a_chat_says_that_it_could_go_on
 
 TEST_F(ChatBeyondTest, parts_are_listed_and_the_next_answer_sees_those_that_were_named) {
   const auto service = open_service();
-  const ChatHandle chat = value_of(service->begin(start("full")));
+  ChatStart roomy = start("full");
+  roomy.memory.limit_bytes = 40'000'000;  // the default holds one context: not two parts with it
+  const ChatHandle chat = value_of(service->begin(roomy));
   value_of(service->go_on(chat));
   const std::string text = notes(kTooMany);
   value_of(service->attach(chat, {.title = "bells.txt", .text = text}, listening()));
@@ -97,6 +99,29 @@ TEST_F(ChatBeyondTest, parts_are_listed_and_the_next_answer_sees_those_that_were
   value_of(ask(*service, chat, "Where is the brass bell of room 250?"));
   EXPECT_NE(told<GenerateReport>().back().episodes.seen, others) << "once";
   EXPECT_EQ(service->name_parts(chat, {99}).error().code, "PARAM");
+}
+
+TEST_F(ChatBeyondTest, a_chat_that_was_too_long_to_be_resumed_is_resumed_when_it_goes_on) {
+  ChatId id;
+  {
+    const auto service = open_service();
+    const ChatHandle chat = value_of(service->begin(start("full")));
+    value_of(service->go_on(chat));
+    const std::string text = notes(kTooMany);
+    value_of(service->attach(chat, {.title = "bells.txt", .text = text}));
+    value_of(service->session(chat)->set_beyond(BeyondContext::ends));
+    id = service->chat(chat)->id();
+  }
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->open(id, {}, listening())).chat;
+  EXPECT_TRUE(told<ResumeReport>().back().too_long);
+  EXPECT_EQ(told<ContextEnded>().size(), 1u);
+  EXPECT_FALSE(ask(*service, chat, "Where is the brass bell?").ok());
+  value_of(service->go_on(chat, listening()));
+  const ResumeReport resumed = told<ResumeReport>().back();
+  EXPECT_FALSE(resumed.too_long);
+  EXPECT_EQ(resumed.n_reused, resumed.n_chat_tokens) << "what was saved was not read again";
+  value_of(ask(*service, chat, "Where is the brass bell of room 250?"));
 }
 
 TEST_F(ChatBeyondTest, a_first_message_that_is_too_long_alone_is_offered_nothing) {
