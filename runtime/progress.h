@@ -16,7 +16,8 @@ enum class Phase {
   measure_fidelity,
   generate,
   pack,
-  profile,  // measuring head budgets; in thousandths
+  profile,    // measuring head budgets; in thousandths
+  ask_parts,  // one question of each part of a chat; in parts
 };
 
 struct Progress {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
+    "  /all QUESTION    ask each part of a chat or document longer than the model's context, then "
+    "answer\n"
     "  /memory          show how much memory the chat uses and what compression cost it\n"
     "  /limit 40MB      preview another memory limit; \"/limit 40MB now\" applies it\n"
     "  /preset compact  preview another preset or recipe; \"/preset compact now\" applies it\n"
@@ -67,6 +69,10 @@ Result<void> ChatLoop::obey(const std::string& line) {
   } else if (const auto path = rest_of(line, "/document")) {
     if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
     return read_document(path_from(std::string(*path)));
+  } else if (const auto question = rest_of(line, "/all")) {
+    if (is_blank(*question))
+      return Error{ErrorKind::invalid, "PARAM", "Write a question: /all QUESTION."};
+    return ask_all(std::string(*question));
   } else {
     return Error{ErrorKind::invalid, "PARAM",
                  "There is no command " + line.substr(0, line.find_first_of(" \t\n")) +

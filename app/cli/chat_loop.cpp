@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <utility>
 
 #include "app/cli/exit_codes.h"
 #include "app/cli/idle.h"
@@ -116,7 +117,9 @@ void ChatLoop::see(const runtime::ChatEvent& event) {
 
 void ChatLoop::see(const runtime::StoredMessage& message) {
   if (message.role != runtime::Role::user) return;
-  if (message.kind == runtime::MessageKind::document) {
+  if (message.title == runtime::kPartNotesTitle) {
+    console_.note(message.title + ":\n" + message.text.substr(0, message.text.rfind('\n')));
+  } else if (message.kind == runtime::MessageKind::document) {
     documents_.push_back(message.id);
   } else {
     asked_ = message.id;
@@ -225,6 +228,14 @@ Result<void> ChatLoop::answer(const std::string& question) {
   return answered(report);
 }
 
+Result<void> ChatLoop::ask_all(const std::string& question) {
+  SATCHEL_TRY_ASSIGN(
+      const runtime::GenerateReport report,
+      conversation_->service().ask_all(conversation_->chat(), question, options_.common.sampling,
+                                       conversation_->call()));
+  return answered(report);
+}
+
 Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
   has_packing_failed_ = false;
   tell(report);
@@ -234,14 +245,24 @@ Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
   return {};
 }
 
+void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
+  const std::string parts = runtime::describe(episodes);
+  if (parts.empty()) return;
+  const std::string quoted = runtime::describe_quoted(episodes);
+  console_.note("Answered from " + parts + " of the older chat." +
+                (quoted.empty() ? "" : " The answer's words stand in " + quoted + "."));
+  if (episodes.by_words || std::exchange(was_all_named_, true)) return;
+  console_.note(
+      "No older part shares a telling word with the message. /all QUESTION asks each part.");
+}
+
 void ChatLoop::tell(const runtime::GenerateReport& report) {
   if (!console_.json() && !report.thoughts.text.empty())
     console_.note(app::describe(report.thoughts, options_.shows_thoughts));
   // A short question moves no figure worth a line.
   if (report.read.fidelity.n_tokens >= runtime::kFidelityTokens)
     console_.note(describe(report.read));
-  if (const std::string parts = runtime::describe(report.episodes); !parts.empty())
-    console_.note("Answered from " + parts + " of the older chat.");
+  tell(report.episodes);
   if (report.finish == runtime::Finish::repeats) console_.warning(report.message);
   if (report.finish == runtime::Finish::n_tokens_max)
     console_.note("Stopped at the length limit of " + with_thousands(report.n_tokens) +
@@ -259,6 +280,8 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"finish", name(report.finish)},
                      {"older_parts", report.episodes.n_all},
                      {"parts_seen", report.episodes.seen},
+                     {"parts_by_words", report.episodes.by_words},
+                     {"parts_quoted", report.episodes.quoted},
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},
                      {"read_tokens", report.read.n_tokens},

@@ -47,9 +47,11 @@ class ChatLoop {
   void pack_while_nobody_types();
   Result<void> read_document(const std::string& path);
   Result<void> answer(const std::string& question);
+  Result<void> ask_all(const std::string& question);  // of each part of a long chat
   // What an answer came to; where something is full, a person is asked what next.
   Result<void> answered(const runtime::GenerateReport& report);
   void tell(const runtime::GenerateReport& report);
+  void tell(const runtime::SeenEpisodes& episodes);
   // What the conversation's calls tell while they run.
   void see(const runtime::ChatEvent& event);
   void see(const runtime::StoredMessage& message);
@@ -74,6 +76,7 @@ class ChatLoop {
   runtime::MessageId asked_;                   // the question asked last
   ThoughtLine thoughts_;                       // of the answer that comes
   bool interrupted_ = false, is_full_ = false;
+  bool was_all_named_ = false;  // that there is /all
   std::string said_;  // code of an error that was shown and ends it, the CPU not being wanted
   bool has_packing_failed_ = false;  // not tried again before something else has worked
 };

@@ -31,6 +31,8 @@ std::string_view title(runtime::Phase phase) {
       return "Compressing";
     case runtime::Phase::profile:
       return "Profiling attention heads";
+    case runtime::Phase::ask_parts:
+      return "Asking";
   }
   return "Working";
 }
@@ -95,6 +97,11 @@ runtime::ProgressFn Console::progress() {
 
 void Console::show(const runtime::Progress& progress) {
   if (progress.total == 0 || progress.phase == runtime::Phase::generate) return;
+  if (progress.phase == runtime::Phase::ask_parts)
+    return progress.done == progress.total
+               ? end_progress()
+               : status("Asking part " + std::to_string(progress.done + 1) + " of " +
+                        std::to_string(progress.total));
   const double now = clock_.steady_ms();
   if (phase_began_ms_ < 0 || progress.phase != phase_ || progress.done == 0) {
     end_progress();

@@ -96,6 +96,10 @@ class ChatService {
 
   Result<GenerateReport> send(ChatHandle chat, std::string_view text, const Sampling& sampling,
                               const ChatCall& call = {});
+  // The same for a question about all of a chat longer than the context (Session::ask_all): first
+  // comes Progress of Phase::ask_parts, then the notes and kNoted as messages before the question.
+  Result<GenerateReport> ask_all(ChatHandle chat, std::string_view question,
+                                 const Sampling& sampling, const ChatCall& call = {});
   // Commits the document with its answer kNoted and reads it.
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
   // Whether the answers to come are thought about.

@@ -25,6 +25,13 @@ StoredMessage message_of(MessageId id, Role role, std::string_view text) {
   return message;
 }
 
+StoredMessage document_of(MessageId id, std::string_view title, std::string_view text) {
+  StoredMessage message = message_of(id, Role::user, text);
+  message.kind = MessageKind::document;
+  message.title = title;
+  return message;
+}
+
 std::string beginning_of(const StoredMessage& message) {
   return message.kind == MessageKind::document ? message.title : title_from(message.text);
 }
@@ -79,6 +86,25 @@ Result<GenerateReport> ChatService::send(ChatHandle handle, std::string_view tex
                            }));
         chat->unanswered = id;
         running.tell(message_of(id, Role::user, text));
+        return reply(*chat, sampling, running);
+      });
+}
+
+Result<GenerateReport> ChatService::ask_all(ChatHandle handle, std::string_view question,
+                                            const Sampling& sampling, const ChatCall& call) {
+  return run<GenerateReport>(
+      ChatTask::send, handle, call, [&](Running& running) -> Result<GenerateReport> {
+        SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+        SATCHEL_TRY_ASSIGN(
+            const AllAsked asked, commit<AllAsked>(*chat, question, running, [&](Session& session) {
+              return session.ask_all(question, running.call.stop, progress_of(running));
+            }));
+        chat->unanswered = asked.question;
+        if (asked.document.document.value != 0) {
+          running.tell(document_of(asked.document.document, kPartNotesTitle, asked.notes));
+          running.tell(message_of(asked.document.answer, Role::assistant, kNoted));
+        }
+        running.tell(message_of(asked.question, Role::user, question));
         return reply(*chat, sampling, running);
       });
 }
@@ -144,10 +170,7 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
                      }));
   chat.unanswered = {};
   // The whole stands for its parts.
-  StoredMessage added = message_of(parts.front().document, Role::user, document.text);
-  added.kind = MessageKind::document;
-  added.title = document.title;
-  running.tell(std::move(added));
+  running.tell(document_of(parts.front().document, document.title, document.text));
   if (parts.size() > 1) running.tell(DocumentParts{parts.front().document, parts.size()});
   const Result<ReadReport> report = chat.session()->read(running.call.stop, progress_of(running));
   // The answer is in the store with the document, read or not.

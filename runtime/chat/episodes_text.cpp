@@ -1,16 +1,28 @@
 #include "runtime/chat/episodes_text.h"
 
 namespace satchel::runtime {
+namespace {
 
-std::string describe(const SeenEpisodes& episodes) {
-  const std::size_t n = episodes.seen.size();
+std::string parts_text(const std::vector<std::size_t>& parts) {
+  const std::size_t n = parts.size();
   if (n == 0) return {};
   std::string text = n == 1 ? "part " : "parts ";
   for (std::size_t i = 0; i < n; ++i) {
     if (i > 0) text += i + 1 == n ? " and " : ", ";
-    text += std::to_string(episodes.seen[i] + 1);
+    text += std::to_string(parts[i] + 1);
   }
-  return text + " of " + std::to_string(episodes.n_all);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const SeenEpisodes& episodes) {
+  if (episodes.seen.empty()) return {};
+  return parts_text(episodes.seen) + " of " + std::to_string(episodes.n_all);
+}
+
+std::string describe_quoted(const SeenEpisodes& episodes) {
+  return parts_text(episodes.quoted);
 }
 
 }  // namespace satchel::runtime

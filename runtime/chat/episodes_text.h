@@ -9,5 +9,7 @@ namespace satchel::runtime {
 
 // "parts 3 and 7 of 12"; "" where the chat is not longer than the context, or none was seen.
 std::string describe(const SeenEpisodes& episodes);
+// "part 3": those that the answer's own words stand in; "" where there is none.
+std::string describe_quoted(const SeenEpisodes& episodes);
 
 }  // namespace satchel::runtime

@@ -149,20 +149,32 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
   return all;
 }
 
+template <class Change>
+Result<void> ChatPrefill::change_reach(const Change& change) {
+  const kvcache::Reach before = parts_.cache->reach();
+  const CacheContents contents = parts_.meter.contents();
+  SATCHEL_TRY(change());
+  if (parts_.cache->reach() == before) return {};
+  parts_.meter.drop_rows();
+  parts_.meter.note_since(LedgerCause::turn, contents);
+  return {};
+}
+
+Result<void> ChatPrefill::free_context(std::size_t n_tokens, const std::stop_token& stop) {
+  return change_reach(
+      [&] { return past_.free_context(n_tokens, SegmentKind::message, script_, stop); });
+}
+
 Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop_token& stop) {
   if (!past_.goes_on()) return {};
   const std::size_t begin = std::max(message.begin, parts_.cache.n_tokens());
   const auto text = parts_.transcript.tokens().subspan(begin, message.end - begin);
   const SegmentKind kind = segment_kind(message);
-  const kvcache::Reach before = parts_.cache->reach();
-  const CacheContents contents = parts_.meter.contents();
-  SATCHEL_TRY(past_.free_context(text.size(), kind, script_, stop));
-  if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text, script_, stop));
-  SATCHEL_TRY(past_.rest_for(needs_of(text.size(), kind)));
-  if (parts_.cache->reach() == before) return {};
-  parts_.meter.drop_rows();  // they are of text that may be out of reach
-  parts_.meter.note_since(LedgerCause::turn, contents);
-  return {};
+  return change_reach([&]() -> Result<void> {
+    SATCHEL_TRY(past_.free_context(text.size(), kind, script_, stop));
+    if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text, script_, stop));
+    return past_.rest_for(needs_of(text.size(), kind));
+  });
 }
 
 // To read the text and to take a step behind it.

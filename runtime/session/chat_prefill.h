@@ -58,6 +58,8 @@ class ChatPrefill {
   Result<kvcache::CompactionReport> end_turn();
 
   Past& past() const { return past_; }
+  // Room in the context for a message of so many tokens.
+  Result<void> free_context(std::size_t n_tokens, const std::stop_token& stop);
   // During an answer that the context has no room for: older turns leave attention's reach.
   Result<void> free_answer_context();
   // Gathers turns that have aged, as Past does.
@@ -86,6 +88,9 @@ class ChatPrefill {
   std::size_t needs_of(std::size_t n_tokens, kvcache::SegmentKind kind) const;
   // Room in the context for the message, and the episodes that it asks about.
   Result<void> prepare(const SessionMessage& message, const std::stop_token& stop);
+  // What changes the reach goes into the ledger, and the exact rows may be of text out of reach.
+  template <class Change>
+  Result<void> change_reach(const Change& change);
 
   ChatParts parts_;
   Past& past_;

@@ -27,6 +27,8 @@ enum class BeyondContext : std::uint8_t {
 
 // The stored, not generated, answer to a document.
 inline constexpr std::string_view kNoted = "Noted.";
+// Title of the document that says what each part of a long chat answered (Session::ask_all).
+inline constexpr std::string_view kPartNotesTitle = "What each part says";
 struct DocumentIds {
   MessageId document, answer;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kvcache/recipes/pipeline.h"
+#include "runtime/episodes/answer_words.h"
 #include "runtime/episodes/document_parts.h"
 #include "runtime/model/scratch.h"
 #include "runtime/prefill/prefill_text.h"
@@ -97,6 +98,33 @@ SeenEpisodes Past::seen_episodes() const {
     if (parts_.cache->reach().moved(episode.begin)) out.seen.push_back(out.n_all);
     ++out.n_all;
   }
+  out.by_words = is_chosen_by_words_;
+  return out;
+}
+
+std::string Past::text_of(const IndexRange& range) const {
+  return parts_.engine.tokenizer->text(
+      parts_.transcript.tokens().subspan(range.begin, size_of(range)));
+}
+
+std::vector<std::size_t> Past::quoted(std::string_view answer,
+                                      const std::vector<std::size_t>& seen) const {
+  const std::span<const SessionMessage> messages = parts_.transcript.messages();
+  if (seen.empty() || messages.size() < 2) return {};
+  const SessionMessage& question = messages[messages.size() - 2];
+  const std::vector<IndexRange> all = episodes();
+  std::vector<std::string> texts;
+  for (const std::size_t i : seen) texts.push_back(text_of(all[i]));
+  const std::size_t near = near_first();
+  texts.push_back(near < question.begin ? text_of({.begin = near, .end = question.begin}) : "");
+  std::vector<std::size_t> out;
+  std::string asked;
+  for (const std::string& word : question_words(
+           parts_.transcript.tokens().subspan(question.begin, question.end - question.begin)))
+    asked += word + ' ';
+  for (const std::size_t i :
+       texts_quoted({.question = asked, .answer = answer}, texts, *parts_.engine.tokenizer))
+    if (i < seen.size()) out.push_back(seen[i]);
   return out;
 }
 
@@ -420,6 +448,15 @@ std::size_t Past::zone(std::size_t n_question) const {
   return n_context - std::min(n_context, taken);
 }
 
+Result<void> Past::show_alone(kvcache::Cache& fork, const IndexRange& part,
+                              std::size_t n_tokens) const {
+  const std::size_t near = fork.reach().near_first, end = fork.n_tokens();
+  if (part.begin >= near) return fork.edit().set_reach(reach_of(near, {}, 0));
+  const std::size_t n_context = parts_.engine.model->config().context;
+  const std::size_t n_zone = n_context - std::min(n_context, head_end() + n_tokens);
+  return fork.edit().set_reach(reach_of(end, {&part, 1}, n_zone));
+}
+
 Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript& script,
                           const std::stop_token& stop) {
   if (!goes_on() || parts_.cache->reach().is_all()) return {};
@@ -440,6 +477,8 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
     for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
     std::erase_if(seen, at_rest);
   }
+  is_chosen_by_words_ = std::ranges::any_of(
+      question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
   return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));
 }
 
@@ -457,12 +496,22 @@ Result<void> Past::name(std::vector<std::size_t> numbers) {
   return {};
 }
 
+// Without those that the template puts around it.
+std::vector<std::string> Past::question_words(std::span<const TokenId> question) const {
+  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
+  const auto frame = parts_.engine.chat_template->user_turn(tokenizer, "");
+  const std::vector<std::string> around =
+      telling_words(frame.ok() ? tokenizer.text(*frame) : "", tokenizer);
+  std::vector<std::string> words = telling_words(tokenizer.text(question), tokenizer);
+  std::erase_if(words, [&](const auto& word) { return std::ranges::binary_search(around, word); });
+  return words;
+}
+
 // Those whose words match, the best first, as far as they match nearly as well as the best. Where
 // none does, the newest.
 std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) {
   const std::vector<IndexRange> all = episodes();
   const Tokenizer& tokenizer = *parts_.engine.tokenizer;
-  const std::span<const TokenId> tokens = parts_.transcript.tokens();
   const auto same = std::ranges::mismatch(indexed_, all, [](const auto& a, const auto& b) {
     return a.begin == b.begin && a.end == b.end;
   });
@@ -470,7 +519,7 @@ std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) {
   indexed_.resize(n_same);
   words_.truncate(n_same);
   for (std::size_t i = n_same; i < all.size(); ++i) {
-    words_.add(tokenizer.text(tokens.subspan(all[i].begin, size_of(all[i]))));
+    words_.add(text_of(all[i]));
     indexed_.push_back(all[i]);
   }
   std::vector<std::size_t> order;

@@ -22,6 +22,8 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/index_range.h"
@@ -82,6 +84,13 @@ class Past {
   // The episodes out of the near text, in text order.
   std::vector<IndexRange> episodes() const;
   SeenEpisodes seen_episodes() const;
+  // Of those seen, the ones that the answer's own words stand in, and not rather in the near text.
+  //   needs  the answer is the last message, the question the one before
+  std::vector<std::size_t> quoted(std::string_view answer,
+                                  const std::vector<std::size_t>& seen) const;
+  // Shows a fork of the chat's cache the system prompt and one part of the text alone: an episode,
+  // or the near text. n_tokens: of what is to be read then, and its answer.
+  Result<void> show_alone(kvcache::Cache& fork, const IndexRange& part, std::size_t n_tokens) const;
 
   // Episodes go to rest until so many bytes of the arena are free, or none is left that may.
   Result<void> rest_for(std::size_t bytes);
@@ -131,12 +140,15 @@ class Past {
                           std::size_t zone) const;
   std::size_t zone(std::size_t n_question) const;
   std::vector<std::size_t> ranked(std::span<const TokenId> question);
+  std::vector<std::string> question_words(std::span<const TokenId> question) const;
+  std::string text_of(const IndexRange& range) const;
 
   ChatParts parts_;
   std::optional<BeyondContext> chosen_;
   std::vector<std::size_t> named_ = {};
   WordIndex words_;
   std::vector<IndexRange> indexed_ = {};  // the episodes in words_
+  bool is_chosen_by_words_ = false;       // those seen have a telling word of the question
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
   RestingEpisodes resting_;
   std::map<std::size_t, std::size_t> seen_at_ = {};  // by first token: tokens of the chat then

@@ -5,6 +5,7 @@
 
 #include "runtime/episodes/part_title.h"
 #include "runtime/session/memory_changer.h"
+#include "runtime/session/part_notes.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/thoughts.h"
 #include "runtime/session/turn.h"
@@ -52,6 +53,28 @@ Result<std::vector<DocumentIds>> Session::add_document(std::string_view title,
   for (const std::string_view part : parts)
     documents.push_back({part_title({title, documents.size() + 1, parts.size()}), part});
   return state_->transcript.add_documents(documents, state_->past.beyond());
+}
+
+Result<AllAsked> Session::ask_all(std::string_view question, std::stop_token stop,
+                                  const ProgressFn& progress) {
+  ChatPrefill& prefill = state_->prefill;
+  SATCHEL_TRY(prefill.need_cache());
+  SATCHEL_TRY(prefill.need_script());
+  SATCHEL_TRY(prefill.prefill_unread(stop, progress));
+  SATCHEL_TRY_ASSIGN(PartNotes::Notes notes,
+                     PartNotes(state_->parts, prefill).take(question, stop, progress));
+  AllAsked asked{.n_parts = notes.n_parts, .said = std::move(notes.said)};
+  if (asked.said.empty()) {
+    SATCHEL_TRY_ASSIGN(asked.question, add_user(question));
+    return asked;
+  }
+  asked.notes = std::move(notes.text);
+  SATCHEL_TRY_ASSIGN(const Transcript::Asked added,
+                     state_->transcript.add_asked({std::string(kPartNotesTitle), asked.notes},
+                                                  question, state_->past.beyond()));
+  asked.document = added.document;
+  asked.question = added.question;
+  return asked;
 }
 
 Result<ReadReport> Session::read(std::stop_token stop, const ProgressFn& progress) {

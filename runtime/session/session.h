@@ -93,6 +93,10 @@ struct Thoughts {
 struct SeenEpisodes {
   std::size_t n_all = 0;               // 0: the chat is not longer
   std::vector<std::size_t> seen = {};  // numbers, from 0, rising
+  bool by_words = false;  // they have a word of the question that says something of its own
+  // Of those seen: the answer's own words stand there (runtime/episodes/answer_words.h). Empty: in
+  // none, or rather in the newest text.
+  std::vector<std::size_t> quoted = {};
 };
 // One of them: older text that an answer sees, or does not.
 struct Episode {
@@ -156,6 +160,15 @@ struct ResumeReport {
   std::string message;  // for people, where something was read again
 };
 
+// What the parts of a chat that is longer than the context said to a question.
+struct AllAsked {
+  std::size_t n_parts = 0;             // asked; 0: the chat is not longer
+  std::vector<std::size_t> said = {};  // those that said something, numbers from 0
+  std::string notes = {};              // what they said, a line each
+  DocumentIds document = {};           // the notes; 0: no part said anything
+  MessageId question = {};
+};
+
 class Session;
 // One chat of those that answer together (Engine::generate): the arguments of Session::generate.
 struct TurnRequest {
@@ -177,6 +190,12 @@ class Session {
   // chat goes on beyond the context and the document does not fit what is left of it: in parts,
   // each a message, all in one commit.
   Result<std::vector<DocumentIds>> add_document(std::string_view title, std::string_view text);
+  // For a question about all of a chat that is longer than the context: asks it of each part by
+  // itself, then commits in one what they said, as a document kPartNotesTitle with the answer
+  // kNoted, and the question; generate() answers. Until then the journal is as it was, also after
+  // Stop. Elsewhere as add_user().
+  Result<AllAsked> ask_all(std::string_view question, std::stop_token stop,
+                           const ProgressFn& progress);
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);

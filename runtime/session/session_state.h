@@ -3,6 +3,7 @@
 //   ChatMeter    what compression cost it    ChatPrefill  brings the cache up to the transcript
 //   Past         older turns as episodes, and which of them attention sees
 //   IdleWork     what may wait               Turn  one answer, while it is made
+//   PartNotes    what each part of a long chat says to one question, while it is asked
 //   MemoryChangePlanner, MemoryChanger             another limit or recipe, while that is asked for
 #pragma once
 

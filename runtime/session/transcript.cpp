@@ -91,19 +91,25 @@ Result<MessageId> Transcript::add_user(std::string_view text, BeyondContext beyo
   return ids.back();
 }
 
+Result<std::vector<StoredMessage>> Transcript::draft_document(
+    const Document& document, std::span<const StoredMessage> before) const {
+  // A base model would go on behind the word.
+  const std::string_view written = options_.chat_template.is_plain() ? "\n\n" : kNoted;
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn, draft(document.text, before));
+  turn.back().kind = MessageKind::document;
+  turn.back().title = document.title;
+  SATCHEL_TRY_ASSIGN(
+      std::vector<TokenId> answer,
+      options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
+  turn.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+  return turn;
+}
+
 Result<std::vector<DocumentIds>> Transcript::add_documents(std::span<const Document> documents,
                                                            BeyondContext beyond) {
   std::vector<StoredMessage> messages;
-  // A base model would go on behind the word.
-  const std::string_view written = options_.chat_template.is_plain() ? "\n\n" : kNoted;
   for (const Document& document : documents) {
-    SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn, draft(document.text, messages));
-    turn.back().kind = MessageKind::document;
-    turn.back().title = document.title;
-    SATCHEL_TRY_ASSIGN(
-        std::vector<TokenId> answer,
-        options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
-    turn.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+    SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> turn, draft_document(document, messages));
     // Each is read by itself where they do not fit together.
     if (beyond == BeyondContext::episodes) SATCHEL_TRY(check_fits(turn, beyond));
     messages.insert(messages.end(), turn.begin(), turn.end());
@@ -114,6 +120,17 @@ Result<std::vector<DocumentIds>> Transcript::add_documents(std::span<const Docum
   for (std::size_t i = ids.size() - 2 * documents.size(); i < ids.size(); i += 2)
     out.push_back({.document = ids[i], .answer = ids[i + 1]});
   return out;
+}
+
+Result<Transcript::Asked> Transcript::add_asked(const Document& document, std::string_view question,
+                                                BeyondContext beyond) {
+  SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> messages, draft_document(document, {}));
+  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> turn, draft(question, messages));
+  messages.insert(messages.end(), turn.begin(), turn.end());
+  SATCHEL_TRY(check_fits(messages, beyond));
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
+  return Asked{.document = {.document = ids[ids.size() - 3], .answer = ids[ids.size() - 2]},
+               .question = ids.back()};
 }
 
 Result<void> Transcript::check_fits(std::span<const StoredMessage> draft,

@@ -48,17 +48,26 @@ class Transcript {
   //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed.
   //           Where the chat goes on beyond it: the message alone doesn't
   Result<MessageId> add_user(std::string_view text, BeyondContext beyond = BeyondContext::ends);
-  // Each with kNoted.
   struct Document {
     std::string title;
     std::string_view text;
   };
+  // Each with kNoted.
   Result<std::vector<DocumentIds>> add_documents(std::span<const Document> documents,
                                                  BeyondContext beyond);
+  // A document and a question about it.
+  struct Asked {
+    DocumentIds document;
+    MessageId question;
+  };
+  Result<Asked> add_asked(const Document& document, std::string_view question,
+                          BeyondContext beyond);
 
   // What makes the model answer, the closing of a cut answer before it included.
   Result<std::vector<TokenId>> answer_head() const;
   Result<std::vector<TokenId>> answer_tail() const;  // of the answer that streams
+  // Closes a cut answer: empty where there is none.
+  Result<std::vector<TokenId>> closing() const;
   Result<void> begin_answer(std::span<const TokenId> head);
   Result<void> extend_answer(std::string_view text, std::span<const TokenId> tokens);
   Result<void> finish_answer(MessageState state, std::string_view text,
@@ -101,6 +110,8 @@ class Transcript {
   // before it.
   Result<std::vector<StoredMessage>> draft(std::string_view text,
                                            std::span<const StoredMessage> before) const;
+  Result<std::vector<StoredMessage>> draft_document(const Document& document,
+                                                    std::span<const StoredMessage> before) const;
   Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
   Result<void> check_fits(std::span<const StoredMessage> draft, BeyondContext beyond) const;
   // `message` with its place in tokens_ filled in.
@@ -115,9 +126,6 @@ class Transcript {
   Result<std::vector<TokenId>> made_anew(const StoredMessage& message,
                                          const std::optional<std::string_view>& system) const;
   Result<std::vector<TokenId>> in_place_of_damaged() const;
-  // Closes a cut answer: empty where there is none.
-  Result<std::vector<TokenId>> closing() const;
-
   TranscriptOptions options_;
   std::vector<TokenId> tokens_;
   std::vector<SessionMessage> messages_;

@@ -128,6 +128,8 @@ Result<GenerateReport> Turn::close() {
   SATCHEL_TRY(finished);
   SATCHEL_TRY(went_);
   if (is_open_) report_.ms = parts_.clock.steady_ms() - began_ms_;
+  if (is_open_)
+    report_.episodes.quoted = prefill_.past().quoted(report_.text, report_.episodes.seen);
   return std::move(report_);
 }
 

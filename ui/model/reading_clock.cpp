@@ -71,6 +71,10 @@ QString ReadingClock::text() const {
     case runtime::Phase::profile:
       what = tr("Profiling the model");
       break;
+    case runtime::Phase::ask_parts:
+      what = tr("Asking part %1 of %2")
+                 .arg(formatCount(qint64(std::min(m_progress.done + 1, m_progress.total))), total);
+      break;
   }
   const double left = secondsLeft();
   if (left < 0) return what;

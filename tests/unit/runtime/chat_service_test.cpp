@@ -14,6 +14,7 @@
 #include "support/memory_chat_store.h"
 #include "support/source_dir.h"
 #include "support/value_of.h"
+#include "unit/runtime/session_fixture.h"
 
 namespace satchel::runtime {
 namespace {
@@ -218,6 +219,43 @@ TEST_F(ChatServiceTest, new_settings_that_could_not_be_kept_are_kept_before_the_
   EXPECT_EQ(value_of(chats_->library.chat(id)).n_messages, 2u) << "nothing was sent";
   value_of(service->send(opened.chat, "And now?", greedy()));
   EXPECT_EQ(value_of(chats_->library.chat(id)).setup.recipe_json, compact.json());
+}
+
+TEST_F(ChatServiceTest, a_question_to_all_parts_tells_the_part_it_asks_and_then_the_notes) {
+  constexpr const char* kQuestion = "Which pet does Matteo Thorsen keep?";
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("compact")));
+  const std::string text = held_out_notes(0) + held_out_notes(1) + held_out_notes(2);
+  value_of(service->attach(chat, {.title = "notes", .text = text}));
+  const auto report = value_of(service->ask_all(chat, kQuestion, greedy(), listening()));
+  EXPECT_GT(report.episodes.n_all, 0u);
+  std::vector<std::size_t> parts;
+  std::vector<std::string> added;
+  for (const ChatEvent& event : events_) {
+    if (const auto* now = std::get_if<Progress>(&event); now && now->phase == Phase::ask_parts)
+      parts.push_back(now->done);
+    if (const auto* message = std::get_if<StoredMessage>(&event))
+      added.push_back(message->title.empty() ? message->text : message->title);
+  }
+  EXPECT_GT(parts.size(), 2u);
+  EXPECT_THAT(parts, testing::Each(testing::Le(parts.size() - 1)));
+  EXPECT_THAT(added, ElementsAre(kPartNotesTitle, kNoted, kQuestion));
+  EXPECT_THAT(failures(), ElementsAre());
+}
+
+TEST_F(ChatServiceTest, a_question_to_all_parts_that_is_stopped_leaves_nothing) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("compact")));
+  value_of(service->attach(chat, {.title = "notes", .text = notes(250)}));
+  const std::size_t n_before = service->session(chat)->messages().size();
+  std::stop_source stop;
+  const ChatCall call{stop.get_token(), [&](ChatHandle, const ChatEvent& event) {
+                        const auto* now = std::get_if<Progress>(&event);
+                        if (now && now->phase == Phase::ask_parts) stop.request_stop();
+                      }};
+  EXPECT_EQ(service->ask_all(chat, "Where is it?", greedy(), call).error().code, "STOPPED");
+  EXPECT_EQ(service->session(chat)->messages().size(), n_before);
+  EXPECT_GT(value_of(service->send(chat, "Where is it?", greedy())).n_tokens, 0u);
 }
 
 TEST_F(ChatServiceTest, settings_that_are_not_kept_are_not_told_as_an_unsaved_cache) {
