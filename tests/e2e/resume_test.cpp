@@ -43,6 +43,32 @@ nlohmann::json messages(const Folder& home, const std::string& chat) {
   return json["messages"];
 }
 
+TEST(LongChat, all_asks_each_part_and_the_notes_stay_with_the_chat) {
+  const Folder home;
+  std::string text;
+  for (std::size_t i = 0; i < 3; ++i) text += heldout(i)["notes"].get<std::string>() + "\n\n";
+  const auto document = home.write("notes.txt", text);
+  const char* question = "Which pet does Matteo Thorsen keep?";
+  const Finished said =
+      run(home, {"chat", "--chat", "a", "--recipe", "satchel", "--document", document.string()},
+          "What is this all about?\nWhat is it about?\n/all " + std::string(question) + "\n" +
+              question + "\n");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  const std::string hint = "/all QUESTION asks each part.";
+  EXPECT_NE(said.err.find(hint), std::string::npos) << said.err;
+  EXPECT_EQ(said.err.find(hint), said.err.rfind(hint)) << "once";
+  EXPECT_NE(said.err.find("Asking part 1 of 3"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("Part 1 of 3: Matteo"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("The answer's words stand in part 1."), std::string::npos) << said.err;
+  std::size_t n_notes = 0;
+  for (const auto& message : messages(home, "a"))
+    if (message["title"] == "What each part says") ++n_notes;
+  EXPECT_EQ(n_notes, 1u);
+  const auto json = run(home, {"chat", "--chat", "a", "--prompt", question, "--json"}).json();
+  EXPECT_EQ(json["parts_by_words"], true) << json;
+  EXPECT_NE(run(home, {"chat"}, "/all\n").exit_code, 0);
+}
+
 // Said when it was packed, when it is opened again and in the list of chats.
 TEST(Ledger, and_what_was_measured_stay_with_the_chat) {
   const Folder home;
