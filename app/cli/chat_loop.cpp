@@ -229,6 +229,7 @@ Result<void> ChatLoop::answer(const std::string& question) {
 }
 
 Result<void> ChatLoop::ask_all(const std::string& question) {
+  was_all_named_ = true;
   SATCHEL_TRY_ASSIGN(
       const runtime::GenerateReport report,
       conversation_->service().ask_all(conversation_->chat(), question, options_.common.sampling,
