@@ -92,6 +92,7 @@ Result<std::vector<TokenId>> PartNotes::asked_tokens(std::string_view question,
 
 Result<std::string> PartNotes::ask(const IndexRange& part, const Question& question,
                                    const std::stop_token& stop) const {
+  SATCHEL_TRY(prefill_.bring_back(part));
   const bool is_near = part.end == parts_.cache.n_tokens();
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> text, asked_tokens(question.text, is_near));
   const RepeatScript script;  // nothing is compressed in the fork
