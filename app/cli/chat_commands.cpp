@@ -1,6 +1,8 @@
 // What begins with "/": looking at the chat, changing it, leaving it.
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <sstream>
 
 #include "app/cli/chat_loop.h"
 #include "app/cli/input.h"
@@ -8,6 +10,7 @@
 #include "app/cli/meter_text.h"
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
+#include "runtime/chat/episodes_text.h"
 
 namespace satchel::app {
 namespace {
@@ -16,6 +19,7 @@ constexpr const char* kHelp =
     "  /document FILE   read a text file into the chat\n"
     "  /all QUESTION    ask each part of a chat or document longer than the model's context, then "
     "answer\n"
+    "  /parts           list the parts of such a chat; \"/parts 2 5\": the next answer sees these\n"
     "  /memory          show how much memory the chat uses and what compression cost it\n"
     "  /limit 40MB      preview another memory limit; \"/limit 40MB now\" applies it\n"
     "  /preset compact  preview another preset or recipe; \"/preset compact now\" applies it\n"
@@ -69,6 +73,8 @@ Result<void> ChatLoop::obey(const std::string& line) {
   } else if (const auto path = rest_of(line, "/document")) {
     if (path->empty()) return Error{ErrorKind::invalid, "PARAM", "Name a file: /document FILE."};
     return read_document(path_from(std::string(*path)));
+  } else if (const auto numbers = rest_of(line, "/parts")) {
+    return parts(std::string(*numbers));
   } else if (const auto question = rest_of(line, "/all")) {
     if (is_blank(*question))
       return Error{ErrorKind::invalid, "PARAM", "Write a question: /all QUESTION."};
@@ -79,6 +85,42 @@ Result<void> ChatLoop::obey(const std::string& line) {
                      ". /help lists the commands. To send a message that starts with /, put it "
                      "between \"\"\" and \"\"\"."};
   }
+  return {};
+}
+
+// Numbers from 1, as people read them; none: the list.
+Result<void> ChatLoop::parts(const std::string& numbers) {
+  runtime::ChatService& service = conversation_->service();
+  SATCHEL_TRY_ASSIGN(const runtime::OlderParts older,
+                     service.older_parts(conversation_->chat(), conversation_->call()));
+  if (older.parts.empty()) {
+    console_.reply("The model sees all of this chat: it has no older parts.");
+    return {};
+  }
+  std::istringstream typed(numbers);
+  std::vector<std::size_t> named;
+  for (std::string word; typed >> word;) {
+    std::size_t number = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (read.ec != std::errc() || read.ptr != word.data() + word.size() || number == 0 ||
+        number > older.parts.size())
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no part \"" + word + "\": this chat has parts 1 to " +
+                       std::to_string(older.parts.size()) + "."};
+    named.push_back(number - 1);
+  }
+  if (!named.empty()) {
+    SATCHEL_TRY(service.name_parts(conversation_->chat(), named, conversation_->call()));
+    console_.reply("The next answer sees " +
+                   runtime::describe({.n_all = older.parts.size(), .seen = named}) + ".");
+    return {};
+  }
+  std::string text = "Older parts of this chat; * was seen by the last answer.";
+  for (std::size_t i = 0; i < older.parts.size(); ++i)
+    text += "\n" + std::string(older.parts[i].is_seen ? "* " : "  ") + std::to_string(i + 1) +
+            "  " + older.parts[i].beginning + " (" + with_thousands(older.parts[i].n_tokens) +
+            " tokens)";
+  console_.reply(text);
   return {};
 }
 

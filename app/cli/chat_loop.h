@@ -65,6 +65,7 @@ class ChatLoop {
 
   Result<void> obey(const std::string& line);
   void show_memory();
+  Result<void> parts(const std::string& numbers);  // of a long chat: listed, or named
   Result<void> show_thoughts();
   Result<void> pack();
   Result<void> start_over();

@@ -7,6 +7,7 @@ namespace satchel {
 
 struct IndexRange {
   std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
 };
 
 }  // namespace satchel

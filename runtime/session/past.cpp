@@ -20,22 +20,12 @@ using kvcache::TextSegment;
 // Kept free for an answer. Chosen: longer ones make their own room.
 constexpr std::size_t kAnswerTokens = 64;
 
-// An episode must match the words so well, compared with the best.
-constexpr double kWordShare = 0.5;
-
 // Tokens that a template puts around a document and its answer, about.
 constexpr std::size_t kPartFrame = 48;
 
 // Of a document's part, where four that are seen together do not fill half of the context. Chosen:
 // the first part of a long text can soon be asked.
 constexpr std::size_t kPartTokens = 1024;
-
-// A long episode is seen in so many rows at most, side by side with itself.
-constexpr std::size_t kRowsMost = 2;
-
-std::size_t size_of(const IndexRange& range) {
-  return range.end - range.begin;
-}
 
 bool is_turn(const TextSegment& segment) {
   return (segment.kind == SegmentKind::message || segment.kind == SegmentKind::answer) &&
@@ -104,7 +94,7 @@ SeenEpisodes Past::seen_episodes() const {
 
 std::string Past::text_of(const IndexRange& range) const {
   return parts_.engine.tokenizer->text(
-      parts_.transcript.tokens().subspan(range.begin, size_of(range)));
+      parts_.transcript.tokens().subspan(range.begin, range.size()));
 }
 
 std::vector<std::size_t> Past::quoted(std::string_view answer,
@@ -143,15 +133,15 @@ std::optional<IndexRange> Past::next_aged(std::size_t end, std::size_t least) co
   for (std::size_t i = 0; i < segments.size() && segments[i].end() <= end; ++i) {
     if (segments[i].first < run.begin) continue;
     if (!is_turn(segments[i])) {
-      if (size_of(run) > 0 && size_of(run) >= least) return run;
+      if (run.size() > 0 && run.size() >= least) return run;
       run = {.begin = segments[i].end(), .end = segments[i].end()};
       continue;
     }
     run.end = segments[i].end();
     const bool ends_turn = i + 1 == segments.size() || begins_turn(segments[i + 1]);
-    if (ends_turn && size_of(run) >= kEpisodeTokens) return run;
+    if (ends_turn && run.size() >= kEpisodeTokens) return run;
   }
-  if (size_of(run) > 0 && size_of(run) >= least) return run;
+  if (run.size() > 0 && run.size() >= least) return run;
   return std::nullopt;
 }
 
@@ -181,7 +171,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
   if (!reader.edit().can_truncate(range.begin)) return false;
   SATCHEL_TRY(reader.edit().truncate(range.begin));
   const std::size_t needs = reader.prefill_needs(
-      {.n_tokens = size_of(range)}, pass_bytes(model.config(), reader.needs_pre_rope(), false));
+      {.n_tokens = range.size()}, pass_bytes(model.config(), reader.needs_pre_rope(), false));
   if (needs > cache.arena().free_bytes()) return false;
   const TextPass pass{.cache = reader,
                       .text = parts_.transcript.tokens(),
@@ -190,7 +180,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
                       .progress = {}};
   SATCHEL_TRY(prefill_text(model, pass, {.end = range.end, .kind = SegmentKind::document}));
   SATCHEL_TRY(pack_all(model, pass));
-  SATCHEL_TRY(cache.edit().gather(range.begin, size_of(range), reader.state()));
+  SATCHEL_TRY(cache.edit().gather(range.begin, range.size(), reader.state()));
   return true;
 }
 
@@ -200,7 +190,7 @@ std::size_t Past::read_again_needs(const IndexRange& range) const {
   const kvcache::PassBytes pass =
       pass_bytes(parts_.engine.model->config(), parts_.cache->needs_pre_rope(), false);
   return stats.bytes - stats.body_bytes +
-         parts_.cache->prefill_needs({.n_tokens = size_of(range)}, pass);
+         parts_.cache->prefill_needs({.n_tokens = range.size()}, pass);
 }
 
 // Where memory is short and nothing may rest, the oldest text is thinned, so that what has aged
@@ -275,6 +265,7 @@ Result<void> Past::forget_from(std::size_t first) {
   words_.truncate(0);
   indexed_.clear();
   named_.clear();
+  guide_.forget();
   if (parts_.cache.is_lost()) return {};
   std::vector<IndexRange> gone = episodes();
   std::erase_if(gone, [&](const IndexRange& episode) { return episode.end <= first; });
@@ -283,11 +274,11 @@ Result<void> Past::forget_from(std::size_t first) {
 
 Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop) {
-  if (parts_.cache.recipe().pipeline().decides() && size_of(range) >= kEpisodeTokens / 2) {
+  if (parts_.cache.recipe().pipeline().decides() && range.size() >= kEpisodeTokens / 2) {
     SATCHEL_TRY_ASSIGN(const bool read, read_again(range, script, stop));
     if (read) return {};
   }
-  return parts_.cache->edit().gather(range.begin, size_of(range));
+  return parts_.cache->edit().gather(range.begin, range.size());
 }
 
 // What is pending is decided first: only what is in reach can be looked at again.
@@ -308,17 +299,21 @@ Result<void> Past::gather_until(std::size_t end, const RepeatScript& script,
 // They are compressed already.
 Result<void> Past::gather_documents(std::size_t end) {
   while (const std::optional<IndexRange> range = next_document(end))
-    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
+    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, range->size()));
   return {};
 }
 
-// With the answer that notes it.
+// With the answer that notes it. What was read in several spans is one document: an answer stands
+// between two.
 std::optional<IndexRange> Past::next_document(std::size_t end) const {
   const std::span<const TextSegment> segments = parts_.cache->segments();
   for (std::size_t i = 0; i < segments.size() && segments[i].end() <= end; ++i) {
-    const IndexRange document{.begin = std::max(segments[i].first, near_first()),
-                              .end = segments[i].end()};
+    IndexRange document{.begin = std::max(segments[i].first, near_first()),
+                        .end = segments[i].end()};
     if (segments[i].kind != SegmentKind::document || document.begin >= document.end) continue;
+    while (i + 1 < segments.size() && segments[i + 1].kind == SegmentKind::document &&
+           segments[i + 1].end() <= end)
+      document.end = segments[++i].end();
     const bool has_answer = i + 1 < segments.size() && segments[i + 1].end() <= end &&
                             segments[i + 1].kind == SegmentKind::answer;
     return IndexRange{.begin = document.begin, .end = segments[has_answer ? i + 1 : i].end()};
@@ -384,7 +379,7 @@ Result<void> Past::free_answer_context() {
   if (!moves && parts_.cache->reach().parts.size() <= 1) return {};
   SATCHEL_TRY(gather_documents(end));
   while (const std::optional<IndexRange> range = next_aged(end, 0))  // as it is held
-    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, size_of(*range)));
+    SATCHEL_TRY(parts_.cache->edit().gather(range->begin, range->size()));
   return parts_.cache->edit().set_reach(reach_of(moves ? end : near_first(), {}, 0));
 }
 
@@ -420,9 +415,9 @@ Reach Past::reach_of(std::size_t near, std::span<const IndexRange> seen, std::si
   std::vector<Placed> placed;
   std::size_t at = 0, widest = 0;
   for (IndexRange range : seen) {
-    if (at > 0 && at + size_of(range) > zone) at = 0;
-    while (size_of(range) > 0) {
-      const std::size_t n = std::min(size_of(range), zone - at);
+    if (at > 0 && at + range.size() > zone) at = 0;
+    while (range.size() > 0) {
+      const std::size_t n = std::min(range.size(), zone - at);
       placed.push_back({.range = {.begin = range.begin, .end = range.begin + n}, .at = at});
       widest = std::max(widest, at + n);
       at = (at + n) % zone;
@@ -432,7 +427,7 @@ Reach Past::reach_of(std::size_t near, std::span<const IndexRange> seen, std::si
   Reach reach{.parts = {}, .near_first = near};
   const auto add = [&](const IndexRange& range, std::size_t place) {
     reach.parts.push_back({.first = range.begin,
-                           .n_tokens = size_of(range),
+                           .n_tokens = range.size(),
                            .moved = static_cast<std::int32_t>(place - range.begin)});
   };
   add({.begin = 0, .end = head_end()}, near - widest - head_end());
@@ -455,84 +450,6 @@ Result<void> Past::show_alone(kvcache::Cache& fork, const IndexRange& part,
   const std::size_t n_context = parts_.engine.model->config().context;
   const std::size_t n_zone = n_context - std::min(n_context, head_end() + n_tokens);
   return fork.edit().set_reach(reach_of(end, {&part, 1}, n_zone));
-}
-
-Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript& script,
-                          const std::stop_token& stop) {
-  if (!goes_on() || parts_.cache->reach().is_all()) return {};
-  const std::vector<IndexRange> all = episodes();
-  const std::size_t n_zone = zone(question.size());
-  std::vector<std::size_t> chosen;
-  const std::size_t n_most = named_.empty() ? kEpisodesSeen : named_.size();
-  for (const std::size_t i : named_.empty() ? ranked(question) : std::exchange(named_, {}))
-    if (chosen.size() < n_most && size_of(all[i]) <= kRowsMost * n_zone) chosen.push_back(i);
-  std::ranges::sort(chosen);
-  std::vector<IndexRange> seen;
-  for (const std::size_t i : chosen) seen.push_back(all[i]);
-  for (const IndexRange& episode : seen) seen_at_[episode.begin] = parts_.cache.n_tokens();
-  const std::size_t near = parts_.cache->reach().near_first;
-  const auto at_rest = [this](const IndexRange& episode) { return rests(episode); };
-  if (std::ranges::any_of(seen, at_rest)) {
-    SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
-    for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
-    std::erase_if(seen, at_rest);
-  }
-  is_chosen_by_words_ = std::ranges::any_of(
-      question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
-  return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));
-}
-
-Result<void> Past::name(std::vector<std::size_t> numbers) {
-  const std::size_t n_all = episodes().size();
-  for (const std::size_t number : numbers)
-    if (number >= n_all)
-      return Error{ErrorKind::invalid, "PARAM",
-                   "There is no part " + std::to_string(number + 1) + ": this chat has " +
-                       std::to_string(n_all) + " older parts."};
-  std::ranges::sort(numbers);
-  const auto again = std::ranges::unique(numbers);
-  numbers.erase(again.begin(), again.end());
-  named_ = std::move(numbers);
-  return {};
-}
-
-// Without those that the template puts around it.
-std::vector<std::string> Past::question_words(std::span<const TokenId> question) const {
-  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
-  const auto frame = parts_.engine.chat_template->user_turn(tokenizer, "");
-  const std::vector<std::string> around =
-      telling_words(frame.ok() ? tokenizer.text(*frame) : "", tokenizer);
-  std::vector<std::string> words = telling_words(tokenizer.text(question), tokenizer);
-  std::erase_if(words, [&](const auto& word) { return std::ranges::binary_search(around, word); });
-  return words;
-}
-
-// Those whose words match, the best first, as far as they match nearly as well as the best. Where
-// none does, the newest.
-std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) {
-  const std::vector<IndexRange> all = episodes();
-  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
-  const auto same = std::ranges::mismatch(indexed_, all, [](const auto& a, const auto& b) {
-    return a.begin == b.begin && a.end == b.end;
-  });
-  const auto n_same = static_cast<std::size_t>(same.in1 - indexed_.begin());
-  indexed_.resize(n_same);
-  words_.truncate(n_same);
-  for (std::size_t i = n_same; i < all.size(); ++i) {
-    words_.add(text_of(all[i]));
-    indexed_.push_back(all[i]);
-  }
-  std::vector<std::size_t> order;
-  const std::vector<Ranked> found = words_.rank(tokenizer.text(question), tokenizer);
-  double best = 0;  // a question asked before matches its own words best, but may not be the answer
-  for (const Ranked& one : found)
-    if (size_of(all[one.episode]) >= kEpisodeTokens / 2) best = std::max(best, one.score);
-  if (best == 0 && !found.empty()) best = found.front().score;
-  for (const Ranked& one : found)
-    if (one.score >= kWordShare * best) order.push_back(one.episode);
-  if (order.empty())
-    for (std::size_t i = all.size(); i > 0; --i) order.push_back(i - 1);
-  return order;
 }
 
 }  // namespace satchel::runtime

@@ -29,6 +29,7 @@
 #include "kernels/base/index_range.h"
 #include "runtime/episodes/word_index.h"
 #include "runtime/prefill/pack.h"
+#include "runtime/session/attention_guide.h"
 #include "runtime/session/chat_parts.h"
 #include "runtime/session/resting_episodes.h"
 #include "runtime/session/session.h"
@@ -44,6 +45,9 @@ inline constexpr std::size_t kRecentTurns = 2;
 // attention of a general model (docs/benchmarks/2026-11-beyond-context.md).
 inline constexpr std::size_t kEpisodesSeen = 4;
 
+// Where words do not tell, so many are looked at. Chosen: each costs a pass over the question.
+inline constexpr std::size_t kEpisodesGuided = 12;
+
 // The journal's note of what was chosen for a chat, and what it says.
 inline constexpr std::string_view kBeyondNote = "beyond_context";
 std::string_view beyond_name(BeyondContext beyond);
@@ -52,7 +56,7 @@ class Past {
  public:
   // chosen: none: as the recipe has it
   Past(const ChatParts& parts, std::optional<BeyondContext> chosen)
-      : parts_(parts), chosen_(chosen), resting_(parts) {}
+      : parts_(parts), chosen_(chosen), resting_(parts), guide_(parts) {}
 
   // Whether the chat goes on beyond the context.
   BeyondContext beyond() const;
@@ -139,7 +143,14 @@ class Past {
   kvcache::Reach reach_of(std::size_t near, std::span<const IndexRange> seen,
                           std::size_t zone) const;
   std::size_t zone(std::size_t n_question) const;
-  std::vector<std::size_t> ranked(std::span<const TokenId> question);
+  void index_words();
+  std::vector<std::size_t> ranked(std::span<const TokenId> question) const;
+  Result<std::vector<std::size_t>> order_for(std::span<const TokenId> question,
+                                             const RepeatScript& script,
+                                             const std::stop_token& stop);
+  Result<std::vector<std::size_t>> guided(std::vector<std::size_t> order,
+                                          std::span<const TokenId> question,
+                                          const RepeatScript& script, const std::stop_token& stop);
   std::vector<std::string> question_words(std::span<const TokenId> question) const;
   std::string text_of(const IndexRange& range) const;
 
@@ -151,6 +162,7 @@ class Past {
   bool is_chosen_by_words_ = false;       // those seen have a telling word of the question
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
   RestingEpisodes resting_;
+  AttentionGuide guide_;
   std::map<std::size_t, std::size_t> seen_at_ = {};  // by first token: tokens of the chat then
 };
 

@@ -1,0 +1,150 @@
+// Which episodes an answer sees: by the question's words, by its attention, or as they were named.
+#include "runtime/session/past.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "runtime/episodes/answer_words.h"
+
+namespace satchel::runtime {
+namespace {
+
+// An episode must match the words so well, compared with the best.
+constexpr double kWordShare = 0.5;
+// Likewise what the question attends to.
+constexpr double kWeightShare = 0.5;
+
+// A long episode is seen in so many rows at most, side by side with itself.
+constexpr std::size_t kRowsMost = 2;
+
+}  // namespace
+
+Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript& script,
+                          const std::stop_token& stop) {
+  if (!goes_on() || parts_.cache->reach().is_all()) return {};
+  const std::vector<IndexRange> all = episodes();
+  const std::size_t n_zone = zone(question.size());
+  std::vector<std::size_t> chosen;
+  const std::size_t n_most = named_.empty() ? kEpisodesSeen : named_.size();
+  std::vector<std::size_t> order = std::exchange(named_, {});
+  index_words();
+  is_chosen_by_words_ = std::ranges::any_of(
+      question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
+  if (order.empty()) {
+    SATCHEL_TRY_ASSIGN(order, order_for(question, script, stop));
+  }
+  for (const std::size_t i : order)
+    if (chosen.size() < n_most && all[i].size() <= kRowsMost * n_zone) chosen.push_back(i);
+  std::ranges::sort(chosen);
+  std::vector<IndexRange> seen;
+  for (const std::size_t i : chosen) seen.push_back(all[i]);
+  for (const IndexRange& episode : seen) seen_at_[episode.begin] = parts_.cache.n_tokens();
+  const std::size_t near = parts_.cache->reach().near_first;
+  const auto at_rest = [this](const IndexRange& episode) { return rests(episode); };
+  if (std::ranges::any_of(seen, at_rest)) {
+    SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
+    for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
+    std::erase_if(seen, at_rest);
+  }
+  return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));
+}
+
+Result<void> Past::name(std::vector<std::size_t> numbers) {
+  const std::size_t n_all = episodes().size();
+  for (const std::size_t number : numbers)
+    if (number >= n_all)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no part " + std::to_string(number + 1) + ": this chat has " +
+                       std::to_string(n_all) + " older parts."};
+  std::ranges::sort(numbers);
+  const auto again = std::ranges::unique(numbers);
+  numbers.erase(again.begin(), again.end());
+  named_ = std::move(numbers);
+  return {};
+}
+
+// Without those that the template puts around it.
+std::vector<std::string> Past::question_words(std::span<const TokenId> question) const {
+  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
+  const auto frame = parts_.engine.chat_template->user_turn(tokenizer, "");
+  const std::vector<std::string> around =
+      telling_words(frame.ok() ? tokenizer.text(*frame) : "", tokenizer);
+  std::vector<std::string> words = telling_words(tokenizer.text(question), tokenizer);
+  std::erase_if(words, [&](const auto& word) { return std::ranges::binary_search(around, word); });
+  return words;
+}
+
+void Past::index_words() {
+  const std::vector<IndexRange> all = episodes();
+  const auto same = std::ranges::mismatch(indexed_, all, [](const auto& a, const auto& b) {
+    return a.begin == b.begin && a.end == b.end;
+  });
+  const auto n_same = static_cast<std::size_t>(same.in1 - indexed_.begin());
+  indexed_.resize(n_same);
+  words_.truncate(n_same);
+  for (std::size_t i = n_same; i < all.size(); ++i) {
+    words_.add(text_of(all[i]));
+    indexed_.push_back(all[i]);
+  }
+}
+
+// Those whose words match, the best first, as far as they match nearly as well as the best.
+std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) const {
+  const Tokenizer& tokenizer = *parts_.engine.tokenizer;
+  std::vector<std::size_t> order;
+  const std::vector<Ranked> found = words_.rank(tokenizer.text(question), tokenizer);
+  double best = 0;  // a question asked before matches its own words best, but may not be the answer
+  for (const Ranked& one : found)
+    if (indexed_[one.episode].size() >= kEpisodeTokens / 2) best = std::max(best, one.score);
+  if (best == 0 && !found.empty()) best = found.front().score;
+  for (const Ranked& one : found)
+    if (one.score >= kWordShare * best) order.push_back(one.episode);
+  return order;
+}
+
+// By words; where more match than an answer sees, or none does, by attention.
+Result<std::vector<std::size_t>> Past::order_for(std::span<const TokenId> question,
+                                                 const RepeatScript& script,
+                                                 const std::stop_token& stop) {
+  std::vector<std::size_t> order;
+  if (is_chosen_by_words_) order = ranked(question);
+  if (!order.empty() && order.size() <= kEpisodesSeen) return order;
+  if (order.empty())  // the newest first
+    for (std::size_t i = indexed_.size(); i > 0; --i) order.push_back(i - 1);
+  return guided(std::move(order), question, script, stop);
+}
+
+// Of the first, those that the question attends to, as far as nearly as much as to one. Where there
+// is no memory to look, they stay in their order.
+Result<std::vector<std::size_t>> Past::guided(std::vector<std::size_t> order,
+                                              std::span<const TokenId> question,
+                                              const RepeatScript& script,
+                                              const std::stop_token& stop) {
+  const std::vector<IndexRange> all = episodes();
+  order.resize(std::min(order.size(), kEpisodesGuided));
+  const std::size_t near = parts_.cache->reach().near_first;
+  SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
+  for (const std::size_t i : order) SATCHEL_TRY(bring_back(all[i], script, stop));
+  std::erase_if(order, [&](std::size_t i) { return rests(all[i]); });
+  std::vector<IndexRange> looked_at;
+  for (const std::size_t i : order) looked_at.push_back(all[i]);
+  const auto show = [&](kvcache::Cache& fork, const IndexRange* episode) -> Result<void> {
+    if (episode != nullptr) return show_alone(fork, *episode, question.size());
+    return fork.edit().set_reach(reach_of(fork.n_tokens(), {}, 0));
+  };
+  const Result<std::vector<double>> found = guide_.weigh(question, looked_at, show, stop);
+  if (order.empty() || (!found.ok() && found.error().kind == ErrorKind::out_of_memory))
+    return order;
+  SATCHEL_TRY(found);
+  std::map<std::size_t, double> weight;
+  for (std::size_t i = 0; i < order.size(); ++i) weight[order[i]] = (*found)[i];
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return weight[i]; });
+  std::erase_if(order, [&, first = order.front()](std::size_t i) {
+    return i != first && weight[i] < kWeightShare * weight[first];
+  });
+  return order;
+}
+
+}  // namespace satchel::runtime
