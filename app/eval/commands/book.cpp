@@ -46,7 +46,9 @@ std::string text_of(const eval::BookReading& read) {
          std::to_string(count(read, &eval::BookAnswer::right)) + " of " + n +
          " answers right, the fact's part seen in " +
          std::to_string(count(read, &eval::BookAnswer::in_reach)) + ", " +
-         format_seconds(read.answer_ms) + " each\n";
+         format_seconds(read.answer_ms) + " each\n" +
+         std::to_string(count(read, &eval::BookAnswer::right_told)) +
+         " right when the part was named\n";
 }
 
 Json answers_of(const eval::Book& book, const eval::BookReading& read) {
@@ -56,7 +58,8 @@ Json answers_of(const eval::Book& book, const eval::BookReading& read) {
                    {"value", book.questions[i].value},
                    {"answer", read.answers[i].text},
                    {"right", read.answers[i].right},
-                   {"in_reach", read.answers[i].in_reach}});
+                   {"in_reach", read.answers[i].in_reach},
+                   {"right_told", read.answers[i].right_told}});
   return out;
 }
 
@@ -82,6 +85,7 @@ void show(const runtime::Engine& engine, const eval::Book& book, const eval::Boo
                     {"answer_ms", read.answer_ms},
                     {"right", count(read, &eval::BookAnswer::right)},
                     {"in_reach", count(read, &eval::BookAnswer::in_reach)},
+                    {"right_told", count(read, &eval::BookAnswer::right_told)},
                     {"answers", answers_of(book, read)}});
 }
 

@@ -35,6 +35,10 @@ class Reader {
                          const runtime::ProgressFn& progress);
   Result<void> resume(runtime::Engine& other, const KeptChat& kept);
   Result<void> ask(Session& session, const KeptChat& kept);
+  // On a copy of the chat. named: the parts to be seen; none: those that the question needs.
+  Result<runtime::GenerateReport> answer(Session& session, const KeptChat& kept,
+                                         const std::string& question,
+                                         const std::vector<std::size_t>& named) const;
   Result<std::vector<std::string>> parts_of(const KeptChat& kept) const;
 
   const kvcache::Recipe& recipe_;
@@ -85,31 +89,51 @@ Result<std::vector<std::string>> Reader::parts_of(const KeptChat& kept) const {
   return out;
 }
 
+std::vector<std::size_t> parts_with(const std::string& fact,
+                                    const std::vector<std::string>& parts) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].find(fact) != std::string::npos) out.push_back(i);
+  return out;
+}
+
 // The parts that are no episodes yet are the last, and seen.
-bool has_seen(const runtime::SeenEpisodes& episodes, const std::vector<std::string>& parts,
-              const std::string& fact) {
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].find(fact) == std::string::npos) continue;
-    if (i >= episodes.n_all || std::ranges::count(episodes.seen, i) > 0) return true;
-  }
-  return false;
+bool is_in_reach(std::size_t part, const runtime::SeenEpisodes& episodes) {
+  return part >= episodes.n_all || std::ranges::count(episodes.seen, part) > 0;
+}
+
+Result<runtime::GenerateReport> Reader::answer(Session& session, const KeptChat& kept,
+                                               const std::string& question,
+                                               const std::vector<std::size_t>& named) const {
+  SATCHEL_TRY_ASSIGN(const runtime::ChatId chat, kept.library().create_chat({}));
+  SATCHEL_TRY_ASSIGN(const auto copy, session.fork(chat));
+  SATCHEL_TRY(copy->name_episodes(named));
+  SATCHEL_TRY(copy->add_user(question));
+  const auto greedy = runtime::Sampling::plain_greedy(kBookAnswerTokensMax);
+  SATCHEL_TRY_ASSIGN(const runtime::GenerateReport said, copy->generate(greedy, {}, stop_, {}));
+  if (said.finish == runtime::Finish::stopped) return stopped();
+  return said;
 }
 
 Result<void> Reader::ask(Session& session, const KeptChat& kept) {
   SATCHEL_TRY_ASSIGN(const std::vector<std::string> parts, parts_of(kept));
-  const auto greedy = runtime::Sampling::plain_greedy(kBookAnswerTokensMax);
   std::vector<double> times;
   for (std::size_t i = 0; i < book_.questions.size(); ++i) {
-    SATCHEL_TRY_ASSIGN(const runtime::ChatId chat, kept.library().create_chat({}));
-    SATCHEL_TRY_ASSIGN(const auto copy, session.fork(chat));
+    const eval::ChatQuestion& question = book_.questions[i];
+    const std::vector<std::size_t> with_fact = parts_with(book_.facts[i], parts);
     const double began = clock_.steady_ms();
-    SATCHEL_TRY(copy->add_user(book_.questions[i].ask));
-    SATCHEL_TRY_ASSIGN(const runtime::GenerateReport said, copy->generate(greedy, {}, stop_, {}));
-    if (said.finish == runtime::Finish::stopped) return stopped();
+    SATCHEL_TRY_ASSIGN(const runtime::GenerateReport said, answer(session, kept, question.ask, {}));
     times.push_back(clock_.steady_ms() - began);
-    out_.answers.push_back({.text = said.text,
-                            .right = judge(book_.questions[i], said.text).right,
-                            .in_reach = has_seen(said.episodes, parts, book_.facts[i])});
+    std::vector<std::size_t> named = with_fact;  // those that are near are seen anyway
+    std::erase_if(named, [&](std::size_t part) { return part >= said.episodes.n_all; });
+    SATCHEL_TRY_ASSIGN(const runtime::GenerateReport told,
+                       answer(session, kept, question.ask, named));
+    out_.answers.push_back(
+        {.text = said.text,
+         .right = judge(question, said.text).right,
+         .in_reach = std::ranges::any_of(
+             with_fact, [&](std::size_t part) { return is_in_reach(part, said.episodes); }),
+         .right_told = judge(question, told.text).right});
   }
   out_.answer_ms = median(std::move(times));
   return {};

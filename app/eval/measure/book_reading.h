@@ -20,7 +20,8 @@ inline constexpr std::size_t kBookAnswerTokensMax = 32;  // a sentence; chosen, 
 struct BookAnswer {
   std::string text;
   bool right = false;
-  bool in_reach = false;  // the part that has the fact was seen
+  bool in_reach = false;    // the part that has the fact was seen
+  bool right_told = false;  // when that part was named
 };
 struct BookReading {
   std::size_t n_tokens = 0, n_parts = 0;
