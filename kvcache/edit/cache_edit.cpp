@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "kvcache/compaction/flush.h"
 #include "kvcache/compaction/rewrite.h"
@@ -179,6 +180,29 @@ bool is_episode(const TextSegment& segment, std::size_t first, std::size_t n) {
   return segment.kind == SegmentKind::episode && segment.first == first && segment.n_tokens == n;
 }
 
+Result<void> check_reach(const TextSegments& text, const Reach& wanted) {
+  if (!wanted.holds(text.n_tokens, kSinkTokens))
+    return Error{
+        ErrorKind::invalid, "CACHE_REACH",
+        "The parts do not fit a text of " + std::to_string(text.n_tokens) + " tokens, or overlap."};
+  for (const TextSegment& segment : text.segments)
+    if (segment.state == SegmentState::resting && wanted.sees(segment.first, segment.end()))
+      return Error{ErrorKind::invalid, "CACHE_REACH",
+                   "Tokens " + std::to_string(segment.first) + " to " +
+                       std::to_string(segment.end()) + " rest and must come back first."};
+  return {};
+}
+
+// No page and no tail lies across a border of the reach.
+Result<void> cut_for(CacheState& cache, const Reach& wanted) {
+  SATCHEL_TRY(flush_tails_before(cache, wanted.near_first, cache.moved_sinks_needs(wanted)));
+  PageChanges changes = pages_now(cache);
+  for (std::vector<PageRecord>& pages : changes)
+    SATCHEL_TRY(split_at_borders(cache, pages, wanted));
+  replace_pages(cache, changes);
+  return {};
+}
+
 // comes_back: an episode that rests may be what is gathered.
 Result<void> check_gathers(const CacheState& cache, std::size_t first, std::size_t n,
                            bool comes_back) {
@@ -322,21 +346,10 @@ Result<void> CacheEdit::move_text(std::size_t first, std::int32_t by) {
 
 Result<void> CacheEdit::set_reach(const Reach& wanted) {
   CacheState& s = cache_;
-  if (!wanted.holds(s.text.n_tokens, kSinkTokens))
-    return Error{ErrorKind::invalid, "CACHE_REACH",
-                 "The parts do not fit a text of " + std::to_string(s.text.n_tokens) +
-                     " tokens, or overlap."};
-  for (const TextSegment& segment : s.text.segments)
-    if (segment.state == SegmentState::resting && wanted.sees(segment.first, segment.end()))
-      return Error{ErrorKind::invalid, "CACHE_REACH",
-                   "Tokens " + std::to_string(segment.first) + " to " +
-                       std::to_string(segment.end()) + " rest and must come back first."};
+  SATCHEL_TRY(check_reach(s.text, wanted));
   SATCHEL_TRY(make_idle(s));
   if (wanted == s.reach) return {};
-  SATCHEL_TRY(flush_tails_before(s, wanted.near_first, s.moved_sinks_needs(wanted)));
-  PageChanges changes = pages_now(s);
-  for (std::vector<PageRecord>& pages : changes) SATCHEL_TRY(split_at_borders(s, pages, wanted));
-  replace_pages(s, changes);
+  SATCHEL_TRY(cut_for(s, wanted));
   return s.set_reach(wanted);
 }
 
@@ -393,11 +406,36 @@ Result<void> CacheEdit::rest(std::size_t first, std::size_t n) {
   PageChanges changes = pages_now(s);
   const std::size_t n_before = n_live(s, changes);
   for (std::vector<PageRecord>& pages : changes) SATCHEL_TRY(hide(s, pages, first, first + n));
+  if (n_live(s, changes) == n_before) return {};  // at rest it would count as unread
   episode->n_resting = n_before - n_live(s, changes);
   episode->state = SegmentState::resting;
   replace_pages(s, changes);
   s.reserve_lists();
   return s.show_all_if_stale();
+}
+
+Result<void> CacheEdit::skip(std::size_t n, const Reach& wanted) {
+  CacheState& s = cache_;
+  const auto has_window = [](const LayerShape& layer) { return layer.window > 0; };
+  if (n == 0 || s.text.n_tokens < kSinkTokens ||
+      std::ranges::any_of(s.layout.shape.layers, has_window))
+    return Error{ErrorKind::invalid, "CACHE_RANGE",
+                 "No text can be left unread before there are sinks, nor where layers have a "
+                 "window."};
+  TextSegments text = s.text;
+  text.segments.push_back(episode_of(text.n_tokens, n));
+  text.segments.back().state = SegmentState::resting;
+  text.n_tokens += n;
+  SATCHEL_TRY(check_reach(text, wanted));
+  SATCHEL_TRY(make_idle(s));
+  SATCHEL_TRY(cut_for(s, wanted));  // leaves no tail: all of the text is before the near one
+  std::swap(s.text, text);
+  const std::size_t since_flush = std::exchange(s.since_flush, 0);
+  Result<void> done = s.set_reach(wanted);
+  if (done.ok()) return done;
+  std::swap(s.text, text);
+  s.since_flush = since_flush;
+  return done;
 }
 
 Result<void> CacheEdit::keep_only(std::size_t n_head, std::size_t first, std::size_t n) {

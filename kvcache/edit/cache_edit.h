@@ -46,9 +46,16 @@ class CacheEdit {
   //   errors  also CACHE_RANGE where some of it is pinned or has not been decided in `other`, and
   //           CACHE_FULL. Nothing has changed here
   Result<void> gather(std::size_t first, std::size_t n, CacheState& other);
-  // The caller keeps this episode elsewhere from now on: what is held of it goes.
+  // The caller keeps this episode elsewhere from now on: what is held of it goes. Where nothing is,
+  // it stays as it is.
   //   errors  CACHE_RANGE: it is no episode, or in attention's reach. Nothing has changed
   Result<void> rest(std::size_t first, std::size_t n);
+  // n tokens behind the text are an episode from now on that rests although nothing has read it yet:
+  // it comes back as others do, once a fork has. `wanted` is the reach from now on, with no near
+  // text.
+  //   errors  CACHE_RANGE: a layer has a window, or the text has no sinks yet; CACHE_REACH,
+  //           CACHE_FULL. Nothing has changed
+  Result<void> skip(std::size_t n, const Reach& wanted);
   // Only the first n_head tokens stay, and behind them n from position `first` on: all in reach.
   // move_text() brings these back to where they stood. After an error it may hold more.
   Result<void> keep_only(std::size_t n_head, std::size_t first, std::size_t n);

@@ -25,7 +25,8 @@ enum class SegmentState : std::uint8_t {
   open,     // of the turn that is being answered
   pending,  // held at a provisional tier until a decision
   done,
-  resting,  // an episode that its owner keeps elsewhere: nothing of it is held here
+  resting,  // an episode that its owner keeps elsewhere, or that has not been read: nothing of it is
+            // held here
 };
 // A stretch of the text that is treated as one.
 struct TextSegment {
@@ -36,6 +37,7 @@ struct TextSegment {
   std::size_t n_resting = 0;  // lane-tokens that are kept elsewhere, while resting; of windows none
   std::size_t end() const { return first + n_tokens; }
   bool contains(std::size_t position) const { return position >= first && position < end(); }
+  bool is_unread() const { return state == SegmentState::resting && n_resting == 0; }
   bool waits() const { return state == SegmentState::open || state == SegmentState::pending; }
   friend bool operator==(const TextSegment&, const TextSegment&) = default;
 };

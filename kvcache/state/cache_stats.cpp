@@ -9,7 +9,10 @@ namespace satchel::kvcache {
 CacheStats stats_of(const CacheState& s) {
   CacheStats stats;
   stats.n_tokens = s.text.n_tokens;
-  stats.fp16_bytes = s.text.n_tokens * s.layout.shape.fp16_bytes_per_token();
+  for (const TextSegment& segment : s.text.segments)
+    if (segment.is_unread()) stats.n_unread += segment.n_tokens;
+  const std::size_t n_read = s.text.n_tokens - stats.n_unread;
+  stats.fp16_bytes = n_read * s.layout.shape.fp16_bytes_per_token();
   for (std::string& name : s.layout.tier_names()) stats.tiers.push_back({.name = std::move(name)});
   std::size_t n_seen = 0;
   for (std::size_t layer = 0; layer < s.layout.shape.n_layers(); ++layer) {
@@ -26,10 +29,10 @@ CacheStats stats_of(const CacheState& s) {
       stats.n_kept += lane.n_kept();
       stats.bytes += s.arena.bytes_of(lane.exact_extent());
       // A window bounds what a lane can hold: what lies behind it was not evicted.
-      n_seen += shape.window == 0 ? s.text.n_tokens : std::min(s.text.n_tokens, lane.n_kept());
+      n_seen += shape.window == 0 ? n_read : std::min(n_read, lane.n_kept());
       // An open step has appended a token that is not counted as seen yet.
-      const std::size_t exact = std::min(s.text.n_tokens, lane.n_sinks() + lane.n_tail());
-      stats.body_fp16_bytes += (s.text.n_tokens - exact) * token_bytes;
+      const std::size_t exact = std::min(n_read, lane.n_sinks() + lane.n_tail());
+      stats.body_fp16_bytes += (n_read - exact) * token_bytes;
       if (lane.has_moved_sinks()) stats.bytes += s.arena.bytes_of(lane.moved_sinks_extent());
       for (std::size_t j = 0; j < lane.pages().size(); ++j) {
         const PageRecord& page = lane.pages()[j];

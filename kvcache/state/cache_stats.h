@@ -17,8 +17,9 @@ struct TierStats {
   std::size_t n_tokens = 0, bytes = 0;  // lane-tokens in pages
 };
 struct CacheStats {
-  std::size_t n_tokens = 0;    // seen by every lane, evicted ones included
-  std::size_t fp16_bytes = 0;  // what all of them would take in fp16
+  std::size_t n_tokens = 0;    // of the text: evicted ones and unread ones included
+  std::size_t n_unread = 0;    // of them, in episodes that no lane has seen yet
+  std::size_t fp16_bytes = 0;  // what all that were seen would take in fp16
   // allocated: sinks and tails at full capacity, pages, scores, scratch of compaction
   std::size_t bytes = 0;
   // fp16 of all tokens that are neither sink nor tail, evicted ones included

@@ -280,6 +280,63 @@ TEST_P(Gathered, an_episode_that_rests_may_be_cut) {
   expect_saved();
 }
 
+// Text that nothing has read yet: it counts neither as gone nor as resting, and comes back from a
+// fork as what was read in order is held.
+TEST_P(Gathered, text_is_left_unread_and_read_later_by_a_fork) {
+  Cache& cache = driver().cache();
+  const std::size_t begin = cache.n_tokens(), end = begin + kLength;
+  const auto head_at = [](std::size_t near) {
+    return Reach{.parts = {{0, 40, static_cast<std::int32_t>(near - 40)}}, .near_first = near};
+  };
+  const CacheStats before = cache.stats();
+  const std::vector<SeenLane> all = held(driver(), 0, begin);
+  EXPECT_EQ(cache.edit().skip(0, head_at(begin)).error().code, "CACHE_RANGE");
+  if (!GetParam().windows.empty()) {
+    EXPECT_EQ(cache.edit().skip(kLength, head_at(end)).error().code, "CACHE_RANGE");
+    return;
+  }
+  EXPECT_EQ(cache.edit().skip(kLength, head_at(end + 1)).error().code, "CACHE_REACH");
+  EXPECT_EQ(cache.edit().skip(kLength, head_at(end - 1)).error().code, "CACHE_REACH");
+  EXPECT_EQ(cache.n_tokens(), begin);
+  ASSERT_TRUE(cache.edit().skip(kLength, head_at(end)).ok());
+  EXPECT_EQ(cache.n_tokens(), end);
+  const CacheStats left = cache.stats();
+  EXPECT_EQ(left.n_unread, kLength);
+  EXPECT_EQ(left.n_resting, 0u);
+  EXPECT_EQ(left.n_evicted, before.n_evicted);
+  EXPECT_EQ(left.fp16_bytes, before.fp16_bytes);
+  EXPECT_EQ(cache.edit().set_reach({}).error().code, "CACHE_REACH");
+  checker_.check(driver(), {.first = begin, .end = end}, "left");
+  expect_saved();
+
+  CacheDriver twin = driver().fork().value();
+  ASSERT_TRUE(twin.truncate(begin).ok());
+  ASSERT_TRUE(twin.cache().edit().set_reach(head_at(begin)).ok());
+  ASSERT_TRUE(twin.read(kLength).ok());
+  settle(twin);
+  ASSERT_TRUE(driver().gather(begin, kLength, twin).ok());
+  expect_same(held(driver(), begin, end), held(twin, begin, end), "read later");
+  twin.close();
+  EXPECT_EQ(cache.stats().n_unread, 0u);
+  expect_same(held(driver(), 0, begin), all, "before it");
+  expect_whole({.first = begin, .end = end});
+}
+
+TEST_P(Gathered, text_left_unread_may_be_cut_and_gone_on_behind) {
+  if (!GetParam().windows.empty()) return;
+  const std::size_t begin = driver().cache().n_tokens(), end = begin + kLength;
+  const Reach head{.parts = {{0, 40, 0}}, .near_first = end};
+  ASSERT_TRUE(driver().cache().edit().skip(kLength, head).ok());
+  go_on(driver());
+  checker_.check(driver(), {.first = begin, .end = end}, "gone on");
+  ASSERT_TRUE(driver().truncate(begin + kLength / 4).ok());
+  EXPECT_EQ(driver().cache().stats().n_unread, kLength / 4);
+  expect_saved();
+  ASSERT_TRUE(driver().truncate(begin).ok());
+  EXPECT_EQ(driver().cache().stats().n_unread, 0u);
+  expect_whole({.first = begin, .end = end});
+}
+
 INSTANTIATE_TEST_SUITE_P(Recipes, Gathered,
                          testing::Values(Case{"full"}, Case{"minikv"}, Case{"ladder-3"},
                                          Case{"quest"}, Case{"h2o"}, Case{"satchel"}, Case{"kvzip"},
