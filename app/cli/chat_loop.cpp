@@ -214,10 +214,19 @@ Result<void> ChatLoop::read_document(const std::string& path) {
   if (!read.ok() && documents_.size() == n_before)
     return Error{read.error().kind, read.error().code,
                  "\"" + path + "\" was not read. " + read.error().message};
+  if (!read.ok() && is_read_later(read.error())) return {};
   if (!read.ok()) return conversation_->unread(read.error());
   has_packing_failed_ = false;
   console_.note(describe(*read));
   return options_.packs ? pack() : Result<void>();
+}
+
+// Of a document in parts; false: it is none, or nobody stays for it.
+bool ChatLoop::is_read_later(const Error& problem) {
+  const std::string parts = runtime::describe(conversation_->session().parts_read());
+  if (problem.kind != ErrorKind::cancelled || parts.empty() || !asks()) return false;
+  console_.note(parts + "; the rest is read while the chat is idle. Questions can be asked now.");
+  return true;
 }
 
 Result<void> ChatLoop::answer(const std::string& question) {
@@ -252,6 +261,8 @@ void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
   const std::string quoted = runtime::describe_quoted(episodes);
   console_.note("Answered from " + parts + " of the older chat." +
                 (quoted.empty() ? "" : " The answer's words stand in " + quoted + "."));
+  if (episodes.n_unread > 0)
+    console_.note(runtime::describe(conversation_->session().parts_read()) + " so far.");
   if (episodes.by_words || std::exchange(was_all_named_, true)) return;
   console_.note(
       "No older part shares a telling word with the message. /all QUESTION asks each part.");
@@ -283,6 +294,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"parts_seen", report.episodes.seen},
                      {"parts_by_words", report.episodes.by_words},
                      {"parts_quoted", report.episodes.quoted},
+                     {"parts_unread", report.episodes.n_unread},
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},
                      {"read_tokens", report.read.n_tokens},

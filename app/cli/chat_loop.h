@@ -51,6 +51,7 @@ class ChatLoop {
   // What an answer came to; where something is full, a person is asked what next.
   Result<void> answered(const runtime::GenerateReport& report);
   void tell(const runtime::GenerateReport& report);
+  bool is_read_later(const Error& problem);
   void tell(const runtime::SeenEpisodes& episodes);
   // What the conversation's calls tell while they run.
   void see(const runtime::ChatEvent& event);

@@ -36,9 +36,14 @@ class CallQueue {
     CallQueue* queue_;
   };
 
-  Result<Permit> wait(const std::stop_token& stop);
+  // hurries: reading makes way for it.
+  Result<Permit> wait(const std::stop_token& stop, bool hurries = false);
   // `makes_way` is asked to stop when a call comes. The caller stops it itself where it wants to.
   Result<Permit> wait_idle(const std::stop_token& stop, const std::stop_source& makes_way);
+
+  // The call that has the permit reads from now on, and may do so later: `makes_way` is asked to
+  // stop when a call hurries.
+  void reads(const std::stop_source& makes_way);
 
   std::size_t n_waiting() const;  // calls and idle work that have no permit yet
 
@@ -50,9 +55,10 @@ class CallQueue {
   std::condition_variable_any changed_;
   std::deque<std::uint64_t> calls_;  // tickets of those that wait, in the order they came
   std::uint64_t last_ticket_ = 0;
-  std::size_t n_idle_waiting_ = 0;
+  std::size_t n_idle_waiting_ = 0, n_hurrying_ = 0;
   std::thread::id holder_;                   // who has the permit; none: it is free
   std::stop_source idle_{std::nostopstate};  // of the idle work that has the permit
+  std::stop_source reading_{std::nostopstate};
 };
 
 }  // namespace satchel::runtime

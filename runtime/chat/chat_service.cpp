@@ -221,8 +221,8 @@ void ChatService::close(ChatHandle chat) {
   if (permit.ok()) close_now(chat);
 }
 
-Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop) {
-  return caught<CallQueue::Permit>([&] { return queue_.wait(stop); });
+Result<CallQueue::Permit> ChatService::wait_permit(const std::stop_token& stop, bool hurries) {
+  return caught<CallQueue::Permit>([&] { return queue_.wait(stop, hurries); });
 }
 
 Result<ChatHandle> ChatService::begin(ChatStart start, ChatHandle instead_of,

@@ -100,7 +100,8 @@ class ChatService {
   // comes Progress of Phase::ask_parts, then the notes and kNoted as messages before the question.
   Result<GenerateReport> ask_all(ChatHandle chat, std::string_view question,
                                  const Sampling& sampling, const ChatCall& call = {});
-  // Commits the document with its answer kNoted and reads it.
+  // Commits the document with its answer kNoted and reads it. One in parts makes way for send():
+  // what is not read then is read by idle(), or where a question needs it.
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
   // Whether the answers to come are thought about.
   Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
@@ -151,7 +152,7 @@ class ChatService {
   Result<T> run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work);
   template <class T, class Work>
   Result<T> guarded(Running& running, const Work& work);
-  Result<CallQueue::Permit> wait_permit(const std::stop_token& stop);
+  Result<CallQueue::Permit> wait_permit(const std::stop_token& stop, bool hurries = false);
   void tell_error(Running& running, ChatTask task, const Error& error);
   void check(Running& running, ChatTask task, const Result<void>& done);
 
@@ -182,11 +183,15 @@ class ChatService {
   Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
   Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
+  // Less than all of them where it makes way.
+  Result<ReadReport> read_parts(Session& session, std::size_t n_parts, Running& running);
   ProgressFn progress_of(const Running& running, std::function<void()> on_generate = {});
   void tell_thoughts(const OpenChat& chat, const Running& running);
   void tell_cache(const OpenChat& chat, const Running& running);
   Result<MemoryChange> change_now(OpenChat& chat, const MemoryRequest& request, Running& running);
   Result<IdleReport> idle_now(OpenChat& chat, const std::stop_token& stop, Running& running);
+  Result<IdleReport> idle_piece(OpenChat& chat, const std::stop_token& stop,
+                                const ProgressFn& progress, Running& running);
   void save_now(OpenChat& chat, Running& running);
 
   std::unique_ptr<ChatStore> store_;

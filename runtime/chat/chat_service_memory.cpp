@@ -112,6 +112,7 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
   Session& session = *chat.session();
   if (!session.has_idle_work()) return IdleReport{.finished = true, .recall = session.recall()};
   if (stop.stop_requested()) return IdleReport{};
+  const ProgressFn told = progress_of(running);
   const auto tell = [&](const Progress& progress) {
     ChatMemory memory = memory_of(session);
     if (progress.phase == Phase::profile)
@@ -120,10 +121,26 @@ Result<IdleReport> ChatService::idle_now(OpenChat& chat, const std::stop_token& 
     else
       memory.is_packing = true;
     running.tell(memory);
-    running.tell(progress);
+    told(progress);
   };
   tell({Phase::pack, 0, 0});
-  Result<IdleReport> report = session.idle(stop, tell);
+  IdleReport all;
+  do {  // a document's part at a time
+    SATCHEL_TRY_ASSIGN(const IdleReport report, idle_piece(chat, stop, tell, running));
+    all = {.finished = report.finished,
+           .n_read = all.n_read + report.n_read,
+           .n_evicted = all.n_evicted + report.n_evicted,
+           .n_lowered = all.n_lowered + report.n_lowered,
+           .fidelity = report.fidelity.n_tokens > 0 ? report.fidelity : all.fidelity,
+           .recall = report.recall};
+    if (report.n_read == 0) break;
+  } while (!all.finished && !stop.stop_requested());
+  return all;
+}
+
+Result<IdleReport> ChatService::idle_piece(OpenChat& chat, const std::stop_token& stop,
+                                           const ProgressFn& progress, Running& running) {
+  Result<IdleReport> report = chat.session()->idle(stop, progress);
   tell_cache(chat, running);
   if (report.ok()) save_now(chat, running);
   return report;

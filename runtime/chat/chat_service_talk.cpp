@@ -172,7 +172,7 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   // The whole stands for its parts.
   running.tell(document_of(parts.front().document, document.title, document.text));
   if (parts.size() > 1) running.tell(DocumentParts{parts.front().document, parts.size()});
-  const Result<ReadReport> report = chat.session()->read(running.call.stop, progress_of(running));
+  const Result<ReadReport> report = read_parts(*chat.session(), parts.size(), running);
   // The answer is in the store with the document, read or not.
   running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
   tell_cache(chat, running);
@@ -182,6 +182,24 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   }
   if (document.saves || !report.ok()) save_now(chat, running);
   return report;
+}
+
+Result<ReadReport> ChatService::read_parts(Session& session, std::size_t n_parts,
+                                           Running& running) {
+  const std::stop_source makes_way;
+  const std::stop_callback relay(running.call.stop,
+                                 [&makes_way] { std::stop_source(makes_way).request_stop(); });
+  if (n_parts > 1) queue_.reads(makes_way);
+  const double began = clock_.steady_ms();
+  const std::size_t n_before = session.n_read();
+  Result<ReadReport> report = session.read(makes_way.get_token(), progress_of(running));
+  const bool made_way = !report.ok() && report.error().kind == ErrorKind::cancelled &&
+                        !running.call.stop.stop_requested();
+  if (!made_way) return report;
+  ReadReport part;
+  part.n_tokens = session.n_read() - n_before;
+  part.ms = clock_.steady_ms() - began;
+  return part;
 }
 
 Result<void> ChatService::set_thinking(ChatHandle handle, Thinking thinking, const ChatCall& call) {

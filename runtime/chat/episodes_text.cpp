@@ -25,4 +25,9 @@ std::string describe_quoted(const SeenEpisodes& episodes) {
   return parts_text(episodes.quoted);
 }
 
+std::string describe(const PartsRead& parts) {
+  if (parts.n_read == parts.n_all) return {};
+  return std::to_string(parts.n_read) + " of " + std::to_string(parts.n_all) + " parts read";
+}
+
 }  // namespace satchel::runtime

@@ -11,5 +11,7 @@ namespace satchel::runtime {
 std::string describe(const SeenEpisodes& episodes);
 // "part 3": those that the answer's own words stand in; "" where there is none.
 std::string describe_quoted(const SeenEpisodes& episodes);
+// "3 of 12 parts read"; "" where all are.
+std::string describe(const PartsRead& parts);
 
 }  // namespace satchel::runtime

@@ -16,7 +16,7 @@ Result<T> ChatService::guarded(Running& running, const Work& work) {
 template <class T, class Work>
 Result<T> ChatService::run(ChatTask task, ChatHandle chat, const ChatCall& call, const Work& work) {
   Running running{task, chat, call};
-  const Result<CallQueue::Permit> permit = wait_permit(call.stop);
+  const Result<CallQueue::Permit> permit = wait_permit(call.stop, task == ChatTask::send);
   if (!permit.ok()) {  // told without a look at the engine, which another call has
     if (permit.error().code != "NESTED_CALL") running.tell(Failed{task, permit.error()});
     return permit.error();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/base/size_text.h"
+#include "runtime/episodes/part_title.h"
 #include "runtime/model/scratch.h"
 #include "runtime/prefill/reclaim.h"
 #include "runtime/prefill/repeat_script.h"
@@ -119,7 +120,44 @@ Result<ReadReport> ChatPrefill::prefill(const PrefillText& text, std::stop_token
   return report;
 }
 
-Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress) {
+template <class Change>
+Result<void> ChatPrefill::change_reach(const Change& change) {
+  const kvcache::Reach before = parts_.cache->reach();
+  const CacheContents contents = parts_.meter.contents();
+  SATCHEL_TRY(change());
+  if (parts_.cache->reach() == before) return {};
+  parts_.meter.drop_rows();
+  parts_.meter.note_since(LedgerCause::turn, contents);
+  return {};
+}
+
+bool ChatPrefill::has_unread_document() const {
+  return std::ranges::any_of(parts_.transcript.messages(), [this](const SessionMessage& message) {
+    return message.kind == MessageKind::document && message.end > parts_.cache.n_tokens();
+  });
+}
+
+Result<void> ChatPrefill::read_left(const std::stop_token& stop, const ProgressFn& progress) {
+  const std::optional<IndexRange> episode = past_.next_unread();
+  return episode ? past_.read_unread(*episode, script_, stop, progress) : Result<void>();
+}
+
+// A document of one piece is always read, and so is what all parts said to a question.
+Result<bool> ChatPrefill::leave(std::size_t index, const std::stop_token& stop) {
+  const std::span<const SessionMessage> messages = parts_.transcript.messages();
+  const SessionMessage& message = messages[index];
+  if (message.kind != MessageKind::document || !read_part_title(message.title) ||
+      message.begin != parts_.cache.n_tokens() || index + 1 == messages.size() ||
+      messages[index + 1].role != Role::assistant)
+    return false;
+  const IndexRange document{.begin = message.begin, .end = messages[index + 1].end};
+  if (!past_.may_leave(document)) return false;
+  SATCHEL_TRY(change_reach([&] { return past_.leave_unread(document, script_, stop); }));
+  return true;
+}
+
+Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const ProgressFn& progress,
+                                               bool leaves_documents) {
   const ModelConfig& config = parts_.engine.model->config();
   const std::size_t n_before = parts_.cache.n_tokens(), n_all = parts_.transcript.tokens().size();
   if (n_all > config.context && past_.beyond() == BeyondContext::ends)
@@ -130,9 +168,15 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
             ". It is kept. Continue it with a model that has a longer context, or start a new "
             "chat."};
   ReadReport all;
-  for (const SessionMessage& message : parts_.transcript.messages()) {
+  const std::span<const SessionMessage> messages = parts_.transcript.messages();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const SessionMessage& message = messages[i];
     const std::size_t at = parts_.cache.n_tokens(), n_layers = config.n_layers();
     if (message.end <= at) continue;
+    if (leaves_documents) {
+      SATCHEL_TRY_ASSIGN(const bool is_left, leave(i, stop));
+      if (is_left) continue;
+    }
     SATCHEL_TRY(prepare(message, stop));
     const ProgressFn part = [&](const Progress& now) {
       progress({now.phase, (at - n_before) * n_layers + now.done, (n_all - n_before) * n_layers});
@@ -147,17 +191,6 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
     all.compressed = all.compressed || ended.n_evicted + ended.n_lowered > 0;
   }
   return all;
-}
-
-template <class Change>
-Result<void> ChatPrefill::change_reach(const Change& change) {
-  const kvcache::Reach before = parts_.cache->reach();
-  const CacheContents contents = parts_.meter.contents();
-  SATCHEL_TRY(change());
-  if (parts_.cache->reach() == before) return {};
-  parts_.meter.drop_rows();
-  parts_.meter.note_since(LedgerCause::turn, contents);
-  return {};
 }
 
 Result<void> ChatPrefill::free_context(std::size_t n_tokens, const std::stop_token& stop) {

@@ -37,7 +37,13 @@ class ChatPrefill {
   std::size_t n_unread() const {
     return parts_.transcript.tokens().size() - parts_.cache.n_tokens();
   }
-  Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress);
+  // leaves_documents: as Session::generate() does.
+  Result<ReadReport> prefill_unread(std::stop_token stop, const ProgressFn& progress,
+                                    bool leaves_documents = false);
+  // Whether a document stands in what is unread.
+  bool has_unread_document() const;
+  // Of the parts that were left, the first, if there is one that can be read.
+  Result<void> read_left(const std::stop_token& stop, const ProgressFn& progress);
   // The same after the cache has become another one: if it is stopped, the error says what the chat
   // is then.
   Result<ReadReport> reread(std::stop_token stop, const ProgressFn& progress);
@@ -88,6 +94,8 @@ class ChatPrefill {
   std::size_t needs_of(std::size_t n_tokens, kvcache::SegmentKind kind) const;
   // Room in the context for the message, and the episodes that it asks about.
   Result<void> prepare(const SessionMessage& message, const std::stop_token& stop);
+  // True if it left the message for later, and the answer that notes it.
+  Result<bool> leave(std::size_t message, const std::stop_token& stop);
   // What changes the reach goes into the ledger, and the exact rows may be of text out of reach.
   template <class Change>
   Result<void> change_reach(const Change& change);

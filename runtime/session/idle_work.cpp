@@ -11,8 +11,9 @@ bool IdleWork::is_due() const {
     return segment.state == kvcache::SegmentState::pending;
   });
   const bool profiles = parts_.engine.can_profile && parts_.cache->needs_head_budgets();
-  return is_pending || profiles || prefill_.past().is_due() || parts_.meter.can_measure() ||
-         recall_.is_due();
+  return is_pending || profiles || prefill_.has_unread_document() ||
+         prefill_.past().next_unread().has_value() || prefill_.past().is_due() ||
+         parts_.meter.can_measure() || recall_.is_due();
 }
 
 Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {
@@ -21,10 +22,12 @@ Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& 
   IdleReport report;
   SATCHEL_TRY_ASSIGN(const bool compressed, compress(stop, progress, report));
   if (!compressed) return report;
-  // What an answer left unread where memory was full has room now.
-  if (prefill_.n_unread() > 0) SATCHEL_TRY(prefill_.prefill_rest());
+  SATCHEL_TRY_ASSIGN(const bool read, read_rest(stop, progress));
+  if (!read) return report;
   SATCHEL_TRY_ASSIGN(const bool gathered, gather(stop, report));
   if (!gathered) return report;
+  SATCHEL_TRY_ASSIGN(const bool read_all, read_left(stop, progress, report));
+  if (!read_all) return report;
   const bool measured = measure(stop, progress, report);
   const bool asked = measured && recall_.advance(stop, progress);
   report.recall = parts_.meter.recall();
@@ -50,6 +53,36 @@ Result<bool> IdleWork::compress(const std::stop_token& stop, const ProgressFn& p
   report.n_lowered = done.n_lowered;
   parts_.meter.note(LedgerCause::idle, done, bytes_before);
   return true;
+}
+
+// What an answer left unread where memory was full has room now, and the parts of a document whose
+// reading was stopped are left, to be read one by one.
+Result<bool> IdleWork::read_rest(const std::stop_token& stop, const ProgressFn& progress) {
+  if (prefill_.n_unread() == 0) return true;
+  if (!prefill_.has_unread_document()) {
+    SATCHEL_TRY(prefill_.prefill_rest());
+    return true;
+  }
+  const Result<ReadReport> read = prefill_.prefill_unread(stop, progress, true);
+  if (!read.ok() && read.error().kind == ErrorKind::cancelled) return false;
+  SATCHEL_TRY(read);
+  return true;
+}
+
+// One, so that it can be saved before the next.
+Result<bool> IdleWork::read_left(const std::stop_token& stop, const ProgressFn& progress,
+                                 IdleReport& report) {
+  if (!prefill_.past().next_unread()) return true;
+  const CacheContents before = parts_.meter.contents();
+  const std::size_t n_unread = parts_.cache->stats().n_unread;
+  const Result<void> done = prefill_.read_left(stop, progress);
+  if (!done.ok() && done.error().kind == ErrorKind::cancelled) return false;
+  if (!done.ok()) return prefill_.explain(done.error());
+  report.n_read = n_unread - parts_.cache->stats().n_unread;
+  report.n_evicted += done_between(before, parts_.meter.contents()).n_evicted;
+  parts_.meter.note_since(LedgerCause::idle, before);
+  SATCHEL_TRY(prefill_.rest_aged());
+  return !prefill_.past().next_unread().has_value();
 }
 
 Result<bool> IdleWork::gather(const std::stop_token& stop, IdleReport& report) {

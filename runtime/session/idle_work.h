@@ -1,4 +1,4 @@
-// IdleWork: work for when nobody waits: compressing what is pending, measuring what that cost, the
+// IdleWork: work for when nobody waits: reading what is left of documents, compressing what is pending, measuring what that cost, the
 // recall probe, the model's head-budget profile.
 //   stop    between two pieces of work; what was done stays done
 #pragma once
@@ -20,6 +20,11 @@ class IdleWork {
   // True if nothing is pending any more.
   Result<bool> compress(const std::stop_token& stop, const ProgressFn& progress,
                         IdleReport& report);
+  // True if it was not stopped.
+  Result<bool> read_rest(const std::stop_token& stop, const ProgressFn& progress);
+  // Reads one of the parts that were left. True if no more wait.
+  Result<bool> read_left(const std::stop_token& stop, const ProgressFn& progress,
+                         IdleReport& report);
   // True if no aged turns wait to be gathered any more.
   Result<bool> gather(const std::stop_token& stop, IdleReport& report);
   // Each: true if it is done, or cannot be done.

@@ -86,6 +86,7 @@ SeenEpisodes Past::seen_episodes() const {
   SeenEpisodes out;
   for (const IndexRange& episode : episodes()) {
     if (parts_.cache->reach().moved(episode.begin)) out.seen.push_back(out.n_all);
+    if (is_unread(episode)) ++out.n_unread;
     ++out.n_all;
   }
   out.by_words = is_chosen_by_words_;
@@ -160,7 +161,7 @@ Result<void> Past::gather_aged(const RepeatScript& script, const std::stop_token
 }
 
 Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
-                              const std::stop_token& stop) {
+                              const std::stop_token& stop, const ProgressFn& progress) {
   kvcache::Cache& cache = *parts_.cache;
   Model& model = *parts_.engine.model;
   SATCHEL_TRY(free_memory(read_again_needs(range)));
@@ -170,6 +171,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
   kvcache::Cache& reader = **fork;
   if (!reader.edit().can_truncate(range.begin)) return false;
   SATCHEL_TRY(reader.edit().truncate(range.begin));
+  if (is_unread(range)) SATCHEL_TRY(reader.edit().set_reach(reach_of(range.begin, {}, 0)));
   const std::size_t needs = reader.prefill_needs(
       {.n_tokens = range.size()}, pass_bytes(model.config(), reader.needs_pre_rope(), false));
   if (needs > cache.arena().free_bytes()) return false;
@@ -177,7 +179,7 @@ Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& scrip
                       .text = parts_.transcript.tokens(),
                       .script = script,
                       .stop = stop,
-                      .progress = {}};
+                      .progress = progress};
   SATCHEL_TRY(prefill_text(model, pass, {.end = range.end, .kind = SegmentKind::document}));
   SATCHEL_TRY(pack_all(model, pass));
   SATCHEL_TRY(cache.edit().gather(range.begin, range.size(), reader.state()));
@@ -246,9 +248,11 @@ bool Past::rests(const IndexRange& episode) const {
 
 Result<void> Past::come_back(const IndexRange& episode, const RepeatScript& script,
                              const std::stop_token& stop) {
-  SATCHEL_TRY(rest_for(resting_.needs(episode)));
-  SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
-  if (is_back) return {};
+  if (!is_unread(episode)) {
+    SATCHEL_TRY(rest_for(resting_.needs(episode)));
+    SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
+    if (is_back) return {};
+  }
   SATCHEL_TRY(read_again(episode, script, stop));
   return {};
 }

@@ -109,6 +109,18 @@ class Past {
   // A fork of this chat finds at rest what this one does.
   void copy_resting_to(Past& fork) const { resting_.copy_to(fork.resting_); }
 
+  // Whether a document's part, the next text to be read, can be left unread for now: it doesn't fit
+  // beside what is seen, or the part before it was left. It is an episode all the same, and is read
+  // when a question needs it, or while the chat is idle.
+  bool may_leave(const IndexRange& document) const;
+  Result<void> leave_unread(const IndexRange& document, const RepeatScript& script,
+                            const std::stop_token& stop);
+  bool is_unread(const IndexRange& episode) const;
+  // The first episode that was left, if it can be read now.
+  std::optional<IndexRange> next_unread() const;
+  Result<void> read_unread(const IndexRange& episode, const RepeatScript& script,
+                           const std::stop_token& stop, const ProgressFn& progress);
+
   // Turns that have aged and wait to be gathered.
   bool is_due() const;
   // Gathers the oldest of them.
@@ -131,7 +143,7 @@ class Past {
                          const std::stop_token& stop);
   // False: there is no memory for it, or text that a window has passed over would be needed.
   Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
-                          const std::stop_token& stop);
+                          const std::stop_token& stop, const ProgressFn& progress = {});
   std::optional<IndexRange> next_document(std::size_t end) const;
   Result<void> gather_documents(std::size_t end);
   Result<void> gather_until(std::size_t end, const RepeatScript& script,

@@ -112,7 +112,8 @@ Result<std::vector<std::size_t>> Past::order_for(std::span<const TokenId> questi
   if (is_chosen_by_words_) order = ranked(question);
   if (!order.empty() && order.size() <= kEpisodesSeen) return order;
   if (order.empty())  // the newest first
-    for (std::size_t i = indexed_.size(); i > 0; --i) order.push_back(i - 1);
+    for (std::size_t i = indexed_.size(); i > 0; --i)
+      if (!is_unread(indexed_[i - 1])) order.push_back(i - 1);  // nobody waits for those
   return guided(std::move(order), question, script, stop);
 }
 

@@ -114,9 +114,9 @@ Result<ResumeReport> Session::resume(std::stop_token stop, const ProgressFn& pro
   report.message = restored.message;
   report.n_reused = n_read();
   if (report.n_reused == 0) state.meter.forget_measured();
-  report.n_reread = report.n_chat_tokens - report.n_reused;
   SATCHEL_TRY(state.prefill.need_script());
-  SATCHEL_TRY_ASSIGN(const ReadReport read, state.prefill.prefill_unread(stop, progress));
+  SATCHEL_TRY_ASSIGN(const ReadReport read, state.prefill.prefill_unread(stop, progress, true));
+  report.n_reread = read.n_tokens;
   report.n_evicted = read.n_evicted;
   report.ms = state.clock.steady_ms() - began;
   report.reread_ms_estimate = state.engine.read_ms_per_token * static_cast<double>(report.n_reused);

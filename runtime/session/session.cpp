@@ -176,6 +176,16 @@ std::span<const SessionMessage> Session::messages() const {
 std::size_t Session::n_read() const {
   return state_->cache.n_tokens();
 }
+PartsRead Session::parts_read() const {
+  PartsRead out;
+  for (const SessionMessage& message : messages()) {
+    if (message.kind != MessageKind::document || !read_part_title(message.title)) continue;
+    ++out.n_all;
+    if (message.end <= n_read() && !state_->past.is_unread({message.begin, message.end}))
+      ++out.n_read;
+  }
+  return out;
+}
 std::size_t Session::n_context() const {
   return state_->engine.model->config().context;
 }

@@ -97,6 +97,11 @@ struct SeenEpisodes {
   // Of those seen: the answer's own words stand there (runtime/episodes/answer_words.h). Empty: in
   // none, or rather in the newest text.
   std::vector<std::size_t> quoted = {};
+  std::size_t n_unread = 0;  // of all: parts of a document that wait to be read
+};
+// Of documents in parts.
+struct PartsRead {
+  std::size_t n_read = 0, n_all = 0;
 };
 // One of them: older text that an answer sees, or does not.
 struct Episode {
@@ -138,6 +143,7 @@ struct MemoryChange {
 };
 struct IdleReport {
   bool finished = false;                     // nothing waits any more
+  std::size_t n_read = 0;                    // of a document's parts that had been left
   std::size_t n_evicted = 0, n_lowered = 0;  // lane-tokens that went, or went to a coarser tier
   Fidelity fidelity = {};                    // n_tokens 0: nothing was measured
   RecallProbe recall = {};                   // the last one; n_asked 0: there was none yet
@@ -149,7 +155,7 @@ struct ResumeReport {
   kvcache::RestoreOutcome outcome = kvcache::RestoreOutcome::nothing_saved;
   std::size_t n_chat_tokens = 0;  // the chat's token ids
   std::size_t n_reused = 0;       // of them, taken from the saved cache
-  std::size_t n_reread = 0;       // of them, read again now
+  std::size_t n_reread = 0;       // of them, read again now; long documents' parts may be left
   std::size_t n_evicted = 0;      // lane-tokens that went while they were read again
   std::size_t bytes_read = 0;
   // For the model's context: messages() is whole, nothing can be read or sent.
@@ -199,7 +205,8 @@ class Session {
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
-  // Reads what is unread, then answers; then measures what reading cost, unless the arena is full.
+  // Reads what is unread, then answers, but leaves for later the parts of a long document that do
+  // not fit beside what is seen: they are read when a question needs them, or by idle(). Then measures what reading cost, unless the arena is full.
   // `thought` gets what is thought before the answer, `delta` the answer.
   Result<GenerateReport> generate(const Sampling& sampling, const DeltaFn& delta,
                                   std::stop_token stop, const ProgressFn& progress,
@@ -220,7 +227,8 @@ class Session {
   // What was thought before an answer of messages(), from its ids; empty where nothing was.
   Result<Thoughts> thoughts(MessageId answer) const;
 
-  // Work that may wait, in pieces: the second pass of a recipe that has one and the decision after
+  // Work that may wait, in pieces: what is unread of documents, one part a call, so that it can be
+  // saved before the next; the second pass of a recipe that has one and the decision after
   // it; the measurement of what that cost; the recall probe, if text that was read has been
   // compressed since the last one; the model's head-budget profile, if the recipe needs one. Stop
   // ends it between two pieces. What was done stays done, also across save() and resume() (of the
@@ -266,7 +274,8 @@ class Session {
   std::span<const std::int32_t> tokens() const;
   // Side by side they are tokens(). Valid until the next call that changes the session.
   std::span<const SessionMessage> messages() const;
-  std::size_t n_read() const;          // of tokens(), seen by the cache
+  std::size_t n_read() const;  // of tokens(), seen by the cache, or left for later
+  PartsRead parts_read() const;
   std::size_t n_context() const;       // the model's
   std::size_t n_context_left() const;  // tokens that still go in
   kvcache::CacheStats stats() const;

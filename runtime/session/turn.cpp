@@ -45,7 +45,7 @@ Result<void> Turn::read_prompt() {
     return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
   SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(prefill_.need_script());
-  SATCHEL_TRY_ASSIGN(report_.read, prefill_.prefill_unread(request_.stop, request_.progress));
+  SATCHEL_TRY_ASSIGN(report_.read, prefill_.prefill_unread(request_.stop, request_.progress, true));
   report_.episodes = prefill_.past().seen_episodes();
   return {};
 }

@@ -103,6 +103,27 @@ TEST_F(CallQueueTest, idle_work_makes_way_for_a_call_and_comes_after_all_of_them
   EXPECT_EQ(order, (std::vector<char>{'c', 'c', 'i'}));
 }
 
+TEST_F(CallQueueTest, reading_makes_way_for_a_call_that_hurries_only) {
+  std::optional<Permit> reading = taken();
+  const std::stop_source makes_way, again;
+  queue_.reads(makes_way);
+  std::thread patient([&] { EXPECT_TRUE(queue_.wait({}).ok()); });
+  until_waiting(1);
+  EXPECT_FALSE(makes_way.stop_requested());
+  std::thread hurries([&] { EXPECT_TRUE(queue_.wait({}, true).ok()); });
+  until_waiting(2);
+  EXPECT_TRUE(makes_way.stop_requested());
+  queue_.reads(again);  // begun when it waits already
+  EXPECT_TRUE(again.stop_requested());
+  reading.reset();
+  patient.join();
+  hurries.join();
+  const std::optional<Permit> next = taken();
+  const std::stop_source alone;
+  queue_.reads(alone);
+  EXPECT_FALSE(alone.stop_requested());
+}
+
 TEST_F(CallQueueTest, idle_work_that_waits_can_be_stopped) {
   std::optional<Permit> first = taken();
   std::stop_source stop;

@@ -258,6 +258,43 @@ TEST_F(ChatServiceTest, a_question_to_all_parts_that_is_stopped_leaves_nothing) 
   EXPECT_GT(value_of(service->send(chat, "Where is it?", greedy())).n_tokens, 0u);
 }
 
+TEST_F(ChatServiceTest, a_message_need_not_wait_until_a_long_document_is_read) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("compact")));
+  std::string text;
+  for (std::size_t i = 0; i < 5; ++i) text += held_out_notes(i) + "\n\n";
+  std::atomic<bool> is_reading = false;
+  const ChatSink reads_until_a_call_waits = [&](ChatHandle, const ChatEvent& event) {
+    const auto* now = std::get_if<Progress>(&event);
+    if (now == nullptr || now->phase != Phase::read_prompt) return;
+    is_reading = true;
+    while (service->n_waiting() == 0) std::this_thread::yield();
+  };
+  std::thread attach([&] {
+    const auto read =
+        service->attach(chat, {.title = "notes", .text = text}, {{}, reads_until_a_call_waits});
+    EXPECT_TRUE(read.ok()) << "it made way, nobody stopped it";
+  });
+  while (!is_reading) std::this_thread::yield();
+  EXPECT_GT(value_of(service->send(chat, "Which pet does Matteo Thorsen keep?", greedy())).n_tokens,
+            0u);
+  attach.join();
+  const Session& session = *service->session(chat);
+  EXPECT_LT(session.parts_read().n_read, session.parts_read().n_all);
+  const ChatId id = service->chat(chat)->id();
+  const IdleReport idle = value_of(service->idle(chat, listening()));
+  EXPECT_TRUE(idle.finished);
+  EXPECT_GT(idle.n_read, 0u);
+  EXPECT_EQ(session.parts_read().n_read, session.parts_read().n_all);
+  const auto is_saved = [](const ChatEvent& event) {
+    return std::holds_alternative<kvcache::SaveReport>(event);
+  };
+  EXPECT_GT(std::ranges::count_if(events_, is_saved), 1) << "after each part";
+  EXPECT_THAT(failures(), ElementsAre());
+  service->close(chat);
+  EXPECT_EQ(value_of(value_of(service->open(id)).resumed)->n_reread, 0u);
+}
+
 TEST_F(ChatServiceTest, settings_that_are_not_kept_are_not_told_as_an_unsaved_cache) {
   const auto service = open_service();
   const ChatHandle chat = value_of(service->begin(start()));
