@@ -50,7 +50,7 @@ class CacheEdit {
   // it stays as it is.
   //   errors  CACHE_RANGE: it is no episode, or in attention's reach. Nothing has changed
   Result<void> rest(std::size_t first, std::size_t n);
-  // n tokens behind the text are an episode from now on that rests although nothing has read it yet:
+  // n tokens behind the text are an episode from now on that rests, although nothing has read it:
   // it comes back as others do, once a fork has. `wanted` is the reach from now on, with no near
   // text.
   //   errors  CACHE_RANGE: a layer has a window, or the text has no sinks yet; CACHE_REACH,

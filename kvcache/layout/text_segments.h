@@ -25,8 +25,8 @@ enum class SegmentState : std::uint8_t {
   open,     // of the turn that is being answered
   pending,  // held at a provisional tier until a decision
   done,
-  resting,  // an episode that its owner keeps elsewhere, or that has not been read: nothing of it is
-            // held here
+  resting,  // an episode that its owner keeps elsewhere, or that has not been read: nothing of it
+            // is held here
 };
 // A stretch of the text that is treated as one.
 struct TextSegment {

@@ -1,5 +1,5 @@
-// IdleWork: work for when nobody waits: reading what is left of documents, compressing what is pending, measuring what that cost, the
-// recall probe, the model's head-budget profile.
+// IdleWork: what may wait: reading what is left of documents, compressing what is pending,
+// measuring what that cost, the recall probe, the model's head-budget profile.
 //   stop    between two pieces of work; what was done stays done
 #pragma once
 

@@ -205,9 +205,9 @@ class Session {
   // Reads what is unread: a document is compressed as the recipe says when it has been read, a
   // message when its turn has ended; then fidelity is measured.
   Result<ReadReport> read(std::stop_token stop, const ProgressFn& progress);
-  // Reads what is unread, then answers, but leaves for later the parts of a long document that do
-  // not fit beside what is seen: they are read when a question needs them, or by idle(). Then measures what reading cost, unless the arena is full.
-  // `thought` gets what is thought before the answer, `delta` the answer.
+  // Reads what is unread, then answers, then measures what reading cost, unless the arena is full.
+  // The parts of a long document that don't fit beside what is seen are left, for a question that
+  // needs them, or idle(). `thought` gets what is thought before the answer, `delta` the answer.
   Result<GenerateReport> generate(const Sampling& sampling, const DeltaFn& delta,
                                   std::stop_token stop, const ProgressFn& progress,
                                   const DeltaFn& thought = {});
