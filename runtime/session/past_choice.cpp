@@ -104,16 +104,19 @@ std::vector<std::size_t> Past::ranked(std::span<const TokenId> question) const {
   return order;
 }
 
-// By words; where more match than an answer sees, or none does, by attention.
+// By words; where more match than an answer sees, or none does, by attention. Nobody waits for text
+// to be read only so that it can be looked at.
 Result<std::vector<std::size_t>> Past::order_for(std::span<const TokenId> question,
                                                  const RepeatScript& script,
                                                  const std::stop_token& stop) {
   std::vector<std::size_t> order;
   if (is_chosen_by_words_) order = ranked(question);
-  if (!order.empty() && order.size() <= kEpisodesSeen) return order;
+  const auto waits = [this](std::size_t i) { return is_unread(indexed_[i]); };
+  if (!order.empty() && (order.size() <= kEpisodesSeen || std::ranges::any_of(order, waits)))
+    return order;
   if (order.empty())  // the newest first
     for (std::size_t i = indexed_.size(); i > 0; --i)
-      if (!is_unread(indexed_[i - 1])) order.push_back(i - 1);  // nobody waits for those
+      if (!waits(i - 1)) order.push_back(i - 1);
   return guided(std::move(order), question, script, stop);
 }
 
@@ -135,9 +138,9 @@ Result<std::vector<std::size_t>> Past::guided(std::vector<std::size_t> order,
     if (episode != nullptr) return show_alone(fork, *episode, question.size());
     return fork.edit().set_reach(reach_of(fork.n_tokens(), {}, 0));
   };
+  if (order.empty()) return order;
   const Result<std::vector<double>> found = guide_.weigh(question, looked_at, show, stop);
-  if (order.empty() || (!found.ok() && found.error().kind == ErrorKind::out_of_memory))
-    return order;
+  if (!found.ok() && found.error().kind == ErrorKind::out_of_memory) return order;
   SATCHEL_TRY(found);
   std::map<std::size_t, double> weight;
   for (std::size_t i = 0; i < order.size(); ++i) weight[order[i]] = (*found)[i];
