@@ -91,6 +91,19 @@ TEST_F(EvalMade, a_chat_is_asked_by_age_and_beyond_the_context_it_rolls_or_stops
   EXPECT_EQ(stopped[0]["recall"], 0);
 }
 
+TEST_F(EvalMade, every_way_to_hold_a_chat_comes_near_the_bytes_that_it_may_hold) {
+  const std::vector<std::pair<std::string, std::string>> ways = {
+      {"rolling", "full"}, {"sinks", "full"}, {"epicache", "snapkv"}, {"episodes", "satchel"}};
+  for (const auto& [beyond, recipe] : ways) {
+    const Json row = rows({"chat", "--messages", "120", "--chats", "1", "--questions", "1",
+                           "--recipes", recipe, "--beyond", beyond, "--held", "0.25"})[0];
+    EXPECT_NEAR(row["held"].get<double>(), 0.25, 0.02) << beyond;
+    EXPECT_EQ(row["cut"], 0) << beyond;
+    const bool drops = beyond == "rolling" || beyond == "sinks";
+    for (const Json& answer : answers()) EXPECT_EQ(answer["dropped_messages"] > 0, drops) << beyond;
+  }
+}
+
 TEST_F(EvalMade, a_chat_that_cannot_be_is_refused) {
   EXPECT_EQ(error({"eval", "chat", "--context", "9999999", "--json"}, 2)["code"], "CONTEXT_FULL");
   const auto path = home_.write("chats.json", "[]").string();

@@ -29,7 +29,7 @@ class ChatTask final : public Task {
   std::string_view name() const override { return "chat"; }
   std::span<const Measure> measures() const override { return kMeasures; }
   Json settings() const override {
-    return {{"beyond", options_.beyond}, {"context", options_.n_context}};
+    return {{"beyond", options_.beyond}, {"context", options_.n_context}, {"held", options_.held}};
   }
   Result<void> prepare(runtime::Engine& engine) override;
   Result<Measured> measure(runtime::Engine& engine, const kvcache::Recipe& recipe, std::size_t item,
@@ -37,7 +37,7 @@ class ChatTask final : public Task {
 
  private:
   // The last one only of questions about what has changed.
-  static inline const std::array<Measure, 4> kMeasures = {
+  static inline const std::array<Measure, 5> kMeasures = {
       Measure{.name = "recall", .label = "right answers"},
       Measure{.name = "tokens",
               .is_share = false,
@@ -45,6 +45,8 @@ class ChatTask final : public Task {
               .shown = Shown::in_tables},
       Measure{
           .name = "ms", .is_share = false, .higher_is_better = false, .shown = Shown::in_tables},
+      // Bytes, of what the whole chat takes in fp16.
+      Measure{.name = "held", .higher_is_better = false, .shown = Shown::in_tables},
       Measure{.name = "stale", .higher_is_better = false, .shown = Shown::in_tables}};
 
   eval::ChatAsking asking() const;
@@ -56,7 +58,8 @@ class ChatTask final : public Task {
 eval::ChatAsking ChatTask::asking() const {
   const auto at = std::ranges::find(eval::kBeyondNames, options_.beyond);
   return {.beyond = static_cast<eval::Beyond>(at - std::begin(eval::kBeyondNames)),
-          .n_context = options_.n_context};
+          .n_context = options_.n_context,
+          .held = options_.held};
 }
 
 Result<void> ChatTask::prepare(runtime::Engine& engine) {
@@ -71,12 +74,12 @@ Result<void> ChatTask::prepare(runtime::Engine& engine) {
   return {};
 }
 
-Grade grade_of(const eval::ChatQuestion& question, const eval::ChatAnswer& answer,
-               double n_tokens) {
+Grade grade_of(const eval::ChatQuestion& question, const eval::ChatAnswer& answer, double n_tokens,
+               double held) {
   const std::string& said = answer.spoken.text;
   const eval::ChatVerdict verdict = eval::judge(question, said);
   Grade grade{.kind = eval::age_group(question),
-              .sums = {verdict.right ? 1.0 : 0.0, n_tokens, answer.ms},
+              .sums = {verdict.right ? 1.0 : 0.0, n_tokens, answer.ms, held},
               .detail = {{"ask", question.ask},
                          {"value", question.value.empty() ? Json() : Json(question.value)},
                          {"old_values", question.old_values},
@@ -101,7 +104,7 @@ Result<Measured> ChatTask::measure(runtime::Engine& engine, const kvcache::Recip
     const eval::ChatAnswer& answer = given.answers[i];
     out.answer_ms += answer.ms;
     if (answer.spoken.cut) ++out.n_cut;
-    out.grades.push_back(grade_of(chat.questions[i], answer, tokens_held(out.held)));
+    out.grades.push_back(grade_of(chat.questions[i], answer, tokens_held(out.held), given.held()));
     out.grades.back().detail["dropped_messages"] = given.n_dropped;
   }
   return out;
@@ -168,9 +171,18 @@ void add_chat_options(CLI::App& command, ChatOptions& options) {
           "--beyond", options.beyond,
           "Where a chat is longer than the context: \"rolling\" drops the oldest messages, "
           "\"stops\" counts its questions as not answered (\"cut\"), \"episodes\" goes on as "
-          "Satchel's chats do")
+          "Satchel's chats do, \"sinks\" rolls but keeps the first turn, \"epicache\" (with a "
+          "recipe "
+          "as snapkv) keeps a cache for each topic")
       ->check(one_of_names(std::span(eval::kBeyondNames)))
       ->capture_default_str();
+  command
+      .add_option(
+          "--held", options.held,
+          "Bytes to hold of each chat, as a share of all of it in fp16: as much of its text "
+          "or its tokens as fits. Default: what --beyond and the recipe keep")
+      ->type_name("SHARE")
+      ->check(share_range());
   command
       .add_option("--context", options.n_context,
                   "Use only this many tokens of the model's context; 0: all")

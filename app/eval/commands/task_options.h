@@ -81,6 +81,7 @@ struct ChatOptions {
   std::uint64_t seed = 1;                      // --seed
   std::string beyond = "rolling";              // --beyond, of kBeyondNames
   std::size_t n_context = 0;                   // --context, tokens; 0: the model's
+  double held = 0;                             // --held, share of the chat's fp16 bytes; 0: any
 };
 void add_chat_options(CLI::App& command, ChatOptions& options);
 Result<TaskPtr> make_chat_task(const ChatOptions& options);
