@@ -115,7 +115,7 @@ Result<void> ChatLoop::parts(const std::string& numbers) {
                    runtime::describe({.n_all = older.parts.size(), .seen = named}) + ".");
     return {};
   }
-  std::string text = "Older parts of this chat; * was seen by the last answer.";
+  std::string text = "Older parts of this chat. Parts marked * were used for the last answer.";
   for (std::size_t i = 0; i < older.parts.size(); ++i)
     text += "\n" + std::string(older.parts[i].is_seen ? "* " : "  ") + std::to_string(i + 1) +
             "  " + older.parts[i].beginning + " (" + with_thousands(older.parts[i].n_tokens) +

@@ -14,6 +14,7 @@
 #include "app/cli/thoughts.h"
 #include "app/cli/workbench.h"
 #include "runtime/chat/episodes_text.h"
+#include "runtime/chat/whole_documents.h"
 
 namespace satchel::app {
 namespace {
@@ -152,7 +153,8 @@ Result<bool> ChatLoop::has_document(const std::string& path) {
   if (!conversation_->resumed()) return false;
   SATCHEL_TRY_ASSIGN(const std::string text, read_text_file(path));
   const runtime::ChatId chat = conversation_->service().chat(conversation_->chat())->id();
-  SATCHEL_TRY_ASSIGN(const auto messages, conversation_->store()->library().messages(chat));
+  SATCHEL_TRY_ASSIGN(auto stored, conversation_->store()->library().messages(chat));
+  const auto messages = runtime::with_whole_documents(std::move(stored)).messages;
   return std::any_of(messages.begin(), messages.end(), [&](const runtime::StoredMessage& message) {
     return message.kind == runtime::MessageKind::document && message.title == title_of(path) &&
            message.text == text;
@@ -256,16 +258,15 @@ Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
 }
 
 void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
+  if (episodes.n_unread > 0)
+    console_.note(runtime::describe(conversation_->session().parts_read()) + " so far.");
   const std::string parts = runtime::describe(episodes);
   if (parts.empty()) return;
   const std::string quoted = runtime::describe_quoted(episodes);
   console_.note("Answered from " + parts + " of the older chat." +
                 (quoted.empty() ? "" : " The answer's words stand in " + quoted + "."));
-  if (episodes.n_unread > 0)
-    console_.note(runtime::describe(conversation_->session().parts_read()) + " so far.");
   if (episodes.by_words || std::exchange(was_all_named_, true)) return;
-  console_.note(
-      "No older part shares a telling word with the message. /all QUESTION asks each part.");
+  console_.note("No older part has the words of the message. /all QUESTION asks each part.");
 }
 
 void ChatLoop::tell(const runtime::GenerateReport& report) {

@@ -107,6 +107,17 @@ Result<void> check_range(const CacheState& cache, std::size_t first, std::size_t
                    "."};
 }
 
+Result<void> check_held(const CacheState& cache, std::size_t first, std::size_t n) {
+  SATCHEL_TRY(check_range(cache, first, n));
+  for (const TextSegment& segment : cache.text.segments)
+    if (segment.state == SegmentState::resting && segment.first < first + n &&
+        segment.end() > first)
+      return Error{ErrorKind::invalid, "CACHE_RANGE",
+                   "Tokens " + std::to_string(first) + " to " + std::to_string(first + n) +
+                       " are not all held: some of them rest and must come back first."};
+  return {};
+}
+
 // Of the pages that flush_tails() makes.
 std::size_t flushed_bytes(const CacheState& cache, std::size_t end,
                           const LaneRewriter::TierOf& tier_of) {
@@ -283,7 +294,7 @@ Result<void> CacheEdit::truncate(std::size_t n_tokens) {
 
 Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
-  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(check_held(s, first, n));
   SATCHEL_TRY(make_idle(s));
   SATCHEL_TRY(flush_tails_before(s, first + n));
   PageChanges changes = pages_now(s);
@@ -296,7 +307,7 @@ Result<void> CacheEdit::forget(std::size_t first, std::size_t n) {
 
 Result<void> CacheEdit::pin(std::size_t first, std::size_t n) {
   CacheState& s = cache_;
-  SATCHEL_TRY(check_range(s, first, n));
+  SATCHEL_TRY(check_held(s, first, n));
   SATCHEL_TRY(make_idle(s));
   s.text.cut(first);
   s.text.cut(first + n);

@@ -27,6 +27,7 @@ class CacheEdit {
   // beginning.
   bool can_truncate(std::size_t n_tokens) const;
   // Forgets positions first … first + n - 1, but for sinks; the others keep their positions.
+  //   errors  CACHE_RANGE: also where some of it rests, here and in pin()
   Result<void> forget(std::size_t first, std::size_t n);
   // From now on never compressed (what has been lost before stays lost).
   Result<void> pin(std::size_t first, std::size_t n);

@@ -21,7 +21,7 @@ std::size_t parts_from(std::span<const StoredMessage> messages) {
   const auto first = read_part_title(messages.front().title);
   if (!first) return 0;
   const std::size_t n = first->of;
-  if (messages.size() < 2 * n - 1) return 0;
+  if (n > (messages.size() + 1) / 2) return 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (!is_part(messages[2 * i], {first->document, i + 1, n})) return 0;
     if (i > 0 && messages[2 * i - 1].role != Role::assistant) return 0;

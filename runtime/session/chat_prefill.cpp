@@ -218,6 +218,16 @@ std::size_t ChatPrefill::needs_of(std::size_t n_tokens, SegmentKind kind) const 
                                                              cache.needs_pre_rope(), false));
 }
 
+Result<void> ChatPrefill::bring_back(const IndexRange& text, const std::stop_token& stop) {
+  SATCHEL_TRY(need_script());
+  SATCHEL_TRY(past_.bring_back(text, script_, stop));
+  if (!past_.rests(text)) return {};
+  return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+               "The memory limit of " + size_text(parts_.cache->arena().bytes()) +
+                   " is too low to bring that part of the chat back. Nothing has changed. Raise "
+                   "the limit."};
+}
+
 Result<void> ChatPrefill::free_answer_context() {
   parts_.meter.drop_rows();
   return past_.free_answer_context();

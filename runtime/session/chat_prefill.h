@@ -74,7 +74,8 @@ class ChatPrefill {
   // rest.
   Result<void> rest_aged() { return past_.rest_for(parts_.cache->arena().bytes() / 8); }
   // Before that text is edited.
-  Result<void> bring_back(const IndexRange& text) { return past_.bring_back(text, script_, {}); }
+  //   errors  CACHE_FULL: there is no memory for what rests of it
+  Result<void> bring_back(const IndexRange& text, const std::stop_token& stop);
 
   // One step of compressing what is pending, added to `done`; false: nothing is.
   Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);

@@ -31,7 +31,7 @@ Result<void> Session::truncate(MessageId last) {
   s.transcript.truncate(end);
   s.meter.drop_rows();
   end = std::min(end, s.cache.n_tokens());
-  SATCHEL_TRY(s.past.forget_from(end));
+  s.past.forget_from(end);
   if (s.cache->edit().can_truncate(end)) return s.cache->edit().truncate(end);
   s.cache->clear();  // to be read again
   return {};
@@ -77,14 +77,14 @@ Result<std::unique_ptr<Session>> Session::fork(ChatId chat) {
 
 Result<void> Session::pin(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
-  SATCHEL_TRY(state_->prefill.bring_back(part));
+  SATCHEL_TRY(state_->prefill.bring_back(part, {}));
   return state_->cache->edit().pin(part.begin, part.end - part.begin);
 }
 
 Result<void> Session::forget(MessageId id) {
   SATCHEL_TRY_ASSIGN(const IndexRange part, read_part(*state_, id));
   state_->meter.drop_rows();
-  SATCHEL_TRY(state_->prefill.bring_back(part));
+  SATCHEL_TRY(state_->prefill.bring_back(part, {}));
   return state_->cache->edit().forget(part.begin, part.end - part.begin);
 }
 

@@ -11,9 +11,9 @@ bool IdleWork::is_due() const {
     return segment.state == kvcache::SegmentState::pending;
   });
   const bool profiles = parts_.engine.can_profile && parts_.cache->needs_head_budgets();
-  return is_pending || profiles || prefill_.has_unread_document() ||
-         prefill_.past().next_unread().has_value() || prefill_.past().is_due() ||
-         parts_.meter.can_measure() || recall_.is_due();
+  const bool reads = prefill_.past().goes_on() && prefill_.has_unread_document();
+  return is_pending || profiles || reads || prefill_.past().next_unread().has_value() ||
+         prefill_.past().is_due() || parts_.meter.can_measure() || recall_.is_due();
 }
 
 Result<IdleReport> IdleWork::run(const std::stop_token& stop, const ProgressFn& progress) {

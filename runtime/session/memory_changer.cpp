@@ -32,6 +32,7 @@ Result<MemoryChange> MemoryChanger::change(const MemoryRequest& request, std::st
   if (used > limit) return planner_.limit_error(request, std::max(change.limit_least, used));
   if (limit < parts_.cache->arena().bytes()) SATCHEL_TRY(parts_.engine.set_budget(limit));
   change.bytes_after = parts_.cache->stats().bytes;
+  prefill_.past().try_again();
   return change;
 }
 
@@ -41,7 +42,7 @@ Result<ReadReport> MemoryChanger::set_recipe(const kvcache::Recipe& recipe, std:
   SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(parts_.transcript.settle());
   parts_.meter.drop_rows();
-  SATCHEL_TRY(prefill_.past().forget_from(0));
+  prefill_.past().forget_from(0);
   const Result<void> changed = cache.change_recipe(recipe);
   const bool is_as_before = !changed.ok() && (cache.is_lost() || cache.n_tokens() > 0);
   if (is_as_before) return changed.error();

@@ -92,11 +92,11 @@ Result<std::vector<TokenId>> PartNotes::asked_tokens(std::string_view question,
 
 Result<std::string> PartNotes::ask(const IndexRange& part, const Question& question,
                                    const std::stop_token& stop) const {
-  SATCHEL_TRY(prefill_.bring_back(part));
   const bool is_near = part.end == parts_.cache.n_tokens();
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> text, asked_tokens(question.text, is_near));
   const RepeatScript script;  // nothing is compressed in the fork
   const auto answered = [&]() -> Result<std::string> {
+    SATCHEL_TRY(prefill_.bring_back(part, stop));
     SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> fork, parts_.cache->fork());
     SATCHEL_TRY(
         prefill_.past().show_alone(*fork, part, question.n_tokens + question.n_answer_tokens));

@@ -162,27 +162,31 @@ Result<void> Past::gather_aged(const RepeatScript& script, const std::stop_token
 
 Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
                               const std::stop_token& stop, const ProgressFn& progress) {
+  SATCHEL_TRY(free_memory(read_again_needs(range)));
+  const Result<bool> read = read_in_fork(range, script, stop, progress);
+  if (!read.ok() && read.error().kind == ErrorKind::out_of_memory) return false;
+  return read;
+}
+
+Result<bool> Past::read_in_fork(const IndexRange& range, const RepeatScript& script,
+                                const std::stop_token& stop, const ProgressFn& progress) {
   kvcache::Cache& cache = *parts_.cache;
   Model& model = *parts_.engine.model;
-  SATCHEL_TRY(free_memory(read_again_needs(range)));
-  Result<std::unique_ptr<kvcache::Cache>> fork = cache.fork();
-  if (!fork.ok() && fork.error().kind == ErrorKind::out_of_memory) return false;
-  SATCHEL_TRY(fork);
-  kvcache::Cache& reader = **fork;
-  if (!reader.edit().can_truncate(range.begin)) return false;
-  SATCHEL_TRY(reader.edit().truncate(range.begin));
-  if (is_unread(range)) SATCHEL_TRY(reader.edit().set_reach(reach_of(range.begin, {}, 0)));
-  const std::size_t needs = reader.prefill_needs(
-      {.n_tokens = range.size()}, pass_bytes(model.config(), reader.needs_pre_rope(), false));
+  SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> reader, cache.fork());
+  if (!reader->edit().can_truncate(range.begin)) return false;
+  SATCHEL_TRY(reader->edit().truncate(range.begin));
+  if (is_unread(range)) SATCHEL_TRY(reader->edit().set_reach(reach_of(range.begin, {}, 0)));
+  const std::size_t needs = reader->prefill_needs(
+      {.n_tokens = range.size()}, pass_bytes(model.config(), reader->needs_pre_rope(), false));
   if (needs > cache.arena().free_bytes()) return false;
-  const TextPass pass{.cache = reader,
+  const TextPass pass{.cache = *reader,
                       .text = parts_.transcript.tokens(),
                       .script = script,
                       .stop = stop,
                       .progress = progress};
   SATCHEL_TRY(prefill_text(model, pass, {.end = range.end, .kind = SegmentKind::document}));
   SATCHEL_TRY(pack_all(model, pass));
-  SATCHEL_TRY(cache.edit().gather(range.begin, range.size(), reader.state()));
+  SATCHEL_TRY(cache.edit().gather(range.begin, range.size(), reader->state()));
   return true;
 }
 
@@ -227,7 +231,7 @@ Result<void> Past::rest_for(std::size_t bytes) {
     const Result<void> rested = resting_.rest(episode, head_end());
     if (rested.ok()) continue;
     const ErrorKind kind = rested.error().kind;
-    if (kind != ErrorKind::storage && kind != ErrorKind::out_of_memory) return rested.error();
+    if (kind == ErrorKind::device_lost || kind == ErrorKind::internal) return rested.error();
     parts_.engine.record(LogLevel::warning, "no episode could rest: " + rested.error().message);
     return {};
   }
@@ -249,6 +253,7 @@ bool Past::rests(const IndexRange& episode) const {
 Result<void> Past::come_back(const IndexRange& episode, const RepeatScript& script,
                              const std::stop_token& stop) {
   if (!is_unread(episode)) {
+    seen_at_[episode.begin] = parts_.cache.n_tokens();  // the others rest before it
     SATCHEL_TRY(rest_for(resting_.needs(episode)));
     SATCHEL_TRY_ASSIGN(const bool is_back, resting_.come_back(episode, head_end()));
     if (is_back) return {};
@@ -265,15 +270,18 @@ Result<void> Past::bring_back(const IndexRange& text, const RepeatScript& script
   return {};
 }
 
-Result<void> Past::forget_from(std::size_t first) {
+// A record that stays is of other text than the chat then has, and is refused.
+void Past::forget_from(std::size_t first) {
   words_.truncate(0);
   indexed_.clear();
   named_.clear();
   guide_.forget();
-  if (parts_.cache.is_lost()) return {};
+  if (parts_.cache.is_lost()) return;
   std::vector<IndexRange> gone = episodes();
   std::erase_if(gone, [&](const IndexRange& episode) { return episode.end <= first; });
-  return resting_.drop(gone);
+  const Result<void> dropped = resting_.drop(gone);
+  if (!dropped.ok())
+    parts_.engine.record(LogLevel::warning, "what rested stays saved: " + dropped.error().message);
 }
 
 Result<void> Past::gather(const IndexRange& range, const RepeatScript& script,
@@ -453,6 +461,9 @@ Result<void> Past::show_alone(kvcache::Cache& fork, const IndexRange& part,
   if (part.begin >= near) return fork.edit().set_reach(reach_of(near, {}, 0));
   const std::size_t n_context = parts_.engine.model->config().context;
   const std::size_t n_zone = n_context - std::min(n_context, head_end() + n_tokens);
+  if (n_zone == 0)
+    return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+                 "The system prompt and the question leave no room for a part of the chat."};
   return fork.edit().set_reach(reach_of(end, {&part, 1}, n_zone));
 }
 

@@ -103,9 +103,10 @@ class Past {
   // What rests of [first, end) is in memory again, as far as it can be.
   Result<void> bring_back(const IndexRange& text, const RepeatScript& script,
                           const std::stop_token& stop);
+  bool rests(const IndexRange& text) const;  // some of it
   // Text from position `first` on is no more, or is read anew: nothing of it is kept. Comes before
   // the cache is told.
-  Result<void> forget_from(std::size_t first);
+  void forget_from(std::size_t first);
   // A fork of this chat finds at rest what this one does.
   void copy_resting_to(Past& fork) const { resting_.copy_to(fork.resting_); }
 
@@ -120,6 +121,9 @@ class Past {
   std::optional<IndexRange> next_unread() const;
   Result<void> read_unread(const IndexRange& episode, const RepeatScript& script,
                            const std::stop_token& stop, const ProgressFn& progress);
+
+  // There is more memory than when something could not be read.
+  void try_again() { n_given_up_ = 0; }
 
   // Turns that have aged and wait to be gathered.
   bool is_due() const;
@@ -138,12 +142,13 @@ class Past {
   std::size_t read_again_needs(const IndexRange& range) const;
   Result<void> free_memory(std::size_t bytes);
   std::vector<IndexRange> may_rest() const;  // those not seen for longest first
-  bool rests(const IndexRange& episode) const;
   Result<void> come_back(const IndexRange& episode, const RepeatScript& script,
                          const std::stop_token& stop);
   // False: there is no memory for it, or text that a window has passed over would be needed.
   Result<bool> read_again(const IndexRange& range, const RepeatScript& script,
                           const std::stop_token& stop, const ProgressFn& progress = {});
+  Result<bool> read_in_fork(const IndexRange& range, const RepeatScript& script,
+                            const std::stop_token& stop, const ProgressFn& progress = {});
   std::optional<IndexRange> next_document(std::size_t end) const;
   Result<void> gather_documents(std::size_t end);
   Result<void> gather_until(std::size_t end, const RepeatScript& script,

@@ -29,6 +29,7 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
   std::vector<std::size_t> chosen;
   const std::size_t n_most = named_.empty() ? kEpisodesSeen : named_.size();
   std::vector<std::size_t> order = std::exchange(named_, {});
+  std::erase_if(order, [&](std::size_t i) { return i >= all.size(); });  // named before
   index_words();
   is_chosen_by_words_ = std::ranges::any_of(
       question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
@@ -131,14 +132,14 @@ Result<std::vector<std::size_t>> Past::guided(std::vector<std::size_t> order,
   const std::size_t near = parts_.cache->reach().near_first;
   SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
   for (const std::size_t i : order) SATCHEL_TRY(bring_back(all[i], script, stop));
-  std::erase_if(order, [&](std::size_t i) { return rests(all[i]); });
+  if (order.empty() || std::ranges::any_of(order, [&](std::size_t i) { return rests(all[i]); }))
+    return order;
   std::vector<IndexRange> looked_at;
   for (const std::size_t i : order) looked_at.push_back(all[i]);
   const auto show = [&](kvcache::Cache& fork, const IndexRange* episode) -> Result<void> {
     if (episode != nullptr) return show_alone(fork, *episode, question.size());
     return fork.edit().set_reach(reach_of(fork.n_tokens(), {}, 0));
   };
-  if (order.empty()) return order;
   const Result<std::vector<double>> found = guide_.weigh(question, looked_at, show, stop);
   if (!found.ok() && found.error().kind == ErrorKind::out_of_memory) return order;
   SATCHEL_TRY(found);

@@ -26,7 +26,12 @@ Result<void> RestingEpisodes::rest(const IndexRange& episode, std::size_t n_head
   const std::size_t n = episode.end - episode.begin;
   const std::uint64_t stamp = cache.inspector().stamp(episode.begin, n);
   const auto same = stamps_.find(episode.begin);
-  if (same == stamps_.end() || same->second != stamp) {
+  bool is_stored = same != stamps_.end() && same->second == stamp;
+  if (is_stored) {  // unless the quota, or damage, has taken it since
+    SATCHEL_TRY_ASSIGN(const auto saved, parts_.cache.store().newest_manifest(key(episode)));
+    is_stored = saved.has_value();
+  }
+  if (!is_stored) {
     SATCHEL_TRY_ASSIGN(const OpenCache one, cache.fork());
     SATCHEL_TRY(one->edit().keep_only(n_head, episode.begin, n));
     stamps_.erase(episode.begin);
@@ -60,9 +65,11 @@ Result<bool> RestingEpisodes::come_back(const IndexRange& episode, std::size_t n
   SATCHEL_TRY(one);
   if (*one == nullptr) return false;
   const auto by = static_cast<std::int32_t>(episode.begin - n_head);
-  SATCHEL_TRY((*one)->edit().move_text(n_head, by));
   const std::size_t n = episode.end - episode.begin;
-  SATCHEL_TRY(cache.edit().gather(episode.begin, n, (*one)->state()));
+  Result<void> moved = (*one)->edit().move_text(n_head, by);
+  if (moved.ok()) moved = cache.edit().gather(episode.begin, n, (*one)->state());
+  if (!moved.ok() && moved.error().kind == ErrorKind::out_of_memory) return false;
+  SATCHEL_TRY(moved);
   stamps_[episode.begin] = cache.inspector().stamp(episode.begin, n);
   return true;
 }

@@ -252,6 +252,8 @@ TEST_P(Gathered, an_episode_rests_elsewhere_and_comes_back_as_it_was) {
       "CACHE_REACH");
   EXPECT_EQ(cache.edit().gather(kFirst, kLength).error().code, "CACHE_RANGE");
   EXPECT_EQ(cache.edit().rest(kFirst, kLength).error().code, "CACHE_RANGE");
+  EXPECT_EQ(cache.edit().forget(kFirst + 10, 5).error().code, "CACHE_RANGE");
+  EXPECT_EQ(cache.edit().pin(kFirst - 5, 10).error().code, "CACHE_RANGE");
   checker_.check(driver(), {.first = kFirst, .end = kFirst + kLength}, "rests");
   expect_saved();
   go_on(driver());

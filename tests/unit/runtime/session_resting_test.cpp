@@ -1,10 +1,12 @@
 // Under a limit, what is out of reach of a long chat rests in the store and comes back.
 #include <algorithm>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/contract/cache_key.h"
+#include "runtime/engine_state.h"
 #include "runtime/limits/presets.h"
 #include "unit/runtime/session_fixture.h"
 
@@ -172,6 +174,50 @@ TEST_F(SessionResting, a_message_that_rests_can_be_forgotten) {
   EXPECT_LT(session->stats().n_resting, n_resting);
   EXPECT_GT(session->stats().n_evicted, n_evicted);
   EXPECT_THAT(ask(*session, kQuestions[0]).text, testing::Not(HasSubstr("rabbit")));
+}
+
+TEST_F(SessionResting, a_message_there_is_no_memory_for_is_not_forgotten_in_part) {
+  with_ample_memory("full");
+  const auto session = open_beyond("full", limit_);
+  read_all(*session);
+  ASSERT_GT(session->stats().n_resting, 0u);
+  const std::size_t n_evicted = session->stats().n_evicted;
+  const auto full =
+      shared_engine().state().arena->take_scratch(shared_engine().state().arena->free_bytes());
+  ASSERT_TRUE(full.ok());
+  const Result<void> forgotten = session->forget(stored()[0].id);
+  EXPECT_TRUE(forgotten.ok() || forgotten.error().code == "CACHE_FULL");
+  EXPECT_EQ(session->stats().n_evicted > n_evicted, forgotten.ok());
+}
+
+// The quota of the store has taken it meanwhile.
+TEST_F(SessionResting, an_episode_rests_again_only_with_a_record) {
+  with_ample_memory("full");
+  const auto session = open_beyond("full", limit_);
+  read_all(*session);
+  ask(*session, kQuestions[0]);  // comes back as it was stored
+  std::erase_if(records_.caches,
+                [](const auto& row) { return row.first.name.find(" from ") != std::string::npos; });
+  value_of(session->change_memory({.limit_bytes = limit_ * 9 / 10}, {}, {}));
+  for (const char* question : kQuestions) ask(*session, question);
+  EXPECT_GT(n_resting_records(chat_), 0u);
+  EXPECT_THAT(ask(*session, kQuestions[0]).text, HasSubstr("rabbit"));
+}
+
+TEST_F(SessionResting, a_chat_is_cut_also_where_the_store_fails) {
+  with_ample_memory("full");
+  std::optional<test::FailingRecordStore> failing;
+  auto session = open_beyond("full", limit_);
+  read_all(*session);
+  ASSERT_GT(session->stats().n_resting, 0u);
+  value_of(session->save());
+  session.reset();
+  failing.emplace(records_, 0, test::FailingRecordStore::Then::always);
+  const auto other = open_beyond("full", limit_, &*failing);
+  resume(*other);
+  ASSERT_TRUE(other->truncate(stored()[1].id).ok());
+  EXPECT_EQ(other->n_read(), other->tokens().size());
+  EXPECT_FALSE(ask(*other, kQuestions[0]).text.empty());
 }
 
 TEST_F(SessionResting, for_a_lower_limit_episodes_rest_before_anything_is_thinned) {
