@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace satchel::runtime {
@@ -95,15 +94,16 @@ Result<std::vector<double>> AttentionGuide::weigh(std::span<const TokenId> quest
                                                   std::span<const IndexRange> episodes,
                                                   const ShowFn& show, const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> fork, parts_.cache->fork());
-  const auto shares_of = [&](std::span<const TokenId> text, const Seen& without,
-                             const IndexRange& episode) -> Result<Shares> {
-    SATCHEL_TRY_ASSIGN(const IndexRange words, words_in(text));
+  const auto shares_of = [&](std::span<const TokenId> text, const IndexRange& words,
+                             const Seen& without, const IndexRange& episode) -> Result<Shares> {
     SATCHEL_TRY_ASSIGN(const Seen with, look(*fork, text, &episode, show, stop));
     return shares(without, with, text.size(), words);
   };
   SATCHEL_TRY_ASSIGN(
       const std::vector<TokenId> nothing,
       parts_.engine.chat_template->user_turn(*parts_.engine.tokenizer, kSaysNothing));
+  SATCHEL_TRY_ASSIGN(const IndexRange words, words_in(question));
+  SATCHEL_TRY_ASSIGN(const IndexRange nothing_words, words_in(nothing));
   SATCHEL_TRY_ASSIGN(const Seen without, look(*fork, question, nullptr, show, stop));
   Seen nothing_without;
   std::vector<double> weights;
@@ -113,9 +113,10 @@ Result<std::vector<double>> AttentionGuide::weigh(std::span<const TokenId> quest
       if (nothing_without.empty()) {
         SATCHEL_TRY_ASSIGN(nothing_without, look(*fork, nothing, nullptr, show, stop));
       }
-      SATCHEL_TRY_ASSIGN(of_nothing_[ends], shares_of(nothing, nothing_without, episode));
+      SATCHEL_TRY_ASSIGN(of_nothing_[ends],
+                         shares_of(nothing, nothing_words, nothing_without, episode));
     }
-    SATCHEL_TRY_ASSIGN(const Shares of_question, shares_of(question, without, episode));
+    SATCHEL_TRY_ASSIGN(const Shares of_question, shares_of(question, words, without, episode));
     const Shares& of_nothing = of_nothing_[ends];
     double sum = 0;
     for (std::size_t i = 0; i < of_question.size(); ++i) sum += of_question[i] - of_nothing[i];
