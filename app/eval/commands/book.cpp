@@ -5,8 +5,8 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/on_run.h"
 #include "app/cli/workbench.h"
+#include "app/eval/commands/engine_pair.h"
 #include "app/eval/commands/evaluate.h"
-#include "app/eval/commands/lane_search.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/book_reading.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -92,19 +92,17 @@ void show(const runtime::Engine& engine, const eval::Book& book, const eval::Boo
 Result<void> run(const BookOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, chosen_recipe(options.common, "satchel"));
   SATCHEL_TRY_ASSIGN(const std::size_t limit, chosen_budget(options.common));
-  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
-  SATCHEL_TRY_ASSIGN(const auto other, open_engine(options.common, console));
-  SATCHEL_TRY(ensure_head_budgets(*engine, recipe, console));
-  SATCHEL_TRY(ensure_head_budgets(*other, recipe, console));
+  SATCHEL_TRY_ASSIGN(const EnginePair engines, open_engine_pair(options.common, recipe, console));
   eval::BookSpec spec = options.spec;
   spec.abilities = options.abilities;
-  SATCHEL_TRY_ASSIGN(spec.n_sentences, sentences_for(options.n_tokens, spec, engine->tokenizer()));
+  SATCHEL_TRY_ASSIGN(spec.n_sentences,
+                     sentences_for(options.n_tokens, spec, engines.first->tokenizer()));
   const eval::Book book = eval::make_book(spec);
   SATCHEL_TRY_ASSIGN(const eval::BookReading read,
-                     eval::read_book(*engine, *other, recipe, book, limit, begin_interruptible(),
-                                     console.progress()));
+                     eval::read_book(*engines.first, *engines.second, recipe, book, limit,
+                                     begin_interruptible(), console.progress()));
   console.end_progress();
-  show(*engine, book, read, console);
+  show(*engines.first, book, read, console);
   return {};
 }
 

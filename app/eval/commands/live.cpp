@@ -7,8 +7,8 @@
 #include "app/cli/text_table.h"
 #include "app/cli/workbench.h"
 #include "app/eval/chat_world/chat_world.h"
+#include "app/eval/commands/engine_pair.h"
 #include "app/eval/commands/evaluate.h"
-#include "app/eval/commands/lane_search.h"
 #include "app/eval/commands/task_options.h"
 #include "app/eval/measure/live_chat.h"
 
@@ -107,10 +107,7 @@ Result<void> run(const LiveOptions& options, Console& console) {
   SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, chosen_recipe(options.common, "satchel"));
   eval::LiveSpec spec = options.spec;
   SATCHEL_TRY_ASSIGN(spec.limit_bytes, chosen_budget(options.common));
-  SATCHEL_TRY_ASSIGN(const auto engine, open_engine(options.common, console));
-  SATCHEL_TRY_ASSIGN(const auto other, open_engine(options.common, console));
-  SATCHEL_TRY(ensure_head_budgets(*engine, recipe, console));
-  SATCHEL_TRY(ensure_head_budgets(*other, recipe, console));
+  SATCHEL_TRY_ASSIGN(const EnginePair engines, open_engine_pair(options.common, recipe, console));
   const eval::Chat chat = eval::make_chat({.abilities = options.abilities,
                                            .n_messages = options.n_messages,
                                            .n_questions = 0,
@@ -119,11 +116,11 @@ Result<void> run(const LiveOptions& options, Console& console) {
     console.status(with_thousands(row.n_messages) + " of " + with_thousands(chat.messages.size()) +
                    " messages");
   };
-  SATCHEL_TRY_ASSIGN(
-      const eval::LiveChat held,
-      eval::hold_live_chat(*engine, *other, recipe, chat, spec, begin_interruptible(), told));
+  SATCHEL_TRY_ASSIGN(const eval::LiveChat held,
+                     eval::hold_live_chat(*engines.first, *engines.second, recipe, chat, spec,
+                                          begin_interruptible(), told));
   console.end_progress();
-  show(*engine, held, console);
+  show(*engines.first, held, console);
   return {};
 }
 
