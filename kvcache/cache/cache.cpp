@@ -52,11 +52,20 @@ Result<std::unique_ptr<Cache>> Cache::open(std::shared_ptr<Arena> arena, const C
                                            const Recipe& recipe) {
   SATCHEL_TRY(check_shape(shape));
   SATCHEL_TRY(recipe.pipeline().check(shape));
-  SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
   SATCHEL_TRY(check_bytes(*arena, shape, recipe));
+  return make(std::move(arena), shape, recipe);
+}
+
+Result<std::unique_ptr<Cache>> Cache::make(std::shared_ptr<Arena> arena, const CacheShape& shape,
+                                           const Recipe& recipe) {
+  SATCHEL_TRY_ASSIGN(TierLayouts layouts, TierLayouts::make(shape, recipe.pipeline()));
   auto state = std::make_unique<CacheState>(std::move(arena), shape, recipe, std::move(layouts));
   SATCHEL_TRY(state->take_fixed());
   return std::unique_ptr<Cache>(new Cache(std::move(state)));
+}
+
+Result<std::unique_ptr<Cache>> Cache::twin() const {
+  return make(state_->shared_arena, state_->layout.shape, state_->layout.recipe);
 }
 
 Cache::Cache(std::unique_ptr<CacheState> state) : state_(std::move(state)) {}

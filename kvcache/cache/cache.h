@@ -53,6 +53,8 @@ class Cache {
   static Result<std::unique_ptr<Cache>> open(std::shared_ptr<Arena> arena, const CacheShape& shape,
                                              const Recipe& recipe);
   ~Cache();
+  // An empty cache of the same shape and recipe over the same arena.
+  Result<std::unique_ptr<Cache>> twin() const;
   // A second cache that holds the same; pages are shared.
   Result<std::unique_ptr<Cache>> fork();
   // The same under another recipe, as it is held now (follow_recipe() brings it down). Fails with
@@ -114,6 +116,8 @@ class Cache {
   CacheState& state();  // for this layer
 
  private:
+  static Result<std::unique_ptr<Cache>> make(std::shared_ptr<Arena> arena, const CacheShape& shape,
+                                             const Recipe& recipe);
   explicit Cache(std::unique_ptr<CacheState> state);
   std::unique_ptr<CacheState> state_;
 };

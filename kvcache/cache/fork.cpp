@@ -98,11 +98,9 @@ Result<void> copy_into(CacheState& cache, CacheState& twin) {
 }  // namespace
 
 Result<std::unique_ptr<Cache>> Cache::fork() {
-  CacheState& s = *state_;
-  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> twin,
-                     open(s.shared_arena, s.layout.shape, s.layout.recipe));
-  SATCHEL_TRY(copy_into(s, *twin->state_));
-  return twin;
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<Cache> same, twin());
+  SATCHEL_TRY(copy_into(*state_, *same->state_));
+  return same;
 }
 
 Result<std::unique_ptr<Cache>> Cache::fork(const Recipe& recipe) {

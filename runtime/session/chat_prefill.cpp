@@ -193,9 +193,11 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
   return all;
 }
 
-Result<void> ChatPrefill::free_context(std::size_t n_tokens, const std::stop_token& stop) {
-  return change_reach(
-      [&] { return past_.free_context(n_tokens, SegmentKind::message, script_, stop); });
+Result<void> ChatPrefill::show_near(std::size_t n_tokens, const std::stop_token& stop) {
+  return change_reach([&]() -> Result<void> {
+    SATCHEL_TRY(past_.free_context(n_tokens, SegmentKind::message, script_, stop));
+    return past_.show_near();
+  });
 }
 
 Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop_token& stop) {
@@ -206,7 +208,8 @@ Result<void> ChatPrefill::prepare(const SessionMessage& message, const std::stop
   return change_reach([&]() -> Result<void> {
     SATCHEL_TRY(past_.free_context(text.size(), kind, script_, stop));
     if (kind == SegmentKind::message) SATCHEL_TRY(past_.choose(text, script_, stop));
-    return past_.rest_for(needs_of(text.size(), kind));
+    // An episode can only go to rest, and a part be asked, where there is memory for a fork.
+    return past_.rest_for(needs_of(text.size(), kind) + past_.fork_needs(0));
   });
 }
 
@@ -218,9 +221,11 @@ std::size_t ChatPrefill::needs_of(std::size_t n_tokens, SegmentKind kind) const 
                                                              cache.needs_pre_rope(), false));
 }
 
-Result<void> ChatPrefill::bring_back(const IndexRange& text, const std::stop_token& stop) {
+Result<void> ChatPrefill::bring_back(const IndexRange& text, const std::stop_token& stop,
+                                     std::size_t free_bytes) {
   SATCHEL_TRY(need_script());
   SATCHEL_TRY(past_.bring_back(text, script_, stop));
+  SATCHEL_TRY(past_.free_memory(free_bytes));
   if (!past_.rests(text)) return {};
   return Error{ErrorKind::out_of_memory, "CACHE_FULL",
                "The memory limit of " + size_text(parts_.cache->arena().bytes()) +

@@ -5,6 +5,7 @@
 //   threads  one call at a time
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -64,18 +65,21 @@ class ChatPrefill {
   Result<kvcache::CompactionReport> end_turn();
 
   Past& past() const { return past_; }
-  // Room in the context for a message of so many tokens.
-  Result<void> free_context(std::size_t n_tokens, const std::stop_token& stop);
+  // Room in the context for a message of so many tokens, and no episode in reach.
+  Result<void> show_near(std::size_t n_tokens, const std::stop_token& stop);
   // During an answer that the context has no room for: older turns leave attention's reach.
   Result<void> free_answer_context();
   // Gathers turns that have aged, as Past does.
   Result<void> gather_aged(const std::stop_token& stop) { return past_.gather_aged(script_, stop); }
   // So that the next turn need not wait for it: an eighth of the memory is free, if episodes may
-  // rest.
-  Result<void> rest_aged() { return past_.rest_for(parts_.cache->arena().bytes() / 8); }
-  // Before that text is edited.
+  // rest, and room for the fork that this takes.
+  Result<void> rest_aged() {
+    return past_.rest_for(std::max(parts_.cache->arena().bytes() / 8, past_.fork_needs(0)));
+  }
+  // Before that text is edited, or asked with so many bytes of the arena free beside it.
   //   errors  CACHE_FULL: there is no memory for what rests of it
-  Result<void> bring_back(const IndexRange& text, const std::stop_token& stop);
+  Result<void> bring_back(const IndexRange& text, const std::stop_token& stop,
+                          std::size_t free_bytes = 0);
 
   // One step of compressing what is pending, added to `done`; false: nothing is.
   Result<bool> compress_step(std::stop_token stop, kvcache::CompactionReport& done);

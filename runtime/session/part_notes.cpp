@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/base/size_text.h"
 #include "runtime/episodes/answer_words.h"
 #include "runtime/prefill/prefill_text.h"
 #include "runtime/sampler/sampler.h"
@@ -20,14 +21,20 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-std::vector<IndexRange> PartNotes::parts_to_ask() const {
-  if (parts_.cache->reach().is_all()) return {};
-  std::vector<IndexRange> parts = prefill_.past().episodes();
+std::vector<PartNotes::Part> PartNotes::parts_to_ask() const {
+  const std::vector<IndexRange> episodes = prefill_.past().episodes();
+  std::vector<Part> parts;
+  for (const IndexRange& episode : episodes) {
+    const std::size_t number = static_cast<std::size_t>(&episode - episodes.data()) + 1;
+    parts.push_back(
+        {.text = episode,
+         .name = "Part " + std::to_string(number) + " of " + std::to_string(episodes.size())});
+  }
   const IndexRange near{.begin = parts_.cache->reach().near_first, .end = parts_.cache.n_tokens()};
-  if (near.begin < near.end) parts.push_back(near);
-  std::erase_if(parts, [this](const IndexRange& part) {
+  if (near.size() > 0) parts.push_back({.text = near, .name = "The newest text"});
+  std::erase_if(parts, [this](const Part& part) {
     return std::ranges::any_of(parts_.transcript.messages(), [&](const SessionMessage& message) {
-      return message.begin == part.begin && message.title == kPartNotesTitle;
+      return message.begin == part.text.begin && message.title == kPartNotesTitle;
     });
   });
   return parts;
@@ -43,8 +50,8 @@ Result<PartNotes::Notes> PartNotes::take(std::string_view question, const std::s
     return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
                  "The question is too long to be asked of each part. Nothing was sent. Shorten it, "
                  "or send it as a message."};
-  SATCHEL_TRY(prefill_.free_context(n_asked + kNoteTokensMost, stop));
-  const std::vector<IndexRange> parts = parts_to_ask();
+  SATCHEL_TRY(prefill_.show_near(n_asked + kNoteTokensMost, stop));
+  const std::vector<Part> parts = parts_to_ask();
   const std::size_t n_room = n_context / 4;
   const std::size_t n_each = std::clamp(n_room / std::max<std::size_t>(parts.size(), 1),
                                         kNoteTokensLeast, kNoteTokensMost);
@@ -54,15 +61,14 @@ Result<PartNotes::Notes> PartNotes::take(std::string_view question, const std::s
     if (progress) progress({Phase::ask_parts, i, parts.size()});
     SATCHEL_TRY_ASSIGN(
         const std::string note,
-        ask(parts[i], {.text = question, .n_tokens = n_asked, .n_answer_tokens = n_each}, stop));
-    if (!says_something(note, parts[i], question)) continue;
-    const std::string line = "Part " + std::to_string(i + 1) + " of " +
-                             std::to_string(parts.size()) + ": " + note + "\n";
+        ask(parts[i].text, {.text = question, .n_tokens = n_asked, .n_answer_tokens = n_each},
+            stop));
+    if (!says_something(note, parts[i].text, question)) continue;
+    const std::string line = parts[i].name + ": " + note + "\n";
     SATCHEL_TRY_ASSIGN(const std::vector<TokenId> ids,
                        parts_.engine.tokenizer->encode(line, SpecialText::as_text));
     if (n_used + ids.size() > n_room) continue;
     n_used += ids.size();
-    notes.said.push_back(i);
     notes.text += line;
   }
   if (progress) progress({Phase::ask_parts, parts.size(), parts.size()});
@@ -96,10 +102,11 @@ Result<std::string> PartNotes::ask(const IndexRange& part, const Question& quest
   SATCHEL_TRY_ASSIGN(const std::vector<TokenId> text, asked_tokens(question.text, is_near));
   const RepeatScript script;  // nothing is compressed in the fork
   const auto answered = [&]() -> Result<std::string> {
-    SATCHEL_TRY(prefill_.bring_back(part, stop));
+    Past& past = prefill_.past();
+    const std::size_t n_more = question.n_tokens + question.n_answer_tokens;
+    SATCHEL_TRY(prefill_.bring_back(part, stop, past.fork_needs(n_more)));
     SATCHEL_TRY_ASSIGN(const std::unique_ptr<kvcache::Cache> fork, parts_.cache->fork());
-    SATCHEL_TRY(
-        prefill_.past().show_alone(*fork, part, question.n_tokens + question.n_answer_tokens));
+    SATCHEL_TRY(past.show_alone(*fork, part, n_more));
     std::vector<float> logits(parts_.engine.model->config().n_vocabulary);
     SATCHEL_TRY(
         prefill_text(*parts_.engine.model,
@@ -111,8 +118,11 @@ Result<std::string> PartNotes::ask(const IndexRange& part, const Question& quest
   if (note.ok() || note.error().kind != ErrorKind::out_of_memory) return note;
   SATCHEL_TRY_ASSIGN(const bool freed, prefill_.reclaim(stop));
   if (freed) note = answered();
-  if (!note.ok()) return prefill_.explain(std::move(note).error());
-  return note;
+  if (note.ok() || note.error().kind != ErrorKind::out_of_memory) return note;
+  return Error{ErrorKind::out_of_memory, "CACHE_FULL",
+               "The memory limit of " + size_text(parts_.cache->arena().bytes()) +
+                   " is too low to ask a part of the chat by itself. Nothing was sent. Raise the "
+                   "limit, or send the question as a message."};
 }
 
 Result<std::string> PartNotes::answer(kvcache::Cache& fork, std::span<float> logits,

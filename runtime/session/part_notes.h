@@ -29,9 +29,9 @@ class PartNotes {
   PartNotes(const ChatParts& parts, ChatPrefill& prefill) : parts_(parts), prefill_(prefill) {}
 
   struct Notes {
-    std::size_t n_parts = 0;             // asked
-    std::vector<std::size_t> said = {};  // those that say something, from 0, rising
-    // "Part 3 of 12: …", a line each, as many as a quarter of the context has room for.
+    std::size_t n_parts = 0;  // asked
+    // "Part 3 of 12: …", a line each of those that say something, as many as a quarter of the
+    // context has room for. Numbers as Past::episodes() has them.
     std::string text = {};
   };
   // Empty where the chat is not longer than the context.
@@ -44,7 +44,12 @@ class PartNotes {
     std::size_t n_tokens;         // of its turn and the answer's head
     std::size_t n_answer_tokens;  // at most
   };
-  std::vector<IndexRange> parts_to_ask() const;
+  struct Part {
+    IndexRange text;
+    std::string name;
+  };
+  // All but what parts said to an earlier question.
+  std::vector<Part> parts_to_ask() const;
   Result<std::string> ask(const IndexRange& part, const Question& question,
                           const std::stop_token& stop) const;
   // The chat's tokens, and the question behind them.

@@ -162,7 +162,7 @@ Result<void> Past::gather_aged(const RepeatScript& script, const std::stop_token
 
 Result<bool> Past::read_again(const IndexRange& range, const RepeatScript& script,
                               const std::stop_token& stop, const ProgressFn& progress) {
-  SATCHEL_TRY(free_memory(read_again_needs(range)));
+  SATCHEL_TRY(free_memory(fork_needs(range.size())));
   const Result<bool> read = read_in_fork(range, script, stop, progress);
   if (!read.ok() && read.error().kind == ErrorKind::out_of_memory) return false;
   return read;
@@ -190,13 +190,11 @@ Result<bool> Past::read_in_fork(const IndexRange& range, const RepeatScript& scr
   return true;
 }
 
-// A second cache's own bytes, and those of the pass.
-std::size_t Past::read_again_needs(const IndexRange& range) const {
+std::size_t Past::fork_needs(std::size_t n_tokens) const {
   const kvcache::CacheStats stats = parts_.cache.stats();
   const kvcache::PassBytes pass =
       pass_bytes(parts_.engine.model->config(), parts_.cache->needs_pre_rope(), false);
-  return stats.bytes - stats.body_bytes +
-         parts_.cache->prefill_needs({.n_tokens = range.size()}, pass);
+  return stats.bytes - stats.body_bytes + parts_.cache->prefill_needs({.n_tokens = n_tokens}, pass);
 }
 
 // Where memory is short and nothing may rest, the oldest text is thinned, so that what has aged
@@ -453,6 +451,12 @@ std::size_t Past::zone(std::size_t n_question) const {
   const std::size_t taken = head_end() + n_near + n_question + answer_room();
   const std::size_t n_context = parts_.engine.model->config().context;
   return n_context - std::min(n_context, taken);
+}
+
+Result<void> Past::show_near() {
+  const Reach& now = parts_.cache->reach();
+  if (now.is_all()) return {};
+  return parts_.cache->edit().set_reach(reach_of(now.near_first, {}, 0));
 }
 
 Result<void> Past::show_alone(kvcache::Cache& fork, const IndexRange& part,

@@ -92,12 +92,18 @@ class Past {
   //   needs  the answer is the last message, the question the one before
   std::vector<std::size_t> quoted(std::string_view answer,
                                   const std::vector<std::size_t>& seen) const;
+  // No episode is in reach: all may rest.
+  Result<void> show_near();
   // Shows a fork of the chat's cache the system prompt and one part of the text alone: an episode,
   // or the near text. n_tokens: of what is to be read then, and its answer.
   Result<void> show_alone(kvcache::Cache& fork, const IndexRange& part, std::size_t n_tokens) const;
 
   // Episodes go to rest until so many bytes of the arena are free, or none is left that may.
   Result<void> rest_for(std::size_t bytes);
+  // The same; where that is not enough the oldest text is thinned, as the recipe allows.
+  Result<void> free_memory(std::size_t bytes);
+  // Of the arena: a second cache, and what reading so many tokens into it takes.
+  std::size_t fork_needs(std::size_t n_tokens) const;
   // The same until the chat's cache takes no more: comes before anything is thinned for it.
   Result<void> rest_under(std::size_t cache_bytes);
   // What rests of [first, end) is in memory again, as far as it can be.
@@ -139,8 +145,6 @@ class Past {
   std::size_t recent_first() const;
   Result<void> gather(const IndexRange& range, const RepeatScript& script,
                       const std::stop_token& stop);
-  std::size_t read_again_needs(const IndexRange& range) const;
-  Result<void> free_memory(std::size_t bytes);
   std::vector<IndexRange> may_rest() const;  // those not seen for longest first
   Result<void> come_back(const IndexRange& episode, const RepeatScript& script,
                          const std::stop_token& stop);

@@ -45,7 +45,7 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
   const std::size_t near = parts_.cache->reach().near_first;
   const auto at_rest = [this](const IndexRange& episode) { return rests(episode); };
   if (std::ranges::any_of(seen, at_rest)) {
-    SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
+    SATCHEL_TRY(show_near());  // the others may rest
     for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
     std::erase_if(seen, at_rest);
   }
@@ -129,8 +129,7 @@ Result<std::vector<std::size_t>> Past::guided(std::vector<std::size_t> order,
                                               const std::stop_token& stop) {
   const std::vector<IndexRange> all = episodes();
   order.resize(std::min(order.size(), kEpisodesGuided));
-  const std::size_t near = parts_.cache->reach().near_first;
-  SATCHEL_TRY(parts_.cache->edit().set_reach(reach_of(near, {}, 0)));  // the others may rest
+  SATCHEL_TRY(show_near());  // the others may rest
   for (const std::size_t i : order) SATCHEL_TRY(bring_back(all[i], script, stop));
   if (order.empty() || std::ranges::any_of(order, [&](std::size_t i) { return rests(all[i]); }))
     return order;

@@ -45,9 +45,7 @@ Result<void> RestingEpisodes::rest(const IndexRange& episode, std::size_t n_head
 
 Result<RestingEpisodes::OpenCache> RestingEpisodes::stored(const IndexRange& episode,
                                                            std::size_t n_head) const {
-  kvcache::Cache& cache = *parts_.cache;
-  SATCHEL_TRY_ASSIGN(OpenCache one,
-                     kvcache::Cache::open(parts_.engine.arena, cache.shape(), cache.recipe()));
+  SATCHEL_TRY_ASSIGN(OpenCache one, parts_.cache->twin());
   const std::vector<std::int32_t> text = text_of(episode, n_head);
   kvcache::Snapshot snapshot(*one, parts_.cache.store(), key(episode));
   const Result<kvcache::RestoreReport> restored = snapshot.restore(parts_.cache.identity(text));

@@ -63,12 +63,11 @@ Result<AllAsked> Session::ask_all(std::string_view question, std::stop_token sto
   SATCHEL_TRY(prefill.prefill_unread(stop, progress));
   SATCHEL_TRY_ASSIGN(PartNotes::Notes notes,
                      PartNotes(state_->parts, prefill).take(question, stop, progress));
-  AllAsked asked{.n_parts = notes.n_parts, .said = std::move(notes.said)};
-  if (asked.said.empty()) {
+  AllAsked asked{.n_parts = notes.n_parts, .notes = std::move(notes.text)};
+  if (asked.notes.empty()) {
     SATCHEL_TRY_ASSIGN(asked.question, add_user(question));
     return asked;
   }
-  asked.notes = std::move(notes.text);
   SATCHEL_TRY_ASSIGN(const Transcript::Asked added,
                      state_->transcript.add_asked({std::string(kPartNotesTitle), asked.notes},
                                                   question, state_->past.beyond()));

@@ -168,10 +168,9 @@ struct ResumeReport {
 
 // What the parts of a chat that is longer than the context said to a question.
 struct AllAsked {
-  std::size_t n_parts = 0;             // asked; 0: the chat is not longer
-  std::vector<std::size_t> said = {};  // those that said something, numbers from 0
-  std::string notes = {};              // what they said, a line each
-  DocumentIds document = {};           // the notes; 0: no part said anything
+  std::size_t n_parts = 0;    // asked; 0: the chat is not longer
+  std::string notes = {};     // what they said, a line each; "": nothing
+  DocumentIds document = {};  // the notes; 0: there are none
   MessageId question = {};
 };
 
