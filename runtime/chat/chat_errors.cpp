@@ -24,6 +24,14 @@ Error chat_lost() {
           "This chat was not saved and was lost when the model was closed. Begin a new one."};
 }
 
+Error nothing_to_answer() {
+  return {ErrorKind::invalid, "PARAM", "The last message has an answer. Send a message first."};
+}
+
+Error no_messages() {
+  return {ErrorKind::invalid, "PARAM", "This chat has no messages yet. Send one first."};
+}
+
 Error call_stopped() {
   return {ErrorKind::cancelled, "STOPPED", "Stopped."};
 }

@@ -14,6 +14,8 @@ Error no_chat();
 Error chat_is_open();
 Error memory_not_open();
 Error chat_lost();
+Error nothing_to_answer();
+Error no_messages();
 Error call_stopped();
 Error nested_call();
 // path: of the model that the chat was held with

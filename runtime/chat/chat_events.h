@@ -40,6 +40,7 @@ enum class ChatTask {
   restore_chat,
   send,
   attach_document,
+  edit,  // messages are added, cut, pinned or forgotten; or a branch is made
   set_thinking,
   go_on,
   older_parts,

@@ -15,12 +15,14 @@
 //            STOPPED, MEMORY, INTERNAL (what a library threw), and those of the layers below. Every
 //            other error is also an event, Failed, with what failed
 //   files    chat_service.cpp  models and chats · chat_service_talk.cpp  what is said in them ·
-//            chat_service_memory.cpp  what they hold
+//            chat_service_edit.cpp  what is changed in them · chat_service_memory.cpp  what they
+//            hold
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -103,6 +105,24 @@ class ChatService {
   // Commits the document with its answer kNoted and reads it. One in parts makes way for send():
   // what is not read then is read by idle(), or where a question needs it.
   Result<ReadReport> attach(ChatHandle chat, const Document& document, const ChatCall& call = {});
+
+  // --- what is there
+  // Messages of a conversation had elsewhere: in the store all or none, not read yet.
+  Result<std::vector<MessageId>> append(ChatHandle chat, std::span<const MessageText> messages,
+                                        const ChatCall& call = {});
+  // To the last message, which has no answer.
+  //   errors  invalid, PARAM: it has one
+  Result<GenerateReport> answer(ChatHandle chat, const Sampling& sampling,
+                                const ChatCall& call = {});
+  // Reads what no answer has needed yet, so that the next one need not.
+  Result<ReadReport> read(ChatHandle chat, const ChatCall& call = {});
+  // Makes `last` the chat's last message; 0: it is empty. Session has these four as well.
+  Result<void> truncate(ChatHandle chat, MessageId last, const ChatCall& call = {});
+  Result<void> pin(ChatHandle chat, MessageId message, const ChatCall& call = {});
+  Result<void> forget(ChatHandle chat, MessageId message, const ChatCall& call = {});
+  // A second chat that goes on from here; what is held is shared.
+  Result<ChatHandle> branch(ChatHandle chat, const ChatCall& call = {});
+
   // Whether the answers to come are thought about.
   Result<void> set_thinking(ChatHandle chat, Thinking thinking, const ChatCall& call = {});
   // Beyond the model's context, from now on; kept with the chat. One that was too long to be
@@ -182,6 +202,9 @@ class ChatService {
   template <class Ids, class Add>
   Result<Ids> commit(OpenChat& chat, std::string_view title, Running& running, const Add& add);
   Result<GenerateReport> reply(OpenChat& chat, const Sampling& sampling, Running& running);
+  // For what only a chat with messages has.
+  template <class T, class Work>
+  Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
   // Less than all of them where it makes way.
   Result<ReadReport> read_parts(Session& session, std::size_t n_parts, Running& running);

@@ -90,6 +90,37 @@ Result<GenerateReport> ChatService::send(ChatHandle handle, std::string_view tex
       });
 }
 
+Result<std::vector<MessageId>> ChatService::append(ChatHandle handle,
+                                                   std::span<const MessageText> messages,
+                                                   const ChatCall& call) {
+  using Ids = std::vector<MessageId>;
+  return run<Ids>(ChatTask::edit, handle, call, [&](Running& running) -> Result<Ids> {
+    SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+    if (messages.empty()) return Ids{};
+    SATCHEL_TRY_ASSIGN(
+        Ids ids, commit<Ids>(*chat, messages.front().text, running,
+                             [&](Session& session) { return session.add_messages(messages); }));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      running.tell(message_of(ids[i], messages[i].role, messages[i].text));
+    chat->unanswered = messages.back().role == Role::user ? ids.back() : MessageId{};
+    return ids;
+  });
+}
+
+Result<GenerateReport> ChatService::answer(ChatHandle handle, const Sampling& sampling,
+                                           const ChatCall& call) {
+  return run<GenerateReport>(ChatTask::send, handle, call,
+                             [&](Running& running) -> Result<GenerateReport> {
+                               SATCHEL_TRY_ASSIGN(OpenChat* const chat, find_resumed(running));
+                               const Session* session = chat->session();
+                               if (session == nullptr || session->messages().empty() ||
+                                   session->messages().back().role != Role::user)
+                                 return nothing_to_answer();
+                               chat->unanswered = session->messages().back().id;
+                               return reply(*chat, sampling, running);
+                             });
+}
+
 Result<GenerateReport> ChatService::ask_all(ChatHandle handle, std::string_view question,
                                             const Sampling& sampling, const ChatCall& call) {
   return run<GenerateReport>(

@@ -33,10 +33,8 @@ Result<void> OpenChat::make_session(const Host& host) {
   return {};
 }
 
-Result<void> OpenChat::enter(const Host& host, const std::string& title, std::int64_t wall_ms) {
-  if (session_) return {};
-  if (is_lost_) return chat_lost();
-  if (host.store == nullptr) return make_session(host);
+Result<void> OpenChat::make_row(const Host& host, const std::string& title, std::int64_t wall_ms) {
+  if (host.store == nullptr) return {};
   const NameTaken taken = start_.name.empty() ? NameTaken::number : NameTaken::refuse;
   std::string name = start_.name.empty() ? title : start_.name;
   if (name.empty()) name = name_by_date(wall_ms);
@@ -47,11 +45,32 @@ Result<void> OpenChat::enter(const Host& host, const std::string& title, std::in
   is_entered_here_ = true;
   SATCHEL_TRY_ASSIGN(const Chat row, library.chat(id_));
   name_ = row.name;
+  return {};
+}
+
+Result<void> OpenChat::enter(const Host& host, const std::string& title, std::int64_t wall_ms) {
+  if (session_) return {};
+  if (is_lost_) return chat_lost();
+  SATCHEL_TRY(make_row(host, title, wall_ms));
   Result<void> made = make_session(host);
   if (made.ok() && start_.beyond) made = session_->set_beyond(*start_.beyond);
   // Why there is no session is what counts: a chat without messages is never listed.
   if (!made.ok()) (void)leave(host);
   return made;
+}
+
+Result<OpenChat> OpenChat::branch(const Host& host, std::int64_t wall_ms) {
+  ChatStart start = start_;
+  start.name = "";
+  start.beyond = session_->beyond();
+  OpenChat out(std::move(start));
+  SATCHEL_TRY(out.make_row(host, name_, wall_ms));
+  Result<std::unique_ptr<Session>> forked = session_->fork(out.id_);
+  if (forked.ok()) out.session_ = std::move(*forked);
+  Result<void> made = forked.ok() ? out.session_->set_beyond(*out.start_.beyond) : forked.error();
+  if (made.ok()) return out;
+  (void)out.leave(host);
+  return std::move(made).error();
 }
 
 Result<void> OpenChat::leave(const Host& host) {

@@ -48,6 +48,9 @@ class OpenChat {
   // session, unless Stop ended it: then the words are loaded and not all of them are read.
   Result<std::optional<ResumeReport>> resume(const Host& host, const std::stop_token& stop,
                                              const ProgressFn& progress);
+  // A second chat over the same conversation, with a row of its own.
+  //   needs  session()
+  Result<OpenChat> branch(const Host& host, std::int64_t wall_ms);
   void let_go();
   // A chat that was entered here and got no message does not stay in the store. A failure leaves an
   // empty chat there, which is never listed.
@@ -83,6 +86,7 @@ class OpenChat {
   bool has_new_setup = false;
 
  private:
+  Result<void> make_row(const Host& host, const std::string& title, std::int64_t wall_ms);
   Result<void> make_session(const Host& host);
   ChatSetup setup(const Host& host) const;
 

@@ -19,6 +19,12 @@ struct SessionMessage {
   std::size_t begin = 0, end = 0;  // in Session::tokens(); of a damaged one only the template's
 };
 
+// A message that is to be added: the user's, or an answer given elsewhere.
+struct MessageText {
+  Role role = Role::user;
+  std::string_view text;
+};
+
 // What a chat does at the end of the model's context.
 enum class BeyondContext : std::uint8_t {
   ends,      // nothing more can be sent

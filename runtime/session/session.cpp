@@ -45,6 +45,11 @@ Result<MessageId> Session::add_user(std::string_view text) {
   return state_->transcript.add_user(text, state_->past.beyond());
 }
 
+Result<std::vector<MessageId>> Session::add_messages(std::span<const MessageText> messages) {
+  SATCHEL_TRY(state_->prefill.need_cache());
+  return state_->transcript.add_messages(messages, state_->past.beyond());
+}
+
 Result<std::vector<DocumentIds>> Session::add_document(std::string_view title,
                                                        std::string_view text) {
   SATCHEL_TRY(state_->prefill.need_cache());

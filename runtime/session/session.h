@@ -191,6 +191,9 @@ class Session {
 
   // Commits the message, does not read it yet.
   Result<MessageId> add_user(std::string_view text);
+  // The same for messages of a conversation had elsewhere: all in one commit, or none.
+  //   errors  PARAM: the first message of a chat must be the user's
+  Result<std::vector<MessageId>> add_messages(std::span<const MessageText> messages);
   // A document as a user message of its own with the answer kNoted, both in one commit. Where the
   // chat goes on beyond the context and the document does not fit what is left of it: in parts,
   // each a message, all in one commit.

@@ -84,11 +84,39 @@ Result<std::vector<StoredMessage>> Transcript::draft(std::string_view text,
   return out;
 }
 
+Result<StoredMessage> Transcript::draft_answer(std::string_view text,
+                                               std::string_view written) const {
+  SATCHEL_TRY_ASSIGN(std::vector<TokenId> ids, options_.chat_template.assistant_turn(
+                                                   options_.tokenizer, written, options_.thinking));
+  return drafted(Role::assistant, text, std::move(ids));
+}
+
+Result<std::vector<MessageId>> Transcript::add_messages(std::span<const MessageText> messages,
+                                                        BeyondContext beyond) {
+  std::vector<StoredMessage> drafts;
+  for (const MessageText& message : messages) {
+    std::vector<StoredMessage> one;
+    if (message.role == Role::user) {
+      SATCHEL_TRY_ASSIGN(one, draft(message.text, drafts));
+    } else if (message.role == Role::assistant && !(empty() && drafts.empty())) {
+      SATCHEL_TRY_ASSIGN(one.emplace_back(), draft_answer(message.text, message.text));
+    } else {
+      return Error{ErrorKind::invalid, "PARAM",
+                   "A chat begins with a user's message, then come the user's and the model's."};
+    }
+    if (beyond == BeyondContext::episodes) SATCHEL_TRY(check_fits(one, beyond));
+    drafts.insert(drafts.end(), one.begin(), one.end());
+  }
+  if (beyond == BeyondContext::ends) SATCHEL_TRY(check_fits(drafts, beyond));
+  SATCHEL_TRY_ASSIGN(std::vector<MessageId> ids, commit(drafts));
+  ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(messages.size()));
+  return ids;
+}
+
 Result<MessageId> Transcript::add_user(std::string_view text, BeyondContext beyond) {
-  SATCHEL_TRY_ASSIGN(const std::vector<StoredMessage> messages, draft(text, {}));
-  SATCHEL_TRY(check_fits(messages, beyond));
-  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, commit(messages));
-  return ids.back();
+  const MessageText message{.role = Role::user, .text = text};
+  SATCHEL_TRY_ASSIGN(const std::vector<MessageId> ids, add_messages({&message, 1}, beyond));
+  return ids.front();
 }
 
 Result<std::vector<StoredMessage>> Transcript::draft_document(
@@ -98,10 +126,7 @@ Result<std::vector<StoredMessage>> Transcript::draft_document(
   SATCHEL_TRY_ASSIGN(std::vector<StoredMessage> turn, draft(document.text, before));
   turn.back().kind = MessageKind::document;
   turn.back().title = document.title;
-  SATCHEL_TRY_ASSIGN(
-      std::vector<TokenId> answer,
-      options_.chat_template.assistant_turn(options_.tokenizer, written, options_.thinking));
-  turn.push_back(drafted(Role::assistant, kNoted, std::move(answer)));
+  SATCHEL_TRY_ASSIGN(turn.emplace_back(), draft_answer(kNoted, written));
   return turn;
 }
 

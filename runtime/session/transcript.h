@@ -47,6 +47,9 @@ class Transcript {
   // Each commits in one transaction, behind the system message where none was written yet.
   //   errors  CONTEXT_FULL: it and an answer do not fit the context, and nothing was committed.
   //           Where the chat goes on beyond it: the message alone doesn't
+  //           PARAM: a chat begins with a user's message; its system text is the options'
+  Result<std::vector<MessageId>> add_messages(std::span<const MessageText> messages,
+                                              BeyondContext beyond = BeyondContext::ends);
   Result<MessageId> add_user(std::string_view text, BeyondContext beyond = BeyondContext::ends);
   struct Document {
     std::string title;
@@ -110,6 +113,8 @@ class Transcript {
   // before it.
   Result<std::vector<StoredMessage>> draft(std::string_view text,
                                            std::span<const StoredMessage> before) const;
+  // An answer that was not made here.
+  Result<StoredMessage> draft_answer(std::string_view text, std::string_view written) const;
   Result<std::vector<StoredMessage>> draft_document(const Document& document,
                                                     std::span<const StoredMessage> before) const;
   Result<std::vector<MessageId>> commit(std::span<const StoredMessage> draft);
