@@ -46,6 +46,11 @@ void CallQueue::reads(const std::stop_source& makes_way) {
   if (n_hurrying_ > 0) reading_.request_stop();
 }
 
+void CallQueue::hurry() {
+  const std::lock_guard lock(mutex_);
+  reading_.request_stop();
+}
+
 std::size_t CallQueue::n_waiting() const {
   const std::lock_guard lock(mutex_);
   return calls_.size() + n_idle_waiting_;

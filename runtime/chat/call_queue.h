@@ -45,6 +45,9 @@ class CallQueue {
   // stop when a call hurries.
   void reads(const std::stop_source& makes_way);
 
+  // Whoever reads now is asked to stop: a call that hurries comes, from the same thread.
+  void hurry();
+
   std::size_t n_waiting() const;  // calls and idle work that have no permit yet
 
  private:

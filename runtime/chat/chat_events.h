@@ -61,7 +61,8 @@ struct ChatMemory {
   std::size_t n_in_context = 0;  // of n_context, used: as n_tokens until the chat is longer
   bool goes_on = false;          // beyond the context; else it ends there
   bool is_packing = false;       // idle work is being done now
-  double learning_share = -1;    // of the head-budget profile, made so far; below 0: not at work
+  std::vector<PartsRead> documents = {};  // those in parts
+  double learning_share = -1;  // of the head-budget profile, made so far; below 0: not at work
 };
 
 // --- the model
@@ -120,7 +121,8 @@ struct WentOn {};
 struct OlderPart {
   std::string beginning;  // of its words, in one line; of a document's part: its title
   std::size_t n_tokens = 0;
-  bool is_seen = false;  // by the last answer
+  bool is_seen = false;    // by the last answer
+  bool is_unread = false;  // it waits to be read
 };
 struct OlderParts {
   std::vector<OlderPart> parts;

@@ -147,6 +147,9 @@ class ChatService {
   Result<void> save(ChatHandle chat, const ChatCall& call = {});
 
   std::size_t n_waiting() const { return queue_.n_waiting(); }
+  // What attach() reads in parts makes way now, as for send(): for a front end whose send() waits
+  // behind it on one thread. From any thread.
+  void make_way() { queue_.hurry(); }
 
   // For a front end with one thread, between its calls; nullptr: there is none (any more).
   const OpenChat* chat(ChatHandle chat) const;
@@ -207,7 +210,7 @@ class ChatService {
   Result<T> edit(ChatHandle chat, const ChatCall& call, const Work& work);
   Result<ReadReport> read_document(OpenChat& chat, const Document& document, Running& running);
   // Less than all of them where it makes way.
-  Result<ReadReport> read_parts(Session& session, std::size_t n_parts, Running& running);
+  Result<ReadReport> read_parts(const OpenChat& chat, Running& running);
   ProgressFn progress_of(const Running& running, std::function<void()> on_generate = {});
   void tell_thoughts(const OpenChat& chat, const Running& running);
   void tell_cache(const OpenChat& chat, const Running& running);

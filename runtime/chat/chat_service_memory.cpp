@@ -11,7 +11,8 @@ ChatMemory memory_of(const Session& session) {
           .n_tokens = session.tokens().size(),
           .n_context = session.n_context(),
           .n_in_context = session.n_context() - session.n_context_left(),
-          .goes_on = session.beyond() == BeyondContext::episodes};
+          .goes_on = session.beyond() == BeyondContext::episodes,
+          .documents = session.parts_read()};
 }
 
 }  // namespace

@@ -202,8 +202,11 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   chat.unanswered = {};
   // The whole stands for its parts.
   running.tell(document_of(parts.front().document, document.title, document.text));
-  if (parts.size() > 1) running.tell(DocumentParts{parts.front().document, parts.size()});
-  const Result<ReadReport> report = read_parts(*chat.session(), parts.size(), running);
+  const bool is_in_parts = parts.size() > 1;
+  if (is_in_parts) running.tell(DocumentParts{parts.front().document, parts.size()});
+  const Result<ReadReport> report =
+      is_in_parts ? read_parts(chat, running)
+                  : chat.session()->read(running.call.stop, progress_of(running));
   // The answer is in the store with the document, read or not.
   running.tell(message_of(parts.back().answer, Role::assistant, kNoted));
   tell_cache(chat, running);
@@ -215,15 +218,24 @@ Result<ReadReport> ChatService::read_document(OpenChat& chat, const Document& do
   return report;
 }
 
-Result<ReadReport> ChatService::read_parts(Session& session, std::size_t n_parts,
-                                           Running& running) {
+// Each part is told when it has been read: from the first on, the document can be asked.
+Result<ReadReport> ChatService::read_parts(const OpenChat& chat, Running& running) {
   const std::stop_source makes_way;
   const std::stop_callback relay(running.call.stop,
                                  [&makes_way] { std::stop_source(makes_way).request_stop(); });
-  if (n_parts > 1) queue_.reads(makes_way);
+  queue_.reads(makes_way);
+  Session& session = *chat.session();
+  std::size_t n_told = 0;
+  tell_cache(chat, running);
+  const ProgressFn told = progress_of(running);
+  const auto tell = [&](const Progress& progress) {
+    const std::size_t n_read = session.parts_read().back().n_read;
+    if (std::exchange(n_told, n_read) != n_read) tell_cache(chat, running);
+    told(progress);
+  };
   const double began = clock_.steady_ms();
   const std::size_t n_before = session.n_read();
-  Result<ReadReport> report = session.read(makes_way.get_token(), progress_of(running));
+  Result<ReadReport> report = session.read(makes_way.get_token(), tell);
   const bool made_way = !report.ok() && report.error().kind == ErrorKind::cancelled &&
                         !running.call.stop.stop_requested();
   if (!made_way) return report;
@@ -266,7 +278,8 @@ Result<OlderParts> ChatService::older_parts(ChatHandle handle, const ChatCall& c
           const auto first = std::ranges::find(messages, episode.first, &StoredMessage::id);
           found.parts.push_back({.beginning = first == messages.end() ? "" : beginning_of(*first),
                                  .n_tokens = episode.n_tokens,
-                                 .is_seen = episode.is_seen});
+                                 .is_seen = episode.is_seen,
+                                 .is_unread = episode.is_unread});
         }
         running.tell(found);
         return found;

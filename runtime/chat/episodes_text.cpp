@@ -25,9 +25,19 @@ std::string describe_quoted(const SeenEpisodes& episodes) {
   return parts_text(episodes.quoted);
 }
 
-std::string describe(const PartsRead& parts) {
-  if (parts.n_read == parts.n_all) return {};
-  return std::to_string(parts.n_read) + " of " + std::to_string(parts.n_all) + " parts read";
+PartsRead of_all(const std::vector<PartsRead>& documents) {
+  PartsRead all;
+  for (const PartsRead& document : documents) {
+    all.n_read += document.n_read;
+    all.n_all += document.n_all;
+  }
+  return all;
+}
+
+std::string describe(const std::vector<PartsRead>& documents) {
+  const PartsRead all = of_all(documents);
+  if (all.n_read == all.n_all) return {};
+  return std::to_string(all.n_read) + " of " + std::to_string(all.n_all) + " parts read";
 }
 
 }  // namespace satchel::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/session/session.h"
 
@@ -11,7 +12,9 @@ namespace satchel::runtime {
 std::string describe(const SeenEpisodes& episodes);
 // "part 3": those that the answer's own words stand in; "" where there is none.
 std::string describe_quoted(const SeenEpisodes& episodes);
-// "3 of 12 parts read"; "" where all are.
-std::string describe(const PartsRead& parts);
+// Of all documents together.
+PartsRead of_all(const std::vector<PartsRead>& documents);
+// Of them: "3 of 12 parts read"; "" where all are.
+std::string describe(const std::vector<PartsRead>& documents);
 
 }  // namespace satchel::runtime

@@ -130,7 +130,8 @@ std::vector<Episode> Session::episodes() const {
     const auto first = std::ranges::find_if(
         all, [&](const SessionMessage& message) { return message.end > range.begin; });
     out.push_back({.first = first == all.end() ? MessageId{} : first->id,
-                   .n_tokens = range.end - range.begin});
+                   .n_tokens = range.end - range.begin,
+                   .is_unread = state_->past.is_unread(range)});
   }
   for (const std::size_t i : state_->past.seen_episodes().seen) out[i].is_seen = true;
   return out;
@@ -180,13 +181,16 @@ std::span<const SessionMessage> Session::messages() const {
 std::size_t Session::n_read() const {
   return state_->cache.n_tokens();
 }
-PartsRead Session::parts_read() const {
-  PartsRead out;
+std::vector<PartsRead> Session::parts_read() const {
+  std::vector<PartsRead> out;
   for (const SessionMessage& message : messages()) {
-    if (message.kind != MessageKind::document || !read_part_title(message.title)) continue;
-    ++out.n_all;
+    if (message.kind != MessageKind::document) continue;
+    const auto part = read_part_title(message.title);
+    if (!part) continue;
+    if (out.empty() || part->number == 1) out.push_back({.document = message.id});
+    ++out.back().n_all;
     if (message.end <= n_read() && !state_->past.is_unread({message.begin, message.end}))
-      ++out.n_read;
+      ++out.back().n_read;
   }
   return out;
 }

@@ -99,15 +99,17 @@ struct SeenEpisodes {
   std::vector<std::size_t> quoted = {};
   std::size_t n_unread = 0;  // of all: parts of a document that wait to be read
 };
-// Of documents in parts.
+// One document in parts, as far as it has been read.
 struct PartsRead {
+  MessageId document = {};  // its first part
   std::size_t n_read = 0, n_all = 0;
 };
 // One of them: older text that an answer sees, or does not.
 struct Episode {
   MessageId first;  // of the messages that it has words of
   std::size_t n_tokens = 0;
-  bool is_seen = false;  // by the last answer
+  bool is_seen = false;    // by the last answer
+  bool is_unread = false;  // it waits to be read
 };
 struct GenerateReport {
   MessageId answer;  // 0: none was begun
@@ -276,10 +278,10 @@ class Session {
   std::span<const std::int32_t> tokens() const;
   // Side by side they are tokens(). Valid until the next call that changes the session.
   std::span<const SessionMessage> messages() const;
-  std::size_t n_read() const;  // of tokens(), seen by the cache, or left for later
-  PartsRead parts_read() const;
-  std::size_t n_context() const;       // the model's
-  std::size_t n_context_left() const;  // tokens that still go in
+  std::size_t n_read() const;                 // of tokens(), seen by the cache, or left for later
+  std::vector<PartsRead> parts_read() const;  // of each document in parts, in text order
+  std::size_t n_context() const;              // the model's
+  std::size_t n_context_left() const;         // tokens that still go in
   kvcache::CacheStats stats() const;
   // What was measured last and every step that made the chat smaller, oldest first; kept in the
   // journal by save(), so that a resumed chat has them too.

@@ -124,6 +124,16 @@ TEST_F(CallQueueTest, reading_makes_way_for_a_call_that_hurries_only) {
   EXPECT_FALSE(alone.stop_requested());
 }
 
+TEST_F(CallQueueTest, who_reads_can_be_hurried_before_a_call_comes) {
+  std::optional<Permit> reading = taken();
+  queue_.hurry();  // nobody reads yet
+  const std::stop_source makes_way;
+  queue_.reads(makes_way);
+  EXPECT_FALSE(makes_way.stop_requested());
+  queue_.hurry();
+  EXPECT_TRUE(makes_way.stop_requested());
+}
+
 TEST_F(CallQueueTest, idle_work_that_waits_can_be_stopped) {
   std::optional<Permit> first = taken();
   std::stop_source stop;

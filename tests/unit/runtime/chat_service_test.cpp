@@ -280,12 +280,12 @@ TEST_F(ChatServiceTest, a_message_need_not_wait_until_a_long_document_is_read) {
             0u);
   attach.join();
   const Session& session = *service->session(chat);
-  EXPECT_LT(session.parts_read().n_read, session.parts_read().n_all);
+  EXPECT_LT(session.parts_read()[0].n_read, session.parts_read()[0].n_all);
   const ChatId id = service->chat(chat)->id();
   const IdleReport idle = value_of(service->idle(chat, listening()));
   EXPECT_TRUE(idle.finished);
   EXPECT_GT(idle.n_read, 0u);
-  EXPECT_EQ(session.parts_read().n_read, session.parts_read().n_all);
+  EXPECT_EQ(session.parts_read()[0].n_read, session.parts_read()[0].n_all);
   const auto is_saved = [](const ChatEvent& event) {
     return std::holds_alternative<kvcache::SaveReport>(event);
   };
@@ -293,6 +293,33 @@ TEST_F(ChatServiceTest, a_message_need_not_wait_until_a_long_document_is_read) {
   EXPECT_THAT(failures(), ElementsAre());
   service->close(chat);
   EXPECT_EQ(value_of(value_of(service->open(id)).resumed)->n_reread, 0u);
+}
+
+TEST_F(ChatServiceTest, each_part_is_told_when_it_is_read_and_the_rest_waits_when_it_makes_way) {
+  const auto service = open_service();
+  const ChatHandle chat = value_of(service->begin(start("compact")));
+  std::string text;
+  for (std::size_t i = 0; i < 5; ++i) text += held_out_notes(i) + "\n\n";
+  std::vector<PartsRead> told;
+  const ChatSink until_two = [&](ChatHandle, const ChatEvent& event) {
+    if (const auto* memory = std::get_if<ChatMemory>(&event))
+      told.insert(told.end(), memory->documents.begin(), memory->documents.end());
+    if (!told.empty() && told.back().n_read == 2) service->make_way();
+  };
+  value_of(service->attach(chat, {.title = "notes", .text = text}, {{}, until_two}));
+  std::vector<std::size_t> n_read;
+  for (const PartsRead& parts : told) n_read.push_back(parts.n_read);
+  EXPECT_THAT(n_read, ElementsAre(0, 1, 2, 2)) << "the last is the whole chat's";
+  EXPECT_EQ(told.back().document, service->session(chat)->messages()[0].id);
+  EXPECT_GT(told.back().n_all, 3u);
+  value_of(service->send(chat, "Which pet does Matteo Thorsen keep?", greedy()));
+  const std::vector<OlderPart> parts = value_of(service->older_parts(chat)).parts;
+  ASSERT_FALSE(parts.empty());
+  EXPECT_FALSE(parts.front().is_unread);
+  EXPECT_TRUE(parts.back().is_unread);
+  value_of(service->idle(chat));
+  for (const OlderPart& part : value_of(service->older_parts(chat)).parts)
+    EXPECT_FALSE(part.is_unread);
 }
 
 TEST_F(ChatServiceTest, settings_that_are_not_kept_are_not_told_as_an_unsaved_cache) {

@@ -41,15 +41,15 @@ class SessionUnread : public ChatTest {
       if (session.n_read() >= session.messages()[1].end) stop.request_stop();
     };
     EXPECT_EQ(session.read(stop.get_token(), watch).error().code, "STOPPED");
-    EXPECT_GE(session.parts_read().n_read, 1u);
-    EXPECT_LT(session.parts_read().n_read, session.parts_read().n_all);
+    EXPECT_GE(session.parts_read()[0].n_read, 1u);
+    EXPECT_LT(session.parts_read()[0].n_read, session.parts_read()[0].n_all);
   }
   static std::size_t idle_to_the_end(Session& session) {
     std::size_t n = 1;
     while (!idle(session).finished) ++n;
     EXPECT_FALSE(session.has_idle_work());
     EXPECT_EQ(session.stats().n_unread, 0u);
-    EXPECT_EQ(session.parts_read().n_read, session.parts_read().n_all);
+    EXPECT_EQ(session.parts_read()[0].n_read, session.parts_read()[0].n_all);
     return n;
   }
   static std::vector<std::int32_t> go_on(Session& session) {
