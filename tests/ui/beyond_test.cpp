@@ -144,7 +144,7 @@ TEST_F(BeyondTest, the_question_goes_when_something_else_is_begun) {
   EXPECT_FALSE(card()->isVisible());
 }
 
-TEST_F(BeyondTest, where_going_on_fails_its_error_is_shown_and_nothing_is_sent) {
+TEST_F(BeyondTest, where_going_on_fails_its_error_is_shown_and_it_can_be_tried_again) {
   endContext(ChatTask::send);
   send(u"precious"_s);
   scene.engine.script.errors.append({ChatTask::go_on, {ErrorKind::storage, "DISK_FULL", "Full."}});
@@ -153,6 +153,28 @@ TEST_F(BeyondTest, where_going_on_fails_its_error_is_shown_and_nothing_is_sent) 
   EXPECT_TRUE(scene.window->banner()->isVisible());
   EXPECT_TRUE(scene.state.canSend());
   EXPECT_EQ(conversation()->rowCount(), 0);
+  EXPECT_EQ(scene.window->composer()->edit()->toPlainText(), u"precious"_s);
+  ASSERT_TRUE(card()->isVisible());
+  card()->yes()->click();
+  play();
+  ASSERT_EQ(conversation()->rowCount(), 2);
+  EXPECT_EQ(conversation()->message(0).text, u"precious"_s);
+}
+
+TEST_F(BeyondTest, documents_are_not_lost_where_going_on_fails_or_is_stopped) {
+  endContext(ChatTask::attach_document);
+  scene.state.attachDocument(u"a.txt"_s, u"A"_s);
+  play();
+  scene.engine.script.errors.append(
+      {ChatTask::go_on, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
+  card()->yes()->click();
+  play();
+  EXPECT_FALSE(scene.window->banner()->isVisible());
+  ASSERT_TRUE(card()->isVisible());
+  card()->yes()->click();
+  play();
+  ASSERT_EQ(conversation()->rowCount(), 2);
+  EXPECT_EQ(conversation()->message(0).documentTitle, u"a.txt"_s);
 }
 
 TEST_F(BeyondTest, a_document_in_parts_is_one_message_that_says_so) {

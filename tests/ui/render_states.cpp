@@ -25,6 +25,8 @@ using namespace Qt::StringLiterals;
 using satchel::ErrorKind;
 using satchel::runtime::ChatTask;
 
+constexpr auto kReading = satchel::runtime::Phase::read_prompt;
+
 void addChats(Scene& scene) {
   const QDateTime now = QDateTime::fromMSecsSinceEpoch(scene.clock.wall);
   int age = 1;
@@ -330,13 +332,101 @@ void showReadingParts(Scene& scene) {
   scene.state.newChat();
   scene.engine.playAll();
   scene.engine.script.n_document_parts = 12;
-  for (const std::size_t done : {0u, 2048u, 6120u, 9804u})
-    scene.engine.script.progress.append({satchel::runtime::Phase::read_prompt, done, 41'310});
+  scene.engine.script.cache = sampleBeyond(u"compact"_s, 41'310, scene.clock.wall);
   scene.state.attachDocument(u"the-harbour-a-history.txt"_s, sampleDocument().repeated(40));
-  for (int i = 0; i < 7; ++i) {
+  scene.engine.play(4 + 3);
+  for (const std::size_t done : {0u, 2048u, 6120u, 9804u}) {
     scene.clock.steady += 21'000;
-    scene.engine.play();
+    scene.engine.tell(satchel::runtime::Progress{kReading, done, 41'310});
   }
+}
+
+// It can be asked already.
+void showReadingAsked(Scene& scene) {
+  showReadingParts(scene);
+  scene.window->composer()->setText(u"Who built the first harbour wall?"_s);
+}
+
+// The question made it end; the rest is read while the chat is idle.
+void showReadingIdle(Scene& scene) {
+  showReadingParts(scene);
+  scene.engine.script.answer.episodes = {
+      .n_all = 11, .seen = {0, 2}, .by_words = true, .quoted = {2}, .n_unread = 8};
+  scene.engine.script.answer.ms = 320;
+  scene.engine.script.document.n_tokens = 9'804;
+  scene.engine.script.document.ms = 84'000;
+  scene.engine.script.deltas = {u"The "_s, u"monks "_s, u"of the island "_s, u"built it, "_s,
+                                u"in 1214."_s};
+  scene.state.send(u"Who built the first harbour wall?"_s);
+  scene.engine.playAll();
+  satchel::runtime::ChatMemory idle = scene.engine.script.cache;
+  idle.is_packing = true;
+  idle.documents[0].n_read = 5;
+  scene.engine.tell(idle);
+}
+
+void showPartsUnread(Scene& scene) {
+  showReadingIdle(scene);
+  for (std::size_t part = 0; part < 11; ++part) {
+    satchel::runtime::OlderPart older;
+    older.beginning = "the-harbour-a-history.txt (part " + std::to_string(part + 1) + " of 12)";
+    older.n_tokens = 3'440;
+    older.is_unread = part > 4;
+    scene.engine.script.parts.parts.push_back(older);
+  }
+  Scene::settle();
+  QTest::keyClick(scene.window.get(), Qt::Key_P, Qt::ControlModifier);
+}
+
+void askAll(Scene& scene) {
+  showBeyond(scene);
+  scene.engine.script.notes =
+      "Part 3 of 12: Odile comes on Friday at ten.\nPart 7 of 12: Mara comes on Sunday at 15:30 "
+      "and "
+      "brings the blue tin.\nPart 12 of 12: Jonas plays on the 12th.\n";
+  scene.engine.script.answer.episodes.seen = {6};
+  scene.engine.script.answer.episodes.quoted = {6};
+  scene.engine.script.deltas = {u"Odile comes "_s, u"on Friday, "_s, u"Mara on Sunday, "_s,
+                                u"and Jonas plays "_s, u"on the 12th."_s};
+  scene.window->composer()->setText(u"Who comes this month, and when?"_s);
+  QTest::keyClick(scene.window.get(), Qt::Key_A, Qt::ControlModifier | Qt::ShiftModifier);
+}
+
+void showAskingAll(Scene& scene) {
+  askAll(scene);
+  for (int part = 0; part < 5; ++part) {
+    scene.engine.play();
+    scene.clock.steady += 1'400;
+  }
+}
+
+void showAskedAll(Scene& scene) {
+  askAll(scene);
+  scene.engine.playAll();
+}
+
+// A Full chat that was saved longer than the context: nothing of it is in memory.
+void showTooLong(Scene& scene) {
+  addChats(scene);
+  const ChatKey chat = addSample(scene, u"full"_s);
+  scene.openModel();
+  scene.engine.script.resume.too_long = true;
+  scene.engine.script.resume.message = "You cannot go on.";
+  scene.engine.script.cache = sampleCache(u"full"_s, 9'300, scene.clock.wall);
+  scene.engine.script.cache.n_in_context = 8'192;
+  scene.engine.script.cache.n_read = 0;
+  scene.engine.script.cache.stats = {};
+  scene.state.openChat(chat);
+  scene.engine.playAll();
+}
+
+void showGoOnFailed(Scene& scene) {
+  showContextEnd(scene);
+  scene.engine.script.errors.append(
+      {ChatTask::go_on,
+       {ErrorKind::storage, "DISK_FULL", "The disk is full. The chat is kept as it was."}});
+  scene.state.goOn();
+  scene.engine.playAll();
 }
 
 struct State {
@@ -379,6 +469,14 @@ const State kStates[] = {
     {"30-parts-named", showNamed, 1280, 980},
     {"31-reading-parts", showReadingParts},
     {"32-beyond-narrow", showBeyond, 760, 640, false, false},
+    {"33-reading-asked", showReadingAsked},
+    {"34-reading-idle", showReadingIdle, 1280, 980},
+    {"35-parts-unread", showPartsUnread, 1280, 980},
+    {"36-asking-all", showAskingAll, 1280, 980},
+    {"37-asked-all", showAskedAll, 1280, 980},
+    {"38-too-long", showTooLong, 1280, 980},
+    {"39-go-on-failed", showGoOnFailed, 1280, 980},
+    {"40-reading-narrow", showReadingAsked, 760, 640, false, false},
 };
 
 }  // namespace

@@ -35,6 +35,15 @@ runtime::StoredMessage storedOf(const Message& message) {
   return stored;
 }
 
+constexpr qint64 kDocumentId = 1;  // of one in parts
+
+Message notedMessage() {
+  Message noted;
+  noted.role = runtime::Role::assistant;
+  noted.text = QStringLiteral("Noted.");
+  return noted;
+}
+
 runtime::MemorySettings memoryOf(const ChatSettings& settings) {
   return {runtime::resolve_recipe(settings.preset.toStdString()).value(), settings.budgetBytes};
 }
@@ -140,11 +149,36 @@ void ScriptedEngine::restoreChat(ChatKey chat) {
 }
 
 void ScriptedEngine::send(const QString& text) {
+  makeWay();
   if (!begins(ChatTask::send)) return;
   enterLibrary(text.section(u'\n', 0, 0).left(60));
   Message message;
   message.text = text;
   thenTell(storedOf(message));
+  answer();
+}
+
+void ScriptedEngine::askAll(const QString& question) {
+  m_askedAll = question;
+  makeWay();
+  if (!begins(ChatTask::send)) return;
+  const std::size_t n = script.parts.parts.size();
+  for (std::size_t part = 0; part < n; ++part)
+    thenTell(runtime::Progress{runtime::Phase::ask_parts, part, n});
+  Message message;
+  if (!script.notes.empty()) {
+    message.documentTitle = QString::fromUtf8(runtime::kPartNotesTitle.data());
+    message.text = QString::fromStdString(script.notes);
+    thenTell(storedOf(message));
+    thenTell(storedOf(notedMessage()));
+  }
+  message.documentTitle.clear();
+  message.text = question;
+  thenTell(storedOf(message));
+  answer();
+}
+
+void ScriptedEngine::answer() {
   playProgress();
   then([this] {
     m_isAnswering = true;
@@ -174,20 +208,39 @@ void ScriptedEngine::attachDocument(const QString& title, const QString& text) {
   Message document;
   document.documentTitle = title;
   document.text = text;
-  Message noted;
-  noted.role = runtime::Role::assistant;
-  noted.text = QStringLiteral("Noted.");
-  if (script.n_document_parts > 1) document.id = 1;
+  const std::size_t n = script.n_document_parts;
+  if (n > 1) document.id = kDocumentId;
   thenTell(storedOf(document));
-  if (script.n_document_parts > 1)
-    thenTell(runtime::DocumentParts{{document.id}, script.n_document_parts});
+  if (n > 1) {
+    thenTell(runtime::DocumentParts{{document.id}, n});
+    then([this, n] {
+      m_readsParts = true;
+      tellPartsRead(0, n);
+    });
+  }
   playProgress();
-  thenTell(storedOf(noted));
+  for (std::size_t part = 1; n > 1 && part <= n; ++part)
+    then([this, part, n] { tellPartsRead(part, n); });
+  thenTell(storedOf(notedMessage()));
   then([this] {
+    m_readsParts = false;
     tellLedger();
     tell(script.document);
   });
   then([this] { tell(script.cache); });
+}
+
+void ScriptedEngine::tellPartsRead(std::size_t n, std::size_t all) {
+  script.cache.documents = {{.document = {kDocumentId}, .n_read = n, .n_all = all}};
+  tell(script.cache);
+}
+
+void ScriptedEngine::makeWay() {
+  if (!std::exchange(m_readsParts, false)) return;
+  m_steps.clear();
+  thenTell(storedOf(notedMessage()));
+  thenTell(script.cache);
+  thenTell(script.document);
 }
 
 void ScriptedEngine::goOn() {
@@ -200,7 +253,11 @@ void ScriptedEngine::goOn() {
 void ScriptedEngine::stop() {
   ++m_stopsAsked;
   m_steps.clear();
-  if (m_isAnswering) {
+  if (std::exchange(m_readsParts, false)) {
+    thenTell(storedOf(notedMessage()));
+    thenTell(
+        runtime::Failed{ChatTask::attach_document, {ErrorKind::cancelled, "STOPPED", "Stopped."}});
+  } else if (m_isAnswering) {
     then([this] { finishAnswer(runtime::Finish::stopped); });
   } else {
     thenTell(runtime::Failed{ChatTask::send, {ErrorKind::cancelled, "STOPPED", "Stopped."}});

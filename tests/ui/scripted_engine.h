@@ -26,7 +26,8 @@ class ScriptedEngine final : public EngineClient {
     QStringList deltas = {QStringLiteral("Noted.")};
     runtime::GenerateReport answer;  // text and n_tokens are filled in
     runtime::ReadReport document;
-    std::size_t n_document_parts = 1;  // in which a document is read
+    std::size_t n_document_parts = 1;  // in which a document is read; each is told after a step
+    std::string notes;                 // what all parts say to askAll(); empty: nothing
     runtime::OlderParts parts;
     bool endsContext = false;           // the end of what comes next is the context's, until goOn()
     QList<runtime::Progress> progress;  // before an answer, a document or a resume
@@ -53,6 +54,7 @@ class ScriptedEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void send(const QString& text) override;
+  void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override { m_thinks = thinks; }
   void goOn() override;
@@ -83,6 +85,8 @@ class ScriptedEngine final : public EngineClient {
   bool isIdlePaused() const { return m_isIdlePaused; }
   bool thinks() const { return m_thinks; }
   const std::vector<std::size_t>& namedParts() const { return m_namedParts; }
+  // What was asked of all parts last.
+  const QString& askedAll() const { return m_askedAll; }
 
  private:
   struct SavedChat {
@@ -93,6 +97,10 @@ class ScriptedEngine final : public EngineClient {
   static runtime::ChatOpened shownOf(const SavedChat& chat);
   // Ends packing; false: the script has this request fail.
   bool begins(runtime::ChatTask task);
+  // What is being read in parts is left, and `then` comes next.
+  void makeWay();
+  void answer();
+  void tellPartsRead(std::size_t n, std::size_t all);
   void enterLibrary(const QString& title);
   void playProgress();
   void then(std::function<void()> step) { m_steps.push_back(std::move(step)); }
@@ -107,7 +115,9 @@ class ScriptedEngine final : public EngineClient {
   std::map<ChatKey, SavedChat> m_deleted;
   SavedChat m_open;
   QString m_answer, m_thought;
+  QString m_askedAll;
   qint64 m_deltaCount = 0;
+  bool m_readsParts = false;
   bool m_isAnswering = false;
   bool m_isIdlePaused = false;
   bool m_thinks = true;

@@ -86,6 +86,7 @@ void AppState::setPhase(Phase phase) {
   if (m_phase == phase) return;
   const bool wasBusy = isBusy();
   m_phase = phase;
+  if (phase != Phase::Reading) m_partsReading = {};
   if (isBusy()) {
     if (!wasBusy) Q_EMIT workBegun();
     m_reading.begin(m_clock->steady_ms() / 1000);
@@ -145,10 +146,17 @@ void AppState::forgetDeleted() {
 
 void AppState::send(const QString& text) {
   if (!canSend() || text.trimmed().isEmpty()) return;
+  beginAsking(text);
+  m_engine->send(text);
+}
+
+void AppState::beginAsking(const QString& text) {
   m_sentText = text;
   dismissResume();
-  setPhase(Phase::Reading);
-  m_engine->send(text);
+  if (m_phase == Phase::Ready) return setPhase(Phase::Reading);
+  m_partsReading.makesWay = true;
+  m_reading.begin(m_clock->steady_ms() / 1000);
+  Q_EMIT phaseChanged();
 }
 
 void AppState::attachDocument(const QString& title, const QString& text) {
@@ -162,7 +170,7 @@ void AppState::attachDocument(const QString& title, const QString& text) {
 }
 
 void AppState::attachNext() {
-  if (!canSend() || m_waiting.isEmpty()) return;
+  if (m_phase != Phase::Ready || m_waiting.isEmpty()) return;
   const auto [title, text] = m_waiting.takeFirst();
   dismissResume();
   m_sentDocument = {title, text};
@@ -203,7 +211,7 @@ void AppState::previewChat(const ChatSettings& settings) {
 }
 
 void AppState::applyToChat(const ChatSettings& settings) {
-  if (!canSend()) return;
+  if (m_phase != Phase::Ready) return;
   dismissResume();
   setPhase(Phase::Applying);
   m_engine->applyToChat(settings);

@@ -39,7 +39,10 @@ class AppState : public QObject {
 
   Phase phase() const { return m_phase; }
   bool isBusy() const;
-  bool canSend() const { return m_phase == Phase::Ready; }
+  // Also while a document in parts is read, once there is a part to be asked: it makes way.
+  bool canSend() const {
+    return m_phase == Phase::Ready || (m_partsReading.hasPart && !m_partsReading.makesWay);
+  }
   bool canStop() const;
   const runtime::ModelFacts& model() const { return m_model; }
   // What who writes must know of the open model, in a sentence; mostly nothing.
@@ -53,6 +56,8 @@ class AppState : public QObject {
   // Asked in place of an error, until it is answered or something else is begun.
   const ContextQuestion& question() const { return m_question; }
   QString questionText() const { return m_question.text(m_model.n_context); }
+  // The chat has older parts, which can be listed, named and asked.
+  bool hasParts() const { return m_memory.isBeyond(); }
   // What the next question is to be answered from, in a sentence; empty: from what it needs.
   QString namedText() const;
   // The chat taken out of the list last, while it can be brought back.
@@ -86,13 +91,18 @@ class AppState : public QObject {
   void listParts();
   // The next question's answer sees these, numbered from 0; none: those that it needs.
   void nameParts(const QList<int>& parts);
-  // The question that the row answers, once more.
+  // The question that the row answers; empty: there is none.
+  QString questionOf(int row) const;
+  // The same, once more.
   void askAgain(int row, const QList<int>& parts);
+  // Each part by itself, then an answer from what they say. False: not now; the notice says why.
+  bool askAll(const QString& question);
   void showError(const QString& code, const QString& message);
 
  Q_SIGNALS:
   void phaseChanged();
-  void chatChanged();  // another chat is open, or its title changed
+  void canSendChanged();  // within a phase
+  void chatChanged();     // another chat is open, or its title changed
   void progressChanged();
   void resumeChanged();
   void deletedChanged();
@@ -124,15 +134,22 @@ class AppState : public QObject {
   void takeChat(const ChatEntry& chat);
   void finishWork();
   void attachNext();
+  void beginAsking(const QString& text);
+  void onPartsListed(const runtime::OlderParts& parts);
+  void onMemory(const runtime::ChatMemory& memory);
   void onModelOpened(const runtime::ModelFacts& model);
   void onChatOpened(const runtime::ChatOpened& opened);
   void onChatRemoved(const ChatEntry& chat);
   void onResumed(const runtime::ResumeReport& report);
+  void onAdded(const runtime::StoredMessage& added);
   void onAnswerFinished(const runtime::GenerateReport& report);
+  void endDocument();
   void onDocumentRead(const runtime::ReadReport& report);
   void previewChat(const ChatSettings& settings);
   void onApplied(const runtime::MemoryChanged& changed);
   void onFailed(const runtime::Failed& failed);
+  void endFailed(runtime::ChatTask task);
+  void showFailed(const runtime::Failed& failed);
   void onReclaimed(const QString& text);
   void ask(ContextQuestion question);
   void dropQuestion();
@@ -156,6 +173,13 @@ class AppState : public QObject {
   // Until its message is in the library.
   QString m_sentText;
   std::pair<QString, QString> m_sentDocument;
+  // The document in parts that is being read.
+  struct PartsReading {
+    runtime::MessageId document = {};  // 0: none
+    bool hasPart = false;              // one has been read
+    bool makesWay = false;             // for a question, which is read and answered next
+  };
+  PartsReading m_partsReading;
   ContextQuestion m_question;
   ContextQuestion m_goingOn;  // what is being done about it
   QList<int> m_named;

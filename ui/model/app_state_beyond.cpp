@@ -1,4 +1,5 @@
 // Chats at the end of the model's context and beyond it: going on, and the parts that are seen.
+#include <algorithm>
 #include <utility>
 
 #include "ui/model/app_state.h"
@@ -6,6 +7,13 @@
 #include "ui/model/format.h"
 
 namespace satchel::ui {
+namespace {
+
+QString noPartsText() {
+  return AppState::tr("The model sees all of this chat: it has no older parts.");
+}
+
+}  // namespace
 
 void AppState::ask(ContextQuestion question) {
   m_question = std::move(question);
@@ -26,7 +34,7 @@ void AppState::onContextEnded() {
 }
 
 void AppState::goOn() {
-  if (!canSend() || !m_question.isAsked()) return;
+  if (m_phase != Phase::Ready || !m_question.isAsked()) return;
   m_goingOn = m_question;
   dismissResume();
   setPhase(Phase::Reading);  // the question goes with it
@@ -49,7 +57,13 @@ void AppState::onWentOn() {
 }
 
 void AppState::listParts() {
+  if (m_phase == Phase::NoModel) return;
   m_engine->listParts();
+}
+
+void AppState::onPartsListed(const runtime::OlderParts& parts) {
+  if (parts.parts.empty()) Q_EMIT noticeShown(noPartsText());
+  Q_EMIT partsListed(parts);
 }
 
 void AppState::nameParts(const QList<int>& parts) {
@@ -68,12 +82,44 @@ QString AppState::namedText() const {
   return tr("The next question is answered from %1 of the older chat.").arg(partsText(m_named));
 }
 
-void AppState::askAgain(int row, const QList<int>& parts) {
-  if (!canSend()) return;
+QString AppState::questionOf(int row) const {
   while (row >= 0 && m_conversation.message(row).role != runtime::Role::user) --row;
-  if (row < 0) return;
+  if (row < 0 || !m_conversation.message(row).documentTitle.isEmpty()) return {};
+  return m_conversation.message(row).text;
+}
+
+void AppState::askAgain(int row, const QList<int>& parts) {
+  const QString question = questionOf(row);
+  if (!canSend() || question.isEmpty()) return;
   nameParts(parts);
-  send(m_conversation.message(row).text);
+  send(question);
+}
+
+bool AppState::askAll(const QString& question) {
+  if (!canSend()) return false;
+  if (!hasParts()) {
+    Q_EMIT noticeShown(noPartsText());
+    return false;
+  }
+  if (question.trimmed().isEmpty()) {
+    Q_EMIT noticeShown(tr("Write a question first. It is asked of each part of the chat."));
+    return false;
+  }
+  beginAsking(question);
+  m_engine->askAll(question);
+  return true;
+}
+
+// The first part that is there makes the document one that can be asked.
+void AppState::onMemory(const runtime::ChatMemory& memory) {
+  m_memory.setCache(memory);
+  m_conversation.setPartsRead(memory.documents);
+  const auto isThere = [this](const runtime::PartsRead& document) {
+    return document.document == m_partsReading.document && document.n_read > 0;
+  };
+  if (m_partsReading.hasPart || std::ranges::none_of(memory.documents, isThere)) return;
+  m_partsReading.hasPart = true;
+  Q_EMIT canSendChanged();
 }
 
 }  // namespace satchel::ui

@@ -1,11 +1,11 @@
 // What the engine says, led into the models.
 #include <utility>
 
-#include "runtime/chat/episodes_text.h"
 #include "ui/model/app_state.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
 #include "ui/model/memory_change_text.h"
+#include "ui/model/parts_text.h"
 
 namespace satchel::ui {
 namespace {
@@ -18,8 +18,7 @@ QString footnoteOf(const runtime::GenerateReport& report) {
   const double ms = report.ms - report.thoughts.ms;
   if (ms > 0)
     text += AppState::tr(" · %1 tokens/s").arg(double(report.n_tokens) * 1000 / ms, 0, 'f', 1);
-  if (const std::string parts = runtime::describe(report.episodes); !parts.empty())
-    text += AppState::tr(" · from %1 of the older chat").arg(textOf(parts));
+  text += answerPartsText(report.episodes);
   if (report.finish == runtime::Finish::n_tokens_max)
     text += AppState::tr(" · stopped at the length limit; type \"continue\" to go on");
   if (report.finish == runtime::Finish::repeats)
@@ -88,12 +87,7 @@ void AppState::seeModelsAndChats(const runtime::ChatEvent& event) {
 void AppState::seeAnswers(const runtime::ChatEvent& event) {
   std::visit(
       runtime::Overloaded{
-          [this](const runtime::StoredMessage& added) {
-            m_sentText.clear();
-            m_sentDocument = {};
-            if (added.kind == runtime::MessageKind::text) setNamed({});
-            m_conversation.append(messageOf(added));
-          },
+          [this](const runtime::StoredMessage& added) { onAdded(added); },
           [this](const runtime::Progress& progress) {
             if (!isBusy()) return;
             m_reading.update(progress, m_clock->steady_ms() / 1000);
@@ -114,8 +108,11 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
           [this](const runtime::MessageThoughts& found) { m_conversation.setThoughts(found); },
           [this](const runtime::GenerateReport& report) { onAnswerFinished(report); },
           [this](const runtime::ReadReport& report) { onDocumentRead(report); },
-          [this](const runtime::DocumentParts& parts) { m_conversation.setParts(parts); },
-          [this](const runtime::OlderParts& parts) { Q_EMIT partsListed(parts); },
+          [this](const runtime::DocumentParts& parts) {
+            m_conversation.setParts(parts);
+            if (m_phase == Phase::Reading) m_partsReading = {.document = parts.document};
+          },
+          [this](const runtime::OlderParts& parts) { onPartsListed(parts); },
           [this](const runtime::ContextEnded&) { onContextEnded(); },
           [this](const runtime::WentOn&) { onWentOn(); }, [](const auto&) {}},
       event);
@@ -124,7 +121,7 @@ void AppState::seeAnswers(const runtime::ChatEvent& event) {
 void AppState::seeMemory(const runtime::ChatEvent& event) {
   std::visit(
       runtime::Overloaded{
-          [this](const runtime::ChatMemory& cache) { m_memory.setCache(cache); },
+          [this](const runtime::ChatMemory& memory) { onMemory(memory); },
           [this](const runtime::LedgerChanged& changed) { m_memory.setLedger(changed); },
           [this](const runtime::PresetEstimates& estimates) { m_memory.setPreviews(estimates); },
           [this](const runtime::MemoryPreviewed& previewed) {
@@ -175,6 +172,16 @@ void AppState::onChatOpened(const runtime::ChatOpened& opened) {
   attachNext();
 }
 
+// What was sent is in the library. A document's own answer says nothing of a message behind it.
+void AppState::onAdded(const runtime::StoredMessage& added) {
+  m_conversation.append(messageOf(added));
+  if (added.role != runtime::Role::user) return;
+  m_sentDocument = {};
+  if (added.kind == runtime::MessageKind::document) return;
+  m_sentText.clear();
+  setNamed({});
+}
+
 void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
   const auto state = runtime::is_whole(report.finish) ? runtime::MessageState::complete
                                                       : runtime::MessageState::interrupted;
@@ -190,11 +197,18 @@ void AppState::onAnswerFinished(const runtime::GenerateReport& report) {
 }
 
 void AppState::onDocumentRead(const runtime::ReadReport& report) {
-  finishWork();
-  Q_EMIT noticeShown(withReclaimed(
+  endDocument();
+  const QString read =
       tr("Read %1 tokens in %2.")
-          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000))));
+          .arg(formatCount(qint64(report.n_tokens)), formatSeconds(report.ms / 1000));
+  const QString unread = unreadNotice(m_memory.documents());
+  Q_EMIT noticeShown(withReclaimed(unread.isEmpty() ? read : read + u' ' + unread));
   attachNext();
+}
+
+// What it made way for goes on.
+void AppState::endDocument() {
+  if (!std::exchange(m_partsReading, {}).makesWay) finishWork();
 }
 
 void AppState::onApplied(const runtime::MemoryChanged& changed) {
@@ -229,18 +243,29 @@ void AppState::onFailed(const runtime::Failed& failed) {
   }
   // What was asked for while the model was lost: why it was lost has been said.
   const bool isKnown = m_phase == Phase::NoModel && error.code == "NO_MODEL";
-  switch (failed.task) {
+  endFailed(failed.task);
+  if (!isKnown) showFailed(failed);
+  const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;
+  if ((failed.cpu_would_help || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
+  if (failed.task != ChatTask::go_on) return;
+  ContextQuestion asked = std::exchange(m_goingOn, {});
+  if (m_phase == Phase::Ready) ask(std::move(asked));  // again: what was refused is not lost
+}
+
+void AppState::endFailed(ChatTask task) {
+  switch (task) {
     case ChatTask::open_model:
     case ChatTask::use_cpu:
     case ChatTask::begin_chat:
     case ChatTask::open_chat:
       setIdle();
       break;
-    case ChatTask::send:
     case ChatTask::attach_document:
+      endDocument();
+      break;
+    case ChatTask::send:
     case ChatTask::change_memory:
     case ChatTask::go_on:
-      m_goingOn = {};
       finishWork();
       break;
     case ChatTask::idle:
@@ -250,14 +275,20 @@ void AppState::onFailed(const runtime::Failed& failed) {
     default:
       break;  // done beside what the user waits for
   }
+}
+
+void AppState::showFailed(const runtime::Failed& failed) {
+  const Error& error = failed.error;
+  if (error.kind == ErrorKind::cancelled) {
+    const QString unread = unreadNotice(m_memory.documents());
+    if (failed.task == ChatTask::attach_document && !unread.isEmpty()) Q_EMIT noticeShown(unread);
+    return;
+  }
+  if (m_question.isAsked() && error.code == "CONTEXT_FULL") return;
   QString message = textOf(error.message);
   if (failed.task == ChatTask::keep_settings)
     message = tr("The messages are saved, but the settings are not. ") + message;
-  const bool isAsked = m_question.isAsked() && error.code == "CONTEXT_FULL";
-  if (error.kind != ErrorKind::cancelled && !isKnown && !isAsked)
-    showError(textOf(error.code), withReclaimed(message));
-  const bool isCpus = failed.task == ChatTask::use_cpu && m_phase == Phase::NoModel;
-  if ((failed.cpu_would_help || isCpus) && !canTryAgain()) Q_EMIT cpuOffered();
+  showError(textOf(error.code), withReclaimed(message));
 }
 
 }  // namespace satchel::ui

@@ -2,6 +2,7 @@
 
 #include "ui/model/engine_values.h"
 #include "ui/model/format.h"
+#include "ui/model/parts_text.h"
 
 namespace satchel::ui {
 
@@ -14,7 +15,10 @@ QVariant ConversationModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::AccessibleTextRole) return {};
   const Message& message = m_rows[index.row()];
   if (message.role != runtime::Role::user) return tr("Answer: %1").arg(message.text);
-  return tr("You: %1").arg(message.documentTitle.isEmpty() ? message.text : message.documentTitle);
+  if (message.documentTitle.isEmpty()) return tr("You: %1").arg(message.text);
+  const QString parts = documentPartsText(message);
+  return parts.isEmpty() ? tr("You: %1").arg(message.documentTitle)
+                         : tr("You: %1, %2").arg(message.documentTitle, parts);
 }
 
 void ConversationModel::add(const Message& message) {
@@ -81,6 +85,7 @@ void ConversationModel::setSeen(const runtime::SeenEpisodes& episodes) {
   Message& message = m_rows.back();
   message.partsAll = int(episodes.n_all);
   for (const std::size_t part : episodes.seen) message.partsSeen.append(int(part));
+  for (const std::size_t part : episodes.quoted) message.partsQuoted.append(int(part));
 }
 
 int ConversationModel::rowOf(runtime::MessageId id) const {
@@ -94,6 +99,17 @@ void ConversationModel::setParts(const runtime::DocumentParts& document) {
   if (row < 0) return;
   m_rows[row].documentParts = int(document.n_parts);
   tellChanged(row);
+}
+
+void ConversationModel::setPartsRead(const std::vector<runtime::PartsRead>& documents) {
+  for (const runtime::PartsRead& document : documents) {
+    const int row = rowOf(document.document);
+    if (row < 0 || m_rows[row].documentParts != int(document.n_all) ||
+        m_rows[row].documentPartsRead == int(document.n_read))
+      continue;
+    m_rows[row].documentPartsRead = int(document.n_read);
+    tellChanged(row);
+  }
 }
 
 void ConversationModel::setThoughts(const runtime::MessageThoughts& found) {

@@ -34,6 +34,8 @@ class ConversationModel : public QAbstractListModel {
                     const QString& thoughtNote = {});
   // Of a message that is there.
   void setParts(const runtime::DocumentParts& document);
+  // Of those that are there as one message.
+  void setPartsRead(const std::vector<runtime::PartsRead>& documents);
   void setThoughts(const runtime::MessageThoughts& found);
   void setThoughtsOpen(int row, bool open);
   void setExpanded(int row, bool expanded);

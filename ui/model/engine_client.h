@@ -35,8 +35,12 @@ class EngineClient : public QObject {
   // Takes the chat out of the list; restoreChat() brings it back.
   virtual void deleteChat(ChatKey chat) = 0;
   virtual void restoreChat(ChatKey chat) = 0;
-  // To the open chat: commits the message, reads what is unread, answers.
+  // To the open chat: commits the message, reads what is unread, answers. A document in parts that
+  // is being read makes way for it, as for askAll() and listParts(): the rest is read while idle.
   virtual void send(const QString& text) = 0;
+  // The same, where the chat is longer than the model's context: each part is asked by itself
+  // first, and what they say is committed as a document before the question.
+  virtual void askAll(const QString& question) = 0;
   // Commits the document with its answer "Noted." and reads it.
   virtual void attachDocument(const QString& title, const QString& text) = 0;
   // Whether the answers to come are thought about, where the model has the switch. Ends no idle

@@ -39,11 +39,13 @@ struct Message {
   runtime::Role role = runtime::Role::user;
   runtime::MessageState state = runtime::MessageState::complete;
   QString text;
-  QString documentTitle;  // empty: not a document
-  int documentParts = 1;  // in which it is read
-  QString footnote;       // measured, for people: "142 tokens · 31 tokens/s"
+  QString documentTitle;       // empty: not a document
+  int documentParts = 1;       // in which it is read
+  int documentPartsRead = -1;  // of them; -1: not known yet
+  QString footnote;            // measured, for people: "142 tokens · 31 tokens/s"
   // Of an answer where the chat is longer than the model's context.
-  QList<int> partsSeen;  // of them, numbered from 0
+  QList<int> partsSeen;    // of them, numbered from 0
+  QList<int> partsQuoted;  // of those: the answer's own words stand there
   int partsAll = 0;
   QString thoughts;     // of an answer: what was thought before it
   QString thoughtNote;  // over them, for people: "Thought for 4.2 s · 123 tokens"

@@ -143,9 +143,18 @@ void InProcessEngine::restoreChat(ChatKey chat) {
 }
 
 void InProcessEngine::send(const QString& text) {
+  m_service->make_way();
   request(ChatTask::send, [this, text](const Call& call) {
     applyThinking();
     (void)m_service->send(m_open, text.toStdString(), runtime::Sampling{}, call);
+  });
+}
+
+void InProcessEngine::askAll(const QString& question) {
+  m_service->make_way();
+  request(ChatTask::send, [this, question](const Call& call) {
+    applyThinking();
+    (void)m_service->ask_all(m_open, question.toStdString(), runtime::Sampling{}, call);
   });
 }
 
@@ -174,6 +183,7 @@ void InProcessEngine::goOn() {
 }
 
 void InProcessEngine::listParts() {
+  m_service->make_way();
   request(ChatTask::older_parts,
           [this](const Call& call) { (void)m_service->older_parts(m_open, call); });
 }

@@ -32,6 +32,7 @@ class InProcessEngine final : public EngineClient {
   void deleteChat(ChatKey chat) override;
   void restoreChat(ChatKey chat) override;
   void send(const QString& text) override;
+  void askAll(const QString& question) override;
   void attachDocument(const QString& title, const QString& text) override;
   void setThinking(bool thinks) override;
   void goOn() override;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/chat/episodes_text.h"
 #include "ui/model/engine_values.h"
 #include "ui/model/fidelity_text.h"
 #include "ui/model/format.h"
@@ -21,16 +22,27 @@ QString MemoryPanelState::recipeText() const {
 
 double MemoryPanelState::packingShare() const {
   const kvcache::CacheStats& stats = m_cache.stats;
-  return stats.n_pending > 0
-             ? std::clamp(double(stats.n_pending_probed) / double(stats.n_pending), 0.0, 1.0)
-             : 1;
+  if (stats.n_pending > 0)
+    return std::clamp(double(stats.n_pending_probed) / double(stats.n_pending), 0.0, 1.0);
+  const runtime::PartsRead all = runtime::of_all(m_cache.documents);
+  return all.n_all > 0 ? double(all.n_read) / double(all.n_all) : 1;
+}
+
+bool MemoryPanelState::hasUnread() const {
+  const runtime::PartsRead all = runtime::of_all(m_cache.documents);
+  return all.n_read < all.n_all;
 }
 
 QString MemoryPanelState::packingText() const {
   if (isLearning())
     return tr("profiling the model… %1")
         .arg(formatPercent(std::round(m_cache.learning_share * 100) / 100));
-  if (m_cache.stats.n_pending == 0) return {};
+  if (m_cache.stats.n_pending == 0 && !hasUnread()) return {};
+  if (m_cache.stats.n_pending == 0) {
+    const runtime::PartsRead all = runtime::of_all(m_cache.documents);
+    return (isPacking() ? tr("reading… %1 of %2 parts") : tr("%1 of %2 parts read"))
+        .arg(formatCount(qint64(all.n_read)), formatCount(qint64(all.n_all)));
+  }
   const QString share = formatPercent(std::round(packingShare() * 100) / 100);
   return isPacking() ? tr("compressing… %1").arg(share) : tr("paused at %1").arg(share);
 }
@@ -114,6 +126,11 @@ QString MemoryPanelState::contextTip() const {
   if (m_cache.goes_on)
     return tr("The model sees all of this chat. It sees at most %1 tokens at once: as the chat "
               "grows, older turns stay as parts that are looked up when a question needs them.")
+        .arg(context);
+  if (m_cache.n_tokens > m_cache.n_context && m_cache.n_context > 0)
+    return tr("This chat is longer than the %1 tokens that the model sees at once: nothing more "
+              "can "
+              "be sent, unless it goes on with its older turns as parts.")
         .arg(context);
   return tr("The model sees all of this chat, at most %1 tokens at once. When they are used up, "
             "you are asked whether the chat goes on.")

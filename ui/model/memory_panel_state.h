@@ -66,9 +66,12 @@ class MemoryPanelState : public QObject {
   LedgerModel* ledger() { return &m_ledger; }
   bool hasChat() const { return m_hasChat; }
   QString recipeText() const;  // "Compact · recipe satchel, 50 % kept"
-  bool isPacking() const { return m_cache.is_packing && m_cache.stats.n_pending > 0; }
+  bool isPacking() const {
+    return m_cache.is_packing && (m_cache.stats.n_pending > 0 || hasUnread());
+  }
   bool isLearning() const { return m_cache.learning_share >= 0; }  // its head-budget profile
-  // "compressing… 40 %", "paused at 40 %" or "profiling the model… 40 %"; empty: nothing to do.
+  // "compressing… 40 %", "paused at 40 %", "reading… 3 of 12 parts" or "profiling the model…
+  // 40 %"; empty: nothing to do.
   QString packingText() const;
   double packingShare() const;   // 0 … 1
   QString bytesText() const;     // "4.1 MB instead of 31 MB in fp16: 87 % saved"
@@ -85,7 +88,11 @@ class MemoryPanelState : public QObject {
   double contextShare() const;       // in reach; of the chat, where it is longer than the context
   double contextOlderShare() const;  // out of reach, of the chat
   bool contextEnds() const { return !m_cache.goes_on; }  // the chat ends with the context
-  double budgetShare() const;                            // of the pool in use, 0 … 1
+  // The chat goes on, and is longer than the context: some of it is out of reach.
+  bool isBeyond() const { return m_cache.goes_on && m_cache.n_in_context < m_cache.n_tokens; }
+  // Of its documents in parts.
+  const std::vector<runtime::PartsRead>& documents() const { return m_cache.documents; }
+  double budgetShare() const;  // of the pool in use, 0 … 1
   QList<LayerBar> layerBars() const { return layerBarsOf(m_cache.stats); }
 
   void setModel(const runtime::ModelFacts& model);
@@ -107,7 +114,7 @@ class MemoryPanelState : public QObject {
  private:
   QString fidelityOfPreset(const QString& preset) const;
   void showRequested();
-  bool isBeyond() const { return m_cache.n_in_context < m_cache.n_tokens; }
+  bool hasUnread() const;  // parts of a document
   void takeSettings(const runtime::MemorySettings& memory);
 
   const Clock* m_clock;

@@ -69,7 +69,7 @@ Composer::Composer(QWidget* parent)
   connect(m_edit->document()->documentLayout(), &QAbstractTextDocumentLayout::documentSizeChanged,
           this, &Composer::fitHeight);
   connect(m_send, &QAbstractButton::clicked, this, [this] {
-    if (m_canStop) {
+    if (stops()) {
       Q_EMIT stopAsked();
     } else {
       send();
@@ -82,6 +82,10 @@ Composer::Composer(QWidget* parent)
   refresh();
 }
 
+QAbstractButton* Composer::sendButton() {
+  return m_send;
+}
+
 void Composer::setText(const QString& text) {
   m_edit->setPlainText(text);
   m_edit->moveCursor(QTextCursor::End);
@@ -90,8 +94,6 @@ void Composer::setText(const QString& text) {
 void Composer::setState(bool canSend, bool canStop) {
   m_canSend = canSend;
   m_canStop = canStop;
-  m_send->setIconKind(canStop ? Icon::Stop : Icon::Send,
-                      canStop ? tr("Stop (Esc)") : tr("Send (Enter)"));
   refresh();
 }
 
@@ -105,11 +107,18 @@ void Composer::setAnswers(bool answers) {
   m_edit->setPlaceholderText(answers ? tr("Write a message") : tr("Write the beginning of a text"));
 }
 
+bool Composer::hasText() const {
+  return !m_edit->toPlainText().trimmed().isEmpty();
+}
+
 void Composer::refresh() {
-  const bool hasText = !m_edit->toPlainText().trimmed().isEmpty();
-  m_send->setEnabled(m_canStop || (m_canSend && hasText));
+  m_send->setIconKind(stops() ? Icon::Stop : Icon::Send,
+                      stops() ? tr("Stop (Esc)") : tr("Send (Enter)"));
+  m_send->setEnabled(m_canStop || (m_canSend && hasText()));
   m_attach->setEnabled(m_canSend);
-  m_hint->setText(m_canStop ? tr("Esc to stop") : tr("Enter to send · Shift+Enter for a new line"));
+  m_hint->setText(!m_canStop  ? tr("Enter to send · Shift+Enter for a new line")
+                  : m_canSend ? tr("Enter to send · Esc to stop")
+                              : tr("Esc to stop"));
 }
 
 void Composer::send() {

@@ -6,6 +6,7 @@
 
 #include "ui/widgets/card.h"
 
+class QAbstractButton;
 class QLabel;
 class QPushButton;
 
@@ -20,9 +21,11 @@ class Composer : public Card {
   explicit Composer(QWidget* parent = nullptr);
 
   QPlainTextEdit* edit() { return m_edit; }
+  QAbstractButton* sendButton();
   void setText(const QString& text);
   void send();  // what is written, if it may be sent
-  // busy: the button stops instead of sending. canSend: a chat is open and waits.
+  // canSend: a chat is open and waits, or can be asked while it reads. canStop: the button stops
+  // instead of sending, unless what is written can be sent.
   void setState(bool canSend, bool canStop);
   // Whether the switch for thinking is there at all.
   void setThinkingSwitch(bool isThere);
@@ -42,6 +45,8 @@ class Composer : public Card {
  private:
   void fitHeight();
   void refresh();
+  bool hasText() const;
+  bool stops() const { return m_canStop && !(m_canSend && hasText()); }
 
   QPlainTextEdit* m_edit;
   IconButton* m_attach;

@@ -160,7 +160,6 @@ void MainWindow::addShortcuts() {
     m_composer->setFocus();
   });
   add(QKeySequence(Qt::CTRL | Qt::Key_T), [this] { m_conversation->toggleLastThoughts(); });
-  add(QKeySequence(Qt::CTRL | Qt::Key_P), [this] { m_conversation->askLastParts(); });
   add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] {
     m_chats->show();
     m_chats->focusFilter();
@@ -212,7 +211,7 @@ void MainWindow::showLedger() {
 void MainWindow::refreshPhase() {
   using Phase = AppState::Phase;
   const Phase phase = m_state->phase();
-  m_composer->setState(m_state->canSend(), m_state->canStop());
+  refreshSending();
   m_composer->setThinkingSwitch(m_state->model().has_thinking_switch);
   m_composer->setAnswers(m_state->model().has_chat_template);
   const bool shows = phase == Phase::Reading || phase == Phase::Opening ||

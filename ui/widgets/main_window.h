@@ -8,6 +8,7 @@
 #include "ui/model/app_state.h"
 #include "ui/widgets/theme.h"
 
+class QAction;
 class QLabel;
 class QPushButton;
 class QSplitter;
@@ -49,6 +50,7 @@ class MainWindow : public QMainWindow {
   Banner* deviceNote() { return m_deviceNote; }
   Banner* namedChip() { return m_named; }
   QuestionCard* question() { return m_question; }
+  ProgressStrip* progress() { return m_progress; }
 
  Q_SIGNALS:
   void appearanceChosen(satchel::ui::Appearance appearance);
@@ -75,7 +77,10 @@ class MainWindow : public QMainWindow {
   void refreshChat();
   void refreshPacking();
   void refreshResume();
+  void addPartsActions();
+  void refreshSending();
   void showParts(const runtime::OlderParts& parts);
+  void askAllParts(const QString& question);
   void escape();
 
   AppState* m_state;
@@ -99,6 +104,8 @@ class MainWindow : public QMainWindow {
   Composer* m_composer = nullptr;
   QuestionCard* m_question = nullptr;
   Banner* m_named = nullptr;
+  QAction* m_showParts = nullptr;
+  QAction* m_askAllParts = nullptr;
   // The answer whose parts were asked for, and where they are shown; -1: none.
   int m_partsRow = -1;
   QPoint m_partsPlace;

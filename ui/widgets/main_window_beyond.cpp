@@ -1,5 +1,7 @@
 // A chat at the end of the model's context, and the parts that are seen beyond it.
+#include <QAction>
 #include <QPushButton>
+#include <utility>
 
 #include "ui/widgets/banner.h"
 #include "ui/widgets/composer.h"
@@ -11,6 +13,8 @@
 namespace satchel::ui {
 
 void MainWindow::connectBeyond() {
+  addPartsActions();
+  connect(m_state, &AppState::canSendChanged, this, &MainWindow::refreshSending);
   connect(m_state, &AppState::questionChanged, this, [this] {
     const ContextQuestion& question = m_state->question();
     question.isAsked() ? m_question->ask(question.title(), m_state->questionText())
@@ -34,16 +38,52 @@ void MainWindow::connectBeyond() {
   connect(m_named, &Banner::closed, this, [this] { m_state->nameParts({}); });
 }
 
+// In the menu of the conversation, and as keys everywhere.
+void MainWindow::addPartsActions() {
+  m_showParts = new QAction(tr("Older parts…"), this);
+  m_showParts->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_P));
+  m_askAllParts = new QAction(tr("Ask all parts"), this);
+  m_askAllParts->setShortcut(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_A));
+  m_askAllParts->setToolTip(tr("Asks what is written of each part of a long chat by itself"));
+  m_conversation->addActions({m_showParts, m_askAllParts});
+  connect(m_showParts, &QAction::triggered, m_conversation, &ConversationView::askLastParts);
+  connect(m_askAllParts, &QAction::triggered, this, [this] { askAllParts({}); });
+}
+
+void MainWindow::refreshSending() {
+  m_composer->setState(m_state->canSend(), m_state->canStop());
+}
+
+// Without a question of its own: what is written.
+void MainWindow::askAllParts(const QString& question) {
+  const bool isDraft = question.isEmpty();
+  const QString asked = isDraft ? m_composer->edit()->toPlainText() : question;
+  if (m_state->askAll(asked) && isDraft) m_composer->edit()->clear();
+}
+
 void MainWindow::showParts(const runtime::OlderParts& parts) {
   const int row = std::exchange(m_partsRow, -1);
-  if (row < 0 || row >= m_state->conversation()->rowCount() || parts.parts.empty()) return;
-  auto* popup = new PartsPopup(parts, m_state->conversation()->message(row).partsSeen,
-                               m_state->canSend(), this);
+  const ConversationModel* conversation = m_state->conversation();
+  if (row < 0 || row >= conversation->rowCount() || parts.parts.empty()) return;
+  const Message& answer = conversation->message(row);
+  PartsShown shown{.parts = parts,
+                   .seen = answer.partsSeen,
+                   .quoted = answer.partsQuoted,
+                   .question = m_composer->edit()->toPlainText().trimmed(),
+                   .canAsk = m_state->canSend(),
+                   .canAskAgain = !m_state->questionOf(row).isEmpty()};
+  if (answer.partsAll == 0) shown.seen = partsSeenLast(parts);
+  const bool isDraft = !shown.question.isEmpty();
+  if (!isDraft) shown.question = m_state->questionOf(row);
+  auto* popup = new PartsPopup(shown, this);
   connect(popup, &PartsPopup::askedAgain, this,
           [this, row](const QList<int>& chosen) { m_state->askAgain(row, chosen); });
   connect(popup, &PartsPopup::chosenForNext, this, [this](const QList<int>& chosen) {
     m_state->nameParts(chosen);
     m_composer->setFocus();
+  });
+  connect(popup, &PartsPopup::askedOfAll, this, [this, isDraft, question = shown.question] {
+    askAllParts(isDraft ? QString() : question);
   });
   popup->showAt(m_partsPlace);
 }

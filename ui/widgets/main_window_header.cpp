@@ -2,6 +2,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
+#include <QPainter>
 #include <QPushButton>
 
 #include "ui/model/engine_values.h"
@@ -21,6 +22,20 @@ QString menuText(QString text) {
   return text.replace(u'&', QStringLiteral("&&"));
 }
 
+// A title that is too long ends in three dots.
+class TitleLabel final : public QLabel {
+ public:
+  using QLabel::QLabel;
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.setPen(palette().color(QPalette::WindowText));
+    painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter,
+                     fontMetrics().elidedText(text(), Qt::ElideRight, width()));
+  }
+};
+
 }  // namespace
 
 QWidget* MainWindow::makeHeader() {
@@ -28,7 +43,7 @@ QWidget* MainWindow::makeHeader() {
   m_foldChats = new IconButton(Icon::Sidebar, tr("Show or hide the chat list (Ctrl+B)"), header);
   m_foldMemory = new IconButton(Icon::Panel, tr("Show or hide the memory panel (Ctrl+M)"), header);
   auto* help = new IconButton(Icon::Help, tr("Keyboard shortcuts (F1)"), header);
-  m_title = new QLabel(header);
+  m_title = new TitleLabel(header);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(scaledFont(font(), 1.05, QFont::DemiBold));
   m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -36,7 +51,7 @@ QWidget* MainWindow::makeHeader() {
   m_packing->setObjectName(QStringLiteral("packing"));
   m_packing->setFont(scaledFont(font(), 0.92));
   m_packing->setToolTip(
-      tr("Older text is compressed in the background. This pauses while you type."));
+      tr("Older text is read and compressed in the background. This pauses while you type."));
   m_packing->hide();
   m_device = new QPushButton(header);
   m_device->setObjectName(QStringLiteral("quiet"));

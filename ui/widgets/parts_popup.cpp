@@ -18,9 +18,10 @@
 namespace satchel::ui {
 namespace {
 
-constexpr int kPopupWidth = 460;
-constexpr int kPartRowsMax = 8;  // more are scrolled to
+constexpr int kPopupWidth = 480;  // at least
+constexpr int kPartRowsMax = 8;   // more are scrolled to
 constexpr double kBox = 16, kNumber = 30;
+constexpr int kTagRole = Qt::UserRole;  // what is said of the part, at its end
 
 // A box to tick, the number, the words. A click anywhere ticks.
 class PartDelegate final : public QStyledItemDelegate {
@@ -53,8 +54,14 @@ class PartDelegate final : public QStyledItemDelegate {
     painter->setPen(theme.muted);
     const QRectF number(box.right() + 2, row.top(), kNumber, row.height());
     painter->drawText(number, Qt::AlignRight | Qt::AlignVCenter, QString::number(index.row() + 1));
+    QRectF words = row.adjusted(number.right() + 10 - row.left(), 0, -10, 0);
+    if (const QString tag = index.data(kTagRole).toString(); !tag.isEmpty()) {
+      painter->setFont(scaledFont(option.font, 0.86));
+      painter->drawText(words, Qt::AlignRight | Qt::AlignVCenter, tag);
+      words.setRight(words.right() - painter->fontMetrics().horizontalAdvance(tag) - 10);
+      painter->setFont(option.font);
+    }
     painter->setPen(theme.text);
-    const QRectF words = row.adjusted(number.right() + 10 - row.left(), 0, -10, 0);
     const QString text = index.data().toString();
     painter->drawText(words, Qt::AlignLeft | Qt::AlignVCenter,
                       QFontMetricsF(option.font).elidedText(text, Qt::ElideRight, words.width()));
@@ -77,20 +84,20 @@ class PartDelegate final : public QStyledItemDelegate {
 
 }  // namespace
 
-PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen, bool canAsk,
-                       QWidget* parent)
+PartsPopup::PartsPopup(const PartsShown& shown, QWidget* parent)
     : QFrame(parent, Qt::Popup),
       m_list(new QListWidget(this)),
       m_again(new QPushButton(tr("Ask again with these"), this)),
       m_next(new QPushButton(tr("Use for the next question"), this)),
-      m_canAsk(canAsk) {
+      m_all(new QPushButton(tr("Ask all parts"), this)),
+      m_canAskAgain(shown.canAsk && shown.canAskAgain) {
   setObjectName(QStringLiteral("popup"));
   setAttribute(Qt::WA_DeleteOnClose);
-  setFixedWidth(kPopupWidth);
   setAccessibleName(tr("Parts of the older chat"));
   auto* title = new QLabel(tr("Parts of the older chat"), this);
   title->setFont(scaledFont(font(), 1, QFont::DemiBold));
-  auto* note = new QLabel(tr("Ticked: what the answer saw."), this);
+  auto* note = new QLabel(partsNote(shown), this);
+  note->setWordWrap(true);
   note->setObjectName(QStringLiteral("muted"));
   note->setFont(scaledFont(font(), 0.92));
   m_list->setFrameShape(QFrame::NoFrame);
@@ -98,20 +105,25 @@ PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen,
   m_list->setSelectionMode(QAbstractItemView::NoSelection);
   m_list->setItemDelegate(new PartDelegate(m_list));
   m_list->setAccessibleName(title->text());
-  for (std::size_t i = 0; i < parts.parts.size(); ++i) {
-    auto* item = new QListWidgetItem(textOf(parts.parts[i].beginning), m_list);
+  for (int i = 0; i < int(shown.parts.parts.size()); ++i) {
+    const runtime::OlderPart& part = shown.parts.parts[std::size_t(i)];
+    const QString words = textOf(part.beginning), tag = partTag(shown, i);
+    auto* item = new QListWidgetItem(words, m_list);
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsUserCheckable | Qt::ItemIsSelectable);
-    item->setCheckState(seen.contains(int(i)) ? Qt::Checked : Qt::Unchecked);
-    item->setToolTip(tr("%1 tokens").arg(formatCount(qint64(parts.parts[i].n_tokens))));
+    item->setCheckState(shown.seen.contains(i) ? Qt::Checked : Qt::Unchecked);
+    item->setToolTip(tr("%1 tokens").arg(formatCount(qint64(part.n_tokens))));
+    item->setData(kTagRole, tag);
+    if (!tag.isEmpty()) item->setData(Qt::AccessibleTextRole, words + QStringLiteral(", ") + tag);
   }
   const int row = m_list->count() > 0 ? m_list->sizeHintForRow(0) : 0;
   m_list->setFixedHeight(row * std::clamp(m_list->count(), 1, kPartRowsMax) + 2);
-  if (!seen.isEmpty() && seen.front() < m_list->count())
-    m_list->scrollToItem(m_list->item(seen.front()));
-  for (QPushButton* button : {m_again, m_next}) button->setCursor(Qt::PointingHandCursor);
+  if (!shown.seen.isEmpty() && shown.seen.front() < m_list->count())
+    m_list->scrollToItem(m_list->item(shown.seen.front()));
+  for (QPushButton* button : {m_again, m_next, m_all}) button->setCursor(Qt::PointingHandCursor);
   m_again->setObjectName(QStringLiteral("primary"));
   auto* buttons = new QHBoxLayout;
   buttons->setSpacing(kGap);
+  buttons->addWidget(m_all);
   buttons->addStretch();
   buttons->addWidget(m_next);
   buttons->addWidget(m_again);
@@ -124,6 +136,9 @@ PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen,
   column->addWidget(m_list);
   column->addSpacing(kGap);
   column->addLayout(buttons);
+  const QMargins around = column->contentsMargins();
+  setFixedWidth(
+      std::max(kPopupWidth, buttons->sizeHint().width() + around.left() + around.right()));
   connect(m_list, &QListWidget::itemChanged, this, &PartsPopup::refresh);
   connect(m_again, &QPushButton::clicked, this, [this] {
     Q_EMIT askedAgain(ticked());
@@ -133,6 +148,14 @@ PartsPopup::PartsPopup(const runtime::OlderParts& parts, const QList<int>& seen,
     Q_EMIT chosenForNext(ticked());
     close();
   });
+  connect(m_all, &QPushButton::clicked, this, [this] {
+    Q_EMIT askedOfAll();
+    close();
+  });
+  m_all->setEnabled(shown.canAsk && !shown.question.isEmpty());
+  m_all->setToolTip(shown.question.isEmpty() ? tr("Write a question first (Ctrl+Shift+A)")
+                                             : tr("Ask each part by itself (Ctrl+Shift+A): %1")
+                                                   .arg(shown.question.simplified().left(120)));
   m_list->setFocus();
   refresh();
 }
@@ -155,7 +178,7 @@ QList<int> PartsPopup::ticked() const {
 
 void PartsPopup::refresh() {
   const bool hasSome = !ticked().isEmpty();
-  m_again->setEnabled(hasSome && m_canAsk);
+  m_again->setEnabled(hasSome && m_canAskAgain);
   m_next->setEnabled(hasSome);
 }
 

@@ -270,14 +270,15 @@ void ConversationView::toggleLastThoughts() {
     }
 }
 
-// Of the last answer that could see some; where it ends, if it is on the screen.
+// Of the last answer that could see some; where it ends, if it is on the screen. Of a chat that was
+// opened again none is known: then of the last row.
 void ConversationView::askLastParts() {
-  for (int row = m_model->rowCount() - 1; row >= 0; --row)
-    if (m_model->message(row).partsAll > 0) {
-      const QRect place = visualRect(m_model->index(row)).intersected(viewport()->rect());
-      Q_EMIT partsAsked(row, viewport()->mapToGlobal(place.bottomLeft()));
-      return;
-    }
+  if (m_model->rowCount() == 0) return;
+  int row = m_model->rowCount() - 1;
+  while (row > 0 && m_model->message(row).partsAll == 0) --row;
+  if (m_model->message(row).partsAll == 0) row = m_model->rowCount() - 1;
+  const QRect place = visualRect(m_model->index(row)).intersected(viewport()->rect());
+  Q_EMIT partsAsked(row, viewport()->mapToGlobal(place.bottomLeft()));
 }
 
 void ConversationView::askToOpen(const QString& address, const QPoint& global) {
@@ -312,6 +313,8 @@ void ConversationView::contextMenuEvent(QContextMenuEvent* event) {
     if (found.hit.kind == MessageHit::CopyCode)
       addCopy(tr("Copy code"), m_layouts.layout(found.row).codeOf(found.hit.place.part));
   }
+  menu.addSeparator();
+  menu.addActions(actions());
   if (!menu.isEmpty()) menu.exec(event->globalPos());
 }
 

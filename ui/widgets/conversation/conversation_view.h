@@ -3,6 +3,7 @@
 //   invariants  1 while the user stands at the end, the end stays in view as an answer grows
 //               2 elsewhere, what is being read does not move when heights become known
 //   selection   across messages, with the mouse; Ctrl+C copies
+//   menu        of a message; actions() of the view come last
 #pragma once
 
 #include <QListView>
@@ -29,7 +30,8 @@ class ConversationView : public QListView {
  Q_SIGNALS:
   // The user agreed to open the address, having seen it.
   void linkOpened(const QUrl& address);
-  // Which parts of the older chat the answer saw is to be shown, here on the screen.
+  // Which parts of the older chat the answer saw is to be shown, here on the screen. A row of which
+  // that is not known: what the last answer saw.
   void partsAsked(int row, const QPoint& global);
 
  protected:

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "ui/model/format.h"
+#include "ui/model/parts_text.h"
 #include "ui/widgets/conversation/document_style.h"
 #include "ui/widgets/icon_button.h"
 
@@ -56,6 +57,12 @@ QString shortened(const QString& text, qsizetype characters, int lines) {
   return text.left(end).trimmed() + QStringLiteral(" …");
 }
 
+// Files end with the end of a line: it would show as an empty one.
+QString withoutEnd(QString text) {
+  while (!text.isEmpty() && text.back().isSpace()) text.chop(1);
+  return text;
+}
+
 QString footnoteText(const Message& content) {
   QString text = content.footnote;
   if (content.state == runtime::MessageState::interrupted)
@@ -77,11 +84,11 @@ void MessageLayout::setContent(const Message& content) {
   m_content = content;
   if (isUser()) {
     const bool isDocument = !content.documentTitle.isEmpty();
-    const QString shown = content.isExpanded
-                              ? content.text
-                              : shortened(content.text, isDocument ? 240 : kShortCharacters,
-                                          isDocument ? 4 : kShortLines);
-    m_isShortened = shown.size() != content.text.size();
+    const QString text = isDocument ? withoutEnd(content.text) : content.text;
+    const QString shown = content.isExpanded ? text
+                                             : shortened(text, isDocument ? 240 : kShortCharacters,
+                                                         isDocument ? 4 : kShortLines);
+    m_isShortened = shown.size() != text.size();
     MessagePart part;
     part.text = shown;
     setParts({part});
@@ -227,8 +234,8 @@ void MessageLayout::draw(QPainter& painter, const QRectF& visible, TextPlace fro
     QString label = m_content.isExpanded
                         ? tr("Show less")
                         : tr("Show all %1 characters").arg(formatCount(m_content.text.size()));
-    if (m_content.documentParts > 1)
-      label += tr(" · read in %1 parts").arg(m_content.documentParts);
+    if (const QString parts = documentPartsText(m_content); !parts.isEmpty())
+      label += QStringLiteral(" · ") + parts;
     painter.drawText(m_expand, Qt::AlignLeft | Qt::AlignVCenter, label);
   }
   if (isUser()) return;
