@@ -11,18 +11,23 @@ std::size_t rise(std::size_t before, std::size_t after) {
   return after - std::min(before, after);
 }
 
-// Steps down that lane-tokens took, from one tier to the next.
+// Steps down that lane-tokens took, from one tier to the next. What came back from its rest was as
+// coarse before: no tier is known of it, so no tier counts it.
 std::size_t n_steps_down(const CacheContents& before, const CacheContents& now) {
+  const std::size_t n_back = rise(now.n_resting, before.n_resting);
   std::size_t n = 0;
   for (std::size_t tier = 0; tier < now.n_from.size(); ++tier)
-    n += rise(before.n_from[tier], now.n_from[tier]);
+    n += rise(before.n_from[tier] + n_back, now.n_from[tier]);
   return std::min(n, *std::ranges::max_element(now.n_from));
 }
 
 }  // namespace
 
 CacheContents::CacheContents(const kvcache::CacheStats& stats, std::span<const LedgerEntry> ledger)
-    : bytes(stats.bytes), fp16_bytes(stats.fp16_bytes), n_evicted(stats.n_evicted) {
+    : bytes(stats.bytes),
+      fp16_bytes(stats.fp16_bytes),
+      n_evicted(stats.n_evicted),
+      n_resting(stats.n_resting) {
   for (std::size_t tier = stats.tiers.size(), n = 0; tier-- > kvcache::kTierRecipe;) {
     if (stats.tiers[tier].name != "exact") n += stats.tiers[tier].n_tokens;
     n_from[tier] = n;

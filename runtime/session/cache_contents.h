@@ -15,9 +15,9 @@ struct CacheContents {
   CacheContents(const kvcache::CacheStats& stats, std::span<const LedgerEntry> ledger);
 
   std::size_t bytes = 0, fp16_bytes = 0;  // as CacheStats
-  // Lane-tokens at each tier or a coarser one, exact ones not counted; and evicted ones.
+  // Lane-tokens at each tier or a coarser one, exact ones not counted; evicted ones; those at rest.
   std::array<std::size_t, kvcache::kTiersMax> n_from = {};
-  std::size_t n_evicted = 0;
+  std::size_t n_evicted = 0, n_resting = 0;
   std::size_t n_noted_lowered = 0, n_noted_evicted = 0;  // by the ledger
 };
 

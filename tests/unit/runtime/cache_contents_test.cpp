@@ -30,6 +30,15 @@ TEST(CacheContents, tokens_that_went_count_as_evicted_and_what_stands_still_as_n
   EXPECT_EQ(done_between(before, before).n_lowered, 0u);
 }
 
+TEST(CacheContents, what_comes_back_from_its_rest_was_not_lowered) {
+  kvcache::CacheStats some_rest = stats_of(60, 10, 30);
+  some_rest.n_resting = 30;
+  const CacheContents resting(some_rest, {}), back(stats_of(80, 20, 30), {});
+  EXPECT_EQ(done_between(resting, back).n_lowered, 0u);
+  const CacheContents lowered(stats_of(50, 50, 30), {});
+  EXPECT_EQ(done_between(resting, lowered).n_lowered, 10u);  // of 40 more, 30 came back
+}
+
 TEST(CacheContents, what_the_ledger_has_noted_meanwhile_is_not_counted_again) {
   const LedgerEntry noted{.n_evicted = 20};
   const CacheContents before(stats_of(100, 0, 0), {}), now(stats_of(70, 0, 30), {&noted, 1});
