@@ -176,9 +176,15 @@ Result<bool> Past::read_in_fork(const IndexRange& range, const RepeatScript& scr
   if (!reader->edit().can_truncate(range.begin)) return false;
   SATCHEL_TRY(reader->edit().truncate(range.begin));
   if (is_unread(range)) SATCHEL_TRY(reader->edit().set_reach(reach_of(range.begin, {}, 0)));
-  const std::size_t needs = reader->prefill_needs(
-      {.n_tokens = range.size()}, pass_bytes(model.config(), reader->needs_pre_rope(), false));
-  if (needs > cache.arena().free_bytes()) return false;
+  const kvcache::PrefillRequest whole{.n_tokens = range.size(), .kind = SegmentKind::document};
+  const kvcache::PassBytes bytes = pass_bytes(model.config(), reader->needs_pre_rope(), false);
+  // What is held stays as it is held. What is not can only be seen if it is read: in short spans,
+  // where there is no memory for more.
+  const bool fits = rests(range)
+                        ? reader->largest_fit(whole, bytes).n_tokens() >=
+                              std::min(range.size(), kvcache::kSpanLeast)
+                        : reader->prefill_needs(whole, bytes) <= cache.arena().free_bytes();
+  if (!fits) return false;
   const TextPass pass{.cache = *reader,
                       .text = parts_.transcript.tokens(),
                       .script = script,

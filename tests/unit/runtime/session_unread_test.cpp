@@ -24,9 +24,9 @@ std::string document() {
 
 class SessionUnread : public ChatTest {
  protected:
-  std::unique_ptr<Session> open_beyond(std::string_view recipe = "full") {
+  std::unique_ptr<Session> open_beyond(std::string_view recipe = "full", std::size_t limit = 0) {
     SessionOptions options(value_of(resolve_recipe(recipe)));
-    options.budget_bytes = shared_budget();
+    options.budget_bytes = limit > 0 ? limit : shared_budget();
     options.beyond = BeyondContext::episodes;
     options.chat = chat_;
     options.journal = &journal_;
@@ -115,6 +115,14 @@ TEST_F(SessionUnread, a_recipe_that_evicts_compresses_what_is_read_later) {
   for (const LedgerEntry& entry : session->ledger())
     if (entry.cause == LedgerCause::idle) n_noted += entry.n_evicted;
   EXPECT_GE(n_noted, session->stats().n_evicted - n_evicted);
+}
+
+// A second cache beside the chat's leaves no memory for a part in one piece, but in two.
+TEST_F(SessionUnread, a_low_limit_is_enough_for_what_is_read_later) {
+  const auto session = open_beyond("compact", std::size_t{6} << 20);
+  read_first_part(*session);
+  EXPECT_THAT(ask(*session, kThird).text, HasSubstr("guitar"));
+  idle_to_the_end(*session);
 }
 
 TEST_F(SessionUnread, another_process_goes_on_with_the_parts_that_are_left) {
