@@ -110,6 +110,8 @@ Result<void> ChatLoop::parts(const std::string& numbers) {
     named.push_back(number - 1);
   }
   if (!named.empty()) {
+    std::ranges::sort(named);  // said as they are seen
+    named.erase(std::unique(named.begin(), named.end()), named.end());
     SATCHEL_TRY(service.name_parts(conversation_->chat(), named, conversation_->call()));
     console_.reply("The next answer sees " +
                    runtime::describe({.n_all = older.parts.size(), .seen = named}) + ".");

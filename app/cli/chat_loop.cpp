@@ -227,6 +227,7 @@ Result<void> ChatLoop::read_document(const std::string& path) {
 bool ChatLoop::is_read_later(const Error& problem) {
   const std::string parts = runtime::describe(conversation_->session().parts_read());
   if (problem.kind != ErrorKind::cancelled || parts.empty() || !asks()) return false;
+  (void)take_interrupt();  // it was for the reading, not for the chat
   console_.note(parts + "; the rest is read while the chat is idle. Questions can be asked now.");
   return true;
 }

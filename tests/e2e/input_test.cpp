@@ -61,6 +61,22 @@ TEST(ChatInput, lines_pasted_at_a_terminal_are_one_message_and_no_command) {
   EXPECT_EQ(rows[0]["text"], "/quit\nTwo bells.");
 }
 
+TEST(ChatInput, a_reading_that_is_stopped_at_a_terminal_leaves_the_chat_open) {
+  const Folder home;
+  std::string text;
+  for (int i = 0; i < 12000; ++i) text += "bell " + std::to_string(i) + ". ";
+  const auto bells = home.write("bells.txt", text);
+  Terminal terminal(home, "c", {"--recipe", "satchel", "--document", bells.string()});
+  terminal.read_until("Reading");
+  terminal.type("\x03");
+  terminal.read_until("Questions can be asked now");
+  terminal.type("/parts 2 1 2");
+  terminal.read_until("The next answer sees parts 1 and 2 of ");
+  terminal.type("/quit");
+  terminal.read_until("");
+  EXPECT_EQ(terminal.wait(), 0);
+}
+
 TEST(ChatInput, answers_in_a_pipe_are_a_line_of_json_each) {
   const Finished said =
       run(Folder(), {"chat", "-n", "2", "--json"}, "One bell.\n/memory\nTwo bells.\n");
