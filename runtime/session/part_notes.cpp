@@ -114,11 +114,18 @@ Result<std::string> PartNotes::ask(const IndexRange& part, const Question& quest
                      {.end = text.size(), .kind = SegmentKind::message, .logits = logits}));
     return answer(*fork, logits, question.n_answer_tokens, stop);
   };
+  const auto is_short = [](const Result<std::string>& note) {
+    return !note.ok() && note.error().kind == ErrorKind::out_of_memory;
+  };
   Result<std::string> note = answered();
-  if (note.ok() || note.error().kind != ErrorKind::out_of_memory) return note;
+  if (is_short(note)) {  // what the fork takes is known roughly: all that may rest does
+    SATCHEL_TRY(prefill_.past().rest_for(parts_.cache->arena().bytes()));
+    note = answered();
+  }
+  if (!is_short(note)) return note;
   SATCHEL_TRY_ASSIGN(const bool freed, prefill_.reclaim(stop));
   if (freed) note = answered();
-  if (note.ok() || note.error().kind != ErrorKind::out_of_memory) return note;
+  if (!is_short(note)) return note;
   return Error{ErrorKind::out_of_memory, "CACHE_FULL",
                "The memory limit of " + size_text(parts_.cache->arena().bytes()) +
                    " is too low to ask a part of the chat by itself. Nothing was sent. Raise the "
