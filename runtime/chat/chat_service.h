@@ -19,6 +19,7 @@
 //            hold
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -145,6 +146,9 @@ class ChatService {
   Result<IdleReport> idle(ChatHandle chat, const ChatCall& call = {});
   // Every other call saves what it did; this is for who used session().
   Result<void> save(ChatHandle chat, const ChatCall& call = {});
+
+  // `look` runs while no call does: it may use what is below, from any thread.
+  Result<void> look(const std::function<Result<void>()>& look, const ChatCall& call = {});
 
   std::size_t n_waiting() const { return queue_.n_waiting(); }
   // What attach() reads in parts makes way now, as for send(): for a front end whose send() waits

@@ -42,6 +42,10 @@ Result<void> ChatService::forget(ChatHandle handle, MessageId message, const Cha
                     [&](OpenChat& chat, Running&) { return chat.session()->forget(message); });
 }
 
+Result<void> ChatService::look(const std::function<Result<void>()>& look, const ChatCall& call) {
+  return run<void>(ChatTask::edit, {}, call, [&](Running&) { return look(); });
+}
+
 Result<ChatHandle> ChatService::branch(ChatHandle handle, const ChatCall& call) {
   return edit<ChatHandle>(handle, call,
                           [&](OpenChat& chat, Running& running) -> Result<ChatHandle> {

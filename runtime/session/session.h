@@ -114,6 +114,7 @@ struct Episode {
 struct GenerateReport {
   MessageId answer;  // 0: none was begun
   std::string text;
+  std::size_t n_prompt = 0;  // tokens of the chat before the answer
   std::size_t n_tokens = 0;  // generated, of the answer
   Thoughts thoughts;         // before it
   Finish finish = Finish::end_of_turn;

@@ -45,6 +45,7 @@ Result<void> Turn::read_prompt() {
     return Error{ErrorKind::invalid, "PARAM", "There is no message to answer yet."};
   SATCHEL_TRY(prefill_.need_cache());
   SATCHEL_TRY(prefill_.need_script());
+  report_.n_prompt = parts_.transcript.tokens().size();
   SATCHEL_TRY_ASSIGN(report_.read, prefill_.prefill_unread(request_.stop, request_.progress, true));
   report_.episodes = prefill_.past().seen_episodes();
   return {};

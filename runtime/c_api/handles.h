@@ -1,0 +1,105 @@
+// What the handles of satchel.h hold. Each is a reference that the host owns; behind it stands what
+// several handles may share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "runtime/c_api/guard.h"
+#include "runtime/chat/chat_service.h"
+
+namespace satchel::c_api {
+
+struct Runtime {
+  LogSink log;
+  std::vector<std::filesystem::path> backend_folders;
+  std::filesystem::path profile_folder;
+};
+
+// A store that models use one after the other.
+struct Store {
+  std::unique_ptr<runtime::ChatStore> chats;
+  std::atomic<bool> is_used = false;
+};
+
+struct Model {
+  std::shared_ptr<const Runtime> runtime;
+  runtime::ChatService service;
+  std::string device = {};
+};
+
+// What calls told of a chat.
+struct Told {
+  void hear(const runtime::ChatEvent& event);
+  runtime::ChatMemory memory = {};
+  runtime::RecallProbe recall = {};
+  std::optional<runtime::ResumeReport> resumed = {};  // by the last call
+};
+
+struct Session {
+  Session(std::shared_ptr<Model> model_in, runtime::ChatHandle chat_in)
+      : model(std::move(model_in)), chat(chat_in) {}
+  Session(Session&&) = delete;
+  ~Session() { model->service.close(chat); }
+
+  const std::shared_ptr<Model> model;
+  const runtime::ChatHandle chat;
+  std::atomic<bool> is_busy = false;
+  std::mutex mutex;                         // of what follows
+  std::stop_source stop{std::nostopstate};  // of the call that runs
+  Told told = {};
+};
+
+// A call that runs on a session: nobody else's does, cancel() reaches it, and its events come to
+// the host.
+class SessionCall {
+ public:
+  struct Listeners {
+    satchel_progress_fn progress = nullptr;
+    satchel_piece_fn piece = nullptr;
+    void* user = nullptr;
+  };
+  //   errors  SESSION_BUSY
+  static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session, Listeners listeners);
+  SessionCall(Session& session, Listeners listeners);
+  SessionCall(SessionCall&&) = delete;
+  ~SessionCall();
+
+  runtime::ChatService& service() { return session_.model->service; }
+  runtime::ChatHandle chat() const { return session_.chat; }
+  runtime::ChatCall call();
+  Session& session() { return session_; }
+
+ private:
+  void hear(const runtime::ChatEvent& event);
+  void stop_unless(int32_t answer);
+
+  Session& session_;
+  const Listeners listeners_;
+  std::stop_source stop_;
+};
+
+// A host's progress function on the events of a call without a session.
+runtime::ChatCall call_with(satchel_progress_fn progress, void* user);
+int32_t phase_of(runtime::Phase phase);
+// A preset's or recipe's name, or its JSON.
+Result<kvcache::Recipe> recipe_of(const char* recipe);
+
+}  // namespace satchel::c_api
+
+struct satchel_runtime {
+  std::shared_ptr<const satchel::c_api::Runtime> shared;
+};
+struct satchel_store {
+  std::shared_ptr<satchel::c_api::Store> shared;
+};
+struct satchel_model {
+  std::shared_ptr<satchel::c_api::Model> shared;
+};
+struct satchel_session {
+  std::shared_ptr<satchel::c_api::Session> shared;
+};

@@ -1,0 +1,243 @@
+// Runtimes and models.
+#include <nlohmann/json.hpp>
+
+#include "runtime/c_api/handles.h"
+#include "runtime/limits/presets.h"
+
+namespace satchel::c_api {
+namespace {
+
+// The chats of a store that another model may use when this one is gone.
+class BorrowedStore final : public runtime::ChatStore {
+ public:
+  explicit BorrowedStore(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+  BorrowedStore(BorrowedStore&&) = delete;
+  ~BorrowedStore() override { store_->is_used = false; }
+
+  runtime::ChatLibrary& library() override { return store_->chats->library(); }
+  kvcache::RecordStore* records() override { return store_->chats->records(); }
+  std::vector<std::string> notices() const override { return store_->chats->notices(); }
+  Result<void> delete_now(runtime::ChatId chat) override { return store_->chats->delete_now(chat); }
+  Result<std::size_t> purge_expired() override { return store_->chats->purge_expired(); }
+
+ private:
+  std::shared_ptr<Store> store_;
+};
+
+Result<std::unique_ptr<runtime::ChatStore>> borrowed(satchel_store* store) {
+  if (store == nullptr) return std::unique_ptr<runtime::ChatStore>();
+  if (store->shared->is_used.exchange(true))
+    return Error{ErrorKind::invalid, "STORE_USED",
+                 "This store is used by another model. Free that one first."};
+  return std::unique_ptr<runtime::ChatStore>(new BorrowedStore(store->shared));
+}
+
+std::string text_or_empty(const char* text) {
+  return text == nullptr ? "" : text;
+}
+
+runtime::EngineOptions engine_options(const Runtime& runtime, const satchel_model_options& given) {
+  runtime::EngineOptions options;
+  if (given.backend != nullptr) options.backend = given.backend;
+  options.n_threads = given.n_threads;
+  options.cpu_level = text_or_empty(given.cpu_level);
+  options.chat_template = text_or_empty(given.chat_template);
+  if (given.activation_bits != 0) options.activation_bits = static_cast<int>(given.activation_bits);
+  options.backend_folders = runtime.backend_folders;
+  options.profiles = runtime.profile_folder;
+  options.log = runtime.log;
+  return options;
+}
+
+Result<std::shared_ptr<Model>> loaded(const satchel_runtime& runtime, const char* path,
+                                      const satchel_model_options& options,
+                                      const runtime::ChatCall& call) {
+  SATCHEL_TRY_ASSIGN(std::unique_ptr<runtime::ChatStore> store, borrowed(options.store));
+  std::shared_ptr<Model> model(new Model{
+      .runtime = runtime.shared,
+      .service = runtime::ChatService(std::move(store), engine_options(*runtime.shared, options))});
+  SATCHEL_TRY_ASSIGN(const runtime::ModelFacts facts, model->service.open_model(path, call));
+  model->device = facts.device;
+  return model;
+}
+
+LogSink sink_of(const satchel_runtime_options& options) {
+  if (options.log == nullptr) return {};
+  return [log = options.log, user = options.log_user, least = options.log_level](
+             LogLevel level, std::string_view component, std::string_view line) {
+    if (static_cast<int32_t>(level) >= least)
+      log(user, static_cast<int32_t>(level), std::string(component).c_str(),
+          std::string(line).c_str());
+  };
+}
+
+nlohmann::json described(const kvcache::Recipe& recipe, std::string_view name) {
+  return {{"name", name}, {"source", recipe.source()}, {"keep", recipe.keep()}};
+}
+
+}  // namespace
+}  // namespace satchel::c_api
+
+using namespace satchel;
+using namespace satchel::c_api;
+
+int32_t satchel_runtime_create(const satchel_runtime_options* options, satchel_runtime** runtime,
+                               satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (runtime == nullptr) return missing("runtime");
+    *runtime = nullptr;
+    SATCHEL_TRY_ASSIGN(const satchel_runtime_options given, taken(options));
+    auto made = std::make_shared<Runtime>();
+    made->log = sink_of(given);
+    if (given.backend_folder != nullptr) made->backend_folders.emplace_back(given.backend_folder);
+    if (given.profile_folder != nullptr) made->profile_folder = given.profile_folder;
+    *runtime = new satchel_runtime{std::move(made)};
+    return {};
+  });
+}
+
+void satchel_runtime_free(satchel_runtime* runtime) {
+  delete runtime;
+}
+
+int32_t satchel_model_load(satchel_runtime* runtime, const char* path,
+                           const satchel_model_options* options, satchel_progress_fn progress,
+                           void* user, satchel_model** model, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (model == nullptr) return missing("model");
+    *model = nullptr;
+    if (runtime == nullptr) return missing("runtime");
+    if (path == nullptr) return missing("path");
+    SATCHEL_TRY_ASSIGN(const satchel_model_options given, taken(options));
+    SATCHEL_TRY_ASSIGN(std::shared_ptr<Model> made,
+                       loaded(*runtime, path, given, call_with(progress, user)));
+    *model = new satchel_model{std::move(made)};
+    return {};
+  });
+}
+
+void satchel_model_free(satchel_model* model) {
+  delete model;
+}
+
+int32_t satchel_model_describe(satchel_model* model, satchel_model_info* info,
+                               satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (model == nullptr) return missing("model");
+    SATCHEL_TRY(clear(info));
+    runtime::ChatService& service = model->shared->service;
+    return service.look([&]() -> Result<void> {
+      const runtime::Engine& engine = *service.engine();
+      SATCHEL_TRY_ASSIGN(const std::size_t limit, engine.default_budget());
+      give(info, {.struct_size = 0,
+                  .on_gpu = engine.on_gpu(),
+                  .weight_bytes = engine.weight_bytes(),
+                  .n_layers = engine.config().n_layers(),
+                  .n_context = engine.config().context,
+                  .n_vocabulary = engine.config().n_vocabulary,
+                  .has_chat_template = !engine.chat_template().is_plain(),
+                  .has_thinking_switch = engine.chat_template().has_thinking_switch(),
+                  .default_limit_bytes = limit});
+      return {};
+    });
+  });
+}
+
+const char* satchel_model_device(const satchel_model* model) {
+  return model == nullptr ? "" : model->shared->device.c_str();
+}
+
+int32_t satchel_tokenize(satchel_model* model, const char* text, size_t size, int32_t* ids,
+                         size_t capacity, size_t* n, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (n != nullptr) *n = 0;
+    if (model == nullptr) return missing("model");
+    if (ids == nullptr && capacity > 0) return missing("ids");
+    SATCHEL_TRY_ASSIGN(const std::string_view given, text_of(text, size, "text"));
+    SATCHEL_TRY_ASSIGN(
+        const std::vector<runtime::TokenId> encoded,
+        model->shared->service.engine()->tokenizer().encode(given, runtime::SpecialText::as_text));
+    if (n != nullptr) *n = encoded.size();
+    if (ids == nullptr) return {};
+    if (encoded.size() > capacity)
+      return Error{ErrorKind::invalid, "BUFFER_SIZE",
+                   "The text has " + std::to_string(encoded.size()) + " tokens, the buffer holds " +
+                       std::to_string(capacity) + "."};
+    std::ranges::copy(encoded, ids);
+    return {};
+  });
+}
+
+int32_t satchel_detokenize(satchel_model* model, const int32_t* ids, size_t n,
+                           satchel_buffer** text, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (text == nullptr) return missing("text");
+    *text = nullptr;
+    if (model == nullptr) return missing("model");
+    if (ids == nullptr && n > 0) return missing("ids");
+    give_text(text, model->shared->service.engine()->tokenizer().text({ids, n}));
+    return {};
+  });
+}
+
+int32_t satchel_estimate_memory(satchel_model* model, const char* recipe, uint64_t n_tokens,
+                                uint64_t limit_bytes, satchel_estimate* estimate,
+                                satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (model == nullptr) return missing("model");
+    if (estimate == nullptr) return missing("estimate");
+    SATCHEL_TRY(clear(estimate));
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe wanted, recipe_of(recipe));
+    runtime::ChatService& service = model->shared->service;
+    return service.look([&]() -> Result<void> {
+      const runtime::Engine& engine = *service.engine();
+      SATCHEL_TRY_ASSIGN(
+          const runtime::Estimate found,
+          engine.estimate(wanted, {.n_tokens = n_tokens,
+                                   .budget_bytes = limit_bytes,
+                                   .asks = {.expected_bytes = true, .tokens_that_fit = true}}));
+      SATCHEL_TRY_ASSIGN(const std::size_t least, least_budget(engine.config(), wanted));
+      give(estimate, {.struct_size = 0,
+                      .fits = found.fits,
+                      .weight_bytes = found.weight_bytes,
+                      .cache_bytes = found.cache_bytes,
+                      .expected_bytes = found.expected_bytes,
+                      .scratch_bytes = found.scratch_bytes,
+                      .limit_bytes = found.budget_bytes,
+                      .least_limit_bytes = least,
+                      .fp16_bytes = found.fp16_bytes,
+                      .n_tokens_fit = found.n_tokens_fit,
+                      .n_tokens_most = found.n_tokens_most,
+                      .available_bytes = found.available_bytes});
+      return {};
+    });
+  });
+}
+
+int32_t satchel_recipes(satchel_buffer** json, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (json == nullptr) return missing("json");
+    *json = nullptr;
+    nlohmann::json all = nlohmann::json::array();
+    for (const runtime::Preset& preset : runtime::presets()) {
+      SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, runtime::resolve_recipe(preset.name));
+      all.push_back(described(recipe, preset.name));
+    }
+    for (const kvcache::BuiltinRecipe& builtin : kvcache::builtin_recipes()) {
+      SATCHEL_TRY_ASSIGN(const kvcache::Recipe recipe, kvcache::Recipe::builtin(builtin.name));
+      all.push_back(described(recipe, builtin.name));
+    }
+    give_text(json, all.dump());
+    return {};
+  });
+}
+
+int32_t satchel_recipe_check(const char* recipe, satchel_buffer** json, satchel_error** err) {
+  return guard(err, [&]() -> Result<void> {
+    if (json != nullptr) *json = nullptr;
+    if (recipe == nullptr) return missing("recipe");
+    SATCHEL_TRY_ASSIGN(const kvcache::Recipe checked, recipe_of(recipe));
+    give_text(json, checked.json());
+    return {};
+  });
+}

@@ -1,0 +1,480 @@
+// The C API as a host sees it: this program links libsatchel.so and nothing else of ours.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <satchel/satchel.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "support/bundled_model.h"
+#include "support/temp_folder.h"
+
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kNotes =
+    "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. Quentin works as a "
+    "baker.";
+constexpr std::string_view kPet = "Which pet does Matteo Thorsen keep?";
+
+template <auto free>
+struct Free {
+  template <class T>
+  void operator()(T* handle) const {
+    free(handle);
+  }
+};
+using Runtime = std::unique_ptr<satchel_runtime, Free<satchel_runtime_free>>;
+using Store = std::unique_ptr<satchel_store, Free<satchel_store_free>>;
+using Model = std::unique_ptr<satchel_model, Free<satchel_model_free>>;
+using Session = std::unique_ptr<satchel_session, Free<satchel_session_free>>;
+using Buffer = std::unique_ptr<satchel_buffer, Free<satchel_buffer_free>>;
+
+// What a call failed with; "" where it did not.
+class Failure {
+ public:
+  Failure() = default;
+  Failure(const Failure&) = delete;
+  ~Failure() { satchel_error_free(error_); }
+  satchel_error** out() {
+    satchel_error_free(error_);
+    error_ = nullptr;
+    return &error_;
+  }
+  std::string code() const { return satchel_error_code(error_); }
+  std::string message() const { return satchel_error_message(error_); }
+
+ private:
+  satchel_error* error_ = nullptr;
+};
+
+class CApi : public testing::Test {
+ protected:
+  static void ok(int32_t status, const Failure& failure) {
+    ASSERT_EQ(status, SATCHEL_OK) << failure.code() << ": " << failure.message();
+  }
+  Runtime runtime() {
+    satchel_runtime* made = nullptr;
+    ok(satchel_runtime_create(nullptr, &made, failure_.out()), failure_);
+    return Runtime(made);
+  }
+  Model model(satchel_store* store = nullptr) {
+    const Runtime owner = runtime();  // the model keeps it
+    satchel_model_options options = SATCHEL_INIT(satchel_model_options);
+    options.backend = "cpu";
+    options.n_threads = 2;
+    options.store = store;
+    satchel_model* made = nullptr;
+    ok(satchel_model_load(owner.get(), satchel::test::kBundledModel.c_str(), &options, nullptr,
+                          nullptr, &made, failure_.out()),
+       failure_);
+    return Model(made);
+  }
+  Store store() {
+    const Runtime owner = runtime();
+    satchel_store_options options = SATCHEL_INIT(satchel_store_options);
+    const std::string folder = folder_.path().string();
+    options.folder = folder.c_str();
+    satchel_store* made = nullptr;
+    ok(satchel_store_open(owner.get(), &options, &made, failure_.out()), failure_);
+    return Store(made);
+  }
+  Session session(satchel_model* model, const char* name = nullptr, const char* recipe = nullptr) {
+    satchel_session_options options = SATCHEL_INIT(satchel_session_options);
+    options.recipe = recipe;
+    satchel_session* made = nullptr;
+    ok(satchel_session_create(model, name, &options, &made, failure_.out()), failure_);
+    return Session(made);
+  }
+  std::string send(satchel_session* session, std::string_view text,
+                   satchel_result* result = nullptr) {
+    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
+    sampling.n_tokens_max = 16;
+    satchel_buffer* answer = nullptr;
+    ok(satchel_send(session, text.data(), text.size(), &sampling, nullptr, nullptr, result, &answer,
+                    failure_.out()),
+       failure_);
+    const Buffer owned(answer);
+    return satchel_buffer_data(answer);
+  }
+  std::string messages(satchel_session* session) {
+    satchel_buffer* json = nullptr;
+    ok(satchel_messages(session, &json, failure_.out()), failure_);
+    const Buffer owned(json);
+    return satchel_buffer_data(json);
+  }
+  static satchel_stats stats(satchel_session* session) {
+    satchel_stats out = SATCHEL_INIT(satchel_stats);
+    EXPECT_EQ(satchel_cache_stats(session, &out, nullptr), SATCHEL_OK);
+    return out;
+  }
+
+  satchel::test::TempFolder folder_;
+  Failure failure_;
+};
+
+TEST_F(CApi, a_chat_reads_answers_and_says_what_it_reused) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get());
+  satchel_result first = SATCHEL_INIT(satchel_result), second = SATCHEL_INIT(satchel_result);
+  send(chat.get(), kNotes, &first);
+  EXPECT_THAT(send(chat.get(), kPet, &second), HasSubstr("rabbit"));
+  EXPECT_EQ(first.n_reused, 0u);
+  EXPECT_EQ(first.n_read, first.n_prompt);
+  EXPECT_EQ(second.finish, SATCHEL_END_OF_TURN);
+  EXPECT_GT(second.n_reused, first.n_prompt);
+  EXPECT_EQ(second.n_reused + second.n_read, second.n_prompt);
+  EXPECT_GT(second.n_answer, 0u);
+  EXPECT_EQ(stats(chat.get()).n_context, 2048u);
+  EXPECT_GT(stats(chat.get()).bytes, 0u);
+}
+
+TEST_F(CApi, an_answer_streams_in_whole_characters_and_a_listener_ends_it) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get());
+  send(chat.get(), kNotes);
+  struct Heard {
+    std::string text;
+    int n_left = 100;
+  } all, few{.text = {}, .n_left = 2};
+  const auto hear = [](void* user, const satchel_piece* piece) -> int32_t {
+    auto* heard = static_cast<Heard*>(user);
+    heard->text.append(piece->text, piece->size);
+    return --heard->n_left <= 0 ? 1 : 0;
+  };
+  satchel_buffer* text = nullptr;
+  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, hear, &all, nullptr, &text,
+                  failure_.out()),
+     failure_);
+  const Buffer owned(text);
+  EXPECT_EQ(all.text, satchel_buffer_data(text));
+  satchel_result result = SATCHEL_INIT(satchel_result);
+  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, hear, &few, &result, nullptr,
+                  failure_.out()),
+     failure_);
+  EXPECT_EQ(result.finish, SATCHEL_STOPPED);
+  EXPECT_LT(few.text.size(), all.text.size());
+}
+
+TEST_F(CApi, what_was_read_compressed_and_saved_is_resumed_by_another_model) {
+  std::string before;
+  satchel_stats held = {};
+  {
+    const Store kept = store();
+    const Model loaded = model(kept.get());
+    const Session chat = session(loaded.get(), "notes", "compact");
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += kNotes;
+    satchel_read read = SATCHEL_INIT(satchel_read);
+    ok(satchel_append_document(chat.get(), "notes", text.data(), text.size(), nullptr, nullptr,
+                               &read, failure_.out()),
+       failure_);
+    EXPECT_GT(read.n_tokens, 300u);
+    int32_t finished = 0;
+    while (finished == 0)
+      ok(satchel_idle(chat.get(), nullptr, nullptr, &finished, failure_.out()), failure_);
+    before = send(chat.get(), kPet);
+    held = stats(chat.get());
+    EXPECT_LT(held.bytes, held.fp16_bytes);
+    EXPECT_GT(held.n_evicted, 0u);
+  }
+  const Store kept = store();
+  const Model loaded = model(kept.get());
+  satchel_resume report = SATCHEL_INIT(satchel_resume);
+  satchel_session* made = nullptr;
+  ok(satchel_session_open(loaded.get(), "notes", nullptr, &report, &made, failure_.out()),
+     failure_);
+  const Session chat(made);
+  EXPECT_EQ(report.outcome, SATCHEL_RESUME_RESTORED);
+  EXPECT_EQ(report.n_reread, 0u);
+  EXPECT_EQ(report.n_reused, report.n_tokens);
+  EXPECT_EQ(stats(made).n_evicted, held.n_evicted);
+  EXPECT_THAT(messages(made), HasSubstr("\"kind\":\"document\""));
+  EXPECT_THAT(messages(made), HasSubstr(before));
+  satchel_result result = SATCHEL_INIT(satchel_result);
+  EXPECT_THAT(send(made, kPet, &result), HasSubstr("rabbit"));
+  EXPECT_EQ(result.n_reused, report.n_tokens);
+}
+
+TEST_F(CApi, a_conversation_from_elsewhere_a_cut_and_a_fork_answer_as_one_had_here) {
+  const Model loaded = model();
+  const Session here = session(loaded.get()), there = session(loaded.get());
+  const std::string noted = send(here.get(), kNotes);
+  const std::string pet = send(here.get(), kPet);
+  satchel_message said[3] = {SATCHEL_INIT(satchel_message), SATCHEL_INIT(satchel_message),
+                             SATCHEL_INIT(satchel_message)};
+  const std::string_view texts[3] = {kNotes, noted, kPet};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    said[i].role = i == 1 ? SATCHEL_ASSISTANT : SATCHEL_USER;
+    said[i].text = texts[i].data();
+    said[i].size = texts[i].size();
+  }
+  int64_t ids[3] = {};
+  ok(satchel_append(there.get(), said, 3, ids, failure_.out()), failure_);
+  ok(satchel_prewarm(there.get(), nullptr, nullptr, nullptr, failure_.out()), failure_);
+  const auto answer = [&](satchel_session* session) {
+    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
+    sampling.n_tokens_max = 16;
+    satchel_buffer* text = nullptr;
+    ok(satchel_answer(session, &sampling, nullptr, nullptr, nullptr, &text, failure_.out()),
+       failure_);
+    const Buffer owned(text);
+    return std::string(satchel_buffer_data(text));
+  };
+  EXPECT_EQ(answer(there.get()), pet);
+  satchel_session* made = nullptr;
+  ok(satchel_session_fork(there.get(), &made, failure_.out()), failure_);
+  const Session fork(made);
+  ok(satchel_truncate(made, ids[2], failure_.out()), failure_);
+  EXPECT_EQ(answer(made), pet);
+  EXPECT_EQ(messages(made), messages(there.get()));
+  ok(satchel_pin(made, ids[0], failure_.out()), failure_);
+  ok(satchel_forget(made, ids[1], failure_.out()), failure_);
+}
+
+TEST_F(CApi, memory_is_estimated_changed_and_refused_with_what_would_do) {
+  const Model loaded = model();
+  satchel_estimate estimate = SATCHEL_INIT(satchel_estimate);
+  ok(satchel_estimate_memory(loaded.get(), "compact", 0, 0, &estimate, failure_.out()), failure_);
+  EXPECT_EQ(estimate.fits, 1u);
+  EXPECT_LT(estimate.expected_bytes, estimate.fp16_bytes);
+  const Session chat = session(loaded.get());
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += kNotes;
+  send(chat.get(), text);
+  const uint64_t before = stats(chat.get()).bytes;
+  satchel_memory_change change = SATCHEL_INIT(satchel_memory_change);
+  ok(satchel_memory_change_preview(chat.get(), 0, "extreme", &change, failure_.out()), failure_);
+  EXPECT_LT(change.bytes_after, before);
+  EXPECT_EQ(stats(chat.get()).bytes, before) << "a preview";
+  ok(satchel_memory_change_apply(chat.get(), 0, "extreme", nullptr, nullptr, &change,
+                                 failure_.out()),
+     failure_);
+  EXPECT_LT(stats(chat.get()).bytes, before);
+  EXPECT_EQ(satchel_memory_change_apply(chat.get(), 1000, nullptr, nullptr, nullptr, &change,
+                                        failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_EQ(change.bytes_after, 0u);
+  EXPECT_THAT(failure_.message(), HasSubstr("needs 4.1 MB"));
+  satchel_buffer* json = nullptr;
+  EXPECT_EQ(satchel_recipe_check("{\"name\": 3}", &json, failure_.out()), SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "RECIPE");
+  EXPECT_EQ(json, nullptr);
+  ok(satchel_recipes(&json, failure_.out()), failure_);
+  const Buffer owned(json);
+  EXPECT_THAT(satchel_buffer_data(json), HasSubstr("\"snapkv\""));
+}
+
+TEST_F(CApi, a_second_call_on_a_session_is_busy_and_the_first_can_be_cancelled_from_any_thread) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get());
+  struct Seen {
+    satchel_session* session;
+    std::atomic<bool> began = false;
+    int32_t nested = 0, own_stats = -1;
+  } seen{chat.get()};
+  const auto hear = [](void* user, const satchel_piece*) -> int32_t {
+    auto* at = static_cast<Seen*>(user);
+    satchel_stats now = SATCHEL_INIT(satchel_stats);
+    at->own_stats = satchel_cache_stats(at->session, &now, nullptr);
+    at->nested = satchel_prewarm(at->session, nullptr, nullptr, nullptr, nullptr);
+    at->began = true;
+    return 0;
+  };
+  satchel_result result = SATCHEL_INIT(satchel_result);
+  std::thread caller([&] {
+    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
+    sampling.temperature = 2;
+    sampling.allow_loops = 1;
+    sampling.n_tokens_max = SATCHEL_OFF;
+    EXPECT_EQ(satchel_send(chat.get(), kPet.data(), kPet.size(), &sampling, hear, &seen, &result,
+                           nullptr, nullptr),
+              SATCHEL_OK);
+  });
+  while (!seen.began) std::this_thread::yield();
+  satchel_cancel(chat.get());
+  caller.join();
+  EXPECT_EQ(seen.nested, SATCHEL_BUSY);
+  EXPECT_EQ(seen.own_stats, SATCHEL_OK);
+  if (result.finish != SATCHEL_END_OF_TURN) {
+    EXPECT_EQ(result.finish, SATCHEL_STOPPED);
+  }
+  EXPECT_FALSE(send(chat.get(), kPet).empty()) << "the session goes on";
+}
+
+TEST_F(CApi, two_runtimes_and_two_sessions_in_two_threads_do_not_know_each_other) {
+  const Model one = model(), two = model();
+  const std::string alone = [&] {
+    const Session chat = session(one.get());
+    send(chat.get(), kNotes);
+    return send(chat.get(), kPet);
+  }();
+  const auto talk = [&](satchel_model* loaded) {
+    satchel_session* made = nullptr;
+    EXPECT_EQ(satchel_session_create(loaded, nullptr, nullptr, &made, nullptr), SATCHEL_OK);
+    const Session chat(made);
+    satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
+    sampling.n_tokens_max = 16;
+    for (int i = 0; i < 2; ++i) {
+      const std::string_view said = i == 0 ? kNotes : kPet;
+      satchel_buffer* text = nullptr;
+      EXPECT_EQ(satchel_send(made, said.data(), said.size(), &sampling, nullptr, nullptr, nullptr,
+                             &text, nullptr),
+                SATCHEL_OK);
+      const Buffer owned(text);
+      if (i == 1) {
+        EXPECT_EQ(satchel_buffer_data(text), alone);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (satchel_model* loaded : {one.get(), one.get(), two.get(), two.get()})
+    threads.emplace_back(talk, loaded);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CApi, handles_may_be_freed_in_any_order_and_null_is_fine) {
+  satchel_store* kept = store().release();
+  satchel_model* loaded = model(kept).release();
+  satchel_session* chat = session(loaded, "any order").release();
+  satchel_store_free(kept);
+  satchel_model_free(loaded);
+  EXPECT_FALSE(send(chat, kPet).empty());
+  satchel_session_free(chat);
+  satchel_runtime_free(nullptr);
+  satchel_store_free(nullptr);
+  satchel_model_free(nullptr);
+  satchel_session_free(nullptr);
+  satchel_buffer_free(nullptr);
+  satchel_error_free(nullptr);
+  satchel_cancel(nullptr);
+  EXPECT_STREQ(satchel_buffer_data(nullptr), "");
+}
+
+TEST_F(CApi, null_where_something_must_be_is_an_error_that_names_it) {
+  const Model loaded = model();
+  satchel_session* made = nullptr;
+  EXPECT_EQ(satchel_session_create(nullptr, nullptr, nullptr, &made, failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_THAT(failure_.message(), HasSubstr("model must not be NULL"));
+  EXPECT_EQ(satchel_session_create(loaded.get(), nullptr, nullptr, nullptr, nullptr),
+            SATCHEL_INVALID);
+  EXPECT_EQ(satchel_runtime_create(nullptr, nullptr, failure_.out()), SATCHEL_INVALID);
+  EXPECT_EQ(
+      satchel_send(nullptr, "x", 1, nullptr, nullptr, nullptr, nullptr, nullptr, failure_.out()),
+      SATCHEL_INVALID);
+  EXPECT_THAT(failure_.message(), HasSubstr("session must not be NULL"));
+  const Session chat = session(loaded.get());
+  EXPECT_EQ(satchel_send(chat.get(), nullptr, 1, nullptr, nullptr, nullptr, nullptr, nullptr,
+                         failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_EQ(satchel_append(chat.get(), nullptr, 2, nullptr, failure_.out()), SATCHEL_INVALID);
+  EXPECT_EQ(satchel_session_create(loaded.get(), "named", nullptr, &made, failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "NO_STORE");
+}
+
+TEST_F(CApi, structs_of_older_and_newer_hosts_are_read_as_far_as_they_are_known) {
+  const Model loaded = model();
+  struct Newer {
+    satchel_session_options known = SATCHEL_INIT(satchel_session_options);
+    uint64_t later = 0;
+  } newer;
+  newer.known.struct_size = sizeof newer;
+  satchel_session* made = nullptr;
+  ok(satchel_session_create(loaded.get(), nullptr, &newer.known, &made, failure_.out()), failure_);
+  satchel_session_free(made);
+  newer.later = 1;
+  EXPECT_EQ(satchel_session_create(loaded.get(), nullptr, &newer.known, &made, failure_.out()),
+            SATCHEL_UNSUPPORTED);
+  EXPECT_EQ(failure_.code(), "UNSUPPORTED_OPTION");
+  EXPECT_EQ(made, nullptr);
+  satchel_session_options unsized = SATCHEL_INIT(satchel_session_options);
+  unsized.struct_size = 0;
+  EXPECT_EQ(satchel_session_create(loaded.get(), nullptr, &unsized, &made, failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "STRUCT_SIZE");
+  satchel_session_options older = SATCHEL_INIT(satchel_session_options);
+  older.struct_size = offsetof(satchel_session_options, keep);
+  older.keep = 7;  // of no use to it
+  ok(satchel_session_create(loaded.get(), nullptr, &older, &made, failure_.out()), failure_);
+  const Session chat(made);
+  struct {
+    satchel_stats stats = SATCHEL_INIT(satchel_stats);
+    uint64_t behind = 42;
+  } room;
+  room.stats.struct_size = offsetof(satchel_stats, n_read);
+  room.stats.n_read = 99;
+  send(made, kPet);
+  EXPECT_EQ(satchel_cache_stats(made, &room.stats, nullptr), SATCHEL_OK);
+  EXPECT_GT(room.stats.n_tokens, 0u);
+  EXPECT_EQ(room.stats.n_read, 99u) << "behind what the host said it has";
+  EXPECT_EQ(room.behind, 42u);
+}
+
+TEST_F(CApi, what_cannot_be_opened_says_what_and_leaves_nothing) {
+  const Runtime owner = runtime();
+  satchel_model* made = nullptr;
+  EXPECT_EQ(satchel_model_load(owner.get(), "/no/such.gguf", nullptr, nullptr, nullptr, &made,
+                               failure_.out()),
+            SATCHEL_NOT_FOUND);
+  EXPECT_THAT(failure_.message(), HasSubstr("/no/such.gguf"));
+  EXPECT_EQ(made, nullptr);
+  const Store kept = store();
+  const Model loaded = model(kept.get());
+  satchel_session* chat = nullptr;
+  EXPECT_EQ(satchel_session_open(loaded.get(), "nobody", nullptr, nullptr, &chat, failure_.out()),
+            SATCHEL_NOT_FOUND);
+  EXPECT_EQ(failure_.code(), "CHAT_NOT_FOUND");
+  satchel_model_options options = SATCHEL_INIT(satchel_model_options);
+  options.store = kept.get();
+  EXPECT_EQ(satchel_model_load(owner.get(), satchel::test::kBundledModel.c_str(), &options, nullptr,
+                               nullptr, &made, failure_.out()),
+            SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "STORE_USED");
+}
+
+TEST_F(CApi, chats_are_listed_and_removed_by_name) {
+  const Store kept = store();
+  const Model loaded = model(kept.get());
+  send(session(loaded.get(), "one").get(), kPet);
+  send(session(loaded.get(), "two").get(), kPet);
+  const auto listed = [&] {
+    satchel_buffer* json = nullptr;
+    ok(satchel_chats(loaded.get(), &json, failure_.out()), failure_);
+    const Buffer owned(json);
+    return std::string(satchel_buffer_data(json));
+  };
+  EXPECT_THAT(listed(), HasSubstr("\"name\":\"one\""));
+  ok(satchel_chat_remove(loaded.get(), "one", failure_.out()), failure_);
+  EXPECT_THAT(listed(), testing::Not(HasSubstr("\"name\":\"one\"")));
+  EXPECT_THAT(listed(), HasSubstr("\"name\":\"two\""));
+}
+
+TEST_F(CApi, text_is_counted_and_made_into_ids_and_back) {
+  const Model loaded = model();
+  std::size_t n = 0;
+  ok(satchel_tokenize(loaded.get(), "The brass bell.", SATCHEL_NUL_ENDED, nullptr, 0, &n,
+                      failure_.out()),
+     failure_);
+  ASSERT_GT(n, 2u);
+  std::vector<int32_t> ids(n);
+  EXPECT_EQ(
+      satchel_tokenize(loaded.get(), "The brass bell.", 15, ids.data(), n - 1, &n, failure_.out()),
+      SATCHEL_INVALID);
+  EXPECT_EQ(failure_.code(), "BUFFER_SIZE");
+  ok(satchel_tokenize(loaded.get(), "The brass bell.", 15, ids.data(), n, &n, failure_.out()),
+     failure_);
+  satchel_buffer* text = nullptr;
+  ok(satchel_detokenize(loaded.get(), ids.data(), n, &text, failure_.out()), failure_);
+  const Buffer owned(text);
+  EXPECT_STREQ(satchel_buffer_data(text), "The brass bell.");
+}
+
+}  // namespace
