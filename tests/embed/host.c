@@ -44,11 +44,12 @@ int main(int n_arguments, char **arguments) {
   } else {
     if (satchel_session_open(model, "notes", NULL, &resumed, &chat, &error) != 0)
       return failed("open", error);
-    printf("reused %llu of %llu tokens\n", (unsigned long long)resumed.n_reused,
-           (unsigned long long)resumed.n_tokens);
+    printf("reused %llu tokens, read %llu again\n", (unsigned long long)resumed.n_reused,
+           (unsigned long long)resumed.n_reread);
   }
-  if (satchel_send(chat, "Which pet does Matteo Thorsen keep?", SATCHEL_NUL_ENDED, NULL, NULL, NULL,
-                   NULL, &answer, &error) != 0)
+  if (satchel_send(chat, is_new ? "Which pet does Matteo Thorsen keep?"
+                                : "Which pet does Estelle Ibarra keep?",
+                   SATCHEL_NUL_ENDED, NULL, NULL, NULL, NULL, &answer, &error) != 0)
     return failed("send", error);
   printf("%s\n", satchel_buffer_data(answer));
   satchel_buffer_free(answer);
