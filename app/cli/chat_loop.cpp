@@ -261,12 +261,15 @@ Result<void> ChatLoop::answered(const runtime::GenerateReport& report) {
 void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
   if (episodes.n_unread > 0)
     console_.note(runtime::describe(conversation_->session().parts_read()) + " so far.");
+  if (!episodes.missing.empty())
+    console_.note("The memory limit is too low to bring back " +
+                  runtime::describe_missing(episodes) + ". /limit raises it.");
   const std::string parts = runtime::describe(episodes);
   if (parts.empty()) return;
   const std::string quoted = runtime::describe_quoted(episodes);
   console_.note("Answered from " + parts + " of the older chat." +
                 (quoted.empty() ? "" : " The answer's words stand in " + quoted + "."));
-  if (episodes.by_words || std::exchange(was_all_named_, true)) return;
+  if (episodes.by_words || episodes.were_named || std::exchange(was_all_named_, true)) return;
   console_.note("No older part has the words of the message. /all QUESTION asks each part.");
 }
 
@@ -296,6 +299,7 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
                      {"parts_seen", report.episodes.seen},
                      {"parts_by_words", report.episodes.by_words},
                      {"parts_quoted", report.episodes.quoted},
+                     {"parts_missing", report.episodes.missing},
                      {"parts_unread", report.episodes.n_unread},
                      {"tokens", report.n_tokens},
                      {"thought_tokens", report.thoughts.n_tokens},

@@ -25,6 +25,10 @@ std::string describe_quoted(const SeenEpisodes& episodes) {
   return parts_text(episodes.quoted);
 }
 
+std::string describe_missing(const SeenEpisodes& episodes) {
+  return parts_text(episodes.missing);
+}
+
 PartsRead of_all(const std::vector<PartsRead>& documents) {
   PartsRead all;
   for (const PartsRead& document : documents) {

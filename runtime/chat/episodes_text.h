@@ -12,6 +12,7 @@ namespace satchel::runtime {
 std::string describe(const SeenEpisodes& episodes);
 // "part 3": those that the answer's own words stand in; "" where there is none.
 std::string describe_quoted(const SeenEpisodes& episodes);
+std::string describe_missing(const SeenEpisodes& episodes);  // "part 3"; "": there are none
 // Of all documents together.
 PartsRead of_all(const std::vector<PartsRead>& documents);
 // Of them: "3 of 12 parts read"; "" where all are.

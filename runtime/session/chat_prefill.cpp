@@ -165,8 +165,8 @@ Result<ReadReport> ChatPrefill::prefill_unread(std::stop_token stop, const Progr
         ErrorKind::out_of_memory, "CONTEXT_FULL",
         "The chat has " + count_text(n_all) + " tokens, more than this model's context of " +
             count_text(config.context) +
-            ". It is kept. Continue it with a model that has a longer context, or start a new "
-            "chat."};
+            ". It is kept. Compact and Extreme go on beyond the context; or continue it with a "
+            "model that has a longer one, or start a new chat."};
   ReadReport all;
   const std::span<const SessionMessage> messages = parts_.transcript.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {

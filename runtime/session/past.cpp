@@ -90,6 +90,8 @@ SeenEpisodes Past::seen_episodes() const {
     ++out.n_all;
   }
   out.by_words = is_chosen_by_words_;
+  out.were_named = were_named_;
+  out.missing = missing_;
   return out;
 }
 
@@ -279,6 +281,7 @@ void Past::forget_from(std::size_t first) {
   words_.truncate(0);
   indexed_.clear();
   named_.clear();
+  missing_.clear();
   guide_.forget();
   if (parts_.cache.is_lost()) return;
   std::vector<IndexRange> gone = episodes();

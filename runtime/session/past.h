@@ -181,6 +181,8 @@ class Past {
   WordIndex words_;
   std::vector<IndexRange> indexed_ = {};  // the episodes in words_
   bool is_chosen_by_words_ = false;       // those seen have a telling word of the question
+  bool were_named_ = false;
+  std::vector<std::size_t> missing_ = {};  // chosen, and at rest for want of memory
   std::size_t n_given_up_ = 0;  // tokens of the chat when an episode could not be read again
   RestingEpisodes resting_;
   AttentionGuide guide_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -33,6 +34,8 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
   index_words();
   is_chosen_by_words_ = std::ranges::any_of(
       question_words(question), [this](const auto& word) { return !words_.rank(word).empty(); });
+  were_named_ = !order.empty();
+  missing_.clear();
   if (order.empty()) {
     SATCHEL_TRY_ASSIGN(order, order_for(question, script, stop));
   }
@@ -47,6 +50,8 @@ Result<void> Past::choose(std::span<const TokenId> question, const RepeatScript&
   if (std::ranges::any_of(seen, at_rest)) {
     SATCHEL_TRY(show_near());  // the others may rest
     for (const IndexRange& episode : seen) SATCHEL_TRY(bring_back(episode, script, stop));
+    std::ranges::copy_if(chosen, std::back_inserter(missing_),
+                         [&](std::size_t i) { return at_rest(all[i]); });
     std::erase_if(seen, at_rest);
   }
   return parts_.cache->edit().set_reach(reach_of(near, seen, n_zone));

@@ -55,8 +55,9 @@ void add_notes(std::string& message, const std::vector<std::string>& notes) {
 std::string too_long_text(std::size_t n_tokens, std::size_t n_context) {
   return "The chat has " + count_text(n_tokens) + " tokens, this model's context is " +
          count_text(n_context) +
-         ". You can read it, but not continue it with this model. Open it with a model that has a "
-         "longer context, or start a new chat.";
+         ". You can read it, but not continue it with this model. Let it go on beyond "
+         "the context with Compact or Extreme, open it with a model that has a longer context, or "
+         "start a new chat.";
 }
 
 // What was read again, and what that left out.

@@ -94,6 +94,8 @@ struct SeenEpisodes {
   std::size_t n_all = 0;               // 0: the chat is not longer
   std::vector<std::size_t> seen = {};  // numbers, from 0, rising
   bool by_words = false;  // they have a word of the question that says something of its own
+  bool were_named = false;                // by Session::name_episodes
+  std::vector<std::size_t> missing = {};  // chosen too, but the memory limit was too low for them
   // Of those seen: the answer's own words stand there (runtime/episodes/answer_words.h). Empty: in
   // none, or rather in the newest text.
   std::vector<std::size_t> quoted = {};

@@ -76,6 +76,23 @@ TEST_F(SessionResting, an_exact_chat_answers_token_for_token_as_one_with_ample_m
   expect_journal_holds(*session);
 }
 
+TEST_F(SessionResting, named_episodes_that_the_limit_has_no_memory_for_are_told) {
+  const kvcache::Recipe full = value_of(resolve_recipe("full"));
+  const std::size_t least = value_of(least_budget(shared_engine().config(), full));
+  const auto session = open_beyond("full", 3 * least);
+  read_all(*session);
+  ASSERT_GE(session->episodes().size(), 4u);
+  ASSERT_TRUE(session->name_episodes({0, 1, 2, 3}).ok());
+  const SeenEpisodes few = ask(*session, kQuestions[0]).episodes;
+  EXPECT_TRUE(few.were_named);
+  EXPECT_FALSE(few.missing.empty());
+  EXPECT_EQ(few.seen.size() + few.missing.size(), 4u);
+  EXPECT_TRUE(value_of(session->change_memory({.limit_bytes = shared_budget()}, {}, {})).fits);
+  ASSERT_TRUE(session->name_episodes({0, 1, 2, 3}).ok());
+  EXPECT_TRUE(ask(*session, kQuestions[0]).episodes.missing.empty());
+  EXPECT_FALSE(ask(*session, kQuestions[1]).episodes.were_named);
+}
+
 class Resting : public SessionResting, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Resting, it_goes_on_in_another_process_as_if_nothing_had_been) {

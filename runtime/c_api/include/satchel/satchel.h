@@ -5,7 +5,8 @@
  *            freed
  *   errors   0 is ok; below 0 is a class of errors (SATCHEL_INVALID …), and `err`, which may be
  *            NULL, gets an object to be freed. Outputs are then NULL or 0, the handle stays usable,
- *            and what was done stays done. Nothing aborts, prints or throws
+ *            and what was done stays done. Nothing throws or prints; only a failed assertion, a bug
+ *            of ours, says where and ends the program
  *   structs  begin with their size: SATCHEL_INIT(struct) sets it and zeroes the rest. Zero is the
  *            default of every field. Fields are only ever added at the end
  *   text     UTF-8, pointer and length; SATCHEL_NUL_ENDED for the length takes it up to its NUL.
