@@ -44,6 +44,27 @@ std::string path_from(const std::string& typed) {
   return typed.starts_with("~/") && home != nullptr ? home + typed.substr(1) : typed;
 }
 
+// "2 5", "2,5" and "2-5", counted from 1; from 0 then.
+Result<std::vector<std::size_t>> parts_named(std::string numbers, std::size_t n_parts) {
+  std::ranges::replace(numbers, ',', ' ');
+  std::istringstream typed(numbers);
+  std::vector<std::size_t> named;
+  for (std::string word; typed >> word;) {
+    std::size_t first = 0, last = 0;
+    const char* end = word.data() + word.size();
+    auto read = std::from_chars(word.data(), end, first);
+    last = first;
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-')
+      read = std::from_chars(read.ptr + 1, end, last);
+    if (read.ec != std::errc() || read.ptr != end || first == 0 || last < first || last > n_parts)
+      return Error{ErrorKind::invalid, "PARAM",
+                   "There is no part \"" + word + "\": this chat has parts 1 to " +
+                       std::to_string(n_parts) + "."};
+    for (std::size_t number = first; number <= last; ++number) named.push_back(number - 1);
+  }
+  return named;
+}
+
 }  // namespace
 
 Result<void> ChatLoop::obey(const std::string& line) {
@@ -97,18 +118,7 @@ Result<void> ChatLoop::parts(const std::string& numbers) {
     console_.reply("The model sees all of this chat: it has no older parts.");
     return {};
   }
-  std::istringstream typed(numbers);
-  std::vector<std::size_t> named;
-  for (std::string word; typed >> word;) {
-    std::size_t number = 0;
-    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (read.ec != std::errc() || read.ptr != word.data() + word.size() || number == 0 ||
-        number > older.parts.size())
-      return Error{ErrorKind::invalid, "PARAM",
-                   "There is no part \"" + word + "\": this chat has parts 1 to " +
-                       std::to_string(older.parts.size()) + "."};
-    named.push_back(number - 1);
-  }
+  SATCHEL_TRY_ASSIGN(std::vector<std::size_t> named, parts_named(numbers, older.parts.size()));
   if (!named.empty()) {
     std::ranges::sort(named);  // said as they are seen
     named.erase(std::unique(named.begin(), named.end()), named.end());
@@ -117,11 +127,12 @@ Result<void> ChatLoop::parts(const std::string& numbers) {
                    runtime::describe({.n_all = older.parts.size(), .seen = named}) + ".");
     return {};
   }
+  const std::size_t width = std::to_string(older.parts.size()).size();
   std::string text = "Older parts of this chat. Parts marked * were used for the last answer.";
   for (std::size_t i = 0; i < older.parts.size(); ++i)
-    text += "\n" + std::string(older.parts[i].is_seen ? "* " : "  ") + std::to_string(i + 1) +
-            "  " + older.parts[i].beginning + " (" + with_thousands(older.parts[i].n_tokens) +
-            " tokens)";
+    text += "\n" + std::string(older.parts[i].is_seen ? "* " : "  ") +
+            std::string(width - std::to_string(i + 1).size(), ' ') + std::to_string(i + 1) + "  " +
+            older.parts[i].beginning + " (" + with_thousands(older.parts[i].n_tokens) + " tokens)";
   console_.reply(text);
   return {};
 }

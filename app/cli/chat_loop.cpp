@@ -267,8 +267,8 @@ void ChatLoop::tell(const runtime::SeenEpisodes& episodes) {
   const std::string parts = runtime::describe(episodes);
   if (parts.empty()) return;
   const std::string quoted = runtime::describe_quoted(episodes);
-  console_.note("Answered from " + parts + " of the older chat." +
-                (quoted.empty() ? "" : " The answer's words stand in " + quoted + "."));
+  console_.note("Answered using " + parts + " older parts." +
+                (quoted.empty() ? "" : " The answer's words appear in " + quoted + "."));
   if (episodes.by_words || episodes.were_named || std::exchange(was_all_named_, true)) return;
   console_.note("No older part has the words of the message. /all QUESTION asks each part.");
 }
@@ -315,10 +315,13 @@ void ChatLoop::tell(const runtime::GenerateReport& report) {
 
 std::string ChatLoop::chosen(const std::string& offer) {
   const TypingMode typing;
-  console_.data(offer + "\n> ");
   std::string choice;
-  (void)read_typed(choice);
-  return choice;
+  for (std::string asks = offer;; asks = "Type one of these letters, or Enter.\n" + offer) {
+    console_.data(asks + "\n> ");
+    choice.clear();
+    if (read_typed(choice) != Line::text || choice.empty()) return "";
+    if (offer.find('[' + choice + ']') != offer.npos) return choice;
+  }
 }
 
 // Never silence: says what is full and lets the person choose.
@@ -333,7 +336,7 @@ Result<void> ChatLoop::full(const std::string& message, bool is_context) {
   if (choice == "g" && can_go_on) {
     SATCHEL_TRY(session.set_beyond(runtime::BeyondContext::episodes));
     console_.reply(
-        "The chat goes on. What is older is looked up where a message asks about it. "
+        "The chat goes on. Older text is looked up when a message asks about it. "
         "Send the message again.");
   }
   if (choice == "n") return start_over();

@@ -74,7 +74,7 @@ std::string describe_limit(const kvcache::CacheStats& stats) {
           ? ""
           : format_percent(static_cast<double>(stats.n_resting) /
                            static_cast<double>(stats.n_kept + stats.n_resting)) +
-                " of what the chat keeps rests on disk until a question needs it. ";
+                " of what the chat keeps is on disk until a question needs it. ";
   return "The memory limit is " + format_bytes(stats.arena_bytes) + "; " +
          format_bytes(stats.arena_used_bytes) + " is in use. " + at_rest +
          "\"/limit 40MB\" shows what another limit would do, \"/limit 40MB now\" "

@@ -103,7 +103,7 @@ std::string describe(const runtime::Fidelity& fidelity, std::span<const LedgerEn
   const bool is_old =
       fidelity.n_tokens > 0 && !ledger.empty() && ledger.back().at_ms > fidelity.measured_ms;
   return describe(fidelity, now_ms) +
-         (is_old ? " The chat was compressed further since; /ledger shows the cost." : "");
+         (is_old ? " The chat has been compressed further since; /ledger shows the cost." : "");
 }
 
 std::string describe(const runtime::RecallProbe& recall, std::int64_t now_ms) {

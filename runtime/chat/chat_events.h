@@ -119,7 +119,7 @@ struct ContextEnded {};
 struct WentOn {};
 // Where the chat is longer than the model's context: its parts, in order.
 struct OlderPart {
-  std::string beginning;  // of its words, in one line; of a document's part: its title
+  std::string beginning;  // of its words, in one line; a document's title before them
   std::size_t n_tokens = 0;
   bool is_seen = false;    // by the last answer
   bool is_unread = false;  // it waits to be read

@@ -33,7 +33,8 @@ StoredMessage document_of(MessageId id, std::string_view title, std::string_view
 }
 
 std::string beginning_of(const StoredMessage& message) {
-  return message.kind == MessageKind::document ? message.title : title_from(message.text);
+  const std::string words = title_from(message.text);
+  return message.kind == MessageKind::document ? message.title + ": " + words : words;
 }
 
 }  // namespace

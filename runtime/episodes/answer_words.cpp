@@ -96,7 +96,7 @@ std::vector<std::size_t> texts_quoted(const Answered& answered, std::span<const 
   std::vector<Held> held;
   for (const std::string& text : texts) held.push_back(held_in(text));
   std::vector<std::size_t> quoted;
-  for (std::size_t n_least = 1; !own.empty();) {
+  for (std::size_t n_least = (own.size() + 2) / 3; !own.empty();) {
     std::pair<std::size_t, std::size_t> best;  // own words, the question's
     std::vector<std::size_t> equal;
     for (std::size_t i = 0; i < held.size(); ++i) {

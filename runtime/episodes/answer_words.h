@@ -26,7 +26,8 @@ struct Answered {
 };
 // The texts that the answer's own words stand in, rising: its telling words that the question does
 // not have. First those that have most of them, and of these most of the question's beside one, in
-// a sentence; then those that have half as many of the rest. None where no own word stands in any.
+// a sentence; then those that have half as many of the rest. None where no text has a third of the
+// own words: an answer that was made up shares a few with any text.
 std::vector<std::size_t> texts_quoted(const Answered& answered, std::span<const std::string> texts,
                                       const Tokenizer& tokenizer);
 

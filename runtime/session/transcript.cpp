@@ -17,8 +17,8 @@ Error context_full(std::size_t n_needed, std::size_t n_left, std::size_t n_conte
   return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
                needs_text(n_needed) + count_text(n_left) + " of the model's " +
                    count_text(n_context) +
-                   " are left. Nothing was sent. Shorten it, use a model with a longer "
-                   "context, or start a new chat."};
+                   " are left. Nothing was sent. Compact and Extreme go on beyond the context; "
+                   "or shorten it, or use a model with a longer context."};
 }
 
 Error message_too_long(std::size_t n_needed, std::size_t n_most) {

@@ -70,7 +70,7 @@ TEST(ChatInput, a_reading_that_is_stopped_at_a_terminal_leaves_the_chat_open) {
   terminal.read_until("Reading");
   terminal.type("\x03");
   terminal.read_until("Questions can be asked now");
-  terminal.type("/parts 2 1 2");
+  terminal.type("/parts 1-2,2");
   terminal.read_until("The next answer sees parts 1 and 2 of ");
   terminal.type("/quit");
   terminal.read_until("");

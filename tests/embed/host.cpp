@@ -17,7 +17,9 @@ void talk(const std::string& model_path, const std::string& folder) {
   const satchel::Model model(runtime, model_path, store);
   satchel::Session chat = model.chat("host");
   int n_told = 0;
-  chat.add_document("notes", "Matteo Thorsen keeps a rabbit. Estelle Ibarra keeps a parrot.",
+  chat.add_document("notes",
+                    "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. "
+                    "Quentin works as a baker. The last bus came back in the night.",
                     [&](auto, auto, auto) { ++n_told; });
   say(n_told > 0, "progress is told");
   std::string streamed;

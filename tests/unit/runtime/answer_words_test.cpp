@@ -66,6 +66,11 @@ TEST(AnswerWords, words_of_the_question_are_not_the_answers_own) {
 TEST(AnswerWords, an_answer_whose_words_stand_nowhere_quotes_nothing) {
   EXPECT_THAT(quoted(kQuestion, "A hamster.", {"Matteo Thorsen keeps a rabbit."}), IsEmpty());
   EXPECT_THAT(quoted(kQuestion, "A hamster.", {}), IsEmpty());
+  EXPECT_THAT(
+      quoted("Who is the captain?", "Captain Jameson of the Marauder, Tokyo 1890, a rabbit.",
+             {"Matteo Thorsen keeps a rabbit."}),
+      IsEmpty())
+      << "of an answer that was made up a word is found anywhere";
 }
 
 }  // namespace
