@@ -1,0 +1,100 @@
+"""Satchel: chats that keep long conversations in a fixed amount of memory.
+
+    import satchel
+
+    with satchel.Model() as model:
+        chat = model.chat(recipe="compact")
+        chat.add_document("notes.txt", text)
+        for piece in chat.send("Which pet does Matteo Thorsen keep?"):
+            print(piece, end="", flush=True)
+"""
+
+from __future__ import annotations
+
+import json
+
+from . import _api
+from ._api import (
+    BusyError,
+    CancelledError,
+    CorruptError,
+    DeviceLostError,
+    Error,
+    InternalError,
+    InvalidError,
+    MemoryLimitError,
+    NotFoundError,
+    StorageError,
+    UnsupportedError,
+)
+from ._chat import Chat, Stream
+from ._model import BUNDLED_MODEL, Model
+from ._types import (
+    OFF,
+    Answer,
+    Estimate,
+    Fidelity,
+    Finish,
+    MemoryChange,
+    Message,
+    ModelInfo,
+    Outcome,
+    Phase,
+    Piece,
+    Read,
+    Recipe,
+    Resume,
+    Sampling,
+    SavedChat,
+    Stats,
+)
+
+__version__: str = _api.function("version")().decode()
+
+
+def recipes() -> list[Recipe]:
+    """Presets, then built-in recipes."""
+    return [Recipe(**each) for each in json.loads(_api.returned("recipes"))]
+
+
+def check_recipe(recipe: str) -> str:
+    """Its canonical JSON; InvalidError says where it is wrong."""
+    return _api.returned("recipe_check", _api.text(recipe))
+
+
+__all__ = [
+    "BUNDLED_MODEL",
+    "OFF",
+    "Answer",
+    "BusyError",
+    "CancelledError",
+    "Chat",
+    "CorruptError",
+    "DeviceLostError",
+    "Error",
+    "Estimate",
+    "Fidelity",
+    "Finish",
+    "InternalError",
+    "InvalidError",
+    "MemoryChange",
+    "MemoryLimitError",
+    "Message",
+    "Model",
+    "ModelInfo",
+    "NotFoundError",
+    "Outcome",
+    "Phase",
+    "Piece",
+    "Read",
+    "Recipe",
+    "Resume",
+    "Sampling",
+    "SavedChat",
+    "Stats",
+    "StorageError",
+    "Stream",
+    "UnsupportedError",
+    "check_recipe",
+    "recipes",
+]

@@ -1,0 +1,105 @@
+"""Chats on disk: resumed by another process, and the same as the command line's.
+
+python3 store_test.py SATCHEL
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import satchel
+from support import NOTES, PET, ModelTest
+
+QUESTIONS = [NOTES, PET, "Which pet does Estelle Ibarra keep?", "What does Quentin work as?"]
+
+
+def in_another_process(program, *arguments):
+    here = pathlib.Path(__file__).resolve().parent
+    text = "import sys\nfrom support import *\n" + program
+    done = subprocess.run([sys.executable, "-c", text, *arguments], cwd=here, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+class Store(ModelTest):
+    def test_what_was_read_compressed_and_saved_is_resumed_by_another_process(self):
+        before = in_another_process(
+            """
+import json, os
+model = satchel.Model(store=sys.argv[1], backend="cpu", n_threads=2)
+chat = model.chat("notes", recipe="compact")
+chat.add_document("notes.txt", NOTES * 20)
+chat.idle()
+answer = chat.ask(PET).text
+print(json.dumps([chat.resume, answer, chat.stats.n_evicted]), flush=True)
+os._exit(0)  # as a kill does: nothing is closed
+""",
+            str(self.folder),
+        )
+        model = self.model(store=self.folder)
+        self.assertEqual([saved.name for saved in model.chats()], ["notes"])
+        chat = model.chat("notes", recipe="compact", system="of a new chat only")
+        self.assertIs(chat.resume.outcome, satchel.Outcome.RESTORED)
+        self.assertEqual((chat.resume.n_reread, chat.resume.n_reused), (0, chat.resume.n_tokens))
+        self.assertEqual(before, [None, chat.messages[-1].text, chat.stats.n_evicted])
+        self.assertEqual(chat.messages[0].title, "notes.txt")
+        again = chat.ask(PET)
+        self.assertIn("rabbit", again.text)
+        self.assertEqual(again.n_reused, chat.resume.n_tokens)
+
+    def test_chats_are_opened_by_name_listed_and_removed(self):
+        model = self.model(store=self.folder, cache_folder=self.folder / "caches")
+        with self.assertRaises(satchel.NotFoundError) as error:
+            model.open("notes")
+        self.assertEqual(error.exception.code, "CHAT_NOT_FOUND")
+        with model.chat("notes") as chat:
+            chat.ask(NOTES)
+        with model.open("notes") as chat:
+            self.assertIs(chat.resume.outcome, satchel.Outcome.RESTORED)
+        model.remove("notes")
+        self.assertEqual(model.chats(), [])
+        self.assertTrue(any((self.folder / "caches").iterdir()))
+
+    def test_a_store_has_one_writer_and_is_free_when_the_model_is_closed(self):
+        first = self.model(store=self.folder)
+        chat = first.chat("notes")
+        chat.ask(NOTES)
+        with self.assertRaises(satchel.StorageError) as error:
+            satchel.Model(store=self.folder)
+        self.assertEqual(error.exception.code, "LIBRARY_LOCKED")
+        first.close()
+        self.assertEqual(len(self.model(store=self.folder).open("notes").messages), 2)
+
+
+@unittest.skipUnless(len(sys.argv) > 1, "the command line is not built")
+class CommandLine(ModelTest):
+    def said(self, question, store):
+        done = subprocess.run(
+            [PROGRAM, "chat", "--chat", "notes", "--recipe", "compact", "-p", question, "--json", "--store", store, "-t", "2",
+             "--backend", "cpu", "-n", "64"],
+            capture_output=True, text=True, timeout=120, check=True)
+        return json.loads(done.stdout)
+
+    def test_the_same_conversation_is_the_same_token_for_token(self):
+        chat = self.model(store=self.folder / "python").chat("notes", recipe="compact")
+        for question in QUESTIONS:
+            theirs = self.said(question, self.folder / "program")
+            ours = chat.ask(question, sampling=satchel.Sampling(n_tokens_max=64))
+            self.assertEqual(
+                (ours.text, ours.n_answer, ours.finish.name.lower()),
+                (theirs["answer"], theirs["tokens"], theirs["finish"]),
+            )
+        ours, goes_on = chat.messages, chat.fork().ask(PET).text
+        theirs = self.model(store=self.folder / "program").open("notes")
+        self.assertIs(theirs.resume.outcome, satchel.Outcome.RESTORED)
+        self.assertEqual([(m.text, m.tokens) for m in theirs.messages], [(m.text, m.tokens) for m in ours])
+        self.assertEqual(theirs.ask(PET).text, goes_on)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+    unittest.main()
