@@ -241,7 +241,8 @@ int32_t satchel_session_open(satchel_model *model, const char *name,
                              satchel_session **session, satchel_error **err);
 /* A second session that goes on from here: pages are shared until they differ. */
 int32_t satchel_session_fork(satchel_session *session, satchel_session **fork, satchel_error **err);
-/* What was said is on disk before; the cache is saved after each call. */
+/* What was said is on disk before; the cache is saved after each call. Waits for the calls of the
+ * model's other sessions; not from a callback. */
 void satchel_session_free(satchel_session *session);
 /* The call that runs on the session ends soon with CANCELLED, or its result says so. Not from a
  * signal handler. */
