@@ -14,6 +14,7 @@ enum ExitCode {
   kExitMemory = 5,
   kExitDevice = 6,
   kExitStorage = 7,
+  kExitBind = 8,
   kExitInterrupted = 130,
 };
 

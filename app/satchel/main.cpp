@@ -13,6 +13,9 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/interrupt.h"
 #include "app/eval/commands/commands.h"
+#ifdef SATCHEL_SERVER
+#include "app/serve/commands.h"
+#endif
 #include "kvcache/comparison/comparison.h"
 
 namespace {
@@ -24,11 +27,13 @@ constexpr const char* kExamples =
     "  satchel chat --chat holiday                   continue a saved chat, or start it\n"
     "  satchel chats                                 list the saved chats\n"
     "  satchel estimate --model smol --recipe compact\n"
+    "  satchel serve                                 answer other programs over HTTP\n"
     "  satchel demo                                  see what Satchel does, in seconds\n"
     "\n";
 constexpr const char* kExitCodes =
     "Exit codes: 0 success, 1 other error, 2 wrong usage, 3 not found, 4 invalid or damaged\n"
-    "input, 5 not enough memory, 6 device missing or lost, 7 storage error, 130 interrupted.\n";
+    "input, 5 not enough memory, 6 device missing or lost, 7 storage error, 8 cannot listen,\n"
+    "130 interrupted.\n";
 
 // The first word that is neither an option nor a command, where a command is wanted: of it the
 // parser says only that one is missing. Null: there is none.
@@ -61,6 +66,9 @@ int run(int argc, char** argv) {
   satchel::app::add_info(app, choose);
   satchel::app::add_recipes(app, choose);
   satchel::app::add_estimate(app, choose);
+#ifdef SATCHEL_SERVER
+  satchel::app::add_serve(app, choose);
+#endif
   satchel::app::add_bench(app, choose);
   satchel::app::add_eval(app, choose);
   satchel::app::add_profile(app, choose);

@@ -154,6 +154,7 @@ TEST(Layers, outside_libraries_are_included_only_where_they_belong) {
       {std::regex("^cuda.*$"), {"kernels/cuda/", "tests/simt/", "tests/gpu/"}},
       {std::regex("^boost/.*"), {"tests/simt/"}},
       {std::regex("^CLI/.*"), {"app/"}},
+      {std::regex("^httplib.*"), {"app/serve/http/"}},
       {std::regex("^iostream$"), {"app/", "tests/"}},
       {std::regex("^immintrin.h$"), {"kernels/cpu/"}},
   };

@@ -1,0 +1,61 @@
+// ChatRequest: what is asked of a model, in whichever interface it was asked. Reading one is pure:
+// bytes in, a request or an error out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/serve/api_error.h"
+#include "app/serve/fields.h"
+#include "runtime/sampler/sampler.h"
+#include "runtime/session/message.h"
+
+namespace satchel::serve {
+
+struct Said {
+  runtime::Role role = runtime::Role::user;  // or the model's
+  std::string text;                          // without thoughts
+  friend bool operator==(const Said&, const Said&) = default;
+};
+
+struct ChatRequest {
+  std::string model;  // "": the one that is open
+  std::optional<std::string> system;
+  std::vector<Said> messages;  // the first and the last one are the user's
+  runtime::Sampling sampling;
+  std::vector<std::string> stop;
+  // Which chat it is: the one with this id; else one of this group.
+  std::string session, group;
+  std::string recipe;  // of a chat that begins with it; "": the server's
+  bool thinks = true;  // false: not to be done where the model has a switch
+  bool streams = false, wants_usage = false;
+  std::vector<std::string> ignored;  // fields that mean nothing here
+};
+
+inline constexpr std::size_t kSessionBytesMax = 128;
+// Printable, and short enough for a name.
+bool is_session_id(std::string_view id);
+
+// sampling  what holds where the request says nothing
+struct Defaults {
+  runtime::Sampling sampling;
+};
+using Parsed = std::optional<ApiError>;
+Parsed parse_chat(const Json& body, const Defaults& defaults, ChatRequest& request);
+Parsed parse_completion(const Json& body, const Defaults& defaults, ChatRequest& request);
+Parsed parse_messages(const Json& body, const Defaults& defaults, ChatRequest& request);
+Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& request);
+
+// --- for the parsers, one file each
+// Text, or a list of parts, of which only texts are taken.
+std::string content_text(const Json& content, const std::string& path, Fields& fields,
+                         std::initializer_list<std::string_view> types);
+// Adds one message: system texts come first, and are joined.
+void add_message(const std::string& role, std::string text, const std::string& path, Fields& fields,
+                 ChatRequest& request);
+void read_sampling(Fields& fields, const Defaults& defaults, ChatRequest& request);
+void read_identity(Fields& fields, ChatRequest& request);
+Parsed finished(Fields& fields, ChatRequest& request);
+
+}  // namespace satchel::serve

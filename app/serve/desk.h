@@ -1,0 +1,146 @@
+// Desk: answers requests one after the other, each in the chat that it belongs to.
+//   which chat   the one with the request's session id: cut to what they have in common, and read
+//                on from there. Without an id: the chat whose messages are all in the request, in
+//                its order and from its beginning; of several the longest. Where a chat has more
+//                than the request (an answer made again, an edit), a branch of it goes on, and it
+//                stays as it is
+//   memory       all chats share the limit of the engine. Where the next answer may not fit, the
+//                chat unused for longest is closed: with a store it is on disk and comes back
+//   order        chats answer one after the other, in the order in which they were asked
+//   threads      any. A Turn belongs to the thread that got it
+//   errors       BUSY (too many wait), PARAM, those of ChatService
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/serve/chat_request.h"
+#include "app/serve/known_chat.h"
+#include "app/serve/metrics.h"
+#include "runtime/chat/call_queue.h"
+#include "runtime/chat/chat_service.h"
+
+namespace satchel::serve {
+
+// Of them one works; the others wait. docs/server.md
+inline constexpr std::size_t kRequestsMax = 2 + 16;
+
+struct Outcome {
+  std::string session;                       // the id of the chat
+  std::size_t n_prompt = 0, n_cached = 0;    // tokens of the prompt; of them not read now
+  std::size_t n_answer = 0, n_thoughts = 0;  // tokens made
+  runtime::Finish finish = runtime::Finish::end_of_turn;
+  std::string stop_text;  // that ended it; "": none
+  std::string text, thoughts;
+  std::string message;  // for people, where it ended early
+  double read_ms = 0, answer_ms = 0;
+  kvcache::CacheStats stats;
+  runtime::Fidelity fidelity;
+  runtime::SeenEpisodes episodes;
+
+  bool is_cut() const {  // by a limit, not by its end
+    return finish != runtime::Finish::end_of_turn && stop_text.empty();
+  }
+};
+
+// On the thread that asked.
+struct Listener {
+  std::function<void()> reads = {};   // now and then, while the prompt is read
+  std::function<void()> begins = {};  // the first word comes
+  std::function<void(std::string_view)> thought = {}, said = {};
+};
+
+class Desk {
+ public:
+  // start   of the chats that begin here
+  // service  its model is open; not owned
+  Desk(runtime::ChatService& service, runtime::ChatStart start, Metrics& metrics);
+  ~Desk();
+
+  // What the store has; before anything else.
+  Result<void> load();
+
+  // The chat of a request, with all its messages; nobody else is answered until it is gone.
+  class Turn {
+   public:
+    const ChatRequest& request() const { return request_; }
+    const std::string& session() const { return chat_->id; }
+    std::size_t n_prompt() const { return n_prompt_; }
+    std::size_t n_unread() const { return n_unread_; }  // of them
+
+   private:
+    friend class Desk;
+    Turn(runtime::CallQueue::Permit permit, ChatRequest request)
+        : permit_(std::move(permit)), request_(std::move(request)) {}
+    runtime::CallQueue::Permit permit_;
+    std::shared_ptr<void> ticket_;
+    ChatRequest request_;
+    KnownChat* chat_ = nullptr;
+    std::size_t n_prompt_ = 0, n_unread_ = 0;
+    std::size_t n_read_again_ = 0;  // when the chat was opened for it
+  };
+  Result<std::shared_ptr<Turn>> begin(ChatRequest request, const std::stop_token& stop);
+  Result<Outcome> answer(Turn& turn, const Listener& listener, const std::stop_token& stop);
+
+  // --- what is there
+  // Works while nobody is answered.
+  template <class Work>
+  auto alone(const std::stop_token& stop, const Work& work) -> decltype(work()) {
+    const auto permit = queue_.wait(stop);
+    if (!permit.ok()) return permit.error();
+    return work();
+  }
+  // For work in alone():
+  std::list<KnownChat>& chats() { return chats_; }
+  Result<KnownChat*> find(const std::string& session);
+  Result<KnownChat*> find_open(const std::string& session);  // opens it
+  Result<void> remove(KnownChat& chat);
+  runtime::ChatService& service() { return service_; }
+  const runtime::ChatStart& start() const { return start_; }
+
+  std::size_t n_asked() const { return n_asked_; }  // that work or wait
+
+ private:
+  Result<kvcache::Recipe> recipe_of(const ChatRequest& request) const;
+  Result<void> place(Turn& turn, const std::stop_token& stop);
+  Result<KnownChat*> choose(Turn& turn, const std::stop_token& stop);
+  Result<KnownChat*> begin_chat(const ChatRequest& request, const kvcache::Recipe& recipe,
+                                const std::stop_token& stop);
+  Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
+  Result<std::size_t> open(KnownChat& chat, const std::stop_token& stop);
+  Result<void> cut(KnownChat& chat, std::size_t n, const std::stop_token& stop);
+  Result<void> append(KnownChat& chat, const ChatRequest& request, const std::stop_token& stop);
+  void learn_ids(KnownChat& chat);
+  void close(KnownChat& chat);
+  void forget(KnownChat& chat);  // it has no place on disk, or should have none
+  bool close_least_used(const KnownChat* but);
+  void free_memory_for(const KnownChat& chat, std::size_t n_tokens);
+  // Again after a chat was closed, as long as memory is what is missing.
+  template <class Work>
+  auto with_room(KnownChat* chat, const Work& work) -> decltype(work());
+  void take_back(KnownChat& chat);
+  Outcome outcome_of(Turn& turn, runtime::GenerateReport report) const;
+  void work_while_idle(const std::stop_token& stop);
+
+  runtime::ChatService& service_;
+  const runtime::ChatStart start_;
+  Metrics& metrics_;
+  runtime::CallQueue queue_;
+  std::atomic<std::size_t> n_asked_ = 0;
+  std::list<KnownChat> chats_;
+  std::uint64_t n_uses_ = 0;
+  std::mutex idle_mutex_;
+  std::condition_variable_any idle_wakes_;
+  bool has_idle_work_ = false;
+  std::jthread idle_;
+};
+
+}  // namespace satchel::serve

@@ -1,0 +1,68 @@
+#include "app/serve/known_chat.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace satchel::serve {
+namespace {
+
+// A shorter one is read in less time than a branch takes. Chosen, not measured.
+constexpr std::size_t kLongSystemBytes = 1024;
+
+}  // namespace
+
+std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+bool fits(const KnownChat& chat, const Wanted& wanted) {
+  return chat.system == wanted.request.system &&
+         (wanted.recipe.empty() || wanted.recipe == chat.recipe);
+}
+
+KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted) {
+  KnownChat* best = nullptr;
+  auto best_rank = std::tuple(std::size_t{0}, false, false, std::uint64_t{0});
+  for (KnownChat& chat : chats) {
+    if (chat.group != wanted.request.group || !fits(chat, wanted)) continue;
+    const std::size_t n = n_common(chat.said, wanted.request.messages);
+    const auto rank = std::tuple(n, n == chat.said.size(), chat.is_open(), chat.used);
+    if (n == 0 || rank <= best_rank) continue;
+    best = &chat;
+    best_rank = rank;
+  }
+  return best;
+}
+
+KnownChat* same_system(std::list<KnownChat>& chats, const Wanted& wanted) {
+  if (wanted.request.system.value_or("").size() < kLongSystemBytes) return nullptr;
+  for (KnownChat& chat : chats)
+    if (chat.is_open() && chat.group == wanted.request.group && fits(chat, wanted)) return &chat;
+  return nullptr;
+}
+
+std::string name_of(const KnownChat& chat) {
+  return chat.group.empty() ? chat.id : chat.id + "/" + chat.group;
+}
+
+void read_name(const std::string& name, KnownChat& chat) {
+  const std::size_t end = std::min(name.find('/'), name.size());
+  chat.id = name.substr(0, end);
+  chat.group = end < name.size() ? name.substr(end + 1) : "";
+}
+
+std::string fresh_id(const std::string& prefix) {
+  std::array<unsigned char, 12> bytes = {};
+  (void)!getrandom(bytes.data(), bytes.size(), 0);  // so few are always given
+  std::string id = prefix;
+  for (const unsigned char byte : bytes) {
+    id += "0123456789abcdef"[byte >> 4];
+    id += "0123456789abcdef"[byte & 15];
+  }
+  return id;
+}
+
+}  // namespace satchel::serve

@@ -1,0 +1,52 @@
+// KnownChat: a chat that the server holds or has on disk, with its words, by which a request that
+// tells a whole conversation finds the chat that has read it.
+//   rule     only what is exactly the same is the same: message by message, role and text. Thoughts
+//            are no part of it
+#pragma once
+
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/serve/chat_request.h"
+#include "runtime/chat/chat_service.h"
+
+namespace satchel::serve {
+
+struct KnownChat {
+  std::string id;     // the client's, or one that was made up
+  std::string group;  // prompt_cache_key
+  std::optional<std::string> system;
+  std::string recipe;      // as JSON
+  std::vector<Said> said;  // without the system text
+  runtime::ChatId saved;   // 0: not on disk
+  // While it is open; 0: it is closed.
+  runtime::ChatHandle handle;
+  std::vector<runtime::MessageId> ids;  // of `said`
+  std::uint64_t used = 0;               // rises
+  bool may_have_idle_work = false;
+
+  bool is_open() const { return handle.value != 0; }
+};
+
+std::size_t n_common(const std::vector<Said>& a, const std::vector<Said>& b);
+
+// recipe  as JSON; "": any
+struct Wanted {
+  const ChatRequest& request;
+  std::string recipe;
+};
+bool fits(const KnownChat& chat, const Wanted& wanted);
+// Of those of the request's group, the one with most of its first messages in common; of several
+// one that has no others. nullptr: none has any.
+KnownChat* best_match(std::list<KnownChat>& chats, const Wanted& wanted);
+// Where there is none: an open one that has read the same system text, if that is long.
+KnownChat* same_system(std::list<KnownChat>& chats, const Wanted& wanted);
+
+// How a store names it.
+std::string name_of(const KnownChat& chat);
+void read_name(const std::string& name, KnownChat& chat);
+std::string fresh_id(const std::string& prefix);
+
+}  // namespace satchel::serve

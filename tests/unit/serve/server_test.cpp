@@ -1,0 +1,211 @@
+// What clients see: answers whole and streamed, usage, errors, and whose chat is whose.
+#include "app/serve/server.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "running_server.h"
+#include "support/temp_folder.h"
+#include "support/value_of.h"
+
+namespace satchel::serve {
+namespace {
+
+const Json kNote = user("Anna keeps three parrots. Bruno collects stamps.");
+const Json kQuestion = user("What does Bruno collect?");
+
+TEST(Server, a_streamed_answer_says_the_same_as_a_whole_one) {
+  const RunningServer server;
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  const Reply whole = server.chat(chat, {{"max_tokens", 60}});
+  const std::string text = text_of(whole);
+  EXPECT_FALSE(text.empty());
+  EXPECT_EQ(whole.json()["object"], "chat.completion");
+  EXPECT_EQ(whole.json()["choices"][0]["finish_reason"], "stop");
+  EXPECT_TRUE(whole.json()["choices"][0]["message"]["refusal"].is_null());
+
+  const Reply streamed = server.chat(
+      chat, {{"max_tokens", 60}, {"stream", true}, {"stream_options", {{"include_usage", true}}}});
+  EXPECT_EQ(streamed.status, 200);
+  EXPECT_NE(streamed.head.find("text/event-stream"), std::string::npos);
+  const std::vector<std::string> events = events_of(streamed.body);
+  ASSERT_GT(events.size(), 3u);
+  EXPECT_EQ(events.back(), "[DONE]");
+  std::string said;
+  std::string finish;
+  for (std::size_t i = 0; i + 1 < events.size(); ++i) {
+    const Json chunk = Json::parse(events[i]);
+    EXPECT_EQ(chunk["object"], "chat.completion.chunk");
+    if (chunk["choices"].empty()) continue;
+    const Json& choice = chunk["choices"][0];
+    said += choice["delta"].value("content", "");
+    if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
+  }
+  EXPECT_EQ(Json::parse(events.front())["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(said, text);
+  EXPECT_EQ(finish, "stop");
+  const Json usage = Json::parse(events[events.size() - 2])["usage"];
+  EXPECT_EQ(usage["prompt_tokens"], whole.json()["usage"]["prompt_tokens"]);
+}
+
+TEST(Server, a_growing_chat_is_never_read_again) {
+  const RunningServer server;
+  Json chat = Json::array();
+  std::size_t n_before = 0;
+  for (int turn = 0; turn < 5; ++turn) {
+    chat.push_back(user("Note " + std::to_string(turn) + ": Carla has a dog. What has she?"));
+    const Reply reply = server.chat(chat);
+    chat.push_back(model(text_of(reply)));
+    // All of the last prompt, and its answer.
+    EXPECT_TRUE(turn == 0 || cached_tokens(reply) > n_before);
+    EXPECT_LT(cached_tokens(reply), prompt_tokens(reply));
+    n_before = prompt_tokens(reply);
+  }
+  EXPECT_EQ(text_of(server.chat(Json::array({kQuestion}))).empty(), false);
+}
+
+// Their beginnings are the same, their words are not.
+TEST(Server, two_agents_that_alternate_keep_both_caches_also_after_a_restart) {
+  const test::TempFolder folder;
+  std::vector<Json> chats(2, Json::array({{{"role", "system"}, {"content", "Be brief."}},
+                                          user("You are an agent. Begin.")}));
+  std::vector<std::size_t> n_read(2, 0);
+  std::vector<std::string> sessions(2);
+  const auto alternate = [&](const RunningServer& server, int n_turns) {
+    for (int turn = 0; turn < n_turns; ++turn)
+      for (std::size_t agent = 0; agent < 2; ++agent) {
+        Json& chat = chats[agent];
+        const Reply reply = server.chat(chat);
+        const std::string session = reply.json()["satchel"]["session"];
+        EXPECT_TRUE(n_read[agent] == 0 || cached_tokens(reply) > n_read[agent]) << agent;
+        // While both have said the same, each may go on in the other's chat.
+        EXPECT_TRUE(chat.size() <= 4 || session == sessions[agent]);
+        sessions[agent] = session;
+        n_read[agent] = prompt_tokens(reply);
+        chat.push_back(model(text_of(reply)));
+        chat.push_back(user("Agent " + std::to_string(agent) + " has " +
+                            std::to_string(static_cast<std::size_t>(turn) + 4 * agent) +
+                            " apples. How many?"));
+      }
+  };
+  {
+    const RunningServer server({.store = folder.path()});
+    // The first one's turn; from the same first message the other branches off.
+    n_read = {0, 0};
+    alternate(server, 1);
+    EXPECT_NE(sessions[0], sessions[1]);
+    alternate(server, 2);
+  }
+  const RunningServer again({.store = folder.path()});
+  alternate(again, 2);
+}
+
+TEST(Server, an_edited_chat_is_read_from_the_edit_on_and_the_old_one_stays) {
+  const RunningServer server;
+  Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  const Reply first = server.chat(chat);
+  Json edited = chat;
+  edited[2] = user("What does Anna keep?");
+  const Reply other = server.chat(edited);
+  EXPECT_GT(cached_tokens(other), 10u);
+  EXPECT_LT(cached_tokens(other), prompt_tokens(other));
+  EXPECT_NE(other.json()["satchel"]["session"], first.json()["satchel"]["session"]);
+  // The same once more: every token of it has been read.
+  const Reply again = server.chat(chat);
+  EXPECT_EQ(cached_tokens(again), prompt_tokens(again));
+  EXPECT_EQ(text_of(again), text_of(first));
+}
+
+TEST(Server, a_session_id_names_one_chat_which_follows_its_edits) {
+  const RunningServer server;
+  const Json mine{{"satchel", {{"session", "mine"}}}};
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  const Reply first = server.chat(chat, mine);
+  EXPECT_EQ(cached_tokens(first), 0u);
+  EXPECT_EQ(first.json()["satchel"]["session"], "mine");
+  Json edited = chat;
+  edited[2] = user("What does Anna keep?");
+  EXPECT_GT(cached_tokens(server.chat(edited, mine)), 10u);
+  Json body{{"messages", edited}, {"max_tokens", 12}};
+  const Reply by_header =
+      ask(server.port(), "POST", "/v1/chat/completions", body, "X-Satchel-Session: mine\r\n");
+  EXPECT_EQ(cached_tokens(by_header), prompt_tokens(by_header));
+  // Another id shares nothing.
+  EXPECT_EQ(cached_tokens(server.chat(chat, {{"satchel", {{"session", "yours"}}}})), 0u);
+  EXPECT_EQ(cached_tokens(server.chat(chat, {{"prompt_cache_key", "a-group"}})), 0u);
+  EXPECT_GT(cached_tokens(server.chat(chat, {{"prompt_cache_key", "a-group"}})), 0u);
+}
+
+TEST(Server, a_limit_is_said_and_a_stop_text_ends_an_answer) {
+  const RunningServer server;
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  const std::string text = text_of(server.chat(chat));
+  const Reply cut = server.chat(chat, {{"max_tokens", 2}});
+  EXPECT_EQ(cut.json()["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(cut.json()["satchel"]["truncated"], true);
+  EXPECT_EQ(cut.json()["usage"]["completion_tokens"], 2);
+  ASSERT_GT(text.size(), 6u);
+  const Reply stopped = server.chat(chat, {{"stop", text.substr(4, 2)}});
+  EXPECT_EQ(text_of(stopped), text.substr(0, text.find(text.substr(4, 2))));
+  EXPECT_EQ(stopped.json()["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(stopped.json()["satchel"]["finish"], "stop_text");
+}
+
+TEST(Server, a_seed_gives_the_same_text_twice) {
+  const RunningServer server;
+  const Json hot{{"temperature", 1.5}, {"top_k", 0}, {"top_p", 1}, {"min_p", 0}, {"seed", 5}};
+  const Json chat = Json::array({kNote});
+  EXPECT_EQ(text_of(server.chat(chat, hot)), text_of(server.chat(chat, hot)));
+}
+
+TEST(Server, what_is_too_long_is_refused_with_what_would_fit) {
+  const RunningServer server;
+  std::string words;
+  for (int i = 0; i < 3000; ++i) words += "word ";
+  const Reply reply = server.chat(Json::array({user(words)}));
+  EXPECT_EQ(reply.status, 400);
+  const Json error = reply.json()["error"];
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_EQ(error["param"], "messages");
+  EXPECT_NE(error["message"].get<std::string>().find("2,048"), std::string::npos);
+  EXPECT_EQ(server.chat(Json::array({kNote})).status, 200);
+}
+
+TEST(Server, a_short_memory_closes_the_chat_unused_for_longest) {
+  const test::TempFolder folder;
+  const RunningServer server({.store = folder.path(), .limit_bytes = 6'000'000});
+  std::vector<Json> chats;
+  for (int i = 0; i < 6; ++i) {
+    Json chat = Json::array();
+    std::string note = "Chat " + std::to_string(i) + ". ";
+    for (int n = 0; n < 40; ++n) note += "Dora planted tree " + std::to_string(n) + " there. ";
+    chat.push_back(user(note));
+    chat.push_back(model(text_of(server.chat(chat))));
+    chats.push_back(std::move(chat));
+  }
+  const std::string metrics = server.get("/metrics").body;
+  EXPECT_EQ(metrics.find("satchel_chats_closed_total 0\n"), std::string::npos) << metrics;
+  // What was closed comes back from the store.
+  chats[0].push_back(kQuestion);
+  const Reply back = server.chat(chats[0]);
+  EXPECT_GT(cached_tokens(back), 300u) << back.body;
+}
+
+TEST(Server, says_what_there_is) {
+  const RunningServer server;
+  const Json models = server.get("/v1/models").json();
+  const std::string id = models["data"][0]["id"];
+  EXPECT_EQ(server.get("/v1/models/" + id).json()["id"], id);
+  EXPECT_EQ(server.get("/v1/models/other").status, 404);
+  EXPECT_EQ(server.get("/health").json()["status"], "ok");
+  EXPECT_EQ(server.get("/nothing").status, 404);
+  EXPECT_EQ(server.get("/v1/chat/completions").status, 405);
+  EXPECT_EQ(server.chat(Json::array({kNote}), {{"model", "other"}}).json()["error"]["code"],
+            "model_not_found");
+  EXPECT_EQ(server.chat(Json::array({kNote}), {{"model", id}}).status, 200);
+}
+
+}  // namespace
+}  // namespace satchel::serve
