@@ -34,6 +34,7 @@ const char* anthropic_type(int status) {
 }
 
 int status_of(const Error& error) {
+  if (error.code == "BUSY") return 429;
   switch (error.kind) {
     case ErrorKind::invalid:
     case ErrorKind::unsupported:
