@@ -6,8 +6,7 @@
 namespace satchel::serve {
 namespace {
 
-constexpr std::size_t kStopsMax = 4, kIgnoredMax = 32;
-constexpr std::uint64_t kTokensMax = 1u << 31;
+constexpr std::size_t kIgnoredMax = 32;
 constexpr double kTopPMin = 1e-6;  // 0 is asked for by those who mean the likeliest token
 
 std::uint64_t seed_of(Fields& fields, std::uint64_t fallback) {
@@ -61,6 +60,11 @@ void read_messages(Fields& fields, ChatRequest& request) {
 bool is_session_id(std::string_view id) {
   return !id.empty() && id.size() <= kSessionBytesMax &&
          std::ranges::all_of(id, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '/'; });
+}
+
+bool is_recipe_name(std::string_view name) {
+  return std::ranges::all_of(
+      name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 std::string content_text(const Json& content, const std::string& path, Fields& fields,
@@ -123,6 +127,7 @@ void read_identity(Fields& fields, ChatRequest& request) {
     Fields inside(*ours, "satchel");
     request.session = inside.text("session");
     request.recipe = inside.text("recipe");
+    if (!is_recipe_name(request.recipe)) inside.fail("recipe", "must be a name.");
     if (!request.session.empty() && !is_session_id(request.session))
       inside.fail("session", "must be printable, without spaces and \"/\", at most 128.");
     if (inside.error()) return fields.fail(*inside.error());

@@ -36,6 +36,8 @@ struct ChatRequest {
 inline constexpr std::size_t kSessionBytesMax = 128;
 // Printable, and short enough for a name.
 bool is_session_id(std::string_view id);
+// No path: files are not for clients to name. "" is one.
+bool is_recipe_name(std::string_view name);
 
 // sampling  what holds where the request says nothing
 struct Defaults {
@@ -47,7 +49,9 @@ Parsed parse_completion(const Json& body, const Defaults& defaults, ChatRequest&
 Parsed parse_messages(const Json& body, const Defaults& defaults, ChatRequest& request);
 Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& request);
 
-// --- for the parsers, one file each
+// --- for the parsers
+inline constexpr std::size_t kStopsMax = 4;
+inline constexpr std::uint64_t kTokensMax = 1u << 31;
 // Text, or a list of parts, of which only texts are taken.
 std::string content_text(const Json& content, const std::string& path, Fields& fields,
                          std::initializer_list<std::string_view> types);

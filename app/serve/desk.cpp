@@ -381,6 +381,27 @@ Outcome Desk::outcome_of(Turn& turn, runtime::GenerateReport report) const {
           .episodes = std::move(report.episodes)};
 }
 
+Result<std::size_t> Desk::count_tokens(const ChatRequest& request) const {
+  using Ids = std::vector<runtime::TokenId>;
+  const runtime::Engine& engine = *service_.engine();
+  const runtime::ChatTemplate& form = engine.chat_template();
+  const auto thinking =
+      request.thinks || !form.has_thinking_switch() ? start_.thinking : runtime::Thinking::off;
+  std::optional<std::string_view> system =
+      request.system ? *request.system : form.default_system(thinking);
+  SATCHEL_TRY_ASSIGN(const Ids opening, form.open_chat(engine.tokenizer(), system, thinking));
+  std::size_t n = opening.size();
+  for (const Said& said : request.messages) {
+    const Result<Ids> ids =
+        said.role == Role::user
+            ? form.user_turn(engine.tokenizer(), said.text, std::exchange(system, {}))
+            : form.assistant_turn(engine.tokenizer(), said.text, thinking);
+    if (!ids.ok()) return ids.error();
+    n += ids->size();
+  }
+  return n;
+}
+
 // --- idle work: what a recipe leaves for when nobody waits
 
 void Desk::work_while_idle(const std::stop_token& stop) {

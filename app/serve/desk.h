@@ -103,6 +103,8 @@ class Desk {
   Result<KnownChat*> find(const std::string& session);
   Result<KnownChat*> find_open(const std::string& session);  // opens it
   Result<void> remove(KnownChat& chat);
+  // Of the request's prompt, as the model reads it.
+  Result<std::size_t> count_tokens(const ChatRequest& request) const;
   runtime::ChatService& service() { return service_; }
   const runtime::ChatStart& start() const { return start_; }
 

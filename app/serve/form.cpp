@@ -20,14 +20,17 @@ const char* name_of(runtime::Finish finish) {
   return "stopped";
 }
 
+Json to_json(const runtime::Fidelity& fidelity) {
+  if (fidelity.n_tokens == 0) return Json();
+  return {{"tokens", fidelity.n_tokens},
+          {"agreement", fidelity.agreement},
+          {"kl", fidelity.kl},
+          {"attention_kept", fidelity.attention_kept},
+          {"measured_at_token", fidelity.measured_at},
+          {"measured_ms", fidelity.measured_ms}};
+}
+
 Json satchel_part(const Outcome& outcome, const ChatRequest& request) {
-  Json fidelity;
-  if (outcome.fidelity.n_tokens > 0)
-    fidelity = {{"agreement", outcome.fidelity.agreement},
-                {"kl", outcome.fidelity.kl},
-                {"attention_kept", outcome.fidelity.attention_kept},
-                {"measured_at_token", outcome.fidelity.measured_at},
-                {"measured_ms", outcome.fidelity.measured_ms}};
   Json part{{"session", outcome.session},
             {"finish", outcome.stop_text.empty() ? name_of(outcome.finish) : "stop_text"},
             {"truncated", outcome.is_cut()},
@@ -37,7 +40,7 @@ Json satchel_part(const Outcome& outcome, const ChatRequest& request) {
             {"cache_bytes", outcome.stats.bytes},
             {"cache_bytes_fp16", outcome.stats.fp16_bytes},
             {"evicted_lane_tokens", outcome.stats.n_evicted},
-            {"fidelity", fidelity},
+            {"fidelity", to_json(outcome.fidelity)},
             {"ignored", request.ignored}};
   if (!outcome.message.empty()) part["message"] = outcome.message;
   if (outcome.episodes.n_all > 0)

@@ -50,6 +50,7 @@ std::unique_ptr<Form> make_completion_form(AnswerFacts facts, SendEvent send);
 std::unique_ptr<Form> make_messages_form(AnswerFacts facts, SendEvent send);
 std::unique_ptr<Form> make_response_form(AnswerFacts facts, SendEvent send);
 
+Json to_json(const runtime::Fidelity& fidelity);  // null: not measured
 // What all of them say beside their own: the field "satchel".
 Json satchel_part(const Outcome& outcome, const ChatRequest& request);
 // "end_of_turn", "max_tokens" …

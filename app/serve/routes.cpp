@@ -1,6 +1,5 @@
 #include "app/serve/routes.h"
 
-#include <array>
 #include <utility>
 
 namespace satchel::serve {
@@ -16,28 +15,38 @@ ApiError not_found(const std::string& what) {
 }  // namespace
 
 Routes::Routes(Desk& desk, Metrics& metrics, RouteOptions options)
-    : desk_(desk),
-      metrics_(metrics),
-      options_(std::move(options)),
-      began_s_(clock_.wall_ms() / 1000) {}
-
-std::span<const Routes::Route> Routes::table() {
-  static constexpr std::array kRoutes = {
-      Route{"POST", "/v1/chat/completions", &Routes::chat},
-      Route{"GET", "/v1/models", &Routes::models},
-      Route{"GET", "/v1/models/", &Routes::model},
-      Route{"GET", "/metrics", &Routes::metrics},
+    : desk_(desk), options_(std::move(options)), began_s_(clock_.wall_ms() / 1000) {
+  const auto talks = [this](Parse parse, MakeForm make_form) {
+    return
+        [this, parse, make_form](const HttpRequest& http) { return talk(http, parse, make_form); };
   };
-  return kRoutes;
+  routes_ = {
+      {"POST", "/v1/chat/completions", talks(parse_chat, make_chat_form)},
+      {"POST", "/v1/completions", talks(parse_completion, make_completion_form)},
+      {"POST", "/v1/messages", talks(parse_messages, make_messages_form)},
+      {"POST", "/v1/responses", talks(parse_response, make_response_form)},
+      {"POST", "/v1/messages/count_tokens",
+       [this](const HttpRequest& http) { return count_tokens(http); }},
+      {"GET", "/v1/models",
+       [this](const HttpRequest&) {
+         return to_response(Json{{"object", "list"}, {"data", Json::array({model_json()})}});
+       }},
+      {"GET", "/v1/models/", [this](const HttpRequest& http) { return model(http); }},
+  };
+  add_own_routes(routes_, desk_);
+  if (!options_.shows_metrics) return;
+  routes_.push_back({"GET", "/metrics", [this, &metrics](const HttpRequest&) {
+                       return HttpResponse{.content_type = "text/plain; version=0.0.4",
+                                           .body = to_text(metrics, desk_.n_asked())};
+                     }});
 }
 
-const Routes::Route* Routes::find(const HttpRequest& request, bool& is_path_known) const {
+const Route* Routes::find(const HttpRequest& request, bool& is_path_known) const {
   is_path_known = false;
-  for (const Route& route : table()) {
-    const bool is_it = route.path.ends_with('/') && route.path.size() > 1
-                           ? request.path.starts_with(route.path)
-                           : request.path == route.path;
-    if (!is_it || (route.path == "/metrics" && !options_.shows_metrics)) continue;
+  for (const Route& route : routes_) {
+    const bool is_it = route.path.ends_with('/') ? request.path.starts_with(route.path)
+                                                 : request.path == route.path;
+    if (!is_it) continue;
     is_path_known = true;
     if (request.method == route.method) return &route;
   }
@@ -56,29 +65,30 @@ HttpResponse Routes::answer(const HttpRequest& request) {
   bool is_path_known = false;
   const Route* route = find(request, is_path_known);
   if (route == nullptr) return to_response(not_found(""), dialect_of(request.path));
-  return (this->*route->handler)(request);
+  return route->handler(request);
 }
 
 // --- answers
 
-HttpResponse Routes::talk(const HttpRequest& http, Parse parse, MakeForm make_form) {
-  const Dialect dialect = dialect_of(http.path);
+std::optional<ApiError> Routes::read(const HttpRequest& http, Parse parse,
+                                     ChatRequest& request) const {
   Json body;
-  ChatRequest request;
-  if (const auto error = parse_body(http.body, body)) return to_response(*error, dialect);
-  if (const auto error = parse(body, options_.defaults, request))
-    return to_response(*error, dialect);
-  body = {};
+  if (auto error = parse_body(http.body, body)) return error;
+  if (auto error = parse(body, options_.defaults, request)) return error;
   if (const auto session = http.header("x-satchel-session"); session && request.session.empty()) {
-    if (!is_session_id(*session))
-      return to_response(bad_field("X-Satchel-Session", "This is no session id."), dialect);
+    if (!is_session_id(*session)) return bad_field("X-Satchel-Session", "This is no session id.");
     request.session = *session;
   }
-  if (!request.model.empty() && request.model != options_.model)
-    return to_response(ApiError{404, "model_not_found", "model",
-                                "The model \"" + request.model + "\" is not open here; \"" +
-                                    options_.model + "\" is."},
-                       dialect);
+  if (request.model.empty() || request.model == options_.model) return std::nullopt;
+  return ApiError{
+      404, "model_not_found", "model",
+      "The model \"" + request.model + "\" is not open here; \"" + options_.model + "\" is."};
+}
+
+HttpResponse Routes::talk(const HttpRequest& http, Parse parse, MakeForm make_form) {
+  const Dialect dialect = dialect_of(http.path);
+  ChatRequest request;
+  if (const auto error = read(http, parse, request)) return to_response(*error, dialect);
   const bool streams = request.streams;
   auto turn = desk_.begin(std::move(request), http.gone);
   if (!turn.ok()) return to_response(to_api(turn.error()), dialect);
@@ -86,6 +96,21 @@ HttpResponse Routes::talk(const HttpRequest& http, Parse parse, MakeForm make_fo
   const auto outcome = desk_.answer(**turn, {}, http.gone);
   if (!outcome.ok()) return to_response(to_api(outcome.error()), dialect);
   return to_response(make_form(facts_of(**turn), {})->whole(*outcome));
+}
+
+HttpResponse Routes::count_tokens(const HttpRequest& http) {
+  const Dialect dialect = dialect_of(http.path);
+  ChatRequest request;
+  // Nothing is answered: the field that an answer needs may be missing.
+  const auto parse = [](const Json& body, const Defaults& defaults, ChatRequest& out) {
+    Json whole = body;
+    if (whole.is_object()) whole["max_tokens"] = 1;
+    return parse_messages(whole, defaults, out);
+  };
+  if (const auto error = read(http, parse, request)) return to_response(*error, dialect);
+  const auto n = desk_.alone(http.gone, [&] { return desk_.count_tokens(request); });
+  if (!n.ok()) return to_response(to_api(n.error()), dialect);
+  return to_response(Json{{"input_tokens", *n}});
 }
 
 HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form,
@@ -125,10 +150,6 @@ AnswerFacts Routes::facts_of(const Desk::Turn& turn) const {
           .n_unread = turn.n_unread()};
 }
 
-HttpResponse Routes::chat(const HttpRequest& http) {
-  return talk(http, parse_chat, make_chat_form);
-}
-
 // --- what there is
 
 Json Routes::model_json() const {
@@ -136,20 +157,12 @@ Json Routes::model_json() const {
       {"id", options_.model}, {"object", "model"}, {"created", began_s_}, {"owned_by", "satchel"}};
 }
 
-HttpResponse Routes::models(const HttpRequest&) {
-  return to_response(Json{{"object", "list"}, {"data", Json::array({model_json()})}});
-}
-
-HttpResponse Routes::model(const HttpRequest& http) {
+HttpResponse Routes::model(const HttpRequest& http) const {
   const std::string id = http.path.substr(std::string_view("/v1/models/").size());
   if (id == options_.model) return to_response(model_json());
   return to_response(
       ApiError{404, "model_not_found", "model", "The model \"" + id + "\" is not open here."},
       dialect_of(http.path));
-}
-
-HttpResponse Routes::metrics(const HttpRequest&) {
-  return {.content_type = "text/plain; version=0.0.4", .body = to_text(metrics_, desk_.n_asked())};
 }
 
 }  // namespace satchel::serve

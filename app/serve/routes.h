@@ -2,9 +2,12 @@
 //   threads  any
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "app/serve/desk.h"
 #include "app/serve/form.h"
@@ -21,6 +24,14 @@ struct RouteOptions {
   bool shows_metrics = false;
 };
 
+struct Route {
+  const char* method;
+  std::string_view path;  // what ends with "/": all that begins with it
+  std::function<HttpResponse(const HttpRequest&)> handler;
+};
+// What only Satchel has: sessions, memory, tokens (own_routes.cpp).
+void add_own_routes(std::vector<Route>& routes, Desk& desk);
+
 class Routes {
  public:
   // desk, metrics  outlive it
@@ -31,29 +42,22 @@ class Routes {
   HttpResponse answer(const HttpRequest& request);
 
  private:
-  using Handler = HttpResponse (Routes::*)(const HttpRequest&);
-  struct Route {
-    const char* method;
-    std::string_view path;  // what ends with "/": all that begins with it
-    Handler handler;
-  };
-  static std::span<const Route> table();
   const Route* find(const HttpRequest& request, bool& is_path_known) const;
 
   using Parse = Parsed (*)(const Json&, const Defaults&, ChatRequest&);
   HttpResponse talk(const HttpRequest& http, Parse parse, MakeForm make_form);
-  HttpResponse chat(const HttpRequest& http);
-  HttpResponse models(const HttpRequest& http);
-  HttpResponse model(const HttpRequest& http);
-  HttpResponse metrics(const HttpRequest& http);
+  HttpResponse count_tokens(const HttpRequest& http);
+  HttpResponse model(const HttpRequest& http) const;
 
   HttpResponse stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form, std::stop_token gone);
+  // What is wrong with it, or the request.
+  std::optional<ApiError> read(const HttpRequest& http, Parse parse, ChatRequest& request) const;
   AnswerFacts facts_of(const Desk::Turn& turn) const;
   Json model_json() const;
 
   Desk& desk_;
-  Metrics& metrics_;
   const RouteOptions options_;
+  std::vector<Route> routes_;
   const SystemClock clock_;
   const std::int64_t began_s_;
 };

@@ -1,0 +1,56 @@
+// OpenAI's responses: what is given is a text, or a list of messages.
+//   source  OpenAI's API reference; Open Responses
+#include "app/serve/chat_request.h"
+
+namespace satchel::serve {
+namespace {
+
+void read_item(const Json& given, const std::string& path, Fields& fields, ChatRequest& request) {
+  Fields item(given, path);
+  const std::string type = item.text("type");
+  if (type == "reasoning") return;  // thoughts are no part of a message
+  const std::string role = item.text("role");
+  const Json* content = item.find("content");
+  if (!type.empty() && type != "message")
+    item.fail("type", "must be message: only texts are supported.", "unsupported");
+  if (item.error()) return fields.fail(*item.error());
+  add_message(role,
+              content_text(content != nullptr ? *content : Json(), item.path_of("content"), fields,
+                           {"input_text", "output_text", "text"}),
+              item.path_of("role"), fields, request);
+}
+
+}  // namespace
+
+Parsed parse_response(const Json& body, const Defaults& defaults, ChatRequest& request) {
+  Fields fields(body);
+  read_sampling(fields, defaults, request);
+  read_identity(fields, request);
+  request.sampling.n_tokens_max =
+      fields.whole("max_output_tokens", request.sampling.n_tokens_max, 1, kTokensMax);
+  for (const char* name : {"tools", "previous_response_id", "conversation", "background", "prompt"})
+    fields.unsupported(name, "is not supported.");
+  if (const Json* text = fields.find("text")) {
+    Fields inside(*text, "text");
+    inside.only("format", Json{{"type", "text"}}, "only {\"type\": \"text\"} is supported.");
+    if (inside.error()) fields.fail(*inside.error());
+  }
+  if (const Json* reasoning = fields.find("reasoning")) {
+    Fields inside(*reasoning, "reasoning");
+    request.thinks = inside.text("effort") != "none";
+    if (inside.error()) fields.fail(*inside.error());
+  }
+  if (const Json* system = fields.find("instructions"))
+    request.system = content_text(*system, "instructions", fields, {"input_text", "text"});
+  const Json* input = fields.find("input");
+  if (input != nullptr && input->is_string())
+    request.messages.push_back({runtime::Role::user, input->get<std::string>()});
+  else if (input == nullptr || !input->is_array())
+    fields.fail("input", "must be a text or a list of messages.");
+  else
+    for (std::size_t i = 0; i < input->size() && !fields.error(); ++i)
+      read_item((*input)[i], "input[" + std::to_string(i) + "]", fields, request);
+  return finished(fields, request);
+}
+
+}  // namespace satchel::serve
