@@ -115,6 +115,16 @@ Result<void> Desk::remove(KnownChat& chat) {
   return saved.value == 0 ? Result<void>() : service_.store()->delete_now(saved);
 }
 
+Result<void> Desk::put_away(KnownChat& chat, const std::stop_token& stop) {
+  if (chat.saved.value != 0) {
+    const auto removed = service_.remove(chat.saved, {stop, {}});
+    if (!removed.ok()) return removed.error();
+    chat.handle = {};  // it closed it
+  }
+  forget(chat);
+  return {};
+}
+
 // Before an answer, so that this chat's own text is not lowered for the sake of others' that rest.
 void Desk::free_memory_for(const KnownChat& chat, std::size_t n_tokens) {
   runtime::Session* const session = service_.session(chat.handle);
@@ -134,7 +144,10 @@ Result<std::size_t> Desk::open(KnownChat& chat, const std::stop_token& stop) {
   chat.used = ++n_uses_;
   if (chat.is_open()) return std::size_t{0};
   SATCHEL_TRY_ASSIGN(const runtime::OpenReport opened, with_room(&chat, [&] {
-                       auto report = service_.open(chat.saved, {.keeps_model = true}, {stop, {}});
+                       auto report = service_.open(
+                           chat.saved,
+                           {.keeps_model = true, .limit_bytes = start_.memory.limit_bytes},
+                           {stop, {}});
                        if (!report.ok() || report->resumed.ok()) return report;
                        service_.close(report->chat);
                        return Result<runtime::OpenReport>(report->resumed.error());
@@ -237,7 +250,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const std::stop_token& stop) {
       return *found;
     }
     // It was another conversation: its id is this one's now.
-    if (found.ok()) SATCHEL_TRY(remove(**found));
+    if (found.ok()) SATCHEL_TRY(put_away(**found, stop));
     return begin_chat(request, recipe, stop);
   }
   KnownChat* match = best_match(chats_, wanted);

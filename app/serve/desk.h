@@ -30,7 +30,7 @@
 
 namespace satchel::serve {
 
-// Of them one works; the others wait. docs/server.md
+// Two that run and 16 that wait; for now one of them works. docs/server.md
 inline constexpr std::size_t kRequestsMax = 2 + 16;
 
 struct Outcome {
@@ -102,11 +102,13 @@ class Desk {
   std::list<KnownChat>& chats() { return chats_; }
   Result<KnownChat*> find(const std::string& session);
   Result<KnownChat*> find_open(const std::string& session);  // opens it
-  Result<void> remove(KnownChat& chat);
+  Result<void> remove(KnownChat& chat);                      // for good
   // Of the request's prompt, as the model reads it.
   Result<std::size_t> count_tokens(const ChatRequest& request) const;
   runtime::ChatService& service() { return service_; }
   const runtime::ChatStart& start() const { return start_; }
+  // Of all chats, also of those to come.
+  void set_limit(std::size_t bytes) { start_.memory.limit_bytes = bytes; }
 
   std::size_t n_asked() const { return n_asked_; }  // that work or wait
 
@@ -122,6 +124,8 @@ class Desk {
   Result<void> append(KnownChat& chat, const ChatRequest& request, const std::stop_token& stop);
   void learn_ids(KnownChat& chat);
   void close(KnownChat& chat);
+  // As people remove a chat: `satchel chats --restore` brings it back.
+  Result<void> put_away(KnownChat& chat, const std::stop_token& stop);
   void forget(KnownChat& chat);  // it has no place on disk, or should have none
   bool close_least_used(const KnownChat* but);
   void free_memory_for(const KnownChat& chat, std::size_t n_tokens);
@@ -133,7 +137,7 @@ class Desk {
   void work_while_idle(const std::stop_token& stop);
 
   runtime::ChatService& service_;
-  const runtime::ChatStart start_;
+  runtime::ChatStart start_;
   Metrics& metrics_;
   runtime::CallQueue queue_;
   std::atomic<std::size_t> n_asked_ = 0;

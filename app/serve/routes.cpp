@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/chat/chat_errors.h"
+
 namespace satchel::serve {
 namespace {
 
@@ -133,11 +135,12 @@ HttpResponse Routes::stream(std::shared_ptr<Desk::Turn> turn, MakeForm make_form
                             .begins = [&] { form->begin(); },
                             .thought = [&](std::string_view text) { form->thought(text); },
                             .said = [&](std::string_view text) { form->said(text); }};
-    const auto outcome = desk_.answer(*turn, listener, gone);
-    if (outcome.ok())
-      form->end(*outcome);
-    else
-      form->fail(to_api(outcome.error()));
+    const auto told = runtime::caught<void>([&]() -> Result<void> {
+      SATCHEL_TRY_ASSIGN(const Outcome outcome, desk_.answer(*turn, listener, gone));
+      form->end(outcome);
+      return {};
+    });
+    if (!told.ok()) form->fail(to_api(told.error()));
   };
   return response;
 }
@@ -153,8 +156,11 @@ AnswerFacts Routes::facts_of(const Desk::Turn& turn) const {
 // --- what there is
 
 Json Routes::model_json() const {
-  return {
-      {"id", options_.model}, {"object", "model"}, {"created", began_s_}, {"owned_by", "satchel"}};
+  return {{"id", options_.model},
+          {"object", "model"},
+          {"created", began_s_},
+          {"owned_by", "satchel"},
+          {"context_length", options_.n_context}};
 }
 
 HttpResponse Routes::model(const HttpRequest& http) const {

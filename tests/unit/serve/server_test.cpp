@@ -138,6 +138,21 @@ TEST(Server, a_session_id_names_one_chat_which_follows_its_edits) {
   EXPECT_GT(cached_tokens(server.chat(chat, {{"prompt_cache_key", "a-group"}})), 0u);
 }
 
+TEST(Server, a_long_system_text_is_read_once) {
+  const RunningServer server;
+  std::string rules;
+  for (int i = 0; i < 60; ++i) rules += "Rule " + std::to_string(i) + ": be kind to all. ";
+  const Json system{{"role", "system"}, {"content", rules}};
+  const Reply first = server.chat(Json::array({system, kNote}));
+  const Reply second = server.chat(Json::array({system, kQuestion}));
+  EXPECT_EQ(cached_tokens(first), 0u);
+  EXPECT_GT(cached_tokens(second), 400u);
+  EXPECT_LT(cached_tokens(second), prompt_tokens(second));
+  // Said alone, the answer is the same.
+  const RunningServer fresh;
+  EXPECT_EQ(text_of(fresh.chat(Json::array({system, kQuestion}))), text_of(second));
+}
+
 TEST(Server, a_limit_is_said_and_a_stop_text_ends_an_answer) {
   const RunningServer server;
   const Json chat = Json::array({kNote, model("Noted."), kQuestion});
