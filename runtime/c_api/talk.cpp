@@ -61,8 +61,7 @@ void give_result(satchel_result* out, const GenerateReport& report, Session& ses
 
 struct Asked {
   const satchel_sampling* sampling;
-  satchel_piece_fn piece;
-  void* user;
+  const satchel_listener* listener;
   satchel_result* result;
   satchel_buffer** text;
 };
@@ -73,9 +72,10 @@ Result<void> answered(satchel_session* session, const Asked& asked, const Ask& a
   if (asked.text != nullptr) *asked.text = nullptr;
   SATCHEL_TRY(clear(asked.result));
   SATCHEL_TRY_ASSIGN(const runtime::Sampling sampling, sampling_of(asked.sampling));
-  SATCHEL_TRY_ASSIGN(
-      const auto call,
-      SessionCall::begin(session, {.progress = nullptr, .piece = asked.piece, .user = asked.user}));
+  SATCHEL_TRY_ASSIGN(const satchel_listener heard, taken(asked.listener));
+  SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {.progress = heard.progress,
+                                                                   .piece = heard.piece,
+                                                                   .user = heard.user}));
   SATCHEL_TRY_ASSIGN(GenerateReport report, ask(*call, sampling));
   give_result(asked.result, report, call->session());
   give_text(asked.text, std::move(report.text));
@@ -151,11 +151,11 @@ int32_t satchel_prewarm(satchel_session* session, satchel_progress_fn progress, 
 }
 
 int32_t satchel_send(satchel_session* session, const char* message, size_t size,
-                     const satchel_sampling* sampling, satchel_piece_fn piece, void* user,
+                     const satchel_sampling* sampling, const satchel_listener* listener,
                      satchel_result* result, satchel_buffer** text, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY_ASSIGN(const std::string_view said, text_of(message, size, "message"));
-    return answered(session, {sampling, piece, user, result, text},
+    return answered(session, {sampling, listener, result, text},
                     [&](SessionCall& call, const runtime::Sampling& how) {
                       return call.service().send(call.chat(), said, how, call.call());
                     });
@@ -163,10 +163,10 @@ int32_t satchel_send(satchel_session* session, const char* message, size_t size,
 }
 
 int32_t satchel_answer(satchel_session* session, const satchel_sampling* sampling,
-                       satchel_piece_fn piece, void* user, satchel_result* result,
+                       const satchel_listener* listener, satchel_result* result,
                        satchel_buffer** text, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    return answered(session, {sampling, piece, user, result, text},
+    return answered(session, {sampling, listener, result, text},
                     [&](SessionCall& call, const runtime::Sampling& how) {
                       return call.service().answer(call.chat(), how, call.call());
                     });
@@ -174,11 +174,11 @@ int32_t satchel_answer(satchel_session* session, const satchel_sampling* samplin
 }
 
 int32_t satchel_ask_all(satchel_session* session, const char* question, size_t size,
-                        const satchel_sampling* sampling, satchel_piece_fn piece, void* user,
+                        const satchel_sampling* sampling, const satchel_listener* listener,
                         satchel_result* result, satchel_buffer** text, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY_ASSIGN(const std::string_view said, text_of(question, size, "question"));
-    return answered(session, {sampling, piece, user, result, text},
+    return answered(session, {sampling, listener, result, text},
                     [&](SessionCall& call, const runtime::Sampling& how) {
                       return call.service().ask_all(call.chat(), said, how, call.call());
                     });

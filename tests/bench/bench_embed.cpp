@@ -50,9 +50,12 @@ double embedded_ms(satchel_model* model, const satchel_sampling& sampling) {
     *static_cast<std::size_t*>(user) += piece->size;
     return 0;
   };
+  satchel_listener listener = SATCHEL_INIT(satchel_listener);
+  listener.piece = hear;
+  listener.user = &n_bytes;
   satchel_result result = SATCHEL_INIT(satchel_result);
   const double began = now_seconds(Time::of_thread);
-  must_do(satchel_answer(session, &sampling, hear, &n_bytes, &result, nullptr, &error), error);
+  must_do(satchel_answer(session, &sampling, &listener, &result, nullptr, &error), error);
   const double ms = 1e3 * (now_seconds(Time::of_thread) - began) / double(result.n_answer);
   satchel_session_free(session);
   return ms;

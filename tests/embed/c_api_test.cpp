@@ -97,7 +97,7 @@ class CApi : public testing::Test {
     satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
     sampling.n_tokens_max = 16;
     satchel_buffer* answer = nullptr;
-    ok(satchel_send(session, text.data(), text.size(), &sampling, nullptr, nullptr, result, &answer,
+    ok(satchel_send(session, text.data(), text.size(), &sampling, nullptr, result, &answer,
                     failure_.out()),
        failure_);
     const Buffer owned(answer);
@@ -148,18 +148,42 @@ TEST_F(CApi, an_answer_streams_in_whole_characters_and_a_listener_ends_it) {
     heard->text.append(piece->text, piece->size);
     return --heard->n_left <= 0 ? 1 : 0;
   };
+  satchel_listener hears_all = SATCHEL_INIT(satchel_listener), hears_few = hears_all;
+  hears_all.piece = hears_few.piece = hear;
+  hears_all.user = &all;
+  hears_few.user = &few;
   satchel_buffer* text = nullptr;
-  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, hear, &all, nullptr, &text,
+  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, &hears_all, nullptr, &text,
                   failure_.out()),
      failure_);
   const Buffer owned(text);
   EXPECT_EQ(all.text, satchel_buffer_data(text));
   satchel_result result = SATCHEL_INIT(satchel_result);
-  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, hear, &few, &result, nullptr,
+  ok(satchel_send(chat.get(), kPet.data(), kPet.size(), nullptr, &hears_few, &result, nullptr,
                   failure_.out()),
      failure_);
   EXPECT_EQ(result.finish, SATCHEL_STOPPED);
   EXPECT_LT(few.text.size(), all.text.size());
+}
+
+TEST_F(CApi, the_reading_of_a_long_message_is_told_and_can_be_stopped) {
+  const Model loaded = model();
+  const Session chat = session(loaded.get());
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += kNotes;
+  satchel_listener stops = SATCHEL_INIT(satchel_listener);
+  int n_told = 0;
+  stops.user = &n_told;
+  stops.progress = [](void* user, int32_t phase, uint64_t done, uint64_t total) -> int32_t {
+    EXPECT_EQ(phase, SATCHEL_PHASE_READ);
+    EXPECT_LE(done, total);
+    return ++*static_cast<int*>(user) == 2 ? 1 : 0;
+  };
+  EXPECT_EQ(satchel_send(chat.get(), text.data(), text.size(), nullptr, &stops, nullptr, nullptr,
+                         failure_.out()),
+            SATCHEL_CANCELLED);
+  EXPECT_GE(n_told, 2);
+  EXPECT_FALSE(send(chat.get(), kPet).empty()) << "the session goes on";
 }
 
 TEST_F(CApi, what_was_read_compressed_and_saved_is_resumed_by_another_model) {
@@ -222,8 +246,7 @@ TEST_F(CApi, a_conversation_from_elsewhere_a_cut_and_a_fork_answer_as_one_had_he
     satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
     sampling.n_tokens_max = 16;
     satchel_buffer* text = nullptr;
-    ok(satchel_answer(session, &sampling, nullptr, nullptr, nullptr, &text, failure_.out()),
-       failure_);
+    ok(satchel_answer(session, &sampling, nullptr, nullptr, &text, failure_.out()), failure_);
     const Buffer owned(text);
     return std::string(satchel_buffer_data(text));
   };
@@ -287,13 +310,16 @@ TEST_F(CApi, a_second_call_on_a_session_is_busy_and_the_first_can_be_cancelled_f
     at->began = true;
     return 0;
   };
+  satchel_listener hears = SATCHEL_INIT(satchel_listener);
+  hears.piece = hear;
+  hears.user = &seen;
   satchel_result result = SATCHEL_INIT(satchel_result);
   std::thread caller([&] {
     satchel_sampling sampling = SATCHEL_INIT(satchel_sampling);
     sampling.temperature = 2;
     sampling.allow_loops = 1;
     sampling.n_tokens_max = SATCHEL_OFF;
-    EXPECT_EQ(satchel_send(chat.get(), kPet.data(), kPet.size(), &sampling, hear, &seen, &result,
+    EXPECT_EQ(satchel_send(chat.get(), kPet.data(), kPet.size(), &sampling, &hears, &result,
                            nullptr, nullptr),
               SATCHEL_OK);
   });
@@ -324,9 +350,9 @@ TEST_F(CApi, two_runtimes_and_two_sessions_in_two_threads_do_not_know_each_other
     for (int i = 0; i < 2; ++i) {
       const std::string_view said = i == 0 ? kNotes : kPet;
       satchel_buffer* text = nullptr;
-      EXPECT_EQ(satchel_send(made, said.data(), said.size(), &sampling, nullptr, nullptr, nullptr,
-                             &text, nullptr),
-                SATCHEL_OK);
+      EXPECT_EQ(
+          satchel_send(made, said.data(), said.size(), &sampling, nullptr, nullptr, &text, nullptr),
+          SATCHEL_OK);
       const Buffer owned(text);
       if (i == 1) {
         EXPECT_EQ(satchel_buffer_data(text), alone);
@@ -366,14 +392,13 @@ TEST_F(CApi, null_where_something_must_be_is_an_error_that_names_it) {
   EXPECT_EQ(satchel_session_create(loaded.get(), nullptr, nullptr, nullptr, nullptr),
             SATCHEL_INVALID);
   EXPECT_EQ(satchel_runtime_create(nullptr, nullptr, failure_.out()), SATCHEL_INVALID);
-  EXPECT_EQ(
-      satchel_send(nullptr, "x", 1, nullptr, nullptr, nullptr, nullptr, nullptr, failure_.out()),
-      SATCHEL_INVALID);
+  EXPECT_EQ(satchel_send(nullptr, "x", 1, nullptr, nullptr, nullptr, nullptr, failure_.out()),
+            SATCHEL_INVALID);
   EXPECT_THAT(failure_.message(), HasSubstr("session must not be NULL"));
   const Session chat = session(loaded.get());
-  EXPECT_EQ(satchel_send(chat.get(), nullptr, 1, nullptr, nullptr, nullptr, nullptr, nullptr,
-                         failure_.out()),
-            SATCHEL_INVALID);
+  EXPECT_EQ(
+      satchel_send(chat.get(), nullptr, 1, nullptr, nullptr, nullptr, nullptr, failure_.out()),
+      SATCHEL_INVALID);
   EXPECT_EQ(satchel_append(chat.get(), nullptr, 2, nullptr, failure_.out()), SATCHEL_INVALID);
   EXPECT_EQ(satchel_session_create(loaded.get(), "named", nullptr, &made, failure_.out()),
             SATCHEL_INVALID);

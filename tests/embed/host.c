@@ -4,22 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failed(const char *what, satchel_error *error) {
+static int failed(const char* what, satchel_error* error) {
   fprintf(stderr, "%s: %s [%s]\n", what, satchel_error_message(error), satchel_error_code(error));
   satchel_error_free(error);
   return 1;
 }
 
-int main(int n_arguments, char **arguments) {
+int main(int n_arguments, char** arguments) {
   static const char document[] =
       "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. "
       "Quentin works as a baker. The last bus came back in the night. ";
-  satchel_error *error = NULL;
-  satchel_runtime *runtime = NULL;
-  satchel_store *store = NULL;
-  satchel_model *model = NULL;
-  satchel_session *chat = NULL;
-  satchel_buffer *answer = NULL;
+  satchel_error* error = NULL;
+  satchel_runtime* runtime = NULL;
+  satchel_store* store = NULL;
+  satchel_model* model = NULL;
+  satchel_session* chat = NULL;
+  satchel_buffer* answer = NULL;
   satchel_store_options store_options = SATCHEL_INIT(satchel_store_options);
   satchel_model_options model_options = SATCHEL_INIT(satchel_model_options);
   satchel_session_options chat_options = SATCHEL_INIT(satchel_session_options);
@@ -47,9 +47,10 @@ int main(int n_arguments, char **arguments) {
     printf("reused %llu tokens, read %llu again\n", (unsigned long long)resumed.n_reused,
            (unsigned long long)resumed.n_reread);
   }
-  if (satchel_send(chat, is_new ? "Which pet does Matteo Thorsen keep?"
-                                : "Which pet does Estelle Ibarra keep?",
-                   SATCHEL_NUL_ENDED, NULL, NULL, NULL, NULL, &answer, &error) != 0)
+  if (satchel_send(
+          chat,
+          is_new ? "Which pet does Matteo Thorsen keep?" : "Which pet does Estelle Ibarra keep?",
+          SATCHEL_NUL_ENDED, NULL, NULL, NULL, &answer, &error) != 0)
     return failed("send", error);
   printf("%s\n", satchel_buffer_data(answer));
   satchel_buffer_free(answer);

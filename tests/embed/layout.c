@@ -109,6 +109,13 @@ AT(satchel_piece, text, 8);
 AT(satchel_piece, size, 16);
 ENDS(satchel_piece, 24);
 
+AT(satchel_listener, struct_size, 0);
+AT(satchel_listener, reserved, 4);
+AT(satchel_listener, user, 8);
+AT(satchel_listener, progress, 16);
+AT(satchel_listener, piece, 24);
+ENDS(satchel_listener, 32);
+
 AT(satchel_result, struct_size, 0);
 AT(satchel_result, finish, 4);
 AT(satchel_result, answer_id, 8);

@@ -146,9 +146,9 @@ class Chat(Owner):
                 return call.tell(made)
 
             result = _api.struct("result")
-            heard = _api.header.types["satchel_piece_fn"](piece)
+            heard = _api.struct("listener", piece=_api.header.types["satchel_piece_fn"](piece))
             with self._handle as session:
-                text = _api.returned(name, session, *said, how, heard, None, result)
+                text = _api.returned(name, session, *said, how, heard, result)
             return read(Answer, result, text=text, thoughts="")
 
         return Stream(Call(body, self._handle.cancel), thoughts)

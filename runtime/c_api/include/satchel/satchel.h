@@ -310,6 +310,15 @@ typedef struct satchel_piece {
 } satchel_piece;
 typedef int32_t (*satchel_piece_fn)(void *user, const satchel_piece *piece);
 
+/* Who listens while an answer is made; each may be NULL. */
+typedef struct satchel_listener {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void *user;
+  satchel_progress_fn progress; /* while the prompt is read */
+  satchel_piece_fn piece;
+} satchel_listener;
+
 #define SATCHEL_END_OF_TURN 0
 #define SATCHEL_TOKENS_MAX 1
 #define SATCHEL_REPEATS 2
@@ -332,18 +341,18 @@ typedef struct satchel_result {
 } satchel_result;
 
 /* Sends a message and answers it.
- *   sampling, piece, result  may be NULL
- *   text                     gets the whole answer; may be NULL */
+ *   sampling, listener, result  may be NULL
+ *   text                        gets the whole answer; may be NULL */
 int32_t satchel_send(satchel_session *session, const char *message, size_t size,
-                     const satchel_sampling *sampling, satchel_piece_fn piece, void *user,
+                     const satchel_sampling *sampling, const satchel_listener *listener,
                      satchel_result *result, satchel_buffer **text, satchel_error **err);
 /* The same for the last message, which has no answer yet. */
 int32_t satchel_answer(satchel_session *session, const satchel_sampling *sampling,
-                       satchel_piece_fn piece, void *user, satchel_result *result,
+                       const satchel_listener *listener, satchel_result *result,
                        satchel_buffer **text, satchel_error **err);
 /* The same for a question about all of a chat longer than the context: each part is asked first. */
 int32_t satchel_ask_all(satchel_session *session, const char *question, size_t size,
-                        const satchel_sampling *sampling, satchel_piece_fn piece, void *user,
+                        const satchel_sampling *sampling, const satchel_listener *listener,
                         satchel_result *result, satchel_buffer **text, satchel_error **err);
 
 /* Makes `last` the last message; 0: the chat is empty. */

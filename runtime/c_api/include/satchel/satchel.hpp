@@ -78,7 +78,13 @@ class Listeners {
   Listeners(Progress progress, Listener listener)
       : progress_(std::move(progress)), listener_(std::move(listener)) {}
   satchel_progress_fn progress() const { return progress_ ? on_progress : nullptr; }
-  satchel_piece_fn piece() const { return listener_ ? on_piece : nullptr; }
+  satchel_listener both() {
+    satchel_listener out = SATCHEL_INIT(satchel_listener);
+    out.user = this;
+    out.progress = progress();
+    if (listener_) out.piece = on_piece;
+    return out;
+  }
   template <class Call>
   void check(const Call& call) {
     satchel_error* error = nullptr;
@@ -167,25 +173,29 @@ class Session {
     });
     return report;
   }
-  // sampling  nullptr: the defaults
+  // sampling  nullptr: the defaults. progress: while the prompt is read
   Answer send(std::string_view message, Listener listener = {},
-              const satchel_sampling* sampling = nullptr) {
-    return answered(std::move(listener), [&](auto& heard, auto& answer, auto text, auto err) {
-      return satchel_send(get(), message.data(), message.size(), sampling, heard.piece(), &heard,
-                          &answer.result, text, err);
-    });
+              const satchel_sampling* sampling = nullptr, Progress progress = {}) {
+    return answered(std::move(listener), std::move(progress),
+                    [&](const satchel_listener& heard, Answer& answer, auto text, auto err) {
+                      return satchel_send(get(), message.data(), message.size(), sampling, &heard,
+                                          &answer.result, text, err);
+                    });
   }
-  Answer answer(Listener listener = {}, const satchel_sampling* sampling = nullptr) {
-    return answered(std::move(listener), [&](auto& heard, auto& answer, auto text, auto err) {
-      return satchel_answer(get(), sampling, heard.piece(), &heard, &answer.result, text, err);
-    });
+  Answer answer(Listener listener = {}, const satchel_sampling* sampling = nullptr,
+                Progress progress = {}) {
+    return answered(std::move(listener), std::move(progress),
+                    [&](const satchel_listener& heard, Answer& answer, auto text, auto err) {
+                      return satchel_answer(get(), sampling, &heard, &answer.result, text, err);
+                    });
   }
   Answer ask_all(std::string_view question, Listener listener = {},
-                 const satchel_sampling* sampling = nullptr) {
-    return answered(std::move(listener), [&](auto& heard, auto& answer, auto text, auto err) {
-      return satchel_ask_all(get(), question.data(), question.size(), sampling, heard.piece(),
-                             &heard, &answer.result, text, err);
-    });
+                 const satchel_sampling* sampling = nullptr, Progress progress = {}) {
+    return answered(std::move(listener), std::move(progress),
+                    [&](const satchel_listener& heard, Answer& answer, auto text, auto err) {
+                      return satchel_ask_all(get(), question.data(), question.size(), sampling,
+                                             &heard, &answer.result, text, err);
+                    });
   }
   // Their ids.
   std::vector<std::int64_t> append(const std::vector<satchel_message>& messages) {
@@ -250,11 +260,12 @@ class Session {
   explicit Session(satchel_session* made) : handle_(made) {}
 
   template <class Call>
-  Answer answered(Listener listener, const Call& call) {
-    detail::Listeners heard({}, std::move(listener));
+  Answer answered(Listener listener, Progress progress, const Call& call) {
+    detail::Listeners listeners(std::move(progress), std::move(listener));
+    const satchel_listener heard = listeners.both();
     Answer answer;
     satchel_buffer* text = nullptr;
-    heard.check([&](auto err) { return call(heard, answer, &text, err); });
+    listeners.check([&](auto err) { return call(heard, answer, &text, err); });
     answer.text = detail::text_of(text);
     return answer;
   }
