@@ -1,0 +1,11 @@
+# find_package(satchel CONFIG [COMPONENTS satchel core]): satchel::satchel, and satchel::core, which has no store.
+include(${CMAKE_CURRENT_LIST_DIR}/satchel-targets.cmake)
+foreach(component IN LISTS satchel_FIND_COMPONENTS)
+  set(satchel_${component}_FOUND FALSE)
+  if(TARGET satchel::${component})
+    set(satchel_${component}_FOUND TRUE)
+  elseif(satchel_FIND_REQUIRED_${component})
+    set(satchel_FOUND FALSE)
+    set(satchel_NOT_FOUND_MESSAGE "this installation has no satchel::${component}")
+  endif()
+endforeach()

@@ -1,0 +1,83 @@
+# Installs what people embed from BUILD, moves the tree to another place, and builds docs/examples against it, with CMake and
+# with pkg-config; runs them and reads what they print. SOURCE, MODEL, CC, GENERATOR, FOLDER (is emptied).
+file(REMOVE_RECURSE ${FOLDER})
+foreach(component libsatchel1 libsatchel-dev)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/first --component ${component}
+                  OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+set(prefix "${FOLDER}/moved here")
+file(RENAME ${FOLDER}/first ${prefix})
+
+file(GLOB_RECURSE texts ${prefix}/*.cmake ${prefix}/*.pc ${prefix}/*.h)
+foreach(text IN LISTS texts)
+  file(READ ${text} content)
+  foreach(place IN ITEMS ${SOURCE} ${BUILD} ${FOLDER})
+    string(FIND "${content}" "${place}/" at)
+    if(NOT at EQUAL -1)
+      message(FATAL_ERROR "${text} names ${place}, which the users of an installation do not have")
+    endif()
+  endforeach()
+endforeach()
+
+# run(PATTERN COMMAND…): it succeeds and prints this.
+function(run pattern)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE printed ERROR_VARIABLE told RESULT_VARIABLE code ${input})
+  if(NOT "${code} ${printed}" MATCHES "^${expected} .*${pattern}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${code}, expected ${expected} and \"${pattern}\":\n${printed}${told}")
+  endif()
+endfunction()
+set(expected 0)
+
+set(examples ${FOLDER}/examples)
+run("" ${CMAKE_COMMAND} -S ${SOURCE}/docs/examples -B ${examples} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix}
+    -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror" "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
+run("" ${CMAKE_COMMAND} --build ${examples})
+
+set(notes ${SOURCE}/docs/samples/notes.txt)
+set(question "Which pet does Matteo Thorsen keep?")
+file(WRITE ${FOLDER}/lines "Matteo Thorsen keeps a rabbit. We had tea. Estelle Ibarra keeps a parrot. Quentin works as a baker. The last bus came back in the night.\n${question}\n")
+set(input INPUT_FILE ${FOLDER}/lines)
+run("rabbit" ${examples}/chat ${MODEL})
+set(input "")
+run("[0-9]+ tokens read, [1-9]" ${examples}/stream ${MODEL} ${question})
+run("\\(stopped\\)" ${examples}/stream ${MODEL} ${question} 5)
+set(expected "(Child killed|Subprocess killed|9)")
+run("read [0-9]+ tokens.*rabbit" ${examples}/resume ${MODEL} ${FOLDER}/store ${notes} ${question} kill)
+set(expected 0)
+run("resumed [1-9][0-9]* tokens, 0 read again.*baker" ${examples}/resume ${MODEL} ${FOLDER}/store ${notes} "Which job does Quentin have?")
+
+# What finds no CMake: a compiler and pkg-config, and a program that opens the library itself.
+file(GLOB_RECURSE library ${prefix}/libsatchel.so.1)
+cmake_path(GET library PARENT_PATH libraries)
+run("ABI 1, ready after" ${examples}/open ${library})
+set(ENV{PKG_CONFIG_PATH} ${libraries}/pkgconfig)
+set(ENV{LD_LIBRARY_PATH} ${libraries})
+run("" sh -c "eval ${CC} '${SOURCE}/docs/examples/chat.c' -o '${FOLDER}/chat' $(pkg-config --cflags --libs satchel-core)")
+run("" sh -c "eval ${CC} '${SOURCE}/docs/examples/resume.c' -o '${FOLDER}/resume' $(pkg-config --cflags --libs satchel)")
+set(input INPUT_FILE ${FOLDER}/lines)
+run("rabbit" ${FOLDER}/chat ${MODEL})
+set(input "")
+run("resumed [1-9][0-9]* tokens, 0 read again.*12757" ${FOLDER}/resume ${MODEL} ${FOLDER}/store ${notes} "What number can Estelle Ibarra be reached at?")
+
+# A component that is none is refused.
+file(WRITE ${FOLDER}/asks/CMakeLists.txt "cmake_minimum_required(VERSION 3.16)\nproject(asks LANGUAGES C)\nfind_package(satchel CONFIG REQUIRED COMPONENTS core \${WANTED})\n")
+set(ask ${CMAKE_COMMAND} -S ${FOLDER}/asks -B ${FOLDER}/asks/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC})
+run("" ${ask} -DWANTED=satchel)
+set(expected 1)
+run("" ${ask} -DWANTED=window)
+
+# What a program that embeds it has to have besides.
+foreach(name satchel satchel-core)
+  execute_process(COMMAND ${OBJDUMP} -p ${libraries}/lib${name}.so OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "NEEDED +[^\n]+" needed "${headers}")
+  list(TRANSFORM needed REPLACE "NEEDED +([^\n.]+).*" "\\1")
+  set(few libpcre2-8 libstdc++ libm libgcc_s libc ld-linux-x86-64)
+  if(name STREQUAL "satchel")
+    list(APPEND few libsqlite3 libzstd)
+  endif()
+  list(REMOVE_ITEM needed ${few})
+  if(needed)
+    message(FATAL_ERROR "lib${name}.so needs ${needed} too")
+  endif()
+endforeach()
