@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 #include <system_error>
 
 #include "runtime/gguf/split.h"
@@ -25,13 +24,9 @@ fs::path installed_root() {
   return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
 }
 
-// Installed: next to the programs, in share/satchel/models. Built in the source tree: there.
+// A build folder looks like an installed tree.
 fs::path bundled_model() {
-  constexpr std::string_view kName = SATCHEL_BUNDLED_MODEL;
-  std::error_code error;
-  const fs::path installed = installed_root() / "share/satchel/models" / kName;
-  if (fs::exists(installed, error)) return installed;
-  return fs::path(SATCHEL_MODELS_DIR) / kName;
+  return installed_root() / "share/satchel/models" / SATCHEL_BUNDLED_MODEL;
 }
 
 // Never the working directory, nor a folder named from it: what lies there may be anybody's.

@@ -11,6 +11,9 @@ run_packages="fonts-dejavu-core"
 model_packages="python3-pip unzip"
 test_packages="libgtest-dev libgmock-dev libboost-context-dev libboost-stacktrace-dev libsentencepiece-dev binutils procps python3-pip unzip python3-venv python3-torch python3-numpy python3-sentencepiece python3-protobuf libopenblas0-pthread"
 
+deb_packages="dpkg-dev file gzip"
+deb_try_packages="mmdebstrap lintian desktop-file-utils appstream util-linux"
+
 # Installs the named Debian packages that are missing, as root or through sudo.
 install_missing() {
   command -v dpkg-query >/dev/null || die "this script installs Debian packages, but this system has no dpkg. Install the packages listed in packaging/common.sh yourself, then build with: cmake --preset release -DSATCHEL_TESTS=OFF -DSATCHEL_WERROR=OFF && cmake --build --preset release"

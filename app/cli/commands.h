@@ -17,5 +17,8 @@ void add_demo(CLI::App& app, const Choose& choose);
 void add_info(CLI::App& app, const Choose& choose);
 void add_recipes(CLI::App& app, const Choose& choose);
 void add_estimate(CLI::App& app, const Choose& choose);
+// What describes the commands that were added before and after it (`app` outlives the run).
+void add_completion(CLI::App& app, const Choose& choose);
+void add_manual(CLI::App& app, const Choose& choose);  // hidden: packages print their man page
 
 }  // namespace satchel::app

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/demo_notes.h"
+#include "app/manual/manual_page.h"
 #include "app/paths.h"
 #include "kvcache/comparison/comparison.h"
 #include "storage/store.h"
@@ -33,7 +34,8 @@ struct Arguments {
 
 // The exit code, or -1 to go on.
 int parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App parser("Chat with local models and long documents in a fixed amount of memory.");
+  CLI::App parser("Chat with local models and long documents in a fixed amount of memory.",
+                  "satchel-desktop");
   parser.set_version_flag("--version", SATCHEL_VERSION);
   parser.add_option("--model", arguments.model,
                     "GGUF file, or the start of a name in the model folder; default: the bundled "
@@ -44,13 +46,16 @@ int parse(int argc, char** argv, Arguments& arguments) {
   parser.add_option("--backend", arguments.backend,
                     "auto (the GPU if it can be used, else the CPU), cuda, cpu, or reference");
   parser.add_option("files", arguments.files, "Text or Markdown documents to attach");
+  bool manual = false;
+  parser.add_flag("--manual", manual, "Print the manual page")->group("");
   try {
     parser.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = parser.exit(error);
     return code == 0 ? 0 : 2;
   }
-  return -1;
+  if (!manual) return -1;
+  return std::fputs(app::manual_page(parser, SATCHEL_VERSION).c_str(), stdout) < 0 ? 1 : 0;
 }
 
 int refuse(const Error& error) {
@@ -87,7 +92,7 @@ int main(int argc, char** argv) {
   QApplication application(argc, argv);
   QApplication::setApplicationName(QStringLiteral("satchel"));
   QApplication::setApplicationDisplayName(QStringLiteral("Satchel"));
-  QApplication::setDesktopFileName(QStringLiteral("satchel"));
+  QApplication::setDesktopFileName(QStringLiteral("org.satchel.Satchel"));
   if (const auto added = kvcache::register_comparison_stages(); !added.ok())
     return refuse(added.error());
   const app::Paths paths = app::standard_paths(arguments.store);

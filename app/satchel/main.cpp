@@ -73,6 +73,8 @@ int run(int argc, char** argv) {
   satchel::app::add_eval(app, choose);
   satchel::app::add_profile(app, choose);
   satchel::app::add_calibrate(app, choose);
+  satchel::app::add_completion(app, choose);
+  satchel::app::add_manual(app, choose);
   app.footer(std::string(kExamples) + kExitCodes);
   try {
     app.parse(argc, argv);
