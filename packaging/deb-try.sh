@@ -31,14 +31,14 @@ says() {
   shift
   said=$(offline "$@" 2>&1) || true
   grep -qE -- "$pattern" <<<"$said" || die "\"$*\" printed no \"$pattern\": $said"
-  say "$* -> $(grep -m1 -E -- "$pattern" <<<"$said")"
+  say "$* -> $(grep -m1 -oE -- ".{0,40}($pattern).{0,40}" <<<"$said")"
 }
 
 say "getting what the packages need"
 within apt-get update -qq
 within sh -c 'apt-get install -yqq --no-install-recommends --download-only /root/*.deb gcc libc6-dev pkg-config' >/dev/null
 say "installing, without a network"
-offline sh -c 'apt-get install -yqq --no-install-recommends /root/*.deb gcc libc6-dev pkg-config' >"$clean/install.log" 2>&1 ||
+offline sh -c 'apt-get install -yqq -o Dpkg::Use-Pty=0 --no-install-recommends /root/*.deb gcc libc6-dev pkg-config' >"$clean/install.log" 2>&1 ||
   die "the packages do not install: $(tail -n 5 "$clean/install.log")"
 
 says '^satchel 0' satchel --version
@@ -54,7 +54,7 @@ says 'rabbit' sh -c "$resume 'Which pet does Matteo Thorsen keep?' kill"
 says ' 0 read again' sh -c "$resume 'Which job does Quentin have?'"
 
 say "removing"
-offline sh -c 'apt-get purge -yqq "*satchel*"' >/dev/null
+offline apt-get purge -yqq -o Dpkg::Use-Pty=0 '*satchel*' >/dev/null
 left=$(find "$clean/usr" "$clean/etc" "$clean/var" -iname '*satchel*' -not -path '*/apt/*' -not -path '*/var/log/*' -not -path '*/cache/*')
 [ -z "$left" ] || die "removing the packages leaves $left"
 [ -e "$clean/root/store/library.db" ] || die "removing the packages took a user's chats"

@@ -5,6 +5,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME satchel)
 set(CPACK_PACKAGE_CONTACT ${SATCHEL_MAINTAINER})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each has its own
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
@@ -39,21 +40,27 @@ function(satchel_package component)
 endfunction()
 
 set(version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
-set(about "Satchel runs language models (GGUF files) on this computer. It holds long conversations and documents in a fixed amount of memory, by compressing the model's cache, and resumes them from disk.")
+# Debian's form: a line has less than 80 columns.
+set(about
+"Satchel runs language models (GGUF files) on this computer. It holds long
+conversations and documents in a fixed amount of memory, by compressing the
+model's cache, and resumes them from disk.
+
+This package holds ")
 satchel_package(libsatchel1 SECTION libs SUMMARY "chat runtime with a compressed cache - libraries" SUGGESTS satchel-model-notes
-                TEXT "${about}\n\nThis package holds the libraries that programs embed: libsatchel, and libsatchel-core, which keeps nothing on disk.")
+                TEXT "${about}the libraries that programs embed: libsatchel, and\nlibsatchel-core, which keeps nothing on disk.")
 set(CPACK_DEBIAN_LIBSATCHEL1_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/deb/triggers)
 satchel_package(libsatchel-dev SECTION libdevel SUMMARY "chat runtime with a compressed cache - development files"
                 DEPENDS "libsatchel1 (= ${version})" SUGGESTS satchel-model-notes
-                TEXT "${about}\n\nThis package holds the C header and what CMake and pkg-config need to find the libraries.")
+                TEXT "${about}the headers of C and C++, and what CMake and pkg-config need\nto find the libraries.")
 satchel_package(satchel-model-notes SECTION misc SUMMARY "small language model that answers questions about notes" ANY_MACHINE
-                TEXT "${about}\n\nThis package holds notes-mini, a model of 2.6 million parameters that shows and tests what compression costs. It is not a general chat model.")
+                TEXT "${about}notes-mini, a model of 2.6 million parameters that shows and\ntests what compression costs. It is not a general chat model.")
 if(SATCHEL_STORAGE AND SATCHEL_PROGRAMS)
-  satchel_package(satchel SECTION utils SUMMARY "chat with local models in a fixed amount of memory" DEPENDS "satchel-model-notes (= ${version})"
-                  TEXT "${about}\n\nThis package holds the command line.")
+  satchel_package(satchel SECTION utils SUMMARY "chat with local models in a fixed amount of memory"
+                  DEPENDS "satchel-model-notes (= ${version})" TEXT "${about}the command line.")
 endif()
 if(TARGET satchel-desktop)
   satchel_package(satchel-desktop SECTION utils SUMMARY "chat with local models in a fixed amount of memory - window"
-                  DEPENDS "satchel-model-notes (= ${version})" TEXT "${about}\n\nThis package holds the desktop application.")
+                  DEPENDS "satchel-model-notes (= ${version})" TEXT "${about}the desktop application.")
 endif()
 include(CPack)
