@@ -14,13 +14,14 @@ int main(int argc, char** argv) {
   satchel_model* model = NULL;
   satchel_session* chat = NULL;
   satchel_error* error = NULL;
+  satchel_listener listener = SATCHEL_INIT(satchel_listener);
   char line[4096];
   int failed = argc != 2 || satchel_runtime_create(NULL, &runtime, &error) ||
                satchel_model_load(runtime, argv[1], NULL, NULL, NULL, &model, &error) ||
                satchel_session_create(model, NULL, NULL, &chat, &error);
+  listener.piece = print_piece;
   while (!failed && fgets(line, sizeof line, stdin)) {
-    failed =
-        satchel_send(chat, line, strcspn(line, "\n"), NULL, print_piece, NULL, NULL, NULL, &error);
+    failed = satchel_send(chat, line, strcspn(line, "\n"), NULL, &listener, NULL, NULL, &error);
     putchar('\n');
   }
   if (failed) fprintf(stderr, "%s\n", error ? satchel_error_message(error) : "chat MODEL.gguf");

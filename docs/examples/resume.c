@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     read_document(chat, argv[3]);
   }
   check("send",
-        satchel_send(chat, argv[4], SATCHEL_NUL_ENDED, NULL, NULL, NULL, NULL, &answer, &error),
+        satchel_send(chat, argv[4], SATCHEL_NUL_ENDED, NULL, NULL, NULL, &answer, &error),
         error);
   printf("%s\n", satchel_buffer_data(answer));
   fflush(stdout);
