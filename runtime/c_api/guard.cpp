@@ -27,7 +27,7 @@ int32_t class_of(const Error& error) {
   return SATCHEL_INTERNAL;
 }
 
-int32_t fail(Error error, satchel_error** err) noexcept {
+int32_t fail(Error error, satchel_error** err) {
   const int32_t kind = class_of(error);
   if (err != nullptr) *err = new (std::nothrow) satchel_error{std::move(error)};
   return kind;

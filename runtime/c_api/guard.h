@@ -23,19 +23,22 @@ struct satchel_buffer {
 namespace satchel::c_api {
 
 int32_t class_of(const Error& error);
-int32_t fail(Error error, satchel_error** err) noexcept;
+int32_t fail(Error error, satchel_error** err);
 Error missing(const char* what);  // a handle or pointer that must not be NULL
 Error session_busy();
 
-// The body of every exported function that can fail.
+// The body of every exported function that can fail. Where there is no memory for an error object
+// there is none.
 template <class Work>
 int32_t guard(satchel_error** err, const Work& work) noexcept {
   if (err != nullptr) *err = nullptr;
   try {
     Result<void> done = runtime::caught<void>([&]() -> Result<void> { return work(); });
     return done.ok() ? SATCHEL_OK : fail(std::move(done).error(), err);
+  } catch (const std::bad_alloc&) {
+    return SATCHEL_OUT_OF_MEMORY;
   } catch (...) {  // of a host's callback
-    return fail({ErrorKind::internal, "INTERNAL", "An exception came out of a callback."}, err);
+    return SATCHEL_INTERNAL;
   }
 }
 

@@ -127,6 +127,9 @@ Result<kvcache::Recipe> recipe_of(const char* recipe) {
   const std::string_view given = recipe == nullptr ? "full" : recipe;
   const std::size_t first = given.find_first_not_of(" \t\r\n");
   if (first != given.npos && given[first] == '{') return kvcache::Recipe::parse(given);
+  if (given.find('/') != given.npos || given.ends_with(".json"))
+    return Error{ErrorKind::not_found, "RECIPE",
+                 "\"" + std::string(given) + "\" looks like a file. Give its JSON, or a name."};
   return runtime::resolve_recipe(given);
 }
 

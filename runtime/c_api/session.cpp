@@ -50,6 +50,9 @@ Result<runtime::OpenOptions> reopening(const satchel_session_options& options) {
     return Error{ErrorKind::invalid, "PARAM",
                  "A saved chat keeps its system prompt, and one that goes on beyond the context "
                  "goes on. Leave these options out."};
+  if (options.keep != 0 && options.recipe == nullptr)
+    return Error{ErrorKind::invalid, "PARAM",
+                 "A share of tokens to keep is of a recipe: name one with it."};
   runtime::OpenOptions out;
   out.keeps_model = true;
   out.limit_bytes = options.limit_bytes;
@@ -135,6 +138,7 @@ int32_t satchel_session_create(satchel_model* model, const char* name,
     if (name != nullptr && service.store() == nullptr) return no_store();
     SATCHEL_TRY_ASSIGN(const ChatHandle chat, service.begin(std::move(start)));
     *session = made(model->shared, chat);
+    (*session)->shared->told.memory.n_context = service.engine()->config().context;
     return {};
   });
 }

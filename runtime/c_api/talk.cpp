@@ -1,4 +1,5 @@
 // What is said in a session: messages and documents, and the answers to them.
+#include <algorithm>
 #include <vector>
 
 #include "runtime/c_api/handles.h"
@@ -109,6 +110,7 @@ using namespace satchel::c_api;
 int32_t satchel_append(satchel_session* session, const satchel_message* messages, size_t n,
                        int64_t* ids, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
+    if (ids != nullptr) std::fill_n(ids, n, 0);
     SATCHEL_TRY_ASSIGN(const std::vector<MessageText> added, messages_of(messages, n));
     SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
     SATCHEL_TRY_ASSIGN(const std::vector<runtime::MessageId> made,
@@ -154,9 +156,10 @@ int32_t satchel_send(satchel_session* session, const char* message, size_t size,
                      const satchel_sampling* sampling, const satchel_listener* listener,
                      satchel_result* result, satchel_buffer** text, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    SATCHEL_TRY_ASSIGN(const std::string_view said, text_of(message, size, "message"));
     return answered(session, {sampling, listener, result, text},
-                    [&](SessionCall& call, const runtime::Sampling& how) {
+                    [&](SessionCall& call, const runtime::Sampling& how) -> Result<GenerateReport> {
+                      SATCHEL_TRY_ASSIGN(const std::string_view said,
+                                         text_of(message, size, "message"));
                       return call.service().send(call.chat(), said, how, call.call());
                     });
   });
@@ -177,9 +180,10 @@ int32_t satchel_ask_all(satchel_session* session, const char* question, size_t s
                         const satchel_sampling* sampling, const satchel_listener* listener,
                         satchel_result* result, satchel_buffer** text, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    SATCHEL_TRY_ASSIGN(const std::string_view said, text_of(question, size, "question"));
     return answered(session, {sampling, listener, result, text},
-                    [&](SessionCall& call, const runtime::Sampling& how) {
+                    [&](SessionCall& call, const runtime::Sampling& how) -> Result<GenerateReport> {
+                      SATCHEL_TRY_ASSIGN(const std::string_view said,
+                                         text_of(question, size, "question"));
                       return call.service().ask_all(call.chat(), said, how, call.call());
                     });
   });

@@ -104,6 +104,7 @@ Result<std::vector<MessageId>> ChatService::append(ChatHandle handle,
     for (std::size_t i = 0; i < ids.size(); ++i)
       running.tell(message_of(ids[i], messages[i].role, messages[i].text));
     chat->unanswered = messages.back().role == Role::user ? ids.back() : MessageId{};
+    tell_cache(*chat, running);
     return ids;
   });
 }

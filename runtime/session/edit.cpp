@@ -12,6 +12,8 @@ namespace {
 Result<IndexRange> read_part(Session::State& s, MessageId id) {
   SATCHEL_TRY(s.prefill.need_cache());
   SATCHEL_TRY_ASSIGN(const SessionMessage message, s.transcript.find(id));
+  if (message.begin >= s.cache.n_tokens() && message.end > message.begin)
+    return Error{ErrorKind::invalid, "PARAM", "This message has not been read yet."};
   const std::size_t end = std::min(message.end, s.cache.n_tokens());
   return IndexRange{.begin = std::min(message.begin, end), .end = end};
 }

@@ -400,6 +400,15 @@ TEST_F(CApi, null_where_something_must_be_is_an_error_that_names_it) {
       satchel_send(chat.get(), nullptr, 1, nullptr, nullptr, nullptr, nullptr, failure_.out()),
       SATCHEL_INVALID);
   EXPECT_EQ(satchel_append(chat.get(), nullptr, 2, nullptr, failure_.out()), SATCHEL_INVALID);
+  satchel_result result = SATCHEL_INIT(satchel_result);
+  result.n_answer = 7;
+  auto* text = reinterpret_cast<satchel_buffer*>(&result);  // of an earlier call
+  EXPECT_EQ(satchel_send(chat.get(), nullptr, 1, nullptr, nullptr, &result, &text, nullptr),
+            SATCHEL_INVALID);
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(result.n_answer, 0u);
+  EXPECT_EQ(satchel_recipe_check("./compact.json", nullptr, failure_.out()), SATCHEL_NOT_FOUND);
+  EXPECT_THAT(failure_.message(), HasSubstr("looks like a file"));
   EXPECT_EQ(satchel_session_create(loaded.get(), "named", nullptr, &made, failure_.out()),
             SATCHEL_INVALID);
   EXPECT_EQ(failure_.code(), "NO_STORE");

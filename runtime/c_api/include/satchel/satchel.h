@@ -162,7 +162,7 @@ typedef struct satchel_estimate {
   uint64_t available_bytes;
 } satchel_estimate;
 
-/* path  of a GGUF file. options, progress  may be NULL */
+/* path  of a GGUF file. options, progress  may be NULL; loading cannot be stopped yet */
 int32_t satchel_model_load(satchel_runtime *runtime, const char *path,
                            const satchel_model_options *options, satchel_progress_fn progress,
                            void *user, satchel_model **model, satchel_error **err);
@@ -357,9 +357,10 @@ int32_t satchel_ask_all(satchel_session *session, const char *question, size_t s
 
 /* Makes `last` the last message; 0: the chat is empty. */
 int32_t satchel_truncate(satchel_session *session, int64_t last, satchel_error **err);
-/* Never compressed from now on. */
+/* Never compressed from now on, until the chat is read again (another recipe, a lost cache). It
+ * must have been read, as for satchel_forget. */
 int32_t satchel_pin(satchel_session *session, int64_t message, satchel_error **err);
-/* The model forgets it; the store keeps its words. */
+/* The model forgets it, until the chat is read again; the store keeps its words. */
 int32_t satchel_forget(satchel_session *session, int64_t message, satchel_error **err);
 
 /* --- memory and accuracy */
@@ -368,7 +369,7 @@ typedef struct satchel_stats {
   uint32_t struct_size;
   uint32_t n_tiers;
   uint64_t n_tokens;           /* of the text */
-  uint64_t n_read;             /* of them, seen by the cache */
+  uint64_t n_read;             /* of them, seen by the cache or left for later */
   uint64_t n_context;          /* the model's */
   uint64_t n_in_reach;         /* tokens of the context in use */
   uint64_t bytes;              /* held, all metadata included */

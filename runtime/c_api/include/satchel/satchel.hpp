@@ -265,7 +265,12 @@ class Session {
     const satchel_listener heard = listeners.both();
     Answer answer;
     satchel_buffer* text = nullptr;
-    listeners.check([&](auto err) { return call(heard, answer, &text, err); });
+    try {
+      listeners.check([&](auto err) { return call(heard, answer, &text, err); });
+    } catch (...) {
+      satchel_buffer_free(text);
+      throw;
+    }
     answer.text = detail::text_of(text);
     return answer;
   }
@@ -279,10 +284,15 @@ class Model {
         const satchel_model_options* options = nullptr, Progress progress = {}) {
     detail::Listeners heard(std::move(progress), {});
     satchel_model* made = nullptr;
-    heard.check([&](auto err) {
-      return satchel_model_load(runtime.get(), path.c_str(), options, heard.progress(), &heard,
-                                &made, err);
-    });
+    try {
+      heard.check([&](auto err) {
+        return satchel_model_load(runtime.get(), path.c_str(), options, heard.progress(), &heard,
+                                  &made, err);
+      });
+    } catch (...) {
+      satchel_model_free(made);
+      throw;
+    }
     handle_.reset(made);
   }
   // With the chats of a store.
