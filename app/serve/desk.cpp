@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/serve/stop_text.h"
+#include "kernels/base/size_text.h"
 #include "runtime/limits/presets.h"
 
 namespace satchel::serve {
@@ -221,8 +222,10 @@ Result<void> Desk::cut(KnownChat& chat, std::size_t n, const std::stop_token& st
   return {};
 }
 
-Result<void> Desk::append(KnownChat& chat, const ChatRequest& request,
-                          const std::stop_token& stop) {
+Result<void> Desk::add(const Turn& turn, const std::stop_token& stop) {
+  KnownChat& chat = *turn.chat_;
+  const ChatRequest& request = turn.request_;
+  if (turn.is_branch_) SATCHEL_TRY(cut(chat, n_common(chat.said, request.messages), stop));
   std::vector<runtime::MessageText> texts;
   for (std::size_t i = chat.said.size(); i < request.messages.size(); ++i)
     texts.push_back({request.messages[i].role, request.messages[i].text});
@@ -245,12 +248,20 @@ Result<KnownChat*> Desk::choose(Turn& turn, const std::stop_token& stop) {
   if (!request.session.empty()) {
     const auto found = find(request.session);
     if (found.ok() && fits(**found, wanted)) {
-      SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(**found, stop));
-      SATCHEL_TRY(cut(**found, n_common((*found)->said, request.messages), stop));
-      return *found;
+      KnownChat& chat = **found;
+      SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
+      const std::size_t n = n_common(chat.said, request.messages);
+      const runtime::Session* session = service_.session(chat.handle);
+      const bool goes_on = session != nullptr && session->beyond() != runtime::BeyondContext::ends;
+      if (n < chat.said.size()) SATCHEL_TRY(check_fits(request, goes_on ? n : 0));
+      SATCHEL_TRY(cut(chat, n, stop));
+      return &chat;
     }
     // It was another conversation: its id is this one's now.
-    if (found.ok()) SATCHEL_TRY(put_away(**found, stop));
+    if (found.ok()) {
+      SATCHEL_TRY(check_fits(request, 0));
+      SATCHEL_TRY(put_away(**found, stop));
+    }
     return begin_chat(request, recipe, stop);
   }
   KnownChat* match = best_match(chats_, wanted);
@@ -261,13 +272,26 @@ Result<KnownChat*> Desk::choose(Turn& turn, const std::stop_token& stop) {
   if (n == match->said.size()) return match;
   const auto branched = branch(*match, stop);
   if (branched.ok()) {
-    SATCHEL_TRY(cut(**branched, n, stop));
+    turn.is_branch_ = true;
     return *branched;
   }
   // There is no memory for two: this one goes on.
   if (!lacks_memory(branched.error())) return branched.error();
+  SATCHEL_TRY(check_fits(request, 0));
   SATCHEL_TRY(cut(*match, n, stop));
   return match;
+}
+
+// Before messages of a chat are given up for a request: that one is not refused then.
+Result<void> Desk::check_fits(ChatRequest request, std::size_t n_held) const {
+  request.messages.erase(request.messages.begin(),
+                         request.messages.begin() + static_cast<std::ptrdiff_t>(n_held));
+  SATCHEL_TRY_ASSIGN(const std::size_t n, count_tokens(request));
+  const std::size_t n_most = service_.engine()->config().context;
+  if (n <= n_most) return {};
+  return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
+               "This needs " + count_text(n) + " tokens, but this model can read " +
+                   count_text(n_most) + " at once. The session is as it was. Shorten it."};
 }
 
 Result<void> Desk::place(Turn& turn, const std::stop_token& stop) {
@@ -277,9 +301,10 @@ Result<void> Desk::place(Turn& turn, const std::stop_token& stop) {
   if (service_.engine()->chat_template().has_thinking_switch())
     SATCHEL_TRY(service_.set_thinking(
         chat.handle, turn.request_.thinks ? start_.thinking : runtime::Thinking::off, {stop, {}}));
-  const Result<void> appended = append(chat, turn.request_, stop);
-  if (!appended.ok() && is_new) forget(chat);
-  SATCHEL_TRY(appended);
+  const Result<void> added = add(turn, stop);
+  if (!added.ok() && is_new) forget(chat);
+  if (!added.ok() && turn.is_branch_) SATCHEL_TRY(remove(chat));  // else nobody would
+  SATCHEL_TRY(added);
   const runtime::Session& session = *service_.session(chat.handle);
   turn.n_prompt_ = session.tokens().size();
   turn.n_unread_ = turn.n_prompt_ - std::min(turn.n_prompt_, session.n_read());

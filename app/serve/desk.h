@@ -85,6 +85,7 @@ class Desk {
     ChatRequest request_;
     KnownChat* chat_ = nullptr;
     std::size_t n_prompt_ = 0, n_unread_ = 0;
+    bool is_branch_ = false;        // was made for it
     std::size_t n_read_again_ = 0;  // when the chat was opened for it
   };
   Result<std::shared_ptr<Turn>> begin(ChatRequest request, const std::stop_token& stop);
@@ -121,7 +122,10 @@ class Desk {
   Result<KnownChat*> branch(KnownChat& from, const std::stop_token& stop);
   Result<std::size_t> open(KnownChat& chat, const std::stop_token& stop);
   Result<void> cut(KnownChat& chat, std::size_t n, const std::stop_token& stop);
-  Result<void> append(KnownChat& chat, const ChatRequest& request, const std::stop_token& stop);
+  // The request's messages, behind those that its chat has in common with it.
+  Result<void> add(const Turn& turn, const std::stop_token& stop);
+  // n_held  messages of the request need no more room
+  Result<void> check_fits(ChatRequest request, std::size_t n_held) const;
   void learn_ids(KnownChat& chat);
   void close(KnownChat& chat);
   // As people remove a chat: `satchel chats --restore` brings it back.

@@ -188,6 +188,35 @@ TEST(Server, what_is_too_long_is_refused_with_what_would_fit) {
   EXPECT_EQ(server.chat(Json::array({kNote})).status, 200);
 }
 
+TEST(Server, a_refused_request_leaves_all_chats_as_they_were) {
+  const test::TempFolder folder;
+  const RunningServer server({.store = folder.path()});
+  const Json mine{{"satchel", {{"session", "mine"}}}};
+  const Json chat = Json::array({kNote, model("Noted."), kQuestion});
+  ASSERT_EQ(server.chat(chat, mine).status, 200);
+  ASSERT_EQ(server.chat(chat).status, 200);
+  const auto n_messages = [&] {
+    const Json all = server.get("/satchel/sessions").json();
+    Json out;
+    for (const Json& session : all["sessions"])
+      out[session["id"].get<std::string>()] = session["messages"];
+    return out;
+  };
+  const Json before = n_messages();
+  std::string words;
+  for (int i = 0; i < 3000; ++i) words += "word ";
+  const Json edited = Json::array({kNote, user(words)});
+  const Json other = Json::array({{{"role", "system"}, {"content", "Be brief."}}, user(words)});
+  for (const Json& more : {mine, Json::object()})
+    for (const Json& said : {edited, other}) {
+      const Reply reply = server.chat(said, more);
+      EXPECT_EQ(reply.status, 400);
+      EXPECT_EQ(reply.json()["error"]["code"], "context_length_exceeded");
+    }
+  EXPECT_EQ(n_messages(), before);
+  EXPECT_EQ(before.value("mine", 0), 4);
+}
+
 TEST(Server, a_short_memory_closes_the_chat_unused_for_longest) {
   const test::TempFolder folder;
   const RunningServer server({.store = folder.path(), .limit_bytes = 6'000'000});
