@@ -206,7 +206,7 @@ int32_t satchel_chats(satchel_model* model, satchel_buffer** json, satchel_error
                      {"messages", chat.n_messages},
                      {"tokens", chat.n_tokens},
                      {"used_ms", chat.used_ms}});
-    give_text(json, all.dump());
+    give_text(json, all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   });
 }

@@ -479,6 +479,7 @@ TEST_F(CApi, chats_are_listed_and_removed_by_name) {
   const Model loaded = model(kept.get());
   send(session(loaded.get(), "one").get(), kPet);
   send(session(loaded.get(), "two").get(), kPet);
+  send(session(loaded.get(), "no\xff utf-8").get(), kPet);
   const auto listed = [&] {
     satchel_buffer* json = nullptr;
     ok(satchel_chats(loaded.get(), &json, failure_.out()), failure_);
