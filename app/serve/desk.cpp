@@ -13,6 +13,9 @@ namespace {
 using runtime::ChatCall;
 using runtime::Role;
 
+// What a message needs behind it is less, in every template.
+constexpr std::size_t kLeastAnswer = 32;
+
 bool lacks_memory(const Error& error) {
   return error.kind == ErrorKind::out_of_memory && error.code != "CONTEXT_FULL";
 }
@@ -111,9 +114,9 @@ void Desk::forget(KnownChat& chat) {
 
 Result<void> Desk::remove(KnownChat& chat) {
   close(chat);
-  const runtime::ChatId saved = chat.saved;
+  if (chat.saved.value != 0) SATCHEL_TRY(service_.store()->delete_now(chat.saved));
   forget(chat);
-  return saved.value == 0 ? Result<void>() : service_.store()->delete_now(saved);
+  return {};
 }
 
 Result<void> Desk::put_away(KnownChat& chat, const std::stop_token& stop) {
@@ -288,7 +291,7 @@ Result<void> Desk::check_fits(ChatRequest request, std::size_t n_held) const {
                          request.messages.begin() + static_cast<std::ptrdiff_t>(n_held));
   SATCHEL_TRY_ASSIGN(const std::size_t n, count_tokens(request));
   const std::size_t n_most = service_.engine()->config().context;
-  if (n <= n_most) return {};
+  if (n + kLeastAnswer <= n_most) return {};
   return Error{ErrorKind::out_of_memory, "CONTEXT_FULL",
                "This needs " + count_text(n) + " tokens, but this model can read " +
                    count_text(n_most) + " at once. The session is as it was. Shorten it."};

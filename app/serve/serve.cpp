@@ -92,6 +92,9 @@ Result<int> run(const ServeOptions& given, Console& console) {
                                          {begin_interruptible(), sink_of(console)});
   if (!opened.ok()) return explain_not_opened(opened.error(), paths, model);
   tell_what_is_missing(*service.engine(), console);
+  runtime::SessionOptions any(recipe);  // a limit that no chat fits is refused now
+  any.budget_bytes = limit;
+  SATCHEL_TRY(service.engine()->new_session(any));
   tell_ready(given, *opened, (*server)->port(), console);
   const std::stop_callback ends(begin_interruptible(), [&] { (*server)->stop(); });
   SATCHEL_TRY((*server)->serve(service, *opened, {.memory = {std::move(recipe), limit}}));

@@ -25,6 +25,13 @@ TEST(Serve, another_address_needs_a_token) {
   EXPECT_NE(readable.err.find("[TOKEN_FILE]"), std::string::npos) << readable.err;
 }
 
+TEST(Serve, a_limit_that_no_chat_fits_is_refused_at_once) {
+  const Folder home;
+  const Finished small = run(home, {"serve", "--port", "0", "--budget", "2MB"});
+  EXPECT_EQ(small.exit_code, 5);
+  EXPECT_NE(small.err.find("Raise the limit. [MEMORY]"), std::string::npos) << small.err;
+}
+
 TEST(Serve, a_port_in_use_is_said_and_nothing_is_left_behind) {
   const Folder home;
   Running server(home, {"serve", "--port", "0", "--json"});
