@@ -70,9 +70,9 @@ Result<KnownChat*> Desk::find(const std::string& session) {
   return &*found;
 }
 
-Result<KnownChat*> Desk::find_open(const std::string& session) {
+Result<KnownChat*> Desk::find_open(const std::string& session, const std::stop_token& stop) {
   SATCHEL_TRY_ASSIGN(KnownChat* const chat, find(session));
-  SATCHEL_TRY(open(*chat, {}));
+  SATCHEL_TRY(open(*chat, stop));
   return chat;
 }
 
@@ -250,7 +250,7 @@ Result<KnownChat*> Desk::choose(Turn& turn, const std::stop_token& stop) {
   const Wanted wanted{request, request.recipe.empty() ? "" : recipe.json()};
   if (!request.session.empty()) {
     const auto found = find(request.session);
-    if (found.ok() && fits(**found, wanted)) {
+    if (found.ok() && fits(**found, {request, ""})) {  // a recipe is of a chat that begins
       KnownChat& chat = **found;
       SATCHEL_TRY_ASSIGN(turn.n_read_again_, open(chat, stop));
       const std::size_t n = n_common(chat.said, request.messages);
@@ -378,6 +378,7 @@ Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::st
   outcome.stop_text = stops.met();
   outcome.text = std::move(text);
   outcome.thoughts = std::move(thoughts);
+  if (stops.found()) SATCHEL_TRY(keep_shown(chat, outcome.text));
   ++metrics_.answers;
   metrics_.answers_cut += outcome.is_cut() ? 1 : 0;
   metrics_.clients_left += stop.stop_requested() ? 1 : 0;
@@ -390,6 +391,19 @@ Result<Outcome> Desk::answer(Turn& turn, const Listener& listener, const std::st
   metrics_.chats_open =
       static_cast<std::uint64_t>(std::ranges::count_if(chats_, &KnownChat::is_open));
   return outcome;
+}
+
+// The client knows nothing of the text that ended an answer: it will send back what it was shown.
+Result<void> Desk::keep_shown(KnownChat& chat, const std::string& text) {
+  if (chat.said.empty() || chat.said.back().role != Role::assistant) return {};
+  SATCHEL_TRY(cut(chat, chat.said.size() - 1, {}));
+  if (text.empty()) return {};
+  const runtime::MessageText shown{.role = Role::assistant, .text = text};
+  const auto added = service_.append(chat.handle, {&shown, 1});
+  if (!added.ok()) return added.error();
+  chat.said.push_back({Role::assistant, text});
+  learn_ids(chat);
+  return {};
 }
 
 // What came of an answer that failed: its words are not known here.

@@ -102,8 +102,8 @@ class Desk {
   // For work in alone():
   std::list<KnownChat>& chats() { return chats_; }
   Result<KnownChat*> find(const std::string& session);
-  Result<KnownChat*> find_open(const std::string& session);  // opens it
-  Result<void> remove(KnownChat& chat);                      // for good
+  Result<KnownChat*> find_open(const std::string& session, const std::stop_token& stop);
+  Result<void> remove(KnownChat& chat);  // for good
   // Of the request's prompt, as the model reads it.
   Result<std::size_t> count_tokens(const ChatRequest& request) const;
   runtime::ChatService& service() { return service_; }
@@ -136,6 +136,7 @@ class Desk {
   // Again after a chat was closed, as long as memory is what is missing.
   template <class Work>
   auto with_room(KnownChat* chat, const Work& work) -> decltype(work());
+  Result<void> keep_shown(KnownChat& chat, const std::string& text);
   void take_back(KnownChat& chat);
   Outcome outcome_of(Turn& turn, runtime::GenerateReport report) const;
   void work_while_idle(const std::stop_token& stop);

@@ -85,8 +85,8 @@ Json fidelity_json(const runtime::Session& session) {
       {"steps", std::move(steps)}};
 }
 
-Result<Json> show(Desk& desk, const Target& target) {
-  SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session));
+Result<Json> show(Desk& desk, const Target& target, const std::stop_token& stop) {
+  SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session, stop));
   const runtime::Session* session = desk.service().session(chat->handle);
   if (target.part == "cache" && session != nullptr) return cache_json(*session);
   if (target.part == "fidelity" && session != nullptr) return fidelity_json(*session);
@@ -148,7 +148,7 @@ HttpResponse act(Desk& desk, const HttpRequest& http) {
   const auto done = desk.alone(http.gone, [&]() -> Result<Json> {
     const bool marks = target.part == "pin" || target.part == "forget";
     if (!marks && target.part != "limit" && target.part != "recipe") return no_part(target.part);
-    SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session));
+    SATCHEL_TRY_ASSIGN(KnownChat* const chat, desk.find_open(target.session, http.gone));
     return marks ? mark(desk, *chat, target, fields, http.gone)
                  : change(desk, *chat, target, fields, http.gone);
   });
@@ -234,7 +234,8 @@ void add_own_routes(std::vector<Route>& routes, Desk& desk) {
     }));
   });
   add("GET", "/satchel/sessions/", [](Desk& its, const HttpRequest& http) {
-    return respond(its.alone(http.gone, [&] { return show(its, target_of(http.path)); }));
+    const Target target = target_of(http.path);
+    return respond(its.alone(http.gone, [&] { return show(its, target, http.gone); }));
   });
   add("DELETE", "/satchel/sessions/", [](Desk& its, const HttpRequest& http) {
     return respond(its.alone(http.gone, [&]() -> Result<Json> {

@@ -67,7 +67,11 @@ bool Connection::write(std::string_view bytes) {
       continue;
     }
     const bool is_full = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-    if (is_full && wait(POLLOUT, clock_.steady_ms() + limits_.write_ms)) continue;
+    const double began_ms = clock_.steady_ms();
+    const double left_ms = std::min(limits_.write_ms, limits_.request_ms - waited_ms_);
+    const bool goes_on = is_full && wait(POLLOUT, began_ms + left_ms);
+    waited_ms_ += clock_.steady_ms() - began_ms;
+    if (goes_on) continue;
     gone_.request_stop();
     return false;
   }

@@ -19,7 +19,8 @@ struct HttpLimits {
   std::size_t n_connections = 64;
   double head_ms = 10'000;     // from the connection to the end of the headers
   double request_ms = 60'000;  // from the connection to the end of the body
-  double write_ms = 5'000;     // in which a client that reads nothing has left
+  double write_ms = 5'000;     // in which a client that reads nothing has left; all such
+                               // waiting together may take request_ms
 };
 
 class Connection {
@@ -52,6 +53,7 @@ class Connection {
   std::stop_source gone_;
   bool is_head_ = true;
   std::size_t n_read_ = 0;
+  double waited_ms_ = 0;  // for a client that reads slowly: others wait meanwhile
   char buffer_[4096];
   std::size_t at_ = 0, end_ = 0;  // of the buffer
 };

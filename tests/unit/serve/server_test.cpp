@@ -166,6 +166,12 @@ TEST(Server, a_limit_is_said_and_a_stop_text_ends_an_answer) {
   EXPECT_EQ(text_of(stopped), text.substr(0, text.find(text.substr(4, 2))));
   EXPECT_EQ(stopped.json()["choices"][0]["finish_reason"], "stop");
   EXPECT_EQ(stopped.json()["satchel"]["finish"], "stop_text");
+  const std::string session = stopped.json()["satchel"]["session"];
+  Json further = chat;
+  further.push_back(model(text_of(stopped)));
+  further.push_back(kQuestion);
+  EXPECT_EQ(server.chat(further).json()["satchel"]["session"], session)
+      << "what was shown is what comes back";
 }
 
 TEST(Server, a_seed_gives_the_same_text_twice) {
