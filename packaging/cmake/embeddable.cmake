@@ -1,7 +1,9 @@
 # satchel_embeddable(target name EXPORT name [SOURCES …] [LINK …]): lib<name>.so, which other programs link as satchel::<EXPORT>,
 # built beside them or installed, with the C API and nothing else to be seen: what it is made of, third-party libraries
 # included, never meets the program's own.
-set(SATCHEL_ABI_VERSION 1)  # as in satchel.h: the number in the soname
+# The number in the soname.
+file(STRINGS ${PROJECT_SOURCE_DIR}/runtime/c_api/include/satchel/satchel.h abi_line REGEX "^#define SATCHEL_ABI_VERSION [0-9]+$")
+string(REGEX MATCH "[0-9]+$" SATCHEL_ABI_VERSION "${abi_line}")
 function(satchel_embeddable target name)
   cmake_parse_arguments(ARG "" "EXPORT" "SOURCES;LINK" ${ARGN})
   set(script ${PROJECT_SOURCE_DIR}/packaging/cmake/embeddable.map)

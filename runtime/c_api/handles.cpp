@@ -37,8 +37,8 @@ static_assert(is(runtime::Thinking::automatic, SATCHEL_THINKING_AUTO) &&
 static_assert(is(LogLevel::debug, SATCHEL_LOG_DEBUG) && is(LogLevel::info, SATCHEL_LOG_INFO) &&
               is(LogLevel::warning, SATCHEL_LOG_WARNING) && is(LogLevel::error, SATCHEL_LOG_ERROR));
 
-SessionCall::SessionCall(Session& session, Listeners listeners)
-    : session_(session), listeners_(listeners) {
+SessionCall::SessionCall(Session& session, const satchel_listener& listener)
+    : session_(session), listener_(listener) {
   const std::scoped_lock lock(session_.mutex);
   session_.stop = stop_;
   session_.told.resumed.reset();
@@ -53,10 +53,18 @@ SessionCall::~SessionCall() {
 }
 
 Result<std::unique_ptr<SessionCall>> SessionCall::begin(satchel_session* session,
-                                                        Listeners listeners) {
+                                                        const satchel_listener& listener) {
   if (session == nullptr) return missing("session");
   if (session->shared->is_busy.exchange(true)) return session_busy();
-  return std::make_unique<SessionCall>(*session->shared, listeners);
+  return std::make_unique<SessionCall>(*session->shared, listener);
+}
+
+Result<std::unique_ptr<SessionCall>> SessionCall::begin(satchel_session* session,
+                                                        satchel_progress_fn progress, void* user) {
+  satchel_listener listener = {};
+  listener.progress = progress;
+  listener.user = user;
+  return begin(session, listener);
 }
 
 ChatCall SessionCall::call() {
@@ -74,16 +82,15 @@ void SessionCall::hear(const ChatEvent& event) {
     session_.told.hear(event);
   }
   if (const auto* now = std::get_if<runtime::Progress>(&event)) {
-    if (listeners_.progress != nullptr)
-      stop_unless(
-          listeners_.progress(listeners_.user, phase_of(now->phase), now->done, now->total));
+    if (listener_.progress != nullptr)
+      stop_unless(listener_.progress(listener_.user, phase_of(now->phase), now->done, now->total));
   } else if (const auto* delta = std::get_if<runtime::AnswerDelta>(&event)) {
-    if (listeners_.piece == nullptr) return;
+    if (listener_.piece == nullptr) return;
     const satchel_piece piece = {.struct_size = sizeof(satchel_piece),
                                  .is_thought = delta->is_thought,
                                  .text = delta->text.data(),
                                  .size = delta->text.size()};
-    stop_unless(listeners_.piece(listeners_.user, &piece));
+    stop_unless(listener_.piece(listener_.user, &piece));
   }
 }
 

@@ -58,14 +58,12 @@ struct Session {
 // the host.
 class SessionCall {
  public:
-  struct Listeners {
-    satchel_progress_fn progress = nullptr;
-    satchel_piece_fn piece = nullptr;
-    void* user = nullptr;
-  };
   //   errors  SESSION_BUSY
-  static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session, Listeners listeners);
-  SessionCall(Session& session, Listeners listeners);
+  static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session,
+                                                    const satchel_listener& listener = {});
+  static Result<std::unique_ptr<SessionCall>> begin(satchel_session* session,
+                                                    satchel_progress_fn progress, void* user);
+  SessionCall(Session& session, const satchel_listener& listener);
   SessionCall(SessionCall&&) = delete;
   ~SessionCall();
 
@@ -79,7 +77,7 @@ class SessionCall {
   void stop_unless(int32_t answer);
 
   Session& session_;
-  const Listeners listeners_;
+  const satchel_listener listener_;
   std::stop_source stop_;
 };
 

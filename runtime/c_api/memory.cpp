@@ -89,7 +89,7 @@ int32_t satchel_memory_change_preview(satchel_session* session, uint64_t limit_b
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(change));
     SATCHEL_TRY_ASSIGN(const runtime::MemoryRequest request, request_of(limit_bytes, recipe));
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     SATCHEL_TRY_ASSIGN(const runtime::MemoryChange found,
                        call->service().preview_memory(call->chat(), request, call->call()));
     give_change(change, found);
@@ -103,9 +103,7 @@ int32_t satchel_memory_change_apply(satchel_session* session, uint64_t limit_byt
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(change));
     SATCHEL_TRY_ASSIGN(const runtime::MemoryRequest request, request_of(limit_bytes, recipe));
-    SATCHEL_TRY_ASSIGN(
-        const auto call,
-        SessionCall::begin(session, {.progress = progress, .piece = nullptr, .user = user}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
     SATCHEL_TRY_ASSIGN(const runtime::MemoryChange done,
                        call->service().change_memory(call->chat(), request, call->call()));
     give_change(change, done);
@@ -117,9 +115,7 @@ int32_t satchel_idle(satchel_session* session, satchel_progress_fn progress, voi
                      int32_t* finished, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     if (finished != nullptr) *finished = 0;
-    SATCHEL_TRY_ASSIGN(
-        const auto call,
-        SessionCall::begin(session, {.progress = progress, .piece = nullptr, .user = user}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
     SATCHEL_TRY_ASSIGN(const runtime::IdleReport done,
                        call->service().idle(call->chat(), call->call()));
     if (finished != nullptr) *finished = done.finished;

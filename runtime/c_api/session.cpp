@@ -174,7 +174,7 @@ int32_t satchel_session_fork(satchel_session* session, satchel_session** fork,
   return guard(err, [&]() -> Result<void> {
     if (fork == nullptr) return missing("fork");
     *fork = nullptr;
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     SATCHEL_TRY_ASSIGN(const ChatHandle branch, call->service().branch(call->chat(), call->call()));
     *fork = made(session->shared->model, branch);
     const std::scoped_lock lock(session->shared->mutex);
@@ -225,7 +225,7 @@ int32_t satchel_messages(satchel_session* session, satchel_buffer** json, satche
   return guard(err, [&]() -> Result<void> {
     if (json == nullptr) return missing("json");
     *json = nullptr;
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     nlohmann::json all = nlohmann::json::array();
     runtime::ChatService& service = call->service();
     SATCHEL_TRY(service.look([&]() -> Result<void> {

@@ -74,9 +74,7 @@ Result<void> answered(satchel_session* session, const Asked& asked, const Ask& a
   SATCHEL_TRY(clear(asked.result));
   SATCHEL_TRY_ASSIGN(const runtime::Sampling sampling, sampling_of(asked.sampling));
   SATCHEL_TRY_ASSIGN(const satchel_listener heard, taken(asked.listener));
-  SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {.progress = heard.progress,
-                                                                   .piece = heard.piece,
-                                                                   .user = heard.user}));
+  SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, heard));
   SATCHEL_TRY_ASSIGN(GenerateReport report, ask(*call, sampling));
   give_result(asked.result, report, call->session());
   give_text(asked.text, std::move(report.text));
@@ -112,7 +110,7 @@ int32_t satchel_append(satchel_session* session, const satchel_message* messages
   return guard(err, [&]() -> Result<void> {
     if (ids != nullptr) std::fill_n(ids, n, 0);
     SATCHEL_TRY_ASSIGN(const std::vector<MessageText> added, messages_of(messages, n));
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     SATCHEL_TRY_ASSIGN(const std::vector<runtime::MessageId> made,
                        call->service().append(call->chat(), added, call->call()));
     for (std::size_t i = 0; ids != nullptr && i < made.size(); ++i) ids[i] = made[i].value;
@@ -126,9 +124,7 @@ int32_t satchel_append_document(satchel_session* session, const char* title, con
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(report));
     SATCHEL_TRY_ASSIGN(const std::string_view given, text_of(text, size, "text"));
-    SATCHEL_TRY_ASSIGN(
-        const auto call,
-        SessionCall::begin(session, {.progress = progress, .piece = nullptr, .user = user}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
     SATCHEL_TRY_ASSIGN(
         const runtime::ReadReport read,
         call->service().attach(
@@ -142,9 +138,7 @@ int32_t satchel_prewarm(satchel_session* session, satchel_progress_fn progress, 
                         satchel_read* report, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
     SATCHEL_TRY(clear(report));
-    SATCHEL_TRY_ASSIGN(
-        const auto call,
-        SessionCall::begin(session, {.progress = progress, .piece = nullptr, .user = user}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, progress, user));
     SATCHEL_TRY_ASSIGN(const runtime::ReadReport read,
                        call->service().read(call->chat(), call->call()));
     give_read(report, read);
@@ -191,21 +185,21 @@ int32_t satchel_ask_all(satchel_session* session, const char* question, size_t s
 
 int32_t satchel_truncate(satchel_session* session, int64_t last, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     return call->service().truncate(call->chat(), {last}, call->call());
   });
 }
 
 int32_t satchel_pin(satchel_session* session, int64_t message, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     return call->service().pin(call->chat(), {message}, call->call());
   });
 }
 
 int32_t satchel_forget(satchel_session* session, int64_t message, satchel_error** err) {
   return guard(err, [&]() -> Result<void> {
-    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session, {}));
+    SATCHEL_TRY_ASSIGN(const auto call, SessionCall::begin(session));
     return call->service().forget(call->chat(), {message}, call->call());
   });
 }
