@@ -8,8 +8,7 @@
 #include "runtime/chat/whole_documents.h"
 #include "runtime/episodes/part_title.h"
 #include "runtime/limits/presets.h"
-#include "support/bundled_model.h"
-#include "support/memory_chat_store.h"
+#include "support/open_chat_service.h"
 #include "support/value_of.h"
 
 namespace satchel::runtime {
@@ -27,15 +26,7 @@ constexpr int kTooMany = 300;
 
 class ChatBeyondTest : public testing::Test {
  protected:
-  std::unique_ptr<ChatService> open_service() {
-    EngineOptions options;
-    options.backend = "cpu";
-    options.n_threads = 2;
-    auto service = std::make_unique<ChatService>(std::make_unique<test::MemoryChatStore>(chats_),
-                                                 std::move(options));
-    value_of(service->open_model(test::kBundledModel));
-    return service;
-  }
+  std::unique_ptr<ChatService> open_service() { return test::open_chat_service(chats_); }
   static ChatStart start(std::string_view preset) {
     return {.memory = {value_of(resolve_recipe(preset)), 0}};
   }

@@ -6,8 +6,7 @@
 
 #include "runtime/chat/chat_service.h"
 #include "runtime/limits/presets.h"
-#include "support/bundled_model.h"
-#include "support/memory_chat_store.h"
+#include "support/open_chat_service.h"
 #include "support/value_of.h"
 
 namespace satchel::runtime {
@@ -24,14 +23,7 @@ constexpr const char* kOther = "Which pet does Estelle Ibarra keep?";
 class ChatEditTest : public testing::Test {
  protected:
   std::unique_ptr<ChatService> open_service(bool keeps = true) {
-    std::unique_ptr<ChatStore> store;
-    if (keeps) store = std::make_unique<test::MemoryChatStore>(chats_);
-    EngineOptions options;
-    options.backend = "cpu";
-    options.n_threads = 2;
-    auto service = std::make_unique<ChatService>(std::move(store), std::move(options));
-    value_of(service->open_model(test::kBundledModel));
-    return service;
+    return test::open_chat_service(keeps ? chats_ : nullptr);
   }
   static ChatHandle begin(ChatService& service, std::string_view preset = "full") {
     return value_of(service.begin({.memory = {value_of(resolve_recipe(preset)), 0}}));

@@ -11,7 +11,7 @@
 
 #include "runtime/limits/presets.h"
 #include "support/bundled_model.h"
-#include "support/memory_chat_store.h"
+#include "support/open_chat_service.h"
 #include "support/source_dir.h"
 #include "support/value_of.h"
 #include "unit/runtime/session_fixture.h"
@@ -53,14 +53,7 @@ std::size_t kind() {
 class ChatServiceTest : public testing::Test {
  protected:
   std::unique_ptr<ChatService> open_service(bool keeps = true) {
-    std::unique_ptr<ChatStore> store;
-    if (keeps) store = std::make_unique<test::MemoryChatStore>(chats_);
-    EngineOptions options;
-    options.backend = "cpu";
-    options.n_threads = 2;
-    auto service = std::make_unique<ChatService>(std::move(store), std::move(options), &clock_);
-    value_of(service->open_model(test::kBundledModel));
-    return service;
+    return test::open_chat_service(keeps ? chats_ : nullptr, &clock_);
   }
   static ChatStart start(std::string_view preset = "full", std::string name = {}) {
     return {.memory = {value_of(resolve_recipe(preset)), 0}, .name = std::move(name)};
