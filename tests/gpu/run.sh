@@ -1,32 +1,39 @@
 #!/usr/bin/env bash
 # Builds the CUDA backend here, runs everything that wants a card, and leaves one report, in one command under 10 minutes:
 # report.md for people, report.json for programs, log.txt with what each step said. Without a card it builds, skips and says so.
-#   tests/gpu/run.sh [--needs FOLDER] [--out FOLDER] [--minutes N]
-#     --needs    what tests/gpu/pack-needs.sh gathered, where the machine lacks packages
+#   tests/gpu/run.sh [--built FOLDER | --build FOLDER] [--steps PATTERN,…] [--out FOLDER] [--minutes N]
+#     --built    what tests/gpu/pack-built.sh gathered on another machine: nothing is built here
+#     --build    where to build; default: build/gpu
+#     --steps    only steps whose names match one of these, as the shell matches files: test_*,bench_decode,model_8b
 #     --out      where the report goes; default: $OUT, else build/gpu-report
 #     --minutes  all of it, at most; default 9.5. A step whose time is up is ended, the report is written whatever happens
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-needs="" out=${OUT:-$root/build/gpu-report} minutes=9.5
+built="" build=$root/build/gpu steps="*" out=${OUT:-$root/build/gpu-report} minutes=9.5
 while [ $# -gt 0 ]; do
   case $1 in
-    --needs) needs=$(cd "$2" && pwd) || exit 2; shift 2 ;;
+    --built) built=$(cd "$2" && pwd) || exit 2; shift 2 ;;
+    --build) mkdir -p "$2" && build=$(cd "$2" && pwd) || exit 2; shift 2 ;;
+    --steps) steps=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
     --minutes) minutes=$2; shift 2 ;;
-    -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "run.sh: there is no option $1; run.sh --help lists them" >&2; exit 2 ;;
   esac
 done
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
-build=$root/build/gpu work=$root/build/gpu/run bin=$root/build/gpu/bin
-rm -rf "$work" && mkdir -p "$work/tests"
+[ -z "$built" ] || build=$built
+bin=$build/bin
+work=$(mktemp -d) && mkdir "$work/tests"
+[ -z "$built" ] || export LD_LIBRARY_PATH=$built/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 deadline=$((SECONDS + $(python3 -c "print(int(60 * $minutes))")))
 cores=$(nproc)
 
 finish() {
   python3 "$root/tests/gpu/report.py" "$work" "$out" || echo "run.sh: the report could not be written" >&2
   for log in "$work"/*.log; do [ -e "$log" ] && printf '\n==== %s\n' "$(basename "$log" .log)" && tail -c 20000 "$log"; done >"$out/log.txt"
+  rm -rf "$work"
 }
 trap finish EXIT
 trap 'exit 143' TERM INT
@@ -35,6 +42,7 @@ trap 'exit 143' TERM INT
 # 77 is a skip. The last 10 seconds are the report's.
 step() {
   local name=$1 limit=$2 began=$SECONDS left=$((deadline - SECONDS - 10)) code state
+  is_asked_for "$name" || return
   shift 2
   if [ "$left" -lt "$limit" ]; then limit=$left; fi
   if [ "$limit" -lt 3 ]; then
@@ -48,6 +56,14 @@ step() {
     "$name" "$state" "$code" $((SECONDS - began)) "$limit" >>"$work/steps.jsonl"
   printf '%-28s %-8s %4d s%s\n' "$name" "$state" $((SECONDS - began)) "$(last_words "$name" "$state")"
   [ "$state" = passed ]
+}
+is_asked_for() {
+  local pattern
+  for pattern in ${steps//,/ }; do
+    # shellcheck disable=SC2053
+    [[ $1 == $pattern ]] && return 0
+  done
+  return 1
 }
 # Why a step did not go well: its last line that says something.
 last_words() {
@@ -90,24 +106,25 @@ cards=native
 machine() { python3 "$root/tests/gpu/report.py" --machine "$root" "$1" >"$work/machine.json"; }
 machine ""
 
-options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DESKTOP=OFF -DSATCHEL_TESTS=ON
-  -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DCMAKE_PREFIX_PATH="$needs" -DSATCHEL_CUDA=AUTO
-  -DSATCHEL_NVCC="${SATCHEL_NVCC:-}" -DSATCHEL_CUDA_CARDS="$cards")
-targets=(test_kernels test_gpu bench_gpu bench_gpu_model)
-
-step configure 60 cmake -S "$root" -B "$build" "${options[@]}"
-nvcc=$(sed -n 's/^-- CUDA backend: nvcc [^ ]* (\(.*\)), cards.*/\1/p' "$work/configure.log")
-if [ -n "$nvcc" ]; then
-  machine "$nvcc"
-  targets=(satchel_cuda read_bandwidth "${targets[@]}")
-else
-  # Where a card waits for it, this is a failure.
-  step backend 5 bash -c 'sed -n "s/^-- \(CUDA backend: not built.*\)/\1/p" "$0"; exit "$1"' "$work/configure.log" $((has_card ? 1 : 77))
-fi
-# What can be built is, whatever else fails; a program of before would be taken for this one's.
-rm -f "$build"/bin/* "$build"/lib/satchel/*
-step build 220 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
-step build_oracles 100 cmake --build "$build" -j "$cores" --target test_kvcache test_runtime -- -k 0
+build_here() {
+  local nvcc targets=(test_kernels test_gpu bench_gpu bench_gpu_model)
+  step configure 60 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSATCHEL_STORAGE=OFF -DSATCHEL_DESKTOP=OFF \
+    -DSATCHEL_TESTS=ON -DSATCHEL_TESTS_PARTIAL=ON -DSATCHEL_BENCH=ON -DSATCHEL_CUDA=AUTO \
+    -DSATCHEL_NVCC="${SATCHEL_NVCC:-}" -DSATCHEL_CUDA_CARDS="$cards"
+  nvcc=$(sed -n 's/^-- CUDA backend: nvcc [^ ]* (\(.*\)), cards.*/\1/p' "$work/configure.log")
+  if [ -n "$nvcc" ]; then
+    machine "$nvcc"
+    targets=(satchel_cuda read_bandwidth "${targets[@]}")
+  else
+    # Where a card waits for it, this is a failure.
+    step backend 5 bash -c 'sed -n "s/^-- \(CUDA backend: not built.*\)/\1/p" "$0"; exit "$1"' "$work/configure.log" $((has_card ? 1 : 77))
+  fi
+  # What can be built is, whatever else fails; a program of before would be taken for this one's.
+  rm -f "$build"/bin/* "$build"/lib/satchel/*
+  step build 220 cmake --build "$build" -j "$cores" --target "${targets[@]}" -- -k 0
+  step build_oracles 100 cmake --build "$build" -j "$cores" --target test_kvcache test_runtime -- -k 0
+}
+[ -n "$built" ] || build_here
 
 shards=$((cores < 8 ? cores : 8))
 tests test_kernels 75 "$shards" "$bin/test_kernels" --gtest_filter='*/cuda'
@@ -120,6 +137,16 @@ if [ "$has_card" -gt 0 ]; then
     --gtest_filter='*EveryArchitecture*cpu*:*Oracle*cpu*:*BundledModel*cpu*:*EveryWeightType*:Cuts.*:*EveryPreset*continues*'
 fi
 
+if [ -x "$bin/read_bandwidth" ]; then bench bandwidth 20 "$bin/read_bandwidth"; fi
+bench bench_decode 60 "$bin/bench_gpu" decode
+bench bench_prefill 30 "$bin/bench_gpu" prefill
+bench bench_cache 25 "$bin/bench_gpu" cache
+bench bench_weights 45 "$bin/bench_gpu" weights
+bench torch 45 python3 "$root/tests/gpu/torch_attention.py"
+bench model_1b 40 "$bin/bench_gpu_model" 1b
+bench model_8b 80 "$bin/bench_gpu_model" 8b
+# The first bandwidth may have been the card's own warming up.
+if [ -x "$bin/read_bandwidth" ]; then bench bandwidth_again 15 "$bin/read_bandwidth"; fi
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -1)
 # Short tests of every kind of kernel: a tool slows them down ten to a hundred times.
 looked_at=$(printf '*%s*/cuda:' several_sequences_in_one_call a_sequence_reads_its_lanes a_dead_slot nothing_visible EveryChoice \
@@ -131,16 +158,6 @@ for tool in memcheck initcheck racecheck synccheck; do
   else step "$tool" 25 "$sanitizer" --tool "$tool" --error-exitcode 9 "$bin/test_kernels" --gtest_brief=1 --gtest_filter="$looked_at"; fi
 done
 
-if [ -x "$bin/read_bandwidth" ]; then bench bandwidth 20 "$bin/read_bandwidth"; fi
-bench bench_decode 60 "$bin/bench_gpu" decode
-bench bench_prefill 30 "$bin/bench_gpu" prefill
-bench bench_cache 25 "$bin/bench_gpu" cache
-bench bench_weights 45 "$bin/bench_gpu" weights
-bench torch 45 python3 "$root/tests/gpu/torch_attention.py"
-bench model_1b 40 "$bin/bench_gpu_model" 1b
-bench model_8b 80 "$bin/bench_gpu_model" 8b
-# The first bandwidth may have been the card's own warming up.
-if [ -x "$bin/read_bandwidth" ]; then bench bandwidth_again 15 "$bin/read_bandwidth"; fi
 # A card that no test ran on is a failure too.
 bad='"state": "(failed|time up|no time)"'
 [ "$has_card" = 0 ] || bad+='|"step": "test_gpu", "state": "skipped"'
