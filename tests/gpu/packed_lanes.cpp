@@ -2,9 +2,31 @@
 
 #include <cmath>
 
+#include "support/mixed_bit.h"
+
 namespace satchel::bench {
 
 using namespace satchel::kernels;
+
+namespace {
+
+// The product's ladder (kvcache/codecs/klt.cpp): keys in a basis, bits by eighth of the channels.
+Tier ladder(std::size_t bits, const std::array<std::uint8_t, 8>& of_eighth) {
+  static const test::TestBasis basis(kHeadDim);
+  OperandShape k{
+      .form = OperandShape::Form::mixed_bit, .transform = Transform::basis, .basis = basis.view()};
+  k.basis.id = 1;
+  for (std::size_t quad = 0; quad < kHeadDim / kQuad; ++quad)
+    k.quad_bits[quad] = of_eighth[quad * 8 / (kHeadDim / kQuad)];
+  const OperandShape v{.form = OperandShape::Form::affine,
+                       .bits = bits,
+                       .group = kHeadDim,
+                       .symmetric = true,
+                       .transform = Transform::hadamard};
+  return {"ladder " + std::to_string(bits) + " bits", {.head_dim = kHeadDim, .k = k, .v = v}};
+}
+
+}  // namespace
 
 std::vector<Tier> tiers() {
   std::vector<Tier> all{{"fp16", {.head_dim = kHeadDim}}};
@@ -14,6 +36,8 @@ std::vector<Tier> tiers() {
     v.group = bits == 2 ? 64 : kHeadDim;
     all.push_back({std::to_string(bits) + " bits", {.head_dim = kHeadDim, .k = k, .v = v}});
   }
+  all.push_back(ladder(4, {6, 5, 4, 4, 4, 3, 3, 3}));
+  all.push_back(ladder(2, {4, 3, 3, 2, 2, 1, 1, 0}));
   return all;
 }
 

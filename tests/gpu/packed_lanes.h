@@ -1,6 +1,7 @@
 // Lanes full of packed pages in a backend's memory, for benchmarks of attention.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,7 @@ struct Tier {
   kernels::PageShape page;
 };
 // fp16, 8, 4, 3 and 2 bits: keys' scales by channel over the page, values' by token over all
-// channels (2 bits: over 64).
+// channels (2 bits: over 64); then the ladder's 4 and 2 bits.
 std::vector<Tier> tiers();
 
 // Random tokens that pages are made of: a few hundred pages long, read again and again. What is
