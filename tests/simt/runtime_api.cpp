@@ -1,5 +1,6 @@
 #include "simt/runtime_api.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -9,7 +10,11 @@
 #include "simt/findings.h"
 #include "simt/memory.h"
 
-using Kept = std::vector<std::function<cudaError_t()>>;
+struct KeptNode {
+  std::function<cudaError_t()> work;
+  simt::Node node;
+};
+using Kept = std::vector<KeptNode>;
 struct SimtStream {
   std::optional<Kept> kept;  // while it captures
 };
@@ -19,6 +24,7 @@ struct SimtGraph {
 };
 struct SimtGraphExec {
   Kept works;
+  std::size_t n_copies;
 };
 
 namespace simt {
@@ -32,6 +38,7 @@ struct Api {
   cudaError_t failure = cudaSuccess;
   bool has_failed = false, captures = false;
   std::size_t n_launches = 0;
+  GraphLaunches graphs;
   std::optional<std::size_t> launches_until_skip;
   bool has_skipped = false;
   std::map<const void*, std::size_t> shared_bytes;  // a kernel may ask for, where more than usual
@@ -86,7 +93,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
   if (const cudaError_t error = refused()) return error;
   if (!is_config_valid(config, call.kernel)) return said(cudaErrorInvalidConfiguration);
   ++api().n_launches;
-  if (is_skipped()) return cudaSuccess;
+  if (is_skipped() || !machine().runs_kernels) return cudaSuccess;
   const Launch launch{.kernel = call.kernel,
                       .grid = config.gridDim,
                       .block = config.blockDim,
@@ -100,10 +107,13 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
 bool is_capturing(cudaStream_t stream) {
   return stream != nullptr && stream->kept.has_value();
 }
-cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work) {
+cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work, Node node) {
   if (const cudaError_t error = refused()) return error;
-  stream->kept->push_back(std::move(work));
+  stream->kept->push_back({std::move(work), node});
   return cudaSuccess;
+}
+GraphLaunches graph_launches() {
+  return api().graphs;
 }
 
 void fail_call(std::size_t n, cudaError_t error) {
@@ -243,13 +253,19 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
   *made = nullptr;
   if (const cudaError_t error = refused()) return error;
-  *made = new SimtGraphExec{graph->works};
+  const auto is_copy = [](const KeptNode& each) { return each.node == simt::Node::copy; };
+  *made = new SimtGraphExec{graph->works,
+                            static_cast<std::size_t>(std::ranges::count_if(graph->works, is_copy))};
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
   if (const cudaError_t error = refused()) return error;
-  for (const auto& work : graph->works)
-    if (const cudaError_t error = work()) return error;
+  api().graphs = {.n = api().graphs.n + 1,
+                  .n_kernels = graph->works.size() - graph->n_copies,
+                  .n_copies = graph->n_copies};
+  if (!simt::machine().runs_kernels) return cudaSuccess;
+  for (const KeptNode& each : graph->works)
+    if (const cudaError_t error = each.work()) return error;
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -311,7 +327,8 @@ cudaError_t cudaFreeHost(void* at) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (simt::is_capturing(stream))
-    return simt::capture(stream, [=] { return cudaMemcpyAsync(to, from, bytes, kind, nullptr); });
+    return simt::capture(
+        stream, [=] { return cudaMemcpyAsync(to, from, bytes, kind, nullptr); }, simt::Node::copy);
   if (const cudaError_t error = refused()) return error;
   const bool from_device = kind != cudaMemcpyHostToDevice,
              to_device = kind != cudaMemcpyDeviceToHost;

@@ -112,7 +112,15 @@ struct Call {
 cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call);
 // Whether the stream keeps work for a graph; then what is to be done comes here.
 bool is_capturing(cudaStream_t stream);
-cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work);
+enum class Node { kernel, copy };
+cudaError_t capture(cudaStream_t stream, std::function<cudaError_t()> work,
+                    Node node = Node::kernel);
+// How many graphs were launched so far, and what the last of them was made of.
+struct GraphLaunches {
+  std::size_t n = 0;
+  std::size_t n_kernels = 0, n_copies = 0;  // nodes of the last one
+};
+GraphLaunches graph_launches();
 // The n-th call of this API from now on (0: the next) that may fail returns `error` and does
 // nothing.
 void fail_call(std::size_t n, cudaError_t error);
@@ -125,7 +133,7 @@ void skip_launch(std::size_t n);
 bool has_skipped_launch();
 void forget_sticky_error();  // as a new process would
 
-// What the machine is said to have. Kernels run as they do, whatever it is.
+// What the machine is said to have. Kernels that run do so as they do, whatever it is.
 struct Machine {
   int driver = 13000, runtime = 13000;  // versions of CUDA; driver 0: none is installed
   int n_cards = 1;
@@ -134,6 +142,9 @@ struct Machine {
   // has less room than the largest cards is run too.
   std::size_t shared_bytes = 99 * 1024;
   bool has_virtual_memory = true;
+  // False: launches and graphs are checked and counted, but do nothing. What is left is the work of
+  // the host.
+  bool runs_kernels = true;
 };
 Machine& machine();
 
