@@ -193,11 +193,14 @@ struct KeyImportanceArgs {
 };
 inline constexpr double kKeyImportanceMax = 80;  // exp(±80) is finite in fp32
 
-// Converts K or V to the cache's fp16: values are clamped to ±65504, NaN becomes 0.
+// Converts K or V to the cache's fp16: values are clamped to ±65504, NaN becomes 0. Where the rows'
+// positions are stored too, they are first_position, first_position + 1, …
 struct StoreArgs {
   const float* from = nullptr;  // n_rows rows of n_values, from_stride floats apart
   std::size_t n_rows = 0, n_values = 0, from_stride = 0;
-  Half* to = nullptr;  // [n_rows, n_values]
+  Half* to = nullptr;                 // [n_rows, n_values]
+  std::int32_t* positions = nullptr;  // [n_rows]; null: not stored
+  std::int32_t first_position = 0;
 };
 
 // Finds the `keep` largest scores and writes their indices in rising order. Of equal scores the

@@ -16,6 +16,8 @@ Result<void> ReferenceBackend::store(std::span<const StoreArgs> items) {
       for (std::size_t i = 0; i < args.n_values; ++i)
         to[i] =
             std::isnan(from[i]) ? Half{0} : float_to_half(std::clamp(from[i], -kHalfMax, kHalfMax));
+      if (args.positions != nullptr)
+        args.positions[r] = args.first_position + static_cast<std::int32_t>(r);
     }
   }
   return {};

@@ -120,8 +120,9 @@ Result<void> Cache::append(std::size_t layer, const float* k, const float* v) {
                                .n_rows = 1,
                                .n_values = head_dim,
                                .from_stride = head_dim,
-                               .to = to + slot * head_dim});
-    SATCHEL_TRY(upload(s.backend, block.positions + slot, std::span(&position, 1)));
+                               .to = to + slot * head_dim,
+                               .first_position = position});
+    s.step.stores.back().positions = block.positions + slot;
   }
   SATCHEL_TRY(s.backend.store(s.step.stores));
   for (std::size_t i = first; i < end; ++i) {  // only now is it visible

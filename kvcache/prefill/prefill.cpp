@@ -39,8 +39,7 @@ Prefill::State::~State() {
 namespace {
 
 Result<void> check_positions(std::size_t first, std::size_t n_tokens) {
-  if (n_tokens == 0)
-    return Error{ErrorKind::invalid, "PROMPT_EMPTY", "The prompt is empty."};
+  if (n_tokens == 0) return Error{ErrorKind::invalid, "PROMPT_EMPTY", "The prompt is empty."};
   constexpr std::size_t kPositions = std::numeric_limits<std::int32_t>::max();
   if (n_tokens > kPositions || first > kPositions - n_tokens)
     return Error{ErrorKind::invalid, "CACHE_POSITION",
@@ -145,6 +144,7 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
   State& s = *state_;
   SATCHEL_ASSERT(s.layer_open && n_tokens <= s.plan.n_tokens() - s.n_read);
   const std::size_t head_dim = s.scratch.head_dim();
+  const auto first_position = static_cast<std::int32_t>(s.plan.first_position + s.n_read);
   std::vector<kernels::StoreArgs> stores;
   for (std::size_t head = 0; head < s.scratch.n_kv_heads(); ++head) {
     const ExactBlock block = s.scratch.fresh(head);
@@ -153,11 +153,9 @@ Result<void> Prefill::add_chunk(const float* k, const float* v, std::size_t n_to
                         .n_rows = n_tokens,
                         .n_values = head_dim,
                         .from_stride = s.scratch.n_kv_heads() * head_dim,
-                        .to = to + s.n_read * head_dim});
-    SATCHEL_TRY(
-        s.cache.backend.copy(reinterpret_cast<std::byte*>(block.positions + s.n_read),
-                             s.scratch.at(s.plan.positions_at) + s.n_read * sizeof(std::int32_t),
-                             n_tokens * sizeof(std::int32_t)));
+                        .to = to + s.n_read * head_dim,
+                        .first_position = first_position});
+    stores.back().positions = block.positions + s.n_read;
   }
   SATCHEL_TRY(s.cache.backend.store(stores));
   s.n_read += n_tokens;

@@ -332,6 +332,7 @@ Result<void> StagedBackend::store(std::span<const StoreArgs> items) {
     const std::size_t n_from = (args.n_rows - 1) * args.from_stride + args.n_values;
     SATCHEL_TRY_ASSIGN(args.from, stage.in(args.from, n_from));
     SATCHEL_TRY_ASSIGN(args.to, stage.both(args.to, args.n_rows * args.n_values));
+    SATCHEL_TRY_ASSIGN(args.positions, stage.both(args.positions, args.n_rows));
   }
   SATCHEL_TRY(inner_->store(there));
   return stage.back();

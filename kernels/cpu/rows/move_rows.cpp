@@ -36,6 +36,8 @@ Result<void> CpuBackend::store(std::span<const StoreArgs> items) {
   const EncodeTable& table = context_.kernels.encode;
   for_rows(context_.pool, items, row_bytes, [&](const StoreArgs& args, std::size_t r) {
     table.store(args.from + r * args.from_stride, args.n_values, args.to + r * args.n_values);
+    if (args.positions != nullptr)
+      args.positions[r] = args.first_position + static_cast<std::int32_t>(r);
   });
   return {};
 }

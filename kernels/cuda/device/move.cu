@@ -19,6 +19,10 @@ __global__ void __launch_bounds__(kThreads) store_rows(const StoreArgs* items) {
   const StoreArgs args = items[blockIdx.y];
   const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= args.n_rows * args.n_values) return;
+  if (args.positions != nullptr && i % args.n_values == 0) {
+    const std::size_t row = i / args.n_values;
+    args.positions[row] = args.first_position + static_cast<std::int32_t>(row);
+  }
   args.to[i] = to_half(args.from[i / args.n_values * args.from_stride + i % args.n_values]);
 }
 

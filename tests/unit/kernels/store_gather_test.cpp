@@ -46,6 +46,33 @@ TEST_P(EveryStore, strided_rows_of_any_width_are_the_references) {
   }
 }
 
+TEST_P(EveryStore, positions_are_stored_with_the_rows_of_the_items_that_want_them) {
+  const auto x = test::random_values(300 * 48, 8);
+  const std::size_t n_rows[] = {1, 300, 5};
+  const std::int32_t first[] = {7, 123'456, 0};
+  std::vector<std::vector<Half>> rows(3);
+  std::vector<std::vector<std::int32_t>> positions(3);
+  std::vector<StoreArgs> stores;
+  for (std::size_t i = 0; i < 3; ++i) {
+    rows[i].resize(n_rows[i] * 48);
+    positions[i].assign(n_rows[i] + 1, -1);
+    stores.push_back({.from = x.data(),
+                      .n_rows = n_rows[i],
+                      .n_values = 48,
+                      .from_stride = 48,
+                      .to = rows[i].data(),
+                      .positions = i == 2 ? nullptr : positions[i].data(),
+                      .first_position = first[i]});
+  }
+  ASSERT_TRUE(backend().store(stores).ok());
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t r = 0; r < n_rows[i]; ++r)
+      ASSERT_EQ(positions[i][r], i == 2 ? -1 : first[i] + static_cast<std::int32_t>(r)) << i;
+    EXPECT_EQ(positions[i].back(), -1) << i;
+    EXPECT_EQ(rows[i].back(), float_to_half(x[n_rows[i] * 48 - 1])) << i;
+  }
+}
+
 TEST_P(EveryStore, gather_moves_whole_rows_in_the_order_asked) {
   for (const std::size_t row_bytes : {4u, 128u, 256u}) {
     std::vector<std::byte> from(row_bytes * 300);
