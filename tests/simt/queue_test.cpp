@@ -52,7 +52,7 @@ class GpuQueue : public testing::Test {
   }
   // first, first + 1, … of so many works.
   void add(int n, int first = 0) {
-    for (int i = 0; i < n; ++i) ASSERT_EQ(queue_->add(Work(Note{first + i})), cudaSuccess);
+    for (int i = 0; i < n; ++i) ASSERT_EQ(queue_->add(Note{first + i}), cudaSuccess);
   }
   void step(int n, int first = 0) {
     add(n, first);
@@ -142,7 +142,7 @@ TEST_F(GpuQueue, an_error_comes_out_once_and_nothing_of_the_step_is_done_later) 
   step(10);
   (void)taken();
   add(4);
-  EXPECT_EQ(queue_->add(Work(Note{-1})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->add(Note{-1}), cudaErrorLaunchFailure);
   EXPECT_EQ(queue_->end_step(), cudaSuccess);
   EXPECT_THAT(taken(), ElementsAre(0, 1, 2, 3, -1));
 }
@@ -155,7 +155,7 @@ TEST_F(GpuQueue, where_a_graph_cannot_be_had_the_works_are_sent_one_by_one) {
     Queue queue(stream_);
     for (int step = 0; step < 2; ++step) {
       (void)taken();
-      for (int i = 0; i < 10; ++i) ASSERT_EQ(queue.add(Work(Note{i})), cudaSuccess);
+      for (int i = 0; i < 10; ++i) ASSERT_EQ(queue.add(Note{i}), cudaSuccess);
       if (step == 1) simt::fail_call(call, cudaErrorMemoryAllocation);
       EXPECT_EQ(queue.end_step(), cudaSuccess) << call;
     }
@@ -171,9 +171,9 @@ TEST_F(GpuQueue, a_graph_that_meets_an_error_that_stays_says_so) {
   for (std::size_t call = 0; call < kCallsOfGraph; ++call) {
     simt::forget_sticky_error();
     Queue queue(stream_);
-    for (int i = 0; i < 10; ++i) (void)queue.add(Work(Note{i}));
+    for (int i = 0; i < 10; ++i) (void)queue.add(Note{i});
     EXPECT_EQ(queue.end_step(), cudaSuccess);
-    for (int i = 0; i < 10; ++i) (void)queue.add(Work(Note{i}));
+    for (int i = 0; i < 10; ++i) (void)queue.add(Note{i});
     simt::fail_call(call, cudaErrorLaunchFailure);
     EXPECT_EQ(queue.end_step(), cudaErrorLaunchFailure) << call;
     EXPECT_FALSE(simt::is_capturing(stream_));
@@ -202,7 +202,7 @@ TEST_F(GpuQueue, that_was_stopped_sends_nothing_and_says_why) {
   add(5);
   (void)taken();
   queue_->stop(cudaErrorLaunchFailure);
-  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->add(Note{5}), cudaErrorLaunchFailure);
   EXPECT_EQ(queue_->send(), cudaErrorLaunchFailure);
   for (int again = 0; again < 2; ++again) EXPECT_EQ(queue_->end_step(), cudaErrorLaunchFailure);
   EXPECT_THAT(taken(), IsEmpty());
@@ -226,7 +226,7 @@ TEST_F(GpuQueue, an_error_that_nobody_could_hear_is_said_at_the_next_call) {
   breaks = 2;
   queue_->send_unheard();
   breaks = -1;
-  EXPECT_EQ(queue_->add(Work(Note{5})), cudaErrorLaunchFailure);
+  EXPECT_EQ(queue_->add(Note{5}), cudaErrorLaunchFailure);
   EXPECT_EQ(queue_->end_step(), cudaSuccess) << "once";
   add(5);
   breaks = 2;
@@ -285,6 +285,32 @@ TEST_F(GpuSteps, that_end_in_a_long_download_are_graphs_too) {
     EXPECT_EQ(got[0], std::byte(step));
   }
   EXPECT_EQ(device->queue().n_graphs_launched(), 2u);
+}
+
+// However many arrays are put between works that read them.
+TEST_F(GpuSteps, copy_what_was_put_for_them_at_once) {
+  constexpr std::size_t kArrays = 10, kLargest = 700;
+  const auto device = value_of(Device::open());
+  auto arguments = value_of(Arguments::make(*device));
+  auto copies = value_of(device->allocate(kArrays * kLargest));
+  for (std::size_t step = 0; step < 4; ++step) {
+    const auto value = [&](std::size_t array) { return std::byte(16 * step + array); };
+    for (std::size_t i = 0; i < kArrays; ++i) {
+      const std::vector<std::byte> array(kLargest - 60 * i, value(i));
+      const auto there = std::get<0>(value_of(arguments.put(std::span<const std::byte>(array))));
+      ASSERT_EQ(launch(device->queue(), {1, 32}, do_nothing, 0u), cudaSuccess);
+      ASSERT_TRUE(device->copy(copies.data() + i * kLargest, there, array.size()).ok());
+    }
+    std::vector<std::byte> got(copies.size());
+    ASSERT_TRUE(device->download(got, copies.data()).ok());
+    for (std::size_t i = 0; i < kArrays; ++i) {
+      EXPECT_EQ(got[i * kLargest], value(i)) << step;
+      EXPECT_EQ(got[(i + 1) * kLargest - 60 * i - 1], value(i)) << step;
+    }
+  }
+  EXPECT_EQ(device->queue().n_graphs_launched(), 3u);
+  EXPECT_EQ(simt::graph_launches().n_kernels, kArrays);
+  EXPECT_EQ(simt::graph_launches().n_copies, 1 + kArrays) << "one, and those within the card";
 }
 
 // Of the backend: steps that put other numbers at the same places.

@@ -53,9 +53,11 @@ Result<void> Arguments::send(std::byte* to, std::span<const std::byte> bytes) {
 
 Result<void> Arguments::send_bytes(std::span<const std::byte> bytes) {
   std::byte *const from = host_.get() + used_, *const to = ring_.data() + used_;
-  if (!bytes.empty()) std::memcpy(from, bytes.data(), bytes.size());
+  if (bytes.empty()) return {};
+  std::memcpy(from, bytes.data(), bytes.size());
   used_ += padded256(bytes.size());
-  return device_->upload_pinned(to, {from, bytes.size()});
+  return device_->check(
+      device_->queue().add(RingCopy{.to = to, .from = from, .bytes = bytes.size()}));
 }
 
 }  // namespace satchel::kernels::cuda

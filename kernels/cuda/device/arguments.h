@@ -1,6 +1,7 @@
 // Arguments: sends small arrays to kernels through pinned memory, so that a call only queues them.
-// Arrays are allocated one after the other, restarting at each wait for the stream. So a step with
-// the same sizes as the last finds them at the same addresses (queue.h). The result of put() is
+// Arrays are allocated one after the other, restarting at each wait for the stream, which also ends
+// a step. So a step with the same sizes as the last finds them at the same addresses, no place is
+// used twice in a step, and its graph copies them all at once (queue.h). The result of put() is
 // valid for work queued until the next wait; put() waits if the memory is full.
 #pragma once
 

@@ -38,13 +38,13 @@ Error lost_by(cudaError_t error) {
               "continue with the cpu backend."};
 }
 
+// Within the card's memory.
 struct Copy {
   void* to;
   const void* from;
   std::size_t bytes;
-  cudaMemcpyKind kind;
   cudaError_t send(cudaStream_t stream) const {
-    return cudaMemcpyAsync(to, from, bytes, kind, stream);
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
   }
   friend bool operator==(const Copy&, const Copy&) = default;
 };
@@ -129,11 +129,6 @@ Result<void> Device::upload(std::byte* to, std::span<const std::byte> from) {
   return check(cudaStreamSynchronize(stream_));
 }
 
-Result<void> Device::upload_pinned(std::byte* to, std::span<const std::byte> from) {
-  if (from.empty()) return is_there();
-  return check(queue_->add(Work(Copy{to, from.data(), from.size(), cudaMemcpyHostToDevice})));
-}
-
 Result<void> Device::finish() {
   SATCHEL_TRY(check(queue_->end_step()));
   SATCHEL_TRY(check(cudaStreamSynchronize(stream_)));
@@ -159,7 +154,7 @@ Result<void> Device::download(std::span<std::byte> to, const std::byte* from) {
 Result<void> Device::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0 || to == from) return is_there();
   const auto move = [&](std::byte* there, const std::byte* here) {
-    return check(queue_->add(Work(Copy{there, here, bytes, cudaMemcpyDeviceToDevice})));
+    return check(queue_->add(Copy{there, here, bytes}));
   };
   if (to + bytes <= from || from + bytes <= to) return move(to, from);
   SATCHEL_TRY(reserve(between_, bytes));

@@ -48,8 +48,6 @@ class Device {
   // Grows a workspace buffer to at least `bytes`; if it grows, its contents are lost.
   Result<void> reserve(Buffer& buffer, std::size_t bytes);
   Result<void> upload(std::byte* to, std::span<const std::byte> from);
-  // From memory of cudaMallocHost, which must not change until the next wait.
-  Result<void> upload_pinned(std::byte* to, std::span<const std::byte> from);
   Result<void> download(std::span<std::byte> to, const std::byte* from);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes);  // may overlap
 

@@ -86,7 +86,7 @@ cudaError_t launch(Queue& queue, const Shape& shape, void (*kernel)(Parameters..
   std::size_t* const most = shape.shared_bytes > kSharedByDefault
                                 ? &queue.shared_bytes_of(reinterpret_cast<const void*>(kernel))
                                 : nullptr;
-  return queue.add(Work(Launch<Parameters...>{shape, kernel, {arguments...}, most}));
+  return queue.add(Launch<Parameters...>{shape, kernel, {arguments...}, most});
 }
 
 }  // namespace satchel::kernels::cuda

@@ -3,7 +3,9 @@
 // that step's graph is launched when the step ends, at a wait. Other work is sent at once.
 //   same     kernel, shape and arguments match by value. Data that changes between steps must
 //            therefore reach kernels through memory at a fixed address (Arguments).
-//   graphs   created when a step occurs the second time; the last kStepsKept are kept
+//   cost     work that matches is compared and not stored
+//   graphs   created when a step occurs the second time; the last kStepsKept are kept. A graph does
+//            all copies of arguments (RingCopy) at its head, as one.
 //   errors   CUDA's, of this call or of work held before it. If a graph cannot be created, its work
 //            is sent one by one.
 //   source   CUDA programming guide, "CUDA Graphs" (stream capture)
@@ -14,54 +16,64 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <new>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 #include "kernels/base/released_by.h"
 
 namespace satchel::kernels::cuda {
 
-// One launch or copy, which can be compared, sent later, and sent again. T has `cudaError_t
-// send(stream) const` and ==, and holds plain values.
+// A copy of arguments from pinned memory, which the host has written before the step ends. The
+// copies of a step are one stretch, in order, and each place is used once (asserted), so that all of
+// it can be copied before the step's first kernel.
+struct RingCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+  cudaError_t send(cudaStream_t stream) const;
+  friend bool operator==(const RingCopy&, const RingCopy&) = default;
+};
+
+// One launch or copy, which can be compared, sent later, and sent again.
 class Work {
  public:
-  template <class T>
-  explicit Work(const T& what) : kind_(&kKind<T>) {
-    static_assert(sizeof(T) <= sizeof bytes_ && alignof(T) <= alignof(std::max_align_t));
+  virtual ~Work() = default;
+  virtual cudaError_t send(cudaStream_t stream) const = 0;
+  virtual bool same_as(const Work& other) const = 0;
+  virtual std::unique_ptr<const Work> copy() const = 0;
+  virtual const RingCopy* ring_copy() const = 0;  // null: it is something else
+};
+
+// T has `cudaError_t send(stream) const` and ==, and holds plain values.
+template <class T>
+class WorkOf final : public Work {
+ public:
+  explicit WorkOf(const T& what) : what_(what) {
     static_assert(std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>);
-    new (bytes_) T(what);
   }
-  cudaError_t send(cudaStream_t stream) const { return kind_->send(bytes_, stream); }
-  friend bool operator==(const Work& a, const Work& b) {
-    return a.kind_ == b.kind_ && a.kind_->equal(a.bytes_, b.bytes_);
+  cudaError_t send(cudaStream_t stream) const override { return what_.send(stream); }
+  bool same_as(const Work& other) const override {
+    return typeid(other) == typeid(WorkOf) && static_cast<const WorkOf&>(other).what_ == what_;
+  }
+  std::unique_ptr<const Work> copy() const override { return std::make_unique<WorkOf>(what_); }
+  const RingCopy* ring_copy() const override {
+    if constexpr (std::is_same_v<T, RingCopy>)
+      return &what_;
+    else
+      return nullptr;
   }
 
  private:
-  struct Kind {
-    cudaError_t (*send)(const std::byte* of, cudaStream_t stream);
-    bool (*equal)(const std::byte* a, const std::byte* b);
-  };
-  template <class T>
-  static const T& as(const std::byte* at) {
-    return *std::launder(reinterpret_cast<const T*>(at));
-  }
-  template <class T>
-  static constexpr Kind kKind = {
-      [](const std::byte* of, cudaStream_t stream) { return as<T>(of).send(stream); },
-      [](const std::byte* a, const std::byte* b) { return as<T>(a) == as<T>(b); }};
-
-  const Kind* kind_;
-  alignas(
-      std::max_align_t) std::byte bytes_[1280];  // the largest argument is the frequencies of RoPE
+  T what_;
 };
 
 class Queue {
  public:
   static constexpr std::size_t kStepsKept = 8;
   // Shorter steps are not worth a graph; longer ones are not held back, because the card would
-  // wait.
-  static constexpr std::size_t kWorksLeast = 8, kWorksMost = 2048;
+  // wait. A step of 16 sequences of an 8B model has some 3,000 works.
+  static constexpr std::size_t kWorksLeast = 8, kWorksMost = 8192;
   // After this many failures no more graphs are tried: a full memory may pass, a driver that
   // refuses graphs does not change. Chosen.
   static constexpr unsigned kRefusalsMost = 16;
@@ -72,7 +84,10 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   cudaStream_t stream() const { return stream_; }
-  cudaError_t add(const Work& work);
+  template <class T>
+  cudaError_t add(const T& what) {
+    return add_work(WorkOf<T>(what));
+  }
   // Sends held work to the stream now: needed before anything else is sent there, and before memory
   // that it uses is freed.
   cudaError_t send();
@@ -88,14 +103,18 @@ class Queue {
   std::size_t& shared_bytes_of(const void* kernel) { return shared_bytes_[kernel]; }
 
  private:
+  using Works = std::vector<std::unique_ptr<const Work>>;
   struct Step {
-    std::vector<Work> works;
-    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, ReleasedBy<&cudaGraphExecDestroy>>
-        graph;
+    Works works;
+    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, ReleasedBy<& cudaGraphExecDestroy>>
+        graph = nullptr;
   };
 
+  cudaError_t add_work(const Work& work);
   cudaError_t take_error();
-  bool goes_as_known();
+  bool goes_as_known(const Work& work);
+  bool begins_as_held(const Step& step) const;
+  cudaError_t end_held();
   cudaError_t launch_graph(Step& step);
   cudaError_t make_graph(Step& step) const;
   cudaError_t send_without_graph();
@@ -103,9 +122,10 @@ class Queue {
 
   cudaStream_t stream_;
   std::vector<std::unique_ptr<Step>> known_;  // most recent first
-  std::vector<Work> now_;                     // of this step so far
-  std::size_t n_sent_ = 0;                    // of now_; the rest is held
-  std::size_t like_ = 0;                      // index of the known step that now_ matches so far
+  // This step so far. Held: it is the first n_held_ works of known_[like_]. Sent: it is now_.
+  bool is_sent_ = false;
+  std::size_t like_ = 0, n_held_ = 0;
+  Works now_;
   bool is_too_long_ = false;
   unsigned n_refusals_ = 0;
   cudaError_t unheard_ = cudaSuccess, stopped_ = cudaSuccess;
