@@ -84,8 +84,9 @@ struct Batch {
 };
 
 struct RopeArgs {
-  float* x = nullptr;  // [n_tokens, n_heads, head_dim], rotated in place
-  std::size_t n_tokens = 0, n_heads = 0, head_dim = 0;
+  float* q = nullptr;  // [n_tokens, n_heads, head_dim], rotated in place
+  float* k = nullptr;  // [n_tokens, n_kv_heads, head_dim], likewise; null: none
+  std::size_t n_tokens = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
   const float* rotation =
       nullptr;  // [n_tokens, n_rotated / 2, 2] cos, sin, as make_rotation() left
   std::size_t n_rotated = 0;

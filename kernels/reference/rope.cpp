@@ -22,9 +22,11 @@ Result<void> ReferenceBackend::rope(const RopeArgs& args) {
   const std::size_t n_pairs = args.n_rotated / 2;
   SATCHEL_ASSERT(2 * n_pairs <= args.head_dim);
   const bool adjacent = args.pairs == RopePairs::adjacent;
+  const std::size_t n_kv_heads = args.k == nullptr ? 0 : args.n_kv_heads;
   for (std::size_t t = 0; t < args.n_tokens; ++t) {
-    for (std::size_t h = 0; h < args.n_heads; ++h) {
-      float* head = args.x + (t * args.n_heads + h) * args.head_dim;
+    for (std::size_t h = 0; h < args.n_heads + n_kv_heads; ++h) {
+      float* head = h < args.n_heads ? args.q + (t * args.n_heads + h) * args.head_dim
+                                     : args.k + (t * n_kv_heads + h - args.n_heads) * args.head_dim;
       for (std::size_t i = 0; i < n_pairs; ++i) {
         float& first = head[adjacent ? 2 * i : i];
         float& second = head[adjacent ? 2 * i + 1 : i + n_pairs];

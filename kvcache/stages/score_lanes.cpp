@@ -36,7 +36,7 @@ Result<void> rotate_ahead(kernels::Backend& backend, const Observation& seen) {
   SATCHEL_TRY(backend.make_rotation(
       {.positions = position, .n_tokens = 1, .position_min = by[0], .position_max = by[0]},
       layer.rope(), seen.work));
-  return backend.rope({.x = seen.block_q,
+  return backend.rope({.q = seen.block_q,
                        .n_tokens = 1,
                        .n_heads = seen.batch.n_tokens * layer.n_heads,
                        .head_dim = layer.head_dim,

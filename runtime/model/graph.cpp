@@ -32,18 +32,15 @@ Result<void> Graph::rotate(const LayerStep& step, Project what) {
   const kvcache::LayerShape& shape = layer(step).attention;
   if (shape.n_rotated() == 0) return {};
   SATCHEL_TRY(step.go_on());
-  kernels::RopeArgs rope{.x = step.work.q,
-                         .n_tokens = step.batch.n_tokens,
-                         .n_heads = shape.n_heads,
-                         .head_dim = shape.head_dim,
-                         .rotation = step.rotation,
-                         .n_rotated = shape.n_rotated(),
-                         .pairs = shape.rope_pairs};
-  SATCHEL_TRY(backend_.rope(rope));
-  if (what == Project::queries) return {};
-  rope.x = step.work.k;
-  rope.n_heads = shape.n_kv_heads;
-  return backend_.rope(rope);
+  return backend_.rope({.q = step.work.q,
+                        .k = what == Project::queries ? nullptr : step.work.k,
+                        .n_tokens = step.batch.n_tokens,
+                        .n_heads = shape.n_heads,
+                        .n_kv_heads = shape.n_kv_heads,
+                        .head_dim = shape.head_dim,
+                        .rotation = step.rotation,
+                        .n_rotated = shape.n_rotated(),
+                        .pairs = shape.rope_pairs});
 }
 
 Result<void> Graph::attend(const LayerStep& step, std::span<const kernels::Sequence> sequences,

@@ -128,7 +128,7 @@ void bench_rows(Backend& backend) {
            (void)backend.make_rotation(batch, {.inverse_frequency = inverse}, rotation.data());
          }));
     line("  rope 9 heads of 64", best_seconds(101, [&] {
-           (void)backend.rope({.x = out.data(),
+           (void)backend.rope({.q = out.data(),
                                .n_tokens = n,
                                .n_heads = 9,
                                .head_dim = 64,

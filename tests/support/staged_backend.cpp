@@ -169,7 +169,9 @@ class StagedBackend final : public Backend {
   Result<void> rope(const RopeArgs& args) override {
     Stage stage(*inner_);
     RopeArgs there = args;
-    SATCHEL_TRY_ASSIGN(there.x, stage.both(args.x, args.n_tokens * args.n_heads * args.head_dim));
+    const std::size_t n = args.n_tokens * args.head_dim;
+    SATCHEL_TRY_ASSIGN(there.q, stage.both(args.q, n * args.n_heads));
+    SATCHEL_TRY_ASSIGN(there.k, stage.both(args.k, n * args.n_kv_heads));
     SATCHEL_TRY_ASSIGN(there.rotation, stage.in(args.rotation, args.n_tokens * args.n_rotated));
     SATCHEL_TRY(inner_->rope(there));
     return stage.back();

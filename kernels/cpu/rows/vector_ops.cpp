@@ -51,16 +51,21 @@ Result<void> CpuBackend::rope(const RopeArgs& args) {
   const std::size_t n_pairs = args.n_rotated / 2;
   SATCHEL_ASSERT(2 * n_pairs <= args.head_dim);
   const VectorOpsTable& table = context_.kernels.vector_ops;
-  const std::size_t token_values = args.n_heads * args.head_dim;
+  const std::size_t n_kv_heads = args.k == nullptr ? 0 : args.n_kv_heads;
+  const std::size_t token_values = (args.n_heads + n_kv_heads) * args.head_dim;
+  const auto rotate = [&](float* x, std::size_t n_heads, std::size_t begin, std::size_t end) {
+    table.rope({.x = x + begin * n_heads * args.head_dim,
+                .n_tokens = end - begin,
+                .n_heads = n_heads,
+                .head_dim = args.head_dim,
+                .rotation = args.rotation + begin * 2 * n_pairs,
+                .n_pairs = n_pairs,
+                .adjacent = args.pairs == RopePairs::adjacent});
+  };
   context_.pool.parallel_for(args.n_tokens, rows_of_a_share(token_values),
                              [&](std::size_t begin, std::size_t end, std::size_t) {
-                               table.rope({.x = args.x + begin * token_values,
-                                           .n_tokens = end - begin,
-                                           .n_heads = args.n_heads,
-                                           .head_dim = args.head_dim,
-                                           .rotation = args.rotation + begin * 2 * n_pairs,
-                                           .n_pairs = n_pairs,
-                                           .adjacent = args.pairs == RopePairs::adjacent});
+                               rotate(args.q, args.n_heads, begin, end);
+                               if (n_kv_heads > 0) rotate(args.k, n_kv_heads, begin, end);
                              });
   return {};
 }

@@ -27,14 +27,27 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// The heads of a token: those of q, then those of k.
+struct RotatedHeads {
+  float *q, *k;
+  unsigned n_heads, n_kv_heads, head_dim;
+
+  __device__ __forceinline__ float* head(std::size_t token, unsigned h) const {
+    return h < n_heads ? q + (token * n_heads + h) * head_dim
+                       : k + (token * n_kv_heads + h - n_heads) * head_dim;
+  }
+  friend bool operator==(const RotatedHeads&, const RotatedHeads&) = default;
+};
+
 // A thread a pair.
-__global__ void __launch_bounds__(kThreads)
-    rotate(float* x, const float* rotation, std::size_t n, unsigned n_heads, unsigned head_dim,
-           unsigned n_pairs, bool adjacent) {
+__global__ void __launch_bounds__(kThreads) rotate(const RotatedHeads heads, const float* rotation,
+                                                   std::size_t n, unsigned n_pairs, bool adjacent) {
   const std::size_t at = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
   if (at >= n) return;
-  const std::size_t pair = at % n_pairs, head = at / n_pairs, token = head / n_heads;
-  float* first = x + head * head_dim + (adjacent ? 2 * pair : pair);
+  const unsigned of_token = heads.n_heads + heads.n_kv_heads;
+  const std::size_t pair = at % n_pairs, token = at / n_pairs / of_token;
+  float* first = heads.head(token, static_cast<unsigned>(at / n_pairs % of_token)) +
+                 (adjacent ? 2 * pair : pair);
   float* second = first + (adjacent ? 1 : n_pairs);
   const float* of_pair = rotation + 2 * (token * n_pairs + pair);
   const float cosine = of_pair[0], sine = of_pair[1], a = *first, b = *second;
@@ -54,9 +67,15 @@ cudaError_t make_rotation(Queue& queue, const Batch& batch, const RopeTable& tab
 }
 
 cudaError_t rope(Queue& queue, const RopeArgs& args) {
-  const std::size_t n_pairs = args.n_rotated / 2, n = args.n_tokens * args.n_heads * n_pairs;
-  return launch(queue, {blocks_of(n, kThreads), kThreads}, rotate, args.x, args.rotation, n,
-                static_cast<unsigned>(args.n_heads), static_cast<unsigned>(args.head_dim),
+  const RotatedHeads heads{
+      .q = args.q,
+      .k = args.k,
+      .n_heads = static_cast<unsigned>(args.n_heads),
+      .n_kv_heads = args.k == nullptr ? 0 : static_cast<unsigned>(args.n_kv_heads),
+      .head_dim = static_cast<unsigned>(args.head_dim)};
+  const std::size_t n_pairs = args.n_rotated / 2;
+  const std::size_t n = args.n_tokens * (heads.n_heads + heads.n_kv_heads) * n_pairs;
+  return launch(queue, {blocks_of(n, kThreads), kThreads}, rotate, heads, args.rotation, n,
                 static_cast<unsigned>(n_pairs), args.pairs == RopePairs::adjacent);
 }
 

@@ -48,7 +48,7 @@ TEST_P(EveryDecodeStep, allocates_nothing_after_the_first) {
                                    {.inverse_frequency = inverse}, rotation.data())
                     .ok());
     ASSERT_TRUE(backend()
-                    .rope({.x = out.data(),
+                    .rope({.q = out.data(),
                            .n_tokens = 1,
                            .n_heads = 8,
                            .head_dim = 64,

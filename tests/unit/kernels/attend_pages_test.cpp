@@ -137,7 +137,7 @@ struct RotatedPage {
     const Batch batch{.positions = positions.data(), .n_tokens = kTokens};
     EXPECT_TRUE(reference.make_rotation(batch, rope, rotation.data()).ok());
     EXPECT_TRUE(reference
-                    .rope({.x = transformed.data(),
+                    .rope({.q = transformed.data(),
                            .n_tokens = kTokens,
                            .n_heads = 1,
                            .head_dim = kDim,

@@ -37,7 +37,7 @@ void rotate(Backend& backend, const Rotated& rotated, float* x) {
                                  rotation.data())
                   .ok());
   ASSERT_TRUE(backend
-                  .rope({.x = x,
+                  .rope({.q = x,
                          .n_tokens = n,
                          .n_heads = rotated.n_heads,
                          .head_dim = rotated.head_dim,
@@ -69,6 +69,29 @@ TEST_P(EveryRope, is_the_references_for_both_orders_and_partial_heads) {
               << "head_dim " << head_dim << ", token " << i / (n_heads * head_dim);
       }
     }
+  }
+}
+
+TEST_P(EveryRope, of_queries_and_keys_together_gives_the_bytes_of_each_alone) {
+  constexpr std::size_t kDim = 64, kHeads = 6, kKvHeads = 2, kTokens = 19, kRotated = 48;
+  const auto rotation = random_values(kTokens * kRotated, 1);
+  for (const RopePairs pairs : {RopePairs::adjacent, RopePairs::halves}) {
+    auto q = random_values(kTokens * kHeads * kDim, 2), q_alone = q;
+    auto k = random_values(kTokens * kKvHeads * kDim, 3), k_alone = k;
+    RopeArgs args{.n_tokens = kTokens,
+                  .head_dim = kDim,
+                  .rotation = rotation.data(),
+                  .n_rotated = kRotated,
+                  .pairs = pairs};
+    args.q = q_alone.data(), args.n_heads = kHeads;
+    ASSERT_TRUE(backend().rope(args).ok());
+    args.q = k_alone.data(), args.n_heads = kKvHeads;
+    ASSERT_TRUE(backend().rope(args).ok());
+    args.q = q.data(), args.n_heads = kHeads;
+    args.k = k.data(), args.n_kv_heads = kKvHeads;
+    ASSERT_TRUE(backend().rope(args).ok());
+    EXPECT_EQ(q, q_alone);
+    EXPECT_EQ(k, k_alone);
   }
 }
 
