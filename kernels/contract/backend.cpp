@@ -68,6 +68,12 @@ Result<void> Backend::norm_project(const float* x, const float* gain, std::size_
   return project(normed, n_tokens, projections);
 }
 
+Result<void> Backend::add_projection(const float* from, std::size_t n_tokens,
+                                     const Projection& projection, float* x) {
+  SATCHEL_TRY(project(from, n_tokens, {&projection, 1}));
+  return add(x, projection.out, n_tokens * projection.weight->n_out());
+}
+
 // `normed` is no longer needed when the product of `down` overwrites it.
 Result<void> Backend::feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) {
   const std::array<Projection, 2> projections = {

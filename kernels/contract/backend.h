@@ -337,6 +337,9 @@ class Backend {
   virtual Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens,
                                     float epsilon, float* normed,
                                     std::span<const Projection> projections);
+  // x += from · weightᵀ + bias. The projection's `out` is work [n_tokens, n_out], left undefined.
+  virtual Result<void> add_projection(const float* from, std::size_t n_tokens,
+                                      const Projection& projection, float* x);
   // x += down · (activation(gate · n) * (up · n)), n = rms_norm(x). Leaves the three work arrays
   // undefined.
   struct FeedForward {

@@ -51,7 +51,7 @@ class DecodeStep : public OnExecutor {
 
 TEST_F(DecodeStep, of_a_layer_is_few_works) {
   const simt::GraphLaunches two = graph_of(shape_of(2, 8)), three = graph_of(shape_of(3, 8));
-  EXPECT_EQ(three.n_kernels - two.n_kernels, 13u);
+  EXPECT_EQ(three.n_kernels - two.n_kernels, 12u);
   EXPECT_EQ(three.n_copies - two.n_copies, 0u);
   EXPECT_EQ(two.n_kernels - 2 * (three.n_kernels - two.n_kernels), 5u) << "beside the layers";
   EXPECT_EQ(two.n_copies, 1u);

@@ -178,6 +178,10 @@ class FarBackend final : public kernels::Backend {
     return open(
         [&] { return inner_->norm_project(x, gain, n_tokens, epsilon, normed, projections); });
   }
+  Result<void> add_projection(const float* from, std::size_t n_tokens, const Projection& projection,
+                              float* x) override {
+    return open([&] { return inner_->add_projection(from, n_tokens, projection, x); });
+  }
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override {
     return open([&] { return inner_->feed_forward(args, x, n_tokens); });
   }

@@ -188,6 +188,8 @@ class StagedBackend final : public Backend {
                        std::span<const Projection> projections) override;
   Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
                             float* normed, std::span<const Projection> projections) override;
+  Result<void> add_projection(const float* from, std::size_t n_tokens, const Projection& projection,
+                              float* x) override;
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override;
   Result<void> glu(Activation activation, float* gate, const float* up,
                    std::size_t n_values) override {
@@ -310,6 +312,17 @@ Result<void> StagedBackend::norm_project(const float* x, const float* gain, std:
   SATCHEL_TRY_ASSIGN(float* to, stage.both(normed, n_tokens * n_in));
   SATCHEL_TRY_ASSIGN(const auto there, staged(stage, n_tokens, projections));
   SATCHEL_TRY(inner_->norm_project(from, row, n_tokens, epsilon, to, there));
+  return stage.back();
+}
+
+Result<void> StagedBackend::add_projection(const float* from, std::size_t n_tokens,
+                                           const Projection& projection, float* x) {
+  Stage stage(*inner_);
+  const std::size_t n_in = projection.weight->n_in(), n_out = projection.weight->n_out();
+  SATCHEL_TRY_ASSIGN(const float* read, stage.in(from, n_tokens * n_in));
+  SATCHEL_TRY_ASSIGN(float* changed, stage.both(x, n_tokens * n_out));
+  SATCHEL_TRY_ASSIGN(const auto there, staged(stage, n_tokens, {&projection, 1}));
+  SATCHEL_TRY(inner_->add_projection(read, n_tokens, there[0], changed));
   return stage.back();
 }
 

@@ -77,6 +77,10 @@ class CudaBackend final : public Backend {
                             float* normed, std::span<const Projection> projections) override {
     return products_.norm_project(x, gain, n_tokens, epsilon, normed, projections);
   }
+  Result<void> add_projection(const float* from, std::size_t n_tokens, const Projection& projection,
+                              float* x) override {
+    return products_.add_projection(from, n_tokens, projection, x);
+  }
   Result<void> feed_forward(const FeedForward& args, float* x, std::size_t n_tokens) override {
     return products_.feed_forward(args, x, n_tokens);
   }

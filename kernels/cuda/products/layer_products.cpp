@@ -35,6 +35,16 @@ Result<void> LayerProducts::norm_project(const float* x, const float* gain, std:
   return multiply(normed, operands, n_tokens);
 }
 
+Result<void> LayerProducts::add_projection(const float* from, std::size_t n_tokens,
+                                           const Projection& projection, float* x) {
+  if (n_tokens == 0) return {};
+  take({&projection, 1});
+  products_[0].out = x;
+  products_[0].is_added = true;
+  SATCHEL_TRY_ASSIGN(const Operands operands, operands_of({.x = from}, n_tokens));
+  return multiply(from, operands, n_tokens);
+}
+
 // Only `down` needs the gated values: they are computed while its operands are made, or in place of
 // the gate.
 Result<void> LayerProducts::feed_forward(const Backend::FeedForward& args, float* x,

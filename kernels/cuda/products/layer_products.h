@@ -1,8 +1,8 @@
 // LayerProducts: the products of a layer that share an input, in few launches. Activations become
 // operands once, fused with the norm or gate. Products with one weight type are one launch, which
 // also adds biases and the existing output.
-//   launches  project 1 + 1; norm_project 1 + 1; feed_forward 2 + 2; one more per additional weight
-//             type. Weights without tiles need no operands, but still a norm or gate launch.
+//   launches  project 1 + 1; norm_project 1 + 1; add_projection 1 + 1; feed_forward 2 + 2; one more
+//             per additional weight type. Weights without tiles need no operands, but still a norm or gate launch.
 //   owns      memory for one set of operands, which grows to the need of the largest call so far
 #pragma once
 
@@ -28,6 +28,8 @@ class LayerProducts {
                        std::span<const Projection> projections);
   Result<void> norm_project(const float* x, const float* gain, std::size_t n_tokens, float epsilon,
                             float* normed, std::span<const Projection> projections);
+  Result<void> add_projection(const float* from, std::size_t n_tokens, const Projection& projection,
+                              float* x);
   Result<void> feed_forward(const Backend::FeedForward& args, float* x, std::size_t n_tokens);
 
  private:

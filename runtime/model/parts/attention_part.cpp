@@ -73,8 +73,11 @@ Result<void> AttentionPart::norm(const LayerStep& step, const Operand& operand, 
 
 Result<void> AttentionPart::add_attended(const LayerStep& step, float* x) const {
   const Projection out{out_, step.work.normed, out_bias_};
+  const std::size_t n = step.batch.n_tokens;
   SATCHEL_TRY(step.go_on());
-  SATCHEL_TRY(backend_.project(step.work.attended, step.batch.n_tokens, {&out, 1}));
+  if (gain_behind_ == nullptr && config_.residual_scale == 1)
+    return backend_.add_projection(step.work.attended, n, out, x);
+  SATCHEL_TRY(backend_.project(step.work.attended, n, {&out, 1}));
   return add_to(step, x);
 }
 

@@ -81,6 +81,25 @@ TEST_P(EveryFusion, many_projections_with_and_without_biases_give_the_bytes_of_e
   }
 }
 
+TEST_P(EveryFusion, added_to_what_is_there_gives_the_bytes_of_the_single_operations) {
+  constexpr std::size_t kOut = 37;
+  for (const WeightType type : {WeightType::q8_0, WeightType::q4_0, WeightType::f16})
+    for (const std::size_t n : {1u, 5u, 20u})
+      for (const bool has_bias : {false, true}) {
+        const Weight& of = weight(type, kOut, 64);
+        const auto from = random_values(n * 64, n), bias = random_values(kOut, 3);
+        auto want = random_values(n * kOut, 4), got = want;
+        std::vector<float> work(n * kOut);
+        ASSERT_TRUE(backend().matmul(of, from.data(), n, work.data()).ok());
+        if (has_bias) ASSERT_TRUE(backend().add_row(work.data(), bias.data(), n, kOut).ok());
+        ASSERT_TRUE(backend().add(want.data(), work.data(), n * kOut).ok());
+        const Backend::Projection projection{
+            .weight = &of, .out = work.data(), .bias = has_bias ? bias.data() : nullptr};
+        ASSERT_TRUE(backend().add_projection(from.data(), n, projection, got.data()).ok());
+        EXPECT_EQ(got, want) << n << " tokens";
+      }
+}
+
 // The feed-forward against the operations it is made of.
 class EveryFeedForward : public EveryFusion {
  protected:
